@@ -1,0 +1,73 @@
+# Configures and builds with CMake and Ninja, showing only how far it is; the full output is in build/PRESET/*.log.
+# shellcheck shell=bash
+
+# A compiler of a heavy file takes some 1.5 GB: no more at once than there are cores and memory for.
+build_jobs() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/^MemAvailable:/ { print int($2 / 1.5e6) }' /proc/meminfo)
+  ((memory >= 1)) || memory=1
+  echo $((cores < memory ? cores : memory))
+}
+
+# What a configuration depends on besides the sources, which Ninja watches.
+configuration_key() { # PRESET
+  echo "preset $1, in $root, prefix ${CMAKE_PREFIX_PATH-}, ${CXX-} ${CXXFLAGS-} ${LDFLAGS-}"
+  echo "system $os_id $os_version, wheels $(cat "$deps"/wheels-*.txt | cksum) $wheel_set"
+}
+
+configure() { # PRESET TESTS(ON|OFF)
+  local preset=$1 tests=$2 folder=$root/build/$1 key log start=$SECONDS
+  local options=()
+  log=$folder/configure.log
+  key=$(configuration_key "$preset")
+  # Once a folder builds the tests it keeps them: switching back and forth would configure each time.
+  if [[ $tests == ON ]]; then key+=$'\n'tests; elif grep -qsx tests "$folder/configured"; then key+=$'\n'tests tests=ON; fi
+  if [[ -f $folder/build.ninja && $(cat "$folder/configured" 2>/dev/null) == "$key" ]]; then return 0; fi
+  # What was found for another folder, compiler or system must not be believed.
+  if [[ -f $folder/CMakeCache.txt ]] && ! head -n 2 "$folder/configured" 2>/dev/null | cmp -s - <(head -n 2 <<<"$key"); then
+    rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles"
+  fi
+  mkdir -p "$folder"
+  rm -f "$folder/configured"
+  say "configuring ($preset)"
+  options+=("-DEVENER_BUILD_TESTS=$tests")
+  if ! (cd "$root" && cmake --preset "$preset" "${options[@]}") >"$log" 2>&1; then
+    show_log "$log"
+    rm -f "$deps_dir"/packages-* # next time look again at what is there
+    die "CMake could not configure the build." "The full output is in $log"
+  fi
+  printf '%s\n' "$key" >"$folder/configured"
+  note_step "configure-$preset" $((SECONDS - start)) 0 0
+}
+
+# Ninja goes by the date of modification: a file that came after the last build with an older date (cp -p, tar, rsync)
+# would be missed. Such files get the present date.
+renew_dates() { # PRESET
+  local stamp=$root/build/$1/ready
+  [[ -f $stamp ]] || return 0
+  (cd "$root" && find src cmake tests CMakeLists.txt CMakePresets.json -type f -newercm "$stamp" ! -newer "$stamp" -exec touch -c {} +) 2>/dev/null || true
+}
+
+build() { # PRESET TARGET
+  local preset=$1 target=$2 folder=$root/build/$1 log start=$SECONDS free
+  log=$folder/build.log
+  free=$(free_bytes "$folder")
+  ((free > 500000000)) || die "not enough space for the build: $(megabytes "$free") free in $folder, 500 MB needed." 'Free some, then run the same command again.'
+  : >"$log"
+  renew_dates "$preset"
+  if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target "$target" -j "$(build_jobs)" 2>&1 </dev/null |
+    follow "building ($preset)" "$log"; then
+    show_log "$log"
+    if grep -q 'No space left on device' "$log"; then
+      die 'the disk is full.' 'Free some space, then run the same command again.'
+    elif grep -qE 'fatal error: Killed signal|cc1plus.*Killed' "$log"; then
+      die 'the compiler ran out of memory.' 'Close other programs, then run the same command again.'
+    fi
+    die 'the build failed.' "The full output is in $log"
+  fi
+  if grep '^\[[0-9]*/[0-9]*\]' "$log" | grep -qv 'Re-checking globbed'; then
+    say "built ($preset) in $((SECONDS - start)) s"
+    note_step "build-$preset" $((SECONDS - start)) 0 "$(du -sB1 "$folder" | cut -f1)"
+  fi
+}

@@ -1,0 +1,183 @@
+#include "base/cpu.h"
+
+#include <hwloc.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "base/cgroup.h"
+#include "base/error.h"
+
+namespace evener {
+namespace {
+
+// A CPU set of any size: sched_getaffinity wants one at least as large as the kernel's.
+class CpuSet {
+ public:
+  explicit CpuSet(int cpus) : bytes_(CPU_ALLOC_SIZE(cpus)), set_(CPU_ALLOC(cpus)) { CPU_ZERO_S(bytes_, set_); }
+  ~CpuSet() { CPU_FREE(set_); }
+  CpuSet(const CpuSet&) = delete;
+  CpuSet& operator=(const CpuSet&) = delete;
+
+  void add(int cpu) { CPU_SET_S(static_cast<std::size_t>(cpu), bytes_, set_); }
+  bool has(int cpu) const { return CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes_, set_); }
+  cpu_set_t* get() { return set_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  cpu_set_t* set_;
+};
+
+std::vector<int> allowed_cpus() {
+  constexpr int kMostCpus = 1 << 16;
+  for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {
+    CpuSet set(cpus);
+    if (sched_getaffinity(0, set.bytes(), set.get()) != 0) {
+      if (errno == EINVAL) continue;  // the kernel knows more CPUs than fit
+      break;
+    }
+    std::vector<int> allowed;
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+      if (set.has(cpu)) allowed.push_back(cpu);
+    }
+    return allowed;
+  }
+  std::vector<int> all(std::max(1U, std::thread::hardware_concurrency()));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+  return all;
+}
+
+// Groups the allowed CPUs by core and counts packages and NUMA nodes; false if hwloc can't tell.
+bool read_hwloc(CpuTopology& topology) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return false;
+  const std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> owner(raw, hwloc_topology_destroy);
+  // Only cores, packages and nodes are asked for: caches and devices would cost time.
+  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+  for (const auto type : {HWLOC_OBJ_CORE, HWLOC_OBJ_PACKAGE}) {
+    hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+  }
+  if (hwloc_topology_load(raw) != 0) return false;
+  topology.packages = std::max(1, hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_PACKAGE));
+  topology.numa_nodes = std::max(1, hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_NUMANODE));
+  const int cores = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_CORE);
+  for (int i = 0; i < cores; ++i) {
+    const hwloc_obj_t core = hwloc_get_obj_by_type(raw, HWLOC_OBJ_CORE, static_cast<unsigned>(i));
+    std::vector<int> cpus;
+    for (const int cpu : topology.allowed) {
+      if (hwloc_bitmap_isset(core->cpuset, static_cast<unsigned>(cpu))) cpus.push_back(cpu);
+    }
+    if (!cpus.empty()) topology.cores.push_back(std::move(cpus));
+  }
+  return !topology.cores.empty();
+}
+
+// The model's name and those of our features that the kernel lets programs use.
+void read_cpuinfo(CpuTopology& topology) {
+  static constexpr std::array<const char*, 7> kFeatures = {"avx2",        "fma",      "avx512f", "avx512_bf16",
+                                                           "avx512_vnni", "amx_bf16", "amx_int8"};
+  std::ifstream in("/proc/cpuinfo");
+  std::vector<std::string> flags;
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) {
+      if (!topology.model.empty() && !flags.empty()) break;  // the first CPU speaks for all
+      continue;
+    }
+    const std::string key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
+    const auto begin = line.find_first_not_of(" \t", colon + 1);
+    const std::string value = begin == std::string::npos ? "" : line.substr(begin);
+    if (key == "model name" && topology.model.empty()) topology.model = value;
+    if ((key == "flags" || key == "Features") && flags.empty()) {
+      std::istringstream words(value);
+      for (std::string word; words >> word;) flags.push_back(word);
+    }
+  }
+  if (topology.model.empty()) topology.model = "unknown CPU";
+  for (const char* feature : kFeatures) {
+    if (std::find(flags.begin(), flags.end(), feature) != flags.end()) topology.features.emplace_back(feature);
+  }
+}
+
+CpuTopology read_topology() {
+  CpuTopology topology;
+  topology.allowed = allowed_cpus();
+  if (!read_hwloc(topology)) {
+    topology.cores.clear();
+    for (const int cpu : topology.allowed) topology.cores.push_back({cpu});
+  }
+  topology.quota_cpus = read_cgroup_limits().quota_cpus;
+  read_cpuinfo(topology);
+  return topology;
+}
+
+std::uint64_t meminfo_bytes(const std::string& key) {
+  std::ifstream in("/proc/meminfo");
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    std::istringstream value(line.substr(key.size() + 1));
+    std::uint64_t kib = 0;
+    value >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
+
+const CpuTopology& cpu_topology() {
+  static const CpuTopology topology = read_topology();
+  return topology;
+}
+
+int usable_cores() {
+  const CpuTopology& topology = cpu_topology();
+  int cores = static_cast<int>(topology.cores.size());
+  if (topology.quota_cpus > 0) cores = std::min(cores, static_cast<int>(std::ceil(topology.quota_cpus)));
+  return std::max(1, cores);
+}
+
+void pin_this_thread(const std::vector<int>& cpus) {
+  const CpuTopology& topology = cpu_topology();  // read before the first pinning: it must see all allowed CPUs
+  const std::vector<int>& wanted = cpus.empty() ? topology.allowed : cpus;
+  std::string text;
+  for (const int cpu : wanted) text += (text.empty() ? "" : ",") + std::to_string(cpu);
+  const auto fail = [&](const std::string& why) {
+    throw Error("can't pin a thread to CPU " + text + ": " + why + "; this process may use " +
+                std::to_string(topology.allowed.size()) + " CPUs, from " + std::to_string(topology.allowed.front()) +
+                " to " + std::to_string(topology.allowed.back()));
+  };
+  CpuSet set(std::max(1024, *std::max_element(wanted.begin(), wanted.end()) + 1));
+  for (const int cpu : wanted) {
+    // The kernel would silently drop a CPU that is not allowed and keep the rest.
+    if (!std::binary_search(topology.allowed.begin(), topology.allowed.end(), cpu)) {
+      fail("CPU " + std::to_string(cpu) + " is not one of those allowed");
+    }
+    set.add(cpu);
+  }
+  if (sched_setaffinity(0, set.bytes(), set.get()) != 0) fail(std::strerror(errno));
+}
+
+MemoryLimits memory_limits() {
+  const CgroupLimits group = read_cgroup_limits();
+  MemoryLimits limits;
+  limits.total_bytes = meminfo_bytes("MemTotal");
+  limits.available_bytes = meminfo_bytes("MemAvailable");
+  if (group.memory_bytes && *group.memory_bytes < limits.total_bytes) {
+    limits.total_bytes = *group.memory_bytes;
+    limits.available_bytes =
+        std::min<unsigned long long>(limits.available_bytes, group.available_bytes.value_or(*group.memory_bytes));
+  }
+  return limits;
+}
+
+}  // namespace evener

@@ -1,0 +1,45 @@
+// A file descriptor that closes itself, and the texts for what the system calls on it report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+namespace evener {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  /// Closes now; returns 0 or the errno of close().
+  int close();
+
+ private:
+  int fd_ = -1;
+};
+
+/// Opens a regular file for reading. Throws Error: missing, a folder, no permission.
+Descriptor open_for_reading(const std::filesystem::path& path);
+
+/// Size of an open file in bytes.
+std::uint64_t size_of(const Descriptor& file, const std::filesystem::path& path);
+
+/// Reads up to `count` bytes at `offset` into `target`; returns how many there were. Throws Error.
+std::size_t read_at(const Descriptor& file, const std::filesystem::path& path, std::uint64_t offset, void* target,
+                    std::size_t count);
+
+/// What `error_number` means for `path` and what to do: "the disk is full (1.2 MB free); free some space or ...".
+std::string file_trouble(int error_number, const std::filesystem::path& path);
+
+}  // namespace evener

@@ -1,0 +1,27 @@
+#include "base/device.h"
+
+namespace evener {
+
+const char* device_kind_name(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kCuda:
+      return "cuda";
+    case DeviceKind::kOpencl:
+      return "opencl";
+    case DeviceKind::kIntel:
+      return "intel";
+    case DeviceKind::kNpu:
+      return "npu";
+  }
+  return "?";
+}
+
+std::string device_text(Device device) {
+  const std::string name = device_kind_name(device.kind);
+  if (device.kind == DeviceKind::kCpu || device.kind == DeviceKind::kNpu) return name;  // there is but one of them
+  return name + ":" + std::to_string(device.index);
+}
+
+}  // namespace evener

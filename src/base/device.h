@@ -1,0 +1,25 @@
+// Which device a piece of memory or work belongs to.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace evener {
+
+enum class DeviceKind : std::uint8_t { kCpu, kCuda, kOpencl, kIntel, kNpu };
+
+/// "cpu", "cuda", ...
+const char* device_kind_name(DeviceKind kind);
+
+struct Device {
+  DeviceKind kind = DeviceKind::kCpu;
+  int index = 0;  // always 0 for the CPU
+
+  auto operator<=>(const Device&) const = default;
+};
+
+/// "cpu" or "cuda:1".
+std::string device_text(Device device);
+
+}  // namespace evener

@@ -1,0 +1,198 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <streambuf>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_to_write(const fs::path& path, int error_number) {
+  throw Error("can't write '" + path.string() + "': " + file_trouble(error_number, path));
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// Streams into a descriptor and keeps the errno of the first failure, which std::ofstream loses.
+class DescriptorBuffer : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int fd) : fd_(fd), buffer_(std::size_t{1} << 20) {
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+  }
+  int error_number() const { return error_number_; }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (!flush_buffer()) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) {
+      *pptr() = traits_type::to_char_type(c);
+      pbump(1);
+    }
+    return traits_type::not_eof(c);
+  }
+  int sync() override { return flush_buffer() ? 0 : -1; }
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    if (count < epptr() - pptr()) return std::streambuf::xsputn(text, count);
+    // Large blocks (a tensor's data) go out without a copy.
+    if (!flush_buffer() || !write_all(text, static_cast<std::size_t>(count))) return 0;
+    return count;
+  }
+
+ private:
+  bool flush_buffer() {
+    const bool done = write_all(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+    return done;
+  }
+  bool write_all(const char* text, std::size_t count) {
+    while (count > 0 && error_number_ == 0) {
+      const ssize_t written = ::write(fd_, text, count);
+      if (written < 0) {
+        if (errno != EINTR) error_number_ = errno;
+        continue;
+      }
+      text += written;
+      count -= static_cast<std::size_t>(written);
+    }
+    return error_number_ == 0;
+  }
+
+  int fd_;
+  std::vector<char> buffer_;
+  int error_number_ = 0;
+};
+
+// Removes a file unless told to keep it.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(fs::path path) : path_(std::move(path)) {}
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+void fill_descriptor(int fd, const fs::path& path, const std::function<void(std::ostream&)>& fill) {
+  DescriptorBuffer buffer(fd);
+  std::ostream out(&buffer);
+  fill(out);
+  out.flush();
+  if (buffer.error_number() != 0) fail_to_write(path, buffer.error_number());
+  if (!out) throw Error("can't write '" + path.string() + "': the stream failed without saying why");
+}
+
+// Makes a rename last over a power cut. File systems that can't do that (EINVAL) are left alone.
+void sync_folder(const fs::path& folder) {
+  const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (handle.valid()) ::fsync(handle.get());
+}
+
+// A device or pipe (/dev/null, /dev/stdout) must not be replaced by a file: it is written to as it is.
+void write_in_place(const fs::path& path, const std::function<void(std::ostream&)>& fill) {
+  const Descriptor target(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!target.valid()) fail_to_write(path, errno);
+  fill_descriptor(target.get(), path, fill);
+}
+
+}  // namespace
+
+void write_file_atomically(const fs::path& path, const std::function<void(std::ostream&)>& fill) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) fail_to_write(path, EISDIR);
+    if (!S_ISREG(info.st_mode)) return write_in_place(path, fill);
+  }
+  const fs::path temporary = path.string() + ".tmp-" + std::to_string(::getpid());
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.valid()) {
+    if (errno == ENOENT) {
+      throw Error("can't write '" + path.string() + "': the folder '" + folder_of(path).string() + "' does not exist");
+    }
+    fail_to_write(path, errno);
+  }
+  TemporaryFile guard(temporary);
+  fill_descriptor(file.get(), path, fill);
+  if (::fsync(file.get()) != 0 && errno != EINVAL) fail_to_write(path, errno);
+  if (const int error_number = file.close(); error_number != 0) fail_to_write(path, error_number);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
+  guard.keep();
+  sync_folder(folder_of(path));
+}
+
+void write_file_atomically(const fs::path& path, std::string_view content) {
+  write_file_atomically(
+      path, [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+}
+
+std::string read_file(const fs::path& path, std::uint64_t limit_bytes) {
+  const Descriptor file = open_for_reading(path);
+  const auto refuse_size = [&](const std::string& size) {
+    throw Error("can't read '" + path.string() + "': " + size + ", and more than " + bytes_text(limit_bytes) +
+                " is not accepted here");
+  };
+  const std::uint64_t expected = size_of(file, path);
+  if (expected > limit_bytes) refuse_size("it has " + bytes_text(expected));
+  std::string content;
+  content.reserve(expected + 1);
+  // The size is only a hint: files of /proc say 0, pipes have none, and a file may grow while it is read.
+  std::size_t chunk = expected + 1;
+  while (true) {
+    const std::size_t before = content.size();
+    content.resize(before + chunk);
+    const ssize_t got = ::read(file.get(), content.data() + before, chunk);
+    if (got < 0 && errno != EINTR) throw Error("can't read '" + path.string() + "': " + file_trouble(errno, path));
+    content.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (content.size() > limit_bytes) refuse_size("it goes on after " + bytes_text(limit_bytes));
+    if (got == 0) return content;
+    if (content.size() > expected) chunk = std::size_t{1} << 16;
+  }
+}
+
+void require_writable_directory(const fs::path& dir, std::uint64_t needed_bytes) {
+  const auto fail = [&dir](const std::string& reason) {
+    throw Error("can't write into the folder '" + dir.string() + "': " + reason);
+  };
+  if (dir.empty()) fail("its name is empty");
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error) fail(file_trouble(error.value(), dir));
+  struct stat info {};
+  if (::stat(dir.c_str(), &info) != 0) fail(file_trouble(errno, dir));
+  if (!S_ISDIR(info.st_mode)) fail("it is a file, not a folder; choose another name");
+
+  const fs::path probe = dir / (".write-test-" + std::to_string(::getpid()));
+  Descriptor file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.valid()) fail(file_trouble(errno, dir));
+  const TemporaryFile guard(probe);
+  const char byte = 0;
+  if (::write(file.get(), &byte, 1) != 1 || ::fsync(file.get()) != 0) fail(file_trouble(errno, dir));
+
+  struct statvfs space {};
+  if (needed_bytes == 0 || ::statvfs(dir.c_str(), &space) != 0) return;
+  const std::uint64_t free_bytes = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
+  if (free_bytes < needed_bytes) {
+    fail(bytes_text(needed_bytes) + " are needed and only " + bytes_text(free_bytes) +
+         " are free; free some space or choose a folder on another disk");
+  }
+}
+
+}  // namespace evener

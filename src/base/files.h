@@ -1,0 +1,26 @@
+// Writing files so that nothing half-written stays behind, and reading them whole.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace evener {
+
+/// Writes through `fill` to "<path>.tmp-<pid>", syncs it to the disk, renames it to `path`. On failure the
+/// temporary file is removed and an Error tells the path and the reason (disk full, no permission, read-only).
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill);
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// The whole file as bytes. Throws Error if it can't be read or is larger than `limit_bytes`.
+std::string read_file(const std::filesystem::path& path, std::uint64_t limit_bytes = std::uint64_t{1} << 32);
+
+/// Creates `dir` if needed and proves that it can be written to, by creating and removing a file in it.
+/// Throws Error with the reason. `needed_bytes` beyond the free space is an error too.
+void require_writable_directory(const std::filesystem::path& dir, std::uint64_t needed_bytes = 0);
+
+}  // namespace evener

@@ -1,0 +1,169 @@
+#include "base/module.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "base/names.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct KnownModule {
+  const char* name;
+  const char* cmake_option;
+};
+constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"}};
+
+struct OpenedModule {
+  ModuleStatus status;
+  const ModuleEntry* entry = nullptr;  // nullptr unless usable
+};
+
+// Its address tells which file this code was loaded from. (A function's could be that of the program's jump table.)
+const char own_symbol = 0;
+
+// Modules lie beside the library that this code is in, or where EVENER_MODULE_DIR says.
+fs::path module_folder() {
+  if (const char* folder = std::getenv("EVENER_MODULE_DIR"); folder && *folder) return folder;
+  Dl_info info{};
+  if (dladdr(&own_symbol, &info) == 0 || !info.dli_fname) return "evener/modules";
+  std::error_code error;
+  const fs::path library = fs::canonical(info.dli_fname, error);
+  return (error ? fs::path(info.dli_fname) : library).parent_path() / "evener" / "modules";
+}
+
+const KnownModule& known_module(const std::string& name) {
+  for (const KnownModule& module : kModules) {
+    if (name == module.name) return module;
+  }
+  throw Error(unknown_name_message("module", name, known_modules()));
+}
+
+void refuse(ModuleStatus& status, ModuleState state, std::string reason, std::string remedy) {
+  status.state = state;
+  status.reason = std::move(reason);
+  status.remedy = std::move(remedy);
+}
+
+// dlopen's texts: "libx.so.1: cannot open shared object file: No such file or directory" for a missing library,
+// "/path/module.so: undefined symbol: name" and the like otherwise.
+void refuse_to_load(ModuleStatus& status, const fs::path& file, const std::string& error) {
+  constexpr std::size_t kLongestReason = 300;
+  const auto missing = error.find(": cannot open shared object file");
+  if (missing != std::string::npos && error.substr(0, missing) != file.string()) {
+    refuse(status, ModuleState::kNotLoadable,
+           "the library '" + error.substr(0, missing) + "' that it needs was not found",
+           "run './evener setup' to fetch what is missing");
+    return;
+  }
+  std::string reason = error.starts_with(file.string() + ": ") ? error.substr(file.string().size() + 2) : error;
+  if (reason.size() > kLongestReason) reason = reason.substr(0, kLongestReason) + " ...";
+  refuse(status, ModuleState::kNotLoadable, file.filename().string() + ": " + reason,
+         "the module and the libraries that it needs do not fit together; run './evener setup' to build it again");
+}
+
+void check_entry(OpenedModule& module) {
+  ModuleStatus& status = module.status;
+  if (module.entry->abi != kModuleAbi) {
+    refuse(status, ModuleState::kNotLoadable,
+           "it was built for version " + std::to_string(module.entry->abi) +
+               " of the module interface, this program has " + std::to_string(kModuleAbi),
+           "build it again together with the program: './evener setup'");
+    return;
+  }
+  std::string reason;
+  try {
+    reason = module.entry->unusable_reason();
+    if (reason.empty()) status.version = module.entry->version();
+  } catch (const std::exception& error) {
+    reason = error.what();
+  }
+  if (!reason.empty()) {
+    refuse(status, ModuleState::kNotUsable, reason, "use another engine or device on this machine");
+    return;
+  }
+  status.state = ModuleState::kUsable;
+}
+
+OpenedModule open_module(const KnownModule& known, const fs::path& file) {
+  OpenedModule module;
+  module.status.name = known.name;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    refuse(module.status, ModuleState::kNotBuilt, "there is no '" + file.string() + "'",
+           "run './evener setup', or configure with -D" + std::string(known.cmake_option) + "=ON and build");
+    return module;
+  }
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open: code of it may run until the end
+  if (!handle) {
+    const char* error = dlerror();
+    refuse_to_load(module.status, file, error ? error : "unknown error");
+    return module;
+  }
+  module.entry = static_cast<const ModuleEntry*>(dlsym(handle, "evener_module"));
+  if (!module.entry) {
+    refuse_to_load(module.status, file, "it has no symbol 'evener_module', so it is not a module of this program");
+    return module;
+  }
+  check_entry(module);
+  if (module.status.state != ModuleState::kUsable) module.entry = nullptr;
+  return module;
+}
+
+// Opens each file once in the life of the process.
+const OpenedModule& opened(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, OpenedModule> modules;  // by file
+  const KnownModule& known = known_module(name);
+  const fs::path file = module_folder() / ("libevener_" + name + ".so");
+  const std::lock_guard lock(mutex);
+  const auto found = modules.find(file.string());
+  if (found != modules.end()) return found->second;
+  return modules.emplace(file.string(), open_module(known, file)).first->second;
+}
+
+const char* state_text(ModuleState state) {
+  switch (state) {
+    case ModuleState::kUsable:
+      return "is usable";
+    case ModuleState::kNotBuilt:
+      return "is not built";
+    case ModuleState::kNotLoadable:
+      return "can't be loaded";
+    case ModuleState::kNotUsable:
+      return "can't be used on this machine";
+  }
+  return "?";
+}
+
+}  // namespace
+
+const std::vector<std::string>& known_modules() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const KnownModule& module : kModules) result.emplace_back(module.name);
+    return result;
+  }();
+  return names;
+}
+
+ModuleStatus module_status(const std::string& name) {
+  return opened(name).status;
+}
+
+const ModuleEntry& require_module(const std::string& name) {
+  const OpenedModule& module = opened(name);
+  if (module.entry) return *module.entry;
+  const ModuleStatus& status = module.status;
+  throw Error("the module '" + name + "' " + state_text(status.state) + ": " + status.reason + "; " + status.remedy);
+}
+
+}  // namespace evener

@@ -1,0 +1,25 @@
+// Offering the nearest known name for a misspelt one, and units for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evener {
+
+/// The known name with the smallest edit distance (Damerau-Levenshtein, case-insensitive), or "" if none is near:
+/// within a third of the longer name's length, at least 1.
+std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
+
+/// "unknown model 'resnet43'; did you mean 'resnet34'? Known: a, b, c"
+std::string unknown_name_message(std::string_view what, std::string_view name, const std::vector<std::string>& known);
+
+/// "1.5 GB" (powers of 1000, three significant digits).
+std::string bytes_text(std::uint64_t bytes);
+/// "3.6 GFLOP", "21.3 M": value with an SI prefix and three significant digits, then `unit`.
+std::string si_text(double value, std::string_view unit = "");
+/// "850 ms", "12.3 s", "4 min 05 s", "2 h 10 min".
+std::string duration_text(double seconds);
+
+}  // namespace evener

@@ -1,0 +1,45 @@
+#include "base/stop.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace evener {
+namespace {
+
+std::atomic<bool> stop_flag{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "the handler may only touch lock-free atomics");
+
+// Async-signal-safe: an atomic exchange, write and _exit only.
+void on_signal(int) {
+  if (!stop_flag.exchange(true)) return;
+  constexpr char message[] = "\nevener: second signal: ended at once; what was not saved yet is lost\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, message, sizeof message - 1);
+  _exit(130);
+}
+
+}  // namespace
+
+void install_stop_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // reads and writes under way go on; the work looks at the flag between steps
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool stop_requested() {
+  return stop_flag.load(std::memory_order_relaxed);
+}
+
+void request_stop() {
+  stop_flag.store(true);
+}
+
+void clear_stop_request() {
+  stop_flag.store(false);
+}
+
+}  // namespace evener

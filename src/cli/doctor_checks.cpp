@@ -1,0 +1,204 @@
+#include "cli/doctor_checks.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/module.h"
+#include "base/names.h"
+#include "measure/power_sensors.h"
+#include "placement/plan.h"
+
+namespace evener::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using placement::AcceleratorList;
+using placement::Machine;
+
+std::string counted(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+Finding check_cpu(const Machine& machine) {
+  const CpuTopology& cpu = machine.cpu;
+  Finding finding{Mark::kOk, "cpu", "", ""};
+  finding.text = fmt::format("{}, {} and {} for this process", cpu.model, counted(cpu.cores.size(), "core"),
+                             counted(cpu.allowed.size(), "hardware thread"));
+  if (cpu.packages > 1 || cpu.numa_nodes > 1) {
+    finding.text += fmt::format(", {}, {}", counted(static_cast<std::size_t>(cpu.packages), "package"),
+                                counted(static_cast<std::size_t>(cpu.numa_nodes), "NUMA node"));
+  }
+  if (cpu.quota_cpus > 0) {
+    finding.text += fmt::format(", of which a quota allows {:.3g} ({} used)", cpu.quota_cpus, machine.cores);
+  }
+  return finding;
+}
+
+Finding check_features(const CpuTopology& cpu) {
+  const std::string list = fmt::format("{}", fmt::join(cpu.features, " "));
+  const bool bf16 = list.find("bf16") != std::string::npos;
+  if (cpu.features.empty())
+    return {Mark::kNote, "instructions", "no AVX2: expect slow training", "use a newer machine or a GPU"};
+  if (!bf16) return {Mark::kOk, "instructions", list + "; no bf16, so --precision fp32 is the fastest", ""};
+  return {Mark::kOk, "instructions", list, ""};
+}
+
+Finding check_memory(const MemoryLimits& memory) {
+  constexpr unsigned long long kLittle = 2'000'000'000;
+  const std::string text =
+      fmt::format("{}, {} available", bytes_text(memory.total_bytes), bytes_text(memory.available_bytes));
+  if (memory.available_bytes >= kLittle) return {Mark::kOk, "memory", text, ""};
+  return {Mark::kNote, "memory", text, "close other programs, or use small batches and images"};
+}
+
+void check_accelerators(Section& section, const std::string& kind, const AcceleratorList& list) {
+  for (const auto& device : list.devices) {
+    std::string text = device.name;
+    if (device.memory_bytes > 0) text += ", " + bytes_text(device.memory_bytes);
+    if (device.compute_major > 0)
+      text += fmt::format(", compute capability {}.{}", device.compute_major, device.compute_minor);
+    if (!list.driver.empty()) text += ", " + list.driver;
+    const bool usable = device.problem.empty();
+    section.findings.push_back({usable ? Mark::kOk : Mark::kMissing, device_text(device.device), text, device.problem});
+  }
+  if (list.devices.empty()) section.findings.push_back({Mark::kMissing, kind, list.reason, list.remedy});
+}
+
+Finding check_powercap() {
+  const measure::PowercapSensor sensor;
+  if (sensor.refusal().empty()) return {Mark::kOk, "cpu energy", "powercap counters are readable", ""};
+  return {Mark::kMissing, "cpu energy", sensor.refusal(), "without it, energy stays empty in records; all else works"};
+}
+
+Finding check_nvml(const Machine& machine) {
+  if (machine.cuda.devices.empty()) return {Mark::kMissing, "gpu power", "there is no NVIDIA GPU to read from", ""};
+  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    return {Mark::kMissing, "gpu power", "libnvidia-ml.so.1 (NVML) is not found",
+            "install the driver's libraries; in a container, ask for the 'utility' capability"};
+  }
+  dlclose(library);
+  return {Mark::kNote, "gpu power", "NVML is there, but records don't hold GPU power yet", ""};
+}
+
+// The reason out of a three-line placement error, without the remedy that stands with the device.
+std::string reason_of(const UsageError& error) {
+  std::string text = error.what();
+  text = text.substr(0, text.find_first_of("\n;"));
+  const auto colon = text.find(": ");
+  return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+Finding check_placement(const std::string& text, const Machine& machine, bool engine_usable) {
+  try {
+    const auto plan = placement::make_plan(placement::parse(text), machine);
+    const std::string why = placement::why_not_runnable(plan);
+    if (!why.empty()) return {Mark::kNote, text, why.substr(why.find(": ") + 2), ""};
+    if (!engine_usable) return {Mark::kMissing, text, "no engine here can train (see Modules)", ""};
+    const int threads = plan.replicas.front().stages.front().threads;
+    return {Mark::kOk, text, counted(static_cast<std::size_t>(threads), "thread"), ""};
+  } catch (const UsageError& error) {
+    return {Mark::kMissing, text, reason_of(error), ""};
+  }
+}
+
+}  // namespace
+
+const char* mark_name(Mark mark) {
+  switch (mark) {
+    case Mark::kOk:
+      return "ok";
+    case Mark::kNote:
+      return "note";
+    case Mark::kMissing:
+      return "missing";
+  }
+  return "?";
+}
+
+Section check_devices(const Machine& machine) {
+  Section section{"Devices", {check_cpu(machine), check_features(machine.cpu), check_memory(machine.memory)}};
+  check_accelerators(section, "cuda", machine.cuda);
+  check_accelerators(section, "opencl", machine.opencl);
+  check_accelerators(section, "intel", machine.intel);
+  check_accelerators(section, "npu", machine.npu);
+  return section;
+}
+
+Section check_modules() {
+  Section section{"Modules", {}};
+  for (const std::string& name : known_modules()) {
+    const ModuleStatus status = module_status(name);
+    switch (status.state) {
+      case ModuleState::kUsable:
+        section.findings.push_back({Mark::kOk, name, status.version, ""});
+        continue;
+      case ModuleState::kNotBuilt:
+        section.findings.push_back({Mark::kMissing, name, "not built: " + status.reason, status.remedy});
+        continue;
+      case ModuleState::kNotLoadable:
+        section.findings.push_back({Mark::kMissing, name, "not loadable: " + status.reason, status.remedy});
+        continue;
+      case ModuleState::kNotUsable:
+        section.findings.push_back({Mark::kMissing, name, "not usable here: " + status.reason, status.remedy});
+        continue;
+    }
+  }
+  return section;
+}
+
+Section check_sensors(const Machine& machine) {
+  return {"Sensors", {check_powercap(), check_nvml(machine)}};
+}
+
+Section check_storage() {
+  constexpr std::uintmax_t kLittle = 1'000'000'000;
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  const fs::space_info space = fs::space(here, error);
+  Finding finding{Mark::kOk, "disk", "", ""};
+  if (error) {
+    finding = {Mark::kMissing, "disk", "the current folder can't be read: " + error.message(),
+               "change to another folder"};
+  } else {
+    finding.text = fmt::format("{} free in the current folder", bytes_text(space.available));
+    if (space.available < kLittle) {
+      finding.mark = Mark::kNote;
+      finding.remedy = "free some space, or write results to another disk with --out";
+    }
+    if (::access(here.c_str(), W_OK) != 0) {
+      finding.mark = Mark::kNote;
+      finding.text += ", which can't be written to";
+      finding.remedy = "change to another folder, or give --out";
+    }
+  }
+  return {"Storage", {finding}};
+}
+
+Section check_placements(const Machine& machine, bool engine_usable) {
+  std::vector<std::string> candidates = {"cpu",    "cpu/t1",   fmt::format("{}xcpu/t1", std::max(2, machine.cores)),
+                                         "cuda:0", "cuda:all", "cuda:0+cpu"};
+  if (!machine.opencl.devices.empty()) candidates.emplace_back("opencl:0");
+  if (!machine.intel.devices.empty()) candidates.emplace_back("intel:0");
+  if (!machine.npu.devices.empty()) candidates.emplace_back("npu");
+  Section section{"Placements (--on)", {}};
+  for (const std::string& text : candidates) section.findings.push_back(check_placement(text, machine, engine_usable));
+  return section;
+}
+
+Diagnosis diagnose(const Machine& machine) {
+  Diagnosis result;
+  const ModuleStatus torch = module_status("torch");
+  result.can_train_on_cpu = torch.state == ModuleState::kUsable;
+  result.sections = {check_devices(machine), check_modules(), check_sensors(machine), check_storage(),
+                     check_placements(machine, result.can_train_on_cpu)};
+  result.conclusion = result.can_train_on_cpu
+                          ? "Training on the CPU works."
+                          : "Training does not work: the module 'torch' can't be used (see Modules).";
+  return result;
+}
+
+}  // namespace evener::cli

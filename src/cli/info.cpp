@@ -1,0 +1,197 @@
+// evener info MODEL: the layers of a network and what they cost, as a table or as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/tensor.h"
+#include "cli/command.h"
+#include "cli/image_size.h"
+#include "network/cost.h"
+#include "network/zoo.h"
+
+namespace evener::cli {
+namespace {
+
+using namespace network;
+
+struct InfoOptions {
+  std::string model;
+  std::string size;
+  std::optional<std::int64_t> channels;
+  std::optional<std::int64_t> classes;
+  std::string json;
+};
+
+constexpr std::int64_t kExampleBatch = 32;
+// Layer, kind, output, parameters, MFLOPs, activations: 95 columns.
+constexpr const char* kRow = "{:<23} {:<14} {:<13} {:>13} {:>13} {:>14}\n";
+
+// "21,797,672"
+std::string grouped(std::int64_t value) {
+  std::string text = std::to_string(value);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
+    text.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return text;
+}
+
+// "conv2d 7x7/2": the kind with its window and stride.
+std::string kind_text(const Op& op) {
+  const auto window = [&](std::int64_t kernel, std::int64_t stride) {
+    const std::string step = stride == 1 ? "" : fmt::format("/{}", stride);
+    return fmt::format("{} {}x{}{}", op_name(op), kernel, kernel, step);
+  };
+  if (const auto* conv = std::get_if<Conv2d>(&op)) return window(conv->kernel, conv->stride);
+  if (const auto* pool = std::get_if<MaxPool>(&op)) return window(pool->kernel, pool->stride);
+  return op_name(op);
+}
+
+// The image shape asked for; nothing if neither a size nor channels are given.
+std::optional<Shape> asked_input(const InfoOptions& options) {
+  if (options.size.empty() && !options.channels) return std::nullopt;
+  const Shape usual = build(options.model, {}).input_shape();
+  const bool image = usual.size() == 3;
+  if (options.size.empty() && !image) {
+    throw UsageError("--channels " + std::to_string(*options.channels) + " says too little for " + options.model +
+                     ", which takes images of any size: give --size WxH as well");
+  }
+  const ImageSize size = options.size.empty() ? ImageSize{usual[2], usual[1]} : parse_image_size(options.size);
+  const std::int64_t pixels = size.width * size.height;
+  // A perceptron's number of inputs tells the channels: 784 is one of 28x28, 3072 is three of 32x32.
+  const std::int64_t likely = image ? usual[0] : usual[0] % pixels == 0 ? usual[0] / pixels : 1;
+  return Shape{options.channels.value_or(likely), size.height, size.width};
+}
+
+std::string table_text(const Network& net) {
+  const std::vector<LayerCost> costs = layer_costs(net);
+  const std::string heading = fmt::format(kRow, "layer", "kind", "output", "parameters", "MFLOP", "activations");
+  const std::string rule(heading.size() - 1, '-');
+  std::string text = heading + rule + "\n";
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const Layer& layer = net.layers()[i];
+    const LayerCost& cost = costs[i];
+    text +=
+        fmt::format(kRow, layer.name, kind_text(layer.op), shape_text(layer.shape),
+                    cost.parameters > 0 ? grouped(cost.parameters) : "",
+                    cost.forward_flops > 0 ? fmt::format("{:.3f}", static_cast<double>(cost.forward_flops) * 1e-6) : "",
+                    bytes_text(static_cast<std::uint64_t>(cost.activation_bytes)));
+  }
+  const LayerCost total = total_cost(net);
+  text += rule + "\n" +
+          fmt::format(kRow, "total", "", "", grouped(total.parameters),
+                      fmt::format("{:.3f}", static_cast<double>(total.forward_flops) * 1e-6),
+                      bytes_text(static_cast<std::uint64_t>(total.activation_bytes)));
+  return text;
+}
+
+std::string summary_text(const Network& net) {
+  const LayerCost total = total_cost(net);
+  const TrainingMemory memory = training_memory(net);
+  const auto bytes = [](std::int64_t value) { return bytes_text(static_cast<std::uint64_t>(value)); };
+  const auto flop = [](std::int64_t value) { return si_text(static_cast<double>(value), "FLOP"); };
+  std::string text;
+  const auto line = [&](const char* what, const std::string& value) {
+    text += fmt::format("{:<18} {}\n", what, value);
+  };
+  line("parameters", fmt::format("{} = {} in float32", grouped(total.parameters), bytes(memory.weight_bytes)));
+  line("forward", fmt::format("{} per image, of them {} multiply-adds (x 2) in products", flop(total.forward_flops),
+                              si_text(static_cast<double>(forward_macs(net)))));
+  line("training", fmt::format("{} per image: forward and backward", flop(total.forward_flops + total.backward_flops)));
+  line("training memory",
+       fmt::format("estimated, float32: {} for weights, gradients, momentum", bytes(memory.fixed_bytes())));
+  line("", fmt::format("and {} per image of the batch; batch {}: {}", bytes(memory.per_sample_bytes), kExampleBatch,
+                       bytes(memory.fixed_bytes() + kExampleBatch * memory.per_sample_bytes)));
+  return text;
+}
+
+nlohmann::ordered_json layer_json(const Network& net, std::size_t index, const LayerCost& cost) {
+  const Layer& layer = net.layers()[index];
+  nlohmann::ordered_json inputs = nlohmann::ordered_json::array();
+  for (const int input : layer.inputs) inputs.push_back(net.layers()[static_cast<std::size_t>(input)].name);
+  return {{"name", layer.name},
+          {"kind", op_name(layer.op)},
+          {"inputs", inputs},
+          {"output", layer.shape},
+          {"parameters", cost.parameters},
+          {"forward_flops", cost.forward_flops},
+          {"backward_flops", cost.backward_flops},
+          {"activation_bytes", cost.activation_bytes}};
+}
+
+nlohmann::ordered_json network_json(const Network& net) {
+  const std::vector<LayerCost> costs = layer_costs(net);
+  const LayerCost total = total_cost(net);
+  const TrainingMemory memory = training_memory(net);
+  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < costs.size(); ++i) layers.push_back(layer_json(net, i, costs[i]));
+  return {{"schema", 1},
+          {"kind", "info"},
+          {"model", net.model()},
+          {"input", net.input_shape()},
+          {"output", net.output_shape()},
+          {"parameters", total.parameters},
+          {"forward_macs", forward_macs(net)},
+          {"forward_flops", total.forward_flops},
+          {"backward_flops", total.backward_flops},
+          {"activation_bytes", total.activation_bytes},
+          {"training_memory",
+           {{"source", "estimated"},
+            {"weight_bytes", memory.weight_bytes},
+            {"gradient_bytes", memory.gradient_bytes},
+            {"optimizer_bytes", memory.optimizer_bytes},
+            {"buffer_bytes", memory.buffer_bytes},
+            {"per_sample_bytes", memory.per_sample_bytes}}},
+          {"layers", layers}};
+}
+
+int run_info(const InfoOptions& options) {
+  const Network net = build(options.model, {.input = asked_input(options), .classes = options.classes});
+  if (!options.json.empty()) {
+    const std::string text = network_json(net).dump(2) + "\n";
+    if (options.json == "-") {
+      std::fputs(text.c_str(), stdout);
+      return 0;
+    }
+    write_file_atomically(options.json, text);
+  }
+  fmt::print("{}: input {} (C, H, W), {} outputs\n\n{}\n{}", net.model(), shape_text(net.input_shape()),
+             net.output_shape().front(), table_text(net), summary_text(net));
+  return 0;
+}
+
+std::string models_text() {
+  std::string text = "Models:\n";
+  for (const ModelInfo& model : known_models()) text += fmt::format("  {:<24}{}\n", model.name, model.description);
+  return text;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Action& action) {
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App* info = app.add_subcommand("info", "Show a model's layers, shapes, parameters, FLOPs and memory");
+  info->add_option("MODEL", options->model, "The network, e.g. resnet34 or mlp:784-256-10")->required();
+  info->add_option("--size", options->size, "Image size in pixels (default: the model's own)")->type_name("WxH");
+  info->add_option("--channels", options->channels, "Image channels: 1 grey, 3 RGB")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("C");
+  info->add_option("--classes", options->classes, "Number of classes")->check(CLI::Range(1, 16777216))->type_name("N");
+  info->add_option("--json", options->json, "Write JSON to FILE ('-': to stdout, instead of the table)")
+      ->type_name("FILE");
+  info->footer(models_text() +
+               "\nExamples:\n"
+               "  evener info resnet34\n"
+               "  evener info resnet34 --size 197x148 --channels 1 --classes 9\n"
+               "  evener info mlp:784-256-10 --json -\n");
+  info->callback([options, &action] { action = [options] { return run_info(*options); }; });
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,122 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/names.h"
+
+namespace evener::cli {
+namespace {
+
+constexpr double kRedraw_s = 0.2;  // on a terminal
+constexpr double kLogLine_s = 60;  // elsewhere, within long epochs
+constexpr int kListedFiles = 5;
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string bar(double share) {
+  constexpr int width = 20;
+  const int filled = static_cast<int>(share * width);
+  return std::string(static_cast<std::size_t>(filled), '#') +
+         std::string(static_cast<std::size_t>(width - filled), '.');
+}
+
+}  // namespace
+
+std::string setup_text(const task::TrainSetup& setup) {
+  const auto& image = setup.image;
+  return fmt::format("{}, {} classes, {}x{}x{}: {} images to train on, {} to validate, {} to test",
+                     setup.network.model(), setup.classes.size(), image.channels, image.height, image.width,
+                     setup.train_images, setup.val_images, setup.test_images);
+}
+
+TrainProgress::TrainProgress(int epochs, bool quiet)
+    : epochs_(epochs), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+void TrainProgress::setup(const task::TrainSetup& setup) {
+  note(setup_text(setup));
+  if (!setup.skipped.empty()) {
+    note(fmt::format("{} files left out:", setup.skipped.size()));
+    for (std::size_t i = 0; i < setup.skipped.size() && i < kListedFiles; ++i) {
+      note(fmt::format("  {}: {}", setup.skipped[i].file, setup.skipped[i].reason));
+    }
+    if (setup.skipped.size() > kListedFiles) note("  ... ('evener data info' lists all)");
+  }
+  if (setup.resumed_epoch > 0 || setup.resumed_step > 0) {
+    note(fmt::format("going on after epoch {}, step {} of {}", setup.resumed_epoch, setup.resumed_step,
+                     setup.steps_per_epoch));
+  }
+  epoch_end_s_ = now_s();
+}
+
+double TrainProgress::seconds_left(const task::StepProgress& progress) const {
+  const double images_per_s = static_cast<double>(progress.images) / std::max(progress.epoch_seconds, 1e-9);
+  const double images_per_step =
+      static_cast<double>(progress.images) / static_cast<double>(std::max<std::int64_t>(1, progress.step));
+  const double steps = static_cast<double>(progress.steps_per_epoch) * (epochs_ - progress.epoch + 1) -
+                       static_cast<double>(progress.step);
+  return steps * images_per_step / std::max(images_per_s, 1e-9) + overhead_s_ * (epochs_ - progress.epoch + 1);
+}
+
+std::string TrainProgress::line(const task::StepProgress& progress) const {
+  const double share = static_cast<double>(progress.step) / static_cast<double>(progress.steps_per_epoch);
+  return fmt::format("epoch {}/{} [{}] {:3.0f} %  {} img/s  loss {:.4f}  accuracy {:.1f} %  {} left", progress.epoch,
+                     epochs_, bar(share), 100 * share,
+                     si_text(static_cast<double>(progress.images) / std::max(progress.epoch_seconds, 1e-9)),
+                     progress.loss, 100 * progress.accuracy, duration_text(seconds_left(progress)));
+}
+
+void TrainProgress::step(const task::StepProgress& progress) {
+  if (quiet_) return;
+  const double now = now_s();
+  if (last_draw_s_ < 0) last_draw_s_ = terminal_ ? -1e9 : now;
+  if (now - last_draw_s_ < (terminal_ ? kRedraw_s : kLogLine_s)) return;
+  last_draw_s_ = now;
+  if (terminal_) {
+    draw(line(progress));
+  } else {
+    note(line(progress));
+  }
+}
+
+void TrainProgress::epoch(const task::EpochResult& epoch, std::size_t train_images) {
+  const double now = now_s();
+  overhead_s_ = std::max(0.0, now - epoch_end_s_ - epoch.seconds);
+  epoch_end_s_ = now;
+  std::string text = fmt::format("epoch {}/{}  {}  {} img/s  train loss {:.4f}  accuracy {:.1f} %", epoch.epoch,
+                                 epochs_, duration_text(epoch.seconds),
+                                 si_text(static_cast<double>(train_images) / std::max(epoch.seconds, 1e-9)),
+                                 epoch.train_loss, 100 * epoch.train_accuracy);
+  if (epoch.val_accuracy) {
+    text += fmt::format("  validation loss {:.4f}  accuracy {:.1f} %{}", *epoch.val_loss, 100 * *epoch.val_accuracy,
+                        epoch.best ? "  (best)" : "");
+  }
+  note(text);
+}
+
+void TrainProgress::note(const std::string& text) {
+  if (quiet_) return;
+  if (line_open_) std::fputs("\r\033[K", stderr);
+  line_open_ = false;
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void TrainProgress::draw(const std::string& text) {
+  std::fprintf(stderr, "\r\033[K%s", text.substr(0, terminal_width() - 1).c_str());
+  std::fflush(stderr);
+  line_open_ = true;
+}
+
+void TrainProgress::finish() {
+  if (line_open_) std::fputs("\r\033[K", stderr);
+  line_open_ = false;
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,124 @@
+// evener report RUN_DIR...: a table of runs on stdout, and one HTML page with plots.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/command.h"
+#include "report/conclusion.h"
+#include "report/html.h"
+#include "report/run.h"
+#include "report/table.h"
+
+namespace evener::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string html;
+  bool no_html = false;
+  std::string csv;
+  bool markdown = false;
+  std::string json;
+};
+
+constexpr std::size_t kFileWidth = 200;  // of a table that doesn't go to a terminal
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return kFileWidth;
+}
+
+void put(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+/// To a file, or to stdout for "-". Says where a file went.
+void put_to(const std::string& place, const std::string& text) {
+  if (place == "-") {
+    put(text);
+    return;
+  }
+  write_file_atomically(place, text);
+  fmt::print(stderr, "wrote {}\n", place);
+}
+
+/// One run: its record. Several: a list of them, in the order given.
+std::string json_text(const std::vector<report::Run>& runs) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const report::Run& run : runs) json.push_back(measure::to_json(run.record));
+  if (runs.size() == 1) json = nlohmann::ordered_json(json.front());
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void put_table(const ReportOptions& options, const std::vector<report::Run>& runs) {
+  std::vector<measure::Record> records;
+  for (const report::Run& run : runs) records.push_back(run.record);
+  const report::Table table = report::summary_table(runs);
+  put(options.markdown ? report::markdown_text(table) : report::terminal_text(table, terminal_width()));
+  put("\n" + report::conclusion(records) + "\n");
+}
+
+void put_page(const ReportOptions& options, const std::vector<report::Run>& runs) {
+  fs::path path = options.html;
+  if (path.empty()) path = runs.size() == 1 ? fs::path(options.runs.front()) / "report.html" : fs::path("report.html");
+  try {
+    const report::WrittenPage page = report::write_html(path, runs);
+    fmt::print(stderr, "report: {}\n", fs::absolute(page.path).lexically_normal().string());
+    if (!page.hint.empty()) fmt::print(stderr, "warning: {}\n", page.hint);
+  } catch (const Error& error) {
+    if (!options.html.empty()) throw;
+    throw Error(
+        fmt::format("{}; choose another place with --html FILE, or leave the page out with --no-html", error.what()));
+  }
+}
+
+int run_report(const ReportOptions& options) {
+  if (options.csv == "-" && options.json == "-") throw UsageError("only one of --csv and --json can go to stdout");
+  const std::vector<report::Run> runs = report::load_runs({options.runs.begin(), options.runs.end()});
+  if (options.csv != "-" && options.json != "-") put_table(options, runs);
+  if (!options.csv.empty()) put_to(options.csv, report::csv_text(runs));
+  if (!options.json.empty()) put_to(options.json, json_text(runs));
+  if (!options.no_html) put_page(options, runs);
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* report = app.add_subcommand("report", "Show runs side by side: a table, and an HTML page with plots");
+  report->add_option("RUN_DIR", options->runs, "Folders of runs (what --out was)")->required();
+  CLI::Option* html =
+      report
+          ->add_option("--html", options->html,
+                       "Where the page goes (default: RUN_DIR/report.html; ./report.html for several runs)")
+          ->type_name("FILE");
+  report->add_flag("--no-html", options->no_html, "Write no page")->excludes(html);
+  report->add_option("--csv", options->csv, "Write a CSV with a row per run ('-': to stdout, instead of the table)")
+      ->type_name("FILE");
+  report->add_flag("--markdown", options->markdown, "Print the table as Markdown");
+  report->add_option("--json", options->json, "Write the records as JSON ('-': to stdout, instead of the table)")
+      ->type_name("FILE");
+  report->footer(
+      "Speeds are compared with the first run of the same model and data.\n\n"
+      "Examples:\n"
+      "  evener report runs/a\n"
+      "  evener report runs/a runs/b --html compare.html\n"
+      "  evener report runs/* --markdown --no-html\n"
+      "  evener report runs/a --json - | jq .accuracy\n");
+  report->callback([options, &action] { action = [options] { return run_report(*options); }; });
+}
+
+}  // namespace evener::cli

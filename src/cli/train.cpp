@@ -1,0 +1,124 @@
+// evener train: trains or goes on training a network, and says what it cost.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "cli/command.h"
+#include "cli/training.h"
+#include "network/zoo.h"
+#include "placement/plan.h"
+
+namespace evener::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  evener train mlp:784-256-10 --data mnist/ --batch 64 --lr 0.3
+  evener train resnet34 --data synth:masks --size 197x148 --batch 32 --epochs 5
+  evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
+  evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume)";
+
+std::string model_list() {
+  std::string text;
+  for (const auto& model : network::known_models()) text += (text.empty() ? "" : ", ") + model.name;
+  return text;
+}
+
+void add_options(CLI::App& command, TrainFlags& flags) {
+  command.add_option("model", flags.model, "Network: " + model_list())->required();
+  command.add_option("--data", flags.data, "Image folder, folder of IDX files, synth:masks[:N] or synth:digits[:N]")
+      ->required();
+  command.add_option("--on", flags.on, "Placement: cpu (all cores), cpu/t1, ... (docs/placements.md)")
+      ->capture_default_str();
+  command.add_option("--epochs", flags.epochs, "Passes over the training images")->capture_default_str();
+  command.add_option("--batch", flags.batch, "Images per step, over all devices together")->capture_default_str();
+  command.add_option("--lr", flags.learning_rate, "Learning rate")->capture_default_str();
+  command.add_option("--schedule", flags.schedule, "constant, cosine or step:EPOCHS[:FACTOR]")->capture_default_str();
+  command.add_option("--warmup", flags.warmup_epochs, "Epochs over which the rate grows from 0")->capture_default_str();
+  command.add_option("--optimizer", flags.optimizer, "sgd")->capture_default_str();
+  command.add_option("--momentum", flags.momentum, "Momentum of sgd")->capture_default_str();
+  command.add_option("--weight-decay", flags.weight_decay, "L2 term added to the gradient")->capture_default_str();
+  command.add_option("--loss", flags.loss, "cross-entropy or mse")->capture_default_str();
+  command.add_option("--precision", flags.precision, "fp32, bf16 or fp16 (as bf16 on CPUs)")->capture_default_str();
+  command.add_option("--size", flags.size, "WIDTHxHEIGHT the images are brought to (default: as they are)");
+  command.add_option("--channels", flags.channels, "1 grey, 3 colour (default: as they are)");
+  command.add_option("--split", flags.split,
+                     "TRAIN/VALIDATION/TEST in percent (default: the folder's own parts, or 85/2/13)");
+  command.add_option("--validate-every", flags.validate_every, "Validate every so many epochs")->capture_default_str();
+  command.add_option("--seed", flags.seed, "Of the first weights, the order and the split")->capture_default_str();
+  command.add_option("--engine", flags.engine, "auto or torch")->capture_default_str();
+  command.add_option("--layout", flags.layout, "Memory layout of images: auto, nchw or nhwc")->capture_default_str();
+  command.add_option("--loader-threads", flags.loader_threads, "Threads that prepare batches")->capture_default_str();
+  command.add_option("--out", flags.out, "Folder for checkpoints and results (default: runs/MODEL-TIME)");
+  command.add_option("--json", flags.json, "Write the record there too; - is stdout");
+  command.add_option("--trace", flags.trace, "Write the phases as a Chrome trace");
+  command.add_option("--sample-interval", flags.sample_interval_ms, "Milliseconds between samples of CPU and memory")
+      ->capture_default_str();
+  command.add_flag("--resume", flags.resume, "Go on from the checkpoint in --out");
+  command.add_flag("--overwrite", flags.overwrite, "Replace a run that is in --out");
+  command.add_flag("--strict", flags.strict, "An unreadable image is an error instead of being left out");
+  command.add_flag("--dry-run", flags.dry_run, "Print the plan of the placement and stop");
+  command.add_flag("--quiet", flags.quiet, "No progress");
+}
+
+void print_summary(const TrainingOutcome& outcome) {
+  const measure::Record& record = outcome.record;
+  if (record.accuracy.val) {
+    fmt::print("best validation accuracy  {:.2f} % (epoch {})\n", 100 * *record.accuracy.val,
+               *record.accuracy.val_epoch);
+  }
+  if (record.accuracy.test) {
+    fmt::print("test accuracy             {:.2f} % ({} weights)\n", 100 * *record.accuracy.test,
+               record.accuracy.test_weights);
+  }
+  if (record.images_per_s.median)
+    fmt::print("training speed            {} images/s\n", si_text(*record.images_per_s.median));
+  if (record.times.total) fmt::print("time                      {}\n", duration_text(*record.times.total));
+  if (record.memory.peak_rss_bytes)
+    fmt::print("peak memory               {}\n", bytes_text(*record.memory.peak_rss_bytes));
+  fmt::print("results                   {}\n", outcome.out.string());
+  if (record.validity.valid == false) {
+    fmt::print("the times are INVALID as a measurement:\n");
+    for (const auto& reason : record.validity.reasons) fmt::print("  {}; {}\n", reason.what, reason.advice);
+  }
+}
+
+int train(const TrainFlags& flags) {
+  if (flags.dry_run) {
+    const placement::Plan plan = plan_of(flags);
+    train_options(flags, plan);  // the other options are checked as well
+    std::fputs(placement::plan_text(plan).c_str(), stdout);
+    return 0;
+  }
+  const TrainingOutcome outcome = run_training(flags);
+  if (flags.json == "-") {
+    fmt::print("{}\n", measure::to_json(outcome.record).dump(2));
+  } else {
+    if (!flags.json.empty()) write_file_atomically(flags.json, measure::to_json(outcome.record).dump(2) + "\n");
+    print_summary(outcome);
+  }
+  switch (outcome.status) {
+    case task::TrainStatus::kDone:
+      return 0;
+    case task::TrainStatus::kInterrupted:
+      throw Interrupted(outcome.status_reason);
+    case task::TrainStatus::kDiverged:
+      throw Error(outcome.status_reason);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("train", "Train a network on images; checkpoints, resumable");
+  const auto flags = std::make_shared<TrainFlags>();
+  add_options(*command, *flags);
+  command->footer(kExamples);
+  command->callback([flags, &action] { action = [flags] { return train(*flags); }; });
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,181 @@
+#include "cli/train_record.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/module.h"
+#include "measure/validity.h"
+#include "network/cost.h"
+
+namespace evener::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string schedule_name(const task::Schedule& schedule) {
+  switch (schedule.kind) {
+    case task::Schedule::Kind::kConstant:
+      return "constant";
+    case task::Schedule::Kind::kCosine:
+      return "cosine";
+    case task::Schedule::Kind::kStep:
+      break;
+  }
+  return "step:" + std::to_string(schedule.drop_epochs) + ":" + json(schedule.drop_factor).dump();
+}
+
+json config_of(const TrainFlags& flags, const task::TrainOptions& options, const task::TrainSetup& setup) {
+  const auto& trainer = options.trainer;
+  json config = {{"model", options.model},
+                 {"data", options.data.location},
+                 {"on", flags.on},
+                 {"engine", options.engine},
+                 {"precision", engine::precision_name(trainer.precision)},
+                 {"batch", options.batch},
+                 {"epochs", options.epochs},
+                 {"lr", options.learning_rate},
+                 {"optimizer", "sgd"},
+                 {"momentum", trainer.optimizer.momentum},
+                 {"weight-decay", trainer.optimizer.weight_decay},
+                 {"schedule", schedule_name(options.schedule)},
+                 {"warmup", options.schedule.warmup_epochs},
+                 {"loss", engine::loss_name(trainer.loss)},
+                 {"layout", flags.layout},
+                 {"seed", trainer.seed},
+                 {"size", std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height)},
+                 {"channels", setup.image.channels},
+                 {"validate-every", options.validate_every},
+                 {"loader-threads", options.loader_threads},
+                 {"resume", options.resume}};
+  config["split"] = options.data.split.empty() ? json() : json(options.data.split);
+  return config;
+}
+
+measure::PlacementRecord placement_record(const placement::Plan& plan) {
+  measure::PlacementRecord record{plan.text, {}};
+  for (const auto& replica : plan.replicas) {
+    measure::ReplicaRecord entry;
+    for (const auto& stage : replica.stages) {
+      measure::StageRecord stage_record;
+      stage_record.device = device_text(stage.device);
+      if (stage.device.kind == DeviceKind::kCpu) stage_record.threads = stage.threads;
+      stage_record.cpus = stage.cpus;
+      if (stage.factor < 1) stage_record.emulated_speed = stage.factor;
+      entry.stages.push_back(std::move(stage_record));
+    }
+    entry.share = replica.share;
+    record.replicas.push_back(std::move(entry));
+  }
+  return record;
+}
+
+void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
+  if (!result.epochs.empty()) record.accuracy.train = result.epochs.back().train_accuracy;
+  const auto best = std::find_if(result.epochs.begin(), result.epochs.end(),
+                                 [&](const auto& epoch) { return epoch.epoch == result.best_epoch; });
+  if (best != result.epochs.end()) {
+    record.accuracy.val = best->val_accuracy;
+    record.accuracy.val_epoch = best->epoch;
+  } else {
+    record.missing["accuracy.val"] =
+        record.data.val == 0 ? "the data has no validation images" : "no epoch was validated";
+  }
+  record.accuracy.test = result.test_accuracy;
+  record.accuracy.test_weights = result.best_epoch != 0 ? "best" : "last";
+  if (!result.test_accuracy) {
+    record.missing["accuracy.test"] =
+        record.data.test == 0 ? "the data has no test images" : "the run did not reach its end";
+  }
+}
+
+void fill_throughput(measure::Record& record, const task::TrainResult& result, std::size_t epochs_before) {
+  std::vector<double> epoch_rates;
+  for (std::size_t i = epochs_before; i < record.epochs.size(); ++i) {
+    if (record.epochs[i].images_per_s) epoch_rates.push_back(*record.epochs[i].images_per_s);
+  }
+  record.images_per_s = measure::training_throughput(epoch_rates, result.step_rates);
+}
+
+}  // namespace
+
+measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& plan, const task::TrainOptions& options,
+                                const task::TrainSetup& setup) {
+  measure::Record record;
+  record.kind = "train";
+  record.started = utc_now_text();
+  record.command = flags.command;
+  record.config = config_of(flags, options, setup);
+  record.seeds = {{"seed", options.trainer.seed}};
+  record.machine = measure::read_machine();
+  record.versions = measure::program_versions(EVENER_VERSION);
+  record.versions[options.engine] = module_status(options.engine).version;
+  const auto cost = network::total_cost(setup.network);
+  record.model = {setup.network.model(), cost.parameters, cost.forward_flops, cost.forward_flops + cost.backward_flops};
+  const auto& image = setup.image;
+  record.data = {options.data.location,
+                 static_cast<std::int64_t>(setup.images),
+                 setup.classes,
+                 {image.channels, image.height, image.width},
+                 static_cast<std::int64_t>(setup.train_images),
+                 static_cast<std::int64_t>(setup.val_images),
+                 static_cast<std::int64_t>(setup.test_images),
+                 static_cast<std::int64_t>(setup.skipped.size())};
+  record.placement = placement_record(plan);
+  record.engine = options.engine;
+  record.precision = engine::precision_name(options.trainer.precision);
+  record.batch = options.batch;
+  if (options.trainer.precision == engine::Precision::kFp16 && options.trainer.device.kind == DeviceKind::kCpu) {
+    record.fallbacks.push_back("fp16 was computed as bf16: the CPU has no fast fp16 products");
+  }
+  return record;
+}
+
+measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
+                                  std::map<std::string, double> phases_s) {
+  measure::EpochRecord record;
+  record.epoch = epoch.epoch;
+  record.seconds = epoch.seconds;
+  if (epoch.val_accuracy) record.validate_seconds = epoch.validate_seconds;
+  if (epoch.seconds > 0) record.images_per_s = static_cast<double>(train_images) / epoch.seconds;
+  record.lr = epoch.learning_rate;
+  record.train_loss = epoch.train_loss;
+  record.train_accuracy = epoch.train_accuracy;
+  record.val_loss = epoch.val_loss;
+  record.val_accuracy = epoch.val_accuracy;
+  record.phases_s = std::move(phases_s);
+  return record;
+}
+
+void complete_record(measure::Record& record, const task::TrainResult& result, double total_s,
+                     const measure::PhaseTotals& phases, const measure::SamplerSummary& samples) {
+  switch (result.status) {
+    case task::TrainStatus::kDone:
+      record.status = measure::Status::kDone;
+      break;
+    case task::TrainStatus::kInterrupted:
+      record.status = measure::Status::kInterrupted;
+      break;
+    case task::TrainStatus::kDiverged:
+      record.status = measure::Status::kDiverged;
+      break;
+  }
+  if (!result.status_reason.empty()) record.notes.push_back(result.status_reason);
+  // Epochs of an earlier run that this one resumed are known to the checkpoint only.
+  std::vector<measure::EpochRecord> all;
+  for (const auto& epoch : result.epochs) {
+    if (!record.epochs.empty() && epoch.epoch >= record.epochs.front().epoch) break;
+    all.push_back(epoch_record(epoch, static_cast<std::size_t>(record.data.train.value_or(0)), {}));
+  }
+  const std::size_t before = all.size();
+  all.insert(all.end(), record.epochs.begin(), record.epochs.end());
+  record.epochs = std::move(all);
+  record.times = {total_s, result.init_s, result.load_s, result.train_s, result.validate_s, result.test_s};
+  record.phases_s = phases.critical_s();
+  record.hidden_s = phases.hidden_s();
+  fill_throughput(record, result, before);
+  fill_accuracy(record, result);
+  measure::take_samples(record, samples);
+  record.validity = measure::judge(record);
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,22 @@
+// From what a training gave back to its record.
+#pragma once
+
+#include "cli/training.h"
+#include "measure/phase_recorder.h"
+#include "measure/process_sampler.h"
+
+namespace evener::cli {
+
+/// What is known before the first step: command, machine, placement, model, data.
+measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& plan, const task::TrainOptions& options,
+                                const task::TrainSetup& setup);
+
+/// `phases_s`: of this epoch alone.
+measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
+                                  std::map<std::string, double> phases_s);
+
+/// Fills in results, times, phases and what the sampler saw; judges the validity last.
+void complete_record(measure::Record& record, const task::TrainResult& result, double total_s,
+                     const measure::PhaseTotals& phases, const measure::SamplerSummary& samples);
+
+}  // namespace evener::cli

@@ -1,0 +1,224 @@
+#include "cli/training.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "cli/choices.h"
+#include "cli/image_size.h"
+#include "cli/progress.h"
+#include "cli/train_record.h"
+#include "placement/machine.h"
+#include "task/checkpoint.h"
+
+namespace evener::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where the run goes when --out isn't given: a name that sorts by time.
+fs::path default_out(const std::string& model) {
+  std::string name = model;
+  for (char& c : name) {
+    if (c == ':' || c == '/') c = '-';
+  }
+  std::string stamp = utc_now_text();  // 2026-11-21T10:15:00Z
+  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  stamp[8] = '-';
+  return fs::path("runs") / (name + "-" + stamp);
+}
+
+/// The output folder; what this run made itself is taken away again if it comes to nothing.
+class OutFolder {
+ public:
+  OutFolder(const TrainFlags& flags) : path_(flags.out.empty() ? default_out(flags.model) : fs::path(flags.out)) {
+    existed_ = fs::exists(path_);
+    if (!flags.resume && (task::has_checkpoint(path_) || fs::exists(path_ / "record.json"))) {
+      if (!flags.overwrite) {
+        throw UsageError(path_.string() +
+                         " holds a run already. Give another --out, --resume to go on with it, or "
+                         "--overwrite to replace it");
+      }
+      remove_run_files();
+    }
+    if (flags.resume && flags.out.empty())
+      throw UsageError("--resume needs --out DIR, the folder of the run to go on with");
+    if (flags.resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
+    require_writable_directory(path_);
+  }
+  ~OutFolder() {
+    std::error_code ignored;
+    if (keep_) return;
+    if (!existed_ || fs::is_empty(path_, ignored)) {
+      fs::remove(path_ / "samples.csv", ignored);
+      fs::remove(path_, ignored);  // only if empty
+    }
+  }
+  OutFolder(const OutFolder&) = delete;
+  OutFolder& operator=(const OutFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+  void keep() { keep_ = true; }
+
+ private:
+  void remove_run_files() {
+    for (const auto& file : fs::directory_iterator(path_)) {
+      const std::string name = file.path().filename().string();
+      const bool ours = name.starts_with("last.") || name == "best.safetensors" || name == "record.json" ||
+                        name == "epochs.csv" || name == "samples.csv" || name == "report.html";
+      if (ours) fs::remove(file.path());
+    }
+  }
+
+  fs::path path_;
+  bool existed_ = false, keep_ = false;
+};
+
+/// Passes what happens on to the progress line and the record.
+class Observer : public task::TrainObserver {
+ public:
+  Observer(const TrainFlags& flags, const placement::Plan& plan, const task::TrainOptions& options, OutFolder& out,
+           const measure::PhaseRecorder& phases)
+      : flags_(flags),
+        plan_(plan),
+        options_(options),
+        out_(out),
+        phases_(phases),
+        progress_(flags.epochs, flags.quiet) {}
+
+  void on_setup(const task::TrainSetup& setup) override {
+    out_.keep();
+    train_images_ = setup.train_images;
+    record_ = record_of_setup(flags_, plan_, options_, setup);
+    for (const auto& warning : plan_.warnings) progress_.note("warning: " + warning);
+    for (const auto& text : plan_.notes) progress_.note("note: " + text);
+    progress_.setup(setup);
+    epoch_begin_ = phases_.snapshot();
+  }
+  void on_step(const task::StepProgress& progress) override { progress_.step(progress); }
+  void on_epoch(const task::EpochResult& epoch) override {
+    const auto now = phases_.snapshot();
+    record_.epochs.push_back(epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s()));
+    epoch_begin_ = now;
+    progress_.epoch(epoch, train_images_);
+  }
+  void on_note(const std::string& text) override { progress_.note(text); }
+
+  measure::Record& record() { return record_; }
+  TrainProgress& progress() { return progress_; }
+
+ private:
+  const TrainFlags& flags_;
+  const placement::Plan& plan_;
+  const task::TrainOptions& options_;
+  OutFolder& out_;
+  const measure::PhaseRecorder& phases_;
+  TrainProgress progress_;
+  measure::Record record_;
+  std::size_t train_images_ = 0;
+  measure::PhaseTotals epoch_begin_;
+};
+
+void require_positive(const char* option, double value, bool zero_allowed = false) {
+  if (value > 0 || (zero_allowed && value == 0)) return;
+  throw UsageError(fmt::format("{} is {}; it has to be {}", option, value, zero_allowed ? "0 or more" : "more than 0"));
+}
+
+void check_numbers(const TrainFlags& flags) {
+  require_positive("--epochs", flags.epochs);
+  require_positive("--batch", static_cast<double>(flags.batch));
+  require_positive("--lr", flags.learning_rate);
+  require_positive("--momentum", flags.momentum, true);
+  require_positive("--weight-decay", flags.weight_decay, true);
+  require_positive("--warmup", flags.warmup_epochs, true);
+  require_positive("--validate-every", flags.validate_every);
+  require_positive("--loader-threads", flags.loader_threads);
+  if (flags.batch > 1'000'000) throw UsageError("--batch is " + std::to_string(flags.batch) + "; the most is 1000000");
+  if (flags.momentum >= 1) throw UsageError(fmt::format("--momentum is {}; it has to be less than 1", flags.momentum));
+  if (flags.loader_threads > 1024)
+    throw UsageError("--loader-threads is " + std::to_string(flags.loader_threads) + "; the most is 1024");
+}
+
+}  // namespace
+
+placement::Plan plan_of(const TrainFlags& flags) {
+  const placement::Placement placement = placement::parse(flags.on);
+  placement::PlanOptions options;
+  options.precision = engine::precision_name(parse_precision(flags.precision));
+  return placement::make_plan(placement, placement::machine_for(placement), options);
+}
+
+task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan) {
+  check_numbers(flags);
+  task::TrainOptions options;
+  options.model = flags.model;
+  options.engine = flags.engine == "auto" ? "torch" : chosen("engine", flags.engine, {"torch"});
+  options.data.location = flags.data;
+  if (!flags.size.empty()) {
+    const ImageSize size = parse_image_size(flags.size);
+    options.data.width = size.width;
+    options.data.height = size.height;
+  }
+  options.data.channels = flags.channels;
+  if (!flags.split.empty()) options.data.split = parse_split(flags.split);
+  options.data.seed = flags.seed;
+  options.data.strict = flags.strict;
+  options.batch = flags.batch;
+  options.epochs = flags.epochs;
+  options.learning_rate = flags.learning_rate;
+  options.schedule = task::parse_schedule(flags.schedule);
+  options.schedule.warmup_epochs = flags.warmup_epochs;
+  options.validate_every = flags.validate_every;
+  options.loader_threads = flags.loader_threads;
+  options.resume = flags.resume;
+  chosen("optimizer", flags.optimizer, {"sgd"});
+  const auto& stage = plan.replicas.front().stages.front();
+  auto& trainer = options.trainer;
+  trainer.device = stage.device;
+  trainer.threads = stage.threads;
+  trainer.cpus = stage.cpus;
+  trainer.precision = parse_precision(flags.precision);
+  trainer.loss = parse_loss(flags.loss);
+  trainer.layout = parse_layout(flags.layout);
+  trainer.optimizer = {flags.momentum, flags.weight_decay};
+  trainer.seed = flags.seed;
+  options.data.threads = std::max(stage.threads, 1);
+  return options;
+}
+
+TrainingOutcome run_training(const TrainFlags& flags) {
+  const Stopwatch clock;
+  const placement::Plan plan = plan_of(flags);
+  if (const std::string why = placement::why_not_runnable(plan); !why.empty()) throw UsageError(why);
+  task::TrainOptions options = train_options(flags, plan);
+  OutFolder out(flags);
+  options.out = out.path();
+
+  measure::SamplerOptions sampling;
+  sampling.interval_ms = flags.sample_interval_ms;
+  sampling.csv = out.path() / "samples.csv";
+  sampling.append = flags.resume;
+  measure::ProcessSampler sampler(sampling);  // before anything is pinned
+  measure::PhaseRecorder phases(flags.trace.empty() ? 0 : 1'000'000);
+  Observer observer(flags, plan, options, out, phases);
+  task::TrainResult result;
+  {
+    const measure::PhaseListening listening(phases);
+    try {
+      result = task::train(options, observer);
+    } catch (...) {
+      observer.progress().finish();
+      throw;
+    }
+  }
+  observer.progress().finish();
+  measure::Record& record = observer.record();
+  complete_record(record, result, clock.seconds(), phases.snapshot(), sampler.stop());
+  measure::write_record(out.path(), record);
+  if (!flags.trace.empty()) phases.write_trace(flags.trace);
+  return {std::move(record), result.status, result.status_reason, out.path()};
+}
+
+}  // namespace evener::cli

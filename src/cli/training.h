@@ -1,0 +1,48 @@
+// One training run as the command line sees it: options as they were typed, the run with its measuring, its record.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/record.h"
+#include "placement/plan.h"
+#include "task/train.h"
+
+namespace evener::cli {
+
+/// The options of `evener train` as typed; empty = not given.
+struct TrainFlags {
+  std::string model, data, on = "cpu";
+  std::string engine = "auto", precision = "fp32", loss = "cross-entropy", layout = "auto";
+  std::string optimizer = "sgd", schedule = "constant";
+  std::string size, split, out, json, trace;
+  std::vector<std::string> command;  // argv, for the record
+  std::optional<std::int64_t> channels;
+  int epochs = 10;
+  std::int64_t batch = 64;
+  double learning_rate = 0.05, momentum = 0, weight_decay = 0, warmup_epochs = 0;
+  int validate_every = 1, loader_threads = 1, sample_interval_ms = 500;
+  std::uint64_t seed = 1;
+  bool strict = false, resume = false, overwrite = false, dry_run = false, quiet = false;
+};
+
+struct TrainingOutcome {
+  measure::Record record;
+  task::TrainStatus status = task::TrainStatus::kDone;
+  std::string status_reason;
+  std::filesystem::path out;
+};
+
+/// The plan of the placement in `flags`. Throws UsageError.
+placement::Plan plan_of(const TrainFlags& flags);
+
+/// Checks the flags and turns them into what task::train takes. Throws UsageError.
+task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan);
+
+/// Prepares the output folder, trains with the meter running, and writes record.json, epochs.csv and samples.csv.
+/// Progress goes to stderr. A run that stops before its first step leaves nothing behind.
+TrainingOutcome run_training(const TrainFlags& flags);
+
+}  // namespace evener::cli

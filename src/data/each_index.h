@@ -1,0 +1,13 @@
+// A loop whose rounds are shared by threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace evener::data {
+
+/// Calls `work(i)` for i in [0, count), on `threads` threads (the caller's is one of them). After the first exception
+/// no further round begins, and it is rethrown. Throws Interrupted when a stop is requested (base/stop.h).
+void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work);
+
+}  // namespace evener::data

@@ -1,0 +1,179 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+#include "base/phase.h"
+#include "base/random.h"
+
+namespace evener::data {
+
+std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, std::uint64_t seed,
+                                       std::uint64_t epoch) {
+  std::vector<std::uint32_t> order =
+      permutation(static_cast<std::uint32_t>(samples.size()), Random(seed, Purpose::kOrder, epoch));
+  for (std::uint32_t& place : order) place = samples[place];
+  return order;
+}
+
+namespace {
+
+/// One batch in the ring. Filled by whoever claimed it, read by the consumer once it is ready.
+struct Slot {
+  std::vector<std::uint8_t> images;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint32_t> samples;
+  std::exception_ptr failure;
+  bool ready = false;
+};
+
+}  // namespace
+
+/// The ring holds the batches [served, served + slots): batch b in slot b % slots. `mutex` guards all but the contents
+/// of claimed slots.
+struct Loader::State {
+  std::shared_ptr<const Dataset> dataset;
+  std::size_t batch = 0;
+  std::vector<Slot> slots;
+
+  std::mutex mutex;
+  std::condition_variable work_to_do, batch_ready;
+  std::vector<std::uint32_t> order;
+  std::uint64_t epoch = 0;
+  std::size_t batch_count = 0;
+  std::size_t claimed = 0;  // next batch that nobody assembles yet
+  std::size_t served = 0;   // batch that the consumer asks for next
+  bool holding = false;     // the consumer still looks at batch served - 1
+  int assembling = 0;       // slots being filled
+  bool ending = false;
+  Batch view;
+  std::vector<std::jthread> threads;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  bool can_claim() const { return claimed < batch_count && claimed < served - (holding ? 1 : 0) + slots.size(); }
+  void work();
+  void claim_and_assemble(std::unique_lock<std::mutex>& lock);
+  void assemble(std::size_t index, Slot& slot) const;
+};
+
+Loader::State::~State() {
+  {
+    const std::lock_guard lock(mutex);
+    ending = true;
+  }
+  work_to_do.notify_all();
+  threads.clear();  // joins
+}
+
+void Loader::State::assemble(std::size_t index, Slot& slot) const {
+  const std::size_t begin = index * batch;
+  const std::size_t count = std::min(batch, order.size() - begin);
+  const std::size_t bytes = dataset->shape().bytes();
+  slot.images.resize(count * bytes);
+  slot.labels.resize(count);
+  slot.samples.assign(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                      order.begin() + static_cast<std::ptrdiff_t>(begin + count));
+  for (std::size_t i = 0; i < count; ++i) {
+    slot.labels[i] = dataset->label(slot.samples[i]);
+    dataset->read(slot.samples[i], std::span(slot.images).subspan(i * bytes, bytes));
+  }
+}
+
+/// With the lock held and can_claim(): assembles the next batch, without the lock meanwhile.
+void Loader::State::claim_and_assemble(std::unique_lock<std::mutex>& lock) {
+  const std::size_t index = claimed++;
+  Slot& slot = slots[index % slots.size()];
+  slot.ready = false;
+  slot.failure = nullptr;
+  ++assembling;
+  lock.unlock();
+  std::exception_ptr failure;
+  try {
+    assemble(index, slot);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  --assembling;
+  slot.failure = failure;
+  slot.ready = true;
+  batch_ready.notify_one();
+}
+
+void Loader::State::work() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    work_to_do.wait(lock, [this] { return ending || can_claim(); });
+    if (ending) return;
+    claim_and_assemble(lock);
+  }
+}
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : state_(std::make_unique<State>()) {
+  if (options.batch < 1) throw UsageError("a batch needs at least one sample, not " + std::to_string(options.batch));
+  state_->dataset = std::move(dataset);
+  state_->batch = static_cast<std::size_t>(options.batch);
+  // One slot more than is prefetched: the batch the consumer looks at.
+  state_->slots.resize(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1);
+  for (int i = 0; i < options.threads; ++i) {
+    state_->threads.emplace_back([state = state_.get()] { state->work(); });
+  }
+}
+
+Loader::~Loader() = default;
+
+void Loader::start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::int64_t first_batch) {
+  for (const std::uint32_t sample : order) {
+    if (sample >= state_->dataset->size()) {
+      throw Error("sample " + std::to_string(sample) + " asked for, but the data has " +
+                  std::to_string(state_->dataset->size()));
+    }
+  }
+  std::unique_lock lock(state_->mutex);
+  state_->batch_count = 0;  // nothing more is claimed of what was being served
+  state_->batch_ready.wait(lock, [this] { return state_->assembling == 0; });
+  state_->order = std::move(order);
+  state_->epoch = epoch;
+  state_->batch_count = (state_->order.size() + state_->batch - 1) / state_->batch;
+  state_->served = state_->claimed = static_cast<std::size_t>(std::max<std::int64_t>(first_batch, 0));
+  state_->holding = false;
+  for (Slot& slot : state_->slots) slot.ready = false;
+  state_->work_to_do.notify_all();
+}
+
+const Batch* Loader::next() {
+  const PhaseMark mark(Phase::kRead);
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.holding = false;
+  if (state.served >= state.batch_count) return nullptr;
+  Slot& slot = state.slots[state.served % state.slots.size()];
+  // A batch that nobody has begun is assembled here: quicker than to wake a thread and wait for it.
+  if (state.claimed == state.served) {
+    state.claim_and_assemble(lock);
+  } else {
+    state.batch_ready.wait(lock, [&slot] { return slot.ready; });
+  }
+  if (slot.failure) std::rethrow_exception(slot.failure);
+  ++state.served;
+  state.holding = true;
+  state.work_to_do.notify_one();
+  state.view = {static_cast<std::int64_t>(slot.labels.size()),
+                state.dataset->shape(),
+                slot.images,
+                slot.labels,
+                slot.samples,
+                state.epoch};
+  return &state.view;
+}
+
+}  // namespace evener::data

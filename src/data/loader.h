@@ -1,0 +1,48 @@
+// Batches assembled ahead of the step by loader threads. The sequence of batches depends on (seed, epoch) alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace evener::data {
+
+/// A view on one assembled batch; valid until the next call of Loader::next.
+struct Batch {
+  std::int64_t count = 0;
+  ImageShape shape;
+  std::span<const std::uint8_t> images;    // (count, C, H, W)
+  std::span<const std::int32_t> labels;    // (count)
+  std::span<const std::uint32_t> samples;  // indices into the dataset, which key dropout and augmentation
+  std::uint64_t epoch = 0;
+};
+
+/// The order of samples in an epoch: a permutation keyed by (seed, epoch).
+std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, std::uint64_t seed, std::uint64_t epoch);
+
+struct LoaderOptions {
+  std::int64_t batch = 32;
+  int threads = 1;   // that assemble batches
+  int prefetch = 2;  // batches ready ahead of the step
+};
+
+/// Serves a list of samples batch by batch; the last batch may be short. One consumer thread.
+class Loader {
+ public:
+  Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
+  ~Loader();
+
+  /// Begins to serve `order` (from batch `first_batch` on), dropping what was being served.
+  void start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::int64_t first_batch = 0);
+  /// The next batch, or nullptr after the last. Waits (phase "read") if it is not ready. Rethrows a loader's Error.
+  const Batch* next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace evener::data

@@ -1,0 +1,121 @@
+// From a location to a divided dataset: chooses the source, checks the options, splits what comes undivided.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "data/dataset.h"
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+namespace {
+
+constexpr const char* kExpected =
+    "expected a folder with one sub-folder of images per class (or train/, val/, test/ with such folders), a folder "
+    "with IDX files, 'synth:masks[:N]' or 'synth:digits[:N]'";
+
+void check_extent(const char* what, const std::optional<std::int64_t>& value) {
+  if (!value || (*value >= 1 && *value <= kMaxExtent)) return;
+  throw UsageError(std::string("impossible image ") + what + " " + std::to_string(*value) + ": 1 to " +
+                   std::to_string(kMaxExtent) + " pixels are possible");
+}
+
+DataOptions checked(DataOptions options) {
+  check_extent("width", options.width);
+  check_extent("height", options.height);
+  if (options.channels && *options.channels != 1 && *options.channels != 3) {
+    throw UsageError("impossible number of channels " + std::to_string(*options.channels) +
+                     ": 1 (grey) and 3 (RGB) are possible");
+  }
+  options.threads = std::max(options.threads, 1);
+  if (options.cache_limit_bytes == 0) {
+    options.cache_limit_bytes = static_cast<std::size_t>(memory_limits().available_bytes / 2);
+  }
+  return options;
+}
+
+Source open_source(const DataOptions& options) {
+  constexpr std::string_view kSynthetic = "synth:";
+  if (options.location.starts_with(kSynthetic)) {
+    return open_synthetic(options.location.substr(kSynthetic.size()), options);
+  }
+  const std::filesystem::path folder = options.location;
+  std::error_code error;
+  const auto status = std::filesystem::status(folder, error);
+  if (!std::filesystem::exists(status)) {
+    throw Error("no such data: '" + options.location + "'" + (error ? " (" + error.message() + ")" : "") + "; " +
+                kExpected);
+  }
+  if (!std::filesystem::is_directory(status)) {
+    throw Error("'" + options.location + "' is not a folder; " + kExpected);
+  }
+  return is_idx_folder(folder) ? open_idx(folder, options) : open_image_folder(folder, options);
+}
+
+bool has(const std::vector<Part>& parts, Part part) {
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+/// Divides the samples of one part with `percent`.
+Split split_part(const Source& source, Part part, const std::vector<double>& percent, std::uint64_t seed) {
+  std::vector<std::uint32_t> members;
+  std::vector<std::int32_t> labels;
+  for (std::size_t i = 0; i < source.parts.size(); ++i) {
+    if (source.parts[i] != part) continue;
+    members.push_back(static_cast<std::uint32_t>(i));
+    labels.push_back(source.dataset->label(i));
+  }
+  Split split = stratified_split(labels, source.dataset->classes().size(), percent, seed);
+  for (std::vector<std::uint32_t>* indices : {&split.train, &split.val, &split.test}) {
+    for (std::uint32_t& index : *indices) index = members[index];
+  }
+  return split;
+}
+
+Split divide(const Source& source, const DataOptions& options) {
+  const std::vector<double> percent = options.split.empty() ? std::vector<double>{85, 2, 13} : options.split;
+  const bool has_train_alone = !has(source.parts, Part::kVal) && !has(source.parts, Part::kTest);
+  if (has_train_alone) return split_part(source, source.parts.front(), percent, options.seed);
+
+  Split split;
+  for (std::size_t i = 0; i < source.parts.size(); ++i) {
+    const auto index = static_cast<std::uint32_t>(i);
+    if (source.parts[i] == Part::kTrain) split.train.push_back(index);
+    if (source.parts[i] == Part::kVal) split.val.push_back(index);
+    if (source.parts[i] == Part::kTest) split.test.push_back(index);
+  }
+  if (!split.val.empty() || split.train.empty()) {
+    if (options.split.empty()) return split;
+    throw UsageError("'" + options.location + "' comes divided into train, val and test; leave --split out");
+  }
+  const double sum = percent.size() < 2 ? 0 : percent[0] + percent[1];
+  if (sum <= 0) {
+    throw UsageError("'" + options.location +
+                     "' has its own test part; --split divides its training part by the first "
+                     "two numbers, which can't both be 0");
+  }
+  const std::vector<double> of_train{percent[0] / sum * 100, percent[1] / sum * 100};
+  Split divided = split_part(source, Part::kTrain, of_train, options.seed);
+  divided.test = std::move(split.test);
+  return divided;
+}
+
+}  // namespace
+
+OpenedData open_data(const DataOptions& given) {
+  const DataOptions options = checked(given);
+  Source source = open_source(options);
+  OpenedData opened;
+  opened.split = divide(source, options);
+  opened.kind = std::move(source.kind);
+  opened.dataset = std::move(source.dataset);
+  opened.skipped = std::move(source.skipped);
+  opened.notes = std::move(source.notes);
+  return opened;
+}
+
+}  // namespace evener::data

@@ -1,0 +1,29 @@
+// A decoded image in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace evener::data {
+
+/// Eight bits per channel, rows from top to bottom: (height, width, channels).
+struct Picture {
+  std::int64_t channels = 0;  // 1 grey, 3 RGB
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::unique_ptr<std::uint8_t[]> pixels;
+
+  /// Room for a picture; the pixels are not set, so that a large one costs no memory before it is filled.
+  static Picture unset(std::int64_t channels, std::int64_t height, std::int64_t width) {
+    Picture picture{channels, height, width, nullptr};
+    picture.pixels = std::make_unique_for_overwrite<std::uint8_t[]>(picture.bytes());
+    return picture;
+  }
+
+  std::size_t bytes() const { return static_cast<std::size_t>(channels * height * width); }
+  std::uint8_t* row(std::int64_t y) { return pixels.get() + y * width * channels; }
+  const std::uint8_t* row(std::int64_t y) const { return pixels.get() + y * width * channels; }
+};
+
+}  // namespace evener::data

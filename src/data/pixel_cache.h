@@ -1,0 +1,31 @@
+// Decoded samples kept in memory, filled as they are first read.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace evener::data {
+
+/// Room for the first samples of a dataset, as many as the limit allows. Thread-safe; memory is taken as it is filled.
+class PixelCache {
+ public:
+  PixelCache(std::size_t samples, std::size_t bytes_per_sample, std::size_t limit_bytes);
+
+  /// Copies a sample into `out`; false if it is not there.
+  bool load(std::size_t sample, std::span<std::uint8_t> out) const;
+  /// Keeps a sample, if there is room for it and nobody has stored it yet.
+  void store(std::size_t sample, std::span<const std::uint8_t> pixels);
+
+ private:
+  enum class State : std::uint8_t { kEmpty, kFilling, kReady };
+
+  std::size_t bytes_per_sample_;
+  std::size_t capacity_;
+  std::unique_ptr<std::uint8_t[]> pixels_;
+  std::unique_ptr<std::atomic<State>[]> states_;
+};
+
+}  // namespace evener::data

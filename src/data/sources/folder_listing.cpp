@@ -1,0 +1,160 @@
+#include "data/sources/folder_listing.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace evener::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Also of formats that can't be read: such a file is listed as skipped with its reason, not passed over in silence.
+bool has_image_extension(const fs::path& path) {
+  static constexpr std::array<std::string_view, 16> kExtensions = {".jpg",  ".jpeg", ".jpe", ".jfif", ".png",  ".bmp",
+                                                                   ".gif",  ".webp", ".tif", ".tiff", ".heic", ".heif",
+                                                                   ".avif", ".ppm",  ".pgm", ".jp2"};
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+}
+
+bool is_hidden(const fs::path& path) {
+  return path.filename().string().starts_with('.');
+}
+
+[[noreturn]] void fail_to_list(const fs::path& folder, const std::error_code& error) {
+  throw Error("can't list the folder '" + folder.string() + "': " + error.message());
+}
+
+struct Entries {
+  std::vector<fs::path> folders, images;  // sorted
+};
+
+Entries list(const fs::path& folder) {
+  Entries entries;
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (is_hidden(it->path())) continue;
+    std::error_code ignored;  // a dangling link is no folder
+    if (it->is_directory(ignored)) {
+      entries.folders.push_back(it->path());
+    } else if (has_image_extension(it->path())) {
+      entries.images.push_back(it->path());
+    }
+  }
+  if (error) fail_to_list(folder, error);
+  std::sort(entries.folders.begin(), entries.folders.end());
+  std::sort(entries.images.begin(), entries.images.end());
+  return entries;
+}
+
+/// Image files anywhere below a class's folder; links to folders are not followed below it (they may form a circle).
+std::vector<fs::path> images_below(const fs::path& folder) {
+  std::vector<fs::path> images;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    std::error_code ignored;
+    const bool is_folder = it->is_directory(ignored);
+    if (is_hidden(it->path())) {
+      if (is_folder) it.disable_recursion_pending();
+    } else if (!is_folder && has_image_extension(it->path())) {
+      images.push_back(it->path());
+    }
+  }
+  if (error) fail_to_list(folder, error);
+  std::sort(images.begin(), images.end());
+  return images;
+}
+
+std::optional<Part> part_named(const std::string& name) {
+  if (name == "train") return Part::kTrain;
+  if (name == "val" || name == "valid" || name == "validation") return Part::kVal;
+  if (name == "test") return Part::kTest;
+  return std::nullopt;
+}
+
+struct PartFolder {
+  Part part = Part::kUndivided;
+  fs::path path;
+  std::vector<fs::path> class_folders;
+};
+
+/// The folders with the classes in them: those of the parts, or `folder` itself. It is divided if it has a train/ with
+/// class folders, or nothing but parts.
+std::vector<PartFolder> part_folders(const fs::path& folder, const Entries& entries) {
+  std::vector<PartFolder> parts;
+  bool has_train = false;
+  for (const fs::path& path : entries.folders) {
+    const std::optional<Part> part = part_named(path.filename().string());
+    if (!part) continue;
+    std::vector<fs::path> class_folders = list(path).folders;
+    if (class_folders.empty()) continue;
+    has_train = has_train || *part == Part::kTrain;
+    parts.push_back({*part, path, std::move(class_folders)});
+  }
+  if (!has_train && parts.size() < entries.folders.size()) parts.clear();
+  if (parts.empty()) parts.push_back({Part::kUndivided, folder, entries.folders});
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.part < b.part; });
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (parts[i].part != parts[i - 1].part) continue;
+    throw Error("'" + parts[i - 1].path.string() + "' and '" + parts[i].path.string() +
+                "' are both the validation part; keep one of them");
+  }
+  return parts;
+}
+
+std::vector<std::string> class_names(const std::vector<PartFolder>& parts) {
+  std::set<std::string> names;
+  for (const PartFolder& part : parts) {
+    for (const fs::path& folder : part.class_folders) {
+      const std::string name = folder.filename().string();
+      if (names.insert(name).second && part.part != Part::kTrain && parts.front().part == Part::kTrain) {
+        throw Error("the class '" + name + "' is in '" + part.path.string() + "' but not in '" +
+                    parts.front().path.string() + "': it can't be learnt; add it there or remove it here");
+      }
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+FolderListing list_image_folder(const fs::path& folder) {
+  const Entries entries = list(folder);
+  FolderListing listing;
+  if (entries.folders.empty()) {
+    throw Error("no class folders in '" + folder.string() + "': found " + std::to_string(entries.images.size()) +
+                " image files directly in it; put the images of each class into a folder with the class's name");
+  }
+  if (!entries.images.empty()) {
+    listing.notes.push_back(std::to_string(entries.images.size()) + " image files directly in '" + folder.string() +
+                            "' belong to no class and are left out");
+  }
+  const std::vector<PartFolder> parts = part_folders(folder, entries);
+  listing.classes = class_names(parts);
+  for (const PartFolder& part : parts) {
+    for (const fs::path& class_folder : part.class_folders) {
+      const auto found =
+          std::lower_bound(listing.classes.begin(), listing.classes.end(), class_folder.filename().string());
+      const auto label = static_cast<std::int32_t>(found - listing.classes.begin());
+      for (fs::path& path : images_below(class_folder)) listing.images.push_back({std::move(path), label, part.part});
+    }
+  }
+  if (listing.images.empty()) {
+    throw Error("no image files (.jpg, .png) in the " + std::to_string(listing.classes.size()) + " folders of '" +
+                folder.string() + "'");
+  }
+  return listing;
+}
+
+}  // namespace evener::data

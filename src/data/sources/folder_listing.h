@@ -1,0 +1,28 @@
+// Which image files of a folder belong to which class and part, by their places and names alone.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+struct ListedImage {
+  std::filesystem::path path;
+  std::int32_t label = 0;
+  Part part = Part::kUndivided;
+};
+
+struct FolderListing {
+  std::vector<std::string> classes;  // sorted
+  std::vector<ListedImage> images;   // sorted by part, class and path
+  std::vector<std::string> notes;
+};
+
+/// Lists a folder as open_data describes it. Throws Error if there are no class folders, no image files, or a class in
+/// val/ or test/ that train/ lacks.
+FolderListing list_image_folder(const std::filesystem::path& folder);
+
+}  // namespace evener::data

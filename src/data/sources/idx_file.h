@@ -1,0 +1,22 @@
+// IDX files (MNIST's format), plain or gzipped. Source: http://yann.lecun.com/exdb/mnist, "file formats".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evener::data {
+
+/// An array of bytes with its extents.
+struct IdxArray {
+  std::vector<std::int64_t> extents;
+  std::vector<std::uint8_t> values;
+};
+
+/// Parses a whole file held in memory, which must hold unsigned bytes in `dimensions` dimensions. Memory is taken only
+/// for what the file can hold. Throws Error with the reason alone: wrong magic number (with the value), absurd extents,
+/// cut short, more data than announced, damaged gzip data.
+IdxArray parse_idx(std::string_view file, int dimensions);
+
+}  // namespace evener::data

@@ -1,0 +1,214 @@
+// Folders of images: lists them, decodes every file once (so that bad ones are known before the work starts), and keeps
+// as many as fit in memory.
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/phase.h"
+#include "data/colour.h"
+#include "data/decode.h"
+#include "data/each_index.h"
+#include "data/pixel_cache.h"
+#include "data/resize.h"
+#include "data/sources/folder_listing.h"
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
+
+/// Throws Error with the reason alone.
+std::string read_image_file(const fs::path& path) {
+  const PhaseMark mark(Phase::kRead);
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) throw Error("not a regular file");
+  try {
+    return read_file(path, kMaxFileBytes);
+  } catch (const Error& failure) {
+    const std::string known = "can't read '" + path.string() + "': ";
+    const std::string message = failure.what();
+    throw Error(message.starts_with(known) ? "can't be read: " + message.substr(known.size()) : message);
+  }
+}
+
+/// Reads one file and brings it to `shape`. Throws Error with the reason alone.
+void load_image(const fs::path& path, const ImageShape& shape, std::span<std::uint8_t> chw) {
+  const std::string file = read_image_file(path);
+  const PhaseMark mark(Phase::kDecode);
+  Picture picture = decode_picture(file);
+  if (shape.channels == 1) picture = to_grey(std::move(picture));
+  picture = resize(std::move(picture), shape.height, shape.width);
+  write_planes(picture, shape.channels, chw);
+}
+
+class ImageFolder : public Dataset {
+ public:
+  /// Decodes all images in parallel; reasons()[i] says why images[i] can't be used, "" if it can.
+  ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)
+      : files_(std::move(images)), shape_(shape), cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {
+    reasons_.resize(files_.size());
+    for_each_index(files_.size(), options.threads, [this](std::size_t file) {
+      thread_local std::vector<std::uint8_t> pixels;
+      pixels.resize(shape_.bytes());
+      try {
+        load_image(files_[file].path, shape_, pixels);
+        cache_.store(file, pixels);
+      } catch (const Error& error) {
+        reasons_[file] = error.what();
+      }
+    });
+  }
+
+  const std::vector<std::string>& reasons() const { return reasons_; }
+  const ListedImage& file(std::size_t file) const { return files_[file]; }
+  std::size_t file_count() const { return files_.size(); }
+
+  /// Says which files are the samples, and their labels among `classes`.
+  void select(std::vector<std::uint32_t> files, std::vector<std::int32_t> labels, std::vector<std::string> classes) {
+    samples_ = std::move(files);
+    labels_ = std::move(labels);
+    classes_ = std::move(classes);
+  }
+
+  std::size_t size() const override { return samples_.size(); }
+  ImageShape shape() const override { return shape_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::int32_t label(std::size_t index) const override { return labels_[index]; }
+  std::string source(std::size_t index) const override { return files_[samples_[index]].path.string(); }
+
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    const std::uint32_t file = samples_[index];
+    if (cache_.load(file, chw)) return;
+    try {
+      load_image(files_[file].path, shape_, chw);
+    } catch (const Error& error) {
+      throw Error("the image '" + files_[file].path.string() +
+                  "' could be read at the start, but no longer: " + error.what());
+    }
+  }
+
+ private:
+  std::vector<ListedImage> files_;
+  ImageShape shape_;
+  PixelCache cache_;
+  std::vector<std::string> reasons_;
+  std::vector<std::uint32_t> samples_;  // indices into files_
+  std::vector<std::int32_t> labels_;
+  std::vector<std::string> classes_;
+};
+
+/// The header of a file, or nothing if it is bad.
+std::optional<PictureHeader> header_of(const fs::path& path) {
+  try {
+    return read_picture_header(read_image_file(path));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+ImageShape choose_shape(const std::vector<ListedImage>& images, const DataOptions& options) {
+  ImageShape shape{options.channels.value_or(0), options.height.value_or(0), options.width.value_or(0)};
+  for (std::size_t i = 0; i < images.size() && (shape.width == 0 || shape.height == 0); ++i) {
+    const std::optional<PictureHeader> header = header_of(images[i].path);
+    if (!header || header->width > kMaxExtent || header->height > kMaxExtent) continue;
+    if (shape.width == 0) shape.width = header->width;
+    if (shape.height == 0) shape.height = header->height;
+  }
+  constexpr std::size_t kLooks = 64;
+  const std::size_t looks = std::min(images.size(), kLooks);
+  for (std::size_t i = 0; i < looks && options.channels.value_or(0) == 0 && shape.channels != 3; ++i) {
+    const std::optional<PictureHeader> header = header_of(images[i * images.size() / looks].path);
+    if (header) shape.channels = header->channels;
+  }
+  // Without a single readable header nothing will be decoded, and the error comes from there.
+  shape.channels = std::max<std::int64_t>(shape.channels, 1);
+  shape.height = std::max<std::int64_t>(shape.height, 1);
+  shape.width = std::max<std::int64_t>(shape.width, 1);
+  return shape;
+}
+
+/// "  file: reason" of the first few.
+std::string first_of(const std::vector<Skipped>& skipped) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(skipped.size(), kShown); ++i) {
+    text += "\n  " + skipped[i].file + ": " + skipped[i].reason;
+  }
+  if (skipped.size() > kShown) text += "\n  and " + std::to_string(skipped.size() - kShown) + " more";
+  return text;
+}
+
+std::vector<Skipped> skipped_of(const ImageFolder& images, const fs::path& folder, bool strict) {
+  std::vector<Skipped> skipped;
+  for (std::size_t i = 0; i < images.file_count(); ++i) {
+    if (!images.reasons()[i].empty()) skipped.push_back({images.file(i).path.string(), images.reasons()[i]});
+  }
+  const std::string count = std::to_string(skipped.size()) + " of " + std::to_string(images.file_count());
+  if (skipped.size() == images.file_count()) {
+    throw Error("none of the " + std::to_string(images.file_count()) + " image files of '" + folder.string() +
+                "' can be used:" + first_of(skipped));
+  }
+  if (strict && !skipped.empty()) {
+    throw Error(count + " image files of '" + folder.string() +
+                "' are bad; remove or repair them:" + first_of(skipped));
+  }
+  return skipped;
+}
+
+/// Chooses the good files, numbers the classes that have any, and notes what is odd about them.
+void select_samples(ImageFolder& images, const std::vector<std::string>& names, const fs::path& folder,
+                    Source& source) {
+  std::vector<std::size_t> counts(names.size());
+  for (std::size_t i = 0; i < images.file_count(); ++i) {
+    if (images.reasons()[i].empty()) ++counts[static_cast<std::size_t>(images.file(i).label)];
+  }
+  std::vector<std::string> classes;
+  std::vector<std::int32_t> new_label(names.size(), -1);
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    if (counts[c] == 0) {
+      source.notes.push_back("the class '" + names[c] + "' has no usable image and is left out");
+      continue;
+    }
+    if (counts[c] == 1) source.notes.push_back("the class '" + names[c] + "' has only one image");
+    new_label[c] = static_cast<std::int32_t>(classes.size());
+    classes.push_back(names[c]);
+  }
+  if (classes.size() == 1) {
+    throw Error("only one class with images in '" + folder.string() + "': '" + classes[0] + "' (" +
+                std::to_string(images.file_count()) + " files); at least two folders with images are needed. If '" +
+                classes[0] + "' holds the class folders, give that folder");
+  }
+  std::vector<std::uint32_t> files;
+  std::vector<std::int32_t> labels;
+  for (std::size_t i = 0; i < images.file_count(); ++i) {
+    if (!images.reasons()[i].empty()) continue;
+    files.push_back(static_cast<std::uint32_t>(i));
+    labels.push_back(new_label[static_cast<std::size_t>(images.file(i).label)]);
+    source.parts.push_back(images.file(i).part);
+  }
+  images.select(std::move(files), std::move(labels), std::move(classes));
+}
+
+}  // namespace
+
+Source open_image_folder(const fs::path& folder, const DataOptions& options) {
+  FolderListing listing = list_image_folder(folder);
+  const ImageShape shape = choose_shape(listing.images, options);
+  Source source;
+  source.kind = "image folder";
+  source.notes = std::move(listing.notes);
+  const auto images = std::make_shared<ImageFolder>(std::move(listing.images), shape, options);
+  source.skipped = skipped_of(*images, folder, options.strict);
+  select_samples(*images, listing.classes, folder, source);
+  source.dataset = images;
+  return source;
+}
+
+}  // namespace evener::data

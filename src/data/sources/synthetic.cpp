@@ -1,0 +1,114 @@
+// Data drawn by the program: samples are drawn when they are first read, and kept in memory as far as they fit.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/phase.h"
+#include "base/random.h"
+#include "data/pixel_cache.h"
+#include "data/sources/digits.h"
+#include "data/sources/fish.h"
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+namespace {
+
+using Draw = void (*)(std::int32_t label, Random random, std::int64_t width, std::int64_t height,
+                      std::span<std::uint8_t> pixels);
+
+struct Kind {
+  std::string name;
+  std::vector<std::string> classes;
+  std::int64_t width, height;
+  std::size_t samples;  // unless asked otherwise
+  Draw draw;
+};
+
+const std::array<Kind, 2>& kinds() {
+  static const std::array<Kind, 2> all = {{
+      {"masks", fish_names(), kFishWidth, kFishHeight, 9000, draw_fish},
+      {"digits", {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, kDigitExtent, kDigitExtent, 12000, draw_digit},
+  }};
+  return all;
+}
+
+/// Sample i is of class i modulo the number of classes.
+class Synthetic : public Dataset {
+ public:
+  Synthetic(const Kind& kind, std::size_t samples, const ImageShape& shape, const DataOptions& options)
+      : kind_(kind),
+        samples_(samples),
+        shape_(shape),
+        seed_(options.seed),
+        cache_(samples, shape.bytes(), options.cache_limit_bytes) {}
+
+  std::size_t size() const override { return samples_; }
+  ImageShape shape() const override { return shape_; }
+  const std::vector<std::string>& classes() const override { return kind_.classes; }
+  std::int32_t label(std::size_t index) const override {
+    return static_cast<std::int32_t>(index % kind_.classes.size());
+  }
+  std::string source(std::size_t index) const override { return "synth:" + kind_.name + "#" + std::to_string(index); }
+
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    if (cache_.load(index, chw)) return;
+    const PhaseMark mark(Phase::kDecode);
+    const Random random(seed_, Purpose::kSynthetic, hash_text(kind_.name), index);
+    const std::size_t plane = static_cast<std::size_t>(shape_.height * shape_.width);
+    kind_.draw(label(index), random, shape_.width, shape_.height, chw.first(plane));
+    for (std::int64_t c = 1; c < shape_.channels; ++c) {
+      std::copy_n(chw.begin(), plane, chw.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(c) * plane));
+    }
+    cache_.store(index, chw);
+  }
+
+ private:
+  const Kind& kind_;
+  std::size_t samples_;
+  ImageShape shape_;
+  std::uint64_t seed_;
+  mutable PixelCache cache_;
+};
+
+const Kind& kind_named(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Kind& kind : kinds()) {
+    if (kind.name == name) return kind;
+    known.push_back(kind.name);
+  }
+  throw UsageError(unknown_name_message("synthetic data", name, known));
+}
+
+std::size_t sample_count(const std::string& text, const Kind& kind) {
+  constexpr std::size_t kMaxSamples = 100'000'000;
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (!is_number || count < kind.classes.size() || count > kMaxSamples) {
+    throw UsageError("impossible number of samples '" + text + "' in 'synth:" + kind.name + ":" + text +
+                     "': a whole number from " + std::to_string(kind.classes.size()) + " (one per class) to " +
+                     std::to_string(kMaxSamples) + " is expected");
+  }
+  return count;
+}
+
+}  // namespace
+
+Source open_synthetic(const std::string& name, const DataOptions& options) {
+  const std::size_t colon = name.find(':');
+  const Kind& kind = kind_named(name.substr(0, colon));
+  const std::size_t samples = colon == std::string::npos ? kind.samples : sample_count(name.substr(colon + 1), kind);
+  const ImageShape shape{options.channels.value_or(1), options.height.value_or(kind.height),
+                         options.width.value_or(kind.width)};
+  Source source;
+  source.kind = "synthetic";
+  source.dataset = std::make_shared<Synthetic>(kind, samples, shape, options);
+  source.parts.assign(samples, Part::kUndivided);
+  return source;
+}
+
+}  // namespace evener::data

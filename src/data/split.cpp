@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "data/dataset.h"
+
+namespace evener::data {
+
+namespace {
+
+using Counts = std::array<std::size_t, 3>;  // train, val, test
+using Percent = std::array<double, 3>;
+
+std::string split_text(const std::vector<double>& percent) {
+  std::string text;
+  for (const double part : percent) {
+    char number[32];
+    std::snprintf(number, sizeof(number), "%s%g", text.empty() ? "" : "/", part);
+    text += number;
+  }
+  return text;
+}
+
+Percent checked(const std::vector<double>& percent) {
+  const bool is_count_right = percent.size() == 2 || percent.size() == 3;
+  double sum = 0;
+  bool is_range_right = true;
+  for (const double part : percent) {
+    is_range_right = is_range_right && part >= 0 && part <= 100;
+    sum += part;
+  }
+  if (!is_count_right || !is_range_right || sum <= 0 || sum > 100 + 1e-9) {
+    throw UsageError("impossible split '" + split_text(percent) +
+                     "': give the percentages of train, val and, if wanted, test; their sum at most 100, e.g. 85/2/13");
+  }
+  return {percent[0], percent[1], percent.size() == 3 ? percent[2] : 0.0};
+}
+
+/// How many of `count` samples go to each part: largest remainders, then one for each part that has none.
+Counts divide(std::size_t count, const Percent& percent) {
+  Counts parts{};
+  std::array<double, 3> remainder{};
+  const double sum = percent[0] + percent[1] + percent[2];
+  const auto total = static_cast<std::size_t>(std::llround(static_cast<double>(count) * std::min(sum, 100.0) / 100));
+  std::size_t given = 0;
+  for (std::size_t p = 0; p < 3; ++p) {
+    // Percentages such as 28.999999999999996 of 100 samples mean 29.
+    const double exact = static_cast<double>(count) * percent[p] / 100 + 1e-9;
+    parts[p] = static_cast<std::size_t>(exact);
+    remainder[p] = percent[p] > 0 ? exact - static_cast<double>(parts[p]) : -1;
+    given += parts[p];
+  }
+  for (; given < total; ++given) {
+    const auto p = static_cast<std::size_t>(std::max_element(remainder.begin(), remainder.end()) - remainder.begin());
+    ++parts[p];
+    remainder[p] = 0;
+  }
+  for (std::size_t p = 0; p < 3; ++p) {
+    if (percent[p] <= 0 || parts[p] > 0) continue;
+    const auto largest = std::max_element(parts.begin(), parts.end());
+    if (given < count) {
+      ++given;
+    } else if (*largest >= 2) {
+      --*largest;
+    } else if (p == 0 && *largest == 1) {
+      --*largest;  // too few for all parts: train comes first
+    } else {
+      continue;
+    }
+    ++parts[p];
+  }
+  return parts;
+}
+
+}  // namespace
+
+Split stratified_split(const std::vector<std::int32_t>& labels, std::size_t class_count,
+                       const std::vector<double>& percent, std::uint64_t seed) {
+  const Percent parts_percent = checked(percent);
+  std::vector<std::vector<std::uint32_t>> of_class(class_count);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    of_class.at(static_cast<std::size_t>(labels[i])).push_back(static_cast<std::uint32_t>(i));
+  }
+  Split split;
+  for (std::size_t c = 0; c < class_count; ++c) {
+    const std::vector<std::uint32_t>& members = of_class[c];
+    const auto order = permutation(static_cast<std::uint32_t>(members.size()), Random(seed, Purpose::kSplit, c));
+    const Counts counts = divide(members.size(), parts_percent);
+    std::size_t next = 0;
+    std::size_t p = 0;
+    for (std::vector<std::uint32_t>* part : {&split.train, &split.val, &split.test}) {
+      for (std::size_t i = 0; i < counts[p]; ++i) part->push_back(members[order[next++]]);
+      ++p;
+    }
+  }
+  for (std::vector<std::uint32_t>* part : {&split.train, &split.val, &split.test}) {
+    std::sort(part->begin(), part->end());
+  }
+  return split;
+}
+
+}  // namespace evener::data

@@ -1,0 +1,119 @@
+#include "engine/torch/convert.h"
+
+#include <ATen/Parallel.h>
+
+#include <c10/core/GradMode.h>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+at::ScalarType scalar_type(DType dtype) {
+  switch (dtype) {
+    case DType::kU8: return at::kByte;
+    case DType::kI32: return at::kInt;
+    case DType::kI64: return at::kLong;
+    case DType::kBF16: return at::kBFloat16;
+    case DType::kF16: return at::kHalf;
+    case DType::kF32: return at::kFloat;
+    case DType::kF64: return at::kDouble;
+  }
+  throw Error("tensor of an unknown type");
+}
+
+DType host_type(at::ScalarType type) {
+  switch (type) {
+    case at::kByte: return DType::kU8;
+    case at::kInt: return DType::kI32;
+    case at::kLong: return DType::kI64;
+    case at::kBFloat16: return DType::kBF16;
+    case at::kHalf: return DType::kF16;
+    case at::kFloat: return DType::kF32;
+    case at::kDouble: return DType::kF64;
+    default: throw Error(std::string("tensor of a type that files can't hold: ") + at::toString(type));
+  }
+}
+
+/// One image, planar bytes to planar floats.
+void normalize_planar(const std::uint8_t* in, float* out, std::int64_t plane, const Normalization& map) {
+  for (std::size_t c = 0; c < map.scale.size(); ++c) {
+    const float scale = map.scale[c], shift = map.shift[c];
+    for (std::int64_t i = 0; i < plane; ++i) out[i] = static_cast<float>(in[i]) * scale + shift;
+    in += plane;
+    out += plane;
+  }
+}
+
+/// One image, planar bytes to interleaved floats.
+void normalize_interleaved(const std::uint8_t* in, float* out, std::int64_t plane, const Normalization& map) {
+  const std::size_t channels = map.scale.size();
+  for (std::size_t c = 0; c < channels; ++c) {
+    const float scale = map.scale[c], shift = map.shift[c];
+    for (std::int64_t i = 0; i < plane; ++i) {
+      out[static_cast<std::size_t>(i) * channels + c] = static_cast<float>(in[i]) * scale + shift;
+    }
+    in += plane;
+  }
+}
+
+}  // namespace
+
+HostTensor to_host(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.detach().to(at::kCPU).contiguous();
+  HostTensor host;
+  host.dtype = host_type(dense.scalar_type());
+  host.shape = dense.sizes().vec();
+  host.bytes.resize(dense.nbytes());
+  std::memcpy(host.bytes.data(), dense.const_data_ptr(), dense.nbytes());
+  return host;
+}
+
+void copy_from_host(const HostTensor& host, const std::string& name, at::Tensor& tensor) {
+  if (host.shape != tensor.sizes().vec()) {
+    throw Error("tensor '" + name + "' is " + shape_text(host.shape) + ", the network needs " +
+                shape_text(tensor.sizes().vec()));
+  }
+  const c10::NoGradGuard no_grad;
+  tensor.copy_(at::from_blob(const_cast<std::byte*>(host.bytes.data()), host.shape, scalar_type(host.dtype)));
+}
+
+Normalization make_normalization(const std::vector<float>& mean, const std::vector<float>& standard_deviation,
+                                 std::int64_t channels) {
+  Normalization map;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    const float m = c < mean.size() ? mean[c] : 0.0f;
+    const float deviation = c < standard_deviation.size() ? standard_deviation[c] : 1.0f;
+    map.scale.push_back(1.0f / (255.0f * deviation));
+    map.shift.push_back(-m / deviation);
+  }
+  return map;
+}
+
+at::Tensor to_input(const data::Batch& batch, const Normalization& normalization, at::MemoryFormat format) {
+  const auto& shape = batch.shape;
+  at::Tensor input = at::empty({batch.count, shape.channels, shape.height, shape.width},
+                               at::TensorOptions().dtype(at::kFloat).memory_format(format));
+  const bool interleaved = format == at::MemoryFormat::ChannelsLast && shape.channels > 1;
+  const std::int64_t plane = shape.height * shape.width;
+  const std::int64_t image = shape.channels * plane;
+  float* out = input.mutable_data_ptr<float>();
+  const std::uint8_t* in = batch.images.data();
+  // 64 Ki values are about the work for which waking another thread pays.
+  const std::int64_t grain = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, image));
+  at::parallel_for(0, batch.count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      (interleaved ? normalize_interleaved : normalize_planar)(in + n * image, out + n * image, plane, normalization);
+    }
+  });
+  return input;
+}
+
+at::Tensor to_labels(const data::Batch& batch) {
+  at::Tensor labels = at::empty({batch.count}, at::kLong);
+  std::copy(batch.labels.begin(), batch.labels.end(), labels.mutable_data_ptr<std::int64_t>());
+  return labels;
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,30 @@
+// Between host memory and tensors of LibTorch.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "base/tensor.h"
+#include "data/loader.h"
+
+namespace evener::engine::torch_engine {
+
+/// A row-major host copy of `tensor`.
+HostTensor to_host(const at::Tensor& tensor);
+
+/// Copies `host` into `tensor`, which has the same shape; values are converted to its type. Throws Error naming `name`.
+void copy_from_host(const HostTensor& host, const std::string& name, at::Tensor& tensor);
+
+/// Per-channel affine map from uint8 to what the network is fed: value * scale + shift.
+struct Normalization {
+  std::vector<float> scale, shift;
+};
+Normalization make_normalization(const std::vector<float>& mean, const std::vector<float>& standard_deviation,
+                                 std::int64_t channels);
+
+/// The batch's images as float32 (N, C, H, W), normalised, in `format`: one pass over the bytes.
+at::Tensor to_input(const data::Batch& batch, const Normalization& normalization, at::MemoryFormat format);
+
+/// The batch's labels as int64 (N).
+at::Tensor to_labels(const data::Batch& batch);
+
+}  // namespace evener::engine::torch_engine

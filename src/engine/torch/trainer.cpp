@@ -1,0 +1,197 @@
+#include "engine/torch/trainer.h"
+
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/phase.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+constexpr const char* kMomentumSuffix = ".momentum";
+
+at::ScalarType compute_type(Precision precision) {
+  // A CPU has no fast fp16 products; bf16 has the same width and needs no loss scaling.
+  return precision == Precision::kFp32 ? at::kFloat : at::kBFloat16;
+}
+
+bool has_convolution(const network::Network& network) {
+  for (const auto& layer : network.layers()) {
+    if (std::holds_alternative<network::Conv2d>(layer.op)) return true;
+  }
+  return false;
+}
+
+at::MemoryFormat memory_format(const network::Network& network, MemoryLayout layout) {
+  if (!has_convolution(network) || layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
+  return at::MemoryFormat::ChannelsLast;
+}
+
+/// Calls back after a parameter's gradient was accumulated.
+class GradientHook : public torch::autograd::FunctionPostHook {
+ public:
+  explicit GradientHook(std::function<void()> callback) : callback_(std::move(callback)) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
+                                            const torch::autograd::variable_list&) override {
+    callback_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> callback_;
+};
+
+/// LibTorch's exceptions carry a C++ stack; users get the first line of the reason.
+[[noreturn]] void rethrow(const c10::Error& error, const data::Batch& batch) {
+  const std::string text = error.what_without_backtrace();
+  if (text.find("can't allocate memory") != std::string::npos) {
+    throw Error("out of memory with a batch of " + std::to_string(batch.count) + " images (" +
+                text.substr(0, text.find('\n')) + "); use a smaller --batch");
+  }
+  throw Error("LibTorch: " + text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions& options)
+    : options_(options),
+      graph_(network, compute_type(options.precision), memory_format(network, options.layout)),
+      normalization_(make_normalization(options.mean, options.standard_deviation, network.input_shape().front())) {
+  // Before the first parallel region: OpenMP's threads inherit the affinity of the thread that starts them.
+  if (!options_.cpus.empty()) pin_this_thread(options_.cpus);
+  at::set_num_threads(options_.threads);
+  const auto& parameters = network.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].trained) continue;
+    trained_names_.push_back(parameters[i].name);
+    trained_.push_back(graph_.tensors()[i]);
+  }
+  if (options_.optimizer.momentum != 0) {
+    for (const auto& parameter : trained_) momentum_.push_back(at::zeros_like(parameter.detach()));
+  }
+  watch_gradients();
+}
+
+void TorchTrainer::watch_gradients() {
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    auto accumulator = torch::autograd::impl::grad_accumulator(trained_[i]);
+    accumulator->add_post_hook(std::make_unique<GradientHook>([this, i] {
+      if (gradient_ready_) gradient_ready_(i);
+    }));
+    accumulators_.push_back(std::move(accumulator));
+  }
+}
+
+at::Tensor TorchTrainer::loss_sum(const at::Tensor& logits, const at::Tensor& labels) const {
+  if (options_.loss == Loss::kCrossEntropy) return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
+  const at::Tensor target = at::one_hot(labels, logits.size(1)).to(at::kFloat);
+  return at::mse_loss(logits, target, at::Reduction::Sum) / logits.size(1);
+}
+
+BatchResult TorchTrainer::result_of(const at::Tensor& loss, const at::Tensor& logits, const at::Tensor& labels) const {
+  BatchResult result;
+  result.loss_sum = loss.item<double>();
+  result.correct = logits.detach().argmax(1).eq(labels).sum().item<std::int64_t>();
+  result.count = labels.size(0);
+  return result;
+}
+
+BatchResult TorchTrainer::forward_backward(const data::Batch& batch, double weight) {
+  for (auto& parameter : trained_) parameter.mutable_grad().reset();
+  if (batch.count == 0) {
+    for (std::size_t i = 0; i < trained_.size(); ++i) {
+      trained_[i].mutable_grad() = at::zeros_like(trained_[i].detach());
+      if (gradient_ready_) gradient_ready_(i);
+    }
+    return {};
+  }
+  try {
+    at::Tensor logits, loss, labels;
+    {
+      const PhaseMark mark(Phase::kForward);
+      labels = to_labels(batch);
+      logits = graph_.forward(to_input(batch, normalization_, graph_.format()), true,
+                              {options_.seed, batch.epoch, batch.samples});
+      loss = loss_sum(logits, labels);
+    }
+    const PhaseMark mark(Phase::kBackward);
+    torch::autograd::backward({loss}, {at::scalar_tensor(weight, at::kFloat)});
+    return result_of(loss, logits, labels);
+  } catch (const c10::Error& error) {
+    rethrow(error, batch);
+  }
+}
+
+std::span<float> TorchTrainer::gradient(std::size_t index) {
+  at::Tensor& gradient = trained_.at(index).mutable_grad();
+  if (!gradient.defined()) throw Error("no gradient of '" + trained_names_[index] + "' yet");
+  return {gradient.mutable_data_ptr<float>(), static_cast<std::size_t>(gradient.numel())};
+}
+
+TensorMap TorchTrainer::gradients() const {
+  TensorMap map;
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    if (trained_[i].grad().defined()) map.emplace(trained_names_[i], to_host(trained_[i].grad()));
+  }
+  return map;
+}
+
+void TorchTrainer::apply(double learning_rate) {
+  const PhaseMark mark(Phase::kUpdate);
+  const c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> gradients;
+  gradients.reserve(trained_.size());
+  for (const auto& parameter : trained_) gradients.push_back(parameter.grad());
+  at::_fused_sgd_(trained_, gradients, momentum_, options_.optimizer.weight_decay, options_.optimizer.momentum,
+                  learning_rate, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false);
+}
+
+BatchResult TorchTrainer::evaluate(const data::Batch& batch) {
+  if (batch.count == 0) return {};
+  const PhaseMark mark(Phase::kEvaluate);
+  const c10::NoGradGuard no_grad;
+  try {
+    const at::Tensor labels = to_labels(batch);
+    const at::Tensor logits = graph_.forward(to_input(batch, normalization_, graph_.format()), false, {});
+    return result_of(loss_sum(logits, labels), logits, labels);
+  } catch (const c10::Error& error) {
+    rethrow(error, batch);
+  }
+}
+
+TensorMap TorchTrainer::state() const {
+  TensorMap map;
+  const auto& parameters = graph_.network().parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) map.emplace(parameters[i].name, to_host(graph_.tensors()[i]));
+  return map;
+}
+
+void TorchTrainer::load_state(const TensorMap& state) {
+  const auto& parameters = graph_.network().parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto found = state.find(parameters[i].name);
+    if (found == state.end()) throw Error("the weights have no tensor '" + parameters[i].name + "'");
+    copy_from_host(found->second, found->first, graph_.tensors()[i]);
+  }
+}
+
+TensorMap TorchTrainer::optimizer_state() const {
+  TensorMap map;
+  for (std::size_t i = 0; i < momentum_.size(); ++i) map.emplace(trained_names_[i] + kMomentumSuffix, to_host(momentum_[i]));
+  return map;
+}
+
+void TorchTrainer::load_optimizer_state(const TensorMap& state) {
+  for (std::size_t i = 0; i < momentum_.size(); ++i) {
+    const auto found = state.find(trained_names_[i] + kMomentumSuffix);
+    if (found == state.end()) throw Error("the optimiser state has no momentum of '" + trained_names_[i] + "'");
+    copy_from_host(found->second, found->first, momentum_[i]);
+  }
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,100 @@
+#include "measure/machine.h"
+
+#include <sys/utsname.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <set>
+
+#include "base/cpu.h"
+#include "measure/proc_files.h"
+
+namespace evener::measure {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string without_quotes(std::string text) {
+  std::erase(text, '"');
+  return text;
+}
+
+std::optional<std::string> governors(const fs::path& cpus) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(cpus, error), end; !error && it != end; it.increment(error)) {
+    if (auto name = read_first_line(it->path() / "cpufreq/scaling_governor")) names.insert(*name);
+  }
+  if (names.empty()) return std::nullopt;
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : "/") + name;
+  return joined;
+}
+
+/// The hypervisor's name where the machine's vendor strings give it away; "container" for the usual containers.
+std::optional<std::string> virtualization(const fs::path& root, const std::string& cpuinfo) {
+  std::error_code error;
+  if (fs::exists(root / ".dockerenv", error) || fs::exists(root / "run/.containerenv", error)) return "container";
+  const std::string product = read_first_line(root / "sys/class/dmi/id/product_name").value_or("") + " " +
+                              read_first_line(root / "sys/class/dmi/id/sys_vendor").value_or("");
+  for (const char* known : {"KVM", "QEMU", "VMware", "VirtualBox", "Xen", "Amazon EC2", "Google Compute Engine"}) {
+    if (product.find(known) != std::string::npos) return known;
+  }
+  if (read_first_line(root / "proc/version").value_or("").find("icrosoft") != std::string::npos) return "WSL2";
+  const std::string flags = field_text(cpuinfo, "flags", ':').value_or("");
+  if ((" " + flags + " ").find(" hypervisor ") != std::string::npos) return "virtual machine";
+  return std::nullopt;
+}
+
+std::optional<double> first_number(const std::optional<std::string>& line) {
+  if (!line) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(line->data(), line->data() + line->size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+Machine read_machine(const fs::path& root) {
+  Machine machine;
+  const CpuTopology& topology = cpu_topology();
+  const std::string cpuinfo = read_small_file(root / "proc/cpuinfo").value_or("");
+  machine.cpu = topology.model;
+  if (machine.cpu.empty()) machine.cpu = field_text(cpuinfo, "model name", ':').value_or("unknown");
+  machine.packages = topology.packages;
+  machine.cores = static_cast<int>(topology.cores.size());
+  machine.logical_cpus = static_cast<int>(topology.allowed.size());
+  machine.online_cpus = static_cast<int>(parse_stat(read_small_file(root / "proc/stat").value_or("")).size()) - 1;
+  if (machine.online_cpus < 1) machine.online_cpus = machine.logical_cpus;
+  if (topology.quota_cpus > 0) machine.quota_cpus = topology.quota_cpus;
+  machine.cpu_features = topology.features;
+  machine.memory_bytes = field_bytes(read_small_file(root / "proc/meminfo").value_or(""), "MemTotal")
+                             .value_or(memory_limits().total_bytes);
+  machine.os = without_quotes(
+      field_text(read_small_file(root / "etc/os-release").value_or(""), "PRETTY_NAME", '=').value_or("unknown"));
+  utsname system{};
+  if (uname(&system) == 0) {
+    machine.kernel = std::string(system.sysname) + " " + system.release + " " + system.machine;
+  }
+  machine.governor = governors(root / "sys/devices/system/cpu");
+  machine.load_1min = first_number(read_first_line(root / "proc/loadavg"));
+  machine.virtualization = virtualization(root, cpuinfo);
+  return machine;
+}
+
+std::map<std::string, std::string> program_versions(const std::string& version) {
+  std::map<std::string, std::string> versions{{"evener", version}};
+#ifdef __clang__
+  versions["compiler"] = std::string("clang ") + __clang_version__;
+#else
+  versions["compiler"] = std::string("g++ ") + __VERSION__;
+#endif
+#ifdef __OPTIMIZE__
+  versions["build"] = "optimised";
+#else
+  versions["build"] = "not optimised";
+#endif
+  return versions;
+}
+
+}  // namespace evener::measure

@@ -1,0 +1,36 @@
+// Reading the kernel's small text files below a root that tests can replace. Inside measure/ only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace evener::measure {
+
+/// The file's text (at most 4 MB), or nothing if it can't be read. Kernel files have size 0, so this reads to the end.
+std::optional<std::string> read_small_file(const std::filesystem::path& path);
+/// Its first line, without the newline.
+std::optional<std::string> read_first_line(const std::filesystem::path& path);
+/// A file that holds one whole number.
+std::optional<std::uint64_t> read_count(const std::filesystem::path& path);
+
+/// The number after "Key:" in files like /proc/meminfo; "kB" is turned into bytes.
+std::optional<std::uint64_t> field_bytes(const std::string& text, std::string_view key);
+/// The text after "key<separator>", trimmed, of the first line that starts with `key`.
+std::optional<std::string> field_text(const std::string& text, std::string_view key, char separator);
+
+/// Clock ticks of one line of /proc/stat.
+struct CpuTicks {
+  std::uint64_t busy = 0;   // user, nice, system, irq, softirq (guest time is part of user)
+  std::uint64_t steal = 0;  // the host ran something else
+  std::uint64_t idle = 0;   // idle and iowait
+};
+/// First entry: all CPUs; then one per online CPU. Empty if `text` isn't /proc/stat.
+std::vector<CpuTicks> parse_stat(const std::string& text);
+
+/// User + system ticks of /proc/PID/stat; the command's name may hold spaces and parentheses.
+std::optional<std::uint64_t> parse_process_ticks(const std::string& text);
+
+}  // namespace evener::measure

@@ -1,0 +1,207 @@
+#include "measure/process_sampler.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "measure/sampler_readings.h"
+
+namespace evener::measure {
+namespace {
+
+constexpr double kEnergyEvery_s = 20;      // the counters must be read at least once a minute
+constexpr double kPssShareOfTime = 0.001;  // smaps_rollup walks the page tables: keep it below this share
+
+/// Smallest, mean and largest of what came in.
+class RunningSpread {
+ public:
+  void add(double value) {
+    spread_.min = count_ == 0 ? value : std::min(spread_.min, value);
+    spread_.max = count_ == 0 ? value : std::max(spread_.max, value);
+    sum_ += value;
+    ++count_;
+  }
+  std::optional<Spread> get() const {
+    if (count_ == 0) return std::nullopt;
+    Spread spread = spread_;
+    spread.mean = sum_ / static_cast<double>(count_);
+    return spread;
+  }
+
+ private:
+  Spread spread_;
+  double sum_ = 0;
+  std::int64_t count_ = 0;
+};
+
+std::string cell(const std::optional<double>& value, int decimals) {
+  return value ? fmt::format("{:.{}f}", *value, decimals) : "";
+}
+
+void check(const SamplerOptions& options) {
+  if (options.interval_ms < 100 || options.interval_ms > 10000) {
+    throw UsageError(fmt::format("a sampling interval of {} ms is outside 100 to 10000 ms", options.interval_ms));
+  }
+}
+
+}  // namespace
+
+struct ProcessSampler::State {
+  explicit State(SamplerOptions chosen)
+      : options(std::move(chosen)),
+        powercap(options.root),
+        first(read_counters(options.root)),
+        last(first),
+        newest(first),
+        throttle_before(read_throttle_events(options.root)) {}
+
+  void open_csv();
+  void sample();
+  void write_row(double time_s, const Usage& usage, const MemoryReading& memory);
+  void loop();
+  void finish();
+
+  SamplerOptions options;
+  PowercapSensor powercap;
+  Counters first;  // at the start
+  Counters last;   // at the beginning of the sample being taken
+  Counters newest;
+  std::optional<std::uint64_t> throttle_before;
+  double energy_due_s = 0;
+  double pss_due_s = 0;
+  RunningSpread process_percent, others_percent, rss, pss;
+  SamplerSummary summary;
+  std::ofstream csv;
+
+  std::mutex mutex;
+  std::condition_variable stop_asked;
+  bool stopping = false;
+  bool finished = false;
+  std::thread thread;
+};
+
+void ProcessSampler::State::open_csv() {
+  if (options.csv.empty()) return;
+  std::error_code error;
+  const bool has_rows = options.append && std::filesystem::file_size(options.csv, error) > 0 && !error;
+  csv.open(options.csv, options.append ? std::ios::app : std::ios::trunc);
+  if (!csv) {
+    throw Error(fmt::format("can't write the samples to {}: {}", options.csv.string(), std::strerror(errno)));
+  }
+  if (has_rows) return;
+  csv << "time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,swap_bytes";
+  for (std::size_t core = 0; core < first.cores.size(); ++core) csv << ",cpu" << core << "_percent";
+  csv << "\n" << std::flush;
+}
+
+void ProcessSampler::State::sample() {
+  newest = read_counters(options.root);
+  const double time_s = newest.time_s - first.time_s;
+  const Usage usage = usage_between(last, newest);
+  if (newest.time_s - last.time_s >= kShortestUsageWindow_s) last = newest;
+  if (time_s >= energy_due_s) {
+    powercap.update();
+    energy_due_s = time_s + kEnergyEvery_s;
+  }
+  const double pss_begin_s = now_s();
+  const MemoryReading memory = read_memory(options.root, time_s >= pss_due_s);
+  if (memory.pss_bytes) pss_due_s = time_s + (now_s() - pss_begin_s) / kPssShareOfTime;
+
+  if (usage.process_percent) process_percent.add(*usage.process_percent);
+  if (usage.others_percent) others_percent.add(*usage.others_percent);
+  if (memory.rss_bytes) rss.add(static_cast<double>(*memory.rss_bytes));
+  if (memory.pss_bytes) pss.add(static_cast<double>(*memory.pss_bytes));
+  if (memory.swap_bytes) {
+    summary.swap_bytes_max = std::max(summary.swap_bytes_max.value_or(0), *memory.swap_bytes);
+  }
+  summary.peak_rss_bytes = memory.peak_rss_bytes;
+  ++summary.samples;
+  write_row(time_s, usage, memory);
+}
+
+void ProcessSampler::State::write_row(double time_s, const Usage& usage, const MemoryReading& memory) {
+  if (!csv.is_open() || !summary.error.empty()) return;
+  const auto count = [](const std::optional<std::uint64_t>& value) { return value ? std::to_string(*value) : ""; };
+  csv << fmt::format("{:.3f},{},{},{},{},{},{}", time_s + options.csv_start_s, cell(usage.process_percent, 1),
+                     cell(usage.others_percent, 1), cell(usage.steal_percent, 1), count(memory.rss_bytes),
+                     count(memory.pss_bytes), count(memory.swap_bytes));
+  for (std::size_t core = 0; core < first.cores.size(); ++core) {
+    csv << "," << (core < usage.core_percent.size() ? fmt::format("{:.1f}", usage.core_percent[core]) : "");
+  }
+  csv << "\n" << std::flush;  // at once: a killed run keeps its samples
+  if (!csv)
+    summary.error = fmt::format("{} could not be written any more: {}", options.csv.string(), std::strerror(errno));
+}
+
+void ProcessSampler::State::loop() {
+  pthread_setname_np(pthread_self(), "sampler");
+  std::unique_lock lock(mutex);
+  const auto interval = std::chrono::milliseconds(options.interval_ms);
+  auto due = std::chrono::steady_clock::now() + interval;
+  while (!stop_asked.wait_until(lock, due, [this] { return stopping; })) {
+    sample();
+    // After a pause (a suspended laptop) go on from now, without catching up.
+    due = std::max(due + interval, std::chrono::steady_clock::now() + interval / 2);
+  }
+}
+
+void ProcessSampler::State::finish() {
+  sample();
+  powercap.update();
+  const Usage whole = usage_between(first, newest);
+  summary.seconds = newest.time_s - first.time_s;
+  summary.process_percent = process_percent.get();
+  summary.others_percent = others_percent.get();
+  // Means from the totals: a mean of samples would weigh a short last one like the others.
+  if (summary.process_percent && whole.process_percent) summary.process_percent->mean = *whole.process_percent;
+  if (summary.others_percent && whole.others_percent) summary.others_percent->mean = *whole.others_percent;
+  summary.process_cpu_s = whole.process_cpu_s;
+  summary.core_percent_mean = whole.core_percent;
+  summary.steal_percent_mean = whole.steal_percent;
+  summary.rss_bytes = rss.get();
+  summary.pss_bytes = pss.get();
+  if (const auto after = read_throttle_events(options.root); after && throttle_before) {
+    summary.throttle_events = static_cast<std::int64_t>(*after - *throttle_before);
+  }
+  summary.energy = powercap.energy(summary.seconds);
+  csv.close();
+  finished = true;
+}
+
+ProcessSampler::ProcessSampler(SamplerOptions options) {
+  check(options);
+  state_ = std::make_unique<State>(std::move(options));
+  state_->open_csv();
+  state_->sample();
+  state_->thread = std::thread([state = state_.get()] { state->loop(); });
+}
+
+ProcessSampler::~ProcessSampler() {
+  if (state_) stop();
+}
+
+SamplerSummary ProcessSampler::stop() {
+  if (!state_->finished) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      state_->stopping = true;
+    }
+    state_->stop_asked.notify_all();
+    state_->thread.join();
+    state_->finish();
+  }
+  return state_->summary;
+}
+
+}  // namespace evener::measure

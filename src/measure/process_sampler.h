@@ -1,0 +1,63 @@
+// A thread that looks at this process and the machine twice a second: CPU, memory, other load, energy counters.
+// Samples go to samples.csv as they come, so that a killed run keeps them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/power_sensors.h"
+
+namespace evener::measure {
+
+struct Spread {
+  double min = 0;
+  double mean = 0;
+  double max = 0;
+};
+
+struct SamplerOptions {
+  int interval_ms = 500;             // 100 to 10000; outside: UsageError
+  std::filesystem::path csv;         // samples.csv; empty = not written. Replaced at the start; see csv_start_s
+  double csv_start_s = 0;            // added to the times of the file
+  bool append = false;               // a resumed run goes on with the file (a header is written only if it is empty)
+  std::filesystem::path root = "/";  // where proc/ and sys/ are (tests give a made-up tree)
+};
+
+/// All of one run. Percent are of one logical CPU: 200 means two CPUs busy all the time.
+struct SamplerSummary {
+  std::int64_t samples = 0;
+  double seconds = 0;  // between start and stop
+  std::optional<Spread> process_percent;
+  std::optional<double> process_cpu_s;       // user + system
+  std::vector<double> core_percent_mean;     // of each online logical CPU, all processes together
+  std::optional<Spread> others_percent;      // busy, but not with this process
+  std::optional<double> steal_percent_mean;  // of a virtual machine: time the host gave to others
+  std::optional<Spread> rss_bytes;
+  std::optional<Spread> pss_bytes;              // looked at less often where it takes long
+  std::optional<std::uint64_t> peak_rss_bytes;  // the kernel's high-water mark (VmHWM), between samples too
+  std::optional<std::uint64_t> swap_bytes_max;  // of this process swapped out
+  std::optional<std::int64_t> throttle_events;  // thermal throttling of any core during the run; absent = not visible
+  Energy energy;
+  std::string error;  // samples.csv could not be written any more (disk full); else empty
+};
+
+class ProcessSampler {
+ public:
+  /// Takes a first sample and starts the thread. Start it before the calling thread is pinned: threads inherit that.
+  /// Throws Error if the CSV can't be created.
+  explicit ProcessSampler(SamplerOptions options);
+  ~ProcessSampler();
+
+  /// Takes a last sample, ends the thread and says what was seen. A second call returns the same.
+  SamplerSummary stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace evener::measure

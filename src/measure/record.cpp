@@ -1,0 +1,91 @@
+#include "measure/record.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace evener::measure {
+namespace {
+
+constexpr std::uint64_t kRecordLimitBytes = std::uint64_t{256} << 20;
+
+std::string cell(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+}  // namespace
+
+const char* status_name(Status status) {
+  switch (status) {
+    case Status::kDone:
+      return "done";
+    case Status::kInterrupted:
+      return "interrupted";
+    case Status::kDiverged:
+      break;
+  }
+  return "diverged";
+}
+
+void take_samples(Record& record, const SamplerSummary& summary) {
+  record.memory.peak_rss_bytes = summary.peak_rss_bytes;
+  record.memory.rss_bytes = summary.rss_bytes;
+  record.memory.pss_bytes = summary.pss_bytes;
+  record.memory.swap_bytes_max = summary.swap_bytes_max;
+  record.memory.ranks = {{0, summary.peak_rss_bytes}};
+  record.cpu.seconds = summary.process_cpu_s;
+  record.cpu.percent = summary.process_percent;
+  record.cpu.core_percent_mean = summary.core_percent_mean;
+  record.cpu.others_percent = summary.others_percent;
+  record.cpu.steal_percent_mean = summary.steal_percent_mean;
+  record.cpu.throttle_events = summary.throttle_events;
+  record.cpu.samples = summary.samples;
+  record.energy = summary.energy;
+  if (!summary.peak_rss_bytes) record.missing["memory.peak_rss_bytes"] = "/proc/self/status could not be read";
+  if (!summary.pss_bytes) record.missing["memory.pss_bytes"] = "/proc/self/smaps_rollup could not be read";
+  if (!summary.process_percent) {
+    record.missing["cpu.percent"] = "the run was shorter than two samples, or /proc could not be read";
+  }
+  if (!summary.throttle_events) {
+    record.missing["cpu.throttle_events"] = "this kernel doesn't count thermal throttling (usual in virtual machines)";
+  }
+  if (!summary.error.empty()) record.notes.push_back("samples.csv ends early: " + summary.error);
+}
+
+std::string epochs_csv(const Record& record) {
+  std::string text = "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds\n";
+  for (const EpochRecord& epoch : record.epochs) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", epoch.epoch, cell(epoch.seconds), cell(epoch.images_per_s),
+                        cell(epoch.lr), cell(epoch.train_loss), cell(epoch.train_accuracy), cell(epoch.val_loss),
+                        cell(epoch.val_accuracy), cell(epoch.validate_seconds));
+  }
+  return text;
+}
+
+void write_record(const std::filesystem::path& dir, const Record& record) {
+  // Names of files may not be UTF-8: shown with a replacement character rather than failing at the very end.
+  write_file_atomically(dir / "record.json",
+                        to_json(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(dir / "epochs.csv", epochs_csv(record));
+}
+
+Record read_record(const std::filesystem::path& dir) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(dir, error)) {
+    throw Error(fmt::format("{} is not a folder; a run folder is what was given to --out", dir.string()));
+  }
+  const std::filesystem::path path = dir / "record.json";
+  if (!std::filesystem::exists(path, error)) {
+    throw Error(fmt::format("{} has no record.json: not a run folder, or the run has not ended", dir.string()));
+  }
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(read_file(path, kRecordLimitBytes));
+  } catch (const nlohmann::json::exception& problem) {
+    throw Error(fmt::format("{} is not JSON: {}", path.string(), problem.what()));
+  }
+  return from_json(json, path.string());
+}
+
+}  // namespace evener::measure

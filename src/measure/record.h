@@ -1,0 +1,171 @@
+// The record of a run: record.json and epochs.csv of design.md section 7, schema "evener-record-1".
+// A missing value is absent here and null in the file, with a reason; never 0, never a guess.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/machine.h"
+#include "measure/power_sensors.h"
+#include "measure/process_sampler.h"
+#include "measure/statistics.h"
+
+namespace evener::measure {
+
+constexpr const char* kRecordSchema = "evener-record-1";
+
+enum class Status { kDone, kInterrupted, kDiverged };
+/// "done", "interrupted", "diverged".
+const char* status_name(Status status);
+
+struct StageRecord {
+  std::string device;                    // "cpu", "cuda:0"
+  std::optional<int> threads;            // CPU stages only
+  std::vector<int> cpus;                 // logical CPUs it was pinned to; empty = not pinned
+  std::optional<double> emulated_speed;  // the F of "@F"
+};
+struct ReplicaRecord {
+  std::vector<StageRecord> stages;
+  std::optional<double> share;  // of each batch
+};
+struct PlacementRecord {
+  std::string text;  // as it was given: "cpu/t2"
+  std::vector<ReplicaRecord> replicas;
+};
+
+struct ModelRecord {
+  std::string name;                           // "resnet34"
+  std::optional<std::int64_t> parameters;     // trained values
+  std::optional<std::int64_t> forward_flops;  // per sample; multiply and add count as two
+  std::optional<std::int64_t> train_flops;    // per sample, forward and backward
+};
+
+struct DataRecord {
+  std::string location;  // "synth:masks", a folder
+  std::optional<std::int64_t> images;
+  std::vector<std::string> classes;
+  std::vector<std::int64_t> shape;               // (C, H, W) as the network sees it
+  std::optional<std::int64_t> train, val, test;  // images of each part
+  std::int64_t skipped = 0;                      // unusable files left out
+};
+
+/// One rule that a valid measurement keeps and this one doesn't.
+struct ValidityReason {
+  std::string rule;    // "other load", "swap", ...
+  std::string what;    // what was seen, with the values
+  std::string advice;  // what to do
+};
+struct Validity {
+  std::optional<bool> valid;  // absent: not judged
+  std::vector<ValidityReason> reasons;
+};
+
+/// Seconds; parts of `total` that don't overlap.
+struct Times {
+  std::optional<double> total, init, load, train, validate, test;
+};
+
+struct EpochRecord {
+  std::int64_t epoch = 0;         // from 1
+  std::optional<double> seconds;  // of the training steps alone
+  std::optional<double> validate_seconds;
+  std::optional<double> images_per_s;  // training images / seconds
+  std::optional<double> lr;            // of the last step
+  std::optional<double> train_loss, train_accuracy, val_loss, val_accuracy;
+  std::map<std::string, double> phases_s;  // of this epoch, critical thread; empty = not recorded
+};
+
+/// Shares in 0..1.
+struct Accuracy {
+  std::optional<double> train;  // of the last epoch
+  std::optional<double> val;    // the best epoch's
+  std::optional<std::int64_t> val_epoch;
+  std::optional<double> test;
+  std::string test_weights;  // "best" or "last": which weights were tested
+};
+
+struct RankMemory {
+  int rank = 0;
+  std::optional<std::uint64_t> peak_rss_bytes;
+};
+struct Memory {
+  std::optional<std::uint64_t> peak_rss_bytes;  // sum over ranks where there are several
+  std::optional<Spread> rss_bytes, pss_bytes;
+  std::optional<std::uint64_t> swap_bytes_max;
+  std::vector<RankMemory> ranks;
+};
+
+/// Percent are of one logical CPU.
+struct CpuUse {
+  std::optional<double> seconds;  // user + system
+  std::optional<Spread> percent;
+  std::vector<double> core_percent_mean;
+  std::optional<Spread> others_percent;
+  std::optional<double> steal_percent_mean;
+  std::optional<std::int64_t> throttle_events;
+  std::int64_t samples = 0;
+};
+
+struct GpuUse {
+  int index = 0;
+  std::string name;
+  std::optional<double> utilisation_percent_mean;
+  std::optional<std::uint64_t> peak_memory_bytes;
+  std::optional<double> joules;
+};
+
+struct Record {
+  std::string kind = "train";
+  Status status = Status::kDone;
+  std::string started;                               // UTC, "2026-11-21T10:15:00Z"
+  std::vector<std::string> command;                  // argv
+  nlohmann::json config = nlohmann::json::object();  // every option with the value that was used
+  std::map<std::string, std::uint64_t> seeds;        // {"seed": 1} or one per dimension
+  Machine machine;
+  std::map<std::string, std::string> versions;
+  ModelRecord model;
+  DataRecord data;
+  PlacementRecord placement;
+  std::string engine;                  // "torch"
+  std::string precision;               // "fp32"
+  std::optional<std::int64_t> batch;   // global batch
+  std::vector<std::string> fallbacks;  // what was done otherwise than asked for, each with its reason
+  std::vector<std::string> notes;      // e.g. what changes what is learnt
+  Validity validity;
+  Times times;
+  std::map<std::string, double> phases_s;  // exclusive, critical thread of rank 0
+  std::map<std::string, double> hidden_s;  // other threads, behind that
+  Throughput images_per_s;
+  std::vector<EpochRecord> epochs;
+  Accuracy accuracy;
+  Memory memory;
+  CpuUse cpu;
+  std::vector<GpuUse> gpus;
+  Energy energy;
+  /// Why values are null: path -> reason, e.g. {"accuracy.test", "the data has no test part"}.
+  std::map<std::string, std::string> missing;
+};
+
+/// Keys in the order of design.md. config is copied as it is.
+nlohmann::ordered_json to_json(const Record& record);
+/// Keys may be missing or unknown; a value of the wrong type, a wrong schema, or a number that can't be (negative
+/// counts, an accuracy of 7) throws Error naming `source` and the key.
+Record from_json(const nlohmann::json& json, const std::string& source);
+
+/// Takes what the sampler saw into memory, cpu, energy and missing.
+void take_samples(Record& record, const SamplerSummary& summary);
+
+/// Writes record.json and epochs.csv into `dir` (which exists), each atomically.
+void write_record(const std::filesystem::path& dir, const Record& record);
+/// Reads `dir`/record.json. Throws Error naming the folder and what is missing or wrong.
+Record read_record(const std::filesystem::path& dir);
+
+/// The rows of epochs.csv, header first; empty cells for missing values.
+std::string epochs_csv(const Record& record);
+
+}  // namespace evener::measure

@@ -1,0 +1,88 @@
+#include "measure/sampler_readings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace evener::measure {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t grown(std::uint64_t from, std::uint64_t to) {
+  return to > from ? to - from : 0;
+}
+
+}  // namespace
+
+Counters read_counters(const fs::path& root) {
+  Counters counters;
+  counters.time_s = now_s();
+  if (const auto stat = read_small_file(root / "proc/self/stat")) counters.process_ticks = parse_process_ticks(*stat);
+  if (const auto stat = read_small_file(root / "proc/stat")) {
+    const std::vector<CpuTicks> lines = parse_stat(*stat);
+    if (!lines.empty()) {
+      counters.all = lines.front();
+      counters.cores.assign(lines.begin() + 1, lines.end());
+    }
+  }
+  return counters;
+}
+
+std::optional<std::uint64_t> read_throttle_events(const fs::path& root) {
+  std::optional<std::uint64_t> sum;
+  std::error_code error;
+  for (fs::directory_iterator it(root / "sys/devices/system/cpu", error), end; !error && it != end;
+       it.increment(error)) {
+    if (auto count = read_count(it->path() / "thermal_throttle/core_throttle_count")) sum = sum.value_or(0) + *count;
+  }
+  return sum;
+}
+
+Usage usage_between(const Counters& from, const Counters& to) {
+  Usage usage;
+  const double seconds = to.time_s - from.time_s;
+  const double ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
+  if (seconds < kShortestUsageWindow_s) return usage;
+  const auto percent = [&](std::uint64_t ticks) { return 100 * static_cast<double>(ticks) / ticks_per_s / seconds; };
+  if (from.process_ticks && to.process_ticks) {
+    const std::uint64_t ticks = grown(*from.process_ticks, *to.process_ticks);
+    usage.process_percent = percent(ticks);
+    usage.process_cpu_s = static_cast<double>(ticks) / ticks_per_s;
+  }
+  if (from.all && to.all) {
+    usage.steal_percent = percent(grown(from.all->steal, to.all->steal));
+    if (usage.process_percent) {
+      // The two counters are not read at one instant, so the difference can fall below zero by a tick or two.
+      usage.others_percent = std::max(0.0, percent(grown(from.all->busy, to.all->busy)) - *usage.process_percent);
+    }
+  }
+  for (std::size_t core = 0; core < std::min(from.cores.size(), to.cores.size()); ++core) {
+    // Of the ticks that the kernel counted for this CPU: it doesn't count on idle CPUs at exact times.
+    const std::uint64_t busy = grown(from.cores[core].busy, to.cores[core].busy);
+    const std::uint64_t rest =
+        grown(from.cores[core].idle, to.cores[core].idle) + grown(from.cores[core].steal, to.cores[core].steal);
+    usage.core_percent.push_back(busy + rest == 0 ? 0
+                                                  : 100 * static_cast<double>(busy) / static_cast<double>(busy + rest));
+  }
+  return usage;
+}
+
+MemoryReading read_memory(const fs::path& root, bool with_pss) {
+  MemoryReading memory;
+  if (const auto status = read_small_file(root / "proc/self/status")) {
+    memory.rss_bytes = field_bytes(*status, "VmRSS");
+    memory.peak_rss_bytes = field_bytes(*status, "VmHWM");
+    memory.swap_bytes = field_bytes(*status, "VmSwap");
+  }
+  if (with_pss) {
+    if (const auto rollup = read_small_file(root / "proc/self/smaps_rollup")) {
+      memory.pss_bytes = field_bytes(*rollup, "Pss");
+    }
+  }
+  return memory;
+}
+
+}  // namespace evener::measure

@@ -1,0 +1,106 @@
+#include "measure/validity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.h"
+
+namespace evener::measure {
+namespace {
+
+constexpr std::size_t kFewestSteps = 10;
+
+using Reasons = std::vector<ValidityReason>;
+
+/// Percent of all CPUs of the machine, from percent of one.
+double of_machine(double percent_of_one, const Record& record) {
+  return percent_of_one / std::max(1, record.machine.online_cpus);
+}
+
+void judge_end(const Record& record, Reasons& reasons) {
+  if (record.status == Status::kDone) return;
+  reasons.push_back({"unfinished", fmt::format("the run was {}", status_name(record.status)),
+                     record.status == Status::kDiverged ? "lower --lr, or use --precision fp32" : "resume it"});
+}
+
+void judge_other_load(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
+  if (record.cpu.others_percent) {
+    const double others = of_machine(record.cpu.others_percent->mean, record);
+    if (others > limits.others_percent) {
+      reasons.push_back({"other load",
+                         fmt::format("other processes used {:.1f} % of the machine's CPUs (limit {:g} %)", others,
+                                     limits.others_percent),
+                         "end them and run again"});
+    }
+  }
+  if (record.cpu.steal_percent_mean) {
+    const double steal = of_machine(*record.cpu.steal_percent_mean, record);
+    if (steal > limits.steal_percent) {
+      reasons.push_back({"stolen time",
+                         fmt::format("the host of this virtual machine kept {:.1f} % of its CPU time (limit {:g} %)",
+                                     steal, limits.steal_percent),
+                         "run again when the host is less busy, or on a machine of your own"});
+    }
+  }
+}
+
+void judge_machine(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
+  if (static_cast<double>(record.memory.swap_bytes_max.value_or(0)) > limits.swap_bytes) {
+    reasons.push_back({"swap",
+                       fmt::format("{} of the program were swapped out", bytes_text(*record.memory.swap_bytes_max)),
+                       "use a smaller --batch or --size, or end other programs"});
+  }
+  if (record.cpu.throttle_events.value_or(0) > 0) {
+    reasons.push_back({"throttling",
+                       fmt::format("the processor slowed down because of heat {} times", *record.cpu.throttle_events),
+                       "cool the machine, let it rest between runs, or set a power limit"});
+  }
+  for (const std::string& fallback : record.fallbacks) {
+    reasons.push_back({"fallback", fallback, "ask for what was used, or make what was asked for available"});
+  }
+  const auto build = record.versions.find("build");
+  if (build != record.versions.end() && build->second != "optimised") {
+    reasons.push_back({"build", "the program was built without optimisation", "build the release preset"});
+  }
+}
+
+void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
+  const Throughput& rate = record.images_per_s;
+  if (!rate.median) {
+    reasons.push_back({"too few samples",
+                       rate.reason.empty() ? std::string("images_per_s is missing") : "no images/s: " + rate.reason,
+                       "train more epochs, or on more images"});
+    return;
+  }
+  const bool steps = rate.over.starts_with("steps");
+  const std::size_t fewest = steps ? kFewestSteps : kFewestSamples;
+  if (rate.samples.size() < fewest) {
+    reasons.push_back(
+        {"too few samples",
+         fmt::format("images/s rests on {} {} (at least {})", rate.samples.size(), rate.over, fewest),
+         steps ? "train on more images or more epochs" : fmt::format("train at least {} epochs", fewest + 1)});
+    return;
+  }
+  const double spread = *quantile(rate.samples, 0.75) - *quantile(rate.samples, 0.25);
+  if (spread > limits.quartile_spread * *rate.median) {
+    reasons.push_back({"noise",
+                       fmt::format("the middle half of the {} spreads over {:.0f} % of the median (limit {:.0f} %)",
+                                   rate.over, 100 * spread / *rate.median, 100 * limits.quartile_spread),
+                       "look at the CPU plot for other work, and train more epochs"});
+  }
+}
+
+}  // namespace
+
+Validity judge(const Record& record, const ValidityLimits& limits) {
+  Validity validity;
+  judge_end(record, validity.reasons);
+  judge_other_load(record, limits, validity.reasons);
+  judge_machine(record, limits, validity.reasons);
+  judge_samples(record, limits, validity.reasons);
+  validity.valid = validity.reasons.empty();
+  return validity;
+}
+
+}  // namespace evener::measure

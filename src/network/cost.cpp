@@ -1,0 +1,162 @@
+// Counts of operations. Multiply and add are two; what is cheap is counted by the operations per element that its
+// formula needs, so that totals stay honest; loss, optimiser and data conversion are not counted.
+#include "network/cost.h"
+
+#include <algorithm>
+
+#include "base/tensor.h"
+
+namespace evener::network {
+namespace {
+
+constexpr std::int64_t kFloatBytes = 4;
+// exp, add, divide and the like of sigmoid and tanh; a convention, the true number depends on the library.
+constexpr std::int64_t kTranscendentalFlops = 4;
+
+// Forward and backward operations of one layer, given elements in and out.
+class Flops {
+ public:
+  struct Count {
+    std::int64_t forward = 0;
+    std::int64_t backward = 0;
+  };
+
+  Flops(const Layer& layer, const Shape& input, std::int64_t fan_in_count, bool input_gradient)
+      : in_(element_count(input)),
+        out_(element_count(layer.shape)),
+        channels_(input.front()),
+        inputs_(fan_in_count),
+        input_gradient_(input_gradient) {}
+
+  Count operator()(const Input&) const { return {}; }
+  Count operator()(const Linear& op) const { return products(2 * in_ * op.out_features, op.bias); }
+  Count operator()(const Conv2d& op) const {
+    return products(2 * out_ * (channels_ / op.groups) * op.kernel * op.kernel, op.bias);
+  }
+  // Forward: mean (1), variance (3), scale and shift (2). Backward: two sums (3) and the input's gradient (4).
+  Count operator()(const BatchNorm&) const { return {6 * out_, 7 * out_}; }
+  Count operator()(const Activation& op) const {
+    const bool cheap = op.kind == ActivationKind::kRelu || op.kind == ActivationKind::kRelu6;
+    return cheap ? Count{out_, out_} : Count{kTranscendentalFlops * out_, 3 * out_};
+  }
+  Count operator()(const MaxPool& op) const { return {out_ * (op.kernel * op.kernel - 1), out_}; }
+  Count operator()(const GlobalAveragePool&) const { return {in_, in_}; }
+  // Backward: the gradients of a fork are added up where its branches meet again.
+  Count operator()(const Add&) const { return {(inputs_ - 1) * out_, (inputs_ - 1) * out_}; }
+  Count operator()(const Flatten&) const { return {}; }
+  Count operator()(const Dropout&) const { return {out_, out_}; }
+
+ private:
+  // The weights' gradient costs as much as the forward products, the inputs' gradient once more.
+  Count products(std::int64_t flops, bool bias) const {
+    const std::int64_t bias_flops = bias ? out_ : 0;
+    return {flops + bias_flops, flops * (input_gradient_ ? 2 : 1) + bias_flops};
+  }
+
+  std::int64_t in_, out_, channels_, inputs_;
+  bool input_gradient_;
+};
+
+const Shape& input_of(const Network& network, const Layer& layer) {
+  return layer.inputs.empty() ? layer.shape : network.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
+}
+
+// Marks layers that have trained parameters before them or of their own: those whose output needs a gradient.
+std::vector<bool> needs_gradient(const Network& network, const std::vector<LayerCost>& costs) {
+  std::vector<bool> needed(costs.size());
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    needed[i] = costs[i].parameters > 0;
+    for (const int input : network.layers()[i].inputs) needed[i] = needed[i] || needed[static_cast<std::size_t>(input)];
+  }
+  return needed;
+}
+
+// Whether a layer's backward reads its input or its output again.
+bool keeps_input(const Op& op) {
+  return std::holds_alternative<Linear>(op) || std::holds_alternative<Conv2d>(op) ||
+         std::holds_alternative<BatchNorm>(op) || std::holds_alternative<MaxPool>(op);
+}
+
+}  // namespace
+
+std::vector<LayerCost> layer_costs(const Network& network) {
+  std::vector<LayerCost> costs(network.layers().size());
+  for (const Parameter& parameter : network.parameters()) {
+    if (parameter.trained)
+      costs[static_cast<std::size_t>(parameter.layer)].parameters += element_count(parameter.shape);
+  }
+  const std::vector<bool> needed = needs_gradient(network, costs);
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const Layer& layer = network.layers()[i];
+    costs[i].activation_bytes = element_count(layer.shape) * kFloatBytes;
+    const bool input_gradient =
+        std::ranges::any_of(layer.inputs, [&](int input) { return needed[static_cast<std::size_t>(input)]; });
+    const Flops flops(layer, input_of(network, layer), static_cast<std::int64_t>(layer.inputs.size()), input_gradient);
+    const Flops::Count count = std::visit(flops, layer.op);
+    costs[i].forward_flops = count.forward;
+    costs[i].backward_flops = needed[i] ? count.backward : 0;
+  }
+  return costs;
+}
+
+LayerCost total_cost(const Network& network) {
+  LayerCost total;
+  for (const LayerCost& cost : layer_costs(network)) {
+    total.parameters += cost.parameters;
+    total.forward_flops += cost.forward_flops;
+    total.backward_flops += cost.backward_flops;
+    total.activation_bytes += cost.activation_bytes;
+  }
+  return total;
+}
+
+std::int64_t forward_macs(const Network& network) {
+  std::int64_t macs = 0;
+  for (const Layer& layer : network.layers()) {
+    const std::int64_t out = element_count(layer.shape);
+    if (const auto* conv = std::get_if<Conv2d>(&layer.op)) {
+      macs += out * (input_of(network, layer).front() / conv->groups) * conv->kernel * conv->kernel;
+    } else if (std::holds_alternative<Linear>(layer.op)) {
+      macs += out * input_of(network, layer).front();
+    }
+  }
+  return macs;
+}
+
+TrainingMemory training_memory(const Network& network) {
+  TrainingMemory memory;
+  for (const Parameter& parameter : network.parameters()) {
+    const std::int64_t bytes = element_count(parameter.shape) * kFloatBytes;
+    (parameter.trained ? memory.weight_bytes : memory.buffer_bytes) += bytes;
+  }
+  memory.gradient_bytes = memory.weight_bytes;
+  memory.optimizer_bytes = memory.weight_bytes;
+
+  // Kept once each: outputs that a later backward reads. A flatten is a view of what feeds it.
+  const auto& layers = network.layers();
+  std::vector<bool> kept(layers.size());
+  std::int64_t widest = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (std::holds_alternative<Activation>(layers[i].op)) kept[i] = true;
+    if (keeps_input(layers[i].op)) {
+      auto source = static_cast<std::size_t>(layers[i].inputs.front());
+      while (std::holds_alternative<Flatten>(layers[source].op)) {
+        source = static_cast<std::size_t>(layers[source].inputs.front());
+      }
+      kept[source] = true;
+    }
+    if (std::holds_alternative<MaxPool>(layers[i].op)) {
+      memory.per_sample_bytes += element_count(layers[i].shape) * 8;  // int64 index of each maximum
+    }
+    if (std::holds_alternative<Dropout>(layers[i].op)) memory.per_sample_bytes += element_count(layers[i].shape);
+    widest =
+        std::max(widest, (element_count(layers[i].shape) + element_count(input_of(network, layers[i]))) * kFloatBytes);
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (kept[i]) memory.per_sample_bytes += element_count(layers[i].shape) * kFloatBytes;
+  }
+  memory.per_sample_bytes += widest;
+  return memory;
+}
+
+}  // namespace evener::network

@@ -1,0 +1,40 @@
+// What a network costs per sample: parameters, floating-point operations, bytes of activations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "network/network.h"
+
+namespace evener::network {
+
+/// Counted: products of convolutions and linear layers (2 per multiply-add, plus biases), batch normalisation in
+/// training mode (6 per value forward, 7 backward), ReLU 1, sigmoid and tanh 4, pooling one per value compared or
+/// added, sums. Not counted: loss, optimiser, conversion of the data.
+struct LayerCost {
+  std::int64_t parameters = 0;        // trained values
+  std::int64_t forward_flops = 0;     // multiply and add count as two
+  std::int64_t backward_flops = 0;    // gradients of weights and of inputs (the first layer needs no input gradient)
+  std::int64_t activation_bytes = 0;  // output in float32
+};
+
+/// One entry per layer of the network, in its order.
+std::vector<LayerCost> layer_costs(const Network& network);
+LayerCost total_cost(const Network& network);
+
+/// Multiply-adds of convolutions and linear layers per sample, the figure model tables usually give.
+std::int64_t forward_macs(const Network& network);
+
+/// Estimated memory of a training step in float32: what is there once, and what each sample of a batch adds.
+struct TrainingMemory {
+  std::int64_t weight_bytes = 0;
+  std::int64_t gradient_bytes = 0;
+  std::int64_t optimizer_bytes = 0;   // one value per parameter: SGD with momentum
+  std::int64_t buffer_bytes = 0;      // running statistics
+  std::int64_t per_sample_bytes = 0;  // activations that backward reads again, and the widest layer's gradients
+
+  std::int64_t fixed_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes + buffer_bytes; }
+};
+TrainingMemory training_memory(const Network& network);
+
+}  // namespace evener::network

@@ -1,0 +1,194 @@
+// Shape inference and the parameters of each kind of layer; the shape formulas are those of PyTorch's documentation.
+#include "network/infer.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/error.h"
+#include "base/tensor.h"
+
+namespace evener::network {
+namespace {
+
+// Far above any real layer, low enough that products of two extents and byte counts stay within int64.
+constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+bool is_image(const Shape& shape) {
+  return shape.size() == 3;
+}
+
+// Knows who is being checked, so that every message names the model, the layer and its input.
+class Inference {
+ public:
+  Inference(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs)
+      : model_(model), layer_(layer), inputs_(inputs) {}
+
+  Shape operator()(const Input&) const { fail("is the input, which a network has once", ""); }
+
+  Shape operator()(const Linear& op) const {
+    require_positive(op.out_features, "out_features");
+    const Shape& in = only_input();
+    if (in.size() != 1) fail("needs a vector (F)", "; put a flatten layer before it");
+    return {op.out_features};
+  }
+
+  Shape operator()(const Conv2d& op) const {
+    require_positive(op.out_channels, "out_channels");
+    require_positive(op.groups, "groups");
+    const Shape& in = image_input();
+    if (in[0] % op.groups != 0 || op.out_channels % op.groups != 0) {
+      fail(fmt::format("divides {} input and {} output channels into {} groups, which doesn't come out even", in[0],
+                       op.out_channels, op.groups),
+           "");
+    }
+    const auto [height, width] = slide(op.kernel, op.stride, op.padding);
+    return {op.out_channels, height, width};
+  }
+
+  Shape operator()(const BatchNorm&) const { return only_input(); }
+  Shape operator()(const Activation&) const { return only_input(); }
+  Shape operator()(const Dropout& op) const {
+    if (!(op.probability >= 0 && op.probability < 1)) {
+      fail(fmt::format("needs a probability of at least 0 and below 1, not {}", op.probability), "");
+    }
+    return only_input();
+  }
+
+  Shape operator()(const MaxPool& op) const {
+    const Shape& in = image_input();
+    if (op.padding * 2 > op.kernel) {
+      fail(fmt::format("pads {} pixels, more than half of its kernel of {}", op.padding, op.kernel), "");
+    }
+    const auto [height, width] = slide(op.kernel, op.stride, op.padding);
+    return {in[0], height, width};
+  }
+
+  Shape operator()(const GlobalAveragePool&) const { return {image_input()[0], 1, 1}; }
+
+  Shape operator()(const Add&) const {
+    if (inputs_.size() < 2) fail("needs at least two inputs", "");
+    for (const Shape& in : inputs_) {
+      if (in != inputs_.front()) fail("needs inputs of one shape", "");
+    }
+    return inputs_.front();
+  }
+
+  Shape operator()(const Flatten&) const { return {element_count(only_input())}; }
+
+  [[noreturn]] void fail(const std::string& need, const std::string& remedy) const {
+    std::string got;
+    for (const Shape& in : inputs_) got += (got.empty() ? "" : " and ") + shape_text(in);
+    throw Error(fmt::format("{}: layer '{}' ({}) {}; it got {}{}", model_, layer_.name, op_name(layer_.op), need,
+                            got.empty() ? "no input" : got, remedy));
+  }
+
+ private:
+  const Shape& only_input() const {
+    if (inputs_.size() != 1) fail("needs exactly one input", "");
+    return inputs_.front();
+  }
+
+  const Shape& image_input() const {
+    const Shape& in = only_input();
+    if (!is_image(in)) fail("needs an image (C, H, W)", "");
+    return in;
+  }
+
+  void require_positive(std::int64_t value, const char* what) const {
+    if (value < 1 || value > kMaxExtent) {
+      fail(fmt::format("needs {} from 1 to {}, not {}", what, kMaxExtent, value), "");
+    }
+  }
+
+  struct Extent {
+    std::int64_t height, width;
+  };
+
+  // Places a window takes along each side: floor((size + 2 padding - kernel) / stride) + 1.
+  Extent slide(std::int64_t kernel, std::int64_t stride, std::int64_t padding) const {
+    require_positive(kernel, "kernel");
+    require_positive(stride, "stride");
+    if (padding < 0 || padding > kMaxExtent) fail(fmt::format("needs a padding of 0 or more, not {}", padding), "");
+    const Shape& in = inputs_.front();
+    const std::int64_t least = kernel - 2 * padding;
+    if (in[1] < least || in[2] < least) {
+      fail(fmt::format("needs an image of at least {}x{}x{} (C, H, W) for its kernel of {} and padding of {}", in[0],
+                       least, least, kernel, padding),
+           "; use a larger input size");
+    }
+    return {(in[1] - least) / stride + 1, (in[2] - least) / stride + 1};
+  }
+
+  const std::string& model_;
+  const Layer& layer_;
+  const std::vector<Shape>& inputs_;
+};
+
+// Fills in name, layer and the trained flag of each tensor.
+class Tensors {
+ public:
+  Tensors(const Layer& layer, int index) : layer_(layer), index_(index) {}
+
+  void trained(const char* suffix, Shape shape, Init init, std::int64_t fan = 0) {
+    list_.push_back({layer_.name + suffix, std::move(shape), index_, true, init, fan});
+  }
+  void buffer(const char* suffix, Shape shape, Init init) {
+    list_.push_back({layer_.name + suffix, std::move(shape), index_, false, init, 0});
+  }
+  std::vector<Parameter> take() { return std::move(list_); }
+
+ private:
+  const Layer& layer_;
+  int index_;
+  std::vector<Parameter> list_;
+};
+
+}  // namespace
+
+Shape infer_shape(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs) {
+  const Inference inference(model, layer, inputs);
+  const Shape shape = std::visit(inference, layer.op);
+  double elements = 1;  // in floating point, where a product can't overflow
+  for (const std::int64_t extent : shape) elements *= static_cast<double>(extent);
+  if (elements > static_cast<double>(kMaxElements)) {
+    inference.fail(fmt::format("would put out {}, more than {} values", shape_text(shape), kMaxElements), "");
+  }
+  for (const Parameter& parameter : layer_parameters(layer, 0, inputs.front())) {
+    elements = 1;
+    for (const std::int64_t extent : parameter.shape) elements *= static_cast<double>(extent);
+    if (elements > static_cast<double>(kMaxElements)) {
+      inference.fail(fmt::format("would have {} of {}, more than {} values", parameter.name,
+                                 shape_text(parameter.shape), kMaxElements),
+                     "");
+    }
+  }
+  return shape;
+}
+
+std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Shape& input) {
+  Tensors tensors(layer, index);
+  if (const auto* linear = std::get_if<Linear>(&layer.op)) {
+    const std::int64_t in = input[0];
+    tensors.trained(".weight", {linear->out_features, in}, Init::kUniformFanIn, in);
+    if (linear->bias) tensors.trained(".bias", {linear->out_features}, Init::kUniformFanIn, in);
+  } else if (const auto* conv = std::get_if<Conv2d>(&layer.op)) {
+    // torchvision's fan_out is weight.size(0) * kernel area, whatever the groups (torch.nn.init, kaiming_normal_).
+    const std::int64_t area = conv->kernel * conv->kernel;
+    const std::int64_t in = input[0] / conv->groups;
+    tensors.trained(".weight", {conv->out_channels, in, conv->kernel, conv->kernel}, Init::kHeNormalFanOut,
+                    conv->out_channels * area);
+    if (conv->bias) tensors.trained(".bias", {conv->out_channels}, Init::kUniformFanIn, in * area);
+  } else if (std::holds_alternative<BatchNorm>(layer.op)) {
+    const Shape channels = {input[0]};
+    tensors.trained(".weight", channels, Init::kOnes);
+    tensors.trained(".bias", channels, Init::kZeros);
+    tensors.buffer(".running_mean", channels, Init::kZeros);
+    tensors.buffer(".running_var", channels, Init::kOnes);
+    tensors.buffer(".num_batches_tracked", {}, Init::kZeros);
+  }
+  return tensors.take();
+}
+
+}  // namespace evener::network

@@ -1,0 +1,19 @@
+// Inside network/: what a layer makes of its input shapes, and the tensors it owns. Used by Network::add alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "network/network.h"
+
+namespace evener::network {
+
+/// Output shape of `layer` (its name and op) fed with `inputs`. Throws Error naming `model`, the layer, what it needs
+/// and what it got.
+Shape infer_shape(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs);
+
+/// Tensors of `layer` in state-dict order; `index` is the layer's place in the network, `input` the shape that feeds
+/// it.
+std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Shape& input);
+
+}  // namespace evener::network

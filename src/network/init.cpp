@@ -1,0 +1,123 @@
+// Initial values and the check of given ones. tests/golden/make_golden.py computes the same values in numpy.
+#include "network/init.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numbers>
+#include <set>
+#include <thread>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/random.h"
+
+namespace evener::network {
+namespace {
+
+constexpr std::int64_t kWorthThreads = 1'000'000;  // parameters below this are done before a thread has started
+constexpr std::size_t kNamesShown = 6;
+
+bool is_counter(const Parameter& parameter) {
+  return parameter.name.ends_with(".num_batches_tracked");
+}
+
+void fill_uniform(std::vector<float>& values, double bound, Random random) {
+  for (float& value : values) value = static_cast<float>(random.uniform(-bound, bound));
+}
+
+// Both values of each Box-Muller pair are used: half the logarithms, and ResNet-34 has 21 million values.
+void fill_normal(std::vector<float>& values, double deviation, Random random) {
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    const double u = random.uniform();
+    const double angle = 2 * std::numbers::pi * random.uniform();
+    const double radius = deviation * std::sqrt(-2 * std::log(1 - u));
+    values[i] = static_cast<float>(radius * std::cos(angle));
+    if (i + 1 < values.size()) values[i + 1] = static_cast<float>(radius * std::sin(angle));
+  }
+}
+
+// "a, b, c and 4 more"
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
+  return text;
+}
+
+}  // namespace
+
+HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
+  if (is_counter(parameter)) return HostTensor::scalar_i64(0);
+  std::vector<float> values(static_cast<std::size_t>(element_count(parameter.shape)));
+  const Random random(seed, Purpose::kInit, hash_text(parameter.name));
+  const auto fan = static_cast<double>(parameter.fan);
+  switch (parameter.init) {
+    case Init::kZeros:
+      break;
+    case Init::kOnes:
+      std::ranges::fill(values, 1.0F);
+      break;
+    case Init::kHeNormalFanOut:
+      fill_normal(values, std::sqrt(2 / fan), random);
+      break;
+    case Init::kUniformFanIn:
+      fill_uniform(values, 1 / std::sqrt(fan), random);
+      break;
+  }
+  return HostTensor::of_floats(parameter.shape, values);
+}
+
+TensorMap initial_state(const Network& network, std::uint64_t seed) {
+  const std::vector<Parameter>& parameters = network.parameters();
+  std::vector<HostTensor> values(parameters.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < parameters.size(); i = next++) values[i] = initial_value(parameters[i], seed);
+  };
+  std::int64_t count = 0;
+  for (const Parameter& parameter : parameters) count += element_count(parameter.shape);
+  {
+    std::vector<std::jthread> helpers;
+    for (int i = 1; count > kWorthThreads && i < usable_cores(); ++i) helpers.emplace_back(work);
+    work();
+  }
+  TensorMap state;
+  for (std::size_t i = 0; i < parameters.size(); ++i) state.emplace(parameters[i].name, std::move(values[i]));
+  return state;
+}
+
+void check_state(const Network& network, const TensorMap& state, const std::string& source) {
+  std::vector<std::string> missing, extra, misshapen, mistyped;
+  std::set<std::string> known;
+  for (const Parameter& parameter : network.parameters()) {
+    known.insert(parameter.name);
+    const auto found = state.find(parameter.name);
+    if (found == state.end()) {
+      missing.push_back(parameter.name);
+    } else if (found->second.shape != parameter.shape) {
+      misshapen.push_back(fmt::format("{} is {} and should be {}", parameter.name, shape_text(found->second.shape),
+                                      shape_text(parameter.shape)));
+    } else if (found->second.dtype != (is_counter(parameter) ? DType::kI64 : DType::kF32)) {
+      mistyped.push_back(parameter.name);
+    }
+  }
+  for (const auto& [name, tensor] : state) {
+    if (!known.contains(name)) extra.push_back(name);
+  }
+  std::string problems;
+  const auto report = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) problems += fmt::format("\n  {} ({}): {}", what, names.size(), join(names));
+  };
+  report("missing", missing);
+  report("not in the network", extra);
+  report("of another shape", misshapen);
+  report("neither float32 nor a counter's int64", mistyped);
+  if (problems.empty()) return;
+  throw Error(fmt::format("{} does not fit {} with input {} and {} outputs:{}", source, network.model(),
+                          shape_text(network.input_shape()), network.output_shape().front(), problems));
+}
+
+}  // namespace evener::network

@@ -1,0 +1,106 @@
+// A network described once: a directed acyclic graph of layers with shapes and named parameters.
+// No device and no library in it; engines make it compute.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace evener::network {
+
+/// Extents without the batch dimension: (C, H, W) for images, (F) for vectors.
+using Shape = std::vector<std::int64_t>;
+
+struct Input {};
+/// y = x W^T + b, W (out_features, in_features). Takes a vector.
+struct Linear {
+  std::int64_t out_features = 0;
+  bool bias = true;
+};
+/// Cross-correlation, weight (out_channels, in_channels / groups, kernel, kernel); zero padding.
+struct Conv2d {
+  std::int64_t out_channels = 0;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t groups = 1;
+  bool bias = false;
+};
+/// Per-channel normalisation; running statistics follow PyTorch's convention (new = (1 - momentum) old + momentum
+/// batch, unbiased variance in the running estimate).
+struct BatchNorm {
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+};
+enum class ActivationKind { kRelu, kRelu6, kSigmoid, kTanh };
+struct Activation {
+  ActivationKind kind = ActivationKind::kRelu;
+};
+struct MaxPool {
+  std::int64_t kernel = 2;
+  std::int64_t stride = 2;
+  std::int64_t padding = 0;
+};
+/// Mean over H and W: (C, H, W) -> (C, 1, 1).
+struct GlobalAveragePool {};
+/// Element-wise sum of its inputs, which have one shape.
+struct Add {};
+struct Flatten {};
+struct Dropout {
+  double probability = 0.5;
+};
+
+using Op =
+    std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout>;
+
+/// "conv2d", "batch_norm", ...
+const char* op_name(const Op& op);
+
+struct Layer {
+  std::string name;  // as in torchvision's state dict: "layer1.0.conv1"; unique
+  Op op;
+  std::vector<int> inputs;  // indices of earlier layers
+  Shape shape;              // of the output
+};
+
+enum class Init {
+  kZeros,
+  kOnes,
+  kHeNormalFanOut,  // N(0, sqrt(2 / fan_out)), torchvision's convolutions
+  kUniformFanIn,    // U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for Linear weight and bias
+};
+
+/// A tensor that belongs to the network: trained, or a buffer (running statistics).
+struct Parameter {
+  std::string name;  // "layer1.0.conv1.weight"
+  Shape shape;       // whole shape; empty for the scalar num_batches_tracked
+  int layer = 0;     // index of its layer
+  bool trained = true;
+  Init init = Init::kZeros;
+  std::int64_t fan = 0;  // fan_in or fan_out, as `init` needs it
+};
+
+/// Layers are added in topological order; each addition infers its shape and throws Error naming the layer and both
+/// shapes when they do not fit.
+class Network {
+ public:
+  Network(std::string model, Shape input);
+
+  /// Adds a layer fed by `inputs` (indices; default: the layer before) and returns its index.
+  int add(std::string name, Op op, std::vector<int> inputs = {});
+
+  const std::string& model() const { return model_; }  // "resnet34", "mlp:784-256-10"
+  const Shape& input_shape() const { return layers_.front().shape; }
+  const Shape& output_shape() const { return layers_.back().shape; }
+  const std::vector<Layer>& layers() const { return layers_; }
+  /// In state-dict order (layer by layer: weight, bias, running_mean, running_var, num_batches_tracked).
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+ private:
+  std::string model_;
+  std::vector<Layer> layers_;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace evener::network

@@ -1,0 +1,31 @@
+// The model zoo: from a name to a Network. Each model is one builder file in zoo/ and one line in zoo.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "network/network.h"
+
+namespace evener::network {
+
+/// What the data brings: the model adapts its first and last layer to it.
+struct ModelOptions {
+  std::optional<Shape> input;           // (C, H, W); absent = the model's own default (resnet: 3x224x224)
+  std::optional<std::int64_t> classes;  // absent = the model's own default (resnet: 1000; mlp: its last number)
+};
+
+/// Builds "resnet18", "resnet34", "mlp:784-256-10", "mlp:784-500-10:sigmoid". Throws UsageError for an unknown name
+/// (offering the nearest), a malformed specification, or data that does not fit (an MLP whose first number isn't C*H*W,
+/// fewer outputs than classes).
+Network build(std::string_view model, const ModelOptions& options);
+
+struct ModelInfo {
+  std::string name;         // "resnet34", "mlp:SIZES[:ACTIVATION]"
+  std::string description;  // one line
+};
+const std::vector<ModelInfo>& known_models();
+
+}  // namespace evener::network

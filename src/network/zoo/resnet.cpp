@@ -1,0 +1,58 @@
+// ResNet-18 and -34 (He et al., Deep Residual Learning for Image Recognition, 2015) with torchvision's names and order,
+// so that its weights load. Any number of classes and channels.
+#include <array>
+#include <string>
+
+#include "network/zoo/builders.h"
+
+namespace evener::network {
+namespace {
+
+// Two 3x3 convolutions around a shortcut; a strided 1x1 convolution fits the shortcut where the shape changes.
+int add_basic_block(Network& network, const std::string& prefix, int input, std::int64_t channels,
+                    std::int64_t stride) {
+  const bool changes = stride != 1 || network.layers()[static_cast<std::size_t>(input)].shape[0] != channels;
+  network.add(prefix + "conv1", Conv2d{.out_channels = channels, .kernel = 3, .stride = stride, .padding = 1}, {input});
+  network.add(prefix + "bn1", BatchNorm{});
+  network.add(prefix + "relu1", Activation{});
+  network.add(prefix + "conv2", Conv2d{.out_channels = channels, .kernel = 3, .padding = 1});
+  const int residual = network.add(prefix + "bn2", BatchNorm{});
+  int shortcut = input;
+  if (changes) {
+    network.add(prefix + "downsample.0", Conv2d{.out_channels = channels, .stride = stride}, {input});
+    shortcut = network.add(prefix + "downsample.1", BatchNorm{});
+  }
+  network.add(prefix + "add", Add{}, {residual, shortcut});
+  return network.add(prefix + "relu2", Activation{});
+}
+
+Network build_resnet(std::string_view name, const std::array<int, 4>& blocks, const ModelOptions& options) {
+  Network network(std::string(name), options.input.value_or(Shape{3, 224, 224}));
+  network.add("conv1", Conv2d{.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3});
+  network.add("bn1", BatchNorm{});
+  network.add("relu", Activation{});
+  int last = network.add("maxpool", MaxPool{.kernel = 3, .stride = 2, .padding = 1});
+  std::int64_t channels = 64;
+  for (std::size_t stage = 0; stage < blocks.size(); ++stage, channels *= 2) {
+    for (int block = 0; block < blocks[stage]; ++block) {
+      const std::string prefix = "layer" + std::to_string(stage + 1) + "." + std::to_string(block) + ".";
+      last = add_basic_block(network, prefix, last, channels, stage > 0 && block == 0 ? 2 : 1);
+    }
+  }
+  network.add("avgpool", GlobalAveragePool{});
+  network.add("flatten", Flatten{});
+  network.add("fc", Linear{.out_features = options.classes.value_or(1000)});
+  return network;
+}
+
+}  // namespace
+
+Network build_resnet18(std::string_view name, const ModelOptions& options) {
+  return build_resnet(name, {2, 2, 2, 2}, options);
+}
+
+Network build_resnet34(std::string_view name, const ModelOptions& options) {
+  return build_resnet(name, {3, 4, 6, 3}, options);
+}
+
+}  // namespace evener::network

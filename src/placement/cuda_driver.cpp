@@ -1,0 +1,188 @@
+#include "placement/cuda_driver.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <sstream>
+
+namespace evener::placement {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLeastCudaVersion = 13000;
+constexpr int kLeastCapability = 75;  // 7.5
+
+// Declarations of https://docs.nvidia.com/cuda/cuda-driver-api, by hand.
+constexpr int kSuccess = 0;
+constexpr int kComputeMajor = 75, kComputeMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_...
+
+class LibCuda : public CudaDriver {
+ public:
+  explicit LibCuda(void* library) : library_(library) {
+    find(init_, "cuInit");
+    find(error_name_, "cuGetErrorName");
+    find(version_, "cuDriverGetVersion");
+    find(count_, "cuDeviceGetCount");
+    find(get_, "cuDeviceGet");
+    find(name_, "cuDeviceGetName");
+    find(memory_, "cuDeviceTotalMem_v2");
+    find(attribute_, "cuDeviceGetAttribute");
+  }
+
+  bool complete() const { return complete_; }
+
+  std::string init() override {
+    const int code = init_(0);
+    if (code == kSuccess) return "";
+    const char* text = nullptr;
+    if (error_name_(code, &text) != kSuccess || !text) return "error " + std::to_string(code);
+    return text;
+  }
+  int cuda_version() override {
+    int version = 0;
+    return version_(&version) == kSuccess ? version : 0;
+  }
+  int device_count() override {
+    int count = 0;
+    return count_(&count) == kSuccess ? count : 0;
+  }
+  Properties properties(int index) override {
+    Properties result;
+    int device = 0;
+    if (get_(&device, index) != kSuccess) return result;
+    std::array<char, 256> name{};
+    if (name_(name.data(), static_cast<int>(name.size()) - 1, device) == kSuccess) result.name = name.data();
+    std::size_t bytes = 0;
+    if (memory_(&bytes, device) == kSuccess) result.memory_bytes = bytes;
+    attribute_(&result.compute_major, kComputeMajor, device);
+    attribute_(&result.compute_minor, kComputeMinor, device);
+    return result;
+  }
+
+ private:
+  template <typename Function>
+  void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(library_, name));
+    complete_ = complete_ && function;
+  }
+
+  void* library_;  // never closed: drivers don't like to be unloaded
+  bool complete_ = true;
+  int (*init_)(unsigned) = nullptr;
+  int (*error_name_)(int, const char**) = nullptr;
+  int (*version_)(int*) = nullptr;
+  int (*count_)(int*) = nullptr;
+  int (*get_)(int*, int) = nullptr;
+  int (*name_)(char*, int, int) = nullptr;
+  int (*memory_)(std::size_t*, int) = nullptr;
+  int (*attribute_)(int*, int, int) = nullptr;
+};
+
+// "580.65.06" out of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul ..."; "" if there is none.
+std::string kernel_driver_version(const fs::path& root) {
+  std::ifstream in(root / "proc/driver/nvidia/version");
+  std::string line;
+  std::getline(in, line);
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    const bool looks_right = word.find('.') != std::string::npos && std::all_of(word.begin(), word.end(), [](char c) {
+                               return (c >= '0' && c <= '9') || c == '.';
+                             });
+    if (looks_right) return word;
+  }
+  return "";
+}
+
+// Names of the GPUs that the kernel's driver knows, whether or not libcuda can use them.
+std::vector<std::string> kernel_gpus(const fs::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root / "proc/driver/nvidia/gpus", error)) {
+    std::ifstream in(entry.path() / "information");
+    std::string name = "NVIDIA GPU";
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with("Model:")) continue;
+      const auto begin = line.find_first_not_of(" \t", 6);
+      if (begin != std::string::npos) name = line.substr(begin);
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::string cuda_version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string problem_of(const CudaDriver::Properties& gpu, int cuda_version) {
+  if (cuda_version < kLeastCudaVersion) {
+    return "its driver knows CUDA " + cuda_version_text(cuda_version) +
+           ", but 13.0 is needed: install driver 580 or newer";
+  }
+  if (gpu.compute_major * 10 + gpu.compute_minor < kLeastCapability) {
+    return "its compute capability is " + std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor) +
+           ", but CUDA 13 needs 7.5 or more (Turing, 2018): use the CPU or OpenCL";
+  }
+  return "";
+}
+
+// Why there is no GPU to be had, from what the kernel and the driver library say.
+void explain_absence(AcceleratorList& list, bool library, const std::string& init_error, const fs::path& root) {
+  const auto names = kernel_gpus(root);
+  if (names.empty() && !library) {
+    list.reason = "no NVIDIA driver is loaded";
+    list.remedy = "if there is an NVIDIA GPU, install its driver (580 or newer)";
+  } else if (!library) {
+    list.reason = "the kernel knows " + names.front() + ", but libcuda.so.1 is not found";
+    list.remedy = "install the driver's libraries; in a container, start it with GPU support (--gpus all)";
+  } else if (!init_error.empty()) {
+    list.reason = "libcuda.so.1 is there, but cuInit says " + init_error;
+    list.remedy = init_error == "CUDA_ERROR_NO_DEVICE"
+                      ? "no GPU is visible to this process: look at CUDA_VISIBLE_DEVICES and the job's allocation"
+                      : "check that the kernel driver and its libraries have one version (nvidia-smi)";
+  } else {
+    list.reason = "the driver reports no GPU";
+    list.remedy = "look at CUDA_VISIBLE_DEVICES and the job's allocation";
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<CudaDriver> open_cuda_driver() {
+  // The second name is where Windows puts it for WSL2.
+  for (const char* name : {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}) {
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library) continue;
+    auto driver = std::make_unique<LibCuda>(library);
+    if (driver->complete()) return driver;
+  }
+  return nullptr;
+}
+
+AcceleratorList find_cuda_gpus(CudaDriver* driver, const fs::path& root) {
+  AcceleratorList list;
+  const std::string version = kernel_driver_version(root);
+  if (!version.empty()) list.driver = "driver " + version;
+  const std::string init_error = driver ? driver->init() : "";
+  if (driver && init_error.empty()) {
+    const int cuda_version = driver->cuda_version();
+    list.driver = "CUDA " + cuda_version_text(cuda_version) + (version.empty() ? "" : " (driver " + version + ")");
+    const int count = driver->device_count();
+    for (int i = 0; i < count; ++i) {
+      const auto gpu = driver->properties(i);
+      list.devices.push_back({{DeviceKind::kCuda, i},
+                              gpu.name.empty() ? "NVIDIA GPU" : gpu.name,
+                              gpu.memory_bytes,
+                              gpu.compute_major,
+                              gpu.compute_minor,
+                              problem_of(gpu, cuda_version)});
+    }
+  }
+  if (list.devices.empty()) explain_absence(list, driver != nullptr, init_error, root);
+  return list;
+}
+
+}  // namespace evener::placement

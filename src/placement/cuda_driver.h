@@ -1,0 +1,37 @@
+// NVIDIA GPUs through the driver library (libcuda.so.1), opened at run time and declared by hand: no CUDA header.
+// No context is made, so nothing is allocated on the GPUs and child processes are free to use them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "placement/machine.h"
+
+namespace evener::placement {
+
+/// The few calls that discovery needs; tests give their own.
+class CudaDriver {
+ public:
+  virtual ~CudaDriver() = default;
+  /// cuInit; "" or the driver's error text.
+  virtual std::string init() = 0;
+  /// 13000 for CUDA 13.0.
+  virtual int cuda_version() = 0;
+  virtual int device_count() = 0;
+  struct Properties {
+    std::string name;
+    unsigned long long memory_bytes = 0;
+    int compute_major = 0, compute_minor = 0;
+  };
+  virtual Properties properties(int index) = 0;
+};
+
+/// Opens libcuda.so.1; nullptr where there is none.
+std::unique_ptr<CudaDriver> open_cuda_driver();
+
+/// The GPUs that `driver` (may be nullptr) and /proc/driver/nvidia under `root` know, each with what stands against
+/// its use: CUDA 13 builds need compute capability 7.5 and a driver of 580 or newer.
+AcceleratorList find_cuda_gpus(CudaDriver* driver, const std::filesystem::path& root = "/");
+
+}  // namespace evener::placement

@@ -1,0 +1,138 @@
+#include "placement/machine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "base/error.h"
+#include "placement/cuda_driver.h"
+#include "placement/opencl_loader.h"
+
+namespace evener::placement {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Entries of a folder whose names start with `prefix`, sorted.
+std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// "" if the device file can be used, otherwise the reason.
+std::string access_problem(const fs::path& file) {
+  if (::access(file.c_str(), R_OK | W_OK) == 0) return "";
+  return "no permission on " + file.string() + ": add yourself to the group that owns it (usually 'render')";
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+bool uses(const Placement& placement, DeviceKind kind) {
+  return std::any_of(placement.replicas.begin(), placement.replicas.end(), [kind](const ReplicaGroup& group) {
+    return std::any_of(group.stages.begin(), group.stages.end(), [kind](const Stage& s) { return s.kind == kind; });
+  });
+}
+
+Machine cpu_only() {
+  Machine machine;
+  machine.host = host_name();
+  machine.cpu = cpu_topology();
+  machine.cores = usable_cores();
+  machine.memory = memory_limits();
+  for (AcceleratorList* list : {&machine.cuda, &machine.opencl, &machine.intel, &machine.npu}) {
+    list->reason = "nobody looked for them";
+  }
+  return machine;
+}
+
+AcceleratorList cuda_gpus() {
+  const auto driver = open_cuda_driver();
+  return find_cuda_gpus(driver.get());
+}
+
+}  // namespace
+
+const AcceleratorList& Machine::accelerators(DeviceKind kind) const {
+  switch (kind) {
+    case DeviceKind::kCuda:
+      return cuda;
+    case DeviceKind::kOpencl:
+      return opencl;
+    case DeviceKind::kIntel:
+      return intel;
+    case DeviceKind::kNpu:
+      return npu;
+    case DeviceKind::kCpu:
+      break;
+  }
+  throw Error("the CPU is not an accelerator");
+}
+
+AcceleratorList find_intel_gpus(const fs::path& root) {
+  AcceleratorList list;
+  for (const fs::path& node : entries(root / "sys/class/drm", "renderD")) {
+    std::ifstream in(node / "device/vendor");
+    std::string vendor;
+    in >> vendor;
+    if (vendor != "0x8086") continue;
+    Accelerator gpu;
+    gpu.device = {DeviceKind::kIntel, static_cast<int>(list.devices.size())};
+    gpu.name = "Intel GPU (" + node.filename().string() + ")";
+    gpu.problem = access_problem(root / "dev/dri" / node.filename());
+    list.devices.push_back(gpu);
+  }
+  if (list.devices.empty()) {
+    list.reason = "no Intel GPU is among the render nodes of /dev/dri";
+    list.remedy = "if there is one, load its kernel driver (i915 or xe)";
+  }
+  return list;
+}
+
+AcceleratorList find_npus(const fs::path& root) {
+  AcceleratorList list;
+  for (const fs::path& node : entries(root / "dev/accel", "accel")) {
+    Accelerator npu;
+    npu.device = {DeviceKind::kNpu, static_cast<int>(list.devices.size())};
+    npu.name = "NPU (" + node.filename().string() + ")";
+    npu.problem = access_problem(node);
+    list.devices.push_back(npu);
+  }
+  if (list.devices.empty()) {
+    list.reason = "there is no /dev/accel/accel*";
+    list.remedy = "if the processor has an NPU, load its kernel driver (intel_vpu)";
+  }
+  return list;
+}
+
+const Machine& machine() {
+  static const Machine everything = [] {
+    Machine found = cpu_only();
+    found.cuda = cuda_gpus();
+    found.opencl = find_opencl_devices();
+    found.intel = find_intel_gpus();
+    found.npu = find_npus();
+    return found;
+  }();
+  return everything;
+}
+
+Machine machine_for(const Placement& placement) {
+  Machine found = cpu_only();
+  if (uses(placement, DeviceKind::kCuda)) found.cuda = cuda_gpus();
+  if (uses(placement, DeviceKind::kOpencl)) found.opencl = find_opencl_devices();
+  if (uses(placement, DeviceKind::kIntel)) found.intel = find_intel_gpus();
+  if (uses(placement, DeviceKind::kNpu)) found.npu = find_npus();
+  return found;
+}
+
+}  // namespace evener::placement

@@ -1,0 +1,52 @@
+// What a machine has to compute with: its CPU, GPUs and other accelerators, found without any vendor library at
+// build time. Whatever is missing is missing with a reason.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/device.h"
+#include "placement/placement.h"
+
+namespace evener::placement {
+
+struct Accelerator {
+  Device device;
+  std::string name;                          // "NVIDIA H200"
+  unsigned long long memory_bytes = 0;       // 0 = not known
+  int compute_major = 0, compute_minor = 0;  // CUDA compute capability; 0.0 = not known
+  std::string problem;                       // why it can't be used although it is there ("" = it can)
+};
+
+/// The devices of one kind, in the order of their numbers.
+struct AcceleratorList {
+  std::vector<Accelerator> devices;
+  std::string driver;  // "CUDA 13.0 (driver 580.65.06)"; "" = not known
+  std::string reason;  // why the list is empty
+  std::string remedy;  // what to do about it
+};
+
+struct Machine {
+  std::string host;
+  CpuTopology cpu;
+  int cores = 1;  // that may compute: usable_cores()
+  MemoryLimits memory;
+  AcceleratorList cuda, opencl, intel, npu;
+
+  /// The list of a kind other than kCpu.
+  const AcceleratorList& accelerators(DeviceKind kind) const;
+};
+
+/// This machine with everything in it, looked at once. Takes up to a second where there is a GPU driver.
+const Machine& machine();
+/// This machine with only the kinds of devices that `placement` uses; the others' reason says that nobody looked.
+/// What a job wants: a CPU placement costs no time for GPUs.
+Machine machine_for(const Placement& placement);
+
+/// Intel GPUs (render nodes of vendor 0x8086) and NPUs (/dev/accel) under `root`; another root than "/" is for tests.
+AcceleratorList find_intel_gpus(const std::filesystem::path& root = "/");
+AcceleratorList find_npus(const std::filesystem::path& root = "/");
+
+}  // namespace evener::placement

@@ -1,0 +1,275 @@
+#include "placement/plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "base/names.h"
+
+namespace evener::placement {
+namespace {
+
+// A stage of the plan with the stage of the text it came from.
+struct Resolved {
+  const Stage* stage;
+  PlanStage* planned;
+};
+
+std::string device_list(const AcceleratorList& list) {
+  std::string text;
+  for (const Accelerator& device : list.devices) {
+    text += (text.empty() ? "" : ", ") + device_text(device.device) + " (" + device.name + ")";
+  }
+  return text;
+}
+
+class Planner {
+ public:
+  Planner(const Placement& placement, const Machine& machine, const PlanOptions& options)
+      : placement_(placement), machine_(machine), options_(options) {}
+
+  Plan make() {
+    if (placement_.automatic) {
+      throw UsageError(
+          "placement 'auto' can't be chosen yet, because nothing here measures the candidates; name one: 'cpu' (" +
+          std::to_string(machine_.cores) + " cores), 'cpu/t1', ...");
+    }
+    plan_.text = placement_.text;
+    plan_.precision = options_.precision;
+    plan_.cores = machine_.cores;
+    for (const ReplicaGroup& group : placement_.replicas) add_group(group);
+    refuse_shared_devices();
+    divide_threads();
+    assign_cpus();
+    divide_batch();
+    group_into_processes();
+    add_notes();
+    return std::move(plan_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const Stage& stage, const std::string& reason) const {
+    throw placement_error(placement_.text, stage.column, "can't be used here", reason);
+  }
+
+  void add_group(const ReplicaGroup& group) {
+    const Stage& first = group.stages.front();
+    const int copies = first.all ? static_cast<int>(machine_.cuda.devices.size()) : group.count;
+    if (first.all && copies == 0) refuse(first, "there is no CUDA GPU: " + absence(machine_.cuda));
+    for (int copy = 0; copy < copies; ++copy) {
+      PlanReplica replica;
+      replica.rank = static_cast<int>(plan_.replicas.size());
+      for (const Stage& stage : group.stages) {
+        replica.stages.push_back(resolve(stage, copy));
+        sources_.push_back(&stage);
+      }
+      plan_.replicas.push_back(std::move(replica));
+    }
+  }
+
+  static std::string absence(const AcceleratorList& list) {
+    return list.reason + (list.remedy.empty() ? "" : "; " + list.remedy);
+  }
+
+  // `copy` is the number of the replica within "N x": devices without a number count up with it.
+  PlanStage resolve(const Stage& stage, int copy) const {
+    PlanStage planned;
+    planned.factor = stage.factor.value_or(1);
+    planned.device.kind = stage.kind;
+    if (stage.kind == DeviceKind::kCpu) {
+      planned.device_name = machine_.cpu.model;
+      planned.threads = stage.threads.value_or(0);  // 0: divide_threads() fills it in
+      return planned;
+    }
+    planned.device.index = stage.index.value_or(copy);
+    const AcceleratorList& list = machine_.accelerators(stage.kind);
+    const std::string name = device_text(planned.device);
+    if (list.devices.empty()) refuse(stage, "there is no " + name + ": " + absence(list));
+    if (planned.device.index >= static_cast<int>(list.devices.size())) {
+      refuse(stage, "there is no " + name + "; this machine has " + device_list(list) +
+                        (stage.index ? "" : " (each replica needs a device of its own)"));
+    }
+    const Accelerator& device = list.devices[static_cast<std::size_t>(planned.device.index)];
+    if (!device.problem.empty()) refuse(stage, name + " (" + device.name + ") can't be used: " + device.problem);
+    planned.device_name = device.name;
+    return planned;
+  }
+
+  // All stages of the plan with their sources, in order.
+  std::vector<Resolved> stages() {
+    std::vector<Resolved> all;
+    for (PlanReplica& replica : plan_.replicas) {
+      for (PlanStage& stage : replica.stages) all.push_back({sources_[all.size()], &stage});
+    }
+    return all;
+  }
+
+  void refuse_shared_devices() {
+    std::set<Device> seen;
+    for (const auto& [stage, planned] : stages()) {
+      if (planned->device.kind == DeviceKind::kCpu || seen.insert(planned->device).second) continue;
+      refuse(*stage, device_text(planned->device) +
+                         " is in use by another replica or stage already, and sharing a device only makes both slower; "
+                         "name another one, or leave it out");
+    }
+  }
+
+  void divide_threads() {
+    std::vector<PlanStage*> open;  // CPU stages whose threads are still to be found
+    int given = 0;
+    for (const auto& [stage, planned] : stages()) {
+      if (planned->device.kind != DeviceKind::kCpu)
+        ++driven_devices_;
+      else if (planned->threads == 0)
+        open.push_back(planned);
+      else
+        given += planned->threads;
+    }
+    const int left = std::max(0, machine_.cores - driven_devices_ - given);
+    const int stages_open = static_cast<int>(open.size());
+    for (int i = 0; i < stages_open; ++i) {
+      open[static_cast<std::size_t>(i)]->threads = std::max(1, left / stages_open + (i < left % stages_open ? 1 : 0));
+    }
+    for (const auto& [stage, planned] : stages()) {
+      if (planned->device.kind == DeviceKind::kCpu) computing_threads_ += planned->threads;
+    }
+    const int wanted = computing_threads_ + driven_devices_;
+    if (wanted <= machine_.cores) return;
+    const auto counted = [](int n, const char* noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); };
+    std::string text = counted(computing_threads_, "computing thread");
+    if (driven_devices_ > 0) text += " and " + counted(driven_devices_, "thread") + " driving GPUs";
+    text += " on " + counted(machine_.cores, "core") + ": they get in each other's way";
+    if (machine_.cpu.quota_cpus > 0) text += " (the CPU quota here is " + si_text(machine_.cpu.quota_cpus) + ")";
+    plan_.warnings.push_back(text);
+  }
+
+  // Pins stages that could get in each other's way: each to cores of its own, one thread per core; second hardware
+  // threads only when the cores run out. A single stage on a part of the cores is left to the system, so that two
+  // programs on one machine don't meet on core 0; so is everything under a CPU quota, which is not about cores.
+  void assign_cpus() {
+    const auto& cores = machine_.cpu.cores;
+    std::vector<int> slots;
+    std::size_t most = 0;
+    for (const auto& core : cores) most = std::max(most, core.size());
+    for (std::size_t thread = 0; thread < most; ++thread) {
+      for (const auto& core : cores) {
+        if (thread < core.size()) slots.push_back(core[thread]);
+      }
+    }
+    const std::size_t wanted = static_cast<std::size_t>(computing_threads_ + driven_devices_);
+    const bool by_quota = machine_.cores < static_cast<int>(cores.size());
+    const bool alone = sources_.size() == 1 && wanted < cores.size();
+    if (wanted > slots.size() || by_quota || alone) return;
+    auto next = slots.begin();
+    for (const bool cpu_stages : {true, false}) {  // those that drive a GPU take the last cores
+      for (const auto& [stage, planned] : stages()) {
+        if ((planned->device.kind == DeviceKind::kCpu) != cpu_stages) continue;
+        planned->cpus.assign(next, next + planned->threads);
+        next += planned->threads;
+      }
+    }
+  }
+
+  static bool alike(const PlanReplica& a, const PlanReplica& b) {
+    return std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
+                      [](const PlanStage& x, const PlanStage& y) {
+                        return x.device.kind == y.device.kind && x.device_name == y.device_name &&
+                               x.threads == y.threads && x.factor == y.factor;
+                      });
+  }
+
+  void divide_batch() {
+    auto& replicas = plan_.replicas;
+    const bool same =
+        std::all_of(replicas.begin(), replicas.end(), [&](const auto& r) { return alike(r, replicas[0]); });
+    Shares shares = options_.shares.value_or(Shares{!same, {}});
+    if (replicas.size() == 1) shares = {};  // it gets everything, whatever was asked for
+    if (shares.measured) return;
+    if (shares.weights.empty()) shares.weights.assign(replicas.size(), 1);
+    if (shares.weights.size() != replicas.size()) {
+      throw UsageError("--shares gives " + std::to_string(shares.weights.size()) + " weights, but placement '" +
+                       placement_.text + "' has " + std::to_string(replicas.size()) + " replicas here");
+    }
+    double sum = 0;
+    for (const double weight : shares.weights) sum += weight;
+    for (std::size_t i = 0; i < replicas.size(); ++i) replicas[i].share = shares.weights[i] / sum;
+  }
+
+  void group_into_processes() {
+    const auto uses_accelerator = [](const PlanReplica& replica) {
+      return std::any_of(replica.stages.begin(), replica.stages.end(),
+                         [](const PlanStage& s) { return s.device.kind != DeviceKind::kCpu; });
+    };
+    const auto& replicas = plan_.replicas;
+    const bool pair = replicas.size() == 2 && uses_accelerator(replicas[0]) != uses_accelerator(replicas[1]);
+    const bool threads = options_.replicas == ReplicasAs::kThreads || (options_.replicas == ReplicasAs::kAuto && pair);
+    if (threads) plan_.processes.emplace_back();
+    for (const PlanReplica& replica : replicas) {
+      if (!threads) plan_.processes.emplace_back();
+      plan_.processes.back().ranks.push_back(replica.rank);
+    }
+  }
+
+  void add_notes() {
+    bool cpu = false, emulated = false;
+    for (const auto& [stage, planned] : stages()) {
+      cpu = cpu || planned->device.kind == DeviceKind::kCpu;
+      emulated = emulated || planned->factor < 1;
+    }
+    if (cpu && options_.precision == "fp16") plan_.notes.emplace_back("fp16 is computed as bf16 on CPU replicas");
+    const auto& features = machine_.cpu.features;
+    const auto has = [&](const char* name) {
+      return std::find(features.begin(), features.end(), name) != features.end();
+    };
+    if (cpu && (options_.precision == "bf16" || options_.precision == "fp16") && !has("avx512_bf16") &&
+        !has("amx_bf16")) {
+      plan_.warnings.push_back("this CPU has no bf16 instructions, so bf16 is slower than fp32 on it");
+    }
+    if (emulated) plan_.notes.emplace_back("'@' emulates slower devices: for tests; the record says so");
+  }
+
+  const Placement& placement_;
+  const Machine& machine_;
+  const PlanOptions& options_;
+  Plan plan_;
+  std::vector<const Stage*> sources_;  // of all stages of plan_, in order
+  int driven_devices_ = 0;             // devices other than the CPU, each with a thread that drives it
+  int computing_threads_ = 0;
+};
+
+}  // namespace
+
+ReplicasAs parse_replicas_as(const std::string& text) {
+  if (text == "auto") return ReplicasAs::kAuto;
+  if (text == "processes") return ReplicasAs::kProcesses;
+  if (text == "threads") return ReplicasAs::kThreads;
+  throw UsageError(unknown_name_message("--replicas", text, {"auto", "processes", "threads"}));
+}
+
+Shares parse_shares(const std::string& text) {
+  if (text == "measured") return {true, {}};
+  if (text == "equal") return {false, {}};
+  Shares shares;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ':');) {
+    double weight = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), weight);
+    if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(weight) || weight <= 0) {
+      throw UsageError("--shares '" + text + "' is not understood at '" + part +
+                       "': it is 'measured', 'equal' or positive weights, as in 12:1");
+    }
+    shares.weights.push_back(weight);
+  }
+  if (shares.weights.empty() || text.ends_with(':')) {
+    throw UsageError("--shares '" + text + "' is not understood: it is 'measured', 'equal' or weights, as in 12:1");
+  }
+  return shares;
+}
+
+Plan make_plan(const Placement& placement, const Machine& machine, const PlanOptions& options) {
+  return Planner(placement, machine, options).make();
+}
+
+}  // namespace evener::placement

@@ -1,0 +1,76 @@
+// A placement resolved on a machine: which replica computes on which device, with how many threads on which CPUs,
+// in which process. plan_text() renders it for --dry-run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/device.h"
+#include "placement/machine.h"
+#include "placement/placement.h"
+
+namespace evener::placement {
+
+/// Replicas as processes or as threads of one process. kAuto: threads for one GPU and one CPU replica, else processes.
+enum class ReplicasAs { kAuto, kProcesses, kThreads };
+ReplicasAs parse_replicas_as(const std::string& text);
+
+/// How a batch is divided among the replicas: equally, by measured speed, or by given weights.
+struct Shares {
+  bool measured = false;
+  std::vector<double> weights;  // "12:1"; empty = equal unless measured
+};
+/// "measured", "equal" or "12:1". Throws UsageError.
+Shares parse_shares(const std::string& text);
+
+struct PlanOptions {
+  std::string precision = "fp32";
+  ReplicasAs replicas = ReplicasAs::kAuto;
+  std::optional<Shares> shares;  // not given: equal if all replicas are alike, else measured
+};
+
+struct PlanStage {
+  Device device;
+  std::string device_name;  // "AMD EPYC 9B14", "NVIDIA H200"
+  int threads = 1;          // that compute; a GPU has one that drives it
+  std::vector<int> cpus;    // logical CPUs the threads are pinned to; empty = not pinned
+  double factor = 1;        // < 1: emulates a device of that fraction of its speed
+};
+
+struct PlanReplica {
+  int rank = 0;
+  std::vector<PlanStage> stages;  // never empty
+  std::optional<double> share;    // of each batch; not given = measured at the start
+};
+
+/// One process that would be started, and the ranks in it (as threads if there are several).
+struct PlanProcess {
+  std::vector<int> ranks;
+};
+
+struct Plan {
+  std::string text;                   // the placement as it was given
+  std::vector<PlanReplica> replicas;  // by rank; never empty
+  std::vector<PlanProcess> processes;
+  std::string precision = "fp32";
+  int cores = 1;                      // that this machine offers
+  std::vector<std::string> warnings;  // what will cost time or change results
+  std::vector<std::string> notes;     // what is worth knowing
+};
+
+/// Resolves `placement` on `machine`. CPU stages without /t share what is left of the cores after one for each GPU
+/// in use and the threads of stages with /t, evenly, the first ones taking the remainder; each gets at least one.
+/// Throws UsageError pointing at the stage: a device that isn't there or can't be used, two replicas on one GPU.
+Plan make_plan(const Placement& placement, const Machine& machine, const PlanOptions& options = {});
+
+/// Why training can't run this plan with what exists now; "" = it can.
+std::string why_not_runnable(const Plan& plan);
+
+/// The plan as lines of text, each ended by '\n'.
+std::string plan_text(const Plan& plan);
+
+/// "0-3,8" for {0, 1, 2, 3, 8}.
+std::string cpu_list_text(const std::vector<int>& cpus);
+
+}  // namespace evener::placement

@@ -1,0 +1,60 @@
+#include "report/figures.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace evener::report {
+
+std::optional<double> seconds_per_epoch(const measure::Record& record) {
+  std::vector<double> seconds;
+  for (const measure::EpochRecord& epoch : record.epochs) {
+    if (epoch.seconds) seconds.push_back(*epoch.seconds);
+  }
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  return measure::median(seconds);
+}
+
+std::optional<double> best_val_accuracy(const measure::Record& record) {
+  if (record.accuracy.val) return record.accuracy.val;
+  std::optional<double> best;
+  for (const measure::EpochRecord& epoch : record.epochs) {
+    if (epoch.val_accuracy) best = std::max(best.value_or(0), *epoch.val_accuracy);
+  }
+  return best;
+}
+
+const measure::Record& base_of(std::span<const Run> runs, const Run& run) {
+  const auto base =
+      std::find_if(runs.begin(), runs.end(), [&](const Run& known) { return same_job(known.record, run.record); });
+  return base == runs.end() ? run.record : base->record;
+}
+
+std::optional<double> speed_against(const measure::Record& record, const measure::Record& base) {
+  const std::optional<double>& rate = record.images_per_s.median;
+  const std::optional<double>& base_rate = base.images_per_s.median;
+  if (!rate || !base_rate || *base_rate <= 0) return std::nullopt;
+  return *rate / *base_rate;
+}
+
+std::optional<double> other_s(const measure::Record& record) {
+  if (!record.times.total || record.phases_s.empty()) return std::nullopt;
+  double covered = 0;
+  for (const auto& [phase, seconds] : record.phases_s) covered += seconds;
+  return std::max(0.0, *record.times.total - covered);
+}
+
+std::string validity_text(const measure::Record& record) {
+  if (!record.validity.valid) return "-";
+  return *record.validity.valid ? "VALID" : "INVALID";
+}
+
+bool same_job(const measure::Record& a, const measure::Record& b) {
+  return a.kind == b.kind && a.model.name == b.model.name && a.data.location == b.data.location &&
+         a.data.shape == b.data.shape;
+}
+
+std::string job_text(const measure::Record& record) {
+  return record.model.name + " on " + record.data.location;
+}
+
+}  // namespace evener::report

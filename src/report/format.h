@@ -1,0 +1,31 @@
+// Numbers and texts for people and for HTML. Inside report/ only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace evener::report {
+
+/// Three significant digits without an exponent, thousands separated: "26.9", "0.0123", "52,300".
+std::string number_text(double value);
+/// A share as percent: 0.972 -> "97.2 %".
+std::string percent_text(double share);
+/// "-" if there is none.
+std::string percent_text(const std::optional<double>& share);
+
+/// & < > " ' as entities, control characters left out: safe between tags and in quoted attributes.
+std::string escape_html(std::string_view text);
+/// JSON that may stand in a <script> element: no '<', '>', '&', U+2028 or U+2029 in it.
+std::string escape_json_for_script(std::string_view json);
+/// '|', newlines and HTML made harmless in a Markdown table.
+std::string escape_markdown(std::string_view text);
+/// Quoted where RFC 4180 asks for it.
+std::string csv_cell(std::string_view text);
+
+/// Replaces what a terminal would obey (escape sequences, newlines) by '?'.
+std::string printable(std::string_view text);
+/// Characters that a UTF-8 text takes on a terminal (one per code point).
+std::size_t display_width(std::string_view text);
+
+}  // namespace evener::report

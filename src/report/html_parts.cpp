@@ -1,0 +1,258 @@
+#include "report/html_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.h"
+#include "report/conclusion.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/notes.h"
+#include "report/table.h"
+
+namespace evener::report {
+namespace {
+
+using measure::Record;
+
+constexpr std::size_t kMostCards = 6;
+
+std::vector<Record> records_of(std::span<const Run> runs) {
+  std::vector<Record> records;
+  for (const Run& run : runs) records.push_back(run.record);
+  return records;
+}
+
+/// The value all runs share, or "" if they differ.
+template <typename Text>
+std::string common(std::span<const Run> runs, Text text) {
+  const std::string first = text(runs.front().record);
+  const bool same = std::all_of(runs.begin(), runs.end(), [&](const Run& run) { return text(run.record) == first; });
+  return same ? first : "";
+}
+
+std::string title_of(std::span<const Run> runs) {
+  const std::string job = common(runs, job_text);
+  if (runs.size() == 1) return job + ", " + runs.front().record.placement.text;
+  if (!job.empty()) return fmt::format("{}: {} runs compared", job, runs.size());
+  return fmt::format("{} runs compared", runs.size());
+}
+
+void add_chip(std::string& chips, const std::string& text) {
+  if (!text.empty()) chips += "<li>" + escape_html(text) + "</li>";
+}
+
+std::string version_text(const Record& record, const char* name) {
+  const auto version = record.versions.find(name);
+  return version == record.versions.end() ? "" : std::string(name) + " " + version->second;
+}
+
+std::string badge(const Record& record) {
+  const std::string text = validity_text(record);
+  if (text == "-") return "";
+  return fmt::format("<span class=\"badge {}\">{}</span>", text == "VALID" ? "valid" : "invalid", text);
+}
+
+std::string definition(const char* term, const std::string& value) {
+  return fmt::format("<dt>{}</dt><dd>{}</dd>", term, escape_html(value));
+}
+
+std::string card(std::span<const Run> runs, std::size_t n) {
+  const Run& run = runs[n];
+  const Record& record = run.record;
+  const auto& rate = record.images_per_s;
+  std::string html = fmt::format("<article class=\"card run\" style=\"--run:{}\"><div class=\"name\">{} {}</div>",
+                                 run_color(n), escape_html(run.name), badge(record));
+  std::string way = fmt::format("{} on {}, {}", record.model.name, record.placement.text, record.precision);
+  if (record.batch) way += fmt::format(", batch {}", *record.batch);
+  html += "<div class=\"way\">" + escape_html(way) + "</div>";
+  html += fmt::format("<p class=\"big\">{} <small>images/s</small></p>", rate.median ? number_text(*rate.median) : "–");
+  std::string spread = rate.median ? rate.over : "not measured: see the notes";
+  if (rate.interval) {
+    spread = fmt::format("95 % interval {} to {}; {}", number_text(rate.interval->low),
+                         number_text(rate.interval->high), rate.over);
+  }
+  html += "<div class=\"interval\">" + escape_html(spread) + "</div><dl>";
+  const Record& base = base_of(runs, run);
+  if (const auto speed = speed_against(record, base); speed && &base != &record) {
+    html += definition("speed", number_text(*speed) + "×, against " + base.placement.text);
+  }
+  const std::optional<double> epoch_s = seconds_per_epoch(record);
+  html += definition("time per epoch", epoch_s ? duration_text(*epoch_s) : "–");
+  html += definition("best validation accuracy", percent_text(best_val_accuracy(record)));
+  html += definition("test accuracy", percent_text(record.accuracy.test));
+  html += definition("peak memory", record.memory.peak_rss_bytes ? bytes_text(*record.memory.peak_rss_bytes) : "–");
+  html += definition("energy", record.energy.joules ? si_text(*record.energy.joules, "J") : "absent");
+  return html + "</dl></article>";
+}
+
+std::string summary_html(std::span<const Run> runs) {
+  const Table table = summary_table(runs);
+  std::string html = "<div class=\"card scroll wide\"><table><thead><tr>";
+  for (const Column& column : table.columns) {
+    html += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"number\"" : "", escape_html(column.title));
+  }
+  html += "</tr></thead><tbody>";
+  for (std::size_t n = 0; n < table.rows.size(); ++n) {
+    html += fmt::format("<tr style=\"--run:{}\">", run_color(n));
+    for (std::size_t column = 0; column < table.columns.size(); ++column) {
+      const bool is_validity = column + 1 == table.columns.size() && !badge(runs[n].record).empty();
+      html += fmt::format("<td{}>{}{}</td>", table.columns[column].numeric ? " class=\"number\"" : "",
+                          column == 0 ? "<span class=\"swatch\"></span>" : "",
+                          is_validity ? badge(runs[n].record) : escape_html(table.rows[n][column]));
+    }
+    html += "</tr>";
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string plot_card(const char* id, const char* title, const std::string& explanation,
+                      const std::string& control = "") {
+  return fmt::format(
+      "<div class=\"card\"><div class=\"plot-head\"><div><h3>{}</h3><p>{}</p></div>{}</div>"
+      "<div class=\"plot\" id=\"{}\"></div></div>",
+      title, explanation, control, id);
+}
+
+bool any_epochs(std::span<const Run> runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return !run.record.epochs.empty(); });
+}
+
+std::string machine_rows(const measure::Machine& machine) {
+  std::string cpus =
+      fmt::format("{} cores, {} logical CPUs usable of {}", machine.cores, machine.logical_cpus, machine.online_cpus);
+  if (machine.quota_cpus) cpus += fmt::format(", limited to {:g} CPUs", *machine.quota_cpus);
+  std::string features;
+  for (const std::string& feature : machine.cpu_features) features += (features.empty() ? "" : " ") + feature;
+  const auto row = [](const char* name, const std::string& value) {
+    return fmt::format("<tr><th>{}</th><td>{}</td></tr>", name, value.empty() ? "–" : escape_html(value));
+  };
+  return row("processor", machine.cpu) + row("CPUs", cpus) + row("instruction sets", features) +
+         row("memory", bytes_text(machine.memory_bytes)) + row("system", machine.os + ", " + machine.kernel) +
+         row("virtualization", machine.virtualization.value_or("none seen")) +
+         row("frequency governor", machine.governor.value_or("unknown")) +
+         row("load at the start", machine.load_1min ? fmt::format("{:.2f} (1 min average)", *machine.load_1min) : "");
+}
+
+/// The command line as a shell would take it.
+std::string command_text(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) {
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                            "0123456789_-+=./:,@%") == std::string::npos;
+    std::string quoted = word;
+    if (!plain) {
+      quoted = "'";
+      for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+      quoted += "'";
+    }
+    text += (text.empty() ? "" : " ") + quoted;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string header_part(std::span<const Run> runs) {
+  const std::vector<Record> records = records_of(runs);
+  const Record& first = records.front();
+  std::string chips;
+  add_chip(chips, common(runs, [](const Record& record) { return record.machine.cpu; }));
+  add_chip(chips, common(runs, [](const Record& record) { return fmt::format("{} cores", record.machine.cores); }));
+  add_chip(chips,
+           common(runs, [](const Record& record) { return bytes_text(record.machine.memory_bytes) + " memory"; }));
+  add_chip(chips, common(runs, [](const Record& record) { return record.machine.os; }));
+  for (const char* name : {"evener", "torch", "openvino"}) {
+    add_chip(chips, common(runs, [&](const Record& record) { return version_text(record, name); }));
+  }
+  add_chip(chips, first.started);
+  return fmt::format(
+      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1><p class=\"lead\">{}</p><ul "
+      "class=\"chips\">{}</ul>"
+      "</header>",
+      escape_html(title_of(runs)), escape_html(conclusion(records)), chips);
+}
+
+std::string results_part(std::span<const Run> runs) {
+  std::string html = "<section>";
+  if (runs.size() <= kMostCards) {
+    html += "<div class=\"runs\">";
+    for (std::size_t n = 0; n < runs.size(); ++n) html += card(runs, n);
+    html += "</div>";
+  } else {
+    html += "<h2>Results</h2>";
+  }
+  if (runs.size() > 1) html += summary_html(runs);
+  return html + "</section>";
+}
+
+std::string plots_part(std::span<const Run> runs) {
+  const auto any = [&](auto has) { return std::any_of(runs.begin(), runs.end(), has); };
+  std::string html = "<section class=\"needs-plots\">";
+  if (any([](const Run& run) { return run.record.images_per_s.median.has_value(); })) {
+    html +=
+        "<h2>Speed</h2>" + plot_card("plot-speed", "Training speed",
+                                     "Each dot is an epoch or a step; the bar is the median, with its 95 % interval.");
+  }
+  if (any_epochs(runs)) {
+    html += "<h2>Learning</h2><div class=\"grid\">" +
+            plot_card("plot-accuracy", "Accuracy",
+                      "Solid: validation, its best epoch circled. Dotted: training, as the weights changed.") +
+            plot_card("plot-loss", "Loss", "Solid: validation. Dotted: training.") + "</div>";
+  }
+  if (any([](const Run& run) { return !run.record.phases_s.empty(); })) {
+    html +=
+        "<h2>Where the time went</h2>" +
+        plot_card("plot-phases", "Time per phase",
+                  "Thick: the run's own thread; its phases exclude each other and add up to the run. Thin and hatched: "
+                  "work of other threads, hidden behind it.",
+                  "<span class=\"switch\" id=\"phases-switch\"><button type=\"button\" value=\"seconds\">seconds"
+                  "</button><button type=\"button\" value=\"share\">share</button></span>");
+  }
+  if (any([](const Run& run) { return !run.samples.time_s.empty(); })) {
+    html +=
+        "<h2>Processor and memory</h2><div class=\"grid\">" +
+        plot_card("plot-cpu", "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.") +
+        plot_card("plot-memory", "Memory", "Solid: resident (RSS). Dotted: with shared pages divided (PSS).") +
+        "</div>";
+  }
+  return html + "</section>";
+}
+
+std::string setting_part(std::span<const Run> runs) {
+  std::string html = "<section><h2>What was run</h2><div class=\"grid\"><div class=\"card\"><h3>Commands</h3>";
+  for (std::size_t n = 0; n < runs.size(); ++n) {
+    html += fmt::format("<p style=\"--run:{};margin:10px 0 0\"><span class=\"swatch\"></span>{}</p><pre>{}</pre>",
+                        run_color(n), escape_html(runs[n].name), escape_html(command_text(runs[n].record.command)));
+  }
+  html += "</div>";
+  std::vector<std::string> shown;
+  for (const Run& run : runs) {
+    // Load at the start differs from run to run on one machine, so it doesn't tell machines apart.
+    measure::Machine machine = run.record.machine;
+    machine.load_1min.reset();
+    std::string versions;
+    for (const auto& [name, version] : run.record.versions) {
+      versions += fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape_html(name), escape_html(version));
+    }
+    const std::string key = machine_rows(machine) + versions;
+    if (std::find(shown.begin(), shown.end(), key) != shown.end()) continue;
+    shown.push_back(key);
+    html += fmt::format("<div class=\"card\"><h3>Machine{}</h3><table><tbody>{}{}</tbody></table></div>",
+                        shown.size() == 1 ? "" : " of " + escape_html(run.name), machine_rows(run.record.machine),
+                        versions);
+  }
+  return html + "</div></section>";
+}
+
+std::string notes_part(std::span<const Run> runs) {
+  const std::vector<std::string> notes = notes_of(runs);
+  if (notes.empty()) return "";
+  std::string html = "<section><h2>Notes</h2><div class=\"card\"><ul class=\"notes\">";
+  for (const std::string& note : notes) html += "<li>" + escape_html(note) + "</li>";
+  return html + "</ul></div></section>";
+}
+
+}  // namespace evener::report

@@ -1,0 +1,28 @@
+// The parts that the HTML page is put together from; each returns a piece of HTML. Inside report/ only.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "report/run.h"
+
+namespace evener::report {
+
+/// Colour of the n-th run, safe for colour-blind readers (Okabe and Ito); the ninth has the first one's again.
+const char* run_color(std::size_t n);
+
+/// The numbers that the plots draw, as JSON.
+std::string plot_data(std::span<const Run> runs);
+
+std::string header_part(std::span<const Run> runs);
+/// A card per run (up to six) and the summary table.
+std::string results_part(std::span<const Run> runs);
+/// Places for the plots, with what each shows; only those that have data.
+std::string plots_part(std::span<const Run> runs);
+/// Command, machine, versions.
+std::string setting_part(std::span<const Run> runs);
+std::string notes_part(std::span<const Run> runs);
+/// Tables of all epochs and of every value of the records.
+std::string details_part(std::span<const Run> runs);
+
+}  // namespace evener::report

@@ -1,0 +1,158 @@
+// The JSON that page/plots.js draws: one object per run, lists of numbers with null where a value is missing.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+
+namespace evener::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using measure::EpochRecord;
+using measure::Record;
+
+/// Rows of samples per run that a plot shows; longer runs are averaged down to it.
+constexpr std::size_t kMostSamples = 1500;
+/// Runs whose lengths differ by more than this are drawn as shares first: seconds would hide the short one.
+constexpr double kComparableLengths = 4;
+
+struct PhaseColor {
+  const char* name;
+  const char* color;
+  bool dark_text;
+};
+/// Okabe-Ito for what most runs have, Tol's muted colours for the rest; the order is the order of the bars.
+constexpr std::array<PhaseColor, 13> kPhaseColors{{{"spawn", "#666666", false},
+                                                   {"connect", "#999999", true},
+                                                   {"read", "#e69f00", true},
+                                                   {"decode", "#f0e442", true},
+                                                   {"augment", "#999933", true},
+                                                   {"h2d", "#44aa99", true},
+                                                   {"forward", "#0072b2", false},
+                                                   {"backward", "#56b4e9", true},
+                                                   {"exchange", "#882255", false},
+                                                   {"update", "#009e73", false},
+                                                   {"evaluate", "#cc79a7", true},
+                                                   {"d2h", "#d55e00", true},
+                                                   {"other", "#b8c0cc", true}}};
+
+Json number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+template <typename Field>
+Json epoch_column(const Record& record, Field field) {
+  Json column = Json::array();
+  for (const EpochRecord& epoch : record.epochs) column.push_back(number(epoch.*field));
+  return column;
+}
+
+Json epochs_data(const Record& record) {
+  Json epochs = Json::array();
+  for (const EpochRecord& epoch : record.epochs) epochs.push_back(epoch.epoch);
+  return {{"epoch", epochs},
+          {"train_loss", epoch_column(record, &EpochRecord::train_loss)},
+          {"train_accuracy", epoch_column(record, &EpochRecord::train_accuracy)},
+          {"val_loss", epoch_column(record, &EpochRecord::val_loss)},
+          {"val_accuracy", epoch_column(record, &EpochRecord::val_accuracy)}};
+}
+
+/// Phase names as the page knows them: lower case ("H2D" -> "h2d"), unknown ones added to "other".
+Json phases_data(const std::map<std::string, double>& seconds, const std::optional<double>& other) {
+  std::map<std::string, double> sums;
+  for (const auto& [name, value] : seconds) {
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    const bool known = std::any_of(kPhaseColors.begin(), kPhaseColors.end(),
+                                   [&](const PhaseColor& phase) { return lower == phase.name; });
+    sums[known ? lower : "other"] += value;
+  }
+  if (other) sums["other"] += *other;
+  Json json = Json::object();
+  for (const auto& [name, value] : sums) json[name] = value;
+  return json;
+}
+
+/// Means of `bucket` neighbouring values; missing ones don't count.
+Json thinned(const std::vector<std::optional<double>>& values, std::size_t bucket) {
+  Json json = Json::array();
+  for (std::size_t begin = 0; begin < values.size(); begin += bucket) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t n = begin; n < std::min(begin + bucket, values.size()); ++n) {
+      if (!values[n]) continue;
+      sum += *values[n];
+      ++count;
+    }
+    json.push_back(count > 0 ? number(sum / count) : Json(nullptr));
+  }
+  return json;
+}
+
+Json samples_data(const Samples& samples) {
+  const std::size_t bucket = std::max<std::size_t>(1, (samples.time_s.size() + kMostSamples - 1) / kMostSamples);
+  Json time = Json::array();
+  for (std::size_t n = 0; n < samples.time_s.size(); n += bucket) time.push_back(samples.time_s[n]);
+  return {{"time", time},
+          {"cpu", thinned(samples.cpu_percent, bucket)},
+          {"others", thinned(samples.others_percent, bucket)},
+          {"rss", thinned(samples.rss_bytes, bucket)},
+          {"pss", thinned(samples.pss_bytes, bucket)}};
+}
+
+Json run_data(std::span<const Run> runs, std::size_t n) {
+  const Run& run = runs[n];
+  const Record& record = run.record;
+  const measure::Throughput& rate = record.images_per_s;
+  const Record& base = base_of(runs, run);
+  const std::optional<double> speed = &base == &record ? std::nullopt : speed_against(record, base);
+  Json interval = nullptr;
+  if (rate.interval) interval = Json::array({rate.interval->low, rate.interval->high});
+  return {{"number", n},
+          {"name", run.name},
+          {"color", run_color(n)},
+          {"rate", {{"median", number(rate.median)}, {"interval", interval}, {"samples", rate.samples}}},
+          {"rate_text", rate.median ? number_text(*rate.median) : ""},
+          {"speed_text", speed ? number_text(*speed) + "×" : ""},
+          {"epochs", epochs_data(record)},
+          {"val_epoch", record.accuracy.val_epoch ? Json(*record.accuracy.val_epoch) : Json(nullptr)},
+          {"phases", phases_data(record.phases_s, other_s(record))},
+          {"hidden", phases_data(record.hidden_s, std::nullopt)},
+          {"samples", samples_data(run.samples)}};
+}
+
+bool lengths_differ(std::span<const Run> runs) {
+  std::vector<double> totals;
+  for (const Run& run : runs) {
+    if (run.record.times.total && !run.record.phases_s.empty()) totals.push_back(*run.record.times.total);
+  }
+  if (totals.empty()) return false;
+  const auto [least, most] = std::minmax_element(totals.begin(), totals.end());
+  return *most > kComparableLengths * *least;
+}
+
+}  // namespace
+
+const char* run_color(std::size_t n) {
+  static constexpr std::array<const char*, 8> kColors{"#0072b2", "#e69f00", "#009e73", "#cc79a7",
+                                                      "#d55e00", "#56b4e9", "#b8ac00", "#7f7f7f"};
+  return kColors[n % kColors.size()];
+}
+
+std::string plot_data(std::span<const Run> runs) {
+  Json data;
+  data["phases"] = Json::array();
+  for (const PhaseColor& phase : kPhaseColors) {
+    data["phases"].push_back({{"name", phase.name}, {"color", phase.color}, {"dark_text", phase.dark_text}});
+  }
+  data["phases_as_share"] = lengths_differ(runs);
+  data["runs"] = Json::array();
+  for (std::size_t n = 0; n < runs.size(); ++n) data["runs"].push_back(run_data(runs, n));
+  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace evener::report

@@ -1,0 +1,110 @@
+#include "report/run.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace evener::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kSamplesLimitBytes = std::uint64_t{512} << 20;
+
+std::vector<std::string> split_line(const std::string& line) {
+  std::vector<std::string> cells;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t comma = line.find(',', begin);
+    cells.push_back(line.substr(begin, comma - begin));
+    if (comma == std::string::npos) return cells;
+    begin = comma + 1;
+  }
+}
+
+std::optional<double> number(const std::string& cell) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc() && end == cell.data() + cell.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Column numbers by title; throws if samples.csv isn't one.
+std::size_t column_of(const std::vector<std::string>& titles, const std::string& title, const fs::path& path) {
+  for (std::size_t n = 0; n < titles.size(); ++n) {
+    if (titles[n] == title) return n;
+  }
+  throw Error(fmt::format("{}: line 1 has no column '{}'", path.string(), title));
+}
+
+/// Rows with another number of cells (a killed run's last one) are skipped.
+Samples read_samples(const fs::path& path) {
+  std::istringstream lines(read_file(path, kSamplesLimitBytes));
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> titles = split_line(line);
+  const std::size_t time = column_of(titles, "time_s", path);
+  const std::size_t cpu = column_of(titles, "process_cpu_percent", path);
+  const std::size_t others = column_of(titles, "others_cpu_percent", path);
+  const std::size_t rss = column_of(titles, "rss_bytes", path);
+  const std::size_t pss = column_of(titles, "pss_bytes", path);
+  Samples samples;
+  while (std::getline(lines, line)) {
+    const std::vector<std::string> cells = split_line(line);
+    if (cells.size() != titles.size()) continue;
+    const std::optional<double> time_s = number(cells[time]);
+    if (!time_s) continue;
+    samples.time_s.push_back(*time_s);
+    samples.cpu_percent.push_back(number(cells[cpu]));
+    samples.others_percent.push_back(number(cells[others]));
+    samples.rss_bytes.push_back(number(cells[rss]));
+    samples.pss_bytes.push_back(number(cells[pss]));
+  }
+  return samples;
+}
+
+std::string folder_name(const fs::path& dir) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(dir, error);  // so that "." and "runs/" have a name
+  const std::string name = (error ? dir : whole).filename().string();
+  return name.empty() ? dir.string() : name;
+}
+
+}  // namespace
+
+Run load_run(const fs::path& dir) {
+  Run run;
+  run.record = measure::read_record(dir);
+  run.name = folder_name(dir);
+  const fs::path path = dir / "samples.csv";
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    run.warnings.push_back("no samples.csv in the run's folder: no curves of CPU use and memory");
+    return run;
+  }
+  try {
+    run.samples = read_samples(path);
+  } catch (const Error& problem) {
+    run.warnings.push_back(fmt::format("no curves of CPU use and memory: {}", problem.what()));
+  }
+  return run;
+}
+
+std::vector<Run> load_runs(const std::vector<fs::path>& dirs) {
+  std::vector<Run> runs;
+  std::set<std::string> names;
+  for (const fs::path& dir : dirs) {
+    Run run = load_run(dir);
+    const std::string name = run.name;
+    for (int n = 2; names.contains(run.name); ++n) run.name = fmt::format("{} ({})", name, n);
+    names.insert(run.name);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace evener::report

@@ -1,0 +1,158 @@
+#include "task/checkpoint.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/safetensors.h"
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kLast = "last.safetensors";
+constexpr const char* kBest = "best.safetensors";
+constexpr const char* kResumePrefix = "last.resume-";
+
+/// Grows with every checkpoint of a run.
+std::string generation_of(const Progress& progress) {
+  return std::to_string(progress.epoch) + "." + std::to_string(progress.step);
+}
+
+fs::path resume_path(const fs::path& dir, const std::string& generation) {
+  return dir / (kResumePrefix + generation + ".safetensors");
+}
+
+json epoch_json(const EpochResult& epoch) {
+  json j = {{"epoch", epoch.epoch},
+            {"seconds", epoch.seconds},
+            {"validate_seconds", epoch.validate_seconds},
+            {"learning_rate", epoch.learning_rate},
+            {"train_loss", epoch.train_loss},
+            {"train_accuracy", epoch.train_accuracy},
+            {"best", epoch.best}};
+  // JSON has no infinity: a validation loss beyond float is left out, as if not measured.
+  if (epoch.val_loss && std::isfinite(*epoch.val_loss)) j["val_loss"] = *epoch.val_loss;
+  if (epoch.val_accuracy) j["val_accuracy"] = *epoch.val_accuracy;
+  return j;
+}
+
+EpochResult epoch_from(const json& j) {
+  EpochResult epoch;
+  epoch.epoch = j.at("epoch");
+  epoch.seconds = j.at("seconds");
+  epoch.validate_seconds = j.at("validate_seconds");
+  epoch.learning_rate = j.at("learning_rate");
+  epoch.train_loss = j.at("train_loss");
+  epoch.train_accuracy = j.at("train_accuracy");
+  epoch.best = j.at("best");
+  if (j.contains("val_loss")) epoch.val_loss = j["val_loss"].get<double>();
+  if (j.contains("val_accuracy")) epoch.val_accuracy = j["val_accuracy"].get<double>();
+  return epoch;
+}
+
+json progress_json(const Progress& progress) {
+  json epochs = json::array();
+  for (const auto& epoch : progress.epochs) epochs.push_back(epoch_json(epoch));
+  return {{"epoch", progress.epoch},
+          {"step", progress.step},
+          {"partial",
+           {{"loss_sum", progress.partial.loss_sum},
+            {"correct", progress.partial.correct},
+            {"count", progress.partial.count},
+            {"seconds", progress.partial_seconds}}},
+          {"best", {{"epoch", progress.best_epoch}, {"accuracy", progress.best_accuracy}, {"loss", progress.best_loss}}},
+          {"epochs", epochs}};
+}
+
+Progress progress_from(const json& j) {
+  Progress progress;
+  progress.epoch = j.at("epoch");
+  progress.step = j.at("step");
+  const json& partial = j.at("partial");
+  progress.partial.loss_sum = partial.at("loss_sum");
+  progress.partial.correct = partial.at("correct");
+  progress.partial.count = partial.at("count");
+  progress.partial_seconds = partial.at("seconds");
+  progress.best_epoch = j.at("best").at("epoch");
+  progress.best_accuracy = j.at("best").at("accuracy");
+  progress.best_loss = j.at("best").at("loss");
+  for (const auto& epoch : j.at("epochs")) progress.epochs.push_back(epoch_from(epoch));
+  return progress;
+}
+
+Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
+  return {{"format", "evener-weights-1"},
+          {"generation", generation},
+          {"model", info.model},
+          {"classes", json(info.classes).dump()},
+          {"input", json({info.image.channels, info.image.height, info.image.width}).dump()},
+          {"mean", json(info.mean).dump()},
+          {"standard_deviation", json(info.standard_deviation).dump()}};
+}
+
+const std::string& entry(const Metadata& metadata, const std::string& key, const fs::path& path) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) {
+    throw Error(path.string() + " is not a checkpoint of evener: its metadata has no '" + key + "'");
+  }
+  return found->second;
+}
+
+void remove_other_resume_files(const fs::path& dir, const fs::path& keep) {
+  std::error_code ignored;
+  for (const auto& file : fs::directory_iterator(dir, ignored)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with(kResumePrefix) && file.path() != keep) fs::remove(file.path(), ignored);
+  }
+}
+
+}  // namespace
+
+bool has_checkpoint(const fs::path& dir) { return fs::exists(dir / kLast); }
+
+void save_last(const fs::path& dir, const engine::Trainer& trainer, const WeightsInfo& info, const Progress& progress,
+               const json& config) {
+  const std::string generation = generation_of(progress);
+  const fs::path resume = resume_path(dir, generation);
+  write_safetensors(resume, trainer.optimizer_state(),
+                    {{"format", "evener-resume-1"},
+                     {"generation", generation},
+                     {"progress", progress_json(progress).dump()},
+                     {"config", config.dump()}});
+  write_safetensors(dir / kLast, trainer.state(), weights_metadata(info, generation));
+  remove_other_resume_files(dir, resume);
+}
+
+void save_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
+  write_safetensors(dir / kBest, state, weights_metadata(info, std::to_string(epoch) + ".0"));
+}
+
+TensorMap load_best(const fs::path& dir) { return read_safetensors(dir / kBest).tensors; }
+
+Checkpoint load_last(const fs::path& dir) {
+  const fs::path last = dir / kLast;
+  if (!fs::exists(last)) {
+    throw Error("nothing to resume: " + last.string() + " does not exist. Leave out --resume to start, or name the "
+                "folder of the earlier run with --out");
+  }
+  SafetensorsFile weights = read_safetensors(last);
+  const fs::path resume = resume_path(dir, entry(weights.metadata, "generation", last));
+  if (!fs::exists(resume)) {
+    throw Error("can't resume: " + resume.string() + ", which belongs to " + last.string() + ", is missing");
+  }
+  SafetensorsFile rest = read_safetensors(resume);
+  Checkpoint checkpoint;
+  try {
+    checkpoint.progress = progress_from(json::parse(entry(rest.metadata, "progress", resume)));
+    checkpoint.config = json::parse(entry(rest.metadata, "config", resume));
+  } catch (const json::exception& error) {
+    throw Error("can't resume: " + resume.string() + " is damaged: " + error.what());
+  }
+  checkpoint.state = std::move(weights.tensors);
+  checkpoint.optimizer_state = std::move(rest.tensors);
+  return checkpoint;
+}
+
+}  // namespace evener::task

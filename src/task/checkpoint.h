@@ -1,0 +1,58 @@
+// Checkpoints: last.safetensors and best.safetensors hold parameters and buffers with what is needed to use them;
+// last.resume-N.safetensors beside it holds the optimiser's state and the progress.
+// The two files of a checkpoint belong together by a generation number. The resume file is written first and
+// last.safetensors renamed into place after it, so a kill at any moment leaves a matching pair.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "task/train.h"
+
+namespace evener::task {
+
+/// Where a run stands.
+struct Progress {
+  int epoch = 0;                  // complete epochs
+  std::int64_t step = 0;          // steps done in the next one
+  engine::BatchResult partial;    // sums over those steps
+  double partial_seconds = 0;
+  int best_epoch = 0;
+  double best_accuracy = -1, best_loss = 0;
+  std::vector<EpochResult> epochs;
+};
+
+/// What a weights file says of itself, so that it can be used without the command that made it.
+struct WeightsInfo {
+  std::string model;
+  std::vector<std::string> classes;
+  data::ImageShape image;
+  std::vector<float> mean, standard_deviation;
+};
+
+struct Checkpoint {
+  TensorMap state, optimizer_state;
+  Progress progress;
+  nlohmann::json config;
+};
+
+/// Whether `dir` holds last.safetensors.
+bool has_checkpoint(const std::filesystem::path& dir);
+
+/// Writes the pair and removes the older resume file. `config`: what must be equal for a resume.
+void save_last(const std::filesystem::path& dir, const engine::Trainer& trainer, const WeightsInfo& info,
+               const Progress& progress, const nlohmann::json& config);
+/// Writes best.safetensors. `state` is that of epoch `epoch`.
+void save_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);
+
+/// The parameters and buffers in best.safetensors.
+TensorMap load_best(const std::filesystem::path& dir);
+
+/// Reads the pair. Throws Error naming the file that is missing, cut short, or not of the other's generation.
+Checkpoint load_last(const std::filesystem::path& dir);
+
+}  // namespace evener::task

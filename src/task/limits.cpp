@@ -1,0 +1,53 @@
+#include "task/limits.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "network/cost.h"
+
+namespace evener::task {
+
+void require_memory(const network::Network& network, std::int64_t batch, engine::Precision precision) {
+  const auto memory = network::training_memory(network);
+  // Activations are half as wide in 16 bits; weights and their gradients stay float32.
+  const std::int64_t per_sample = memory.per_sample_bytes / (precision == engine::Precision::kFp32 ? 1 : 2);
+  const auto available = static_cast<std::int64_t>(memory_limits().available_bytes);
+  const std::int64_t left = available - memory.fixed_bytes();
+  const std::int64_t fits = std::max<std::int64_t>(0, left / std::max<std::int64_t>(1, per_sample));
+  if (batch <= fits) return;
+  const std::string needed = bytes_text(static_cast<std::uint64_t>(memory.fixed_bytes() + batch * per_sample));
+  if (fits == 0) {
+    throw Error("training " + network.model() + " takes about " + needed + " of memory; " +
+                bytes_text(static_cast<std::uint64_t>(available)) + " are available, too little for a batch of one. Use a "
+                "smaller --size or a smaller model");
+  }
+  throw Error("a batch of " + std::to_string(batch) + " takes about " + needed + " of memory; " +
+              bytes_text(static_cast<std::uint64_t>(available)) + " are available. The largest --batch that fits is about " +
+              std::to_string(fits));
+}
+
+void require_disk_space(const std::filesystem::path& out, const network::Network& network, bool momentum) {
+  const auto memory = network::training_memory(network);
+  const std::int64_t weights = memory.weight_bytes + memory.buffer_bytes;
+  const std::int64_t overhead_bytes = 1 << 20;  // headers, records, samples
+  const std::int64_t needed = 3 * weights + (momentum ? 2 * memory.optimizer_bytes : 0) + overhead_bytes;
+  require_writable_directory(out, static_cast<std::uint64_t>(needed));
+}
+
+void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch) {
+  const auto images = static_cast<std::int64_t>(train_images);
+  const bool single = batch == 1 || images == 1 || images % batch == 1;
+  if (!single) return;
+  for (const auto& layer : network.layers()) {
+    if (!std::holds_alternative<network::BatchNorm>(layer.op)) continue;
+    if (layer.shape.size() > 1 && layer.shape[1] * layer.shape[2] > 1) continue;
+    throw UsageError("with " + std::to_string(images) + " training images and --batch " + std::to_string(batch) +
+                     " a batch has one image, and batch-norm layer '" + layer.name + "' (output " + shape_text(layer.shape) +
+                     ") would have one value per channel, too few for a variance. Use another --batch or a larger --size");
+  }
+}
+
+}  // namespace evener::task

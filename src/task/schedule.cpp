@@ -1,0 +1,79 @@
+#include "task/schedule.h"
+
+#include <cmath>
+#include <numbers>
+#include <sstream>
+#include <vector>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener::task {
+namespace {
+
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw UsageError("schedule '" + text + "': " + why +
+                   ". Known: constant, cosine, step:EPOCHS[:FACTOR] (step:30:0.1 divides the rate by 10 every 30 epochs)");
+}
+
+double number(const std::string& text, const std::string& part) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(part, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (part.empty() || used != part.size() || !std::isfinite(value)) refuse(text, "'" + part + "' is not a number");
+  return value;
+}
+
+}  // namespace
+
+double Schedule::rate(double base, std::int64_t step, std::int64_t steps_per_epoch, std::int64_t epochs) const {
+  const double position = static_cast<double>(step) / static_cast<double>(steps_per_epoch);  // in epochs
+  if (position < warmup_epochs) {
+    const double warmup_steps = warmup_epochs * static_cast<double>(steps_per_epoch);
+    return base * static_cast<double>(step + 1) / warmup_steps;
+  }
+  switch (kind) {
+    case Kind::kConstant: return base;
+    case Kind::kStep: return base * std::pow(drop_factor, std::floor(position / drop_epochs));
+    case Kind::kCosine: {
+      const double length = std::max(static_cast<double>(epochs) - warmup_epochs, 1e-9);
+      return base * 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, (position - warmup_epochs) / length)));
+    }
+  }
+  return base;
+}
+
+Schedule parse_schedule(const std::string& text) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, ':');) parts.push_back(part);
+  Schedule schedule;
+  const std::string kind = parts.empty() ? "" : parts[0];
+  if (kind == "constant" || kind == "cosine") {
+    if (parts.size() > 1) refuse(text, "'" + kind + "' takes no numbers");
+    schedule.kind = kind == "cosine" ? Schedule::Kind::kCosine : Schedule::Kind::kConstant;
+    return schedule;
+  }
+  if (kind != "step") {
+    const std::string near = nearest_name(kind, {"constant", "step", "cosine"});
+    refuse(text, "unknown kind" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+  schedule.kind = Schedule::Kind::kStep;
+  if (parts.size() > 3) refuse(text, "too many numbers");
+  if (parts.size() > 1) {
+    const double epochs = number(text, parts[1]);
+    if (epochs < 1 || epochs != std::floor(epochs) || epochs > 1e6) refuse(text, "the epochs are a whole number from 1 on");
+    schedule.drop_epochs = static_cast<int>(epochs);
+  }
+  if (parts.size() > 2) {
+    schedule.drop_factor = number(text, parts[2]);
+    if (schedule.drop_factor <= 0 || schedule.drop_factor > 1) refuse(text, "the factor lies in (0, 1]");
+  }
+  return schedule;
+}
+
+}  // namespace evener::task

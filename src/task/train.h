@@ -1,0 +1,90 @@
+// Training: from a model, data and a placement to checkpoints and results. No argv, no printing: an observer is told.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "engine/engine.h"
+#include "network/network.h"
+#include "task/schedule.h"
+
+namespace evener::task {
+
+struct TrainOptions {
+  std::string model;
+  data::DataOptions data;
+  std::string engine = "torch";
+  engine::TrainerOptions trainer;  // mean and standard_deviation are filled in from the training images
+  std::int64_t batch = 64;         // global, whatever the placement
+  int epochs = 10;
+  double learning_rate = 0.05;
+  Schedule schedule;
+  int validate_every = 1;          // epochs; the last epoch is always validated
+  int loader_threads = 1;
+  std::filesystem::path out;       // where checkpoints go; must exist
+  bool resume = false;             // go on from the checkpoint in `out`
+};
+
+/// What is known before the first step.
+struct TrainSetup {
+  network::Network network;
+  data::ImageShape image;
+  std::vector<std::string> classes;
+  std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
+  std::vector<data::Skipped> skipped;
+  std::int64_t steps_per_epoch = 0;
+  int resumed_epoch = 0;           // epochs that the checkpoint already had; 0 = from the start
+  std::int64_t resumed_step = 0;   // and steps of the next one
+};
+
+struct EpochResult {
+  int epoch = 0;                   // from 1
+  double seconds = 0;              // of training; validation apart
+  double validate_seconds = 0;
+  double learning_rate = 0;        // of its last step
+  double train_loss = 0, train_accuracy = 0;  // running, as the weights changed
+  std::optional<double> val_loss, val_accuracy;
+  bool best = false;               // the best validation accuracy so far
+};
+
+struct StepProgress {
+  int epoch = 0;                   // from 1
+  std::int64_t step = 0;           // done in this epoch
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t images = 0;         // of this epoch so far, in this run
+  double epoch_seconds = 0;        // of training, in this run
+  double step_seconds = 0;
+  double loss = 0, accuracy = 0;   // running means of the epoch
+};
+
+/// Is told what happens, on the training thread.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_setup(const TrainSetup&) {}
+  virtual void on_step(const StepProgress&) {}
+  virtual void on_epoch(const EpochResult&) {}
+  virtual void on_note(const std::string&) {}
+};
+
+enum class TrainStatus { kDone, kInterrupted, kDiverged };
+
+struct TrainResult {
+  TrainStatus status = TrainStatus::kDone;
+  std::string status_reason;              // where it stopped, and what to do
+  std::vector<EpochResult> epochs;        // all, those before a resume included
+  int best_epoch = 0;                     // 0 = never validated
+  std::optional<double> test_loss, test_accuracy;  // with the best weights
+  std::vector<double> step_rates;         // images/s of each step of the first epoch trained in this run
+  double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;
+};
+
+/// Trains as the options say. Ctrl-C (base/stop.h) saves a checkpoint and ends with kInterrupted; a loss that is not
+/// finite ends with kDiverged and leaves the last good checkpoint. Throws Error or UsageError before any work when the
+/// data, model, memory or checkpoint don't allow it.
+TrainResult train(const TrainOptions& options, TrainObserver& observer);
+
+}  // namespace evener::task

@@ -1,0 +1,70 @@
+#include "base/cpu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+
+namespace evener {
+namespace {
+
+TEST(CpuTopology, CoresDivideTheAllowedCpus) {
+  const CpuTopology& topology = cpu_topology();
+  ASSERT_FALSE(topology.allowed.empty());
+  EXPECT_TRUE(std::is_sorted(topology.allowed.begin(), topology.allowed.end()));
+  std::multiset<int> in_cores;
+  for (const auto& core : topology.cores) {
+    EXPECT_FALSE(core.empty());
+    in_cores.insert(core.begin(), core.end());
+  }
+  EXPECT_EQ(in_cores, std::multiset<int>(topology.allowed.begin(), topology.allowed.end()));
+  EXPECT_FALSE(topology.model.empty());
+  EXPECT_GE(topology.packages, 1);
+  EXPECT_GE(topology.numa_nodes, 1);
+  EXPECT_EQ(&topology, &cpu_topology());  // read once
+}
+
+TEST(UsableCores, AreAtLeastOneAndNoMoreThanAllowed) {
+  EXPECT_GE(usable_cores(), 1);
+  EXPECT_LE(usable_cores(), static_cast<int>(cpu_topology().cores.size()));
+}
+
+TEST(PinThisThread, PinsAndFreesAgain) {
+  const int last = cpu_topology().allowed.back();
+  std::thread([last] {
+    pin_this_thread({last});
+    cpu_set_t set;
+    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    EXPECT_EQ(CPU_COUNT(&set), 1);
+    EXPECT_TRUE(CPU_ISSET(last, &set));
+    EXPECT_EQ(sched_getcpu(), last);
+    pin_this_thread({});
+    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    EXPECT_EQ(CPU_COUNT(&set), static_cast<int>(cpu_topology().allowed.size()));
+  }).join();
+}
+
+TEST(PinThisThread, NamesACpuThatIsNotAllowed) {
+  try {
+    pin_this_thread({cpu_topology().allowed.front(), 60000});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("CPU 60000 is not one of those allowed"));
+  }
+  EXPECT_THROW(pin_this_thread({-1}), Error);
+}
+
+TEST(MemoryLimits, AvailableIsPartOfTotal) {
+  const MemoryLimits limits = memory_limits();
+  EXPECT_GT(limits.total_bytes, 10'000'000U);
+  EXPECT_GT(limits.available_bytes, 0U);
+  EXPECT_LE(limits.available_bytes, limits.total_bytes);
+}
+
+}  // namespace
+}  // namespace evener

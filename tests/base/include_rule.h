@@ -1,0 +1,21 @@
+// The include rule of the source tree: who may include whom, and where vendors' headers may stand.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evener::test {
+
+struct Violation {
+  int line = 0;
+  std::string what;
+};
+
+/// Checks one source file. `path` is relative to src/, with '/': "task/train.cpp".
+std::vector<Violation> check_includes(const std::string& path, std::string_view text);
+
+/// Names of all rooms, the folders directly in src/.
+std::vector<std::string> known_rooms();
+
+}  // namespace evener::test

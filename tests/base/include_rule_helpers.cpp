@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "base/include_rule.h"
+
+namespace evener::test {
+namespace {
+
+using Rooms = std::set<std::string>;
+
+Rooms plus(Rooms rooms, const Rooms& more) {
+  rooms.insert(more.begin(), more.end());
+  return rooms;
+}
+
+// What each room may include besides itself; anything not listed is forbidden.
+const std::map<std::string, Rooms>& allowed_rooms() {
+  static const std::map<std::string, Rooms> allowed = [] {
+    std::map<std::string, Rooms> rule;
+    rule["base"] = {};
+    for (const char* room : {"network", "data", "comm", "placement", "measure"}) rule[room] = {"base"};
+    rule["engine"] = {"base", "network", "data"};
+    rule["parallel"] = {"base", "network", "data", "comm", "engine", "placement"};
+    rule["task"] = plus(rule["parallel"], {"parallel"});  // not measure: it marks phases through base/phase.h
+    rule["plan"] = plus(rule["task"], {"task", "measure"});
+    rule["bench"] = plus(rule["plan"], {"plan"});
+    rule["report"] = {"base", "measure"};
+    rule["cli"] = plus(rule["bench"], {"bench", "report"});
+    return rule;
+  }();
+  return allowed;
+}
+
+struct Vendor {
+  const char* pattern;  // of the included name
+  const char* folder;   // the only one that may include it
+};
+const Vendor kVendors[] = {
+    {"^(torch|ATen|c10|caffe2|at)/", "engine/torch"},
+    {"^openvino/", "engine/openvino"},
+    {"^mpi\\.h$", "comm/mpi"},
+    {"^nccl", "comm/nccl"},
+    {"^(cuda|cublas|cudnn|nvrtc|nvml|curand)", "engine/native/cuda"},
+    {"^CL/", "engine/native/opencl"},
+    {"^hwloc", "base"},
+    {"^CLI/", "cli"},
+    {"^omp\\.h$", "(no folder yet)"},
+};
+
+bool is_header(const std::string& path) {
+  return path.ends_with(".h") || path.ends_with(".cuh");
+}
+
+std::string first_folder(const std::string& path) {
+  const auto slash = path.find('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+// What is wrong with one included name; "" if nothing.
+std::string complaint(const std::string& path, const std::string& name, bool quoted) {
+  for (const Vendor& vendor : kVendors) {
+    if (std::regex_search(name, std::regex(vendor.pattern)) && !path.starts_with(std::string(vendor.folder) + "/")) {
+      return "'" + name + "' may only be included in " + vendor.folder;
+    }
+  }
+  if (is_header(path) && (name.starts_with("fmt/") || name.starts_with("spdlog/"))) {
+    return "'" + name + "' may not stand in a header (torch ships another fmt)";
+  }
+  const std::string room = first_folder(path), other = first_folder(name);
+  const auto& rule = allowed_rooms();
+  if (!rule.contains(other)) {
+    return quoted ? "'" + name + "' does not start with the name of a room" : "";
+  }
+  if (!quoted) return "'" + name + "' is ours and belongs in quotes";
+  if (other == room || rule.at(room).contains(other)) return "";
+  return room + " may not include " + other + " ('" + name + "')";
+}
+
+}  // namespace
+
+std::vector<Violation> check_includes(const std::string& path, std::string_view text) {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*(["<])([^">]+)[">])");
+  static const std::regex kCondition(R"(^\s*#\s*(if|ifdef|ifndef|elif)\b)");
+  const std::string room = first_folder(path);
+  if (!allowed_rooms().contains(room)) return {{0, "'" + room + "' is not a room"}};
+  std::vector<Violation> violations;
+  std::istringstream lines{std::string(text)};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::smatch match;
+    if (is_header(path) && std::regex_search(line, kCondition)) {
+      violations.push_back({number, "a header has no #if: the build picks files"});
+    }
+    if (!std::regex_search(line, match, kInclude)) continue;
+    const std::string what = complaint(path, match[2], match[1] == "\"");
+    if (!what.empty()) violations.push_back({number, what});
+  }
+  return violations;
+}
+
+std::vector<std::string> known_rooms() {
+  std::vector<std::string> rooms;
+  for (const auto& [room, allowed] : allowed_rooms()) rooms.push_back(room);
+  return rooms;
+}
+
+}  // namespace evener::test

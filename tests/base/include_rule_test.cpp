@@ -1,0 +1,99 @@
+#include "base/include_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+
+namespace evener::test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+std::string only_complaint(const std::string& path, const std::string& text) {
+  const auto violations = check_includes(path, text);
+  return violations.size() == 1 ? violations.front().what : std::to_string(violations.size()) + " violations";
+}
+
+TEST(IncludeRule, HoldsInTheWholeTree) {
+  const fs::path src = fs::path(EVENER_SOURCE_DIR) / "src";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(src)) {
+    const std::string extension = entry.path().extension();
+    if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp" && extension != ".cu")) continue;
+    ++files;
+    const std::string path = fs::relative(entry.path(), src).generic_string();
+    for (const Violation& violation : check_includes(path, read_file(entry.path()))) {
+      ADD_FAILURE() << "src/" << path << ":" << violation.line << ": " << violation.what;
+    }
+  }
+  EXPECT_GT(files, 40);
+}
+
+TEST(IncludeRule, EveryFolderIsARoom) {
+  for (const auto& entry : fs::directory_iterator(fs::path(EVENER_SOURCE_DIR) / "src")) {
+    if (entry.is_directory()) {
+      EXPECT_THAT(known_rooms(), Contains(entry.path().filename().string()));
+    }
+  }
+}
+
+TEST(IncludeRule, AllowsWhatIsListed) {
+  EXPECT_TRUE(check_includes("task/train.cpp",
+                             "#include \"task/train.h\"\n#include \"base/phase.h\"\n#include <vector>\n"
+                             "#include \"engine/engine.h\"\n#include <fmt/format.h>\n#include <sys/stat.h>\n")
+                  .empty());
+  EXPECT_TRUE(
+      check_includes("cli/main.cpp", "#include \"report/html.h\"\n#include \"bench/sweep.h\"\n#include <CLI/CLI.hpp>\n")
+          .empty());
+  EXPECT_TRUE(
+      check_includes("engine/torch/engine.cpp", "#include <torch/torch.h>\n#include \"network/network.h\"\n").empty());
+  EXPECT_TRUE(check_includes("base/a.cpp", "// #include \"cli/b.h\"\n#ifdef X\n#endif\n").empty());
+}
+
+TEST(IncludeRule, FindsAWrongDirectionWithItsLine) {
+  const auto violations = check_includes("base/clock.cpp", "#include <string>\n\n#include \"network/network.h\"\n");
+  ASSERT_EQ(violations.size(), 1U);
+  EXPECT_EQ(violations[0].line, 3);
+  EXPECT_EQ(violations[0].what, "base may not include network ('network/network.h')");
+  EXPECT_THAT(only_complaint("task/train.cpp", "#include \"measure/record.h\"\n"),
+              HasSubstr("task may not include measure"));
+  EXPECT_THAT(only_complaint("report/html.cpp", "  #  include \"task/train.h\"\n"),
+              HasSubstr("report may not include task"));
+  EXPECT_THAT(only_complaint("engine/engine.h", "#include \"placement/plan.h\"\n"),
+              HasSubstr("engine may not include"));
+  EXPECT_THAT(only_complaint("plan/probe.cpp", "#include \"cli/command.h\"\n"), HasSubstr("plan may not include cli"));
+  EXPECT_THAT(only_complaint("data/loader.h", "#include \"network/network.h\"\n"),
+              HasSubstr("data may not include network"));
+}
+
+TEST(IncludeRule, KeepsVendorsInTheirFolders) {
+  for (const char* line :
+       {"#include <torch/torch.h>\n", "#include <ATen/ATen.h>\n", "#include <openvino/openvino.hpp>\n",
+        "#include <mpi.h>\n", "#include <nccl.h>\n", "#include <cuda.h>\n", "#include <cuda_runtime.h>\n",
+        "#include <CL/cl.h>\n", "#include \"omp.h\"\n", "#include <hwloc.h>\n", "#include <CLI/CLI.hpp>\n"}) {
+    EXPECT_THAT(only_complaint("task/train.cpp", line), HasSubstr("may only be included in")) << line;
+  }
+  EXPECT_THAT(only_complaint("engine/torching/a.cpp", "#include <torch/torch.h>\n"), HasSubstr("only be included in"));
+}
+
+TEST(IncludeRule, KeepsHeadersCleanOfFmtAndConditions) {
+  EXPECT_THAT(only_complaint("base/a.h", "#include <fmt/format.h>\n"), HasSubstr("may not stand in a header"));
+  EXPECT_THAT(only_complaint("base/a.h", "#include <spdlog/spdlog.h>\n"), HasSubstr("may not stand in a header"));
+  EXPECT_THAT(only_complaint("base/a.h", "#ifdef __linux__\n#endif\n"), HasSubstr("no #if"));
+}
+
+TEST(IncludeRule, WantsFullNames) {
+  EXPECT_THAT(only_complaint("base/a.cpp", "#include \"clock.h\"\n"),
+              HasSubstr("does not start with the name of a room"));
+  EXPECT_THAT(only_complaint("base/a.cpp", "#include \"../base/clock.h\"\n"), HasSubstr("does not start"));
+  EXPECT_THAT(only_complaint("base/a.cpp", "#include <base/clock.h>\n"), HasSubstr("belongs in quotes"));
+  EXPECT_THAT(only_complaint("misc/a.cpp", ""), HasSubstr("'misc' is not a room"));
+}
+
+}  // namespace
+}  // namespace evener::test

@@ -1,0 +1,68 @@
+// clock, device and stop: too little each for a file of its own.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <regex>
+
+#include "base/clock.h"
+#include "base/device.h"
+#include "base/stop.h"
+
+namespace evener {
+namespace {
+
+TEST(Clock, NeverGoesBackAndAgreesWithItself) {
+  const Stopwatch watch;
+  const std::int64_t before = now_ns();
+  const double seconds = now_s();
+  const std::int64_t after = now_ns();
+  EXPECT_LE(before, after);
+  EXPECT_NEAR(seconds, static_cast<double>(before) * 1e-9, static_cast<double>(after - before) * 1e-9 + 1e-6);
+  EXPECT_GE(watch.seconds(), 0);
+}
+
+TEST(Clock, UtcTextHasTheFormOfRecords) {
+  EXPECT_TRUE(std::regex_match(utc_now_text(), std::regex(R"(20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\dZ)")));
+}
+
+TEST(Device, Texts) {
+  EXPECT_EQ(device_text({DeviceKind::kCpu, 0}), "cpu");
+  EXPECT_EQ(device_text({DeviceKind::kCuda, 1}), "cuda:1");
+  EXPECT_EQ(device_text({DeviceKind::kOpencl, 0}), "opencl:0");
+  EXPECT_EQ(device_text({DeviceKind::kIntel, 2}), "intel:2");
+  EXPECT_EQ(device_text({DeviceKind::kNpu, 0}), "npu");
+}
+
+class Stop : public testing::Test {
+ protected:
+  void TearDown() override {
+    clear_stop_request();
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+  }
+};
+
+TEST_F(Stop, TheFirstSignalSetsTheFlag) {
+  install_stop_handlers();
+  EXPECT_FALSE(stop_requested());
+  raise(SIGTERM);
+  EXPECT_TRUE(stop_requested());
+  clear_stop_request();
+  EXPECT_FALSE(stop_requested());
+  request_stop();
+  EXPECT_TRUE(stop_requested());
+}
+
+TEST_F(Stop, TheSecondSignalEndsTheProcessWith130) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        install_stop_handlers();
+        raise(SIGINT);
+        raise(SIGINT);
+      },
+      testing::ExitedWithCode(130), "second signal");
+}
+
+}  // namespace
+}  // namespace evener

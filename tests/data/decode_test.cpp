@@ -1,0 +1,169 @@
+// Decoding against Pillow (tests/golden/data), and files that are not what they should be.
+#include "data/decode.h"
+
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/safetensors.h"
+#include "data/codecs.h"
+#include "data/colour.h"
+#include "data/data_helpers.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+const TensorMap& expected() {
+  static const TensorMap tensors = read_safetensors(golden_file("expected.safetensors")).tensors;
+  return tensors;
+}
+
+/// The largest difference of a picture from an expected tensor of the same shape (without trailing extent 1).
+int largest_difference(const Picture& picture, const HostTensor& tensor) {
+  EXPECT_EQ(tensor.shape[0], picture.height);
+  EXPECT_EQ(tensor.shape[1], picture.width);
+  EXPECT_EQ(tensor.bytes.size(), picture.bytes());
+  if (tensor.bytes.size() != picture.bytes()) return 256;
+  int largest = 0;
+  for (std::size_t i = 0; i < picture.bytes(); ++i) {
+    largest = std::max(largest, std::abs(int{picture.pixels[i]} - static_cast<int>(tensor.bytes[i])));
+  }
+  return largest;
+}
+
+TEST(Decode, EqualsPillowInGreyAndInColour) {
+  int compared = 0;
+  for (const auto& [name, tensor] : expected()) {
+    if (!name.ends_with("/L")) continue;
+    const std::string file_name = name.substr(0, name.find('/'));
+    SCOPED_TRACE(file_name);
+    const std::string file = bytes_of(golden_file(file_name));
+    const PictureHeader header = read_picture_header(file);
+    Picture picture = decode_picture(file);
+    EXPECT_EQ(header.channels, picture.channels);
+    EXPECT_EQ(header.height, picture.height);
+    EXPECT_EQ(header.width, picture.width);
+    const HostTensor& colour = expected().at(file_name + "/RGB");
+    if (picture.channels == 3) {
+      EXPECT_EQ(largest_difference(picture, colour), 0);
+    } else {
+      std::vector<std::uint8_t> planes(picture.bytes() * 3);
+      write_planes(picture, 3, planes);
+      const auto* first = reinterpret_cast<const std::uint8_t*>(colour.bytes.data());
+      for (std::size_t i = 0; i < picture.bytes(); ++i) ASSERT_EQ(planes[i], first[3 * i]);
+    }
+    EXPECT_EQ(largest_difference(to_grey(std::move(picture)), tensor), 0);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 27);
+}
+
+TEST(Decode, GivesGreyOnlyForGreyFiles) {
+  for (const char* name : {"grey.png", "grey.jpg", "grey_16.png", "grey_alpha.png", "one_bit.png"}) {
+    EXPECT_EQ(decode_picture(bytes_of(golden_file(name))).channels, 1) << name;
+  }
+  for (const char* name : {"palette.png", "cmyk.jpg", "rgba.png"}) {
+    EXPECT_EQ(decode_picture(bytes_of(golden_file(name))).channels, 3) << name;
+  }
+}
+
+TEST(Decode, ReadsInterlacedPng) {
+  const Picture plain = decode_picture(bytes_of(golden_file("rgb.png")));
+  const Picture interlaced = decode_picture(interlaced_png(plain));
+  ASSERT_EQ(interlaced.bytes(), plain.bytes());
+  EXPECT_TRUE(std::equal(plain.pixels.get(), plain.pixels.get() + plain.bytes(), interlaced.pixels.get()));
+}
+
+TEST(Decode, ReadsYcckAsCmyk) {
+  std::vector<std::uint8_t> cmyk;
+  for (int i = 0; i < 16 * 16; ++i) {
+    for (const int value : {i, 255 - i, 128, 200}) cmyk.push_back(static_cast<std::uint8_t>(value));
+  }
+  const Picture direct = decode_picture(cmyk_jpeg(cmyk, 16, 16, false));
+  const Picture converted = decode_picture(cmyk_jpeg(cmyk, 16, 16, true));
+  ASSERT_EQ(direct.bytes(), 16u * 16 * 3);
+  ASSERT_EQ(converted.bytes(), direct.bytes());
+  for (std::size_t i = 0; i < direct.bytes(); ++i) EXPECT_NEAR(direct.pixels[i], converted.pixels[i], 4);
+}
+
+TEST(Decode, SaysWhatAFileIsInstead) {
+  const auto reason = [](std::string_view file) { return error_of([&] { decode_picture(file); }); };
+  EXPECT_THAT(reason(""), HasSubstr("empty"));
+  EXPECT_THAT(reason("hello, I am text\n"), HasSubstr("a text file"));
+  EXPECT_THAT(reason("GIF89a\x01\x02"), HasSubstr("a GIF file"));
+  EXPECT_THAT(reason(std::string_view("RIFF\0\0\0\0WEBPVP8 ", 16)), HasSubstr("a WebP file"));
+  EXPECT_THAT(reason(std::string_view("\0\1\2\3", 4)), HasSubstr("something else"));
+  EXPECT_THAT(reason("\xFF\xD8"), HasSubstr("cut short"));
+}
+
+TEST(Decode, RefusesFilesCutShortAtEveryByte) {
+  for (const char* name : {"rgb.png", "exif_3.jpg", "progressive.jpg", "palette.png"}) {
+    const std::string file = bytes_of(golden_file(name));
+    const bool is_png = std::string_view(name).ends_with("png");
+    // What the last bytes hold is no pixel: a PNG's checksums and end chunk, a JPEG's padding and end marker.
+    const std::size_t tail = is_png ? 20 : std::string_view(name) == "progressive.jpg" ? 2 : 3;
+    for (std::size_t length = 0; length + tail < file.size(); ++length) {
+      const std::string part = file.substr(0, length);
+      EXPECT_THROW(decode_picture(part), Error) << name << " cut to " << length << " of " << file.size();
+    }
+    EXPECT_THAT(error_of([&] { decode_picture(std::string_view(file).substr(0, file.size() * 2 / 3)); }),
+                HasSubstr("cut short"));
+  }
+}
+
+TEST(Decode, AcceptsAJpegThatLacksOnlyItsEndMarker) {
+  const std::string file = bytes_of(golden_file("photo_420.jpg"));
+  const Picture whole = decode_picture(file);
+  const Picture picture = decode_picture(std::string_view(file).substr(0, file.size() - 2));
+  EXPECT_TRUE(std::equal(whole.pixels.get(), whole.pixels.get() + whole.bytes(), picture.pixels.get()));
+}
+
+TEST(Decode, SurvivesFlippedBytes) {
+  int refused = 0;
+  for (const char* name : {"rgb.png", "photo_422.jpg", "progressive.jpg", "cmyk.jpg"}) {
+    const std::string file = bytes_of(golden_file(name));
+    for (std::size_t i = 0; i < file.size(); i += 3) {
+      std::string damaged = file;
+      damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
+      try {
+        decode_picture(damaged);
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
+TEST(Decode, RefusesHugePicturesBeforeTheyTakeMemory) {
+  EXPECT_THAT(error_of([] { decode_picture(png_claiming(2'000'000'000, 2'000'000'000, "")); }),
+              HasSubstr("too large: 2000000000x2000000000"));
+  EXPECT_THAT(error_of([] { decode_picture(png_claiming(16384, 16385, "")); }), HasSubstr("too large"));
+  // Within the limit, but no file that short can hold so many pixels.
+  EXPECT_THAT(error_of([] { decode_picture(png_claiming(16384, 16384, "short")); }),
+              HasSubstr("can't hold 16384x16384 pixels"));
+}
+
+TEST(Decode, ReadsOnePixelAndTwentyThousand) {
+  const Picture one = decode_picture(plain_png(1, 1, {9, 8, 7}));
+  EXPECT_EQ(one.bytes(), 3u);
+  EXPECT_EQ(one.pixels[2], 7);
+  const Picture wide = decode_picture(plain_png(20'000, 2, {50}));
+  EXPECT_EQ(wide.width, 20'000);
+  EXPECT_EQ(wide.pixels[39'999], 50);
+}
+
+TEST(Decode, LooksAtGiantsOneAfterAnother) {
+  EXPECT_FALSE(wait_for_turn(1000, 1000).owns_lock());
+  EXPECT_TRUE(wait_for_turn(8192, 8192).owns_lock());
+}
+
+}  // namespace
+}  // namespace evener::data

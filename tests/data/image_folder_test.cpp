@@ -1,0 +1,274 @@
+// Image folders: what is found, how it is divided, what is left out and why.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "data/data_helpers.h"
+#include "data/dataset.h"
+#include "data/write_folder.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class ImageFolder : public ::testing::Test {
+ protected:
+  void add(const std::string& name, std::uint8_t value = 100, int width = 4, int height = 3) {
+    write_bytes(folder_ / name, plain_png(width, height, {value}));
+  }
+  DataOptions options() const {
+    DataOptions options;
+    options.location = folder_.path().string();
+    options.threads = 3;
+    options.cache_limit_bytes = 1 << 20;
+    return options;
+  }
+  OpenedData open() const { return open_data(options()); }
+  std::string open_error() const {
+    return error_of([this] { open(); });
+  }
+  std::string name_of(const std::string& source) const {
+    return std::filesystem::path(source).lexically_relative(folder_.path()).string();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ImageFolder, TakesFoldersForClassesInSortedOrder) {
+  add("b/2.png", 20);
+  add("b/1.png", 10);
+  add("a/deeper/3.png", 30);
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("a", "b"));
+  ASSERT_EQ(opened.dataset->size(), 3u);
+  EXPECT_EQ(opened.dataset->shape(), (ImageShape{1, 3, 4}));
+  const std::vector<std::string> names{"a/deeper/3.png", "b/1.png", "b/2.png"};
+  const std::vector<std::int32_t> labels{0, 1, 1};
+  const std::vector<int> values{30, 10, 20};
+  std::vector<std::uint8_t> pixels(12);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(name_of(opened.dataset->source(i)), names[i]);
+    EXPECT_EQ(opened.dataset->label(i), labels[i]);
+    opened.dataset->read(i, pixels);
+    EXPECT_EQ(pixels[11], values[i]);
+  }
+  EXPECT_THAT(opened.notes, ElementsAre(HasSubstr("'a' has only one image")));
+  EXPECT_EQ(opened.split.train.front(), 0u);
+}
+
+TEST_F(ImageFolder, BringsImagesToTheSizeAndChannelsAskedFor) {
+  write_bytes(folder_ / "a/1.png", plain_png(8, 8, {200, 100, 50}));
+  add("b/1.png", 77, 5, 9);
+  DataOptions wanted = options();
+  wanted.width = 6;
+  wanted.height = 2;
+  wanted.channels = 3;
+  const OpenedData opened = open_data(wanted);
+  EXPECT_EQ(opened.dataset->shape(), (ImageShape{3, 2, 6}));
+  std::vector<std::uint8_t> pixels(36);
+  opened.dataset->read(0, pixels);
+  EXPECT_EQ(pixels[0], 200);
+  EXPECT_EQ(pixels[35], 50);
+  opened.dataset->read(1, pixels);
+  EXPECT_EQ(pixels[35], 77);
+  wanted.channels = 1;
+  open_data(wanted).dataset->read(0, std::span(pixels).first(12));
+  EXPECT_EQ(pixels[0], (200 * 19595 + 100 * 38470 + 50 * 7471 + 32768) >> 16);
+}
+
+TEST_F(ImageFolder, IsInColourIfAnyImageIsAndAsLargeAsTheFirst) {
+  add("a/1.png", 1, 7, 5);
+  write_bytes(folder_ / "b/1.png", plain_png(2, 2, {1, 2, 3}));
+  EXPECT_EQ(open().dataset->shape(), (ImageShape{3, 5, 7}));
+}
+
+TEST_F(ImageFolder, UsesItsOwnParts) {
+  for (const char* name : {"train/a/1.png", "train/a/2.png", "train/b/3.png", "valid/a/4.png", "test/b/5.png"})
+    add(name);
+  add("extra/c/6.png");
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("a", "b"));
+  EXPECT_THAT(opened.split.train, ElementsAre(0, 1, 2));
+  EXPECT_THAT(opened.split.val, ElementsAre(3));
+  EXPECT_THAT(opened.split.test, ElementsAre(4));
+  EXPECT_EQ(name_of(opened.dataset->source(3)), "valid/a/4.png");
+
+  DataOptions divided = options();
+  divided.split = {80, 20};
+  EXPECT_THAT(error_of([&] { open_data(divided); }), HasSubstr("leave --split out"));
+}
+
+TEST_F(ImageFolder, DividesTrainingImagesIfOnlyTheTestPartIsGiven) {
+  for (int i = 0; i < 10; ++i) {
+    add("train/a/" + std::to_string(i) + ".png");
+    add("train/b/" + std::to_string(i) + ".png");
+  }
+  add("test/a/x.png");
+  DataOptions divided = options();
+  divided.split = {40, 10, 50};
+  const OpenedData opened = open_data(divided);
+  EXPECT_THAT(opened.split.train, SizeIs(16));
+  EXPECT_THAT(opened.split.val, SizeIs(4));
+  EXPECT_THAT(opened.split.test, ElementsAre(20));
+  std::filesystem::remove_all(folder_ / "test");
+  EXPECT_THAT(open_data(divided).split.test, SizeIs(10));
+}
+
+TEST_F(ImageFolder, TakesATestPartAlone) {
+  add("test/a/1.png");
+  add("test/b/2.png");
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("a", "b"));
+  EXPECT_TRUE(opened.split.train.empty());
+  EXPECT_THAT(opened.split.test, ElementsAre(0, 1));
+}
+
+TEST_F(ImageFolder, RefusesPartsThatDisagree) {
+  add("train/a/1.png");
+  add("train/b/1.png");
+  add("val/c/1.png");
+  EXPECT_THAT(open_error(), HasSubstr("the class 'c' is in"));
+  std::filesystem::rename(folder_ / "val/c", folder_ / "val/a");
+  add("validation/a/1.png");
+  EXPECT_THAT(open_error(), HasSubstr("both the validation part"));
+}
+
+TEST_F(ImageFolder, SkipsBadImagesAndSaysWhy) {
+  for (int i = 0; i < 3; ++i) add("a/" + std::to_string(i) + ".png");
+  add("b/good.png");
+  const std::string jpeg = bytes_of(golden_file("photo_444.jpg"));
+  write_bytes(folder_ / "b/cut.jpg", std::string_view(jpeg).substr(0, jpeg.size() / 2));
+  const std::string png = bytes_of(golden_file("rgb.png"));
+  write_bytes(folder_ / "b/cut.png", std::string_view(png).substr(0, png.size() / 2));
+  write_bytes(folder_ / "b/empty.jpg", "");
+  write_bytes(folder_ / "b/text.jpg", "not an image\n");
+  write_bytes(folder_ / "b/animation.gif", "GIF89a......");
+  write_bytes(folder_ / "b/bomb.png", png_claiming(100'000, 100'000, ""));
+  std::filesystem::create_symlink("nowhere", folder_ / "b/link.png");
+  ASSERT_EQ(mkfifo((folder_ / "b/pipe.png").c_str(), 0600), 0);
+  write_bytes(folder_ / "b/PNG called.JPG", plain_png(4, 3, {1}));
+  write_bytes(folder_ / "b/notes.txt", "passed over");
+  write_bytes(folder_ / "b/Thumbs.db", "passed over");
+  write_bytes(folder_ / "b/.hidden.png", "passed over");
+  write_bytes(folder_ / ".git/x.png", "passed over");
+
+  const OpenedData opened = open();
+  EXPECT_EQ(opened.dataset->size(), 5u);
+  std::map<std::string, std::string> reasons;
+  for (const Skipped& file : opened.skipped) reasons[name_of(file.file)] = file.reason;
+  ASSERT_THAT(reasons, SizeIs(8));
+  EXPECT_EQ(reasons["b/cut.jpg"], "the JPEG file is cut short");
+  EXPECT_THAT(reasons["b/cut.png"], HasSubstr("cut short"));
+  EXPECT_EQ(reasons["b/empty.jpg"], "the file is empty");
+  EXPECT_EQ(reasons["b/text.jpg"], "neither JPEG nor PNG, but a text file");
+  EXPECT_EQ(reasons["b/animation.gif"], "neither JPEG nor PNG, but a GIF file");
+  EXPECT_THAT(reasons["b/bomb.png"], HasSubstr("too large"));
+  EXPECT_THAT(reasons["b/link.png"], HasSubstr("can't be read"));
+  EXPECT_EQ(reasons["b/pipe.png"], "not a regular file");
+
+  DataOptions strict = options();
+  strict.strict = true;
+  EXPECT_THAT(error_of([&] { open_data(strict); }), HasSubstr("8 of 13 image files"));
+}
+
+TEST_F(ImageFolder, LeavesOutClassesWithoutUsableImages) {
+  add("a/1.png");
+  add("c/1.png");
+  write_bytes(folder_ / "b/1.png", "broken");
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("a", "c"));
+  EXPECT_EQ(opened.dataset->label(1), 1);
+  EXPECT_THAT(opened.notes, ::testing::Contains(HasSubstr("'b' has no usable image")));
+}
+
+TEST_F(ImageFolder, SaysWhatIsMissing) {
+  EXPECT_THAT(open_error(), HasSubstr("no class folders"));
+  add("loose.png");
+  EXPECT_THAT(open_error(), HasSubstr("found 1 image files directly in it"));
+  std::filesystem::create_directory(folder_ / "a");
+  EXPECT_THAT(open_error(), HasSubstr("no image files"));
+  add("a/1.png");
+  EXPECT_THAT(open_error(), HasSubstr("only one class"));
+  EXPECT_THAT(open_error(), HasSubstr("'a'"));
+  write_bytes(folder_ / "a/1.png", "broken");
+  EXPECT_THAT(open_error(), HasSubstr("none of the 1 image files"));
+  EXPECT_THAT(open_error(), HasSubstr("a text file"));
+
+  DataOptions nowhere;
+  nowhere.location = (folder_ / "nowhere").string();
+  EXPECT_THAT(error_of([&] { open_data(nowhere); }), HasSubstr("no such data"));
+  nowhere.location = (folder_ / "loose.png").string();
+  EXPECT_THAT(error_of([&] { open_data(nowhere); }), HasSubstr("not a folder"));
+}
+
+TEST_F(ImageFolder, RefusesImpossibleOptions) {
+  add("a/1.png");
+  add("b/1.png");
+  for (const auto& [width, channels] : {std::pair<int, int>{0, 1}, {-5, 1}, {70'000, 1}, {8, 2}, {8, 0}}) {
+    DataOptions wrong = options();
+    wrong.width = width;
+    wrong.channels = channels;
+    EXPECT_THROW(open_data(wrong), UsageError) << width << " " << channels;
+  }
+}
+
+TEST_F(ImageFolder, ReadsAgainWhatDoesNotFitInMemory) {
+  for (int i = 0; i < 6; ++i) add("a/" + std::to_string(i) + ".png", static_cast<std::uint8_t>(10 * i));
+  add("b/1.png");
+  DataOptions small = options();
+  small.cache_limit_bytes = 30;  // two images of 12 bytes
+  const OpenedData opened = open_data(small);
+  std::filesystem::remove(folder_ / "a/1.png");
+  std::vector<std::uint8_t> pixels(12);
+  opened.dataset->read(1, pixels);
+  EXPECT_EQ(pixels[0], 10);
+  opened.dataset->read(5, pixels);
+  EXPECT_EQ(pixels[0], 50);
+  std::filesystem::remove(folder_ / "a/5.png");
+  EXPECT_THAT(error_of([&] { opened.dataset->read(5, pixels); }), HasSubstr("a/5.png"));
+}
+
+TEST_F(ImageFolder, EndsWhenAStopIsRequested) {
+  add("a/1.png");
+  add("b/1.png");
+  request_stop();
+  EXPECT_THROW(open(), Interrupted);
+  clear_stop_request();
+}
+
+TEST_F(ImageFolder, IsWrittenWholeOrNotAtAll) {
+  const CountingDataset dataset(6, {3, 2, 4}, 3);
+  const auto target = folder_ / "new/folder";
+  write_image_folder(dataset, target, 2);
+  DataOptions written = options();
+  written.location = target.string();
+  const OpenedData opened = open_data(written);
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("class0", "class1", "class2"));
+  EXPECT_EQ(opened.dataset->shape(), (ImageShape{3, 2, 4}));
+  std::vector<std::uint8_t> pixels(24);
+  opened.dataset->read(1, pixels);  // class0 holds samples 0 and 3
+  EXPECT_EQ(pixels[23], 3);
+  EXPECT_THAT(error_of([&] { write_image_folder(dataset, target, 1); }), HasSubstr("not an empty folder"));
+
+  class Failing : public CountingDataset {
+   public:
+    Failing() : CountingDataset(6, {1, 2, 2}) {}
+    void read(std::size_t, std::span<std::uint8_t>) const override { throw Error("lost"); }
+  };
+  EXPECT_EQ(error_of([&] { write_image_folder(Failing(), folder_ / "new/other", 2); }), "lost");
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "new"))
+    left.push_back(entry.path().filename());
+  EXPECT_THAT(left, ElementsAre("folder"));
+}
+
+}  // namespace
+}  // namespace evener::data

@@ -1,0 +1,51 @@
+// Real photos and MNIST from ../shared/data, where they are at hand.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "data/data_helpers.h"
+#include "data/dataset.h"
+
+namespace evener::data {
+namespace {
+
+std::string real_data(const std::string& name) {
+  return (std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data" / name).string();
+}
+
+DataOptions options_for(const std::string& name) {
+  DataOptions options;
+  options.location = real_data(name);
+  options.threads = 2;
+  return options;
+}
+
+TEST(RealData, AllPhotosOfAntsAndBeesDecode) {
+  if (!std::filesystem::exists(real_data("ants_bees"))) GTEST_SKIP() << "needs ../shared/data/ants_bees";
+  DataOptions options = options_for("ants_bees");
+  options.width = options.height = 64;
+  const OpenedData opened = open_data(options);
+  EXPECT_TRUE(opened.skipped.empty()) << opened.skipped.front().file << ": " << opened.skipped.front().reason;
+  EXPECT_EQ(opened.dataset->shape().channels, 3);
+  EXPECT_THAT(opened.dataset->classes(), ::testing::ElementsAre("ants", "bees"));
+  EXPECT_FALSE(opened.split.train.empty());
+  EXPECT_FALSE(opened.split.val.empty());
+  const ChannelStatistics statistics = channel_statistics(*opened.dataset, opened.split.train, 2);
+  for (const float mean : statistics.mean) EXPECT_NEAR(mean, 0.45, 0.15);
+}
+
+TEST(RealData, MnistHasItsKnownMean) {
+  if (!std::filesystem::exists(real_data("mnist"))) GTEST_SKIP() << "needs ../shared/data/mnist";
+  DataOptions options = options_for("mnist");
+  options.split = {100, 0};
+  const OpenedData opened = open_data(options);
+  EXPECT_EQ(opened.split.train.size(), 60000u);
+  EXPECT_EQ(opened.split.test.size(), 10000u);
+  EXPECT_EQ(opened.dataset->classes().size(), 10u);
+  const ChannelStatistics statistics = channel_statistics(*opened.dataset, opened.split.train, 2);
+  EXPECT_NEAR(statistics.mean[0], 0.1307, 0.0001);
+  EXPECT_NEAR(statistics.standard_deviation[0], 0.3081, 0.0001);
+}
+
+}  // namespace
+}  // namespace evener::data

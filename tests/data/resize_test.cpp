@@ -1,0 +1,80 @@
+// Resizing against Pillow (tests/golden/data) and against what must hold for any filter.
+#include "data/resize.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/safetensors.h"
+#include "data/data_helpers.h"
+#include "data/decode.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+
+TEST(Resize, EqualsPillow) {
+  int compared = 0;
+  for (const auto& [name, tensor] : read_safetensors(golden_file("expected.safetensors")).tensors) {
+    const std::size_t marker = name.find("/resize/");
+    if (marker == std::string::npos) continue;
+    SCOPED_TRACE(name);
+    Picture picture = decode_picture(bytes_of(golden_file(name.substr(0, marker))));
+    picture = resize(std::move(picture), tensor.shape[0], tensor.shape[1]);
+    ASSERT_EQ(tensor.shape, (std::vector<std::int64_t>{picture.height, picture.width, picture.channels}));
+    int differing = 0;
+    for (std::size_t i = 0; i < picture.bytes(); ++i) differing += picture.pixels[i] != std::uint8_t(tensor.bytes[i]);
+    EXPECT_EQ(differing, 0);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 16);
+}
+
+Picture ramp(std::int64_t channels, std::int64_t height, std::int64_t width) {
+  Picture picture = Picture::unset(channels, height, width);
+  for (std::size_t i = 0; i < picture.bytes(); ++i) picture.pixels[i] = static_cast<std::uint8_t>(i * 7 % 256);
+  return picture;
+}
+
+TEST(Resize, LeavesAPictureOfTheRightSizeAlone) {
+  Picture picture = ramp(3, 4, 5);
+  const std::uint8_t* pixels = picture.pixels.get();
+  EXPECT_EQ(resize(std::move(picture), 4, 5).pixels.get(), pixels);
+}
+
+TEST(Resize, KeepsConstantPicturesConstant) {
+  for (const std::int64_t channels : {1, 3}) {
+    for (const auto& [height, width] : {std::pair<int, int>{1, 1}, {3, 200}, {64, 2}, {31, 33}}) {
+      Picture picture = Picture::unset(channels, 17, 29);
+      std::fill_n(picture.pixels.get(), picture.bytes(), std::uint8_t{255});
+      const Picture resized = resize(std::move(picture), height, width);
+      for (std::size_t i = 0; i < resized.bytes(); ++i) ASSERT_EQ(resized.pixels[i], 255);
+    }
+  }
+}
+
+TEST(Resize, AveragesWhenShrinkingByALot) {
+  // Every second column white: a filter without antialiasing would give black or white.
+  Picture stripes = Picture::unset(1, 8, 2000);
+  for (std::size_t i = 0; i < stripes.bytes(); ++i) stripes.pixels[i] = i % 2 == 0 ? 255 : 0;
+  const Picture small = resize(std::move(stripes), 2, 20);
+  for (std::size_t i = 0; i < small.bytes(); ++i) EXPECT_NEAR(small.pixels[i], 127, 2);
+}
+
+TEST(Resize, GrowsOnePixel) {
+  Picture one = Picture::unset(3, 1, 1);
+  one.pixels[0] = 10;
+  one.pixels[1] = 20;
+  one.pixels[2] = 30;
+  const Picture large = resize(std::move(one), 7, 9);
+  EXPECT_EQ(large.pixels[0], 10);
+  EXPECT_EQ(large.pixels[large.bytes() - 1], 30);
+}
+
+TEST(Resize, RefusesToMakeNothing) {
+  EXPECT_THROW(resize(ramp(1, 2, 2), 0, 5), Error);
+}
+
+}  // namespace
+}  // namespace evener::data

@@ -1,0 +1,116 @@
+// Dividing data, and its statistics.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "data/data_helpers.h"
+#include "data/dataset.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// `counts[c]` samples of class c, in turns as far as they go.
+std::vector<std::int32_t> labels_of(std::vector<int> counts) {
+  std::vector<std::int32_t> labels;
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t c = 0; c < counts.size(); ++c) {
+      if (counts[c]-- <= 0) continue;
+      labels.push_back(static_cast<std::int32_t>(c));
+      any = true;
+    }
+  }
+  return labels;
+}
+
+std::vector<std::size_t> per_part(const Split& split, const std::vector<std::int32_t>& labels, std::int32_t label) {
+  std::vector<std::size_t> counts;
+  for (const auto* part : {&split.train, &split.val, &split.test}) {
+    counts.push_back(static_cast<std::size_t>(
+        std::count_if(part->begin(), part->end(), [&](std::uint32_t i) { return labels[i] == label; })));
+  }
+  return counts;
+}
+
+TEST(Split, DividesEveryClassByThePercentages) {
+  const auto labels = labels_of({1000, 200, 100});
+  const Split split = stratified_split(labels, 3, {85, 2, 13}, 1);
+  EXPECT_THAT(per_part(split, labels, 0), ElementsAre(850, 20, 130));
+  EXPECT_THAT(per_part(split, labels, 1), ElementsAre(170, 4, 26));
+  EXPECT_THAT(per_part(split, labels, 2), ElementsAre(85, 2, 13));
+}
+
+TEST(Split, UsesEverySampleOnceAndInAscendingOrder) {
+  const auto labels = labels_of({37, 11, 3, 1});
+  const Split split = stratified_split(labels, 4, {70, 15, 15}, 7);
+  std::multiset<std::uint32_t> all;
+  for (const auto* part : {&split.train, &split.val, &split.test}) {
+    EXPECT_TRUE(std::is_sorted(part->begin(), part->end()));
+    all.insert(part->begin(), part->end());
+  }
+  EXPECT_EQ(all.size(), labels.size());
+  EXPECT_EQ(std::set<std::uint32_t>(all.begin(), all.end()).size(), labels.size());
+}
+
+TEST(Split, GivesSmallClassesAtLeastOneSamplePerPart) {
+  const auto labels = labels_of({10, 3, 2, 1, 0});
+  const Split split = stratified_split(labels, 5, {85, 2, 13}, 3);
+  EXPECT_THAT(per_part(split, labels, 0), ElementsAre(8, 1, 1));
+  EXPECT_THAT(per_part(split, labels, 1), ElementsAre(1, 1, 1));
+  EXPECT_EQ(per_part(split, labels, 2)[0], 1u);
+  EXPECT_THAT(per_part(split, labels, 3), ElementsAre(1, 0, 0));
+  EXPECT_THAT(per_part(split, labels, 4), ElementsAre(0, 0, 0));
+}
+
+TEST(Split, KeepsAnEmptyPartEmptyAndUsesAPartOfTheDataIfAsked) {
+  const auto labels = labels_of({100, 100});
+  EXPECT_THAT(per_part(stratified_split(labels, 2, {90, 10}, 1), labels, 1), ElementsAre(90, 10, 0));
+  EXPECT_THAT(per_part(stratified_split(labels, 2, {100, 0, 0}, 1), labels, 1), ElementsAre(100, 0, 0));
+  EXPECT_THAT(per_part(stratified_split(labels, 2, {10, 5, 5}, 1), labels, 0), ElementsAre(10, 5, 5));
+  EXPECT_THAT(per_part(stratified_split(labels_of({1, 3}), 2, {0, 50, 50}, 1), labels_of({1, 3}), 0)[0], 0u);
+}
+
+TEST(Split, DependsOnTheSeedAlone) {
+  const auto labels = labels_of({50, 50});
+  const Split one = stratified_split(labels, 2, {80, 10, 10}, 1), same = stratified_split(labels, 2, {80, 10, 10}, 1),
+              other = stratified_split(labels, 2, {80, 10, 10}, 2);
+  EXPECT_EQ(one.test, same.test);
+  EXPECT_NE(one.test, other.test);
+}
+
+TEST(Split, RefusesImpossiblePercentages) {
+  for (const std::vector<double>& percent :
+       std::vector<std::vector<double>>{{}, {100}, {90, 20}, {-1, 50, 10}, {0, 0, 0}, {25, 25, 25, 25}, {80, 10, 11}}) {
+    EXPECT_THROW(stratified_split({0, 1}, 2, percent, 1), UsageError);
+  }
+  EXPECT_THAT(error_of([] { stratified_split({0, 1}, 2, {90, 20}, 1); }), HasSubstr("'90/20'"));
+}
+
+TEST(Statistics, AreExactWhateverTheThreads) {
+  const CountingDataset dataset(200, {3, 2, 2});
+  std::vector<std::uint32_t> samples(200);
+  for (std::uint32_t i = 0; i < 200; ++i) samples[i] = i;
+  const ChannelStatistics one = channel_statistics(dataset, samples, 1), four = channel_statistics(dataset, samples, 4);
+  EXPECT_EQ(one.mean, four.mean);
+  EXPECT_EQ(one.standard_deviation, four.standard_deviation);
+  ASSERT_EQ(one.mean.size(), 3u);
+  EXPECT_FLOAT_EQ(one.mean[2], 99.5F / 255);                     // mean of 0..199
+  EXPECT_NEAR(one.standard_deviation[0], 57.73430 / 255, 1e-6);  // sqrt((200^2 - 1) / 12)
+}
+
+TEST(Statistics, HaveADeviationToDivideBy) {
+  const CountingDataset dataset(200, {1, 2, 2});
+  const std::vector<std::uint32_t> one{7};
+  EXPECT_FLOAT_EQ(channel_statistics(dataset, one, 1).standard_deviation[0], 1);
+  EXPECT_THROW(channel_statistics(dataset, {}, 1), Error);
+}
+
+}  // namespace
+}  // namespace evener::data

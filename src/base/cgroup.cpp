@@ -82,7 +82,7 @@ std::vector<fs::path> group_folders(const fs::path& root, const std::string& con
     if (controller.empty() ? !controllers.empty() : !contains(controllers, controller)) continue;
     std::string group = line.substr(second + 1);
     // In a container the mount may show only the container's own group as its root.
-    if (mount->group_root.size() > 1 && group.starts_with(mount->group_root)) {
+    if (mount->group_root.size() > 1 && (group + "/").starts_with(mount->group_root + "/")) {
       group.erase(0, mount->group_root.size());
     }
     std::vector<fs::path> folders;

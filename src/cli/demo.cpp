@@ -32,7 +32,6 @@ struct DemoFlags {
   std::string out = "runs/demo";
   double minutes = 4;
   std::uint64_t seed = 1;
-  std::vector<std::string> command;
 };
 
 /// One training of the demo and the folder it goes to.
@@ -118,7 +117,6 @@ std::vector<Job> plan_jobs(const DemoFlags& demo) {
   for (auto& job : jobs) {
     std::replace(job.name.begin(), job.name.end(), '/', '-');
     job.flags.out = (fs::path(demo.out) / job.name).string();
-    job.flags.command = demo.command;
   }
   return jobs;
 }

@@ -103,7 +103,6 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   measure::Record record;
   record.kind = "train";
   record.started = utc_now_text();
-  record.command = flags.command;
   record.config = config_of(flags, options, setup);
   record.seeds = {{"seed", options.trainer.seed}};
   record.machine = measure::read_machine();

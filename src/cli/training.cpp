@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -28,6 +30,15 @@ fs::path default_out(const std::string& model) {
   std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
   stamp[8] = '-';
   return fs::path("runs") / (name + "-" + stamp);
+}
+
+/// The command line of this process, without the program's path.
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  if (!words.empty()) words.front() = "evener";
+  return words;
 }
 
 /// The output folder; what this run made itself is taken away again if it comes to nothing.
@@ -92,6 +103,7 @@ class Observer : public task::TrainObserver {
     out_.keep();
     train_images_ = setup.train_images;
     record_ = record_of_setup(flags_, plan_, options_, setup);
+    record_.command = command_line();
     for (const auto& warning : plan_.warnings) progress_.note("warning: " + warning);
     for (const auto& text : plan_.notes) progress_.note("note: " + text);
     progress_.setup(setup);

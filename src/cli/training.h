@@ -18,7 +18,6 @@ struct TrainFlags {
   std::string engine = "auto", precision = "fp32", loss = "cross-entropy", layout = "auto";
   std::string optimizer = "sgd", schedule = "constant";
   std::string size, split, out, json, trace;
-  std::vector<std::string> command;  // argv, for the record
   std::optional<std::int64_t> channels;
   int epochs = 10;
   std::int64_t batch = 64;

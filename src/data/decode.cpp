@@ -21,9 +21,12 @@ constexpr std::string_view kPngMagic("\x89PNG\r\n\x1a\n", 8);
 std::string other_format(std::string_view file) {
   if (file.starts_with("GIF8")) return "a GIF file";
   if (file.starts_with("BM")) return "a BMP file";
-  if (file.starts_with("RIFF") && file.substr(8, 4) == "WEBP") return "a WebP file";
+  const auto has_at = [file](std::size_t offset, std::string_view text) {
+    return file.size() >= offset && file.substr(offset, text.size()) == text;
+  };
+  if (file.starts_with("RIFF") && has_at(8, "WEBP")) return "a WebP file";
   if (file.starts_with("II*") || file.starts_with(std::string_view("MM\0*", 4))) return "a TIFF file";
-  if (file.substr(4, 4) == "ftyp") return "a HEIF, AVIF or video file";
+  if (has_at(4, "ftyp")) return "a HEIF, AVIF or video file";
   if (file.starts_with("%PDF")) return "a PDF file";
   for (const char c : file.substr(0, 64)) {
     const auto byte = static_cast<unsigned char>(c);

@@ -67,14 +67,14 @@ template <typename T>
 T JsonReader::whole_number(const char* key) const {
   const nlohmann::json& value = *find(key);
   if (!value.is_number_integer()) fail(key, "expected a whole number");
-  if (value.is_number_unsigned()) {
-    const auto number = value.get<std::uint64_t>();
-    if (number > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) fail(key, "expected a smaller number");
+  if (!value.is_number_unsigned() && value.get<std::int64_t>() < 0) {
+    const auto number = value.get<std::int64_t>();
+    if (std::is_unsigned_v<T>) fail(key, "expected a number that isn't negative");
+    if (number < static_cast<std::int64_t>(std::numeric_limits<T>::min())) fail(key, "expected a larger number");
     return static_cast<T>(number);
   }
-  const auto number = value.get<std::int64_t>();  // negative, for the parser makes all others unsigned
-  if (number < 0 && std::is_unsigned_v<T>) fail(key, "expected a number that isn't negative");
-  if (number < static_cast<std::int64_t>(std::numeric_limits<T>::min())) fail(key, "expected a larger number");
+  const auto number = value.get<std::uint64_t>();
+  if (number > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) fail(key, "expected a smaller number");
   return static_cast<T>(number);
 }
 

@@ -21,7 +21,7 @@ struct Spread {
 
 struct SamplerOptions {
   int interval_ms = 500;             // 100 to 10000; outside: UsageError
-  std::filesystem::path csv;         // samples.csv; empty = not written. Replaced at the start; see csv_start_s
+  std::filesystem::path csv = {};    // samples.csv; empty = not written. Replaced at the start; see csv_start_s
   double csv_start_s = 0;            // added to the times of the file
   bool append = false;               // a resumed run goes on with the file (a header is written only if it is empty)
   std::filesystem::path root = "/";  // where proc/ and sys/ are (tests give a made-up tree)

@@ -50,6 +50,7 @@ void take_samples(Record& record, const SamplerSummary& summary) {
   if (!summary.throttle_events) {
     record.missing["cpu.throttle_events"] = "this kernel doesn't count thermal throttling (usual in virtual machines)";
   }
+  if (record.gpus.empty()) record.missing["gpus"] = "this version measures the processor and its memory only";
   if (!summary.error.empty()) record.notes.push_back("samples.csv ends early: " + summary.error);
 }
 

@@ -149,13 +149,13 @@ TrainingMemory training_memory(const Network& network) {
       memory.per_sample_bytes += element_count(layers[i].shape) * 8;  // int64 index of each maximum
     }
     if (std::holds_alternative<Dropout>(layers[i].op)) memory.per_sample_bytes += element_count(layers[i].shape);
-    widest =
-        std::max(widest, (element_count(layers[i].shape) + element_count(input_of(network, layers[i]))) * kFloatBytes);
+    if (std::holds_alternative<Input>(layers[i].op) || std::holds_alternative<Flatten>(layers[i].op)) continue;
+    widest = std::max(widest, element_count(layers[i].shape) + element_count(input_of(network, layers[i])));
   }
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (kept[i]) memory.per_sample_bytes += element_count(layers[i].shape) * kFloatBytes;
   }
-  memory.per_sample_bytes += widest;
+  memory.per_sample_bytes += widest * kFloatBytes;
   return memory;
 }
 

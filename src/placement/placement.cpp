@@ -222,14 +222,10 @@ std::string to_text(const Placement& placement) {
 
 UsageError placement_error(const std::string& text, std::size_t column, const std::string& summary,
                            const std::string& reason) {
-  std::string shown;
-  std::string pointer;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    shown += std::iscntrl(byte) ? '?' : text[i];
-    const bool continues = (byte & 0xC0) == 0x80;  // a further byte of a UTF-8 character takes no place
-    if (i < column && !continues) pointer += ' ';
-  }
+  std::string shown = text;
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
+  const std::string pointer(column, ' ');  // what was understood before the column is ASCII, so bytes are places
   return UsageError("placement '" + shown + "' " + summary + ": " + reason + "\n  " + shown + "\n  " + pointer + "^");
 }
 

@@ -134,9 +134,15 @@ std::string single_clause(const Record& record) {
   const std::string what = fmt::format("{} of {} on {}", epochs, record.data.location, record.placement.text);
   std::string text = record.model.name;
   switch (record.status) {
-    case measure::Status::kInterrupted: text += " was interrupted after " + what; break;
-    case measure::Status::kDiverged: text += " diverged after " + what; break;
-    case measure::Status::kDone: text += " trained " + what; break;
+    case measure::Status::kInterrupted:
+      text += " was interrupted after " + what;
+      break;
+    case measure::Status::kDiverged:
+      text += " diverged after " + what;
+      break;
+    case measure::Status::kDone:
+      text += " trained " + what;
+      break;
   }
   if (record.times.total) text += " in " + duration_text(*record.times.total);
   if (record.images_per_s.median) text += fmt::format(" at {} images/s", images_per_s_text(record));

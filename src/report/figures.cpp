@@ -23,6 +23,21 @@ std::optional<double> best_val_accuracy(const measure::Record& record) {
   return best;
 }
 
+std::vector<std::vector<std::size_t>> jobs_of(std::span<const Run> runs) {
+  std::vector<std::vector<std::size_t>> jobs;
+  for (std::size_t n = 0; n < runs.size(); ++n) {
+    const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const std::vector<std::size_t>& known) {
+      return same_job(runs[known.front()].record, runs[n].record);
+    });
+    if (job == jobs.end()) {
+      jobs.push_back({n});
+    } else {
+      job->push_back(n);
+    }
+  }
+  return jobs;
+}
+
 const measure::Record& base_of(std::span<const Run> runs, const Run& run) {
   const auto base =
       std::find_if(runs.begin(), runs.end(), [&](const Run& known) { return same_job(known.record, run.record); });

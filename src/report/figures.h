@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "report/run.h"
 
@@ -14,6 +15,9 @@ std::optional<double> seconds_per_epoch(const measure::Record& record);
 
 /// The best validation accuracy: the record's, or the largest of its epochs.
 std::optional<double> best_val_accuracy(const measure::Record& record);
+
+/// Indices of the runs of each job, jobs and runs in the order given.
+std::vector<std::vector<std::size_t>> jobs_of(std::span<const Run> runs);
 
 /// What a run's speed is compared with: the first of `runs` that does the same work (maybe the run itself).
 const measure::Record& base_of(std::span<const Run> runs, const Run& run);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/names.h"
 #include "report/format.h"
 #include "report/html_parts.h"
 
@@ -17,8 +18,9 @@ constexpr std::size_t kLongestText = 300;
 /// Shown elsewhere on the page, or too long for a table.
 constexpr const char* kLeftOut[] = {"epochs", "command", "missing", "validity", "schema"};
 
-std::string scalar_text(const Json& value) {
+std::string scalar_text(const Json& value, bool is_bytes = false) {
   if (value.is_null()) return "–";
+  if (is_bytes && value.is_number()) return bytes_text(static_cast<std::uint64_t>(std::max(0.0, value.get<double>())));
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
   return value.dump();
@@ -42,7 +44,7 @@ void flatten(const Json& value, const std::string& path, std::vector<std::pair<s
   } else if (value.is_object()) {
     for (const auto& [key, inner] : value.items()) flatten(inner, path.empty() ? key : path + "." + key, leaves);
   } else {
-    leaves.emplace_back(path, scalar_text(value));
+    leaves.emplace_back(path, scalar_text(value, path.find("_bytes") != std::string::npos));
   }
 }
 

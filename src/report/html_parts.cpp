@@ -39,6 +39,15 @@ std::string title_of(std::span<const Run> runs) {
   return fmt::format("{} runs compared", runs.size());
 }
 
+/// Numbers stay on one line with their units.
+std::string keep_units(std::string text) {
+  for (const std::string_view unit : {" %", " images/s"}) {
+    for (std::size_t at = text.find(unit); at != std::string::npos; at = text.find(unit, at + 2))
+      text.replace(at, 1, "\u00a0");
+  }
+  return text;
+}
+
 void add_chip(std::string& chips, const std::string& text) {
   if (!text.empty()) chips += "<li>" + escape_html(text) + "</li>";
 }
@@ -76,11 +85,11 @@ std::string card(std::span<const Run> runs, std::size_t n) {
   html += "<div class=\"interval\">" + escape_html(spread) + "</div><dl>";
   const Record& base = base_of(runs, run);
   if (const auto speed = speed_against(record, base); speed && &base != &record) {
-    html += definition("speed", number_text(*speed) + "×, against " + base.placement.text);
+    html += definition("speed", number_text(*speed) + "× of " + base.placement.text);
   }
   const std::optional<double> epoch_s = seconds_per_epoch(record);
   html += definition("time per epoch", epoch_s ? duration_text(*epoch_s) : "–");
-  html += definition("best validation accuracy", percent_text(best_val_accuracy(record)));
+  html += definition("best validation", percent_text(best_val_accuracy(record)));
   html += definition("test accuracy", percent_text(record.accuracy.test));
   html += definition("peak memory", record.memory.peak_rss_bytes ? bytes_text(*record.memory.peak_rss_bytes) : "–");
   html += definition("energy", record.energy.joules ? si_text(*record.energy.joules, "J") : "absent");
@@ -107,16 +116,43 @@ std::string summary_html(std::span<const Run> runs) {
   return html + "</tbody></table></div>";
 }
 
-std::string plot_card(const char* id, const char* title, const std::string& explanation,
+std::string plot_card(const std::string& id, const char* title, const char* explanation,
                       const std::string& control = "") {
   return fmt::format(
-      "<div class=\"card\"><div class=\"plot-head\"><div><h3>{}</h3><p>{}</p></div>{}</div>"
-      "<div class=\"plot\" id=\"{}\"></div></div>",
-      title, explanation, control, id);
+      "<div class=\"card\"><div class=\"plot-head\"><h3>{}</h3>{}</div><p class=\"explain\">{}</p>"
+      "<div class=\"plot\" id=\"plot-{}\"></div></div>",
+      title, control, explanation, id);
 }
 
-bool any_epochs(std::span<const Run> runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return !run.record.epochs.empty(); });
+/// The plots of the runs of one job; only those that have data.
+std::string job_plots(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number) {
+  const auto any = [&](auto has) {
+    return std::any_of(job.begin(), job.end(), [&](std::size_t n) { return has(runs[n]); });
+  };
+  const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
+  std::string html = "<div class=\"grid\">";
+  if (any([](const Run& run) { return run.record.images_per_s.median.has_value(); })) {
+    html += plot_card(id("speed"), "Training speed",
+                      "Each dot is an epoch or a step; the line is the median, with its 95 % interval.");
+  }
+  if (any([](const Run& run) { return !run.record.phases_s.empty(); })) {
+    html +=
+        plot_card(id("phases"), "Time per phase",
+                  "Thick: the run's own thread, adding up to the run. Thin, hatched: other threads, behind it.",
+                  fmt::format("<span class=\"switch\" data-job=\"{}\"><button type=\"button\" value=\"seconds\">seconds"
+                              "</button><button type=\"button\" value=\"share\">share</button></span>",
+                              number));
+  }
+  if (any([](const Run& run) { return !run.record.epochs.empty(); })) {
+    html += plot_card(id("accuracy"), "Accuracy",
+                      "Solid: validation, its best epoch circled. Dotted: training, as the weights changed.");
+    html += plot_card(id("loss"), "Loss", "Solid: validation. Dotted: training.");
+  }
+  if (any([](const Run& run) { return !run.samples.time_s.empty(); })) {
+    html += plot_card(id("cpu"), "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.");
+    html += plot_card(id("memory"), "Memory", "Solid: resident (RSS). Dotted: shared pages divided among users (PSS).");
+  }
+  return html + "</div>";
 }
 
 std::string machine_rows(const measure::Machine& machine) {
@@ -135,22 +171,24 @@ std::string machine_rows(const measure::Machine& machine) {
          row("load at the start", machine.load_1min ? fmt::format("{:.2f} (1 min average)", *machine.load_1min) : "");
 }
 
-/// The command line as a shell would take it.
-std::string command_text(const std::vector<std::string>& command) {
-  std::string text;
+/// A word of a command line as a shell would take it.
+std::string quoted_for_shell(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                          "0123456789_-+=./:,@%") == std::string::npos;
+  if (plain) return word;
+  std::string inner;
+  for (const char c : word) inner += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("'{}'", inner);
+}
+
+/// Each word stays on one line where it fits: a browser would break after the dashes of an option.
+std::string command_html(const std::vector<std::string>& command) {
+  std::string html;
   for (const std::string& word : command) {
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                            "0123456789_-+=./:,@%") == std::string::npos;
-    std::string quoted = word;
-    if (!plain) {
-      quoted = "'";
-      for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-      quoted += "'";
-    }
-    text += (text.empty() ? "" : " ") + quoted;
+    html += fmt::format("{}<span>{}</span>", html.empty() ? "" : " ", escape_html(quoted_for_shell(word)));
   }
-  return text;
+  return html.empty() ? "not recorded" : html;
 }
 
 }  // namespace
@@ -167,12 +205,12 @@ std::string header_part(std::span<const Run> runs) {
   for (const char* name : {"evener", "torch", "openvino"}) {
     add_chip(chips, common(runs, [&](const Record& record) { return version_text(record, name); }));
   }
-  add_chip(chips, first.started);
+  add_chip(chips, first.started.empty() ? "" : "started " + first.started);
   return fmt::format(
       "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1><p class=\"lead\">{}</p><ul "
       "class=\"chips\">{}</ul>"
       "</header>",
-      escape_html(title_of(runs)), escape_html(conclusion(records)), chips);
+      escape_html(title_of(runs)), escape_html(keep_units(conclusion(records))), chips);
 }
 
 std::string results_part(std::span<const Run> runs) {
@@ -189,34 +227,11 @@ std::string results_part(std::span<const Run> runs) {
 }
 
 std::string plots_part(std::span<const Run> runs) {
-  const auto any = [&](auto has) { return std::any_of(runs.begin(), runs.end(), has); };
+  const auto jobs = jobs_of(runs);
   std::string html = "<section class=\"needs-plots\">";
-  if (any([](const Run& run) { return run.record.images_per_s.median.has_value(); })) {
-    html +=
-        "<h2>Speed</h2>" + plot_card("plot-speed", "Training speed",
-                                     "Each dot is an epoch or a step; the bar is the median, with its 95 % interval.");
-  }
-  if (any_epochs(runs)) {
-    html += "<h2>Learning</h2><div class=\"grid\">" +
-            plot_card("plot-accuracy", "Accuracy",
-                      "Solid: validation, its best epoch circled. Dotted: training, as the weights changed.") +
-            plot_card("plot-loss", "Loss", "Solid: validation. Dotted: training.") + "</div>";
-  }
-  if (any([](const Run& run) { return !run.record.phases_s.empty(); })) {
-    html +=
-        "<h2>Where the time went</h2>" +
-        plot_card("plot-phases", "Time per phase",
-                  "Thick: the run's own thread; its phases exclude each other and add up to the run. Thin and hatched: "
-                  "work of other threads, hidden behind it.",
-                  "<span class=\"switch\" id=\"phases-switch\"><button type=\"button\" value=\"seconds\">seconds"
-                  "</button><button type=\"button\" value=\"share\">share</button></span>");
-  }
-  if (any([](const Run& run) { return !run.samples.time_s.empty(); })) {
-    html +=
-        "<h2>Processor and memory</h2><div class=\"grid\">" +
-        plot_card("plot-cpu", "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.") +
-        plot_card("plot-memory", "Memory", "Solid: resident (RSS). Dotted: with shared pages divided (PSS).") +
-        "</div>";
+  for (std::size_t n = 0; n < jobs.size(); ++n) {
+    const std::string title = jobs.size() == 1 ? "How it went" : job_text(runs[jobs[n].front()].record);
+    html += "<h2>" + escape_html(title) + "</h2>" + job_plots(runs, jobs[n], n);
   }
   return html + "</section>";
 }
@@ -225,7 +240,7 @@ std::string setting_part(std::span<const Run> runs) {
   std::string html = "<section><h2>What was run</h2><div class=\"grid\"><div class=\"card\"><h3>Commands</h3>";
   for (std::size_t n = 0; n < runs.size(); ++n) {
     html += fmt::format("<p style=\"--run:{};margin:10px 0 0\"><span class=\"swatch\"></span>{}</p><pre>{}</pre>",
-                        run_color(n), escape_html(runs[n].name), escape_html(command_text(runs[n].record.command)));
+                        run_color(n), escape_html(runs[n].name), command_html(runs[n].record.command));
   }
   html += "</div>";
   std::vector<std::string> shown;

@@ -125,9 +125,10 @@ Json run_data(std::span<const Run> runs, std::size_t n) {
           {"samples", samples_data(run.samples)}};
 }
 
-bool lengths_differ(std::span<const Run> runs) {
+bool lengths_differ(std::span<const Run> runs, const std::vector<std::size_t>& job) {
   std::vector<double> totals;
-  for (const Run& run : runs) {
+  for (const std::size_t n : job) {
+    const Run& run = runs[n];
     if (run.record.times.total && !run.record.phases_s.empty()) totals.push_back(*run.record.times.total);
   }
   if (totals.empty()) return false;
@@ -149,7 +150,10 @@ std::string plot_data(std::span<const Run> runs) {
   for (const PhaseColor& phase : kPhaseColors) {
     data["phases"].push_back({{"name", phase.name}, {"color", phase.color}, {"dark_text", phase.dark_text}});
   }
-  data["phases_as_share"] = lengths_differ(runs);
+  data["jobs"] = Json::array();
+  for (const std::vector<std::size_t>& job : jobs_of(runs)) {
+    data["jobs"].push_back({{"runs", job}, {"phases_as_share", lengths_differ(runs, job)}});
+  }
   data["runs"] = Json::array();
   for (std::size_t n = 0; n < runs.size(); ++n) data["runs"].push_back(run_data(runs, n));
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -95,7 +95,7 @@ class TrainRun {
   }
 
   TrainSetup describe() const {
-    TrainSetup setup{.network = build_network(options_, *data_.dataset)};
+    TrainSetup setup(build_network(options_, *data_.dataset));
     setup.image = data_.dataset->shape();
     setup.classes = data_.dataset->classes();
     setup.images = data_.dataset->size();
@@ -133,6 +133,7 @@ class TrainRun {
     }
     result_.init_s = clock.seconds();
     observer_.on_setup(setup_);
+    for (const auto& note : data_.notes) observer_.on_note(note);
   }
 
   void resume() {

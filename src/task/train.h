@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -30,6 +31,8 @@ struct TrainOptions {
 
 /// What is known before the first step.
 struct TrainSetup {
+  explicit TrainSetup(network::Network described) : network(std::move(described)) {}
+
   network::Network network;
   data::ImageShape image;
   std::vector<std::string> classes;

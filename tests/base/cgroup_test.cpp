@@ -53,6 +53,10 @@ TEST(Cgroup, AContainerWithoutOneHasItsGroupMountedAtTheRoot) {
   write_text(root / "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
   write_text(root / "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_DOUBLE_EQ(read_cgroup_limits(root.path()).quota_cpus, 0.5);
+  write_text(root / "proc/self/cgroup", "4:cpu,cpuacct:/docker/abc/inner\n");
+  write_text(root / "sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", "20000\n");
+  write_text(root / "sys/fs/cgroup/cpu/inner/cpu.cfs_period_us", "100000\n");
+  EXPECT_DOUBLE_EQ(read_cgroup_limits(root.path()).quota_cpus, 0.2);
 }
 
 TEST(Cgroup, VersionOneKnowsNoLimitAsMinusOneAndAsAHugeNumber) {

@@ -157,7 +157,12 @@ TEST(Safetensors, RefusesHeadersThatAreTooLong) {
   for (const std::uint64_t length : lengths) {
     std::memcpy(bytes.data(), &length, sizeof length);
     test::write_text(folder / "long", bytes);
-    EXPECT_THROW(read_safetensors(folder / "long"), Error) << length;
+    try {
+      read_safetensors(folder / "long");
+      ADD_FAILURE() << length;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(length == 993 ? "only 992 follow" : "more than the 100000000 allowed"));
+    }
   }
 }
 

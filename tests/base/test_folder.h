@@ -64,6 +64,7 @@ class SmallDisk {
 
 inline void write_text(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
+  std::filesystem::remove(path);  // cutting an existing file short would wait for the disk
   std::ofstream(path, std::ios::binary) << text;
 }
 

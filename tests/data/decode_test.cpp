@@ -101,6 +101,8 @@ TEST(Decode, SaysWhatAFileIsInstead) {
   EXPECT_THAT(reason(std::string_view("RIFF\0\0\0\0WEBPVP8 ", 16)), HasSubstr("a WebP file"));
   EXPECT_THAT(reason(std::string_view("\0\1\2\3", 4)), HasSubstr("something else"));
   EXPECT_THAT(reason("\xFF\xD8"), HasSubstr("cut short"));
+  for (std::size_t length = 1; length < 16; ++length)
+    EXPECT_THAT(reason(std::string(length, '\0')), HasSubstr("neither"));
 }
 
 TEST(Decode, RefusesFilesCutShortAtEveryByte) {

@@ -101,14 +101,14 @@ double distance(Point p, Point a, Point b) {
 Glyph written(const Glyph& glyph, Random& random) {
   const double width = random.uniform(9, 15), height = random.uniform(16, 21);
   const double slant = std::clamp(0.1 + random.normal() * 0.2, -0.45, 0.6);
-  const double angle = std::clamp(random.normal() * 0.1, -0.3, 0.3);
+  const double angle = std::clamp(random.normal() * 0.14, -0.4, 0.4);
   const double center_x = kDigitExtent / 2.0 + std::clamp(random.normal(), -2.5, 2.5);
   const double center_y = kDigitExtent / 2.0 + std::clamp(random.normal(), -2.5, 2.5);
   Glyph strokes;
   for (const Stroke& stroke : glyph) {
     Stroke moved;
     for (const Point& point : stroke) {
-      const double u = point.x - 0.5 + random.normal() * 0.035, v = point.y - 0.5 + random.normal() * 0.03;
+      const double u = point.x - 0.5 + random.normal() * 0.05, v = point.y - 0.5 + random.normal() * 0.04;
       const double x = u * width - v * height * slant, y = v * height;
       moved.push_back(
           {center_x + x * std::cos(angle) - y * std::sin(angle), center_y + x * std::sin(angle) + y * std::cos(angle)});
@@ -126,7 +126,7 @@ void draw_digit(std::int32_t digit, Random random, std::int64_t width, std::int6
   const Glyph strokes = written(ways[random.below(ways.size())], random);
   const double radius = random.uniform(0.75, 1.7);
   const double brightness = random.uniform(190, 255);
-  const double noise = random.uniform(0, 18);
+  const double noise = random.uniform(0, 30);
   // Distances are kept per pixel; each piece touches only the pixels near it.
   constexpr double kFar = 100;
   std::vector<double> distances(static_cast<std::size_t>(width * height), kFar);

@@ -37,24 +37,24 @@ struct FishKind {
 // clang-format off
 constexpr std::array<FishKind, 9> kKinds = {{
     // name                 depth  deep blunt belly  root | tail: length span fork | fins on the back | fins below | bend legs
-    {"black_sea_sprat",      .215, .42, .75, .58, .060, .19, .27, .080, {{{.44, .58, .060, .2}, {}}},
+    {"black_sea_sprat",      .190, .44, .80, .62, .055, .19, .27, .090, {{{.45, .58, .060, .2}, {}}},
      {{{.50, .56, .030, .3}, {.72, .88, .025, .2}}}, 0, 0},
-    {"gilt_head_bream",      .400, .37, .58, .46, .085, .23, .34, .085, {{{.30, .86, .055, .3}, {}}},
-     {{{.34, .43, .060, .6}, {.64, .85, .045, .3}}}, 0, 0},
-    {"horse_mackerel",      .230, .38, .75, .50, .042, .18, .29, .085, {{{.29, .42, .070, .4}, {.45, .93, .040, .12}}},
-     {{{.31, .38, .045, .6}, {.57, .93, .036, .12}}}, 0, 0},
-    {"red_mullet",           .245, .31, .50, .46, .075, .20, .25, .080, {{{.32, .46, .075, .3}, {.62, .77, .055, .25}}},
+    {"gilt_head_bream",      .385, .38, .60, .46, .085, .22, .32, .080, {{{.30, .86, .050, .3}, {}}},
+     {{{.34, .43, .050, .6}, {.64, .85, .045, .3}}}, 0, 0},
+    {"horse_mackerel",       .240, .36, .78, .50, .036, .21, .36, .110, {{{.29, .41, .075, .4}, {.45, .93, .045, .12}}},
+     {{{.31, .38, .040, .6}, {.57, .93, .042, .12}}}, 0, 0},
+    {"red_mullet",           .260, .29, .46, .45, .080, .19, .24, .070, {{{.32, .46, .080, .3}, {.62, .77, .070, .25}}},
      {{{.31, .40, .050, .6}, {.63, .76, .045, .3}}}, 0, 0},
-    {"red_sea_bream",        .410, .33, .54, .44, .090, .24, .36, .105, {{{.28, .86, .080, .25}, {}}},
-     {{{.33, .43, .085, .7}, {.66, .84, .060, .25}}}, 0, 0},
-    {"sea_bass",             .245, .39, .72, .50, .098, .20, .27, .055, {{{.33, .52, .068, .35}, {.57, .77, .060, .25}}},
-     {{{.34, .42, .050, .6}, {.64, .78, .050, .25}}}, 0, 0},
+    {"red_sea_bream",        .480, .34, .54, .44, .095, .25, .40, .120, {{{.26, .88, .095, .25}, {}}},
+     {{{.33, .43, .100, .7}, {.66, .86, .075, .25}}}, 0, 0},
+    {"sea_bass",             .230, .42, .80, .50, .110, .20, .25, .045, {{{.33, .53, .085, .35}, {.58, .78, .075, .25}}},
+     {{{.34, .42, .050, .6}, {.64, .79, .065, .25}}}, 0, 0},
     {"shrimp",               .175, .28, .62, .50, .062, .17, .20, .015, {{{.02, .30, .012, .5}, {}}},
      {{{}, {}}}, 1.35, .055},
-    {"striped_red_mullet",   .215, .30, .46, .45, .068, .20, .24, .085, {{{.29, .42, .105, .2}, {.59, .74, .050, .25}}},
-     {{{.29, .38, .050, .6}, {.61, .74, .045, .3}}}, 0, 0},
-    {"trout",                .240, .43, .75, .52, .105, .18, .24, .015, {{{.42, .57, .062, .25}, {.80, .86, .024, .6}}},
-     {{{.52, .60, .045, .5}, {.70, .81, .050, .25}}}, 0, 0},
+    {"striped_red_mullet",   .200, .28, .42, .44, .062, .20, .26, .100, {{{.28, .42, .140, .2}, {.60, .72, .040, .25}}},
+     {{{.29, .38, .055, .6}, {.61, .73, .040, .3}}}, 0, 0},
+    {"trout",                .255, .45, .78, .52, .125, .17, .25, .004, {{{.42, .57, .068, .25}, {.80, .87, .032, .6}}},
+     {{{.52, .60, .045, .5}, {.70, .82, .060, .25}}}, 0, 0},
 }};
 // clang-format on
 
@@ -79,23 +79,23 @@ double fin_height(const Fin& fin, double x) {
 /// A fish of a kind with its own proportions.
 FishKind individual(FishKind kind, Random& random) {
   const auto vary = [&random](double& value, double share) { value *= 1 + share * random.uniform(-1, 1); };
-  vary(kind.depth, 0.10);
+  vary(kind.depth, 0.08);
   kind.deepest += random.uniform(-0.02, 0.02);
   vary(kind.bluntness, 0.08);
   kind.belly += random.uniform(-0.03, 0.03);
   vary(kind.peduncle, 0.10);
   vary(kind.tail_length, 0.12);
-  vary(kind.tail_span, 0.18);  // opened or folded
+  vary(kind.tail_span, 0.14);  // opened or folded
   vary(kind.tail_fork, 0.15);
   for (auto* fins : {&kind.back, &kind.under}) {
     for (Fin& fin : *fins) {
       const double shift = random.uniform(-0.012, 0.012);
       fin.begin += shift;
       fin.end += shift;
-      vary(fin.height, 0.35);  // raised or laid down
+      vary(fin.height, 0.25);  // raised or laid down
     }
   }
-  kind.bend += random.uniform(-0.22, 0.22) + (kind.bend > 0 ? random.uniform(-0.3, 0.3) : 0);
+  kind.bend += random.uniform(-0.15, 0.15) + (kind.bend > 0 ? random.uniform(-0.3, 0.3) : 0);
   vary(kind.legs, 0.3);
   return kind;
 }
@@ -188,9 +188,9 @@ Box box_of(const std::vector<Point>& outline) {
 /// Mirrors, turns, scales and places the outline within the canvas.
 void pose(std::vector<Point>& outline, Random& random) {
   const double mirror = random.uniform() < 0.5 ? -1 : 1;
-  const double foreshortening = random.uniform(0.86, 1.0);
-  const double angle = std::clamp(random.normal() * 0.16, -0.5, 0.5);
-  const double length = random.uniform(0.62, 0.97) * kFishWidth / 1.2;
+  const double foreshortening = random.uniform(0.90, 1.0);
+  const double angle = std::clamp(random.normal() * 0.10, -0.35, 0.35);
+  const double length = random.uniform(0.72, 0.97) * kFishWidth / 1.2;
   for (Point& point : outline) {
     const double x = point.x * mirror * foreshortening * length, y = point.y * length;
     point = {x * std::cos(angle) - y * std::sin(angle), x * std::sin(angle) + y * std::cos(angle)};

@@ -1,6 +1,7 @@
 // Folders of images: lists them, decodes every file once (so that bad ones are known before the work starts), and keeps
 // as many as fit in memory.
 #include <algorithm>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -62,6 +63,8 @@ class ImageFolder : public Dataset {
         cache_.store(file, pixels);
       } catch (const Error& error) {
         reasons_[file] = error.what();
+      } catch (const std::bad_alloc&) {
+        reasons_[file] = "not enough memory to decode it";
       }
     });
   }

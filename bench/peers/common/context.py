@@ -1,0 +1,72 @@
+"""What an experiment is given: where things are, how much to do, and running the two sides."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+from common import machine
+
+BUSY_LIMIT = 0.1  # share of all CPUs that others may use before a run is remarked on
+
+
+class Failure(Exception):
+    """Ends the program with a message for the user."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Context:
+    root: pathlib.Path
+    program: pathlib.Path  # evener
+    python: pathlib.Path | None  # of the peers' environment
+    results: pathlib.Path
+    threads: int
+    runs: int
+    quick: bool
+    pause_s: float
+    seed: int
+
+    def folder(self):
+        """A temporary folder below the results; use with `with`."""
+        return tempfile.TemporaryDirectory(prefix="work-", dir=self.results)
+
+    def rest(self):
+        """Waits a little, then looks whether others use the processor. Returns their share of all CPUs."""
+        time.sleep(self.pause_s)
+        busy = machine.busy_share(0.2 if self.quick else 1.0)
+        if busy > BUSY_LIMIT:
+            say(f"  note: other programs use {100 * busy:.0f} % of the processor")
+        return busy
+
+    def evener(self, *words):
+        """Runs evener; its stdout as JSON."""
+        return self._run([str(self.program), *map(str, words)])
+
+    def evener_text(self, *words):
+        """Runs evener for what it does, not for what it says."""
+        self._run([str(self.program), *map(str, words)], parse=False)
+
+    def peer(self, script, *words):
+        """Runs a script of this folder in the peers' environment; its stdout as JSON."""
+        return self._run([str(self.python), str(self.root / "bench" / "peers" / script), *map(str, words)])
+
+    def _run(self, command, parse=True):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "KMP_", "MKL_"))}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.results, check=False)
+        if done.returncode not in (0, 3):
+            tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
+            raise Failure(f"failed with exit code {done.returncode}: {' '.join(command)}\n{tail}")
+        if not parse:
+            return None
+        try:
+            return json.loads(done.stdout)
+        except json.JSONDecodeError as error:
+            raise Failure(f"no JSON came from: {' '.join(command)}\n{error}\n{done.stdout[:500]}") from error

@@ -1,0 +1,183 @@
+// Wrong words on the command line and in config files, as the user meets them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace evener::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+using Words = std::vector<std::string>;
+
+// `evener train` with all that it needs, planning only; `more` comes behind.
+Words dry_run(const Words& more) {
+  Words words = {"train", "mlp:4-2", "--data", "synth:digits", "--dry-run"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// stderr of a run that must end with exit code 2 and print nothing on stdout.
+std::string usage_error(const Words& words) {
+  const ProgramResult result = run_program(words);
+  EXPECT_EQ(result.exit_code, 2) << testing::PrintToString(words);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, StartsWith("evener: "));
+  return result.err;
+}
+
+TEST(Help, IsPrintedOnStdout) {
+  const ProgramResult alone = run_program({});
+  EXPECT_EQ(alone.exit_code, 0);
+  EXPECT_THAT(alone.out, AllOf(HasSubstr("doctor"), HasSubstr("train"), HasSubstr("COMMAND --help")));
+  for (const Words& words : {Words{"--help"}, Words{"help"}, Words{"-h"}}) {
+    const ProgramResult result = run_program(words);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.out, alone.out);
+    EXPECT_EQ(result.err, "");
+  }
+  for (const Words& words : {Words{"train", "--help"}, Words{"help", "train"}}) {
+    const ProgramResult result = run_program(words);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, AllOf(HasSubstr("--batch"), HasSubstr("--config FILE"), HasSubstr("Examples:")));
+  }
+  const ProgramResult version = run_program({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, testing::MatchesRegex("evener [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(Arguments, UnknownCommandsGetTheNearestOne) {
+  EXPECT_THAT(usage_error({"trian"}),
+              AllOf(HasSubstr("unknown command 'trian'; did you mean 'train'?"), HasSubstr("see 'evener --help'")));
+  EXPECT_THAT(usage_error({"data", "inof"}),
+              AllOf(HasSubstr("did you mean 'info'?"), HasSubstr("see 'evener data --help'")));
+  EXPECT_THAT(usage_error({"xyzzy"}),
+              AllOf(HasSubstr("unknown command 'xyzzy'. Known: "), Not(HasSubstr("did you mean"))));
+  EXPECT_THAT(usage_error({"data"}), HasSubstr("'evener data' needs one of 'info'"));
+}
+
+TEST(Arguments, UnknownOptionsGetTheNearestOne) {
+  EXPECT_THAT(
+      usage_error({"train", "--batc", "3"}),
+      AllOf(HasSubstr("unknown option '--batc'; did you mean '--batch'?"), HasSubstr("see 'evener train --help'")));
+  EXPECT_THAT(usage_error({"train", "--batc=3"}), HasSubstr("'--batc'; did you mean '--batch'?"));
+  EXPECT_THAT(usage_error({"train", "-x"}), HasSubstr("unknown option '-x'"));
+  EXPECT_THAT(usage_error({"--batch", "3"}), HasSubstr("comes after the command, as in 'evener train --batch'"));
+}
+
+TEST(Arguments, MissingThingsAreNamed) {
+  EXPECT_THAT(usage_error({"train"}), HasSubstr("'evener train' needs MODEL and --data; see 'evener train --help'"));
+  EXPECT_THAT(usage_error({"train", "mlp:4-2"}), AllOf(HasSubstr("needs --data"), Not(HasSubstr("MODEL"))));
+  EXPECT_THAT(usage_error({"train", "mlp:4-2", "--epochs"}), HasSubstr("'--epochs' needs a value: a whole number"));
+  EXPECT_THAT(usage_error({"train", "mlp:4-2", "--lr", "--epochs", "3"}), HasSubstr("'--lr' needs a value: a number"));
+  EXPECT_THAT(usage_error({"train", "mlp:4-2", "--lr="}), HasSubstr("'--lr' needs a value"));
+}
+
+TEST(Arguments, ValuesOfTheWrongKindAreNamed) {
+  EXPECT_THAT(usage_error(dry_run({"--epochs", "abc"})), HasSubstr("--epochs 'abc' is not a whole number"));
+  EXPECT_THAT(usage_error(dry_run({"--epochs", "1.5"})), HasSubstr("--epochs '1.5' is not a whole number"));
+  EXPECT_THAT(usage_error(dry_run({"--epochs", "99999999999999999999"})), HasSubstr("or is too large"));
+  EXPECT_THAT(usage_error(dry_run({"--lr", "fast"})), HasSubstr("--lr 'fast' is not a number"));
+  EXPECT_THAT(usage_error(dry_run({"--lr", "1", "--lr", "2"})), HasSubstr("'--lr' is given twice"));
+  EXPECT_THAT(usage_error(dry_run({"resnet18"})), HasSubstr("'resnet18' is one argument too many"));
+  EXPECT_THAT(usage_error(dry_run({"--lr", "-0.5"})), HasSubstr("-0.5"));  // a value, not an option
+}
+
+TEST(Placements, AreRefusedWithACaret) {
+  EXPECT_EQ(usage_error(dry_run({"--on", "cpu/t1+cdua:0"})),
+            "evener: placement 'cpu/t1+cdua:0' is not understood: unknown device 'cdua'; did you mean 'cuda'? Known: "
+            "cpu, cuda, "
+            "opencl, intel, npu, auto\n"
+            "  cpu/t1+cdua:0\n"
+            "         ^\n");
+  EXPECT_THAT(usage_error(dry_run({"--on", "cpu+"})), HasSubstr("\n  cpu+\n      ^"));
+  EXPECT_THAT(usage_error(dry_run({"--on", "cuda:900"})), HasSubstr("there is no cuda:900"));
+}
+
+TEST(Placements, ArePlannedOnADryRun) {
+  const ProgramResult result = run_program(dry_run({"--on", "3xcpu/t1..cpu/t1@0.5"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("placement  3xcpu/t1..cpu/t1@0.5\n"), HasSubstr("process 2  rank 2\n"),
+                    HasSubstr("slowed to 50 %"), HasSubstr("can't be run yet: data-parallel training (3 replicas)")));
+}
+
+TEST(Placements, ThatCannotRunYetSaySo) {
+  EXPECT_THAT(usage_error({"train", "mlp:4-2", "--data", "synth:digits", "--on", "2xcpu/t1"}),
+              HasSubstr("data-parallel training (2 replicas) is not there yet; --dry-run shows its plan"));
+}
+
+class Config : public testing::Test {
+ protected:
+  // Runs `evener train --config FILE WORDS...` with `text` in the file.
+  ProgramResult run_with(const std::string& text, Words words = {}) {
+    write_text(folder_ / "run.toml", text);
+    words.insert(words.begin(), {"train", "--config", (folder_ / "run.toml").string()});
+    return run_program(words);
+  }
+  std::string error_with(const std::string& text, const Words& words = {}) {
+    const ProgramResult result = run_with(text, words);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    return result.err;
+  }
+  TestFolder folder_;
+};
+
+constexpr const char* kWhole =
+    "model = 'mlp:4-2'\ndata = 'synth:digits'  # generated\ndry-run = true\non = 'cpu/t3'\nlr = 0.5\n";
+
+TEST_F(Config, StandsInForTheCommandLine) {
+  const ProgramResult result = run_with(kWhole);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("placement  cpu/t3\n"));
+}
+
+TEST_F(Config, TheCommandLineWins) {
+  EXPECT_THAT(run_with(kWhole, {"--on", "cpu/t1"}).out, HasSubstr("placement  cpu/t1\n"));
+  EXPECT_THAT(run_with(kWhole, {"--on=cpu/t1"}).out, HasSubstr("placement  cpu/t1\n"));
+  // The file's wrong model is not looked at when the command line gives one.
+  const std::string file = "model = 'nonsense'\ndata = 'synth:digits'\ndry-run = true\nepochs = 3\n";
+  EXPECT_EQ(run_with(file, {"mlp:4-2"}).exit_code, 0);
+}
+
+TEST_F(Config, ValuesFromTheFileAreChecked) {
+  EXPECT_THAT(error_with(std::string(kWhole) + "epochs = 'many'\n"),
+              HasSubstr("--epochs 'many' is not a whole number"));
+  EXPECT_THAT(error_with(std::string(kWhole) + "epochs = 1.5\n"), HasSubstr("--epochs '1.5' is not a whole number"));
+  EXPECT_THAT(error_with("model = 'mlp:4-2'\n"), HasSubstr("needs --data"));
+  EXPECT_THAT(error_with("dry-run = true\non = 'cpu+'\nmodel = 'mlp:4-2'\ndata = 'x'\n"),
+              HasSubstr("\n  cpu+\n      ^"));
+}
+
+TEST_F(Config, UnknownKeysNameFileLineAndTheNearest) {
+  EXPECT_THAT(error_with(std::string(kWhole) + "\nepohcs = 3\n"),
+              AllOf(HasSubstr("run.toml, line 7: unknown key 'epohcs'; did you mean 'epochs'?")));
+  EXPECT_THAT(error_with("weight_decay = 0.1\n"),
+              HasSubstr("line 1: unknown key 'weight_decay'; did you mean 'weight-decay'?"));
+  EXPECT_THAT(error_with("config = 'other.toml'\n"), HasSubstr("unknown key 'config'"));
+}
+
+TEST_F(Config, WrongKindsNameTheLine) {
+  EXPECT_THAT(error_with("\nstrict = 1\n"), HasSubstr("line 2: 'strict' is a switch: it is true or false"));
+  EXPECT_THAT(error_with("epochs = [1, 2]\n"), HasSubstr("line 1: 'epochs' takes one value"));
+  EXPECT_THAT(error_with("epochs = 2026-01-01\n"), HasSubstr("line 1: 'epochs' has a value that no option takes"));
+  EXPECT_THAT(error_with("out = ''\n"), HasSubstr("line 1: 'out' is empty"));
+  EXPECT_THAT(error_with("[epochs]\nx = 1\n"), HasSubstr("line 1: [epochs] is a table"));
+}
+
+TEST_F(Config, BrokenFilesNameTheLine) {
+  EXPECT_THAT(error_with("epochs = 3\nlr == 3\n"), HasSubstr("run.toml, line 2: "));
+  EXPECT_THAT(error_with("epochs = 3\nepochs = 4\n"), HasSubstr("run.toml, line 2: "));
+  const ProgramResult missing = run_program({"train", "--config", (folder_ / "none.toml").string()});
+  EXPECT_NE(missing.exit_code, 0);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("none.toml"), HasSubstr("does not exist")));
+  EXPECT_THAT(error_with("switches = true\n[train]\n"), HasSubstr("line 1: unknown key 'switches'"));
+  EXPECT_EQ(run_with("", {"--help"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace evener::test

@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "cli/run_program.h"
+#include "measure/record.h"
+
+namespace evener {
+namespace {
+
+using test::run_program;
+using test::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ReportCommand : public ::testing::Test {
+ protected:
+  /// A run folder with a small record; returns its path.
+  std::string run(const std::string& name, const std::string& placement, double images_per_s) {
+    measure::Record record;
+    record.model.name = "resnet34";
+    record.data.location = "synth:masks";
+    record.placement.text = placement;
+    record.images_per_s = measure::training_throughput(std::vector<double>(5, images_per_s), {});
+    record.validity = {false, {{"swap", "1 GB were swapped out", "use a smaller --batch"}}};
+    std::filesystem::create_directories(folder_ / name);
+    measure::write_record(folder_ / name, record);
+    return (folder_ / name).string();
+  }
+  bool exists(const std::string& name) { return std::filesystem::exists(folder_ / name); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ReportCommand, OneRunGetsATableAndAPageInItsFolder) {
+  const auto result = run_program({"report", run("a", "cpu/t1", 10)});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("placement    cpu/t1"), HasSubstr("images/s     10.0"),
+                                HasSubstr("INVALID: swap: 1 GB were swapped out. What to do: use a smaller --batch")));
+  EXPECT_THAT(result.err, HasSubstr("report: " + (folder_ / "a/report.html").string()));
+  EXPECT_TRUE(exists("a/report.html"));
+}
+
+TEST_F(ReportCommand, SeveralRunsAreCompared) {
+  const std::string a = run("a", "cpu/t1", 10), b = run("b", "cpu/t2", 20);
+  const auto result = run_program({"report", a, b}, {.environment = {}, .cwd = folder_.path()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2.00x"));
+  EXPECT_THAT(result.out, HasSubstr("resnet34 on cpu/t2 trains 2.00x as fast as on cpu/t1"));
+  EXPECT_TRUE(exists("report.html"));
+  EXPECT_FALSE(exists("a/report.html"));
+}
+
+TEST_F(ReportCommand, JsonToStdoutIsPure) {
+  const std::string a = run("a", "cpu/t1", 10), b = run("b", "cpu/t2", 20);
+  const auto one = run_program({"report", a, "--json", "-", "--no-html"});
+  EXPECT_EQ(nlohmann::json::parse(one.out)["placement"]["text"], "cpu/t1");
+  const auto two = run_program({"report", a, b, "--json", "-", "--no-html"});
+  EXPECT_EQ(nlohmann::json::parse(two.out)[1]["images_per_s"], 20);
+  EXPECT_FALSE(exists("a/report.html"));
+}
+
+TEST_F(ReportCommand, CsvAndMarkdown) {
+  const std::string a = run("a", "cpu/t1", 10);
+  const auto to_stdout = run_program({"report", a, "--csv", "-", "--no-html"});
+  EXPECT_THAT(to_stdout.out, ::testing::StartsWith("run,kind,status,"));
+  EXPECT_EQ(std::count(to_stdout.out.begin(), to_stdout.out.end(), '\n'), 2);
+  const auto to_file = run_program(
+      {"report", a, "--csv", (folder_ / "x.csv").string(), "--markdown", "--html", (folder_ / "x.html").string()});
+  EXPECT_THAT(to_file.out, HasSubstr("| a | resnet34 |"));
+  EXPECT_THAT(read_file(folder_ / "x.csv"), HasSubstr("\na,train,done,"));
+  EXPECT_TRUE(exists("x.html"));
+}
+
+TEST_F(ReportCommand, WithoutPlotlyItSaysSoAndGoesOn) {
+  const auto result =
+      run_program({"report", run("a", "cpu/t1", 10)}, {.environment = {{"EVENER_PLOTLY", "/nowhere.js"}}, .cwd = {}});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warning: No plots"), HasSubstr("/nowhere.js")));
+  EXPECT_TRUE(exists("a/report.html"));
+}
+
+TEST_F(ReportCommand, BadFoldersAreNamed) {
+  const std::string good = run("a", "cpu/t1", 10);
+  const auto missing = run_program({"report", good, (folder_ / "b").string()});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr((folder_ / "b").string()), HasSubstr("not a folder")));
+  EXPECT_FALSE(exists("a/report.html"));
+  std::filesystem::create_directories(folder_ / "c");
+  EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err, HasSubstr("has no record.json"));
+  std::ofstream(folder_ / "c" / "record.json") << "{\"schema\": \"evener-record-1\", \"batch\": \"big\"}";
+  EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err,
+              AllOf(HasSubstr("record.json"), HasSubstr("'batch'")));
+}
+
+TEST_F(ReportCommand, WrongUsage) {
+  EXPECT_EQ(run_program({"report"}).exit_code, 2);
+  EXPECT_EQ(run_program({"report", run("a", "cpu/t1", 1), "--csv", "-", "--json", "-"}).exit_code, 2);
+}
+
+TEST_F(ReportCommand, APlaceThatCantBeWrittenIsToldWithAWayOut) {
+  const std::string a = run("a", "cpu/t1", 10);
+  std::filesystem::create_directories(folder_ / "a" / "report.html");  // a folder where the page should go: root too
+  const auto result = run_program({"report", a});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("report.html"), HasSubstr("--html FILE"), HasSubstr("--no-html")));
+}
+
+}  // namespace
+}  // namespace evener

@@ -1,0 +1,241 @@
+// evener train as a user runs it: results, resuming, interruption, and every kind of bad input.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/module.h"
+#include "base/safetensors.h"
+#include "cli/run_program.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::ProgramResult;
+using test::run_program;
+using test::RunningProgram;
+using testing::HasSubstr;
+using testing::Not;
+
+using Words = std::vector<std::string>;
+
+/// A training of a second: 400 digits, a small MLP.
+Words small_run(const fs::path& out, const Words& more = {}) {
+  Words words = {"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on",   "cpu/t1", "--batch",   "16",
+                 "--epochs", "3",          "--lr",   "0.1",              "--split", "70/10/20", "--momentum", "0.9",
+                 "--out",    out.string()};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// The same words with another value for an option that is among them.
+Words with_value(Words words, const std::string& option, const std::string& value) {
+  *std::next(std::find(words.begin(), words.end(), option)) = value;
+  return words;
+}
+
+json record_in(const fs::path& dir) {
+  std::ifstream file(dir / "record.json");
+  return json::parse(file);
+}
+
+TensorMap last_weights(const fs::path& dir) { return read_safetensors(dir / "last.safetensors").tensors; }
+
+class TrainCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  }
+
+  fs::path out() const { return folder_ / "run"; }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(TrainCommand, LearnsRecordsAndSaves) {
+  const ProgramResult result = run_program(small_run(out()));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("test accuracy"));
+  EXPECT_THAT(result.err, HasSubstr("epoch 3/3"));
+  EXPECT_THAT(result.err, Not(HasSubstr("\r")));  // no redrawing into a file
+  const json record = record_in(out());
+  EXPECT_EQ(record["status"], "done");
+  EXPECT_EQ(record["command"][0], "evener");
+  EXPECT_EQ(record["epochs"].size(), 3u);
+  EXPECT_GT(record["accuracy"]["test"].get<double>(), 0.5);
+  EXPECT_EQ(record["placement"]["text"], "cpu/t1");
+  EXPECT_GT(record["images_per_s"].get<double>(), 0);
+  EXPECT_GT(record["phases_s"]["forward"].get<double>(), 0);
+  const auto& times = record["times_s"];
+  const double parts = times["init"].get<double>() + times["load"].get<double>() + times["train"].get<double>();
+  EXPECT_LE(parts, times["total"].get<double>());
+  for (const char* file : {"epochs.csv", "samples.csv", "last.safetensors", "best.safetensors"}) {
+    EXPECT_TRUE(fs::exists(out() / file)) << file;
+  }
+}
+
+TEST_F(TrainCommand, PrintsTheRecordAloneOnStdout) {
+  const ProgramResult result = run_program(small_run(out(), {"--json", "-"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(json::parse(result.out)["status"], "done");
+}
+
+TEST_F(TrainCommand, RepeatsBitEqually) {
+  ASSERT_EQ(run_program(small_run(folder_ / "a")).exit_code, 0);
+  ASSERT_EQ(run_program(small_run(folder_ / "b")).exit_code, 0);
+  EXPECT_EQ(last_weights(folder_ / "a"), last_weights(folder_ / "b"));
+  ASSERT_EQ(run_program(small_run(folder_ / "c", {"--seed", "2"})).exit_code, 0);
+  EXPECT_NE(last_weights(folder_ / "a"), last_weights(folder_ / "c"));
+}
+
+/// Long enough to be stopped in the middle.
+Words long_run(const fs::path& out, const Words& more = {}) {
+  return with_value(with_value(small_run(out, more), "--data", "synth:digits:2000"), "--epochs", "12");
+}
+
+TEST_F(TrainCommand, CtrlCSavesAndResumeGivesTheSameWeights) {
+  RunningProgram program(EVENER_PROGRAM, long_run(out()));
+  ASSERT_TRUE(program.wait_for("epoch 2/12")) << program.err();
+  program.send(SIGINT);
+  const ProgramResult stopped = program.finish();
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("--resume"));
+  EXPECT_EQ(record_in(out())["status"], "interrupted");
+  const ProgramResult resumed = run_program(long_run(out(), {"--resume"}));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on after epoch"));
+  EXPECT_EQ(record_in(out())["epochs"].size(), 12u);
+  ASSERT_EQ(run_program(long_run(folder_ / "whole")).exit_code, 0);
+  EXPECT_EQ(last_weights(out()), last_weights(folder_ / "whole"));
+}
+
+TEST_F(TrainCommand, ResumesAfterKillNine) {
+  {
+    RunningProgram program(EVENER_PROGRAM, long_run(out()));
+    ASSERT_TRUE(program.wait_for("epoch 3/12")) << program.err();
+    program.send(SIGKILL);
+    EXPECT_EQ(program.finish().exit_code, 128 + SIGKILL);
+  }
+  const ProgramResult resumed = run_program(long_run(out(), {"--resume"}));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  ASSERT_EQ(run_program(long_run(folder_ / "whole")).exit_code, 0);
+  EXPECT_EQ(last_weights(out()), last_weights(folder_ / "whole"));
+}
+
+TEST_F(TrainCommand, AnExistingRunIsNotOverwrittenUnasked) {
+  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
+  const ProgramResult again = run_program(small_run(out()));
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("holds a run already"));
+  EXPECT_EQ(run_program(small_run(out(), {"--overwrite"})).exit_code, 0);
+}
+
+TEST_F(TrainCommand, ResumeRefusesOtherSettings) {
+  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
+  const ProgramResult other = run_program(small_run(out(), {"--resume", "--seed", "9"}));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("seed: 1 in the checkpoint, 9 now"));
+}
+
+TEST_F(TrainCommand, ResumeNamesADamagedCheckpoint) {
+  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
+  fs::resize_file(out() / "last.safetensors", 1000);
+  const ProgramResult cut = run_program(small_run(out(), {"--resume"}));
+  EXPECT_EQ(cut.exit_code, 1);
+  EXPECT_THAT(cut.err, HasSubstr("last.safetensors"));
+  const ProgramResult nothing = run_program(small_run(folder_ / "none", {"--resume"}));
+  EXPECT_EQ(nothing.exit_code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("nothing to resume"));
+  EXPECT_FALSE(fs::exists(folder_ / "none"));
+}
+
+struct BadInput {
+  std::string name;
+  Words words;  // after `train`
+  int exit_code;
+  std::string message;
+};
+
+class BadTrainInput : public TrainCommand, public testing::WithParamInterface<BadInput> {};
+
+TEST_P(BadTrainInput, IsExplainedAndLeavesNothing) {
+  Words words = {"train"};
+  words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
+  words.insert(words.end(), {"--out", out().string()});
+  const ProgramResult result = run_program(words);
+  EXPECT_EQ(result.exit_code, GetParam().exit_code) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(GetParam().message));
+  EXPECT_FALSE(fs::exists(out())) << "left behind by: " << result.err;
+}
+
+const std::vector<BadInput> kBadInputs = {
+    {"UnknownModel", {"resnet43", "--data", "synth:masks:90"}, 2, "resnet34"},
+    {"UnknownOption", {"resnet18", "--data", "synth:masks:90", "--batc", "3"}, 2, "did you mean '--batch'"},
+    {"UnknownPlacement", {"resnet18", "--data", "synth:masks:90", "--on", "cdua"}, 2, "did you mean 'cuda'"},
+    {"PlacementOfTheFuture", {"resnet18", "--data", "synth:masks:90", "--on", "2xcpu/t1"}, 2, "--dry-run"},
+    {"UnknownPrecision", {"resnet18", "--data", "synth:masks:90", "--precision", "fp23"}, 2, "fp32"},
+    {"UnknownSynthetic", {"resnet18", "--data", "synth:mask"}, 2, "did you mean 'masks'"},
+    {"MissingData", {"resnet18", "--data", "no/such/folder"}, 1, "no/such/folder"},
+    {"BadSize", {"resnet18", "--data", "synth:masks:90", "--size", "197y148"}, 2, "197x148"},
+    {"BadSplit", {"resnet18", "--data", "synth:masks:90", "--split", "90/20"}, 2, "at most 100"},
+    {"BadSchedule", {"resnet18", "--data", "synth:masks:90", "--schedule", "cosin"}, 2, "did you mean 'cosine'"},
+    {"NoEpochs", {"resnet18", "--data", "synth:masks:90", "--epochs", "0"}, 2, "--epochs"},
+    {"NegativeRate", {"resnet18", "--data", "synth:masks:90", "--lr", "-1"}, 2, "--lr"},
+    {"WrongFirstLayer", {"mlp:784-10", "--data", "synth:masks:90", "--size", "20x20"}, 2, "784"},
+    {"TooFewOutputs", {"mlp:784-5", "--data", "synth:digits:100"}, 2, "10"},
+    {"OneValueForBatchNorm", {"resnet18", "--data", "synth:digits:100", "--size", "1x1", "--batch", "1"}, 2, "batch-norm"},
+    {"BatchTooLarge", {"resnet34", "--data", "synth:masks:9000", "--size", "590x445", "--batch", "9000"}, 1, "largest --batch"},
+    {"SizeOutOfReach", {"resnet18", "--data", "synth:masks:90", "--size", "99999x99999"}, 2, "99999x99999"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Train, BadTrainInput, testing::ValuesIn(kBadInputs),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(TrainCommand, ADivergingRunSaysWhereAndWhatToTry) {
+  const ProgramResult result = run_program(with_value(small_run(out()), "--lr", "1e30"));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, testing::AllOf(HasSubstr("epoch 1, step"), HasSubstr("smaller --lr")));
+  EXPECT_EQ(record_in(out())["status"], "diverged");
+  EXPECT_FALSE(fs::exists(out() / "last.safetensors"));
+}
+
+TEST_F(TrainCommand, DryRunPrintsThePlanAndTrainsNothing) {
+  const ProgramResult result = run_program(with_value(small_run(out(), {"--dry-run"}), "--on", "2xcpu/t1"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2xcpu/t1"));
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(TrainCommand, AFullDiskIsFoundBeforeTheWork) {
+  const test::SmallDisk disk("size=256k");
+  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
+  const ProgramResult result = run_program(small_run(disk.path() / "run"));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("free"));
+  EXPECT_THAT(result.err, Not(HasSubstr("epoch 1/3")));
+}
+
+TEST_F(TrainCommand, AReadOnlyFolderIsFoundBeforeTheWork) {
+  const test::SmallDisk disk("ro");
+  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
+  const ProgramResult result = run_program(small_run(disk.path() / "run"));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("read-only"));
+}
+
+TEST_F(TrainCommand, OptionsCanStandInAFile) {
+  std::ofstream(folder_ / "run.toml") << "epochs = 1\nmomentum = 0.5\n";
+  Words words = {"train", "mlp:784-32-10", "--data", "synth:digits:200", "--on", "cpu/t1", "--batch", "16",
+                 "--out", out().string(), "--config", (folder_ / "run.toml").string()};
+  ASSERT_EQ(run_program(words).exit_code, 0);
+  EXPECT_EQ(record_in(out())["config"]["epochs"], 1);
+  EXPECT_EQ(record_in(out())["config"]["momentum"], 0.5);
+}
+
+}  // namespace
+}  // namespace evener

@@ -1,0 +1,86 @@
+#include "engine/batches_helpers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+#include "network/init.h"
+
+namespace evener::test {
+
+using network::Activation;
+using network::Add;
+using network::BatchNorm;
+using network::Conv2d;
+using network::Flatten;
+using network::Linear;
+
+data::Batch OwnedBatch::view(std::int64_t begin, std::int64_t end) const {
+  const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+  return {end - begin, shape, std::span(images).subspan(first * shape.bytes(), count * shape.bytes()),
+          std::span(labels).subspan(first, count), std::span(samples).subspan(first, count), epoch};
+}
+
+OwnedBatch random_batch(std::int64_t count, data::ImageShape shape, int classes, std::uint64_t seed) {
+  Random random(seed, Purpose::kSynthetic);
+  OwnedBatch batch{shape, {}, {}, {}};
+  batch.images.resize(static_cast<std::size_t>(count) * shape.bytes());
+  for (auto& value : batch.images) value = static_cast<std::uint8_t>(random.below(256));
+  for (std::int64_t i = 0; i < count; ++i) {
+    batch.labels.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes))));
+    batch.samples.push_back(static_cast<std::uint32_t>(i));
+  }
+  return batch;
+}
+
+network::Network small_mlp(data::ImageShape shape, int classes) {
+  network::Network network("small_mlp", {shape.channels, shape.height, shape.width});
+  network.add("flatten", Flatten{});
+  network.add("0", Linear{16, true});
+  network.add("1", Activation{});
+  network.add("2", Linear{classes, true});
+  return network;
+}
+
+network::Network small_resnet(data::ImageShape shape, int classes) {
+  network::Network network("small_resnet", {shape.channels, shape.height, shape.width});
+  network.add("conv1", Conv2d{8, 3, 2, 1});
+  network.add("bn1", BatchNorm{});
+  const int trunk = network.add("relu", Activation{});
+  network.add("conv2", Conv2d{8, 3, 1, 1});
+  const int branch = network.add("bn2", BatchNorm{});
+  network.add("add", Add{}, {branch, trunk});
+  network.add("relu2", Activation{});
+  network.add("maxpool", network::MaxPool{3, 2, 1});
+  network.add("avgpool", network::GlobalAveragePool{});
+  network.add("flatten", Flatten{});
+  network.add("fc", Linear{classes, true});
+  return network;
+}
+
+std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options) {
+  static const std::unique_ptr<engine::Engine> engine = engine::open_engine("torch");
+  auto trainer = engine->make_trainer(network, options);
+  trainer->load_state(network::initial_state(network, options.seed));
+  return trainer;
+}
+
+double relative_distance(const TensorMap& a, const TensorMap& b) {
+  double distance = 0, norm = 0;
+  EXPECT_EQ(a.size(), b.size());
+  for (const auto& [name, expected] : b) {
+    const auto found = a.find(name);
+    EXPECT_TRUE(found != a.end()) << name;
+    if (found == a.end() || expected.dtype != DType::kF32) continue;
+    EXPECT_EQ(found->second.shape, expected.shape) << name;
+    for (std::int64_t i = 0; i < element_count(expected.shape); ++i) {
+      const double difference = static_cast<double>(found->second.floats()[i]) - expected.floats()[i];
+      distance += difference * difference;
+      norm += static_cast<double>(expected.floats()[i]) * expected.floats()[i];
+    }
+  }
+  return std::sqrt(distance / norm);
+}
+
+}  // namespace evener::test

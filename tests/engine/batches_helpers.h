@@ -1,0 +1,37 @@
+// Made-up batches and small networks for the tests of engines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace evener::test {
+
+/// A batch that owns its memory.
+struct OwnedBatch {
+  data::ImageShape shape;
+  std::vector<std::uint8_t> images;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint32_t> samples;
+  std::uint64_t epoch = 1;
+
+  /// Samples begin..end-1.
+  data::Batch view(std::int64_t begin, std::int64_t end) const;
+  data::Batch view() const { return view(0, static_cast<std::int64_t>(labels.size())); }
+};
+OwnedBatch random_batch(std::int64_t count, data::ImageShape shape, int classes, std::uint64_t seed = 7);
+
+/// Linear, ReLU, Linear over a flattened image.
+network::Network small_mlp(data::ImageShape shape, int classes);
+/// Two convolutions with batch-norm, a sum past the second, pooling: every kind of layer of a ResNet.
+network::Network small_resnet(data::ImageShape shape, int classes);
+
+/// A trainer of the torch engine with first values from `options.seed`.
+std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options = {});
+
+/// ||a - b|| / ||b||, over all tensors of `b`; their names and shapes have to agree.
+double relative_distance(const TensorMap& a, const TensorMap& b);
+
+}  // namespace evener::test

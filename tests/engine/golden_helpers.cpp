@@ -1,0 +1,112 @@
+// The keys of images, probes and samples below are those of make_golden.py.
+#include "engine/golden_helpers.h"
+
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/random.h"
+#include "base/safetensors.h"
+
+namespace evener::test {
+namespace {
+
+constexpr std::size_t kProbes = 4, kSamples = 32;
+constexpr std::uint64_t kProbeKey = 1000, kSampleKey = 2000;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+std::vector<float> floats_of(const std::string& text) {
+  std::vector<float> values;
+  for (const auto& part : split(text, ',')) values.push_back(std::stof(part));
+  return values;
+}
+
+std::vector<double> doubles_of(const TensorMap& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) return {};
+  if (found->second.dtype != DType::kF64) throw std::runtime_error(name + " is not float64");
+  const auto* values = reinterpret_cast<const double*>(found->second.bytes.data());
+  return {values, values + element_count(found->second.shape)};
+}
+
+GoldenTensors tensors_of(const TensorMap& tensors, const std::string& kind, const std::string& names,
+                         const std::string& precision) {
+  return {split(names, ','), doubles_of(tensors, kind + ".norm"), doubles_of(tensors, kind + ".projections"),
+          doubles_of(tensors, kind + ".samples"), doubles_of(tensors, kind + "." + precision + "_deviation")};
+}
+
+}  // namespace
+
+GoldenCase read_golden(const std::string& name, engine::Precision precision) {
+  const auto [tensors, metadata] =
+      read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+  const std::string kind = precision == engine::Precision::kFp32 ? "fp32" : "bf16";
+  GoldenCase golden;
+  golden.name = name;
+  golden.model = metadata.at("model");
+  const auto extents = split(metadata.at("input"), 'x');
+  golden.shape = {std::stoll(extents.at(0)), std::stoll(extents.at(1)), std::stoll(extents.at(2))};
+  golden.classes = std::stoll(metadata.at("classes"));
+  golden.batch = std::stoll(metadata.at("batch"));
+  golden.seed = std::stoull(metadata.at("seed"));
+  golden.learning_rate = std::stod(metadata.at("learning_rate"));
+  golden.options.precision = precision;
+  golden.options.seed = golden.seed;
+  golden.options.loss = metadata.at("loss") == "mse" ? engine::Loss::kMse : engine::Loss::kCrossEntropy;
+  golden.options.optimizer = {std::stod(metadata.at("momentum")), std::stod(metadata.at("weight_decay"))};
+  golden.options.mean = floats_of(metadata.at("mean"));
+  golden.options.standard_deviation = floats_of(metadata.at("standard_deviation"));
+  golden.losses = doubles_of(tensors, "losses");
+  golden.losses_deviation = doubles_of(tensors, "losses." + kind + "_deviation");
+  golden.evaluations = doubles_of(tensors, "evaluations");
+  golden.evaluations_deviation = doubles_of(tensors, "evaluations." + kind + "_deviation");
+  golden.gradients = tensors_of(tensors, "gradients", metadata.at("trained"), kind);
+  golden.buffers = tensors_of(tensors, "buffers", metadata.at("buffers"), kind);
+  return golden;
+}
+
+OwnedBatch golden_batch(const GoldenCase& golden) {
+  Random pixels(golden.seed, Purpose::kSynthetic, hash_text("images"));
+  Random classes(golden.seed, Purpose::kSynthetic, hash_text("labels"));
+  OwnedBatch batch{golden.shape, {}, {}, {}};
+  batch.images.resize(static_cast<std::size_t>(golden.batch) * golden.shape.bytes());
+  for (auto& value : batch.images) value = static_cast<std::uint8_t>(pixels.below(256));
+  for (std::int64_t i = 0; i < golden.batch; ++i) {
+    batch.labels.push_back(static_cast<std::int32_t>(classes.below(static_cast<std::uint64_t>(golden.classes))));
+    batch.samples.push_back(static_cast<std::uint32_t>(i));
+  }
+  return batch;
+}
+
+double probe_distance(const HostTensor& tensor, const GoldenTensors& golden, std::size_t row, double scale,
+                      std::uint64_t seed) {
+  const auto count = static_cast<std::size_t>(element_count(tensor.shape));
+  const float* values = tensor.floats();
+  const std::uint64_t key = hash_text(golden.names.at(row));
+  double sum = 0;  // of squared distances
+  const auto add = [&](double found, double expected, double unit) { sum += std::pow((found - expected) / unit, 2); };
+
+  double squares = 0;
+  for (std::size_t i = 0; i < count; ++i) squares += static_cast<double>(values[i]) * values[i];
+  add(std::sqrt(squares), golden.norm.at(row), scale);
+  for (std::size_t probe = 0; probe < kProbes; ++probe) {
+    Random signs(seed, Purpose::kSynthetic, key, kProbeKey + probe);
+    double projection = 0;
+    for (std::size_t i = 0; i < count; ++i) projection += (signs.next() >> 63) != 0 ? -values[i] : values[i];
+    add(projection, golden.projections.at(row * kProbes + probe), scale);
+  }
+  Random places(seed, Purpose::kSynthetic, key, kSampleKey);
+  for (std::size_t sample = 0; sample < kSamples; ++sample) {
+    add(values[places.below(count)], golden.samples.at(row * kSamples + sample),
+        scale / std::sqrt(static_cast<double>(count)));
+  }
+  return std::sqrt(sum / static_cast<double>(1 + kProbes + kSamples));
+}
+
+}  // namespace evener::test

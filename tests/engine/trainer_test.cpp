@@ -1,0 +1,224 @@
+// What the Trainer interface promises, on the torch engine. Equality with PyTorch is golden_test.cpp's matter.
+#include "engine/engine.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "engine/batches_helpers.h"
+
+namespace evener {
+namespace {
+
+using test::make_trainer;
+using test::random_batch;
+using test::relative_distance;
+using test::small_mlp;
+using test::small_resnet;
+
+/// float32 sums of a few hundred terms in another order.
+constexpr double kRounding = 2e-6;
+
+const data::ImageShape kGrey{1, 12, 10};
+const data::ImageShape kColour{3, 24, 20};
+
+class TrainerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  }
+};
+
+TEST_F(TrainerTest, GradientsOfPartsAddUpToTheWhole) {
+  const auto network = small_mlp(kGrey, 5);
+  const auto batch = random_batch(11, kGrey, 5);
+  const auto trainer = make_trainer(network);
+  const auto whole = trainer->forward_backward(batch.view(), 1.0 / 11);
+  const TensorMap expected = trainer->gradients();
+
+  auto sums = trainer->forward_backward(batch.view(0, 8), 1.0 / 11);
+  TensorMap total = trainer->gradients();
+  sums += trainer->forward_backward(batch.view(8, 11), 1.0 / 11);
+  for (auto& [name, tensor] : total) {
+    const HostTensor part = trainer->gradients().at(name);
+    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] += part.floats()[i];
+  }
+  EXPECT_LT(relative_distance(total, expected), kRounding);
+  EXPECT_NEAR(sums.loss_sum, whole.loss_sum, 1e-5 * whole.loss_sum);
+  EXPECT_EQ(sums.correct, whole.correct);
+  EXPECT_EQ(sums.count, 11);
+}
+
+TEST_F(TrainerTest, AnEmptyBatchGivesZeroGradientsAndCallsBack) {
+  const auto trainer = make_trainer(small_resnet(kColour, 4));
+  std::vector<std::size_t> ready;
+  trainer->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  const auto sums = trainer->forward_backward(random_batch(2, kColour, 4).view(0, 0), 0.5);
+  EXPECT_EQ(sums.count, 0);
+  EXPECT_EQ(ready.size(), trainer->trained_parameters().size());
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    for (const float value : trainer->gradient(i)) ASSERT_EQ(value, 0.0f);
+  }
+}
+
+TEST_F(TrainerTest, EachGradientIsReadyOnceLastLayersFirst) {
+  const auto trainer = make_trainer(small_resnet(kColour, 4));
+  std::vector<std::string> ready;
+  trainer->on_gradient_ready([&](std::size_t index) {
+    for (const float value : trainer->gradient(index)) EXPECT_TRUE(std::isfinite(value));
+    ready.push_back(trainer->trained_parameters()[index]);
+  });
+  trainer->forward_backward(random_batch(4, kColour, 4).view(), 0.25);
+  EXPECT_THAT(ready, testing::UnorderedElementsAreArray(trainer->trained_parameters()));
+  EXPECT_THAT(ready.front(), testing::StartsWith("fc."));
+  EXPECT_EQ(ready.back(), "conv1.weight");
+}
+
+TEST_F(TrainerTest, GradientsEqualFiniteDifferences) {
+  const auto network = small_mlp({1, 3, 3}, 3);
+  const auto batch = random_batch(6, {1, 3, 3}, 3);
+  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+    engine::TrainerOptions options;
+    options.loss = loss;
+    const auto trainer = make_trainer(network, options);
+    trainer->forward_backward(batch.view(), 1.0);
+    const TensorMap gradients = trainer->gradients();
+    const TensorMap state = trainer->state();
+    for (const auto& [name, gradient] : gradients) {
+      const std::int64_t last = element_count(gradient.shape) - 1;
+      TensorMap moved = state;
+      const float step = 1e-2f;
+      moved.at(name).floats()[last] += step;
+      trainer->load_state(moved);
+      const double above = trainer->evaluate(batch.view()).loss_sum;
+      moved.at(name).floats()[last] -= 2 * step;
+      trainer->load_state(moved);
+      const double below = trainer->evaluate(batch.view()).loss_sum;
+      // Central differences: an error of step^2 times the third derivative, and rounding of the loss over the step.
+      EXPECT_NEAR(gradient.floats()[last], (above - below) / (2 * step), 2e-3) << name << " " << engine::loss_name(loss);
+    }
+  }
+}
+
+TEST_F(TrainerTest, TheStepIsSgdWithMomentumAndWeightDecay) {
+  engine::TrainerOptions options;
+  options.optimizer = {0.9, 0.01};
+  const auto trainer = make_trainer(small_mlp(kGrey, 5), options);
+  const auto batch = random_batch(8, kGrey, 5);
+  TensorMap expected = trainer->state();
+  TensorMap velocity;
+  for (int step = 0; step < 3; ++step) {
+    trainer->forward_backward(batch.view(), 1.0 / 8);
+    for (const auto& [name, gradient] : trainer->gradients()) {
+      auto [momentum, fresh] = velocity.try_emplace(name, gradient);
+      float* weight = expected.at(name).floats();
+      for (std::int64_t i = 0; i < element_count(gradient.shape); ++i) {
+        const float slope = gradient.floats()[i] + 0.01f * weight[i];
+        float& v = momentum->second.floats()[i];
+        v = fresh ? slope : 0.9f * v + slope;
+        weight[i] -= 0.1f * v;
+      }
+    }
+    trainer->apply(0.1);
+  }
+  EXPECT_LT(relative_distance(trainer->state(), expected), kRounding);
+}
+
+TEST_F(TrainerTest, StateAndOptimizerStateContinueBitEqually) {
+  engine::TrainerOptions options;
+  options.optimizer.momentum = 0.9;
+  const auto network = small_resnet(kColour, 4);
+  const auto batch = random_batch(6, kColour, 4);
+  const auto step = [&](engine::Trainer& trainer) {
+    trainer.forward_backward(batch.view(), 1.0 / 6);
+    trainer.apply(0.05);
+  };
+  const auto first = make_trainer(network, options);
+  step(*first);
+  const auto second = make_trainer(network, options);
+  second->load_state(first->state());
+  second->load_optimizer_state(first->optimizer_state());
+  step(*first);
+  step(*second);
+  EXPECT_EQ(first->state(), second->state());
+  EXPECT_EQ(first->optimizer_state(), second->optimizer_state());
+  EXPECT_EQ(first->state().at("bn1.num_batches_tracked"), HostTensor::scalar_i64(2));
+}
+
+TEST_F(TrainerTest, EvaluationChangesNothing) {
+  const auto trainer = make_trainer(small_resnet(kColour, 4));
+  const auto batch = random_batch(6, kColour, 4);
+  const TensorMap before = trainer->state();
+  const auto once = trainer->evaluate(batch.view());
+  const auto again = trainer->evaluate(batch.view());
+  EXPECT_EQ(trainer->state(), before);
+  EXPECT_EQ(once.loss_sum, again.loss_sum);
+  EXPECT_EQ(once.correct, again.correct);
+}
+
+TEST_F(TrainerTest, LayoutsAgree) {
+  const auto network = small_resnet(kColour, 4);
+  const auto batch = random_batch(6, kColour, 4);
+  TensorMap gradients[2];
+  for (const auto layout : {engine::MemoryLayout::kChannelsFirst, engine::MemoryLayout::kChannelsLast}) {
+    engine::TrainerOptions options;
+    options.layout = layout;
+    options.mean = {0.4f, 0.5f, 0.6f};
+    options.standard_deviation = {0.2f, 0.25f, 0.3f};
+    const auto trainer = make_trainer(network, options);
+    trainer->forward_backward(batch.view(), 1.0 / 6);
+    gradients[layout == engine::MemoryLayout::kChannelsLast] = trainer->gradients();
+  }
+  EXPECT_LT(relative_distance(gradients[1], gradients[0]), 1e-4);  // batch-norm amplifies rounding
+}
+
+TEST_F(TrainerTest, Bf16IsNearFp32) {
+  const auto network = small_resnet(kColour, 4);
+  const auto batch = random_batch(8, kColour, 4);
+  engine::TrainerOptions options;
+  const auto exact = make_trainer(network, options);
+  options.precision = engine::Precision::kBf16;
+  const auto rounded = make_trainer(network, options);
+  const double loss = exact->forward_backward(batch.view(), 1.0 / 8).loss_sum;
+  const double rounded_loss = rounded->forward_backward(batch.view(), 1.0 / 8).loss_sum;
+  EXPECT_NE(loss, rounded_loss);                     // it did compute in another precision
+  EXPECT_NEAR(rounded_loss, loss, 0.02 * loss);      // 8 bits of mantissa, averaged over many terms
+  EXPECT_LT(relative_distance(rounded->gradients(), exact->gradients()), 0.1);
+}
+
+TEST_F(TrainerTest, DropoutIsKeyedBySampleNotByPlace) {
+  network::Network network("dropout", {1, 4, 4});
+  network.add("flatten", network::Flatten{});
+  network.add("dropout", network::Dropout{0.5});
+  network.add("fc", network::Linear{3, true});
+  const auto batch = random_batch(6, {1, 4, 4}, 3);
+  const auto trainer = make_trainer(network);
+  const double whole = trainer->forward_backward(batch.view(), 1.0).loss_sum;
+  double parts = 0;
+  for (std::int64_t i = 0; i < 6; ++i) parts += trainer->forward_backward(batch.view(i, i + 1), 1.0).loss_sum;
+  EXPECT_NEAR(parts, whole, 1e-5 * whole);
+  auto next_epoch = batch;
+  next_epoch.epoch = 2;
+  EXPECT_NE(trainer->forward_backward(next_epoch.view(), 1.0).loss_sum, whole);
+  EXPECT_NE(trainer->evaluate(batch.view()).loss_sum, whole);
+}
+
+TEST_F(TrainerTest, RefusesForeignWeights) {
+  const auto trainer = make_trainer(small_mlp(kGrey, 5));
+  TensorMap state = trainer->state();
+  state.at("0.bias") = HostTensor::of_floats({3}, {1, 2, 3});
+  try {
+    trainer->load_state(state);
+    FAIL() << "a bias of the wrong shape was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("0.bias"), testing::HasSubstr("3"), testing::HasSubstr("16")));
+  }
+  state.erase("0.bias");
+  EXPECT_THROW(trainer->load_state(state), Error);
+}
+
+}  // namespace
+}  // namespace evener

@@ -1,0 +1,27 @@
+// Decodes arbitrary bytes as an image, brings it to a small size, and reads it as EXIF data.
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "data/colour.h"
+#include "data/decode.h"
+#include "data/exif.h"
+#include "data/resize.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace evener::data;
+  const std::string_view file(reinterpret_cast<const char*>(bytes), size);
+  exif_orientation(file);
+  try {
+    // Large ones are fine for users, but would keep the fuzzer from trying much.
+    const PictureHeader header = read_picture_header(file);
+    if (header.width * header.height > std::int64_t{1} << 20) return 0;
+    Picture picture = resize(decode_picture(file), 7, 11);
+    std::vector<std::uint8_t> planes(3 * 7 * 11);
+    write_planes(picture, 3, planes);
+    to_grey(std::move(picture));
+  } catch (const evener::Error&) {
+  }
+  return 0;
+}

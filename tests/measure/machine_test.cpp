@@ -1,0 +1,61 @@
+#include "measure/machine.h"
+
+#include <gtest/gtest.h>
+
+#include "measure/measure_helpers.h"
+
+namespace evener::measure {
+namespace {
+
+TEST(Machine, ReadsTheKernelsFiles) {
+  const test::Folder root;
+  root.put("proc/meminfo", "MemTotal:       16000 kB\nMemFree: 5 kB\n");
+  root.put("proc/stat", "cpu 1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu5 1 2 3 4\nintr 1\n");
+  root.put("proc/loadavg", "0.75 0.50 0.25 1/100 42\n");
+  root.put("etc/os-release", "NAME=X\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
+  root.put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+  root.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n");
+  root.put("sys/class/dmi/id/product_name", "KVM\n");
+  const Machine machine = read_machine(root.path());
+  EXPECT_EQ(machine.memory_bytes, 16000u * 1024);
+  EXPECT_EQ(machine.online_cpus, 3);
+  EXPECT_EQ(machine.load_1min, 0.75);
+  EXPECT_EQ(machine.os, "Debian GNU/Linux 12 (bookworm)");
+  EXPECT_EQ(machine.governor, "performance/powersave");
+  EXPECT_EQ(machine.virtualization, "KVM");
+}
+
+TEST(Machine, UnknownThingsAreAbsent) {
+  const test::Folder root;
+  const Machine machine = read_machine(root.path());
+  EXPECT_EQ(machine.governor, std::nullopt);
+  EXPECT_EQ(machine.load_1min, std::nullopt);
+  EXPECT_EQ(machine.virtualization, std::nullopt);
+  EXPECT_GE(machine.online_cpus, 1);
+  EXPECT_GT(machine.memory_bytes, 0u);  // from base/cpu.h
+}
+
+TEST(Machine, KnowsContainersAndWsl) {
+  const test::Folder docker, wsl;
+  docker.put(".dockerenv", "");
+  EXPECT_EQ(read_machine(docker.path()).virtualization, "container");
+  wsl.put("proc/version", "Linux version 5.15.90.1-microsoft-standard-WSL2\n");
+  EXPECT_EQ(read_machine(wsl.path()).virtualization, "WSL2");
+}
+
+TEST(Machine, DescribesThisOne) {
+  const Machine machine = read_machine();
+  EXPECT_GE(machine.cores, 1);
+  EXPECT_GE(machine.logical_cpus, machine.cores);
+  EXPECT_NE(machine.kernel.find("Linux"), std::string::npos);
+}
+
+TEST(Versions, NameProgramCompilerAndBuild) {
+  const auto versions = program_versions("1.2.3");
+  EXPECT_EQ(versions.at("evener"), "1.2.3");
+  EXPECT_FALSE(versions.at("compiler").empty());
+  EXPECT_TRUE(versions.contains("build"));
+}
+
+}  // namespace
+}  // namespace evener::measure

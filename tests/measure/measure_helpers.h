@@ -1,0 +1,26 @@
+// A temporary folder with files of made-up content, such as a false /proc and /sys.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace evener::test {
+
+/// An empty folder, removed with everything in it at the end.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  /// Writes (or replaces) a file, making the folders above it.
+  void put(const std::string& name, const std::string& content) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace evener::test

@@ -1,0 +1,167 @@
+#include "measure/process_sampler.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "measure/measure_helpers.h"
+#include "measure/sampler_readings.h"
+
+namespace evener::measure {
+namespace {
+
+constexpr const char* kStatus =
+    "Name:\tevener\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nVmSwap:\t    16 kB\nThreads:\t3\n";
+
+/// /proc of a machine with two CPUs; ticks of the process, of all CPUs, and of each.
+void put_proc(const test::Folder& root, int process_ticks, int cpu0_busy, int cpu1_busy, int steal = 0) {
+  root.put("proc/self/stat", "42 (a (strange) name) R 1 1 1 0 -1 4194560 5 6 7 8 " + std::to_string(process_ticks / 2) +
+                                 " " + std::to_string(process_ticks - process_ticks / 2) + " 900 900 20 0 1 0 5 6 7\n");
+  const auto line = [&](const std::string& name, int busy, int idle) {
+    return name + " " + std::to_string(busy) + " 0 0 " + std::to_string(idle) + " 0 0 0 " + std::to_string(steal) +
+           " 0 0\n";
+  };
+  root.put("proc/stat", line("cpu ", cpu0_busy + cpu1_busy, 1000) + line("cpu0", cpu0_busy, 500 - cpu0_busy) +
+                            line("cpu1", cpu1_busy, 500 - cpu1_busy) + "intr 5 6\n");
+  root.put("proc/self/status", kStatus);
+  root.put("proc/self/smaps_rollup", "55 rollup\nRss:  1024 kB\nPss:   512 kB\nPss_Dirty: 3 kB\n");
+}
+
+TEST(SamplerReadings, UsageBetweenTwoMoments) {
+  const test::Folder root;
+  put_proc(root, 100, 100, 50);
+  Counters before = read_counters(root.path());
+  put_proc(root, 250, 200, 150, 10);
+  Counters after = read_counters(root.path());
+  before.time_s = 10;
+  after.time_s = 11;
+  ASSERT_EQ(sysconf(_SC_CLK_TCK), 100) << "the numbers of this test are for 100 ticks per second";
+  const Usage usage = usage_between(before, after);
+  EXPECT_DOUBLE_EQ(*usage.process_percent, 150);
+  EXPECT_DOUBLE_EQ(*usage.process_cpu_s, 1.5);
+  EXPECT_DOUBLE_EQ(*usage.others_percent, 50);
+  EXPECT_DOUBLE_EQ(*usage.steal_percent, 10);
+  ASSERT_EQ(usage.core_percent.size(), 2u);
+  EXPECT_GT(usage.core_percent[0], 0);
+}
+
+TEST(SamplerReadings, OthersNeverFallBelowZeroAndShortWindowsSayNothing) {
+  Counters before, after;
+  before.time_s = 0;
+  after.time_s = 1;
+  before.process_ticks = 0;
+  after.process_ticks = 100;
+  before.all = CpuTicks{0, 0, 0};
+  after.all = CpuTicks{98, 0, 2};
+  EXPECT_EQ(usage_between(before, after).others_percent, 0);
+  after.time_s = 0.01;
+  EXPECT_EQ(usage_between(before, after).process_percent, std::nullopt);
+}
+
+TEST(SamplerReadings, MissingFilesAreAbsentNotZero) {
+  const test::Folder root;
+  const Counters counters = read_counters(root.path());
+  EXPECT_EQ(counters.process_ticks, std::nullopt);
+  EXPECT_EQ(counters.all, std::nullopt);
+  const MemoryReading memory = read_memory(root.path(), true);
+  EXPECT_EQ(memory.rss_bytes, std::nullopt);
+  EXPECT_EQ(memory.pss_bytes, std::nullopt);
+  EXPECT_EQ(read_throttle_events(root.path()), std::nullopt);
+}
+
+TEST(SamplerReadings, MemoryAndThrottling) {
+  const test::Folder root;
+  put_proc(root, 0, 0, 0);
+  root.put("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n");
+  root.put("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n");
+  const MemoryReading memory = read_memory(root.path(), true);
+  EXPECT_EQ(memory.rss_bytes, 1024u * 1024);
+  EXPECT_EQ(memory.peak_rss_bytes, 2048u * 1024);
+  EXPECT_EQ(memory.swap_bytes, 16u * 1024);
+  EXPECT_EQ(memory.pss_bytes, 512u * 1024);
+  EXPECT_EQ(read_memory(root.path(), false).pss_bytes, std::nullopt);
+  EXPECT_EQ(read_throttle_events(root.path()), 7u);
+}
+
+/// Data rows of samples.csv.
+std::ptrdiff_t row_count(const std::filesystem::path& csv) {
+  const std::string text = read_file(csv);
+  return std::count(text.begin(), text.end(), '\n') - 1;
+}
+
+TEST(ProcessSampler, WritesSamplesAsTheyCome) {
+  const test::Folder root;
+  put_proc(root, 100, 100, 100);
+  const auto csv = root / "samples.csv";
+  ProcessSampler sampler({.interval_ms = 100, .csv = csv, .root = root.path()});
+  while (row_count(csv) < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // before stop()
+  put_proc(root, 130, 150, 100);
+  const SamplerSummary summary = sampler.stop();
+  EXPECT_EQ(summary.samples, row_count(csv));
+  EXPECT_DOUBLE_EQ(*summary.process_cpu_s, 0.3);
+  EXPECT_EQ(summary.peak_rss_bytes, 2048u * 1024);
+  EXPECT_EQ(summary.swap_bytes_max, 16u * 1024);
+  EXPECT_DOUBLE_EQ(summary.rss_bytes->mean, 1024.0 * 1024);
+  EXPECT_EQ(summary.core_percent_mean.size(), 2u);
+  EXPECT_NE(summary.energy.reason, "");
+  EXPECT_EQ(summary.error, "");
+  EXPECT_EQ(read_file(csv).find("time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,"
+                                "swap_bytes,cpu0_percent,cpu1_percent\n"),
+            0u);
+  EXPECT_EQ(sampler.stop().samples, summary.samples);
+}
+
+TEST(ProcessSampler, AResumedRunGoesOnWithTheFile) {
+  const test::Folder root;
+  put_proc(root, 1, 1, 1);
+  const auto csv = root / "samples.csv";
+  SamplerOptions options{.interval_ms = 1000, .csv = csv, .root = root.path()};
+  ProcessSampler(options).stop();
+  const auto rows = row_count(csv);
+  options.append = true;
+  options.csv_start_s = 500;
+  ProcessSampler(options).stop();
+  const std::string text = read_file(csv);
+  EXPECT_EQ(row_count(csv), 2 * rows);
+  EXPECT_EQ(text.find("time_s"), text.rfind("time_s"));
+  EXPECT_NE(text.find("\n500."), std::string::npos);
+}
+
+TEST(ProcessSampler, SeesThisProcess) {
+  std::vector<char> memory(64 << 20, 1);
+  ProcessSampler sampler({.interval_ms = 100});
+  const double begin_s = now_s();
+  volatile double work = 1;
+  while (now_s() < begin_s + 0.25) work = work * 1.0000001;
+  const SamplerSummary summary = sampler.stop();
+  ASSERT_TRUE(summary.process_cpu_s.has_value());
+  EXPECT_GT(*summary.process_cpu_s, 0);
+  EXPECT_GT(*summary.peak_rss_bytes, memory.size());
+  EXPECT_GE(*summary.peak_rss_bytes, summary.rss_bytes->max);
+  EXPECT_FALSE(summary.core_percent_mean.empty());
+}
+
+TEST(ProcessSampler, RefusesWhatItCantDo) {
+  EXPECT_THROW(ProcessSampler({.interval_ms = 50}), UsageError);
+  EXPECT_THROW(ProcessSampler({.interval_ms = 20000}), UsageError);
+  try {
+    ProcessSampler({.csv = "/nonexistent/folder/samples.csv"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("/nonexistent/folder/samples.csv"), std::string::npos);
+  }
+}
+
+TEST(ProcessSampler, AFullDiskIsToldNotFatal) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  ProcessSampler sampler({.interval_ms = 100, .csv = "/dev/full"});
+  EXPECT_NE(sampler.stop().error.find("/dev/full"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace evener::measure

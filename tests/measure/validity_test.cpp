@@ -1,0 +1,84 @@
+#include "measure/validity.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace evener::measure {
+namespace {
+
+Record good_record() {
+  Record record;
+  record.machine.online_cpus = 4;
+  record.versions = {{"build", "optimised"}};
+  record.images_per_s = training_throughput(std::vector<double>{90, 100, 101, 99, 100}, {});
+  record.cpu.others_percent = Spread{0, 8, 30};  // of one CPU: 2 % of four
+  record.cpu.steal_percent_mean = 1;
+  record.memory.swap_bytes_max = 0;
+  record.cpu.throttle_events = 0;
+  return record;
+}
+
+TEST(Validity, AGoodRunIsValid) {
+  const Validity validity = judge(good_record());
+  EXPECT_EQ(validity.valid, true);
+  EXPECT_TRUE(validity.reasons.empty());
+}
+
+struct Fault {
+  const char* rule;
+  std::function<void(Record&)> make;
+};
+class InvalidRun : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(InvalidRun, NamesTheRuleAndWhatToDo) {
+  Record record = good_record();
+  GetParam().make(record);
+  const Validity validity = judge(record);
+  EXPECT_EQ(validity.valid, false);
+  ASSERT_EQ(validity.reasons.size(), 1u);
+  EXPECT_EQ(validity.reasons[0].rule, GetParam().rule);
+  EXPECT_FALSE(validity.reasons[0].what.empty());
+  EXPECT_FALSE(validity.reasons[0].advice.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, InvalidRun,
+    ::testing::Values(
+        Fault{"other load",
+              [](Record& r) {
+                r.cpu.others_percent = Spread{0, 21, 30};
+              }},
+        Fault{"stolen time", [](Record& r) { r.cpu.steal_percent_mean = 9; }},
+        Fault{"swap", [](Record& r) { r.memory.swap_bytes_max = 5 << 20; }},
+        Fault{"throttling", [](Record& r) { r.cpu.throttle_events = 2; }},
+        Fault{"fallback", [](Record& r) { r.fallbacks = {"fp16 was computed as bf16"}; }},
+        Fault{"build", [](Record& r) { r.versions["build"] = "not optimised"; }},
+        Fault{"unfinished", [](Record& r) { r.status = Status::kInterrupted; }},
+        Fault{"too few samples",
+              [](Record& r) {
+                r.images_per_s = training_throughput(std::vector<double>{9, 9, 9}, {});
+              }},
+        Fault{"too few samples",
+              [](Record& r) { r.images_per_s = training_throughput({}, std::vector<double>(15, 1)); }},
+        Fault{"too few samples", [](Record& r) { r.images_per_s = {}; }},
+        Fault{"noise", [](Record& r) {
+                r.images_per_s = training_throughput(std::vector<double>{1, 50, 100, 150, 100, 50, 150}, {});
+              }}));
+
+TEST(Validity, WhatCantBeSeenIsNotAFault) {
+  Record record = good_record();
+  record.cpu = {};
+  record.memory = {};
+  EXPECT_EQ(judge(record).valid, true);
+}
+
+TEST(Validity, AllFaultsAreTold) {
+  Record record = good_record();
+  record.cpu.throttle_events = 1;
+  record.fallbacks = {"one", "two"};
+  EXPECT_EQ(judge(record).reasons.size(), 3u);
+}
+
+}  // namespace
+}  // namespace evener::measure

@@ -1,0 +1,93 @@
+// Operations and memory, counted by hand for small layers and measured in PyTorch for whole networks.
+#include "network/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "network/zoo.h"
+
+namespace evener::network {
+namespace {
+
+// Forward and backward operations of `op` as the second of two layers, so that its input needs a gradient.
+LayerCost cost_after_trained(const Shape& input, const Op& op) {
+  Network network("net", input);
+  network.add("first", BatchNorm{});
+  network.add("layer", op);
+  return layer_costs(network).back();
+}
+
+TEST(Cost, ProductsCountTwoPerMultiplyAdd) {
+  const LayerCost linear = cost_after_trained({20}, Linear{.out_features = 30});
+  EXPECT_EQ(linear.parameters, 20 * 30 + 30);
+  EXPECT_EQ(linear.forward_flops, 2 * 20 * 30 + 30);
+  EXPECT_EQ(linear.backward_flops, 2 * (2 * 20 * 30) + 30) << "weights' and inputs' gradient";
+  EXPECT_EQ(linear.activation_bytes, 30 * 4);
+
+  const Conv2d op{.out_channels = 8, .kernel = 3, .stride = 2, .padding = 1, .groups = 2, .bias = true};
+  const LayerCost conv = cost_after_trained({4, 10, 12}, op);  // -> 8x5x6
+  EXPECT_EQ(conv.parameters, 8 * 2 * 9 + 8);
+  EXPECT_EQ(conv.forward_flops, 2 * (8 * 5 * 6) * 2 * 9 + 8 * 5 * 6);
+  EXPECT_EQ(conv.backward_flops, 2 * 2 * (8 * 5 * 6) * 2 * 9 + 8 * 5 * 6);
+  EXPECT_EQ(conv.activation_bytes, 8 * 5 * 6 * 4);
+}
+
+TEST(Cost, TheFirstLayerNeedsNoInputGradient) {
+  Network network("net", {20});
+  network.add("flatten", Flatten{});
+  network.add("drop", Dropout{});
+  network.add("fc", Linear{.out_features = 30, .bias = false});
+  const auto costs = layer_costs(network);
+  EXPECT_EQ(costs.back().backward_flops, 2 * 20 * 30);
+  EXPECT_EQ(costs[2].backward_flops, 0) << "nothing trained comes before the dropout";
+}
+
+TEST(Cost, CheapLayersCountPerValue) {
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, BatchNorm{}).forward_flops, 6 * 24);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, BatchNorm{}).parameters, 4);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, Activation{}).forward_flops, 24);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, Activation{ActivationKind::kTanh}).forward_flops, 4 * 24);
+  EXPECT_EQ(cost_after_trained({2, 4, 4}, MaxPool{}).forward_flops, 8 * 3) << "three comparisons for the best of four";
+  EXPECT_EQ(cost_after_trained({2, 4, 4}, GlobalAveragePool{}).forward_flops, 32);
+  EXPECT_EQ(cost_after_trained({2, 4, 4}, Flatten{}).forward_flops, 0);
+  Network network("net", {2, 3, 4});
+  network.add("bn", BatchNorm{});
+  network.add("sum", Add{}, {0, 1, 1});
+  EXPECT_EQ(layer_costs(network).back().forward_flops, 2 * 24);
+}
+
+TEST(Cost, TotalsAreSums) {
+  const Network network = build("mlp:784-256-10", {});
+  const LayerCost total = total_cost(network);
+  EXPECT_EQ(total.parameters, 784 * 256 + 256 + 256 * 10 + 10);
+  EXPECT_EQ(total.forward_flops, 2 * 784 * 256 + 256 + 256 + 2 * 256 * 10 + 10);
+  EXPECT_EQ(forward_macs(network), 784 * 256 + 256 * 10);
+  EXPECT_EQ(total.activation_bytes, 4 * (784 + 784 + 256 + 256 + 10));
+  const LayerCost resnet = total_cost(build("resnet34", {}));
+  const double ratio = static_cast<double>(resnet.backward_flops) / static_cast<double>(resnet.forward_flops);
+  EXPECT_NEAR(ratio, 2, 0.05) << "backward costs about twice as much as forward";
+}
+
+// Bytes per further sample that autograd keeps for backward (torch 2.11, saved_tensors_hooks over 2 and 3 samples,
+// without the loss's logits and labels); ours adds the gradients of the widest layer: bn1 of a ResNet, layer 0 of the
+// perceptron.
+TEST(Cost, TrainingMemoryIsWhatPyTorchKeeps) {
+  constexpr std::int64_t kLoss = 9 * 4 + 8;
+  constexpr std::int64_t kWidest = 2 * 64 * 112 * 112 * 4;
+  const ModelOptions options{.input = Shape{3, 224, 224}, .classes = 9};
+  EXPECT_EQ(training_memory(build("resnet18", options)).per_sample_bytes, 22'179'884 - kLoss + kWidest);
+  EXPECT_EQ(training_memory(build("resnet34", options)).per_sample_bytes, 32'215'084 - kLoss + kWidest);
+  EXPECT_EQ(training_memory(build("mlp:784-256-10:sigmoid", {})).per_sample_bytes,
+            4208 - (10 * 4 + 8) + (784 + 256) * 4);
+}
+
+TEST(Cost, FixedMemoryIsWeightsGradientsMomentumAndStatistics) {
+  Network network("net", {2, 3, 3});
+  network.add("bn", BatchNorm{});
+  const TrainingMemory memory = training_memory(network);
+  EXPECT_EQ(memory.weight_bytes, 4 * 4);
+  EXPECT_EQ(memory.buffer_bytes, (2 + 2 + 1) * 4);
+  EXPECT_EQ(memory.fixed_bytes(), 3 * 4 * 4 + 5 * 4);
+}
+
+}  // namespace
+}  // namespace evener::network

@@ -1,0 +1,148 @@
+// First values: the formula of the header, computed again; PyTorch's side of it from the golden files; statistics.
+#include "network/init.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/safetensors.h"
+#include "network/zoo.h"
+
+namespace evener::network {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::vector<float> values_of(const HostTensor& tensor) {
+  return {tensor.floats(), tensor.floats() + element_count(tensor.shape)};
+}
+
+// Two libraries' logarithms and cosines may differ in the last place.
+constexpr float kLastPlace = 0x1p-22F;
+
+TEST(Init, UniformFollowsTheFormulaOfTheHeader) {
+  const Parameter parameter{"0.weight", {4, 25}, 0, true, Init::kUniformFanIn, 25};
+  const auto values = values_of(initial_value(parameter, 42));
+  Random random(42, Purpose::kInit, hash_text("0.weight"));
+  for (const float value : values) {
+    EXPECT_FLOAT_EQ(value, static_cast<float>((2 * random.uniform() - 1) / 5));
+    EXPECT_LE(std::abs(value), 0.2F);
+  }
+}
+
+TEST(Init, NormalFollowsTheFormulaOfTheHeader) {
+  const Parameter parameter{"conv1.weight", {3, 1, 3, 3},          0,
+                            true,           Init::kHeNormalFanOut, 27};  // an odd number of values
+  const auto values = values_of(initial_value(parameter, 42));
+  ASSERT_EQ(values.size(), 27U);
+  Random random(42, Purpose::kInit, hash_text("conv1.weight"));
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    const double u = random.uniform(), v = random.uniform();
+    const double radius = std::sqrt(2.0 / 27) * std::sqrt(-2 * std::log(1 - u));
+    EXPECT_FLOAT_EQ(values[i], static_cast<float>(radius * std::cos(2 * std::numbers::pi * v)));
+    if (i + 1 < values.size()) {
+      EXPECT_FLOAT_EQ(values[i + 1], static_cast<float>(radius * std::sin(2 * std::numbers::pi * v)));
+    }
+  }
+}
+
+// make_golden.py computes the same values in numpy.
+TEST(Init, FirstValuesAreThoseOfTheGoldenFiles) {
+  for (const char* name : {"mlp_relu", "resnet18_rgb", "resnet34_grey"}) {
+    const auto golden = read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+    const HostTensor& first = golden.tensors.at("initial.first");
+    const bool grey = golden.metadata.at("input").starts_with("1x");
+    const Network network =
+        golden.metadata.at("model").starts_with("mlp")
+            ? build(golden.metadata.at("model"), {})
+            : build(golden.metadata.at("model"), {.input = Shape{grey ? 1 : 3, 48, 48}, .classes = 9});
+    std::int64_t row = 0;
+    for (Parameter parameter : network.parameters()) {
+      if (!parameter.trained) continue;
+      ASSERT_LT(row, first.shape[0]);
+      parameter.shape = {std::min(first.shape[1], element_count(parameter.shape))};  // the values after it don't matter
+      const HostTensor value = initial_value(parameter, std::stoull(golden.metadata.at("seed")));
+      for (std::int64_t i = 0; i < parameter.shape[0]; ++i) {
+        const float expected = first.floats()[row * first.shape[1] + i];
+        EXPECT_NEAR(value.floats()[i], expected, std::abs(expected) * kLastPlace) << parameter.name << " " << i;
+      }
+      ++row;
+    }
+    EXPECT_EQ(row, first.shape[0]);
+  }
+}
+
+TEST(Init, ValuesAreKeyedBySeedAndNameAlone) {
+  const auto values = [](const char* name, std::uint64_t seed) {
+    return values_of(initial_value({name, {5, 3}, 0, true, Init::kHeNormalFanOut, 5}, seed));
+  };
+  EXPECT_EQ(values("layer1.0.conv1.weight", 1), values("layer1.0.conv1.weight", 1));
+  EXPECT_NE(values("layer1.0.conv1.weight", 1), values("layer1.0.conv2.weight", 1));
+  EXPECT_NE(values("layer1.0.conv1.weight", 1), values("layer1.0.conv1.weight", 2));
+}
+
+// The whole state is filled by several threads; each value is what it would be alone.
+TEST(Init, TheWholeStateIsItsParts) {
+  const Network network = build("mlp:784-2000-10", {});  // large enough for threads
+  const TensorMap state = initial_state(network, 1);
+  ASSERT_EQ(state.size(), network.parameters().size());
+  for (const Parameter& parameter : network.parameters()) {
+    EXPECT_EQ(state.at(parameter.name), initial_value(parameter, 1)) << parameter.name;
+  }
+}
+
+TEST(Init, NormalisationStartsNeutral) {
+  const TensorMap state = initial_state(build("resnet18", {}), 1);
+  EXPECT_THAT(values_of(state.at("bn1.weight")), testing::Each(1.0F));
+  EXPECT_THAT(values_of(state.at("bn1.bias")), testing::Each(0.0F));
+  EXPECT_THAT(values_of(state.at("bn1.running_mean")), testing::Each(0.0F));
+  EXPECT_THAT(values_of(state.at("bn1.running_var")), testing::Each(1.0F));
+  EXPECT_EQ(state.at("bn1.num_batches_tracked"), HostTensor::scalar_i64(0));
+}
+
+TEST(Init, SpreadIsHes) {
+  const auto values = values_of(initial_state(build("resnet18", {}), 3).at("layer4.1.conv2.weight"));
+  double sum = 0, squares = 0;
+  for (const float value : values) {
+    sum += value;
+    squares += static_cast<double>(value) * value;
+  }
+  const auto count = static_cast<double>(values.size());  // 2.4 million: errors of 0.05 %
+  const double deviation = std::sqrt(2.0 / (512 * 9));
+  EXPECT_NEAR(std::sqrt(squares / count), deviation, 0.003 * deviation);
+  EXPECT_NEAR(sum / count, 0, 0.003 * deviation);
+}
+
+TEST(CheckState, ListsWhatIsMissingExtraAndOfAnotherShape) {
+  const Network network = build("resnet18", {.input = Shape{3, 32, 32}, .classes = 9});
+  TensorMap state = initial_state(network, 1);
+  EXPECT_NO_THROW(check_state(network, state, "good.safetensors"));
+
+  state.erase("bn1.bias");
+  state["head.weight"] = HostTensor::scalar_i64(1);
+  state["fc.weight"] = HostTensor::of_floats({2, 2}, {1, 2, 3, 4});
+  state["conv1.weight"].dtype = DType::kI32;
+  std::string message;
+  try {
+    check_state(network, state, "bad.safetensors");
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_THAT(message, AllOf(HasSubstr("bad.safetensors does not fit resnet18 with input 3x32x32 and 9 outputs"),
+                             HasSubstr("missing (1): bn1.bias"), HasSubstr("not in the network (1): head.weight"),
+                             HasSubstr("fc.weight is 2x2 and should be 9x512"),
+                             HasSubstr("neither float32 nor a counter's int64 (1): conv1.weight")));
+  try {
+    check_state(network, {}, "empty.safetensors");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("missing (122): conv1.weight"), HasSubstr("and 116 more")));
+  }
+}
+
+}  // namespace
+}  // namespace evener::network

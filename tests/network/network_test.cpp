@@ -1,0 +1,147 @@
+// Shape inference, the graph, and messages about impossible layers.
+#include "network/network.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "base/error.h"
+
+namespace evener::network {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string message_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// The message of adding `op` to a network whose input is `input`.
+std::string refusal(const Shape& input, const Op& op) {
+  Network network("net", input);
+  return message_of([&] { network.add("layer", op); });
+}
+
+Shape shape_after(const Shape& input, const Op& op) {
+  Network network("net", input);
+  network.add("layer", op);
+  return network.output_shape();
+}
+
+TEST(Network, InfersShapes) {
+  EXPECT_EQ(shape_after({784}, Linear{.out_features = 10}), (Shape{10}));
+  EXPECT_EQ(shape_after({3, 224, 224}, Conv2d{.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3}),
+            (Shape{64, 112, 112}));
+  // floor((148 + 6 - 7) / 2) + 1 and floor((197 + 6 - 7) / 2) + 1
+  EXPECT_EQ(shape_after({1, 148, 197}, Conv2d{.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3}),
+            (Shape{64, 74, 99}));
+  EXPECT_EQ(shape_after({64, 74, 99}, MaxPool{.kernel = 3, .stride = 2, .padding = 1}), (Shape{64, 37, 50}));
+  EXPECT_EQ(shape_after({64, 37, 50}, BatchNorm{}), (Shape{64, 37, 50}));
+  EXPECT_EQ(shape_after({64, 37, 50}, Activation{}), (Shape{64, 37, 50}));
+  EXPECT_EQ(shape_after({64, 37, 50}, Dropout{}), (Shape{64, 37, 50}));
+  EXPECT_EQ(shape_after({512, 5, 7}, GlobalAveragePool{}), (Shape{512, 1, 1}));
+  EXPECT_EQ(shape_after({3, 4, 5}, Flatten{}), (Shape{60}));
+  EXPECT_EQ(shape_after({8, 9, 9}, Conv2d{.out_channels = 16, .kernel = 3, .groups = 4}), (Shape{16, 7, 7}));
+}
+
+TEST(Network, ImpossibleShapesNameTheLayerWhatItNeedsAndWhatItGot) {
+  EXPECT_THAT(refusal({3, 4, 9}, Conv2d{.out_channels = 8, .kernel = 7}),
+              AllOf(HasSubstr("net: layer 'layer' (conv2d)"), HasSubstr("3x7x7"), HasSubstr("it got 3x4x9")));
+  EXPECT_THAT(refusal({3, 9, 4}, MaxPool{.kernel = 5}), AllOf(HasSubstr("3x5x5"), HasSubstr("it got 3x9x4")));
+  EXPECT_THAT(refusal({512, 1, 1}, Linear{.out_features = 10}),
+              AllOf(HasSubstr("vector"), HasSubstr("512x1x1"), HasSubstr("flatten")));
+  EXPECT_THAT(refusal({784}, Conv2d{.out_channels = 8}), AllOf(HasSubstr("image"), HasSubstr("it got 784")));
+  EXPECT_THAT(refusal({784}, GlobalAveragePool{}), HasSubstr("image"));
+  EXPECT_THAT(refusal({784}, MaxPool{}), HasSubstr("image"));
+
+  Network network("net", {3, 8, 8});
+  const int a = network.add("a", Conv2d{.out_channels = 4, .kernel = 3});
+  EXPECT_THAT(message_of([&] {
+                network.add("sum", Add{}, {0, a});
+              }),
+              AllOf(HasSubstr("'sum' (add)"), HasSubstr("3x8x8 and 4x6x6")));
+  EXPECT_THAT(message_of([&] { network.add("sum", Add{}); }), HasSubstr("at least two inputs"));
+  EXPECT_THAT(message_of([&] {
+                network.add("relu", Activation{}, {0, a});
+              }),
+              AllOf(HasSubstr("'relu' (relu)"), HasSubstr("exactly one input")));
+  EXPECT_EQ(network.layers().size(), 2U) << "a refused layer leaves no trace";
+  EXPECT_EQ(network.parameters().size(), 1U);
+}
+
+TEST(Network, RefusesSettingsThatMeanNothing) {
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 0}), HasSubstr("out_channels"));
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .kernel = 0}), HasSubstr("kernel"));
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .stride = 0}), HasSubstr("stride"));
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .padding = -1}), HasSubstr("padding"));
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .groups = 2}), HasSubstr("2 groups"));
+  EXPECT_THAT(refusal({3, 8, 8}, MaxPool{.kernel = 3, .padding = 2}), HasSubstr("half"));
+  EXPECT_THAT(refusal({3, 8, 8}, Dropout{1.0}), HasSubstr("probability"));
+  EXPECT_THAT(refusal({3, 8, 8}, Input{}), HasSubstr("input"));
+  EXPECT_THAT(refusal({8}, Linear{.out_features = -1}), HasSubstr("out_features"));
+  EXPECT_THAT(refusal({1 << 20}, Linear{.out_features = 1 << 30}), HasSubstr("more than")) << "would overflow later on";
+}
+
+TEST(Network, RefusesImpossibleInputs) {
+  for (const Shape& input : {Shape{}, Shape{0}, Shape{3, 224}, Shape{3, 0, 224}, Shape{3, -1, 4}, Shape{1, 1, 1, 1}}) {
+    EXPECT_THAT(message_of([&] { Network("net", input); }), HasSubstr("net: the input must be")) << input.size();
+  }
+}
+
+TEST(Network, KeepsItsLayersInOrderAndTheirNamesUnique) {
+  Network network("net", {3, 8, 8});
+  EXPECT_EQ(network.add("conv", Conv2d{.out_channels = 3, .kernel = 3, .padding = 1}), 1);
+  EXPECT_EQ(network.add("sum", Add{}, {1, 0}), 2);
+  EXPECT_THAT(network.layers()[1].inputs, testing::ElementsAre(0)) << "the layer before is the default";
+  EXPECT_THAT(message_of([&] { network.add("conv", Activation{}); }), HasSubstr("'conv' is taken"));
+  EXPECT_THAT(message_of([&] { network.add("", Activation{}); }), HasSubstr("empty"));
+  EXPECT_THAT(message_of([&] { network.add("loop", Activation{}, {3}); }), HasSubstr("fed by layer 3"));
+  EXPECT_THAT(message_of([&] { network.add("loop", Activation{}, {-1}); }), HasSubstr("fed by layer -1"));
+}
+
+TEST(Network, ParametersComeInStateDictOrderWithTheirFans) {
+  Network network("net", {2, 8, 8});
+  network.add("conv", Conv2d{.out_channels = 6, .kernel = 3, .groups = 2, .bias = true});
+  network.add("bn", BatchNorm{});
+  network.add("flatten", Flatten{});
+  network.add("fc", Linear{.out_features = 5});
+  network.add("head", Linear{.out_features = 3, .bias = false});
+
+  std::vector<std::string> names;
+  for (const Parameter& parameter : network.parameters()) names.push_back(parameter.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean",
+                                   "bn.running_var", "bn.num_batches_tracked", "fc.weight", "fc.bias", "head.weight"));
+  const auto& all = network.parameters();
+  EXPECT_EQ(all[0].shape, (Shape{6, 1, 3, 3}));
+  EXPECT_EQ(all[0].fan, 6 * 9) << "fan-out: output channels times the kernel's area";
+  EXPECT_EQ(all[1].fan, 9) << "a bias goes by its weight's fan-in";
+  EXPECT_EQ(all[4].trained, false);
+  EXPECT_EQ(all[6].shape, Shape{});
+  EXPECT_EQ(all[7].shape, (Shape{5, 6 * 6 * 6}));
+  EXPECT_EQ(all[7].fan, 216);
+  EXPECT_EQ(all[7].layer, 4);
+}
+
+TEST(Network, OperationsHaveNames) {
+  EXPECT_STREQ(op_name(Input{}), "input");
+  EXPECT_STREQ(op_name(Linear{}), "linear");
+  EXPECT_STREQ(op_name(Conv2d{}), "conv2d");
+  EXPECT_STREQ(op_name(BatchNorm{}), "batch_norm");
+  EXPECT_STREQ(op_name(Activation{ActivationKind::kRelu6}), "relu6");
+  EXPECT_STREQ(op_name(Activation{ActivationKind::kTanh}), "tanh");
+  EXPECT_STREQ(op_name(MaxPool{}), "max_pool");
+  EXPECT_STREQ(op_name(GlobalAveragePool{}), "global_pool");
+  EXPECT_STREQ(op_name(Add{}), "add");
+  EXPECT_STREQ(op_name(Flatten{}), "flatten");
+  EXPECT_STREQ(op_name(Dropout{}), "dropout");
+}
+
+}  // namespace
+}  // namespace evener::network

@@ -1,0 +1,149 @@
+// The models: sizes and names as in torchvision, specifications of perceptrons, data that does not fit.
+#include "network/zoo.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/safetensors.h"
+#include "network/cost.h"
+
+namespace evener::network {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string message_of(std::string_view model, const ModelOptions& options = {}) {
+  try {
+    build(model, options);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<std::string> names_of(const Network& network, bool trained) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : network.parameters()) {
+    if (parameter.trained == trained && !parameter.shape.empty()) names.push_back(parameter.name);
+  }
+  return names;
+}
+
+std::vector<std::string> listed(const Metadata& metadata, const std::string& key) {
+  std::vector<std::string> names;
+  std::istringstream stream(metadata.at(key));
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+  return names;
+}
+
+// Counts of torchvision 0.26 (torchvision.models, num_params and _ops of the weights' metadata).
+TEST(Zoo, ResNetsHaveTorchvisionsParametersAndOperations) {
+  const Network resnet18 = build("resnet18", {});
+  EXPECT_EQ(total_cost(resnet18).parameters, 11'689'512);
+  EXPECT_NEAR(static_cast<double>(forward_macs(resnet18)), 1.814e9, 0.0005e9);
+  EXPECT_EQ(resnet18.input_shape(), (Shape{3, 224, 224}));
+  EXPECT_EQ(resnet18.output_shape(), Shape{1000});
+  const Network resnet34 = build("resnet34", {});
+  EXPECT_EQ(total_cost(resnet34).parameters, 21'797'672);
+  EXPECT_NEAR(static_cast<double>(forward_macs(resnet34)), 3.664e9, 0.0005e9);
+}
+
+// The golden files carry the names that PyTorch's own models have.
+TEST(Zoo, ParametersHavePyTorchsNamesInItsOrder) {
+  for (const char* name : {"resnet18_rgb", "resnet34_grey", "mlp_relu"}) {
+    const auto golden =
+        read_safetensors_metadata(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+    const Network network = build(golden.at("model"), {});
+    EXPECT_EQ(names_of(network, true), listed(golden, "trained")) << name;
+    EXPECT_EQ(names_of(network, false), listed(golden, "buffers")) << name;
+  }
+}
+
+TEST(Zoo, ResNetsTakeAnyChannelsClassesAndSize) {
+  for (const char* model : {"resnet18", "resnet34"}) {
+    for (const std::int64_t classes : {1, 9, 1000}) {
+      const Network network = build(model, {.input = Shape{1, 148, 197}, .classes = classes});
+      EXPECT_EQ(network.output_shape(), Shape{classes});
+      EXPECT_EQ(network.parameters().front().shape, (Shape{64, 1, 7, 7}));
+    }
+    // 148x197 -> 74x99 -> 37x50 -> 37x50 -> 19x25 -> 10x13 -> 5x7
+    const Network network = build(model, {.input = Shape{1, 148, 197}});
+    EXPECT_EQ(network.layers()[network.layers().size() - 4].shape, (Shape{512, 5, 7}));
+    EXPECT_EQ(build(model, {.input = Shape{4, 1, 1}}).output_shape(), Shape{1000}) << "padding makes a pixel enough";
+  }
+  EXPECT_THROW(build("resnet18", {.classes = 0}), Error);
+}
+
+TEST(Zoo, PerceptronsFollowTheirSpecification) {
+  const Network network = build("mlp:784-500-300-10:sigmoid", {});
+  EXPECT_EQ(network.model(), "mlp:784-500-300-10:sigmoid");
+  EXPECT_EQ(network.input_shape(), Shape{784});
+  EXPECT_THAT(names_of(network, true), ElementsAre("0.weight", "0.bias", "2.weight", "2.bias", "4.weight", "4.bias"));
+  std::vector<std::string> kinds;
+  for (const Layer& layer : network.layers()) kinds.emplace_back(op_name(layer.op));
+  EXPECT_THAT(kinds, ElementsAre("input", "flatten", "linear", "sigmoid", "linear", "sigmoid", "linear"))
+      << "no activation after the last layer";
+  EXPECT_STREQ(op_name(build("mlp:4-3-2", {}).layers()[3].op), "relu") << "the default";
+  EXPECT_STREQ(op_name(build("mlp:4-3-2:tanh", {}).layers()[3].op), "tanh");
+  EXPECT_EQ(build("mlp:4-2", {}).layers().size(), 3U) << "two sizes are one layer";
+  EXPECT_EQ(build("mlp:3072-10", {.input = Shape{3, 32, 32}, .classes = 10}).input_shape(), (Shape{3, 32, 32}));
+  EXPECT_EQ(build("mlp:784-256-12", {.classes = 10}).output_shape(), Shape{12}) << "more outputs than classes are fine";
+}
+
+TEST(Zoo, MalformedSpecificationsSayWhatIsWrong) {
+  for (const auto& [model, part] :
+       std::vector<std::pair<const char*, const char*>>{{"mlp", "missing"},
+                                                        {"mlp:", "missing"},
+                                                        {"mlp:784", "at least two"},
+                                                        {"mlp:784-", "''"},
+                                                        {"mlp:-784-10", "''"},
+                                                        {"mlp:784-abc-10", "'abc'"},
+                                                        {"mlp:784-0-10", "'0'"},
+                                                        {"mlp:784-10x", "'10x'"},
+                                                        {"mlp:784--10", "''"},
+                                                        {"mlp:784-99999999999999999999-10", "'99999999999999999999'"},
+                                                        {"mlp:16000000-16000000-16000000", "parameters"},
+                                                        {"mlp:784-10:relu:relu", "too many"}}) {
+    EXPECT_THAT(message_of(model),
+                AllOf(HasSubstr(std::string("model '") + model), HasSubstr(part), HasSubstr("mlp:784-256-10")));
+  }
+  EXPECT_THAT(message_of("mlp:784-10:sigmoit"), HasSubstr("did you mean 'sigmoid'"));
+  EXPECT_THAT(message_of("resnet18:relu"), HasSubstr("takes nothing after its name"));
+}
+
+TEST(Zoo, UnknownModelsGetTheNearestName) {
+  EXPECT_THAT(message_of("resnet43"), AllOf(HasSubstr("'resnet43'"), HasSubstr("did you mean 'resnet34'")));
+  EXPECT_THAT(message_of("mpl:784-10"), HasSubstr("did you mean 'mlp'"));
+  EXPECT_THAT(message_of("ResNet18"), HasSubstr("did you mean 'resnet18'"));
+  EXPECT_THAT(message_of("vgg"),
+              AllOf(HasSubstr("vgg"), HasSubstr("resnet34"), testing::Not(HasSubstr("did you mean"))));
+  EXPECT_THAT(message_of(""), HasSubstr("resnet18"));
+}
+
+TEST(Zoo, DataThatDoesNotFitSaysWhatWould) {
+  EXPECT_THAT(message_of("mlp:784-256-10", {.input = Shape{1, 30, 28}}),
+              AllOf(HasSubstr("784"), HasSubstr("1x30x28 = 840"), HasSubstr("--size 28x28"), HasSubstr("mlp:840-")));
+  EXPECT_THAT(message_of("mlp:784-256-10", {.input = Shape{3, 28, 28}}), HasSubstr("--size 28x28 --channels 1"));
+  EXPECT_THAT(message_of("mlp:3072-10", {.input = Shape{3, 64, 64}}), HasSubstr("--size 32x32"));
+  EXPECT_THAT(message_of("mlp:785-10", {.input = Shape{1, 28, 28}}), testing::Not(HasSubstr("--size")))
+      << "785 pixels are no square";
+  EXPECT_THAT(message_of("mlp:784-256-9", {.classes = 10}), AllOf(HasSubstr("9 outputs"), HasSubstr("10 classes")));
+}
+
+TEST(Zoo, ListsItsModels) {
+  std::vector<std::string> names;
+  for (const ModelInfo& model : known_models()) {
+    names.push_back(model.name);
+    EXPECT_FALSE(model.description.empty());
+  }
+  EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "resnet18", "resnet34"));
+}
+
+}  // namespace
+}  // namespace evener::network

@@ -1,0 +1,52 @@
+#include "report/format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace evener::report {
+namespace {
+
+TEST(Format, NumbersHaveThreeDigitsAndNoExponent) {
+  EXPECT_EQ(number_text(26.94), "26.9");
+  EXPECT_EQ(number_text(1.846), "1.85");
+  EXPECT_EQ(number_text(0.01234), "0.0123");
+  EXPECT_EQ(number_text(523), "523");
+  EXPECT_EQ(number_text(52345), "52,300");
+  EXPECT_EQ(number_text(1234567), "1,230,000");
+  EXPECT_EQ(number_text(-5234), "-5,230");
+  EXPECT_EQ(number_text(0), "0");
+  EXPECT_EQ(number_text(std::nan("")), "-");
+}
+
+TEST(Format, PercentsOrADash) {
+  EXPECT_EQ(percent_text(0.972), "97.2 %");
+  EXPECT_EQ(percent_text(std::optional<double>()), "-");
+}
+
+TEST(Format, HtmlIsHarmless) {
+  EXPECT_EQ(escape_html("<b onclick='x'>\"&\x01"), "&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;");
+}
+
+TEST(Format, JsonCantEndAScriptElement) {
+  EXPECT_EQ(escape_json_for_script("{\"a\":\"</script><!-- & \xe2\x80\xa8\"}"),
+            "{\"a\":\"\\u003c/script\\u003e\\u003c!-- \\u0026 \\u2028\"}");
+}
+
+TEST(Format, CsvIsQuotedWhereNeeded) {
+  EXPECT_EQ(csv_cell("plain"), "plain");
+  EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_cell("say \"hi\""), "\"say \"\"hi\"\"\"");
+}
+
+TEST(Format, MarkdownCantBreakATable) {
+  EXPECT_EQ(escape_markdown("a|b\n<i>"), "a\\|b \\<i\\>");
+}
+
+TEST(Format, TerminalsObeyNothing) {
+  EXPECT_EQ(printable("a\x1b[31mred\n"), "a?[31mred?");
+  EXPECT_EQ(display_width("größer"), 6u);
+}
+
+}  // namespace
+}  // namespace evener::report

@@ -1,0 +1,179 @@
+#include "report/html.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "report/report_helpers.h"
+#include "report/sample_records_helpers.h"
+
+namespace evener::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<report::Run> sample_runs() {
+  return {
+      test::sample_run("masks-t1", {.placement = "cpu/t1", .images_per_s = 14.5}),
+      test::sample_run("masks-t2", {.placement = "cpu/t2", .images_per_s = 26.9}),
+      test::sample_run("digits", {.model = "mlp:784-10", .data = "synth:digits", .images_per_s = 40000, .epochs = 5})};
+}
+
+/// Text with `needle` counted.
+std::size_t occurrences(const std::string& text, const std::string& needle) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(needle); at != std::string::npos; at = text.find(needle, at + 1)) ++count;
+  return count;
+}
+
+TEST(Html, TellsTheMainThingsWithoutPlots) {
+  const std::string page = html_page(sample_runs(), "", "No plots: testing");
+  EXPECT_THAT(page, HasSubstr("as fast as on cpu/t1"));
+  EXPECT_THAT(page, HasSubstr("No plots: testing"));
+  EXPECT_THAT(page, HasSubstr("AMD EPYC 9B14"));
+  EXPECT_THAT(page, HasSubstr("<span>--data</span> <span>synth:masks</span>"));
+  EXPECT_THAT(page, HasSubstr("no energy counters"));
+  EXPECT_THAT(page, HasSubstr("torch 2.11.0"));
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(Html, FetchesNothing) {
+  const std::string page = html_page(sample_runs(), "/* Plotly */");
+  EXPECT_THAT(page, HasSubstr("Content-Security-Policy\" content=\"default-src 'none'"));
+  EXPECT_FALSE(std::regex_search(page, std::regex("https?://|//cdn|@import|<link|<iframe|src=")));
+}
+
+TEST(Html, TextFromOutsideStaysText) {
+  const std::string evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>";
+  std::vector<report::Run> runs = sample_runs();
+  report::Run& run = runs[0];
+  run.name = evil;
+  run.record.model.name = evil;
+  run.record.data.location = evil;
+  run.record.data.classes = {evil};
+  run.record.placement.text = evil;
+  run.record.command = {evil};
+  run.record.machine.cpu = evil;
+  run.record.machine.os = evil;
+  run.record.versions[evil] = evil;
+  run.record.notes = {evil};
+  run.record.missing[evil] = evil;
+  run.record.config[evil] = evil;
+  run.record.phases_s[evil] = 1;
+  run.record.validity = {false, {{evil, evil, evil}}};
+  const std::string page = html_page(runs, "/* Plotly */");
+  EXPECT_EQ(occurrences(page, "alert(1)</script"), 0u);
+  EXPECT_EQ(occurrences(page, "<img"), 0u);
+  EXPECT_EQ(occurrences(page, "<script"), 3u);  // data, Plotly, plots
+}
+
+TEST(Html, RunsWithHardlyAnythingStillGiveAPage) {
+  report::Run empty;
+  empty.name = "empty";
+  const std::string page = html_page(std::vector<report::Run>{empty}, "");
+  EXPECT_THAT(page, HasSubstr("empty"));
+  EXPECT_THROW(html_page({}, ""), Error);
+}
+
+TEST(WriteHtml, WithoutPlotlyThePageIsWrittenWithAHint) {
+  const test::Folder folder;
+  const WrittenPage page = write_html(folder / "report.html", sample_runs(), folder / "missing/plotly.min.js");
+  EXPECT_FALSE(page.has_plots);
+  EXPECT_THAT(page.hint, HasSubstr("missing/plotly.min.js"));
+  EXPECT_THAT(page.hint, HasSubstr("EVENER_PLOTLY"));
+  EXPECT_THAT(read_file(folder / "report.html"), HasSubstr("EVENER_PLOTLY"));
+}
+
+TEST(WriteHtml, AFileThatIsNotPlotlyIsRefused) {
+  const test::Folder folder;
+  std::ofstream(folder / "evil.js") << "Plotly </script>";
+  EXPECT_THAT(write_html(folder / "report.html", sample_runs(), folder / "evil.js").hint, HasSubstr("is not Plotly"));
+}
+
+TEST(WriteHtml, TheEnvironmentNamesPlotly) {
+  setenv("EVENER_PLOTLY", "/somewhere/plotly.min.js", 1);
+  EXPECT_EQ(plotly_path(), "/somewhere/plotly.min.js");
+  unsetenv("EVENER_PLOTLY");
+  EXPECT_NE(plotly_path(), "/somewhere/plotly.min.js");
+}
+
+/// What a command prints on stdout.
+std::string output_of(const std::string& command) {
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return output;
+  std::array<char, 65536> buffer;
+  while (const std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), count);
+  pclose(pipe);
+  return output;
+}
+
+/// The browser's name, or "" if there is none.
+std::string browser() {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    if (!output_of(std::string("command -v ") + name).empty()) return name;
+  }
+  return "";
+}
+
+/// The page as a browser has it after the scripts ran, with what it asked the network for written into it.
+std::string dom_of(const std::filesystem::path& page, const std::filesystem::path& profile, int width) {
+  std::ofstream(page, std::ios::app)
+      << "<script>window.addEventListener('load', () => setTimeout(() => {\n"
+         "  const asked = performance.getEntriesByType('resource').map((entry) => entry.name);\n"
+         "  document.body.dataset.requests = 'requests=' + asked.length + ' ' + asked.join(' ');\n"
+         "  document.body.dataset.overflow = 'overflow=' + (document.documentElement.scrollWidth > "
+         "window.innerWidth);\n"
+         "}, 500));</script>";
+  return output_of("timeout 120 " + browser() + " --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage " +
+                   "--user-data-dir='" + profile.string() + "' --window-size=" + std::to_string(width) +
+                   ",2000 --virtual-time-budget=10000 --dump-dom 'file://" + page.string() + "' 2>/dev/null");
+}
+
+class InBrowser : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (browser().empty()) GTEST_SKIP() << "no chromium here: the plots are not looked at";
+    if (!std::filesystem::exists(plotly_path())) GTEST_SKIP() << "no Plotly at " << plotly_path();
+  }
+  test::Folder folder_;
+};
+
+class AtWidth : public InBrowser, public ::testing::WithParamInterface<int> {};
+
+TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
+  std::vector<report::Run> runs = sample_runs();
+  runs[1].name = "<b>bold</b> & </script>";
+  const WrittenPage page = write_html(folder_ / "report.html", runs);
+  ASSERT_TRUE(page.has_plots) << page.hint;
+  const std::string dom = dom_of(page.path, folder_ / "profile", GetParam());
+  // Parts of Plotly's own source stand in the DOM too: look at the page's body before the scripts.
+  const std::string body = dom.substr(dom.find("<main"), dom.find("</main>") - dom.find("<main"));
+  EXPECT_EQ(occurrences(body, "class=\"plot js-plotly-plot\""), 12u);  // six for each of two jobs
+  EXPECT_GT(occurrences(body, "class=\"js-line\""), 20u);              // curves
+  EXPECT_GT(occurrences(body, "class=\"point\""), 60u);                // bars, dots
+  EXPECT_THAT(body, HasSubstr("id=\"problem\" hidden"));
+  EXPECT_THAT(body, Not(HasSubstr("could not be drawn")));
+  EXPECT_THAT(body, HasSubstr("&lt;b&gt;bold&lt;/b&gt;"));
+  EXPECT_THAT(dom, HasSubstr("data-requests=\"requests=0 \""));
+  EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Narrow, AtWidth, ::testing::Values(1400, 500));
+
+TEST_F(InBrowser, AnErrorInThePlotsIsShown) {
+  std::ofstream(folder_ / "broken.js") << "window.Plotly = { react() { throw new Error('broken on purpose'); } };";
+  const WrittenPage page = write_html(folder_ / "report.html", sample_runs(), folder_ / "broken.js");
+  EXPECT_THAT(dom_of(page.path, folder_ / "profile", 1400), HasSubstr("could not be drawn: broken on purpose"));
+}
+
+}  // namespace
+}  // namespace evener::report

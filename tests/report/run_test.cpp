@@ -1,0 +1,73 @@
+#include "report/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "report/report_helpers.h"
+#include "report/sample_records_helpers.h"
+
+namespace evener::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(LoadRun, ReadsRecordAndSamples) {
+  const test::Folder folder;
+  test::write_sample_run(folder / "night");
+  const report::Run run = load_run(folder / "night");
+  EXPECT_EQ(run.name, "night");
+  EXPECT_EQ(run.record.model.name, "resnet34");
+  EXPECT_GT(run.samples.time_s.size(), 100u);
+  EXPECT_EQ(run.samples.time_s[1], 0.5);
+  EXPECT_TRUE(run.samples.pss_bytes[0].has_value());
+  EXPECT_FALSE(run.samples.pss_bytes[1].has_value());
+  EXPECT_TRUE(run.warnings.empty());
+  EXPECT_EQ(load_run(folder / "night/").name, "night");
+}
+
+TEST(LoadRun, ARowCutShortIsSkipped) {
+  const test::Folder folder;
+  test::write_sample_run(folder / "run");
+  const std::size_t rows = load_run(folder / "run").samples.time_s.size();
+  std::ofstream(folder / "run/samples.csv", std::ios::app) << "999.5,10";
+  EXPECT_EQ(load_run(folder / "run").samples.time_s.size(), rows);
+}
+
+TEST(LoadRun, BadSamplesAreAWarningBecauseTheRecordIsThere) {
+  const test::Folder folder;
+  test::write_sample_run(folder / "run");
+  std::ofstream(folder / "run/samples.csv") << "a,b\n1,2\n";
+  const report::Run run = load_run(folder / "run");
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_THAT(run.warnings[0], HasSubstr("no column 'time_s'"));
+  std::filesystem::remove(folder / "run/samples.csv");
+  EXPECT_THAT(load_run(folder / "run").warnings[0], HasSubstr("no samples.csv"));
+}
+
+TEST(LoadRun, AFolderWithoutARecordIsNamed) {
+  const test::Folder folder;
+  try {
+    load_run(folder.path());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(folder.path().string()));
+    EXPECT_THAT(error.what(), HasSubstr("record.json"));
+  }
+}
+
+TEST(LoadRuns, NamesAreUnique) {
+  const test::Folder folder;
+  test::write_sample_run(folder / "a/run");
+  test::write_sample_run(folder / "b/run");
+  const auto runs = load_runs({folder / "a/run", folder / "b/run", folder / "a/run"});
+  EXPECT_EQ(runs[0].name, "run");
+  EXPECT_EQ(runs[1].name, "run (2)");
+  EXPECT_EQ(runs[2].name, "run (3)");
+}
+
+}  // namespace
+}  // namespace evener::report

@@ -1,0 +1,123 @@
+#include "report/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/sample_records_helpers.h"
+
+namespace evener::report {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<report::Run> three_runs() {
+  std::vector<report::Run> runs{test::sample_run("a", {.placement = "cpu/t1", .images_per_s = 10}),
+                                test::sample_run("b", {.placement = "cpu/t2", .images_per_s = 20}),
+                                test::sample_run("c", {.model = "mlp:784-10", .images_per_s = 50000})};
+  for (int n = 0; n < 3; ++n) {
+    const double rate = runs[static_cast<std::size_t>(n)].record.images_per_s.median.value();
+    runs[static_cast<std::size_t>(n)].record.images_per_s.median = n == 2 ? rate : (n + 1) * 10.0;
+  }
+  return runs;
+}
+
+std::string cell(const Table& table, std::size_t row, const std::string& title) {
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    if (table.columns[column].title == title) return table.rows[row][column];
+  }
+  return "no column " + title;
+}
+
+TEST(Table, ComparesWithTheFirstRunOfTheSameJob) {
+  const Table table = summary_table(three_runs());
+  EXPECT_EQ(cell(table, 0, "speed"), "1.00x");
+  EXPECT_EQ(cell(table, 1, "speed"), "2.00x");
+  EXPECT_EQ(cell(table, 2, "speed"), "1.00x");  // another model: nothing to compare with
+  EXPECT_EQ(cell(table, 1, "placement"), "cpu/t2");
+  EXPECT_EQ(cell(table, 1, "test"), "97.2 %");
+  EXPECT_EQ(cell(table, 1, "peak memory"), "1.74 GB");
+  EXPECT_EQ(cell(table, 1, "energy"), "absent");
+  EXPECT_EQ(cell(table, 1, "valid"), "VALID");
+}
+
+TEST(Table, OneRunHasNoSpeedColumn) {
+  EXPECT_EQ(cell(summary_table(std::vector<report::Run>{test::sample_run("a")}), 0, "speed"), "no column speed");
+}
+
+TEST(Table, MissingValuesAreDashesNeverZero) {
+  report::Run empty;
+  empty.name = "empty";
+  const Table table = summary_table(std::vector<report::Run>{empty, empty});
+  for (const char* title :
+       {"model", "data", "batch", "images/s", "speed", "s/epoch", "best val", "test", "peak memory", "valid"}) {
+    EXPECT_EQ(cell(table, 0, title), "-") << title;
+  }
+  EXPECT_EQ(cell(table, 0, "energy"), "absent");
+  EXPECT_THAT(csv_text(std::vector<report::Run>{empty}), Not(HasSubstr(",0,0")));
+}
+
+TEST(Table, SharedReasonsAreToldOnce) {
+  std::vector<report::Run> runs = three_runs();
+  runs[1].record.missing["accuracy.test"] = "no test part";
+  const auto notes = summary_table(runs).notes;
+  EXPECT_THAT(notes, Contains(HasSubstr("Absent: energy (all runs): no energy counters")));
+  EXPECT_THAT(notes, Contains("Absent: accuracy.test (b): no test part"));
+}
+
+TEST(Table, InvalidRunsHaveTheirReasonBelow) {
+  std::vector<report::Run> runs = three_runs();
+  runs[0].record.validity = {false, {{"other load", "others used 40 %", "end them"}}};
+  const Table table = summary_table(runs);
+  EXPECT_EQ(cell(table, 0, "valid"), "INVALID");
+  EXPECT_THAT(terminal_text(table), HasSubstr("- a is INVALID: other load: others used 40 %. What to do: end them"));
+}
+
+TEST(Table, ColumnsAlign) {
+  const std::string text = terminal_text(summary_table(three_runs()), 500);
+  const std::string header = text.substr(0, text.find('\n'));
+  const std::size_t end_of_batch = header.find("batch") + 5;
+  std::size_t line_begin = header.size() + 1;
+  for (int row = 0; row < 3; ++row) {
+    EXPECT_EQ(text.substr(line_begin + end_of_batch - 2, 2), "32");
+    line_begin = text.find('\n', line_begin) + 1;
+  }
+}
+
+TEST(Table, ANarrowTerminalGetsTheTableUpright) {
+  const std::string text = terminal_text(summary_table(three_runs()), 80);
+  EXPECT_THAT(text, HasSubstr("placement    cpu/t1"));
+}
+
+TEST(Table, NamesCantControlTheTerminal) {
+  report::Run run = test::sample_run("\x1b[2Jname");
+  EXPECT_THAT(terminal_text(summary_table(std::vector<report::Run>{run})), Not(HasSubstr("\x1b")));
+}
+
+TEST(Table, Markdown) {
+  std::vector<report::Run> runs = three_runs();
+  runs[0].name = "a|b";
+  const std::string text = markdown_text(summary_table(runs));
+  EXPECT_THAT(text, HasSubstr("| run | model |"));
+  EXPECT_THAT(text, HasSubstr("|---|---|"));
+  EXPECT_THAT(text, HasSubstr("| a\\|b | resnet34 |"));
+}
+
+TEST(Table, CsvHasOneRowPerRunInFullPrecision) {
+  std::vector<report::Run> runs = three_runs();
+  runs[0].name = "with, comma";
+  runs[0].record.images_per_s.median = 10.123456789;
+  const std::string text = csv_text(runs);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  EXPECT_THAT(text, HasSubstr("\n\"with, comma\",train,done,"));
+  EXPECT_THAT(text, HasSubstr(",10.123456789,"));
+  const auto commas = [&](std::size_t begin) {
+    return std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                      text.begin() + static_cast<std::ptrdiff_t>(text.find('\n', begin)), ',');
+  };
+  EXPECT_EQ(commas(0) + 1, commas(text.find("\n\"with") + 1));  // the comma of the name
+}
+
+}  // namespace
+}  // namespace evener::report

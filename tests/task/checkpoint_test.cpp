@@ -1,0 +1,132 @@
+#include "task/checkpoint.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/safetensors.h"
+#include "base/test_folder.h"
+
+namespace evener::task {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+/// A trainer that is nothing but its state.
+class FixedTrainer : public engine::Trainer {
+ public:
+  explicit FixedTrainer(float value) : value_(value) {}
+  engine::BatchResult forward_backward(const data::Batch&, double) override { return {}; }
+  void on_gradient_ready(std::function<void(std::size_t)>) override {}
+  const std::vector<std::string>& trained_parameters() const override { return names_; }
+  std::span<float> gradient(std::size_t) override { return {}; }
+  TensorMap gradients() const override { return {}; }
+  void apply(double) override {}
+  engine::BatchResult evaluate(const data::Batch&) override { return {}; }
+  TensorMap state() const override { return {{"0.weight", HostTensor::of_floats({2}, {value_, -value_})}}; }
+  void load_state(const TensorMap&) override {}
+  TensorMap optimizer_state() const override { return {{"0.weight.momentum", HostTensor::of_floats({2}, {value_, 0})}}; }
+  void load_optimizer_state(const TensorMap&) override {}
+
+ private:
+  float value_;
+  std::vector<std::string> names_;
+};
+
+const WeightsInfo kInfo{"mlp:2-2", {"a", "b"}, {1, 1, 2}, {0.5f}, {0.25f}};
+
+Progress progress_at(int epoch, std::int64_t step) {
+  Progress progress;
+  progress.epoch = epoch;
+  progress.step = step;
+  progress.partial = {0.1 + 0.2, 3, 7};  // not a short decimal: it has to come back to the last bit
+  progress.best_epoch = 1;
+  progress.best_accuracy = 2.0 / 3;
+  progress.epochs.push_back({1, 2.5, 0.5, 0.1, 1.0 / 3, 0.75, 0.9, 0.8, true});
+  progress.epochs.push_back({2, 2.5, 0.5, 0.1, 0.3, 0.75, std::nullopt, std::nullopt, false});
+  return progress;
+}
+
+std::string refusal(const fs::path& dir) {
+  try {
+    load_last(dir);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+fs::path resume_file(const fs::path& dir) {
+  for (const auto& file : fs::directory_iterator(dir)) {
+    if (file.path().filename().string().starts_with("last.resume-")) return file.path();
+  }
+  return {};
+}
+
+TEST(Checkpoint, ComesBackBitEqual) {
+  const test::TestFolder dir;
+  save_last(dir.path(), FixedTrainer(1.5f), kInfo, progress_at(2, 5), {{"batch", 8}});
+  const Checkpoint read = load_last(dir.path());
+  EXPECT_EQ(read.state, FixedTrainer(1.5f).state());
+  EXPECT_EQ(read.optimizer_state, FixedTrainer(1.5f).optimizer_state());
+  EXPECT_EQ(read.config["batch"], 8);
+  EXPECT_EQ(read.progress.epoch, 2);
+  EXPECT_EQ(read.progress.step, 5);
+  EXPECT_EQ(read.progress.partial.loss_sum, 0.1 + 0.2);
+  EXPECT_EQ(read.progress.best_accuracy, 2.0 / 3);
+  ASSERT_EQ(read.progress.epochs.size(), 2u);
+  EXPECT_EQ(read.progress.epochs[0].train_loss, 1.0 / 3);
+  EXPECT_TRUE(read.progress.epochs[0].best);
+  EXPECT_FALSE(read.progress.epochs[1].val_loss.has_value());
+}
+
+TEST(Checkpoint, KeepsOnlyTheNewestPair) {
+  const test::TestFolder dir;
+  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 0), {});
+  save_last(dir.path(), FixedTrainer(2), kInfo, progress_at(2, 0), {});
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()), 2);
+  EXPECT_EQ(load_last(dir.path()).progress.epoch, 2);
+}
+
+TEST(Checkpoint, AKillBetweenTheTwoFilesLeavesTheOlderPair) {
+  const test::TestFolder dir, newer;
+  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 0), {});
+  // What a kill before the rename of last.safetensors leaves: the new resume file beside the old pair.
+  save_last(newer.path(), FixedTrainer(2), kInfo, progress_at(2, 0), {});
+  fs::copy(resume_file(newer.path()), dir.path());
+  const Checkpoint read = load_last(dir.path());
+  EXPECT_EQ(read.progress.epoch, 1);
+  EXPECT_EQ(read.state, FixedTrainer(1).state());
+  EXPECT_EQ(read.optimizer_state, FixedTrainer(1).optimizer_state());
+}
+
+TEST(Checkpoint, WeightsSayWhatTheyAre) {
+  const test::TestFolder dir;
+  save_best(dir.path(), FixedTrainer(1).state(), kInfo, 3);
+  const Metadata metadata = read_safetensors_metadata(dir.path() / "best.safetensors");
+  EXPECT_EQ(metadata.at("model"), "mlp:2-2");
+  EXPECT_EQ(metadata.at("classes"), R"(["a","b"])");
+  EXPECT_EQ(metadata.at("input"), "[1,1,2]");
+  EXPECT_EQ(load_best(dir.path()), FixedTrainer(1).state());
+}
+
+TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
+  const test::TestFolder dir;
+  EXPECT_THAT(refusal(dir.path()), HasSubstr("nothing to resume"));
+  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 0), {});
+  const fs::path resume = resume_file(dir.path());
+  const fs::path aside = dir.path() / "aside";
+  fs::rename(resume, aside);
+  EXPECT_THAT(refusal(dir.path()), HasSubstr("is missing"));
+  fs::rename(aside, resume);
+  fs::resize_file(dir.path() / "last.safetensors", fs::file_size(dir.path() / "last.safetensors") - 1);
+  EXPECT_THAT(refusal(dir.path()), HasSubstr("last.safetensors"));
+  write_safetensors(dir.path() / "last.safetensors", FixedTrainer(1).state());
+  EXPECT_THAT(refusal(dir.path()), HasSubstr("not a checkpoint of evener"));
+}
+
+}  // namespace
+}  // namespace evener::task

@@ -1,0 +1,64 @@
+#include "task/schedule.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+
+namespace evener::task {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_schedule(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Schedule, ConstantKeepsTheRate) {
+  const Schedule schedule = parse_schedule("constant");
+  EXPECT_DOUBLE_EQ(schedule.rate(0.3, 0, 10, 5), 0.3);
+  EXPECT_DOUBLE_EQ(schedule.rate(0.3, 49, 10, 5), 0.3);
+}
+
+TEST(Schedule, StepDropsAtTheBorderOfEpochs) {
+  const Schedule schedule = parse_schedule("step:2:0.5");
+  EXPECT_DOUBLE_EQ(schedule.rate(1.0, 19, 10, 6), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.rate(1.0, 20, 10, 6), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.rate(1.0, 40, 10, 6), 0.25);
+}
+
+TEST(Schedule, CosineFallsFromTheBaseTowardsZero) {
+  const Schedule schedule = parse_schedule("cosine");
+  EXPECT_DOUBLE_EQ(schedule.rate(0.2, 0, 10, 4), 0.2);
+  EXPECT_NEAR(schedule.rate(0.2, 20, 10, 4), 0.1, 1e-12);
+  const double last = schedule.rate(0.2, 39, 10, 4);
+  EXPECT_GT(last, 0);
+  EXPECT_LT(last, 0.2 * 0.002);
+}
+
+TEST(Schedule, WarmUpGrowsLinearlyAndReachesTheBase) {
+  Schedule schedule = parse_schedule("cosine");
+  schedule.warmup_epochs = 2;
+  EXPECT_DOUBLE_EQ(schedule.rate(1.0, 0, 5, 10), 0.1);
+  EXPECT_DOUBLE_EQ(schedule.rate(1.0, 4, 5, 10), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.rate(1.0, 9, 5, 10), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.rate(1.0, 10, 5, 10), 1.0);  // the cosine begins after the warm-up
+}
+
+TEST(Schedule, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(refusal("cosin"), HasSubstr("did you mean 'cosine'"));
+  EXPECT_THAT(refusal(""), HasSubstr("Known: constant"));
+  EXPECT_THAT(refusal("step:0"), HasSubstr("whole number from 1 on"));
+  EXPECT_THAT(refusal("step:1.5"), HasSubstr("whole number from 1 on"));
+  EXPECT_THAT(refusal("step:3:2"), HasSubstr("(0, 1]"));
+  EXPECT_THAT(refusal("step:3:0.1:9"), HasSubstr("too many numbers"));
+  EXPECT_THAT(refusal("step:x"), HasSubstr("'x' is not a number"));
+  EXPECT_THAT(refusal("constant:1"), HasSubstr("takes no numbers"));
+}
+
+}  // namespace
+}  // namespace evener::task

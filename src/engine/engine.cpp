@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <cstdlib>
+
 #include "base/module.h"
 
 namespace evener::engine {
@@ -16,6 +18,10 @@ const char* precision_name(Precision precision) {
 const char* loss_name(Loss loss) { return loss == Loss::kMse ? "mse" : "cross-entropy"; }
 
 std::unique_ptr<Engine> open_engine(const std::string& name) {
+  // OpenMP's threads spin while they wait for each other. On a machine that does something else too, a spinning thread
+  // takes the CPU that the awaited one needs, and a step takes ten times as long. Has to stand before the library that
+  // brings OpenMP is loaded; what the user set stays.
+  if (std::getenv("GOMP_SPINCOUNT") == nullptr) setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   return std::unique_ptr<Engine>(static_cast<Engine*>(require_module(name).create()));
 }
 

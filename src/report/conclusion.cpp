@@ -151,7 +151,8 @@ std::string single_clause(const Record& record) {
   } else if (const std::optional<double> val = best_val_accuracy(record)) {
     text += fmt::format(" and reached {} validation accuracy", percent_text(*val));
   }
-  return text + invalid_clause({&record});
+  const std::string rules = invalid_text(record);
+  return rules.empty() ? text : text + fmt::format("; but its times are INVALID as a measurement ({})", rules);
 }
 
 std::string group_clause(const Group& group) {

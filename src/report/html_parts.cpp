@@ -54,7 +54,9 @@ void add_chip(std::string& chips, const std::string& text) {
 
 std::string version_text(const Record& record, const char* name) {
   const auto version = record.versions.find(name);
-  return version == record.versions.end() ? "" : std::string(name) + " " + version->second;
+  if (version == record.versions.end()) return "";
+  const bool named = version->second.find_first_not_of("0123456789.") == 0;  // "LibTorch 2.11.0"
+  return named ? version->second : std::string(name) + " " + version->second;
 }
 
 std::string badge(const Record& record) {
@@ -64,7 +66,7 @@ std::string badge(const Record& record) {
 }
 
 std::string definition(const char* term, const std::string& value) {
-  return fmt::format("<dt>{}</dt><dd>{}</dd>", term, escape_html(value));
+  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", term, escape_html(value));
 }
 
 std::string card(std::span<const Run> runs, std::size_t n) {
@@ -82,7 +84,10 @@ std::string card(std::span<const Run> runs, std::size_t n) {
     spread = fmt::format("95 % interval {} to {}; {}", number_text(rate.interval->low),
                          number_text(rate.interval->high), rate.over);
   }
-  html += "<div class=\"interval\">" + escape_html(spread) + "</div><dl>";
+  html += "<div class=\"interval\">" + escape_html(spread) + "</div>";
+  for (const auto& reason : record.validity.reasons)
+    html += "<div class=\"why\">" + escape_html(reason.what) + "</div>";
+  html += "<dl>";
   const Record& base = base_of(runs, run);
   if (const auto speed = speed_against(record, base); speed && &base != &record) {
     html += definition("speed", number_text(*speed) + "× of " + base.placement.text);
@@ -216,7 +221,7 @@ std::string header_part(std::span<const Run> runs) {
 std::string results_part(std::span<const Run> runs) {
   std::string html = "<section>";
   if (runs.size() <= kMostCards) {
-    html += "<div class=\"runs\">";
+    html += runs.size() == 1 ? "<div class=\"runs single\">" : "<div class=\"runs\">";
     for (std::size_t n = 0; n < runs.size(); ++n) html += card(runs, n);
     html += "</div>";
   } else {

@@ -3,9 +3,9 @@
 // tests/golden/make_golden.py measured. Read there how the numbers came about.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <ostream>
 
 #include "base/module.h"
 #include "engine/golden_helpers.h"
@@ -19,26 +19,31 @@ using engine::Precision;
 using test::GoldenCase;
 using test::GoldenTensors;
 
-// How many times PyTorch's own error may be exceeded. Ours is a draw of the same kind: the same kernels, summed in
-// another order, on another processor. Of a draw's probes a few land far out, because errors gather in few channels.
-constexpr double kErrorsAllowed = 10;
+// How many of PyTorch's own errors are allowed. Ours is a draw of the same kind: the same kernels, summed in another
+// order, on another processor. Seen with AVX-512, AVX2 and SSE4.1 kernels, in both layouts: 1.6 at most.
+constexpr double kErrorsAllowed = 5;
 // What can't be seen in float32 whatever PyTorch's luck was: a few of its rounding steps.
 constexpr double kFloor = 2e-6;
-// bfloat16 keeps 8 bits, and ReLUs near zero decide otherwise: PyTorch's own gradients are 35 to 60 % off in the first
-// layers of a ResNet. A gradient that had nothing to do with the right one would be 140 % off, so the allowance is
-// small, and is asked of all parameters together.
-constexpr double kErrorsAllowedBf16 = 1.5;
-constexpr double kErrorsAllowedLossBf16 = 6;
-// A later step may meet a ReLU within rounding of zero, which no choice of seeds prevents: the gradient then differs by up
-// to 1 % (make_golden.py), and with it how far the loss has moved since the first step.
+// After the first step a ResNet meets ReLUs within rounding of zero, which no choice of seeds prevents: the gradient
+// then differs by up to 1 % (make_golden.py), and with it how far the loss has moved since.
 constexpr double kErrorsAllowedLater = 3;
 constexpr double kKinkShare = 0.01;
+// bfloat16 keeps 8 bits, and ReLUs near zero decide otherwise: PyTorch's own gradients are 35 to 60 % off in a ResNet.
+// A gradient that had nothing to do with the right one would be 140 % off, so the allowance is small, and is asked of
+// all parameters together, where luck evens out (seen: 0.9 to 1.05).
+constexpr double kErrorsAllowedBf16 = 1.5;
+// A loss is one number, and PyTorch's four runs may all have been lucky (seen: 2.9).
+constexpr double kErrorsAllowedLossBf16 = 6;
 
 struct Setting {
   std::string file;
   Precision precision = Precision::kFp32;
   MemoryLayout layout = MemoryLayout::kAuto;
 };
+
+void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << setting.file;
+}
 
 std::string setting_name(const testing::TestParamInfo<Setting>& info) {
   const char* layout = info.param.layout == MemoryLayout::kAuto            ? ""
@@ -53,7 +58,6 @@ class GoldenTest : public testing::TestWithParam<Setting> {
     if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
     golden_ = test::read_golden(GetParam().file, GetParam().precision);
     golden_.options.layout = GetParam().layout;
-    if (auto m=getenv("GM")) { if(*m=='m') golden_.options.optimizer.momentum=.85; if(*m=='w') golden_.options.optimizer.weight_decay=0; if(*m=='s') for(auto&x:golden_.options.standard_deviation) x*=1.01f; if (*m=='l') golden_.learning_rate*=1.05; if (*m=='t') golden_.options.threads=2; }
     batch_ = test::golden_batch(golden_);
     const network::ModelOptions options{
         .input = network::Shape{golden_.shape.channels, golden_.shape.height, golden_.shape.width},
@@ -76,9 +80,11 @@ class GoldenTest : public testing::TestWithParam<Setting> {
                    std::optional<double> moved = {}) const {
     // Where PyTorch's bfloat16 happened to be lucky: half a unit of its 8 bits.
     const double floor = (bf16() ? 0x1p-9 : kFloor) * std::abs(expected);
-    const double errors = moved ? kErrorsAllowedLater : bf16() ? kErrorsAllowedLossBf16 : kErrorsAllowed;
-    EXPECT_NEAR(found, expected, errors * deviation + floor + kKinkShare * std::abs(moved.value_or(0))) << what;
-    if (getenv("GP")) printf("G %s %s %s found %.6f expected %.6f diff %.2e = %.2f dev; tol %.2e\n", golden_.name.c_str(), bf16()?"bf16":"fp32", what.c_str(), found, expected, found-expected, std::abs(found-expected)/deviation, errors*deviation+floor+moved);
+    // A perceptron has 8192 ReLUs, a ResNet half a million.
+    const bool kinks = moved && golden_.model.starts_with("resnet");
+    const double errors = kinks ? kErrorsAllowedLater : bf16() ? kErrorsAllowedLossBf16 : kErrorsAllowed;
+    const double kink = kinks ? kKinkShare * std::abs(*moved) : 0;
+    EXPECT_NEAR(found, expected, errors * deviation + floor + kink) << what;
   }
 
   // The distance of each tensor from the golden one, in PyTorch's own errors.
@@ -93,7 +99,6 @@ class GoldenTest : public testing::TestWithParam<Setting> {
 
   void expect_equal(const TensorMap& found, const GoldenTensors& golden) const {
     const std::vector<double> errors = distances(found, golden);
-    if (getenv("GP")) { double q=0; for (double e: errors) q+=e*e; printf("G %s %s tensors rms %.2f max %.2f\n", golden_.name.c_str(), bf16()?"bf16":"fp32", std::sqrt(q/errors.size()), *std::max_element(errors.begin(),errors.end())); }
     if (bf16()) {
       double squares = 0;
       for (const double error : errors) squares += error * error;

@@ -103,6 +103,7 @@ TEST(ProcessSampler, WritesSamplesAsTheyCome) {
   put_proc(root, 130, 150, 100);
   const SamplerSummary summary = sampler.stop();
   EXPECT_EQ(summary.samples, row_count(csv));
+  EXPECT_LT(summary.samples, 60) << "rows wait in a buffer, where a killed run would lose them";
   EXPECT_DOUBLE_EQ(*summary.process_cpu_s, 0.3);
   EXPECT_EQ(summary.peak_rss_bytes, 2048u * 1024);
   EXPECT_EQ(summary.swap_bytes_max, 16u * 1024);

@@ -163,6 +163,7 @@ TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   EXPECT_THAT(body, HasSubstr("id=\"problem\" hidden"));
   EXPECT_THAT(body, Not(HasSubstr("could not be drawn")));
   EXPECT_THAT(body, HasSubstr("&lt;b&gt;bold&lt;/b&gt;"));
+  EXPECT_THAT(body, Not(HasSubstr(">bold</tspan>")));  // Plotly would have read it as markup
   EXPECT_THAT(dom, HasSubstr("data-requests=\"requests=0 \""));
   EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
 }

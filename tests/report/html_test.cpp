@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <regex>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -48,7 +47,9 @@ TEST(Html, TellsTheMainThingsWithoutPlots) {
 TEST(Html, FetchesNothing) {
   const std::string page = html_page(sample_runs(), "/* Plotly */");
   EXPECT_THAT(page, HasSubstr("Content-Security-Policy\" content=\"default-src 'none'"));
-  EXPECT_FALSE(std::regex_search(page, std::regex("https?://|//cdn|@import|<link|<iframe|src=")));
+  for (const char* way_out : {"http://", "https://", "@import", "<link", "<iframe", "src=", "url("}) {
+    EXPECT_THAT(page, Not(HasSubstr(way_out)));
+  }
 }
 
 TEST(Html, TextFromOutsideStaysText) {

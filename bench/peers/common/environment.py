@@ -20,7 +20,8 @@ def python_of(root):
     folder = root / ".deps" / "peers"
     stamp = folder / "installed"
     python = folder / "bin" / "python"
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
+    packages = pinned()
+    wanted = hashlib.sha256(repr((packages, sys.version)).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted and python.exists():
         return python
     if sys.version_info < (3, 10):
@@ -31,12 +32,18 @@ def python_of(root):
     if free_gb < NEEDED_GB:
         raise Failure(f"{folder.parent} has {free_gb:.1f} GB free; the other software needs {NEEDED_GB:.1f} GB to install")
     say(
-        f"Installing the software to compare with into {folder}: {REQUIREMENTS.read_text().count('==')} packages, "
+        f"Installing the software to compare with into {folder}: {len(packages)} packages, "
         f"about {DOWNLOAD_GB} GB to download and {DISK_GB} GB on disk (once; delete the folder to undo)."
     )
     install(folder, python, root / ".deps" / "wheels")
     stamp.write_text(wanted)
     return python
+
+
+def pinned():
+    """(name, version) of every package."""
+    lines = REQUIREMENTS.read_text().splitlines()
+    return sorted(tuple(line.strip().lower().split("==")) for line in lines if "==" in line)
 
 
 def install(folder, python, wheels):
@@ -46,10 +53,9 @@ def install(folder, python, wheels):
         raise Failure("can't make a Python environment (on Debian and Ubuntu: apt install python3-venv)\n" + "\n".join(reason))
     command = [python, "-m", "pip", "install", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check"]
     # What the set-up has downloaded needn't be downloaded again; a wheel for another Python fails, and pip gets its own.
-    pinned = {tuple(line.lower().split("==")) for line in REQUIREMENTS.read_text().splitlines() if "==" in line}
     for wheel in sorted(wheels.glob("*.whl")):
         name, version = wheel.name.lower().split("-")[:2]
-        if (name.replace("_", "-"), version) in pinned:
+        if (name.replace("_", "-"), version) in pinned():
             subprocess.run([*command, "--quiet", wheel], capture_output=True, check=False)
     installed = subprocess.run([*command, "-r", REQUIREMENTS], stdout=sys.stderr, check=False)
     if installed.returncode != 0:

@@ -2,7 +2,6 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #include "base/module.h"
-#include "engine/torch/block_cache.h"
 #include "engine/torch/trainer.h"
 
 namespace evener::engine::torch_engine {
@@ -26,11 +25,7 @@ class TorchEngine : public Engine {
 
 const char* version() { return "LibTorch " TORCH_VERSION; }
 const char* unusable_reason() { return ""; }
-void* create() {
-  static const bool installed = (std::getenv("NOCACHE") ? void() : BlockCache::install(), true);
-  static_cast<void>(installed);
-  return new TorchEngine;
-}
+void* create() { return new TorchEngine; }
 
 }  // namespace
 }  // namespace evener::engine::torch_engine

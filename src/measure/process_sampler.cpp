@@ -125,7 +125,11 @@ void ProcessSampler::State::sample() {
   if (memory.swap_bytes) {
     summary.swap_bytes_max = std::max(summary.swap_bytes_max.value_or(0), *memory.swap_bytes);
   }
-  summary.peak_rss_bytes = memory.peak_rss_bytes;
+  if (memory.peak_rss_bytes) {
+    // The kernel keeps both counters roughly: its peak can lie some pages below a size that was seen.
+    summary.peak_rss_bytes =
+        std::max({summary.peak_rss_bytes.value_or(0), *memory.peak_rss_bytes, memory.rss_bytes.value_or(0)});
+  }
   ++summary.samples;
   write_row(time_s, usage, memory);
 }

@@ -29,7 +29,7 @@ class TrainProgress {
   const bool quiet_, terminal_;
   bool line_open_ = false;
   double last_draw_s_ = -1e9;
-  double overhead_s_ = 0;   // of an epoch beside its training: validation and checkpoint
+  double overhead_s_ = 0;  // of an epoch beside its training: validation and checkpoint
   double epoch_end_s_ = 0;
 };
 

@@ -2,35 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "cli/choices.h"
 #include "cli/image_size.h"
+#include "cli/out_folder.h"
 #include "cli/progress.h"
 #include "cli/train_record.h"
 #include "placement/machine.h"
-#include "task/checkpoint.h"
 
 namespace evener::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Where the run goes when --out isn't given: a name that sorts by time.
-fs::path default_out(const std::string& model) {
-  std::string name = model;
-  for (char& c : name) {
-    if (c == ':' || c == '/') c = '-';
-  }
-  std::string stamp = utc_now_text();  // 2026-11-21T10:15:00Z
-  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
-  stamp[8] = '-';
-  return fs::path("runs") / (name + "-" + stamp);
-}
 
 /// The command line of this process, without the program's path.
 std::vector<std::string> command_line() {
@@ -41,51 +30,13 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-/// The output folder; what this run made itself is taken away again if it comes to nothing.
-class OutFolder {
- public:
-  OutFolder(const TrainFlags& flags) : path_(flags.out.empty() ? default_out(flags.model) : fs::path(flags.out)) {
-    existed_ = fs::exists(path_);
-    if (!flags.resume && (task::has_checkpoint(path_) || fs::exists(path_ / "record.json"))) {
-      if (!flags.overwrite) {
-        throw UsageError(path_.string() +
-                         " holds a run already. Give another --out, --resume to go on with it, or "
-                         "--overwrite to replace it");
-      }
-      remove_run_files();
-    }
-    if (flags.resume && flags.out.empty())
-      throw UsageError("--resume needs --out DIR, the folder of the run to go on with");
-    if (flags.resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
-    require_writable_directory(path_);
-  }
-  ~OutFolder() {
-    std::error_code ignored;
-    if (keep_) return;
-    if (!existed_ || fs::is_empty(path_, ignored)) {
-      fs::remove(path_ / "samples.csv", ignored);
-      fs::remove(path_, ignored);  // only if empty
-    }
-  }
-  OutFolder(const OutFolder&) = delete;
-  OutFolder& operator=(const OutFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-  void keep() { keep_ = true; }
-
- private:
-  void remove_run_files() {
-    for (const auto& file : fs::directory_iterator(path_)) {
-      const std::string name = file.path().filename().string();
-      const bool ours = name.starts_with("last.") || name == "best.safetensors" || name == "record.json" ||
-                        name == "epochs.csv" || name == "samples.csv" || name == "report.html";
-      if (ours) fs::remove(file.path());
-    }
-  }
-
-  fs::path path_;
-  bool existed_ = false, keep_ = false;
-};
+/// The time of the last line of an earlier run's samples.csv, where a resumed run goes on; 0 without one.
+double last_sample_s(const fs::path& path) {
+  std::ifstream file(path);
+  double last = 0;
+  for (std::string line; std::getline(file, line);) last = std::max(last, std::strtod(line.c_str(), nullptr));
+  return last;
+}
 
 /// Passes what happens on to the progress line and the record.
 class Observer : public task::TrainObserver {
@@ -100,7 +51,7 @@ class Observer : public task::TrainObserver {
         progress_(flags.epochs, flags.quiet) {}
 
   void on_setup(const task::TrainSetup& setup) override {
-    out_.keep();
+    out_.begin();
     train_images_ = setup.train_images;
     record_ = record_of_setup(flags_, plan_, options_, setup);
     record_.command = command_line();
@@ -185,6 +136,8 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.validate_every = flags.validate_every;
   options.loader_threads = flags.loader_threads;
   options.resume = flags.resume;
+  if (flags.resume && flags.out.empty())
+    throw UsageError("--resume needs --out DIR, the folder of the run to go on with");
   chosen("optimizer", flags.optimizer, {"sgd"});
   const auto& stage = plan.replicas.front().stages.front();
   auto& trainer = options.trainer;
@@ -205,13 +158,14 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   const placement::Plan plan = plan_of(flags);
   if (const std::string why = placement::why_not_runnable(plan); !why.empty()) throw UsageError(why);
   task::TrainOptions options = train_options(flags, plan);
-  OutFolder out(flags);
+  OutFolder out(flags.out.empty() ? default_out(flags.model) : fs::path(flags.out), flags.resume, flags.overwrite);
   options.out = out.path();
 
   measure::SamplerOptions sampling;
   sampling.interval_ms = flags.sample_interval_ms;
   sampling.csv = out.path() / "samples.csv";
   sampling.append = flags.resume;
+  if (flags.resume) sampling.csv_start_s = last_sample_s(sampling.csv);
   measure::ProcessSampler sampler(sampling);  // before anything is pinned
   measure::PhaseRecorder phases(flags.trace.empty() ? 0 : 1'000'000);
   Observer observer(flags, plan, options, out, phases);

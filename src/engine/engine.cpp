@@ -8,14 +8,19 @@ namespace evener::engine {
 
 const char* precision_name(Precision precision) {
   switch (precision) {
-    case Precision::kFp32: return "fp32";
-    case Precision::kBf16: return "bf16";
-    case Precision::kFp16: return "fp16";
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kFp16:
+      return "fp16";
   }
   return "?";
 }
 
-const char* loss_name(Loss loss) { return loss == Loss::kMse ? "mse" : "cross-entropy"; }
+const char* loss_name(Loss loss) {
+  return loss == Loss::kMse ? "mse" : "cross-entropy";
+}
 
 std::unique_ptr<Engine> open_engine(const std::string& name) {
   // OpenMP's threads spin while they wait for each other. On a machine that does something else too, a spinning thread

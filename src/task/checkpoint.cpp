@@ -55,15 +55,16 @@ EpochResult epoch_from(const json& j) {
 json progress_json(const Progress& progress) {
   json epochs = json::array();
   for (const auto& epoch : progress.epochs) epochs.push_back(epoch_json(epoch));
-  return {{"epoch", progress.epoch},
-          {"step", progress.step},
-          {"partial",
-           {{"loss_sum", progress.partial.loss_sum},
-            {"correct", progress.partial.correct},
-            {"count", progress.partial.count},
-            {"seconds", progress.partial_seconds}}},
-          {"best", {{"epoch", progress.best_epoch}, {"accuracy", progress.best_accuracy}, {"loss", progress.best_loss}}},
-          {"epochs", epochs}};
+  return {
+      {"epoch", progress.epoch},
+      {"step", progress.step},
+      {"partial",
+       {{"loss_sum", progress.partial.loss_sum},
+        {"correct", progress.partial.correct},
+        {"count", progress.partial.count},
+        {"seconds", progress.partial_seconds}}},
+      {"best", {{"epoch", progress.best_epoch}, {"accuracy", progress.best_accuracy}, {"loss", progress.best_loss}}},
+      {"epochs", epochs}};
 }
 
 Progress progress_from(const json& j) {
@@ -110,7 +111,9 @@ void remove_other_resume_files(const fs::path& dir, const fs::path& keep) {
 
 }  // namespace
 
-bool has_checkpoint(const fs::path& dir) { return fs::exists(dir / kLast); }
+bool has_checkpoint(const fs::path& dir) {
+  return fs::exists(dir / kLast);
+}
 
 void save_last(const fs::path& dir, const engine::Trainer& trainer, const WeightsInfo& info, const Progress& progress,
                const json& config) {
@@ -129,12 +132,15 @@ void save_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& i
   write_safetensors(dir / kBest, state, weights_metadata(info, std::to_string(epoch) + ".0"));
 }
 
-TensorMap load_best(const fs::path& dir) { return read_safetensors(dir / kBest).tensors; }
+TensorMap load_best(const fs::path& dir) {
+  return read_safetensors(dir / kBest).tensors;
+}
 
 Checkpoint load_last(const fs::path& dir) {
   const fs::path last = dir / kLast;
   if (!fs::exists(last)) {
-    throw Error("nothing to resume: " + last.string() + " does not exist. Leave out --resume to start, or name the "
+    throw Error("nothing to resume: " + last.string() +
+                " does not exist. Leave out --resume to start, or name the "
                 "folder of the earlier run with --out");
   }
   SafetensorsFile weights = read_safetensors(last);

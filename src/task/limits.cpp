@@ -21,12 +21,13 @@ void require_memory(const network::Network& network, std::int64_t batch, engine:
   const std::string needed = bytes_text(static_cast<std::uint64_t>(memory.fixed_bytes() + batch * per_sample));
   if (fits == 0) {
     throw Error("training " + network.model() + " takes about " + needed + " of memory; " +
-                bytes_text(static_cast<std::uint64_t>(available)) + " are available, too little for a batch of one. Use a "
+                bytes_text(static_cast<std::uint64_t>(available)) +
+                " are available, too little for a batch of one. Use a "
                 "smaller --size or a smaller model");
   }
   throw Error("a batch of " + std::to_string(batch) + " takes about " + needed + " of memory; " +
-              bytes_text(static_cast<std::uint64_t>(available)) + " are available. The largest --batch that fits is about " +
-              std::to_string(fits));
+              bytes_text(static_cast<std::uint64_t>(available)) +
+              " are available. The largest --batch that fits is about " + std::to_string(fits));
 }
 
 void require_disk_space(const std::filesystem::path& out, const network::Network& network, bool momentum) {
@@ -44,9 +45,10 @@ void require_trainable_batch(const network::Network& network, std::size_t train_
   for (const auto& layer : network.layers()) {
     if (!std::holds_alternative<network::BatchNorm>(layer.op)) continue;
     if (layer.shape.size() > 1 && layer.shape[1] * layer.shape[2] > 1) continue;
-    throw UsageError("with " + std::to_string(images) + " training images and --batch " + std::to_string(batch) +
-                     " a batch has one image, and batch-norm layer '" + layer.name + "' (output " + shape_text(layer.shape) +
-                     ") would have one value per channel, too few for a variance. Use another --batch or a larger --size");
+    throw UsageError(
+        "with " + std::to_string(images) + " training images and --batch " + std::to_string(batch) +
+        " a batch has one image, and batch-norm layer '" + layer.name + "' (output " + shape_text(layer.shape) +
+        ") would have one value per channel, too few for a variance. Use another --batch or a larger --size");
   }
 }
 

@@ -12,8 +12,9 @@ namespace evener::task {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw UsageError("schedule '" + text + "': " + why +
-                   ". Known: constant, cosine, step:EPOCHS[:FACTOR] (step:30:0.1 divides the rate by 10 every 30 epochs)");
+  throw UsageError(
+      "schedule '" + text + "': " + why +
+      ". Known: constant, cosine, step:EPOCHS[:FACTOR] (step:30:0.1 divides the rate by 10 every 30 epochs)");
 }
 
 double number(const std::string& text, const std::string& part) {
@@ -37,8 +38,10 @@ double Schedule::rate(double base, std::int64_t step, std::int64_t steps_per_epo
     return base * static_cast<double>(step + 1) / warmup_steps;
   }
   switch (kind) {
-    case Kind::kConstant: return base;
-    case Kind::kStep: return base * std::pow(drop_factor, std::floor(position / drop_epochs));
+    case Kind::kConstant:
+      return base;
+    case Kind::kStep:
+      return base * std::pow(drop_factor, std::floor(position / drop_epochs));
     case Kind::kCosine: {
       const double length = std::max(static_cast<double>(epochs) - warmup_epochs, 1e-9);
       return base * 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, (position - warmup_epochs) / length)));
@@ -66,7 +69,8 @@ Schedule parse_schedule(const std::string& text) {
   if (parts.size() > 3) refuse(text, "too many numbers");
   if (parts.size() > 1) {
     const double epochs = number(text, parts[1]);
-    if (epochs < 1 || epochs != std::floor(epochs) || epochs > 1e6) refuse(text, "the epochs are a whole number from 1 on");
+    if (epochs < 1 || epochs != std::floor(epochs) || epochs > 1e6)
+      refuse(text, "the epochs are a whole number from 1 on");
     schedule.drop_epochs = static_cast<int>(epochs);
   }
   if (parts.size() > 2) {

@@ -6,13 +6,14 @@
 
 namespace evener::task {
 
-/// The rate as a function of the step: linear warm-up, then constant, a drop every few epochs, or half a cosine to zero.
+/// The rate as a function of the step: linear warm-up, then constant, a drop every few epochs, or half a cosine to
+/// zero.
 struct Schedule {
   enum class Kind { kConstant, kStep, kCosine };
   Kind kind = Kind::kConstant;
-  int drop_epochs = 30;        // step: the rate is multiplied by drop_factor after every so many epochs
+  int drop_epochs = 30;  // step: the rate is multiplied by drop_factor after every so many epochs
   double drop_factor = 0.1;
-  double warmup_epochs = 0;    // the rate grows linearly from base / steps to base over these
+  double warmup_epochs = 0;  // the rate grows linearly from base / steps to base over these
 
   /// The rate of step `step` (0-based, counted over all epochs).
   double rate(double base, std::int64_t step, std::int64_t steps_per_epoch, std::int64_t epochs) const;

@@ -50,7 +50,8 @@ void require_same_config(const json& saved, const json& now) {
   std::string differences;
   for (const auto& [key, value] : now.items()) {
     const json before = saved.contains(key) ? saved[key] : json();
-    if (before != value) differences += "\n  " + key + ": " + before.dump() + " in the checkpoint, " + value.dump() + " now";
+    if (before != value)
+      differences += "\n  " + key + ": " + before.dump() + " in the checkpoint, " + value.dump() + " now";
   }
   if (!differences.empty()) {
     throw UsageError("can't resume with other settings than the run was started with:" + differences +
@@ -66,7 +67,9 @@ network::Network build_network(const TrainOptions& options, const data::Dataset&
   return network::build(options.model, model);
 }
 
-double mean_of(double sum, std::int64_t count) { return count > 0 ? sum / static_cast<double>(count) : 0; }
+double mean_of(double sum, std::int64_t count) {
+  return count > 0 ? sum / static_cast<double>(count) : 0;
+}
 
 class TrainRun {
  public:
@@ -88,7 +91,8 @@ class TrainRun {
     mark_critical_thread();
     data::OpenedData opened = data::open_data(options_.data);
     if (opened.split.train.empty()) {
-      throw Error("no images to train on in '" + options_.data.location + "' after the split; give --split a larger first number");
+      throw Error("no images to train on in '" + options_.data.location +
+                  "' after the split; give --split a larger first number");
     }
     result_.load_s = clock_.seconds();
     return opened;
@@ -111,7 +115,8 @@ class TrainRun {
     const Stopwatch clock;
     require_trainable_batch(setup_.network, setup_.train_images, options_.batch);
     require_disk_space(options_.out, setup_.network, options_.trainer.optimizer.momentum != 0);
-    require_memory(setup_.network, std::min<std::int64_t>(options_.batch, static_cast<std::int64_t>(setup_.train_images)),
+    require_memory(setup_.network,
+                   std::min<std::int64_t>(options_.batch, static_cast<std::int64_t>(setup_.train_images)),
                    options_.trainer.precision);
     engine_ = engine::open_engine(options_.engine);
     engine::TrainerOptions trainer = options_.trainer;
@@ -270,9 +275,9 @@ class TrainRun {
 
   bool diverged(int epoch, std::int64_t step) {
     result_.status = TrainStatus::kDiverged;
-    result_.status_reason = "the loss is not finite in epoch " + std::to_string(epoch) + ", step " + std::to_string(step) +
-                            ": the training diverged. Try a smaller --lr (now " + si_text(rate(step - 1)) +
-                            "), --warmup 1, or --precision fp32";
+    result_.status_reason = "the loss is not finite in epoch " + std::to_string(epoch) + ", step " +
+                            std::to_string(step) + ": the training diverged. Try a smaller --lr (now " +
+                            si_text(rate(step - 1)) + "), --warmup 1, or --precision fp32";
     return false;
   }
 
@@ -282,7 +287,8 @@ class TrainRun {
       save_best(options_.out, best_state_, info_, progress_.best_epoch);
       best_saved_ = true;
     } else if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
-      save_best(options_.out, trainer_->state(), info_, progress_.epoch);  // nothing to validate on: the last is the best
+      save_best(options_.out, trainer_->state(), info_,
+                progress_.epoch);  // nothing to validate on: the last is the best
     }
     save_last(options_.out, *trainer_, info_, progress_, config_);
     last_save_s_ = clock.seconds();
@@ -318,6 +324,8 @@ class TrainRun {
 
 }  // namespace
 
-TrainResult train(const TrainOptions& options, TrainObserver& observer) { return TrainRun(options, observer).execute(); }
+TrainResult train(const TrainOptions& options, TrainObserver& observer) {
+  return TrainRun(options, observer).execute();
+}
 
 }  // namespace evener::task

@@ -23,10 +23,10 @@ struct TrainOptions {
   int epochs = 10;
   double learning_rate = 0.05;
   Schedule schedule;
-  int validate_every = 1;          // epochs; the last epoch is always validated
+  int validate_every = 1;  // epochs; the last epoch is always validated
   int loader_threads = 1;
-  std::filesystem::path out;       // where checkpoints go; must exist
-  bool resume = false;             // go on from the checkpoint in `out`
+  std::filesystem::path out;  // where checkpoints go; must exist
+  bool resume = false;        // go on from the checkpoint in `out`
 };
 
 /// What is known before the first step.
@@ -39,28 +39,28 @@ struct TrainSetup {
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
   std::vector<data::Skipped> skipped;
   std::int64_t steps_per_epoch = 0;
-  int resumed_epoch = 0;           // epochs that the checkpoint already had; 0 = from the start
-  std::int64_t resumed_step = 0;   // and steps of the next one
+  int resumed_epoch = 0;          // epochs that the checkpoint already had; 0 = from the start
+  std::int64_t resumed_step = 0;  // and steps of the next one
 };
 
 struct EpochResult {
-  int epoch = 0;                   // from 1
-  double seconds = 0;              // of training; validation apart
+  int epoch = 0;       // from 1
+  double seconds = 0;  // of training; validation apart
   double validate_seconds = 0;
-  double learning_rate = 0;        // of its last step
+  double learning_rate = 0;                   // of its last step
   double train_loss = 0, train_accuracy = 0;  // running, as the weights changed
   std::optional<double> val_loss, val_accuracy;
-  bool best = false;               // the best validation accuracy so far
+  bool best = false;  // the best validation accuracy so far
 };
 
 struct StepProgress {
-  int epoch = 0;                   // from 1
-  std::int64_t step = 0;           // done in this epoch
+  int epoch = 0;          // from 1
+  std::int64_t step = 0;  // done in this epoch
   std::int64_t steps_per_epoch = 0;
-  std::int64_t images = 0;         // of this epoch so far, in this run
-  double epoch_seconds = 0;        // of training, in this run
+  std::int64_t images = 0;   // of this epoch so far, in this run
+  double epoch_seconds = 0;  // of training, in this run
   double step_seconds = 0;
-  double loss = 0, accuracy = 0;   // running means of the epoch
+  double loss = 0, accuracy = 0;  // running means of the epoch
 };
 
 /// Is told what happens, on the training thread.
@@ -77,11 +77,11 @@ enum class TrainStatus { kDone, kInterrupted, kDiverged };
 
 struct TrainResult {
   TrainStatus status = TrainStatus::kDone;
-  std::string status_reason;              // where it stopped, and what to do
-  std::vector<EpochResult> epochs;        // all, those before a resume included
-  int best_epoch = 0;                     // 0 = never validated
+  std::string status_reason;                       // where it stopped, and what to do
+  std::vector<EpochResult> epochs;                 // all, those before a resume included
+  int best_epoch = 0;                              // 0 = never validated
   std::optional<double> test_loss, test_accuracy;  // with the best weights
-  std::vector<double> step_rates;         // images/s of each step of the first epoch trained in this run
+  std::vector<double> step_rates;                  // images/s of each step of the first epoch trained in this run
   double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;
 };
 

@@ -26,9 +26,10 @@ using Words = std::vector<std::string>;
 
 /// A training of a second: 400 digits, a small MLP.
 Words small_run(const fs::path& out, const Words& more = {}) {
-  Words words = {"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on",   "cpu/t1", "--batch",   "16",
-                 "--epochs", "3",          "--lr",   "0.1",              "--split", "70/10/20", "--momentum", "0.9",
-                 "--out",    out.string()};
+  Words words = {"train",  "mlp:784-32-10", "--data",    "synth:digits:400", "--on",
+                 "cpu/t1", "--batch",       "16",        "--epochs",         "3",
+                 "--lr",   "0.1",           "--split",   "70/10/20",         "--momentum",
+                 "0.9",    "--out",         out.string()};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -44,7 +45,9 @@ json record_in(const fs::path& dir) {
   return json::parse(file);
 }
 
-TensorMap last_weights(const fs::path& dir) { return read_safetensors(dir / "last.safetensors").tensors; }
+TensorMap last_weights(const fs::path& dir) {
+  return read_safetensors(dir / "last.safetensors").tensors;
+}
 
 class TrainCommand : public testing::Test {
  protected:
@@ -188,8 +191,14 @@ const std::vector<BadInput> kBadInputs = {
     {"NegativeRate", {"resnet18", "--data", "synth:masks:90", "--lr", "-1"}, 2, "--lr"},
     {"WrongFirstLayer", {"mlp:784-10", "--data", "synth:masks:90", "--size", "20x20"}, 2, "784"},
     {"TooFewOutputs", {"mlp:784-5", "--data", "synth:digits:100"}, 2, "10"},
-    {"OneValueForBatchNorm", {"resnet18", "--data", "synth:digits:100", "--size", "1x1", "--batch", "1"}, 2, "batch-norm"},
-    {"BatchTooLarge", {"resnet34", "--data", "synth:masks:9000", "--size", "590x445", "--batch", "9000"}, 1, "largest --batch"},
+    {"OneValueForBatchNorm",
+     {"resnet18", "--data", "synth:digits:100", "--size", "1x1", "--batch", "1"},
+     2,
+     "batch-norm"},
+    {"BatchTooLarge",
+     {"resnet34", "--data", "synth:masks:9000", "--size", "590x445", "--batch", "9000"},
+     1,
+     "largest --batch"},
     {"SizeOutOfReach", {"resnet18", "--data", "synth:masks:90", "--size", "99999x99999"}, 2, "99999x99999"},
 };
 
@@ -230,8 +239,9 @@ TEST_F(TrainCommand, AReadOnlyFolderIsFoundBeforeTheWork) {
 
 TEST_F(TrainCommand, OptionsCanStandInAFile) {
   std::ofstream(folder_ / "run.toml") << "epochs = 1\nmomentum = 0.5\n";
-  Words words = {"train", "mlp:784-32-10", "--data", "synth:digits:200", "--on", "cpu/t1", "--batch", "16",
-                 "--out", out().string(), "--config", (folder_ / "run.toml").string()};
+  Words words = {"train", "mlp:784-32-10", "--data",   "synth:digits:200",
+                 "--on",  "cpu/t1",        "--batch",  "16",
+                 "--out", out().string(),  "--config", (folder_ / "run.toml").string()};
   ASSERT_EQ(run_program(words).exit_code, 0);
   EXPECT_EQ(record_in(out())["config"]["epochs"], 1);
   EXPECT_EQ(record_in(out())["config"]["momentum"], 0.5);

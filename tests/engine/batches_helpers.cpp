@@ -18,8 +18,12 @@ using network::Linear;
 
 data::Batch OwnedBatch::view(std::int64_t begin, std::int64_t end) const {
   const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-  return {end - begin, shape, std::span(images).subspan(first * shape.bytes(), count * shape.bytes()),
-          std::span(labels).subspan(first, count), std::span(samples).subspan(first, count), epoch};
+  return {end - begin,
+          shape,
+          std::span(images).subspan(first * shape.bytes(), count * shape.bytes()),
+          std::span(labels).subspan(first, count),
+          std::span(samples).subspan(first, count),
+          epoch};
 }
 
 OwnedBatch random_batch(std::int64_t count, data::ImageShape shape, int classes, std::uint64_t seed) {

@@ -29,7 +29,8 @@ network::Network small_mlp(data::ImageShape shape, int classes);
 network::Network small_resnet(data::ImageShape shape, int classes);
 
 /// A trainer of the torch engine with first values from `options.seed`.
-std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options = {});
+std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network,
+                                              const engine::TrainerOptions& options = {});
 
 /// ||a - b|| / ||b||, over all tensors of `b`; their names and shapes have to agree.
 double relative_distance(const TensorMap& a, const TensorMap& b);

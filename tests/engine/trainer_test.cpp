@@ -1,6 +1,4 @@
 // What the Trainer interface promises, on the torch engine. Equality with PyTorch is golden_test.cpp's matter.
-#include "engine/engine.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "engine/batches_helpers.h"
+#include "engine/engine.h"
 
 namespace evener {
 namespace {
@@ -98,7 +97,8 @@ TEST_F(TrainerTest, GradientsEqualFiniteDifferences) {
       trainer->load_state(moved);
       const double below = trainer->evaluate(batch.view()).loss_sum;
       // Central differences: an error of step^2 times the third derivative, and rounding of the loss over the step.
-      EXPECT_NEAR(gradient.floats()[last], (above - below) / (2 * step), 2e-3) << name << " " << engine::loss_name(loss);
+      EXPECT_NEAR(gradient.floats()[last], (above - below) / (2 * step), 2e-3)
+          << name << " " << engine::loss_name(loss);
     }
   }
 }
@@ -184,8 +184,8 @@ TEST_F(TrainerTest, Bf16IsNearFp32) {
   const auto rounded = make_trainer(network, options);
   const double loss = exact->forward_backward(batch.view(), 1.0 / 8).loss_sum;
   const double rounded_loss = rounded->forward_backward(batch.view(), 1.0 / 8).loss_sum;
-  EXPECT_NE(loss, rounded_loss);                     // it did compute in another precision
-  EXPECT_NEAR(rounded_loss, loss, 0.02 * loss);      // 8 bits of mantissa, averaged over many terms
+  EXPECT_NE(loss, rounded_loss);                 // it did compute in another precision
+  EXPECT_NEAR(rounded_loss, loss, 0.02 * loss);  // 8 bits of mantissa, averaged over many terms
   EXPECT_LT(relative_distance(rounded->gradients(), exact->gradients()), 0.1);
 }
 
@@ -214,7 +214,8 @@ TEST_F(TrainerTest, RefusesForeignWeights) {
     trainer->load_state(state);
     FAIL() << "a bias of the wrong shape was taken";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("0.bias"), testing::HasSubstr("3"), testing::HasSubstr("16")));
+    EXPECT_THAT(error.what(),
+                testing::AllOf(testing::HasSubstr("0.bias"), testing::HasSubstr("3"), testing::HasSubstr("16")));
   }
   state.erase("0.bias");
   EXPECT_THROW(trainer->load_state(state), Error);

@@ -28,7 +28,9 @@ class FixedTrainer : public engine::Trainer {
   engine::BatchResult evaluate(const data::Batch&) override { return {}; }
   TensorMap state() const override { return {{"0.weight", HostTensor::of_floats({2}, {value_, -value_})}}; }
   void load_state(const TensorMap&) override {}
-  TensorMap optimizer_state() const override { return {{"0.weight.momentum", HostTensor::of_floats({2}, {value_, 0})}}; }
+  TensorMap optimizer_state() const override {
+    return {{"0.weight.momentum", HostTensor::of_floats({2}, {value_, 0})}};
+  }
   void load_optimizer_state(const TensorMap&) override {}
 
  private:

@@ -1,8 +1,8 @@
 #include "engine/torch/convert.h"
 
 #include <ATen/Parallel.h>
-
 #include <c10/core/GradMode.h>
+
 #include <cstring>
 
 #include "base/error.h"
@@ -12,27 +12,42 @@ namespace {
 
 at::ScalarType scalar_type(DType dtype) {
   switch (dtype) {
-    case DType::kU8: return at::kByte;
-    case DType::kI32: return at::kInt;
-    case DType::kI64: return at::kLong;
-    case DType::kBF16: return at::kBFloat16;
-    case DType::kF16: return at::kHalf;
-    case DType::kF32: return at::kFloat;
-    case DType::kF64: return at::kDouble;
+    case DType::kU8:
+      return at::kByte;
+    case DType::kI32:
+      return at::kInt;
+    case DType::kI64:
+      return at::kLong;
+    case DType::kBF16:
+      return at::kBFloat16;
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kF64:
+      return at::kDouble;
   }
   throw Error("tensor of an unknown type");
 }
 
 DType host_type(at::ScalarType type) {
   switch (type) {
-    case at::kByte: return DType::kU8;
-    case at::kInt: return DType::kI32;
-    case at::kLong: return DType::kI64;
-    case at::kBFloat16: return DType::kBF16;
-    case at::kHalf: return DType::kF16;
-    case at::kFloat: return DType::kF32;
-    case at::kDouble: return DType::kF64;
-    default: throw Error(std::string("tensor of a type that files can't hold: ") + at::toString(type));
+    case at::kByte:
+      return DType::kU8;
+    case at::kInt:
+      return DType::kI32;
+    case at::kLong:
+      return DType::kI64;
+    case at::kBFloat16:
+      return DType::kBF16;
+    case at::kHalf:
+      return DType::kF16;
+    case at::kFloat:
+      return DType::kF32;
+    case at::kDouble:
+      return DType::kF64;
+    default:
+      throw Error(std::string("tensor of a type that files can't hold: ") + at::toString(type));
   }
 }
 

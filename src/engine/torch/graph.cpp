@@ -26,10 +26,14 @@ at::Tensor as(const at::Tensor& tensor, at::ScalarType type) {
 at::Tensor activate(const at::Tensor& x, ActivationKind kind, bool in_place) {
   at::Tensor y = x;
   switch (kind) {
-    case ActivationKind::kRelu: return in_place ? at::relu_(y) : at::relu(x);
-    case ActivationKind::kRelu6: return in_place ? at::hardtanh_(y, 0, 6) : at::hardtanh(x, 0, 6);
-    case ActivationKind::kSigmoid: return in_place ? at::sigmoid_(y) : at::sigmoid(x);
-    case ActivationKind::kTanh: return in_place ? at::tanh_(y) : at::tanh(x);
+    case ActivationKind::kRelu:
+      return in_place ? at::relu_(y) : at::relu(x);
+    case ActivationKind::kRelu6:
+      return in_place ? at::hardtanh_(y, 0, 6) : at::hardtanh(x, 0, 6);
+    case ActivationKind::kSigmoid:
+      return in_place ? at::sigmoid_(y) : at::sigmoid(x);
+    case ActivationKind::kTanh:
+      return in_place ? at::tanh_(y) : at::tanh(x);
   }
   return x;
 }
@@ -84,10 +88,9 @@ void Graph::plan_memory() {
     if (layers[i].inputs.empty()) continue;
     const auto first = static_cast<std::size_t>(layers[i].inputs.front());
     const auto& producer = layers[first].op;
-    const bool output_unneeded = std::holds_alternative<network::BatchNorm>(producer) ||
-                                 std::holds_alternative<network::Conv2d>(producer) ||
-                                 std::holds_alternative<network::Linear>(producer) ||
-                                 std::holds_alternative<network::Add>(producer);
+    const bool output_unneeded =
+        std::holds_alternative<network::BatchNorm>(producer) || std::holds_alternative<network::Conv2d>(producer) ||
+        std::holds_alternative<network::Linear>(producer) || std::holds_alternative<network::Add>(producer);
     nodes_[i].overwrites_input = readers[first] == 1 && output_unneeded;
   }
 }
@@ -111,35 +114,36 @@ at::Tensor Graph::run(int index, const std::vector<at::Tensor>& outputs, bool tr
   const auto parameter = [&](std::size_t i) {
     return i < node.tensors.size() ? as(node.tensors[i], compute_) : at::Tensor();
   };
-  return std::visit(
-      Overloaded{
-          [&](const network::Input&) { return x; },
-          [&](const network::Linear&) { return at::linear(x, parameter(0), parameter(1)); },
-          [&](const network::Conv2d& op) {
-            return at::conv2d(x, parameter(0), parameter(1), op.stride, op.padding, 1, op.groups);
-          },
-          [&](const network::BatchNorm& op) {
-            auto& t = node.tensors;  // weight, bias, running_mean, running_var, num_batches_tracked
-            if (training) t[4].add_(1);
-            return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, true);
-          },
-          [&](const network::Activation& op) { return activate(x, op.kind, node.overwrites_input); },
-          [&](const network::MaxPool& op) { return at::max_pool2d(x, op.kernel, op.stride, op.padding); },
-          [&](const network::GlobalAveragePool&) { return at::adaptive_avg_pool2d(x, {1, 1}); },
-          [&](const network::Add&) {
-            at::Tensor sum = x;
-            for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
-              const at::Tensor& term = outputs[static_cast<std::size_t>(layer.inputs[i])];
-              sum = i > 1 || node.overwrites_input ? sum.add_(term) : at::add(sum, term);
-            }
-            return sum;
-          },
-          [&](const network::Flatten&) { return at::flatten(x, 1); },
-          [&](const network::Dropout& op) {
-            return training && op.probability > 0 ? x * dropout_mask(x, op.probability, key, index) : x;
-          },
-      },
-      layer.op);
+  return std::visit(Overloaded{
+                        [&](const network::Input&) { return x; },
+                        [&](const network::Linear&) { return at::linear(x, parameter(0), parameter(1)); },
+                        [&](const network::Conv2d& op) {
+                          return at::conv2d(x, parameter(0), parameter(1), op.stride, op.padding, 1, op.groups);
+                        },
+                        [&](const network::BatchNorm& op) {
+                          auto& t = node.tensors;  // weight, bias, running_mean, running_var, num_batches_tracked
+                          if (training) t[4].add_(1);
+                          return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, true);
+                        },
+                        [&](const network::Activation& op) { return activate(x, op.kind, node.overwrites_input); },
+                        [&](const network::MaxPool& op) { return at::max_pool2d(x, op.kernel, op.stride, op.padding); },
+                        [&](const network::GlobalAveragePool&) {
+                          return at::adaptive_avg_pool2d(x, {1, 1});
+                        },
+                        [&](const network::Add&) {
+                          at::Tensor sum = x;
+                          for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
+                            const at::Tensor& term = outputs[static_cast<std::size_t>(layer.inputs[i])];
+                            sum = i > 1 || node.overwrites_input ? sum.add_(term) : at::add(sum, term);
+                          }
+                          return sum;
+                        },
+                        [&](const network::Flatten&) { return at::flatten(x, 1); },
+                        [&](const network::Dropout& op) {
+                          return training && op.probability > 0 ? x * dropout_mask(x, op.probability, key, index) : x;
+                        },
+                    },
+                    layer.op);
 }
 
 }  // namespace evener::engine::torch_engine

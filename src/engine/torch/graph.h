@@ -38,9 +38,9 @@ class Graph {
 
  private:
   struct Node {
-    std::vector<at::Tensor> tensors;   // of this layer, in the network's order
-    bool overwrites_input = false;     // may work in place
-    std::vector<int> dead;             // layers whose output nobody needs after this one
+    std::vector<at::Tensor> tensors;  // of this layer, in the network's order
+    bool overwrites_input = false;    // may work in place
+    std::vector<int> dead;            // layers whose output nobody needs after this one
   };
 
   at::Tensor run(int index, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key);

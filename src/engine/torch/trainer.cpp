@@ -182,7 +182,8 @@ void TorchTrainer::load_state(const TensorMap& state) {
 
 TensorMap TorchTrainer::optimizer_state() const {
   TensorMap map;
-  for (std::size_t i = 0; i < momentum_.size(); ++i) map.emplace(trained_names_[i] + kMomentumSuffix, to_host(momentum_[i]));
+  for (std::size_t i = 0; i < momentum_.size(); ++i)
+    map.emplace(trained_names_[i] + kMomentumSuffix, to_host(momentum_[i]));
   return map;
 }
 

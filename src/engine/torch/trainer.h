@@ -35,7 +35,7 @@ class TorchTrainer : public Trainer {
   Normalization normalization_;
   std::vector<std::string> trained_names_;
   std::vector<at::Tensor> trained_;
-  std::vector<at::Tensor> momentum_;  // empty without momentum
+  std::vector<at::Tensor> momentum_;                                  // empty without momentum
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // keeps the hooks alive
   std::function<void(std::size_t)> gradient_ready_;
 };

@@ -1,0 +1,33 @@
+// The folder a run writes to: made, proved writable, protected from being overwritten, and taken away again if the run
+// comes to nothing.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace evener::cli {
+
+/// "runs/MODEL-TIME", a name that sorts by time: where a run goes without --out.
+std::filesystem::path default_out(const std::string& model);
+
+class OutFolder {
+ public:
+  /// Throws UsageError if `path` holds a run and neither `resume` nor `overwrite` is set, Error if there is nothing to
+  /// resume or the folder can't be written to.
+  OutFolder(std::filesystem::path path, bool resume, bool overwrite);
+  /// Without begin(): removes what this run made.
+  ~OutFolder();
+  OutFolder(const OutFolder&) = delete;
+  OutFolder& operator=(const OutFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+  /// The work begins: the folder stays, and a run that is to be overwritten goes.
+  void begin();
+
+ private:
+  std::filesystem::path path_;
+  bool existed_ = false, replaces_ = false, began_ = false;
+};
+
+}  // namespace evener::cli

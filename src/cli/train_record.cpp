@@ -168,7 +168,8 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   const std::size_t before = all.size();
   all.insert(all.end(), record.epochs.begin(), record.epochs.end());
   record.epochs = std::move(all);
-  record.times = {total_s, result.init_s, result.load_s, result.train_s, result.validate_s, result.test_s};
+  record.times = {total_s, result.init_s, result.load_s, result.train_s, result.validate_s, result.test_s, {}};
+  if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
   record.phases_s = phases.critical_s();
   record.hidden_s = phases.hidden_s();
   fill_throughput(record, result, before);

@@ -187,6 +187,8 @@ ProcessSampler::ProcessSampler(SamplerOptions options) {
   check(options);
   state_ = std::make_unique<State>(std::move(options));
   state_->open_csv();
+  // A process that does several runs one after the other (the demo): each has a peak of its own. Only advice.
+  if (state_->options.root == "/") std::ofstream("/proc/self/clear_refs") << "5";
   state_->sample();
   state_->thread = std::thread([state = state_.get()] { state->loop(); });
 }

@@ -68,6 +68,7 @@ struct Validity {
 /// Seconds; parts of `total` that don't overlap.
 struct Times {
   std::optional<double> total, init, load, train, validate, test;
+  std::optional<double> first_step;  // from the start until the first step was done; lies within the others
 };
 
 struct EpochRecord {

@@ -96,6 +96,7 @@ void read_into(const JsonReader& json, Times& times) {
   read_seconds(json, "train", times.train);
   read_seconds(json, "validate", times.validate);
   read_seconds(json, "test", times.test);
+  read_seconds(json, "first_step", times.first_step);
 }
 
 void read_throughput(const JsonReader& json, Throughput& throughput) {

@@ -176,7 +176,8 @@ nlohmann::ordered_json to_json(const Record& record) {
   json["validity"] = validity_json(record.validity);
   json["times_s"] = {{"total", value(record.times.total)},       {"init", value(record.times.init)},
                      {"load", value(record.times.load)},         {"train", value(record.times.train)},
-                     {"validate", value(record.times.validate)}, {"test", value(record.times.test)}};
+                     {"validate", value(record.times.validate)}, {"test", value(record.times.test)},
+                     {"first_step", value(record.times.first_step)}};
   json["phases_s"] = table(record.phases_s);
   json["hidden_s"] = table(record.hidden_s);
   json["images_per_s"] = value(record.images_per_s.median);

@@ -75,6 +75,7 @@ TEST_F(TrainCommand, LearnsRecordsAndSaves) {
   EXPECT_GT(record["images_per_s"].get<double>(), 0);
   EXPECT_GT(record["phases_s"]["forward"].get<double>(), 0);
   const auto& times = record["times_s"];
+  EXPECT_GT(times["first_step"].get<double>(), times["load"].get<double>());
   const double parts = times["init"].get<double>() + times["load"].get<double>() + times["train"].get<double>();
   EXPECT_LE(parts, times["total"].get<double>());
   for (const char* file : {"epochs.csv", "samples.csv", "last.safetensors", "best.safetensors"}) {

@@ -24,9 +24,9 @@ const char* loss_name(Loss loss) {
 
 std::unique_ptr<Engine> open_engine(const std::string& name) {
   // OpenMP's threads spin while they wait for each other, by default for milliseconds. On a machine that does something
-  // else too, a spinning thread takes the CPU that the awaited one needs, and a step takes ten times as long. Sleeping at
-  // once costs small networks half their speed; some 20 microseconds of spinning cost neither. Has to stand before the
-  // library that brings OpenMP is loaded; what the user set stays.
+  // else too, a spinning thread takes the CPU that the awaited one needs, and a step takes ten times as long. Sleeping
+  // at once costs small networks half their speed; a short spin is the compromise (5000: full speed on a quiet
+  // machine). Has to stand before the library that brings OpenMP is loaded; what the user set stays.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "5000", /*overwrite=*/0);
   return std::unique_ptr<Engine>(static_cast<Engine*>(require_module(name).create()));
 }

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "report/report_helpers.h"
+#include "base/test_folder.h"
 #include "report/sample_records_helpers.h"
 
 namespace evener::report {
@@ -85,7 +85,7 @@ TEST(Html, RunsWithHardlyAnythingStillGiveAPage) {
 }
 
 TEST(WriteHtml, WithoutPlotlyThePageIsWrittenWithAHint) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   const WrittenPage page = write_html(folder / "report.html", sample_runs(), folder / "missing/plotly.min.js");
   EXPECT_FALSE(page.has_plots);
   EXPECT_THAT(page.hint, HasSubstr("missing/plotly.min.js"));
@@ -94,7 +94,7 @@ TEST(WriteHtml, WithoutPlotlyThePageIsWrittenWithAHint) {
 }
 
 TEST(WriteHtml, AFileThatIsNotPlotlyIsRefused) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   std::ofstream(folder / "evil.js") << "Plotly </script>";
   EXPECT_THAT(write_html(folder / "report.html", sample_runs(), folder / "evil.js").hint, HasSubstr("is not Plotly"));
 }
@@ -145,7 +145,7 @@ class InBrowser : public ::testing::Test {
     if (browser().empty()) GTEST_SKIP() << "no chromium here: the plots are not looked at";
     if (!std::filesystem::exists(plotly_path())) GTEST_SKIP() << "no Plotly at " << plotly_path();
   }
-  test::Folder folder_;
+  test::TestFolder folder_;
 };
 
 class AtWidth : public InBrowser, public ::testing::WithParamInterface<int> {};

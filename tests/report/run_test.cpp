@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "report/report_helpers.h"
+#include "base/test_folder.h"
 #include "report/sample_records_helpers.h"
 
 namespace evener::report {
@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(LoadRun, ReadsRecordAndSamples) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   test::write_sample_run(folder / "night");
   const report::Run run = load_run(folder / "night");
   EXPECT_EQ(run.name, "night");
@@ -30,7 +30,7 @@ TEST(LoadRun, ReadsRecordAndSamples) {
 }
 
 TEST(LoadRun, ARowCutShortIsSkipped) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   test::write_sample_run(folder / "run");
   const std::size_t rows = load_run(folder / "run").samples.time_s.size();
   std::ofstream(folder / "run/samples.csv", std::ios::app) << "999.5,10";
@@ -38,7 +38,7 @@ TEST(LoadRun, ARowCutShortIsSkipped) {
 }
 
 TEST(LoadRun, BadSamplesAreAWarningBecauseTheRecordIsThere) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   test::write_sample_run(folder / "run");
   std::ofstream(folder / "run/samples.csv") << "a,b\n1,2\n";
   const report::Run run = load_run(folder / "run");
@@ -49,7 +49,7 @@ TEST(LoadRun, BadSamplesAreAWarningBecauseTheRecordIsThere) {
 }
 
 TEST(LoadRun, AFolderWithoutARecordIsNamed) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   try {
     load_run(folder.path());
     FAIL();
@@ -60,7 +60,7 @@ TEST(LoadRun, AFolderWithoutARecordIsNamed) {
 }
 
 TEST(LoadRuns, NamesAreUnique) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   test::write_sample_run(folder / "a/run");
   test::write_sample_run(folder / "b/run");
   const auto runs = load_runs({folder / "a/run", folder / "b/run", folder / "a/run"});

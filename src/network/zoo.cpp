@@ -19,6 +19,8 @@ struct Entry {
 constexpr Entry kModels[] = {
     {"mlp", "mlp:SIZES[:ACTIVATION]", "multi-layer perceptron, e.g. mlp:784-256-10:relu (relu, sigmoid or tanh)", true,
      build_mlp},
+    {"mobilenet_v2", "mobilenet_v2",
+     "MobileNetV2 (Sandler et al. 2018), 3.5 M parameters, 0.3 G multiply-adds at 224x224", false, build_mobilenet_v2},
     {"resnet18", "resnet18", "ResNet-18 (He et al. 2015), 11.7 M parameters, 1.8 G multiply-adds at 224x224", false,
      build_resnet18},
     {"resnet34", "resnet34", "ResNet-34 (He et al. 2015), 21.8 M parameters, 3.7 G multiply-adds at 224x224", false,

@@ -63,6 +63,29 @@ network::Network small_resnet(data::ImageShape shape, int classes) {
   return network;
 }
 
+network::Network small_mobilenet(data::ImageShape shape, int classes) {
+  const Activation relu6{network::ActivationKind::kRelu6};
+  network::Network network("small_mobilenet", {shape.channels, shape.height, shape.width});
+  network.add("conv1", Conv2d{8, 3, 2, 1});
+  network.add("bn1", BatchNorm{});
+  const int trunk = network.add("relu1", relu6);
+  network.add("expand", Conv2d{24, 1, 1, 0});
+  network.add("bn2", BatchNorm{});
+  network.add("relu2", relu6);
+  network.add("depthwise", Conv2d{24, 3, 1, 1, 24});
+  network.add("bn3", BatchNorm{});
+  network.add("relu3", relu6);
+  network.add("project", Conv2d{8, 1, 1, 0});
+  const int branch = network.add("bn4", BatchNorm{});
+  network.add("add", Add{}, {branch, trunk});
+  network.add("strided", Conv2d{8, 5, 2, 2, 8});
+  network.add("bn5", BatchNorm{});
+  network.add("avgpool", network::GlobalAveragePool{});
+  network.add("flatten", Flatten{});
+  network.add("fc", Linear{classes, true});
+  return network;
+}
+
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options) {
   static const std::unique_ptr<engine::Engine> engine = engine::open_engine("torch");
   auto trainer = engine->make_trainer(network, options);

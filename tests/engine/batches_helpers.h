@@ -27,6 +27,8 @@ OwnedBatch random_batch(std::int64_t count, data::ImageShape shape, int classes,
 network::Network small_mlp(data::ImageShape shape, int classes);
 /// Two convolutions with batch-norm, a sum past the second, pooling: every kind of layer of a ResNet.
 network::Network small_resnet(data::ImageShape shape, int classes);
+/// Depthwise convolutions at both strides, ReLU6, a sum without an activation: what MobileNetV2 adds to those.
+network::Network small_mobilenet(data::ImageShape shape, int classes);
 
 /// A trainer of the torch engine with first values from `options.seed`.
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network,

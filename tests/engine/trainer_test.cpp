@@ -16,6 +16,7 @@ using test::make_trainer;
 using test::random_batch;
 using test::relative_distance;
 using test::small_mlp;
+using test::small_mobilenet;
 using test::small_resnet;
 
 /// float32 sums of a few hundred terms in another order.
@@ -159,20 +160,29 @@ TEST_F(TrainerTest, EvaluationChangesNothing) {
   EXPECT_EQ(once.correct, again.correct);
 }
 
+// Channels-last runs on our own kernels, channels-first on LibTorch's.
 TEST_F(TrainerTest, LayoutsAgree) {
-  const auto network = small_resnet(kColour, 4);
   const auto batch = random_batch(6, kColour, 4);
-  TensorMap gradients[2];
-  for (const auto layout : {engine::MemoryLayout::kChannelsFirst, engine::MemoryLayout::kChannelsLast}) {
-    engine::TrainerOptions options;
-    options.layout = layout;
-    options.mean = {0.4f, 0.5f, 0.6f};
-    options.standard_deviation = {0.2f, 0.25f, 0.3f};
-    const auto trainer = make_trainer(network, options);
-    trainer->forward_backward(batch.view(), 1.0 / 6);
-    gradients[layout == engine::MemoryLayout::kChannelsLast] = trainer->gradients();
+  for (const auto& network : {small_resnet(kColour, 4), small_mobilenet(kColour, 4)}) {
+    TensorMap gradients[2], states[2];
+    engine::BatchResult evaluations[2];
+    for (const auto layout : {engine::MemoryLayout::kChannelsFirst, engine::MemoryLayout::kChannelsLast}) {
+      engine::TrainerOptions options;
+      options.layout = layout;
+      options.threads = 2;
+      options.mean = {0.4f, 0.5f, 0.6f};
+      options.standard_deviation = {0.2f, 0.25f, 0.3f};
+      const auto trainer = make_trainer(network, options);
+      const bool last = layout == engine::MemoryLayout::kChannelsLast;
+      trainer->forward_backward(batch.view(), 1.0 / 6);
+      gradients[last] = trainer->gradients();
+      states[last] = trainer->state();
+      evaluations[last] = trainer->evaluate(batch.view());
+    }
+    EXPECT_LT(relative_distance(gradients[1], gradients[0]), 1e-4) << network.model();  // batch-norm amplifies rounding
+    EXPECT_LT(relative_distance(states[1], states[0]), 1e-5) << network.model() << ": running statistics";
+    EXPECT_NEAR(evaluations[1].loss_sum, evaluations[0].loss_sum, 1e-5 * evaluations[0].loss_sum) << network.model();
   }
-  EXPECT_LT(relative_distance(gradients[1], gradients[0]), 1e-4);  // batch-norm amplifies rounding
 }
 
 TEST_F(TrainerTest, Bf16IsNearFp32) {

@@ -54,6 +54,17 @@ TEST(Zoo, ResNetsHaveTorchvisionsParametersAndOperations) {
   EXPECT_NEAR(static_cast<double>(forward_macs(resnet34)), 3.664e9, 0.0005e9);
 }
 
+TEST(Zoo, MobileNetV2HasTorchvisionsParametersAndOperations) {
+  const Network network = build("mobilenet_v2", {});
+  EXPECT_EQ(total_cost(network).parameters, 3'504'872);
+  EXPECT_NEAR(static_cast<double>(forward_macs(network)), 0.301e9, 0.0005e9);
+  EXPECT_EQ(network.output_shape(), Shape{1000});
+  const auto names = names_of(network, true);
+  EXPECT_THAT(names, testing::IsSupersetOf({"features.0.0.weight", "features.1.conv.0.0.weight",
+                                            "features.1.conv.1.weight", "features.2.conv.1.0.weight",
+                                            "features.17.conv.3.bias", "features.18.1.weight", "classifier.1.bias"}));
+}
+
 // The golden files carry the names that PyTorch's own models have.
 TEST(Zoo, ParametersHavePyTorchsNamesInItsOrder) {
   for (const char* name : {"resnet18_rgb", "resnet34_grey", "mlp_relu"}) {
@@ -142,7 +153,7 @@ TEST(Zoo, ListsItsModels) {
     names.push_back(model.name);
     EXPECT_FALSE(model.description.empty());
   }
-  EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "resnet18", "resnet34"));
+  EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "mobilenet_v2", "resnet18", "resnet34"));
 }
 
 }  // namespace

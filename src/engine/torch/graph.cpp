@@ -1,9 +1,12 @@
 #include "engine/torch/graph.h"
 
-#include <type_traits>
+#include <limits>
 #include <variant>
 
 #include "base/random.h"
+#include "engine/torch/batch_norm.h"
+#include "engine/torch/depthwise.h"
+#include "engine/torch/rows.h"
 
 namespace evener::engine::torch_engine {
 namespace {
@@ -59,91 +62,92 @@ at::Tensor make_tensor(const network::Parameter& parameter, at::MemoryFormat for
   return tensor;
 }
 
+kernels::Clamp clamp_of(const network::Network& network, int activation) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (activation < 0) return {-kInfinity, kInfinity};
+  const auto& layer = network.layers()[static_cast<std::size_t>(activation)];
+  const bool relu6 = std::get<network::Activation>(layer.op).kind == ActivationKind::kRelu6;
+  return {0, relu6 ? 6 : kInfinity};
+}
+
 }  // namespace
 
 Graph::Graph(network::Network network, at::ScalarType compute, at::MemoryFormat format)
-    : network_(std::move(network)), compute_(compute), format_(format), nodes_(network_.layers().size()) {
+    : network_(std::move(network)),
+      compute_(compute),
+      format_(format),
+      of_layer_(network_.layers().size()),
+      steps_(plan_steps(network_, format == at::MemoryFormat::ChannelsLast)) {
   for (const auto& parameter : network_.parameters()) {
     tensors_.push_back(make_tensor(parameter, format_));
-    nodes_[static_cast<std::size_t>(parameter.layer)].tensors.push_back(tensors_.back());
-  }
-  plan_memory();
-}
-
-/// Finds which outputs may be overwritten (one reader, and a producer whose backward does not need its output) and when
-/// each can be let go.
-void Graph::plan_memory() {
-  const auto& layers = network_.layers();
-  std::vector<int> readers(layers.size(), 0), last_reader(layers.size(), -1);
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    for (const int input : layers[i].inputs) {
-      ++readers[static_cast<std::size_t>(input)];
-      last_reader[static_cast<std::size_t>(input)] = static_cast<int>(i);
-    }
-  }
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    for (const int input : layers[i].inputs) {
-      if (last_reader[static_cast<std::size_t>(input)] == static_cast<int>(i)) nodes_[i].dead.push_back(input);
-    }
-    if (layers[i].inputs.empty()) continue;
-    const auto first = static_cast<std::size_t>(layers[i].inputs.front());
-    const auto& producer = layers[first].op;
-    const bool output_unneeded =
-        std::holds_alternative<network::BatchNorm>(producer) || std::holds_alternative<network::Conv2d>(producer) ||
-        std::holds_alternative<network::Linear>(producer) || std::holds_alternative<network::Add>(producer);
-    nodes_[i].overwrites_input = readers[first] == 1 && output_unneeded;
+    of_layer_[static_cast<std::size_t>(parameter.layer)].push_back(tensors_.back());
   }
 }
 
 at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutKey& key) {
-  const auto& layers = network_.layers();
-  std::vector<at::Tensor> outputs(layers.size());
+  std::vector<at::Tensor> outputs(network_.layers().size());
   outputs[0] = as(input, compute_);
   input.reset();
-  for (std::size_t i = 1; i < layers.size(); ++i) {
-    outputs[i] = run(static_cast<int>(i), outputs, training, key);
-    for (const int dead : nodes_[i].dead) outputs[static_cast<std::size_t>(dead)].reset();
+  for (const Step& step : steps_) {
+    if (step.output == 0) continue;
+    outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, key);
+    for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();
   }
   return as(outputs.back(), at::kFloat);
 }
 
-at::Tensor Graph::run(int index, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key) {
-  const Layer& layer = network_.layers()[static_cast<std::size_t>(index)];
-  Node& node = nodes_[static_cast<std::size_t>(index)];
-  const at::Tensor& x = outputs[static_cast<std::size_t>(layer.inputs.front())];
-  const auto parameter = [&](std::size_t i) {
-    return i < node.tensors.size() ? as(node.tensors[i], compute_) : at::Tensor();
-  };
-  return std::visit(Overloaded{
-                        [&](const network::Input&) { return x; },
-                        [&](const network::Linear&) { return at::linear(x, parameter(0), parameter(1)); },
-                        [&](const network::Conv2d& op) {
-                          return at::conv2d(x, parameter(0), parameter(1), op.stride, op.padding, 1, op.groups);
-                        },
-                        [&](const network::BatchNorm& op) {
-                          auto& t = node.tensors;  // weight, bias, running_mean, running_var, num_batches_tracked
-                          if (training) t[4].add_(1);
-                          return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, true);
-                        },
-                        [&](const network::Activation& op) { return activate(x, op.kind, node.overwrites_input); },
-                        [&](const network::MaxPool& op) { return at::max_pool2d(x, op.kernel, op.stride, op.padding); },
-                        [&](const network::GlobalAveragePool&) {
-                          return at::adaptive_avg_pool2d(x, {1, 1});
-                        },
-                        [&](const network::Add&) {
-                          at::Tensor sum = x;
-                          for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
-                            const at::Tensor& term = outputs[static_cast<std::size_t>(layer.inputs[i])];
-                            sum = i > 1 || node.overwrites_input ? sum.add_(term) : at::add(sum, term);
-                          }
-                          return sum;
-                        },
-                        [&](const network::Flatten&) { return at::flatten(x, 1); },
-                        [&](const network::Dropout& op) {
-                          return training && op.probability > 0 ? x * dropout_mask(x, op.probability, key, index) : x;
-                        },
-                    },
-                    layer.op);
+at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training) {
+  const auto& op = std::get<network::BatchNorm>(network_.layers()[static_cast<std::size_t>(step.layer)].op);
+  auto& t = of_layer_[static_cast<std::size_t>(step.layer)];  // weight, bias, running_mean, running_var, batches
+  if (training) t[4].add_(1);
+  const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
+  if (format_ != at::MemoryFormat::ChannelsLast) {
+    return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, true);
+  }
+  at::Tensor residual;
+  if (step.inputs.size() > 1) residual = as_rows(outputs[static_cast<std::size_t>(step.inputs[1])], x);
+  return batch_norm(as_rows(x, x), residual, {t[0], t[1], t[2], t[3]},
+                    {op.epsilon, op.momentum, training, clamp_of(network_, step.activation)});
+}
+
+at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x,
+                                  const std::vector<at::Tensor>& tensors) {
+  if (is_depthwise(op, x)) return depthwise_convolution(x, tensors[0], op);
+  const at::Tensor bias = op.bias ? as(tensors[1], compute_) : at::Tensor();
+  return at::conv2d(x, as(tensors[0], compute_), bias, op.stride, op.padding, 1, op.groups);
+}
+
+at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key) {
+  const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
+  auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
+  const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
+  return std::visit(
+      Overloaded{
+          [&](const network::Input&) { return x; },
+          [&](const network::Linear& op) {
+            return at::linear(x, as(tensors[0], compute_), op.bias ? as(tensors[1], compute_) : at::Tensor());
+          },
+          [&](const network::Conv2d& op) { return run_convolution(op, x, tensors); },
+          [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training); },
+          [&](const network::Activation& op) { return activate(x, op.kind, step.overwrites); },
+          [&](const network::MaxPool& op) { return at::max_pool2d(x, op.kernel, op.stride, op.padding); },
+          [&](const network::GlobalAveragePool&) {
+            return at::adaptive_avg_pool2d(x, {1, 1});
+          },
+          [&](const network::Add&) {
+            at::Tensor sum = x;
+            for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
+              const at::Tensor& term = outputs[static_cast<std::size_t>(layer.inputs[i])];
+              sum = i > 1 || step.overwrites ? sum.add_(term) : at::add(sum, term);
+            }
+            return sum;
+          },
+          [&](const network::Flatten&) { return at::flatten(x, 1); },
+          [&](const network::Dropout& op) {
+            return training && op.probability > 0 ? x * dropout_mask(x, op.probability, key, step.layer) : x;
+          },
+      },
+      layer.op);
 }
 
 }  // namespace evener::engine::torch_engine

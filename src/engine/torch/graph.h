@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/tensor.h"
+#include "engine/torch/steps.h"
 #include "network/network.h"
 
 namespace evener::engine::torch_engine {
@@ -37,20 +38,16 @@ class Graph {
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
  private:
-  struct Node {
-    std::vector<at::Tensor> tensors;  // of this layer, in the network's order
-    bool overwrites_input = false;    // may work in place
-    std::vector<int> dead;            // layers whose output nobody needs after this one
-  };
-
-  at::Tensor run(int index, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key);
-  void plan_memory();
+  at::Tensor run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key);
+  at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training);
+  at::Tensor run_convolution(const network::Conv2d& op, const at::Tensor& x, const std::vector<at::Tensor>& tensors);
 
   network::Network network_;
   at::ScalarType compute_;
   at::MemoryFormat format_;
   std::vector<at::Tensor> tensors_;
-  std::vector<Node> nodes_;
+  std::vector<std::vector<at::Tensor>> of_layer_;  // the same, layer by layer
+  std::vector<Step> steps_;
 };
 
 }  // namespace evener::engine::torch_engine

@@ -9,6 +9,7 @@ namespace evener::network {
 
 /// `specification` is the whole name, "mlp:784-256-10:relu".
 Network build_mlp(std::string_view specification, const ModelOptions& options);
+Network build_mobilenet_v2(std::string_view name, const ModelOptions& options);
 Network build_resnet18(std::string_view name, const ModelOptions& options);
 Network build_resnet34(std::string_view name, const ModelOptions& options);
 

@@ -1,0 +1,279 @@
+// Inside engine/kernels: convolutions in which each channel is filtered alone, over channels-last images.
+// They do some ten multiply-adds for each value read, so memory is their limit: rows are walked in order, a vector of
+// channels at a time, and the rows under a window stay in the cache.
+#pragma once
+
+#include "engine/kernels/vectors.h"
+
+namespace evener::engine::kernels {
+namespace {
+
+/// Output columns whose window lies inside the image: [begin, end).
+struct Interior {
+  std::int64_t begin, end;
+};
+
+inline Interior interior_of(const DepthwiseShape& s) {
+  std::int64_t begin = (s.padding + s.stride - 1) / s.stride;
+  const std::int64_t room = s.width + s.padding - s.kernel;
+  std::int64_t end = room < 0 ? 0 : room / s.stride + 1;
+  if (end > s.out_width) end = s.out_width;
+  if (begin > end) begin = end;
+  return {begin, end};
+}
+
+/// The input rows under the window of one output row. A row outside the image is replaced by one inside, and does not
+/// count.
+template <int K, class T>
+struct Window {
+  const T* rows[K];
+  bool counts[K];
+
+  Window(const DepthwiseShape& s, const T* x, std::int64_t output_row) {
+    const std::int64_t first = output_row % s.out_height * s.stride - s.padding;
+    const T* const image = x + output_row / s.out_height * s.height * s.width * s.channels;
+    for (int kh = 0; kh < K; ++kh) {
+      const std::int64_t ih = first + kh;
+      const std::int64_t nearest = ih < 0 ? 0 : ih >= s.height ? s.height - 1 : ih;
+      rows[kh] = image + nearest * s.width * s.channels;
+      counts[kh] = nearest == ih;
+    }
+  }
+};
+
+/// The K x K weights of a vector of channels; zeros for rows that don't count.
+template <class L, int K, class T>
+struct Taps {
+  typename L::Float at[K][K];
+
+  Taps(const DepthwiseShape& s, const Window<K, T>& window, const float* weight, std::int64_t c) {
+    for (int kh = 0; kh < K; ++kh) {
+      for (int kw = 0; kw < K; ++kw) {
+        at[kh][kw] = window.counts[kh] ? load<L>(weight + (kh * K + kw) * s.channels + c) : typename L::Float{};
+      }
+    }
+  }
+};
+
+/// A row of outputs at stride 1. Each input column is read once and added to the K outputs it belongs to, of which all
+/// but the newest are sums begun before.
+template <class L, int K, class T>
+[[gnu::always_inline]] inline void filter_row(const DepthwiseShape& s, const Window<K, T>& window,
+                                              const Taps<L, K, T>& taps, T* out, std::int64_t c) {
+  using Float = typename L::Float;
+  Float begun[K] = {};                    // begun[i]: the output that lacks the columns up to kw = i
+  std::int64_t ow = s.padding - (K - 1);  // that begun[K - 1] belongs to
+  const auto finish = [&](Float sum) {
+    if (ow >= 0 && ow < s.out_width) store<L>(out + ow * s.channels + c, sum);
+    ++ow;
+  };
+  for (std::int64_t iw = 0; iw < s.width; ++iw) {
+    Float x[K];
+    for (int kh = 0; kh < K; ++kh) x[kh] = load<L>(window.rows[kh] + iw * s.channels + c);
+    for (int kw = K - 1; kw >= 0; --kw) {
+      Float sum = kw == 0 ? Float{} : begun[kw];
+      for (int kh = 0; kh < K; ++kh) sum += x[kh] * taps.at[kh][kw];
+      if (kw == K - 1) {
+        finish(sum);
+      } else {
+        begun[kw + 1] = sum;
+      }
+    }
+  }
+  while (ow < s.out_width) {
+    finish(begun[K - 1]);
+    for (int i = K - 1; i > 0; --i) begun[i] = i == 1 ? Float{} : begun[i - 1];
+  }
+}
+
+/// A row of outputs at any stride.
+template <class L, int K, class T>
+[[gnu::always_inline]] inline void filter_row_strided(const DepthwiseShape& s, const Window<K, T>& window,
+                                                      const Taps<L, K, T>& taps, T* out, std::int64_t c) {
+  using Float = typename L::Float;
+  const Interior interior = interior_of(s);
+  const auto edge = [&](std::int64_t ow) {
+    Float sum = Float{};
+    for (int kw = 0; kw < K; ++kw) {
+      const std::int64_t iw = ow * s.stride - s.padding + kw;
+      if (iw < 0 || iw >= s.width) continue;
+      for (int kh = 0; kh < K; ++kh) sum += load<L>(window.rows[kh] + iw * s.channels + c) * taps.at[kh][kw];
+    }
+    store<L>(out + ow * s.channels + c, sum);
+  };
+  for (std::int64_t ow = 0; ow < interior.begin; ++ow) edge(ow);
+  for (std::int64_t ow = interior.begin; ow < interior.end; ++ow) {
+    const std::int64_t first = (ow * s.stride - s.padding) * s.channels + c;
+    Float sum = Float{};
+    for (int kh = 0; kh < K; ++kh) {
+      for (int kw = 0; kw < K; ++kw) sum += load<L>(window.rows[kh] + first + kw * s.channels) * taps.at[kh][kw];
+    }
+    store<L>(out + ow * s.channels + c, sum);
+  }
+  for (std::int64_t ow = interior.end; ow < s.out_width; ++ow) edge(ow);
+}
+
+template <int K, class T>
+void depthwise_forward_rows(const DepthwiseShape& s, const T* x, const float* weight, T* y, std::int64_t begin,
+                            std::int64_t end) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    const Window<K, T> window(s, x, r);
+    T* const out = y + r * s.out_width * s.channels;
+    for_channels(s.channels, [&](auto lanes, std::int64_t c) {
+      using L = decltype(lanes);
+      const Taps<L, K, T> taps(s, window, weight, c);
+      if (s.stride == 1) {
+        filter_row<L, K>(s, window, taps, out, c);
+      } else {
+        filter_row_strided<L, K>(s, window, taps, out, c);
+      }
+    });
+  }
+}
+
+/// dx at strides above 1: each value gathers from the outputs whose windows held it.
+template <int K, int kStride, class T>
+void gather_rows(const DepthwiseShape& s, const T* dy, const float* weight, T* dx, std::int64_t begin,
+                 std::int64_t end) {
+  const std::int64_t stride = kStride == 0 ? s.stride : kStride;
+  for (std::int64_t r = begin; r < end; ++r) {
+    const std::int64_t n = r / s.height, ih = r % s.height;
+    const T* rows[K];
+    const float* weights[K];
+    int count = 0;
+    for (int kh = 0; kh < K; ++kh) {
+      const std::int64_t at = ih + s.padding - kh;
+      if (at < 0 || at % stride != 0 || at / stride >= s.out_height) continue;
+      rows[count] = dy + (n * s.out_height + at / stride) * s.out_width * s.channels;
+      weights[count++] = weight + kh * K * s.channels;
+    }
+    T* const out = dx + r * s.width * s.channels;
+    for_channels(s.channels, [&](auto lanes, std::int64_t c) {
+      using L = decltype(lanes);
+      using Float = typename L::Float;
+      for (std::int64_t iw = 0; iw < s.width; ++iw) {
+        Float sum = Float{};
+        const std::int64_t at = iw + s.padding;
+        for (std::int64_t kw = at % stride; kw < K; kw += stride) {
+          const std::int64_t ow = (at - kw) / stride;
+          if (at < kw || ow >= s.out_width) continue;
+          for (int i = 0; i < count; ++i) {
+            sum += load<L>(rows[i] + ow * s.channels + c) * load<L>(weights[i] + kw * s.channels + c);
+          }
+        }
+        store<L>(out + iw * s.channels + c, sum);
+      }
+    });
+  }
+}
+
+template <int K, class T>
+void depthwise_input_gradient_rows(const DepthwiseShape& s, const T* dy, const float* weight, const float* flipped,
+                                   T* dx, std::int64_t begin, std::int64_t end) {
+  if (s.stride == 1) {  // the gradient is itself a filter, with the weights turned around
+    const DepthwiseShape turned = {s.batch,  s.channels, s.out_height,     s.out_width, s.height, s.width,
+                                   s.kernel, 1,          K - 1 - s.padding};
+    return depthwise_forward_rows<K>(turned, dy, flipped, dx, begin, end);
+  }
+  if (s.stride == 2) return gather_rows<K, 2>(s, dy, weight, dx, begin, end);
+  gather_rows<K, 0>(s, dy, weight, dx, begin, end);
+}
+
+/// Sums of one output row for the weights of a vector of channels.
+template <class L, int K, class T>
+struct TapSums {
+  typename L::Float at[K][K] = {};
+
+  /// At stride 1, with the last K output gradients kept at hand.
+  [[gnu::always_inline]] void add_row(const DepthwiseShape& s, const Window<K, T>& window, const T* dy,
+                                      std::int64_t c) {
+    using Float = typename L::Float;
+    const auto gradient = [&](std::int64_t ow) {
+      return ow >= 0 && ow < s.out_width ? load<L>(dy + ow * s.channels + c) : Float{};
+    };
+    Float g[K];  // g[kw]: of the output that has the column under its tap kw
+    for (int kw = 1; kw < K; ++kw) g[kw - 1] = gradient(s.padding - kw);
+    for (std::int64_t iw = 0; iw < s.width; ++iw) {
+      for (int kw = K - 1; kw > 0; --kw) g[kw] = g[kw - 1];
+      g[0] = gradient(iw + s.padding);
+      for (int kh = 0; kh < K; ++kh) {
+        const Float x = load<L>(window.rows[kh] + iw * s.channels + c);
+        for (int kw = 0; kw < K; ++kw) at[kh][kw] += x * g[kw];
+      }
+    }
+  }
+
+  [[gnu::always_inline]] void add_row_strided(const DepthwiseShape& s, const Window<K, T>& window, const T* dy,
+                                              std::int64_t c) {
+    const Interior interior = interior_of(s);
+    const auto edge = [&](std::int64_t ow) {
+      const auto g = load<L>(dy + ow * s.channels + c);
+      for (int kw = 0; kw < K; ++kw) {
+        const std::int64_t iw = ow * s.stride - s.padding + kw;
+        if (iw < 0 || iw >= s.width) continue;
+        for (int kh = 0; kh < K; ++kh) at[kh][kw] += load<L>(window.rows[kh] + iw * s.channels + c) * g;
+      }
+    };
+    for (std::int64_t ow = 0; ow < interior.begin; ++ow) edge(ow);
+    for (std::int64_t ow = interior.begin; ow < interior.end; ++ow) {
+      const auto g = load<L>(dy + ow * s.channels + c);
+      const std::int64_t first = (ow * s.stride - s.padding) * s.channels + c;
+      for (int kh = 0; kh < K; ++kh) {
+        for (int kw = 0; kw < K; ++kw) at[kh][kw] += load<L>(window.rows[kh] + first + kw * s.channels) * g;
+      }
+    }
+    for (std::int64_t ow = interior.end; ow < s.out_width; ++ow) edge(ow);
+  }
+};
+
+template <int K, class T>
+void depthwise_weight_gradient_rows(const DepthwiseShape& s, const T* x, const T* dy, float* dweight,
+                                    std::int64_t begin, std::int64_t end) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    const Window<K, T> window(s, x, r);
+    const T* const in = dy + r * s.out_width * s.channels;
+    for_channels(s.channels, [&](auto lanes, std::int64_t c) {
+      using L = decltype(lanes);
+      TapSums<L, K, T> sums;
+      if (s.stride == 1) {
+        sums.add_row(s, window, in, c);
+      } else {
+        sums.add_row_strided(s, window, in, c);
+      }
+      for (int kh = 0; kh < K; ++kh) {
+        if (!window.counts[kh]) continue;
+        for (int kw = 0; kw < K; ++kw) {
+          float* const total = dweight + (kh * K + kw) * s.channels + c;
+          store<L>(total, load<L>(total) + sums.at[kh][kw]);
+        }
+      }
+    });
+  }
+}
+
+template <class T>
+void depthwise_forward(const DepthwiseShape& s, const T* x, const float* weight, T* y, std::int64_t begin,
+                       std::int64_t end) {
+  if (s.kernel == 3) return depthwise_forward_rows<3>(s, x, weight, y, begin, end);
+  if (s.kernel == 5) return depthwise_forward_rows<5>(s, x, weight, y, begin, end);
+  depthwise_forward_rows<7>(s, x, weight, y, begin, end);
+}
+
+template <class T>
+void depthwise_input_gradient(const DepthwiseShape& s, const T* dy, const float* weight, const float* flipped, T* dx,
+                              std::int64_t begin, std::int64_t end) {
+  if (s.kernel == 3) return depthwise_input_gradient_rows<3>(s, dy, weight, flipped, dx, begin, end);
+  if (s.kernel == 5) return depthwise_input_gradient_rows<5>(s, dy, weight, flipped, dx, begin, end);
+  depthwise_input_gradient_rows<7>(s, dy, weight, flipped, dx, begin, end);
+}
+
+template <class T>
+void depthwise_weight_gradient(const DepthwiseShape& s, const T* x, const T* dy, float* dweight, std::int64_t begin,
+                               std::int64_t end) {
+  if (s.kernel == 3) return depthwise_weight_gradient_rows<3>(s, x, dy, dweight, begin, end);
+  if (s.kernel == 5) return depthwise_weight_gradient_rows<5>(s, x, dy, dweight, begin, end);
+  depthwise_weight_gradient_rows<7>(s, x, dy, dweight, begin, end);
+}
+
+}  // namespace
+}  // namespace evener::engine::kernels

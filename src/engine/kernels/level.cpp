@@ -1,0 +1,27 @@
+// All kernels for one instruction set. Compiled once per level, with EVENER_KERNEL_LEVEL naming it.
+#include "engine/kernels/batch_norm.h"
+#include "engine/kernels/depthwise.h"
+#include "engine/kernels/levels.h"
+
+namespace evener::engine::kernels {
+namespace {
+
+template <class T>
+constexpr Kernels<T> table_of() {
+  return {moments<T>,
+          normalize<T>,
+          gradient_sums<T>,
+          input_gradient<T>,
+          depthwise_forward<T>,
+          depthwise_input_gradient<T>,
+          depthwise_weight_gradient<T>};
+}
+
+}  // namespace
+
+namespace EVENER_KERNEL_LEVEL {
+constinit const Kernels<float> float_table = table_of<float>();
+constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
+}  // namespace EVENER_KERNEL_LEVEL
+
+}  // namespace evener::engine::kernels

@@ -1,0 +1,21 @@
+// Inside engine/kernels: the same kernels compiled once per instruction set (src/CMakeLists.txt).
+#pragma once
+
+#include "engine/kernels/kernels.h"
+
+namespace evener::engine::kernels {
+
+namespace baseline {
+extern const Kernels<float> float_table;
+extern const Kernels<BFloat16> bfloat16_table;
+}  // namespace baseline
+namespace avx2 {
+extern const Kernels<float> float_table;
+extern const Kernels<BFloat16> bfloat16_table;
+}  // namespace avx2
+namespace avx512 {
+extern const Kernels<float> float_table;
+extern const Kernels<BFloat16> bfloat16_table;
+}  // namespace avx512
+
+}  // namespace evener::engine::kernels

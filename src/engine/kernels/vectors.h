@@ -1,0 +1,147 @@
+// Inside engine/kernels: vectors of 16, 8 or 1 float32 in registers, loaded from and stored to float32 or bfloat16.
+// Everything has internal linkage and no standard template is used: each level is compiled for another instruction set,
+// and a function that the linker merged across levels would run AVX-512 on processors that lack it.
+#pragma once
+
+#include <immintrin.h>
+
+#include "engine/kernels/kernels.h"
+
+namespace evener::engine::kernels {
+namespace {
+
+template <int N>
+struct Lanes;
+
+template <>
+struct Lanes<16> {
+  using Float = float __attribute__((vector_size(64)));
+  using Bits = std::uint32_t __attribute__((vector_size(64)));
+  using Half = std::uint16_t __attribute__((vector_size(32)));
+};
+template <>
+struct Lanes<8> {
+  using Float = float __attribute__((vector_size(32)));
+  using Bits = std::uint32_t __attribute__((vector_size(32)));
+  using Half = std::uint16_t __attribute__((vector_size(16)));
+};
+template <>
+struct Lanes<1> {
+  using Float = float;
+  using Bits = std::uint32_t;
+  using Half = std::uint16_t;
+};
+
+constexpr bool kAvx512 = EVENER_KERNEL_AVX512;
+
+/// 16-bit values to 32-bit ones. What __builtin_convertvector makes of the widest takes twice the instructions.
+template <class L>
+[[gnu::always_inline]] inline typename L::Bits widen(typename L::Half half) {
+  if constexpr (sizeof(half) == 2) {
+    return half;
+  } else if constexpr (kAvx512 && sizeof(half) == 32) {
+    return reinterpret_cast<typename L::Bits>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(half)));
+  } else {
+    return __builtin_convertvector(half, typename L::Bits);
+  }
+}
+
+/// The lower halves of 32-bit values.
+template <class L>
+[[gnu::always_inline]] inline typename L::Half narrow(typename L::Bits bits) {
+  if constexpr (sizeof(bits) == 4) {
+    return static_cast<typename L::Half>(bits);
+  } else if constexpr (kAvx512 && sizeof(bits) == 64) {
+    return reinterpret_cast<typename L::Half>(_mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(bits)));
+  } else {
+    return __builtin_convertvector(bits, typename L::Half);
+  }
+}
+
+template <class L>
+[[gnu::always_inline]] inline typename L::Float load(const float* from) {
+  typename L::Float value;
+  __builtin_memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+template <class L>
+[[gnu::always_inline]] inline typename L::Float load(const BFloat16* from) {
+  typename L::Half half;
+  __builtin_memcpy(&half, from, sizeof(half));
+  const typename L::Bits bits = widen<L>(half) << 16;
+  typename L::Float value;
+  __builtin_memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+template <class L>
+[[gnu::always_inline]] inline void store(float* to, typename L::Float value) {
+  __builtin_memcpy(to, &value, sizeof(value));
+}
+
+/// To the nearest, ties to even. The NaNs that arithmetic makes stay NaNs.
+template <class L>
+[[gnu::always_inline]] inline void store(BFloat16* to, typename L::Float value) {
+  typename L::Bits bits;
+  __builtin_memcpy(&bits, &value, sizeof(bits));
+  bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  const typename L::Half half = narrow<L>(bits);
+  __builtin_memcpy(to, &half, sizeof(half));
+}
+
+/// Past the caches: they would be filled with values that are pushed out before they are read, after memory was read
+/// for the rest of each line. `to` has to be a multiple of the vector's size.
+template <class L, class T>
+[[gnu::always_inline]] inline void stream(T* to, typename L::Float value) {
+  if constexpr (kAvx512 && sizeof(value) == 64 && sizeof(T) == 4) {
+    _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
+  } else if constexpr (kAvx512 && sizeof(value) == 64) {
+    typename L::Half half;
+    store<L>(reinterpret_cast<BFloat16*>(&half), value);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(half));
+  } else {
+    store<L>(to, value);
+  }
+}
+
+/// Whether it pays to stream `rows` of results, and their vectors lie so that it can be done.
+template <class T>
+bool streams(const T* to, std::int64_t rows, std::int64_t channels) {
+  constexpr std::int64_t kLeastBytes = 4 << 20;
+  return kAvx512 && channels % 16 == 0 && reinterpret_cast<std::uintptr_t>(to) % 64 == 0 &&
+         rows * channels * static_cast<std::int64_t>(sizeof(T)) >= kLeastBytes;
+}
+
+/// To be called after the last stream(): only then do other threads see the values in order.
+inline void end_stream() {
+  if constexpr (kAvx512) _mm_sfence();
+}
+
+/// A NaN passes.
+template <class L>
+[[gnu::always_inline]] inline typename L::Float clamped(typename L::Float value, Clamp clamp) {
+  const typename L::Float low = clamp.low - typename L::Float{}, high = clamp.high - typename L::Float{};
+  value = value < low ? low : value;
+  return value > high ? high : value;
+}
+
+/// `value` where low < y < high, 0 elsewhere.
+template <class L>
+[[gnu::always_inline]] inline typename L::Float passed_by(Clamp clamp, typename L::Float y, typename L::Float value) {
+  const typename L::Float low = clamp.low - typename L::Float{}, high = clamp.high - typename L::Float{};
+  value = y > low ? value : typename L::Float{};
+  return y < high ? value : typename L::Float{};
+}
+
+/// Calls body(Lanes<N>, first channel) until every channel had its turn.
+template <class Body>
+[[gnu::always_inline]] inline void for_channels(std::int64_t channels, Body body) {
+  std::int64_t c = 0;
+  for (; c + 16 <= channels; c += 16) body(Lanes<16>(), c);
+  for (; c + 8 <= channels; c += 8) body(Lanes<8>(), c);
+  for (; c < channels; ++c) body(Lanes<1>(), c);
+}
+
+}  // namespace
+}  // namespace evener::engine::kernels

@@ -1,0 +1,267 @@
+#include "engine/torch/batch_norm.h"
+
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "engine/torch/rows.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+using kernels::Clamp;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr Clamp kNoClamp = {-kInfinity, kInfinity};
+
+bool clamps(Clamp clamp) {
+  return clamp.low != -kInfinity || clamp.high != kInfinity;
+}
+
+/// Two sums for each channel.
+struct ChannelSums {
+  std::vector<double> first, second;
+};
+
+/// Adds up what body(begin, end, first, second, scratch) finds in each thread's share of the rows.
+template <class Body>
+ChannelSums sum_over_rows(std::int64_t rows, std::int64_t channels, const Body& body) {
+  const auto count = static_cast<std::size_t>(channels);
+  const std::int64_t parts = row_parts(rows, channels);
+  std::vector<ChannelSums> partial(static_cast<std::size_t>(parts));
+  for_row_parts(rows, parts, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    auto& sums = partial[static_cast<std::size_t>(part)];
+    sums.first.assign(count, 0);
+    sums.second.assign(count, 0);
+    std::vector<float> scratch(2 * count);
+    body(begin, end, sums.first.data(), sums.second.data(), scratch.data());
+  });
+  for (std::size_t part = 1; part < partial.size(); ++part) {
+    for (std::size_t c = 0; c < count; ++c) {
+      partial[0].first[c] += partial[part].first[c];
+      partial[0].second[c] += partial[part].second[c];
+    }
+  }
+  return std::move(partial.front());
+}
+
+struct Statistics {
+  std::vector<float> mean, inverse_deviation;
+};
+
+/// Mean and 1 / sqrt(biased variance + epsilon) of each channel; updates the running statistics.
+template <class T>
+Statistics batch_statistics(const at::Tensor& x, const BatchNormTensors& tensors, const BatchNormOptions& options) {
+  const Rows<T> in(x);
+  // Sums of x - pivot lose no digits where the mean is large against the deviation. Any value of the channel will do.
+  std::vector<float> pivot(static_cast<std::size_t>(in.channels));
+  for (std::int64_t c = 0; c < in.channels; ++c) {
+    pivot[static_cast<std::size_t>(c)] = x.const_data_ptr<typename Rows<T>::Scalar>()[c];
+  }
+  const auto sums = sum_over_rows(
+      in.rows, in.channels, [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
+        kernels_of<T>().moments(in.data + begin * in.channels, end - begin, in.channels, pivot.data(), first, second,
+                                scratch);
+      });
+  Statistics statistics;
+  const double count = static_cast<double>(in.rows);
+  float* running_mean = tensors.running_mean.mutable_data_ptr<float>();
+  float* running_variance = tensors.running_variance.mutable_data_ptr<float>();
+  for (std::size_t c = 0; c < pivot.size(); ++c) {
+    const double offset = sums.first[c] / count;
+    const double variance = std::max(0.0, sums.second[c] / count - offset * offset);
+    const double mean = pivot[c] + offset;
+    statistics.mean.push_back(static_cast<float>(mean));
+    statistics.inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance + options.epsilon)));
+    const double unbiased = variance * count / (count - 1);
+    running_mean[c] = static_cast<float>((1 - options.momentum) * running_mean[c] + options.momentum * mean);
+    running_variance[c] =
+        static_cast<float>((1 - options.momentum) * running_variance[c] + options.momentum * unbiased);
+  }
+  return statistics;
+}
+
+Statistics running_statistics(const BatchNormTensors& tensors, double epsilon) {
+  Statistics statistics;
+  const float* mean = tensors.running_mean.const_data_ptr<float>();
+  const float* variance = tensors.running_variance.const_data_ptr<float>();
+  for (std::int64_t c = 0; c < tensors.running_mean.numel(); ++c) {
+    statistics.mean.push_back(mean[c]);
+    statistics.inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance[c] + epsilon)));
+  }
+  return statistics;
+}
+
+/// y = x * scale + shift is the normalisation.
+struct Affine {
+  std::vector<float> scale, shift;
+};
+
+Affine affine_of(const Statistics& statistics, const at::Tensor& weight, const at::Tensor& bias) {
+  Affine affine;
+  const float* w = weight.const_data_ptr<float>();
+  const float* b = bias.const_data_ptr<float>();
+  for (std::size_t c = 0; c < statistics.mean.size(); ++c) {
+    affine.scale.push_back(w[c] * statistics.inverse_deviation[c]);
+    affine.shift.push_back(b[c] - statistics.mean[c] * affine.scale[c]);
+  }
+  return affine;
+}
+
+template <class T>
+at::Tensor normalized(const at::Tensor& x, const at::Tensor& residual, const Affine& affine, Clamp clamp) {
+  at::Tensor y = at::empty_like(x);
+  const Rows<T> in(x), out(y);
+  const T* other = residual.defined() ? Rows<T>(residual).data : nullptr;
+  for_row_parts(in.rows, row_parts(in.rows, in.channels), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    const std::int64_t at = begin * in.channels;
+    kernels_of<T>().normalize(in.data + at, other != nullptr ? other + at : nullptr, out.data + at, end - begin,
+                              in.channels, affine.scale.data(), affine.shift.data(), clamp);
+  });
+  return y;
+}
+
+/// `of` from row `begin` on.
+template <class T>
+kernels::NormBackward<T> rows_from(kernels::NormBackward<T> of, std::int64_t begin, std::int64_t end) {
+  const std::int64_t at = begin * of.channels;
+  of.x += at;
+  of.dy += at;
+  if (of.y != nullptr) of.y += at;
+  of.rows = end - begin;
+  return of;
+}
+
+struct Gradients {
+  at::Tensor x, residual, weight, bias;
+};
+
+struct Saved {
+  at::Tensor x, y;  // y only where a residual was added and clamped
+  at::Tensor weight;
+  Statistics statistics;
+  Affine affine;
+  Clamp clamp;
+  bool residual;
+};
+
+template <class T>
+Gradients gradients_of(const Saved& saved, const at::Tensor& dy) {
+  const Rows<T> in(saved.x);
+  kernels::NormBackward<T> backward{in.data,
+                                    saved.y.defined() ? Rows<T>(saved.y).data : nullptr,
+                                    Rows<T>(dy).data,
+                                    in.rows,
+                                    in.channels,
+                                    saved.affine.scale.data(),
+                                    saved.affine.shift.data(),
+                                    saved.clamp};
+  Gradients gradients;
+  if (saved.residual) gradients.residual = saved.y.defined() ? at::empty_like(dy) : dy;
+  T* const passed = saved.y.defined() ? Rows<T>(gradients.residual).data : nullptr;
+  const auto& [mean, inverse] = saved.statistics;
+  const auto sums = sum_over_rows(
+      in.rows, in.channels, [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
+        kernels_of<T>().gradient_sums(rows_from(backward, begin, end), mean.data(),
+                                      passed != nullptr ? passed + begin * in.channels : nullptr, first, second,
+                                      scratch);
+      });
+  if (passed != nullptr) {  // what the clamp let pass has been written: no need to find out again
+    backward.dy = passed;
+    backward.y = nullptr;
+    backward.clamp = kNoClamp;
+  }
+
+  // dx = w / deviation * (g - mean(g) - x^ * mean(g * x^)), x^ = (x - mean) / deviation (Ioffe, Szegedy 2015), as
+  // a * g + b * x + c.
+  gradients.weight = at::empty_like(saved.weight);
+  gradients.bias = at::empty_like(saved.weight);
+  float* dweight = gradients.weight.mutable_data_ptr<float>();
+  float* dbias = gradients.bias.mutable_data_ptr<float>();
+  std::vector<float> b(mean.size()), c(mean.size());
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    dbias[i] = static_cast<float>(sums.first[i]);
+    dweight[i] = static_cast<float>(sums.second[i] * inverse[i]);
+    const double a = saved.affine.scale[i], count = static_cast<double>(in.rows);
+    const double slope = -a * inverse[i] * inverse[i] * sums.second[i] / count;
+    b[i] = static_cast<float>(slope);
+    c[i] = static_cast<float>(-a * sums.first[i] / count - slope * mean[i]);
+  }
+  gradients.x = at::empty_like(saved.x);
+  const Rows<T> out(gradients.x);
+  for_row_parts(in.rows, row_parts(in.rows, in.channels), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    kernels_of<T>().input_gradient(rows_from(backward, begin, end), saved.affine.scale.data(), b.data(), c.data(),
+                                   out.data + begin * in.channels);
+  });
+  return gradients;
+}
+
+/// Plain vectors travel in the context's saved data as tensors.
+at::Tensor tensor_of(const std::vector<float>& values) {
+  return at::tensor(values, at::kFloat);
+}
+std::vector<float> vector_of(const at::Tensor& tensor) {
+  const float* data = tensor.const_data_ptr<float>();
+  return {data, data + tensor.numel()};
+}
+
+class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& term,
+                            const at::Tensor& weight, const at::Tensor& bias, const BatchNormTensors& tensors,
+                            const BatchNormOptions& options) {
+    const bool wide = x.scalar_type() == at::kFloat;
+    const at::Tensor residual = term.value_or(at::Tensor());
+    const Statistics statistics =
+        wide ? batch_statistics<float>(x, tensors, options) : batch_statistics<kernels::BFloat16>(x, tensors, options);
+    const Affine affine = affine_of(statistics, weight, bias);
+    at::Tensor y = wide ? normalized<float>(x, residual, affine, options.clamp)
+                        : normalized<kernels::BFloat16>(x, residual, affine, options.clamp);
+    const bool keep_y = residual.defined() && clamps(options.clamp);
+    ctx->save_for_backward({x, keep_y ? y : at::Tensor(), weight, tensor_of(statistics.mean),
+                            tensor_of(statistics.inverse_deviation), tensor_of(affine.scale), tensor_of(affine.shift)});
+    ctx->saved_data["low"] = static_cast<double>(options.clamp.low);
+    ctx->saved_data["high"] = static_cast<double>(options.clamp.high);
+    ctx->saved_data["residual"] = residual.defined();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto tensors = ctx->get_saved_variables();
+    Saved saved;
+    saved.x = tensors[0];
+    saved.y = tensors[1];
+    saved.weight = tensors[2];
+    saved.statistics = {vector_of(tensors[3]), vector_of(tensors[4])};
+    saved.affine = {vector_of(tensors[5]), vector_of(tensors[6])};
+    saved.clamp = {static_cast<float>(ctx->saved_data["low"].toDouble()),
+                   static_cast<float>(ctx->saved_data["high"].toDouble())};
+    saved.residual = ctx->saved_data["residual"].toBool();
+    const at::Tensor dy = as_rows(grads[0], saved.x);
+    const Gradients gradients = saved.x.scalar_type() == at::kFloat ? gradients_of<float>(saved, dy)
+                                                                    : gradients_of<kernels::BFloat16>(saved, dy);
+    return {gradients.x, gradients.residual, gradients.weight, gradients.bias, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormTensors& tensors,
+                      const BatchNormOptions& options) {
+  if (options.training) {
+    std::optional<at::Tensor> term;  // LibTorch asks an undefined tensor for its device, an absent one not
+    if (residual.defined()) term = residual;
+    return BatchNormFunction::apply(x, term, tensors.weight, tensors.bias, tensors, options);
+  }
+  const Affine affine = affine_of(running_statistics(tensors, options.epsilon), tensors.weight, tensors.bias);
+  return x.scalar_type() == at::kFloat ? normalized<float>(x, residual, affine, options.clamp)
+                                       : normalized<kernels::BFloat16>(x, residual, affine, options.clamp);
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,27 @@
+// Batch normalisation with the sum and the clamp that follow it, on our own kernels, for channels-last images.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "engine/kernels/kernels.h"
+
+namespace evener::engine::torch_engine {
+
+struct BatchNormTensors {
+  at::Tensor weight, bias;                    // (C), float32
+  at::Tensor running_mean, running_variance;  // (C), float32; updated in training
+};
+
+struct BatchNormOptions {
+  double epsilon, momentum;
+  bool training;
+  kernels::Clamp clamp;  // infinite at both ends: none
+};
+
+/// clamp(normalised(x) + residual); `x` (N, C, H, W) in float32 or bfloat16, channels-last; `residual` likewise or
+/// undefined. Differentiable in training mode. Sums are taken in double over float32 blocks, the rest is float32, and
+/// the result is rounded to x's type once.
+at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormTensors& tensors,
+                      const BatchNormOptions& options);
+
+}  // namespace evener::engine::torch_engine

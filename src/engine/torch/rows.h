@@ -1,0 +1,66 @@
+// Channels-last tensors as rows of channels, and the rows divided over LibTorch's threads.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/kernels/kernels.h"
+
+namespace evener::engine::torch_engine {
+
+/// T: float or kernels::BFloat16.
+template <class T>
+const kernels::Kernels<T>& kernels_of();
+template <>
+inline const kernels::Kernels<float>& kernels_of() {
+  return kernels::float_kernels();
+}
+template <>
+inline const kernels::Kernels<kernels::BFloat16>& kernels_of() {
+  return kernels::bfloat16_kernels();
+}
+
+/// The values of a channels-last tensor (N, C, H, W): N * H * W rows of C values. A view.
+template <class T>
+struct Rows {
+  using Scalar = std::conditional_t<std::is_same_v<T, float>, float, at::BFloat16>;
+  T* data;
+  std::int64_t rows, channels;
+
+  explicit Rows(const at::Tensor& tensor)
+      : data(reinterpret_cast<T*>(tensor.data_ptr<Scalar>())),
+        rows(tensor.size(0) * tensor.size(2) * tensor.size(3)),
+        channels(tensor.size(1)) {}
+};
+
+/// Whether our kernels take `tensor`.
+inline bool has_rows(const at::Tensor& tensor) {
+  const auto type = tensor.scalar_type();
+  return tensor.dim() == 4 && tensor.device().is_cpu() && (type == at::kFloat || type == at::kBFloat16) &&
+         tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+/// `tensor` in the type and memory format of `like`.
+inline at::Tensor as_rows(const at::Tensor& tensor, const at::Tensor& like) {
+  return tensor.to(like.scalar_type()).contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+/// Into how many parts rows are divided: one for each thread, or one where waking another costs more than it brings.
+inline std::int64_t row_parts(std::int64_t rows, std::int64_t channels) {
+  constexpr std::int64_t kLeastValues = 32768;
+  return std::clamp<std::int64_t>(rows * channels / kLeastValues, 1,
+                                  std::min<std::int64_t>(at::get_num_threads(), rows));
+}
+
+/// body(part, begin, end) for each part, in parallel.
+template <class Body>
+void for_row_parts(std::int64_t rows, std::int64_t parts, const Body& body) {
+  at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t part = first; part < last; ++part) body(part, rows * part / parts, rows * (part + 1) / parts);
+  });
+}
+
+}  // namespace evener::engine::torch_engine

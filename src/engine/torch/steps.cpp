@@ -1,0 +1,119 @@
+#include "engine/torch/steps.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace evener::engine::torch_engine {
+namespace {
+
+using network::Layer;
+using Layers = std::vector<Layer>;
+
+template <class Op>
+bool is(const Layers& layers, int index) {
+  return index >= 0 && std::holds_alternative<Op>(layers[static_cast<std::size_t>(index)].op);
+}
+
+/// The layers that read each layer's output.
+std::vector<std::vector<int>> readers_of(const Layers& layers) {
+  std::vector<std::vector<int>> readers(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    for (const int input : layers[i].inputs) readers[static_cast<std::size_t>(input)].push_back(static_cast<int>(i));
+  }
+  return readers;
+}
+
+bool is_relu(const Layers& layers, int index) {
+  if (!is<network::Activation>(layers, index)) return false;
+  const auto kind = std::get<network::Activation>(layers[static_cast<std::size_t>(index)].op).kind;
+  return kind == network::ActivationKind::kRelu || kind == network::ActivationKind::kRelu6;
+}
+
+class Planner {
+ public:
+  Planner(const network::Network& network, bool fuse)
+      : layers_(network.layers()), readers_(readers_of(layers_)), taken_(layers_.size(), false), fuse_(fuse) {}
+
+  std::vector<Step> plan() {
+    for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
+      if (!taken_[static_cast<std::size_t>(i)]) steps_.push_back(step_from(i));
+    }
+    // A joined step is computed where its last layer stands: the other term of its sum is there by then.
+    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.output < b.output; });
+    plan_memory();
+    return std::move(steps_);
+  }
+
+ private:
+  Step step_from(int index) {
+    Step step{index, index, layers_[static_cast<std::size_t>(index)].inputs, -1, false, {}};
+    if (!fuse_ || !is<network::BatchNorm>(layers_, index)) return step;
+    if (const int sum = only_reader(step.output); is<network::Add>(layers_, sum) && fits(step.output, sum)) {
+      const auto& terms = layers_[static_cast<std::size_t>(sum)].inputs;
+      step.inputs.push_back(terms[0] == index ? terms[1] : terms[0]);
+      take(step, sum);
+    }
+    if (const int activation = only_reader(step.output); is_relu(layers_, activation)) {
+      step.activation = activation;
+      take(step, activation);
+    }
+    return step;
+  }
+
+  int only_reader(int index) const {
+    const auto& readers = readers_[static_cast<std::size_t>(index)];
+    return readers.size() == 1 ? readers.front() : -1;
+  }
+
+  /// Two terms, and the sum not yet joined with its other one.
+  bool fits(int term, int sum) const {
+    const auto& terms = layers_[static_cast<std::size_t>(sum)].inputs;
+    return terms.size() == 2 && terms[0] != terms[1] && !taken_[static_cast<std::size_t>(sum)] && term != sum;
+  }
+
+  void take(Step& step, int layer) {
+    step.output = layer;
+    taken_[static_cast<std::size_t>(layer)] = true;
+  }
+
+  /// Finds which outputs may be overwritten (one reader, and a producer whose backward does not need its output) and
+  /// when each can be let go.
+  void plan_memory() {
+    std::vector<int> reads(layers_.size(), 0), last_reader(layers_.size(), -1);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      for (const int input : steps_[i].inputs) {
+        ++reads[static_cast<std::size_t>(input)];
+        last_reader[static_cast<std::size_t>(input)] = static_cast<int>(i);
+      }
+    }
+    std::vector<bool> output_unneeded(layers_.size(), false);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      Step& step = steps_[i];
+      for (const int input : step.inputs) {
+        const bool last = last_reader[static_cast<std::size_t>(input)] == static_cast<int>(i);
+        if (last && std::find(step.dead.begin(), step.dead.end(), input) == step.dead.end()) step.dead.push_back(input);
+      }
+      const bool single = step.layer == step.output;
+      output_unneeded[static_cast<std::size_t>(step.output)] =
+          single && (is<network::BatchNorm>(layers_, step.layer) || is<network::Conv2d>(layers_, step.layer) ||
+                     is<network::Linear>(layers_, step.layer) || is<network::Add>(layers_, step.layer));
+      if (step.inputs.empty()) continue;
+      const auto first = static_cast<std::size_t>(step.inputs.front());
+      step.overwrites = single && reads[first] == 1 && output_unneeded[first];
+    }
+  }
+
+  const Layers& layers_;
+  const std::vector<std::vector<int>> readers_;
+  std::vector<bool> taken_;
+  const bool fuse_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+std::vector<Step> plan_steps(const network::Network& network, bool fuse) {
+  return Planner(network, fuse).plan();
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,23 @@
+// In which steps a Network is computed: its layers in order, with the neighbours that one kernel does together.
+#pragma once
+
+#include <vector>
+
+#include "network/network.h"
+
+namespace evener::engine::torch_engine {
+
+/// One layer, or a batch normalisation with the sum and the activation that follow it.
+struct Step {
+  int layer = 0;            // the first; its tensors are used
+  int output = 0;           // the last; the step's result is its output
+  std::vector<int> inputs;  // layers whose outputs are read: the first layer's, then the sum's other term
+  int activation = -1;      // layer; -1 = none
+  bool overwrites = false;  // may work in place on its first input
+  std::vector<int> dead;    // layers whose output nobody needs after this step
+};
+
+/// `fuse`: join batch normalisations with what follows them. Without it each layer is a step.
+std::vector<Step> plan_steps(const network::Network& network, bool fuse);
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,64 @@
+// MobileNetV2 (Sandler et al., Inverted Residuals and Linear Bottlenecks, 2018), width 1.0, with torchvision's names
+// and order, so that its weights load. Any number of classes and channels.
+#include <string>
+
+#include "network/zoo/builders.h"
+
+namespace evener::network {
+namespace {
+
+struct Stage {
+  std::int64_t expansion, channels;
+  int blocks;
+  std::int64_t stride;  // of the first block
+};
+
+constexpr Stage kStages[] = {
+    {1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1},
+};
+
+int add_conv_bn_relu6(Network& network, const std::string& prefix, Conv2d convolution) {
+  network.add(prefix + "0", convolution);
+  network.add(prefix + "1", BatchNorm{});
+  return network.add(prefix + "2", Activation{ActivationKind::kRelu6});
+}
+
+// Widen by a 1x1 convolution, filter each channel alone, narrow by a 1x1 convolution without an activation; the
+// narrow ends are joined where they have one shape.
+int add_inverted_residual(Network& network, const std::string& prefix, int input, const Stage& stage,
+                          std::int64_t stride) {
+  const std::int64_t narrow = network.layers()[static_cast<std::size_t>(input)].shape[0];
+  const std::int64_t wide = narrow * stage.expansion;
+  int part = 0;
+  const auto next = [&] { return prefix + std::to_string(part++); };
+  if (stage.expansion != 1) add_conv_bn_relu6(network, next() + ".", Conv2d{.out_channels = wide});
+  add_conv_bn_relu6(network, next() + ".",
+                    Conv2d{.out_channels = wide, .kernel = 3, .stride = stride, .padding = 1, .groups = wide});
+  network.add(next(), Conv2d{.out_channels = stage.channels});
+  const int output = network.add(next(), BatchNorm{});
+  if (stride != 1 || narrow != stage.channels) return output;
+  return network.add(prefix + "add", Add{}, {output, input});
+}
+
+}  // namespace
+
+Network build_mobilenet_v2(std::string_view name, const ModelOptions& options) {
+  Network network(std::string(name), options.input.value_or(Shape{3, 224, 224}));
+  int last =
+      add_conv_bn_relu6(network, "features.0.", Conv2d{.out_channels = 32, .kernel = 3, .stride = 2, .padding = 1});
+  int feature = 1;
+  for (const Stage& stage : kStages) {
+    for (int block = 0; block < stage.blocks; ++block) {
+      const std::string prefix = "features." + std::to_string(feature++) + ".conv.";
+      last = add_inverted_residual(network, prefix, last, stage, block == 0 ? stage.stride : 1);
+    }
+  }
+  add_conv_bn_relu6(network, "features.18.", Conv2d{.out_channels = 1280});
+  network.add("avgpool", GlobalAveragePool{});
+  network.add("flatten", Flatten{});
+  network.add("classifier.0", Dropout{0.2});
+  network.add("classifier.1", Linear{.out_features = options.classes.value_or(1000)});
+  return network;
+}
+
+}  // namespace evener::network

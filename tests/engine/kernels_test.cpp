@@ -1,0 +1,288 @@
+// Our CPU kernels on every instruction set of this machine against plain loops in double.
+#include "engine/kernels/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/kernels/levels.h"
+
+namespace evener::engine::kernels {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <class T>
+T rounded(float value);
+template <>
+float rounded(float value) {
+  return value;
+}
+template <>
+BFloat16 rounded(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return {static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
+
+double value_of(float value) {
+  return value;
+}
+double value_of(BFloat16 value) {
+  const std::uint32_t bits = std::uint32_t{value.bits} << 16;
+  float wide;
+  std::memcpy(&wide, &bits, sizeof(wide));
+  return wide;
+}
+
+/// Relative error of one rounding to T.
+template <class T>
+constexpr double kRounding = sizeof(T) == 4 ? 6e-8 : 4e-3;
+
+template <class T>
+struct Level {
+  const char* name;
+  const Kernels<T>* kernels;
+};
+template <class T>
+std::vector<Level<T>> levels();
+template <>
+std::vector<Level<float>> levels() {
+  std::vector<Level<float>> list = {{"baseline", &baseline::float_table}};
+  if (std::string(kernel_level()) != "baseline") list.push_back({"avx2", &avx2::float_table});
+  if (std::string(kernel_level()) == "avx512") list.push_back({"avx512", &avx512::float_table});
+  return list;
+}
+template <>
+std::vector<Level<BFloat16>> levels() {
+  std::vector<Level<BFloat16>> list = {{"baseline", &baseline::bfloat16_table}};
+  if (std::string(kernel_level()) != "baseline") list.push_back({"avx2", &avx2::bfloat16_table});
+  if (std::string(kernel_level()) == "avx512") list.push_back({"avx512", &avx512::bfloat16_table});
+  return list;
+}
+
+template <class T>
+std::vector<T> random_values(std::int64_t count, std::uint64_t key, float offset = 0) {
+  Random random(5, Purpose::kSynthetic, key, 0);
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    values.push_back(rounded<T>(static_cast<float>(4 * random.uniform() - 2) + offset));
+  }
+  return values;
+}
+
+template <class T>
+class Kernel : public testing::Test {};
+using Types = testing::Types<float, BFloat16>;
+TYPED_TEST_SUITE(Kernel, Types);
+
+// 16 and 8 channels fill vectors of their own; 1, 24 and 37 also take what is left over. 300 rows are two blocks and a
+// remainder.
+TYPED_TEST(Kernel, MomentsAreThoseOfPlainSums) {
+  for (const std::int64_t channels : {1, 8, 16, 24, 37}) {
+    const std::int64_t rows = 301;
+    const auto x = random_values<TypeParam>(rows * channels, 1, 100);
+    const std::vector<float> pivot(static_cast<std::size_t>(channels), 100);
+    for (const auto& level : levels<TypeParam>()) {
+      std::vector<double> sum(pivot.size(), 1), square(pivot.size(), 2);
+      std::vector<float> scratch(2 * pivot.size());
+      level.kernels->moments(x.data(), rows, channels, pivot.data(), sum.data(), square.data(), scratch.data());
+      for (std::size_t c = 0; c < pivot.size(); ++c) {
+        double expected = 1, expected_square = 2;
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const double value = value_of(x[static_cast<std::size_t>(r * channels) + c]) - 100;
+          expected += value;
+          expected_square += value * value;
+        }
+        EXPECT_NEAR(sum[c], expected, 1e-3) << level.name << " " << channels;
+        EXPECT_NEAR(square[c], expected_square, 1e-3) << level.name << " " << channels;
+      }
+    }
+  }
+}
+
+TYPED_TEST(Kernel, NormalizeAddsTheResidualThenClamps) {
+  for (const std::int64_t channels : {1, 8, 16, 24, 37}) {
+    const std::int64_t rows = 5;
+    const auto x = random_values<TypeParam>(rows * channels, 1),
+               residual = random_values<TypeParam>(rows * channels, 2);
+    const auto scale = random_values<float>(channels, 3), shift = random_values<float>(channels, 4);
+    for (const auto& level : levels<TypeParam>()) {
+      for (const bool with_residual : {false, true}) {
+        std::vector<TypeParam> y(x.size());
+        level.kernels->normalize(x.data(), with_residual ? residual.data() : nullptr, y.data(), rows, channels,
+                                 scale.data(), shift.data(), {0, 1.5});
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const std::size_t c = i % static_cast<std::size_t>(channels);
+          const double sum = value_of(x[i]) * scale[c] + shift[c] + (with_residual ? value_of(residual[i]) : 0);
+          EXPECT_NEAR(value_of(y[i]), std::clamp(sum, 0.0, 1.5), 8 * kRounding<TypeParam>) << level.name << " " << i;
+        }
+      }
+    }
+  }
+}
+
+// Above the size from which results go past the caches.
+TYPED_TEST(Kernel, LargeResultsAreTheSame) {
+  const std::int64_t rows = 40'000, channels = 64;
+  const auto x = random_values<TypeParam>(rows * channels, 1);
+  const std::vector<float> scale(channels, 2), shift(channels, 1);
+  for (const auto& level : levels<TypeParam>()) {
+    std::vector<TypeParam> y(x.size()), part(x.size());
+    level.kernels->normalize(x.data(), nullptr, y.data(), rows, channels, scale.data(), shift.data(), {0, 6});
+    for (std::int64_t row = 0; row < rows; row += 1000) {
+      level.kernels->normalize(x.data() + row * channels, nullptr, part.data() + row * channels, 1000, channels,
+                               scale.data(), shift.data(), {0, 6});
+    }
+    EXPECT_EQ(std::memcmp(y.data(), part.data(), y.size() * sizeof(TypeParam)), 0) << level.name;
+  }
+}
+
+TYPED_TEST(Kernel, ANanIsNotClamped) {
+  const std::int64_t channels = 17;
+  const std::vector<TypeParam> x(channels, rounded<TypeParam>(std::nanf("")));
+  const std::vector<float> scale(channels, 1), shift(channels, 0);
+  for (const auto& level : levels<TypeParam>()) {
+    std::vector<TypeParam> y(x.size());
+    level.kernels->normalize(x.data(), nullptr, y.data(), 1, channels, scale.data(), shift.data(), {0, 6});
+    for (const TypeParam value : y) EXPECT_TRUE(std::isnan(value_of(value))) << level.name;
+  }
+}
+
+template <class T>
+void expect_backward(const Level<T>& level, std::int64_t channels, bool stored_output) {
+  const std::int64_t rows = 133;
+  const Clamp clamp = {0, 1};
+  const auto x = random_values<T>(rows * channels, 1), dy = random_values<T>(rows * channels, 2);
+  const auto scale = random_values<float>(channels, 3), shift = random_values<float>(channels, 4);
+  const auto mean = random_values<float>(channels, 5), b = random_values<float>(channels, 6);
+  const auto y = random_values<T>(rows * channels, 7);
+  std::vector<double> sum(mean.size()), sum_x(mean.size()), expected(mean.size()), expected_x(mean.size());
+  std::vector<float> scratch(2 * mean.size());
+  std::vector<T> passed(x.size()), dx(x.size());
+  const NormBackward<T> in = {
+      x.data(), stored_output ? y.data() : nullptr, dy.data(), rows, channels, scale.data(), shift.data(), clamp};
+  level.kernels->gradient_sums(in, mean.data(), passed.data(), sum.data(), sum_x.data(), scratch.data());
+  level.kernels->input_gradient(in, scale.data(), b.data(), shift.data(), dx.data());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t c = i % mean.size();
+    const double output =
+        stored_output ? value_of(y[i]) : std::fma(static_cast<float>(value_of(x[i])), scale[c], shift[c]);
+    const double g = output > clamp.low && output < clamp.high ? value_of(dy[i]) : 0;
+    expected[c] += g;
+    expected_x[c] += g * (value_of(x[i]) - mean[c]);
+    EXPECT_EQ(value_of(passed[i]), g) << level.name << " " << i;
+    EXPECT_NEAR(value_of(dx[i]), scale[c] * g + b[c] * value_of(x[i]) + shift[c], 10 * kRounding<T>) << level.name;
+  }
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    EXPECT_NEAR(sum[c], expected[c], 1e-4) << level.name;
+    EXPECT_NEAR(sum_x[c], expected_x[c], 1e-3) << level.name;
+  }
+}
+
+TYPED_TEST(Kernel, BackwardOfNormalizationCountsWhatTheClampLetPass) {
+  for (const std::int64_t channels : {1, 8, 16, 24, 37}) {
+    for (const auto& level : levels<TypeParam>()) {
+      expect_backward(level, channels, true);
+      expect_backward(level, channels, false);
+    }
+  }
+}
+
+template <class T>
+std::size_t index(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t height, std::int64_t width,
+                  std::int64_t channels, std::int64_t c) {
+  return static_cast<std::size_t>(((n * height + h) * width + w) * channels + c);
+}
+
+/// Output and both gradients from the definition.
+template <class T>
+struct Reference {
+  std::vector<double> y, dx, dweight;
+
+  Reference(const DepthwiseShape& s, const std::vector<T>& x, const std::vector<float>& weight,
+            const std::vector<T>& dy)
+      : y(dy.size()), dx(x.size()), dweight(weight.size()) {
+    for (std::int64_t n = 0; n < s.batch; ++n)
+      for (std::int64_t oh = 0; oh < s.out_height; ++oh)
+        for (std::int64_t ow = 0; ow < s.out_width; ++ow)
+          for (std::int64_t tap = 0; tap < s.kernel * s.kernel; ++tap) {
+            const std::int64_t ih = oh * s.stride - s.padding + tap / s.kernel;
+            const std::int64_t iw = ow * s.stride - s.padding + tap % s.kernel;
+            if (ih < 0 || ih >= s.height || iw < 0 || iw >= s.width) continue;
+            for (std::int64_t c = 0; c < s.channels; ++c) {
+              const auto in = index<T>(n, ih, iw, s.height, s.width, s.channels, c);
+              const auto out = index<T>(n, oh, ow, s.out_height, s.out_width, s.channels, c);
+              const auto w = static_cast<std::size_t>(tap * s.channels + c);
+              y[out] += value_of(x[in]) * weight[w];
+              dx[in] += value_of(dy[out]) * weight[w];
+              dweight[w] += value_of(dy[out]) * value_of(x[in]);
+            }
+          }
+  }
+};
+
+template <class T, class Found>
+void expect_near(const std::vector<Found>& found, const std::vector<double>& expected, const std::string& what) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(value_of(found[i]), expected[i], 1e-5 + kRounding<Found> * std::abs(expected[i])) << what << " " << i;
+  }
+}
+
+template <class T>
+void expect_depthwise(const Level<T>& level, DepthwiseShape s) {
+  s.out_height = (s.height + 2 * s.padding - s.kernel) / s.stride + 1;
+  s.out_width = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;
+  const auto x = random_values<T>(s.batch * s.height * s.width * s.channels, 1);
+  const auto dy = random_values<T>(s.batch * s.out_height * s.out_width * s.channels, 2);
+  const auto weight = random_values<float>(s.kernel * s.kernel * s.channels, 3);
+  std::vector<float> flipped;
+  for (std::int64_t tap = s.kernel * s.kernel - 1; tap >= 0; --tap) {
+    flipped.insert(flipped.end(), weight.begin() + tap * s.channels, weight.begin() + (tap + 1) * s.channels);
+  }
+  const std::string what = std::string(level.name) + ": " + std::to_string(s.height) + "x" + std::to_string(s.width) +
+                           ", kernel " + std::to_string(s.kernel) + ", stride " + std::to_string(s.stride) +
+                           ", padding " + std::to_string(s.padding) + ", channels " + std::to_string(s.channels);
+  const Reference<T> expected(s, x, weight, dy);
+  std::vector<T> y(dy.size()), dx(x.size());
+  std::vector<float> dweight(weight.size());
+  const std::int64_t rows = s.batch * s.out_height, middle = rows / 2;  // in two parts, as two threads would
+  for (const auto& [begin, end] : {std::pair{std::int64_t{0}, middle}, std::pair{middle, rows}}) {
+    level.kernels->depthwise_forward(s, x.data(), weight.data(), y.data(), begin, end);
+    level.kernels->depthwise_weight_gradient(s, x.data(), dy.data(), dweight.data(), begin, end);
+  }
+  level.kernels->depthwise_input_gradient(s, dy.data(), weight.data(), flipped.data(), dx.data(), 0,
+                                          s.batch * s.height);
+  expect_near<T>(y, expected.y, what + ", output");
+  expect_near<T>(dx, expected.dx, what + ", input gradient");
+  expect_near<T>(dweight, expected.dweight, what + ", weight gradient");
+}
+
+TYPED_TEST(Kernel, DepthwiseConvolutionsFollowTheirDefinition) {
+  for (const auto& level : levels<TypeParam>()) {
+    for (const std::int64_t kernel : {3, 5, 7}) {
+      for (const std::int64_t stride : {1, 2, 3}) {
+        for (const std::int64_t padding : {std::int64_t{0}, kernel / 2, kernel - 1}) {
+          expect_depthwise(level, {2, 16, 9, 8, 0, 0, kernel, stride, padding});
+        }
+      }
+    }
+    for (const std::int64_t channels : {1, 3, 8, 24, 40}) expect_depthwise(level, {2, channels, 7, 5, 0, 0, 3, 2, 1});
+    for (const std::int64_t size : {1, 2, 3}) expect_depthwise(level, {1, 24, size, size, 0, 0, 3, 1, 1});
+  }
+}
+
+TEST(Kernels, TheWidestLevelOfThisProcessorIsChosen) {
+  const auto list = levels<float>();
+  EXPECT_EQ(&float_kernels(), list.back().kernels);
+  EXPECT_STREQ(kernel_level(), list.back().name);
+}
+
+}  // namespace
+}  // namespace evener::engine::kernels

@@ -8,6 +8,7 @@ its images are ready as normalised floats in the model's layout, so nothing but 
 import argparse
 import contextlib
 import json
+import resource
 import statistics
 import time
 
@@ -73,6 +74,7 @@ def main():
     print(json.dumps({
         "images_per_s": statistics.median(rates),
         "step_s": seconds,
+        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "torchvision": torchvision.__version__,

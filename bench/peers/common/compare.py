@@ -17,6 +17,7 @@ class Comparison:
     label: str
     unit: str
     target: float
+    goal: float | None = None  # beyond the target; named, not judged as one
     ours: list = field(default_factory=list)
     peer: list = field(default_factory=list)
     order: list = field(default_factory=list)  # which side began each round
@@ -30,10 +31,10 @@ class Comparison:
         return {**asdict(self), "ratios": [a / b for a, b in zip(self.ours, self.peer)]}
 
 
-def rounds(context, label, unit, target, ours, peer):
+def rounds(context, label, unit, target, ours, peer, goal=None):
     """Calls ours() and peer() once per round, in an order that alternates from a seeded start. Each returns a rate, or a
     rate and a list of remarks."""
-    comparison = Comparison(label, unit, target)
+    comparison = Comparison(label, unit, target, goal)
     first = random.Random(f"{context.seed} {label}").randrange(2)
     for index in range(context.runs):
         sides = [("ours", ours), ("peer", peer)]
@@ -68,6 +69,12 @@ def judge(comparison, seed):
         comparison.verdict = "met (undecided: the interval holds the target)"
 
 
+def goal_text(comparison):
+    if comparison.goal is None:
+        return ""
+    return f"; goal {comparison.goal} {'reached' if comparison.ratio >= comparison.goal else 'not reached'}"
+
+
 def interval(values, seed):
     """95 % bootstrap interval of the median."""
     generator = random.Random(seed)
@@ -82,7 +89,7 @@ def table(comparisons, peer_name):
         between = f"{c.interval[0]:.3f} to {c.interval[1]:.3f}" if c.interval else "-"
         lines.append(
             f"{c.label:<8}{statistics.median(c.ours):>10.2f}{statistics.median(c.peer):>26.2f}{c.ratio:>9.3f}   {between:<16}"
-            f"{c.target} {c.verdict}"
+            f"{c.target} {c.verdict}{goal_text(c)}"
         )
     notes = [note for c in comparisons for note in c.notes]
     return "\n".join(lines + [f"  note: {note}" for note in notes])

@@ -1,0 +1,98 @@
+"""Training steps of one network in evener and in Python PyTorch, in the memory layout that suits the latter best."""
+
+import statistics
+from dataclasses import dataclass
+
+from common import compare
+from common.context import Failure, say
+
+WARM_UP = 10  # steps; evener's record leaves out as many
+LAYOUTS = ("channels_last", "contiguous")
+
+
+@dataclass
+class Work:
+    model: str
+    channels: int
+    height: int
+    width: int
+    batch: int
+    classes: int
+    steps: int = 20  # measured ones
+    target: float = 1.0
+    goal: float | None = None
+
+
+def run(context, work, precisions=("fp32", "bf16")):
+    """Compares in each precision; prints a table, returns what goes into the JSON."""
+    steps = 3 if context.quick else work.steps
+    comparisons, layouts, memory = [], {}, {}
+    for precision in precisions:
+        layouts[precision], tried = best_layout(context, work, precision, 2 if context.quick else min(8, steps))
+        layout, peaks = layouts[precision], {"ours": [], "peer": []}
+        comparison = compare.rounds(
+            context,
+            precision,
+            "images/s",
+            work.target,
+            ours=lambda: evener(context, work, precision, steps, peaks["ours"]),
+            peer=lambda: pytorch(context, work, precision, layout, steps, peaks["peer"]),
+            goal=work.goal,
+        )
+        comparison.notes.insert(0, f"{precision}: PyTorch in {layout}, the better of " + ", ".join(tried))
+        memory[precision] = peaks
+        comparison.notes.insert(1, f"{precision}: {memory_text(peaks)}")
+        comparisons.append(comparison)
+    print(compare.table(comparisons, "pytorch 2.11"), flush=True)
+    return {
+        "layouts": layouts,
+        "steps": steps,
+        "peak_rss_bytes": memory,
+        "comparisons": [comparison.json() for comparison in comparisons],
+    }
+
+
+def evener(context, work, precision, steps, peaks):
+    """Rate of one epoch's steps after the tenth, as in the record, and what the record remarks."""
+    with context.folder() as folder:
+        record = context.evener(
+            *("train", work.model, "--data", f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
+            *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", 1),
+            *("--on", f"cpu/t{context.threads}", "--precision", precision, "--lr", 0.01, "--momentum", 0.9),
+            *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet"),
+        )
+    if record.get("images_per_s") is None:
+        reason = record.get("missing", {}).get("images_per_s", "no reason given")
+        raise Failure(f"evener's record has no images_per_s: {reason}")
+    peaks.append(record["memory"]["peak_rss_bytes"])
+    validity = record.get("validity", {})
+    notes = [] if validity.get("valid", True) else [f"INVALID: {reason.get('what', reason)}" for reason in validity["reasons"]]
+    return record["images_per_s"], notes
+
+
+def pytorch(context, work, precision, layout, steps, peaks):
+    result = context.peer(
+        "pytorch_train.py",
+        *("--model", work.model, "--classes", work.classes, "--input", f"{work.channels}x{work.height}x{work.width}"),
+        *("--batch", work.batch, "--precision", precision, "--layout", layout, "--threads", context.threads),
+        *("--warm-up", 2 if context.quick else WARM_UP, "--steps", steps, "--seed", context.seed),
+    )
+    peaks.append(result["peak_rss_bytes"])
+    return result["images_per_s"]
+
+
+def best_layout(context, work, precision, steps):
+    """The layout in which PyTorch is faster, from two shorter runs of each; and what was tried, as text."""
+    rates = dict.fromkeys(LAYOUTS, 0.0)
+    for layout in LAYOUTS * (1 if context.quick else 2):
+        context.rest()
+        rates[layout] = max(rates[layout], pytorch(context, work, precision, layout, steps, []))
+        say(f"  {precision}: pytorch in {layout} {rates[layout]:.3g} images/s")
+    return max(rates, key=rates.get), [f"{layout} {rate:.1f}" for layout, rate in rates.items()]
+
+
+def memory_text(peaks):
+    """Ours holds the data set too, the peer four batches."""
+    ours, peer = (statistics.median(peaks[side]) for side in ("ours", "peer"))
+    verdict = "met" if ours <= peer else "missed"
+    return f"peak memory {ours / 1e6:.0f} MB against {peer / 1e6:.0f} MB (target: no more, {verdict})"

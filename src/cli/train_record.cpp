@@ -18,6 +18,8 @@ std::string schedule_name(const task::Schedule& schedule) {
       return "constant";
     case task::Schedule::Kind::kCosine:
       return "cosine";
+    case task::Schedule::Kind::kOneCycle:
+      return "one-cycle";
     case task::Schedule::Kind::kStep:
       break;
   }
@@ -174,6 +176,7 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   record.hidden_s = phases.hidden_s();
   fill_throughput(record, result, before);
   fill_accuracy(record, result);
+  record.confusion = {result.confusion.part, result.confusion.counts};
   measure::take_samples(record, samples);
   record.validity = measure::judge(record);
 }

@@ -147,7 +147,8 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   trainer.precision = parse_precision(flags.precision);
   trainer.loss = parse_loss(flags.loss);
   trainer.layout = parse_layout(flags.layout);
-  trainer.optimizer = {flags.momentum, flags.weight_decay};
+  trainer.optimizer.momentum = flags.momentum;
+  trainer.optimizer.weight_decay = flags.weight_decay;
   trainer.seed = flags.seed;
   options.data.threads = std::max(stage.threads, 1);
   return options;

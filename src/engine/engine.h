@@ -22,19 +22,28 @@ enum class MemoryLayout { kAuto, kChannelsFirst, kChannelsLast };
 const char* precision_name(Precision precision);
 const char* loss_name(Loss loss);
 
-struct SgdOptions {
-  double momentum = 0;
-  double weight_decay = 0;  // L2 term added to the gradient, as torch.optim.SGD
+enum class OptimizerKind { kSgd, kAdamW };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kSgd;
+  double momentum = 0;    // of SGD
+  bool nesterov = false;  // SGD looks ahead along its momentum (torch.optim.SGD)
+  double weight_decay =
+      0;  // SGD: L2 term added to the gradient; AdamW: weights shrink by lr * this (torch.optim.AdamW)
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // of AdamW
+  double clip_norm = 0;      // gradients are scaled down to this norm over all of them; 0 = never
+  double average_decay = 0;  // of an exponential average of the weights over the steps; 0 = none is kept
 };
 
 struct TrainerOptions {
   Device device;
-  std::vector<int> cpus;          // CPUs that compute; empty = not pinned
+  std::vector<int> cpus;  // CPUs that compute; empty = not pinned
   int threads = 1;
   Precision precision = Precision::kFp32;
   Loss loss = Loss::kCrossEntropy;
   MemoryLayout layout = MemoryLayout::kAuto;
-  SgdOptions optimizer;
+  double label_smoothing = 0;  // cross-entropy against (1 - s) * one-hot + s / classes
+  OptimizerOptions optimizer;
   std::vector<float> mean, standard_deviation;  // per channel, applied to value / 255
   std::uint64_t seed = 1;
 };
@@ -60,9 +69,15 @@ class Trainer {
 
   /// Forward and backward in training mode. Gradients become `weight` times the sum over the batch's samples of each
   /// sample's loss gradient; the caller passes 1 / (global sample count). An empty batch gives zero gradients.
-  virtual BatchResult forward_backward(const data::Batch& batch, double weight) = 0;
+  BatchResult forward_backward(const data::Batch& batch, double weight) {
+    clear_gradients();
+    return add_gradients(batch, weight);
+  }
+  /// The two halves of forward_backward, for gradients that are summed over several batches.
+  virtual void clear_gradients() = 0;
+  virtual BatchResult add_gradients(const data::Batch& batch, double weight) = 0;
 
-  /// Called during forward_backward with the index (into trained_parameters()) of each gradient as it becomes ready.
+  /// Called during add_gradients with the index (into trained_parameters()) of each gradient as it becomes ready.
   virtual void on_gradient_ready(std::function<void(std::size_t)> callback) = 0;
   /// Names in the order of Network::parameters(), trained ones only.
   virtual const std::vector<std::string>& trained_parameters() const = 0;
@@ -75,13 +90,18 @@ class Trainer {
   /// One optimiser step with the gradients as they stand.
   virtual void apply(double learning_rate) = 0;
 
-  /// Forward in evaluation mode (running statistics, no dropout).
-  virtual BatchResult evaluate(const data::Batch& batch) = 0;
+  /// Exchanges the weights with their average (OptimizerOptions::average_decay), before an evaluation and after it.
+  /// Buffers stay. Does nothing where no average is kept.
+  virtual void swap_average() = 0;
+
+  /// Forward in evaluation mode (running statistics, no dropout). The class found for each sample is appended to
+  /// `predicted` unless that is null.
+  virtual BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted = nullptr) = 0;
 
   /// Parameters and buffers under their torchvision names; float32 (num_batches_tracked: int64).
   virtual TensorMap state() const = 0;
   virtual void load_state(const TensorMap& state) = 0;
-  /// Momentum and the like, by parameter name with a suffix; empty before the first step.
+  /// Momentum and the like, by parameter name with a suffix.
   virtual TensorMap optimizer_state() const = 0;
   virtual void load_optimizer_state(const TensorMap& state) = 0;
 };

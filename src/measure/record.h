@@ -90,6 +90,12 @@ struct Accuracy {
   std::string test_weights;  // "best" or "last": which weights were tested
 };
 
+/// Which classes were taken for which, by the weights that were tested.
+struct Confusion {
+  std::string part;                               // "test" or "validation": the images that were counted
+  std::vector<std::vector<std::int64_t>> counts;  // [true class][found class]; empty = not counted
+};
+
 struct RankMemory {
   int rank = 0;
   std::optional<std::uint64_t> peak_rss_bytes;
@@ -144,6 +150,7 @@ struct Record {
   Throughput images_per_s;
   std::vector<EpochRecord> epochs;
   Accuracy accuracy;
+  Confusion confusion;
   Memory memory;
   CpuUse cpu;
   std::vector<GpuUse> gpus;

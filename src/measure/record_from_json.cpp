@@ -1,5 +1,6 @@
 // JSON -> Record. The file may come from another version or another hand: types and ranges are checked.
 #include <limits>
+#include <string>
 
 #include "measure/json_reader.h"
 #include "measure/record.h"
@@ -129,6 +130,17 @@ EpochRecord read_epoch(const JsonReader& json) {
   return epoch;
 }
 
+void read_into(const JsonReader& json, Confusion& confusion) {
+  json.read("part", confusion.part);
+  json.read("counts", confusion.counts);
+  for (const auto& row : confusion.counts) {
+    if (row.size() != confusion.counts.size()) json.fail("counts", "expected as many columns as rows");
+    for (const std::int64_t count : row) {
+      if (count < 0) json.fail("counts", "expected counts of 0 or more, not " + std::to_string(count));
+    }
+  }
+}
+
 void read_into(const JsonReader& json, Accuracy& accuracy) {
   read_share(json, "train", accuracy.train);
   read_share(json, "val", accuracy.val);
@@ -231,6 +243,7 @@ Record from_json(const nlohmann::json& file, const std::string& source) {
   read_throughput(json, record.images_per_s);
   json.each("epochs", [&](const JsonReader& epoch) { record.epochs.push_back(read_epoch(epoch)); });
   read_into(json.object("accuracy"), record.accuracy);
+  read_into(json.object("confusion"), record.confusion);
   read_into(json.object("memory"), record.memory);
   read_into(json.object("cpu"), record.cpu);
   json.each("gpus", [&](const JsonReader& gpu) { record.gpus.push_back(read_gpu(gpu)); });

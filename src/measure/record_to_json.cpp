@@ -174,9 +174,12 @@ nlohmann::ordered_json to_json(const Record& record) {
   json["fallbacks"] = record.fallbacks;
   json["notes"] = record.notes;
   json["validity"] = validity_json(record.validity);
-  json["times_s"] = {{"total", value(record.times.total)},       {"init", value(record.times.init)},
-                     {"load", value(record.times.load)},         {"train", value(record.times.train)},
-                     {"validate", value(record.times.validate)}, {"test", value(record.times.test)},
+  json["times_s"] = {{"total", value(record.times.total)},
+                     {"init", value(record.times.init)},
+                     {"load", value(record.times.load)},
+                     {"train", value(record.times.train)},
+                     {"validate", value(record.times.validate)},
+                     {"test", value(record.times.test)},
                      {"first_step", value(record.times.first_step)}};
   json["phases_s"] = table(record.phases_s);
   json["hidden_s"] = table(record.hidden_s);
@@ -188,6 +191,10 @@ nlohmann::ordered_json to_json(const Record& record) {
                       {"val_epoch", value(record.accuracy.val_epoch)},
                       {"test", value(record.accuracy.test)},
                       {"test_weights", text_or_null(record.accuracy.test_weights)}};
+  json["confusion"] = nullptr;
+  if (!record.confusion.counts.empty()) {
+    json["confusion"] = {{"part", record.confusion.part}, {"counts", record.confusion.counts}};
+  }
   json["memory"] = memory_json(record.memory);
   json["cpu"] = cpu_json(record.cpu);
   json["gpus"] = gpus_json(record.gpus);

@@ -23,6 +23,18 @@ std::optional<double> best_val_accuracy(const measure::Record& record) {
   return best;
 }
 
+std::optional<std::int64_t> overfitting_epoch(const measure::Record& record) {
+  constexpr double kRise = 1.1;
+  const measure::EpochRecord *lowest = nullptr, *last = nullptr;
+  for (const auto& epoch : record.epochs) {
+    if (!epoch.val_loss || !epoch.train_loss) continue;
+    if (lowest == nullptr || *epoch.val_loss < *lowest->val_loss) lowest = &epoch;
+    last = &epoch;
+  }
+  if (lowest == last || *last->val_loss <= kRise * *lowest->val_loss) return std::nullopt;
+  return *last->train_loss < *lowest->train_loss ? std::optional(lowest->epoch) : std::nullopt;
+}
+
 std::vector<std::vector<std::size_t>> jobs_of(std::span<const Run> runs) {
   std::vector<std::vector<std::size_t>> jobs;
   for (std::size_t n = 0; n < runs.size(); ++n) {

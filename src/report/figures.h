@@ -16,6 +16,10 @@ std::optional<double> seconds_per_epoch(const measure::Record& record);
 /// The best validation accuracy: the record's, or the largest of its epochs.
 std::optional<double> best_val_accuracy(const measure::Record& record);
 
+/// The epoch with the lowest validation loss, if from there on that loss rose by more than a tenth while the training
+/// loss went on falling: what was learnt later was learnt by heart.
+std::optional<std::int64_t> overfitting_epoch(const measure::Record& record);
+
 /// Indices of the runs of each job, jobs and runs in the order given.
 std::vector<std::vector<std::size_t>> jobs_of(std::span<const Run> runs);
 

@@ -151,7 +151,7 @@ std::string job_plots(std::span<const Run> runs, const std::vector<std::size_t>&
   if (any([](const Run& run) { return !run.record.epochs.empty(); })) {
     html += plot_card(id("accuracy"), "Accuracy",
                       "Solid: validation, its best epoch circled. Dotted: training, as the weights changed.");
-    html += plot_card(id("loss"), "Loss", "Solid: validation. Dotted: training.");
+    html += plot_card(id("loss"), "Loss", "Solid: validation, circled where overfitting begins. Dotted: training.");
   }
   if (any([](const Run& run) { return !run.samples.time_s.empty(); })) {
     html += plot_card(id("cpu"), "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.");

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "report/figures.h"
+
 namespace evener::report {
 namespace {
 
@@ -46,6 +48,12 @@ void note_run(const Run& run, std::vector<std::string>& notes) {
   }
   if (run.record.status != measure::Status::kDone) {
     notes.push_back(fmt::format("{} was {}", run.name, measure::status_name(run.record.status)));
+  }
+  if (const auto epoch = overfitting_epoch(run.record)) {
+    notes.push_back(
+        fmt::format("{} overfits after epoch {}: the validation loss rises from there on, while the "
+                    "training loss falls. More images, --augment, --weight-decay or --patience help",
+                    run.name, *epoch));
   }
   for (const std::string& note : run.record.notes) notes.push_back(fmt::format("{}: {}", run.name, note));
   for (const std::string& warning : run.warnings) notes.push_back(fmt::format("{}: {}", run.name, warning));

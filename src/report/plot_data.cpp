@@ -120,6 +120,7 @@ Json run_data(std::span<const Run> runs, std::size_t n) {
           {"speed_text", speed ? number_text(*speed) + "×" : ""},
           {"epochs", epochs_data(record)},
           {"val_epoch", record.accuracy.val_epoch ? Json(*record.accuracy.val_epoch) : Json(nullptr)},
+          {"overfitting_epoch", overfitting_epoch(record) ? Json(*overfitting_epoch(record)) : Json(nullptr)},
           {"phases", phases_data(record.phases_s, other_s(record))},
           {"hidden", phases_data(record.hidden_s, std::nullopt)},
           {"samples", samples_data(run.samples)}};

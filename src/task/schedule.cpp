@@ -12,9 +12,9 @@ namespace evener::task {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw UsageError(
-      "schedule '" + text + "': " + why +
-      ". Known: constant, cosine, step:EPOCHS[:FACTOR] (step:30:0.1 divides the rate by 10 every 30 epochs)");
+  throw UsageError("schedule '" + text + "': " + why +
+                   ". Known: constant, cosine, one-cycle, step:EPOCHS[:FACTOR] (step:30:0.1 divides the rate by 10 "
+                   "every 30 epochs)");
 }
 
 double number(const std::string& text, const std::string& part) {
@@ -27,6 +27,18 @@ double number(const std::string& text, const std::string& part) {
   }
   if (part.empty() || used != part.size() || !std::isfinite(value)) refuse(text, "'" + part + "' is not a number");
   return value;
+}
+
+/// From `from` to `to` along half a cosine; `part` in [0, 1].
+double cosine_between(double from, double to, double part) {
+  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * part));
+}
+
+double one_cycle(double peak, double step, double steps) {
+  constexpr double kRise = 0.3, kFirst = 1.0 / 25, kLast = kFirst / 1e4;
+  const double top = kRise * steps - 1, end = steps - 1;
+  if (step < top) return cosine_between(kFirst * peak, peak, step / top);
+  return cosine_between(peak, kLast * peak, end > top ? std::min(1.0, (step - top) / (end - top)) : 1.0);
 }
 
 }  // namespace
@@ -44,8 +56,10 @@ double Schedule::rate(double base, std::int64_t step, std::int64_t steps_per_epo
       return base * std::pow(drop_factor, std::floor(position / drop_epochs));
     case Kind::kCosine: {
       const double length = std::max(static_cast<double>(epochs) - warmup_epochs, 1e-9);
-      return base * 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, (position - warmup_epochs) / length)));
+      return cosine_between(base, 0, std::min(1.0, (position - warmup_epochs) / length));
     }
+    case Kind::kOneCycle:
+      return one_cycle(base, static_cast<double>(step), static_cast<double>(epochs * steps_per_epoch));
   }
   return base;
 }
@@ -56,13 +70,15 @@ Schedule parse_schedule(const std::string& text) {
   for (std::string part; std::getline(stream, part, ':');) parts.push_back(part);
   Schedule schedule;
   const std::string kind = parts.empty() ? "" : parts[0];
-  if (kind == "constant" || kind == "cosine") {
+  if (kind == "constant" || kind == "cosine" || kind == "one-cycle") {
     if (parts.size() > 1) refuse(text, "'" + kind + "' takes no numbers");
-    schedule.kind = kind == "cosine" ? Schedule::Kind::kCosine : Schedule::Kind::kConstant;
+    schedule.kind = kind == "cosine"     ? Schedule::Kind::kCosine
+                    : kind == "constant" ? Schedule::Kind::kConstant
+                                         : Schedule::Kind::kOneCycle;
     return schedule;
   }
   if (kind != "step") {
-    const std::string near = nearest_name(kind, {"constant", "step", "cosine"});
+    const std::string near = nearest_name(kind, {"constant", "step", "cosine", "one-cycle"});
     refuse(text, "unknown kind" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
   schedule.kind = Schedule::Kind::kStep;

@@ -7,9 +7,11 @@
 namespace evener::task {
 
 /// The rate as a function of the step: linear warm-up, then constant, a drop every few epochs, or half a cosine to
-/// zero.
+/// zero. One-cycle brings its own warm-up: from base / 25 up to base over the first 30 % of all steps and down to
+/// base / 250000 over the rest, both as half cosines (Smith 2018; torch.optim.lr_scheduler.OneCycleLR without its
+/// cycle of the momentum).
 struct Schedule {
-  enum class Kind { kConstant, kStep, kCosine };
+  enum class Kind { kConstant, kStep, kCosine, kOneCycle };
   Kind kind = Kind::kConstant;
   int drop_epochs = 30;  // step: the rate is multiplied by drop_factor after every so many epochs
   double drop_factor = 0.1;
@@ -19,7 +21,7 @@ struct Schedule {
   double rate(double base, std::int64_t step, std::int64_t steps_per_epoch, std::int64_t epochs) const;
 };
 
-/// "constant", "cosine", "step", "step:30", "step:30:0.1". Throws UsageError.
+/// "constant", "cosine", "step", "step:30", "step:30:0.1", "one-cycle". Throws UsageError.
 Schedule parse_schedule(const std::string& text);
 
 }  // namespace evener::task

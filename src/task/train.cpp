@@ -21,6 +21,8 @@ using nlohmann::json;
 
 /// A checkpoint may take this share of the run's time; the rest of the epochs' checkpoints are left out.
 constexpr double kCheckpointShare = 0.05;
+/// A table of more classes than this would be a million numbers that nobody reads.
+constexpr std::size_t kMostConfusedClasses = 200;
 /// Within a long epoch a checkpoint is written this often.
 constexpr double kCheckpointInterval_s = 300;
 
@@ -213,7 +215,8 @@ class TrainRun {
 
   bool validate(EpochResult& epoch) {
     const Stopwatch clock;
-    const auto sums = evaluate(data_.split.val);
+    Confusion confusion;
+    const auto sums = evaluate("validation", data_.split.val, confusion);
     epoch.validate_seconds = clock.seconds();
     result_.validate_s += epoch.validate_seconds;
     if (!sums) return interrupted();
@@ -224,6 +227,7 @@ class TrainRun {
                         (*epoch.val_accuracy == progress_.best_accuracy && *epoch.val_loss < progress_.best_loss);
     if (better) {
       epoch.best = true;
+      result_.confusion = std::move(confusion);
       progress_.best_epoch = epoch.epoch;
       progress_.best_accuracy = *epoch.val_accuracy;
       progress_.best_loss = *epoch.val_loss;
@@ -233,13 +237,23 @@ class TrainRun {
     return true;
   }
 
-  /// Sums over `samples` in evaluation mode; nothing when a stop was asked for.
-  std::optional<engine::BatchResult> evaluate(const std::vector<std::uint32_t>& samples) {
+  /// Sums over `samples` in evaluation mode, and what was taken for what; nothing when a stop was asked for.
+  std::optional<engine::BatchResult> evaluate(const char* part, const std::vector<std::uint32_t>& samples,
+                                              Confusion& confusion) {
     engine::BatchResult sums;
+    const std::size_t classes = setup_.classes.size();
+    confusion.part = part;
+    if (classes <= kMostConfusedClasses) confusion.counts.assign(classes, std::vector<std::int64_t>(classes));
+    std::vector<std::int32_t> predicted;
     evaluation_loader_->start(samples, 0);
     while (const data::Batch* batch = evaluation_loader_->next()) {
       if (stop_requested()) return std::nullopt;
-      sums += trainer_->evaluate(*batch);
+      predicted.clear();
+      sums += trainer_->evaluate(*batch, &predicted);
+      for (std::size_t i = 0; i < predicted.size() && !confusion.counts.empty(); ++i) {
+        const auto found = static_cast<std::size_t>(predicted[i]);  // a head may be wider than the classes
+        if (found < classes) ++confusion.counts[static_cast<std::size_t>(batch->labels[i])][found];
+      }
     }
     return sums;
   }
@@ -254,13 +268,15 @@ class TrainRun {
       last = trainer_->state();
       trainer_->load_state(best_state_.empty() ? load_best(options_.out) : best_state_);
     }
-    const auto sums = evaluate(data_.split.test);
+    Confusion confusion;
+    const auto sums = evaluate("test", data_.split.test, confusion);
     if (other_weights) trainer_->load_state(last);
     result_.test_s = clock.seconds();
     if (!sums) {
       interrupted();
       return;
     }
+    result_.confusion = std::move(confusion);
     result_.test_loss = mean_of(sums->loss_sum, sums->count);
     result_.test_accuracy = mean_of(static_cast<double>(sums->correct), sums->count);
   }

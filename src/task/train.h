@@ -53,6 +53,12 @@ struct EpochResult {
   bool best = false;  // the best validation accuracy so far
 };
 
+/// counts[true class][found class] over the images of one part of the data.
+struct Confusion {
+  std::string part;  // "test" or "validation"
+  std::vector<std::vector<std::int64_t>> counts;
+};
+
 struct StepProgress {
   int epoch = 0;          // from 1
   std::int64_t step = 0;  // done in this epoch
@@ -81,6 +87,7 @@ struct TrainResult {
   std::vector<EpochResult> epochs;                 // all, those before a resume included
   int best_epoch = 0;                              // 0 = never validated
   std::optional<double> test_loss, test_accuracy;  // with the best weights
+  Confusion confusion;                             // of the test, of the best validation where there is none
   std::vector<double> step_rates;                  // images/s of each step of the first epoch trained in this run
   double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;
 };

@@ -59,7 +59,8 @@ GoldenCase read_golden(const std::string& name, engine::Precision precision) {
   golden.options.precision = precision;
   golden.options.seed = golden.seed;
   golden.options.loss = metadata.at("loss") == "mse" ? engine::Loss::kMse : engine::Loss::kCrossEntropy;
-  golden.options.optimizer = {std::stod(metadata.at("momentum")), std::stod(metadata.at("weight_decay"))};
+  golden.options.optimizer.momentum = std::stod(metadata.at("momentum"));
+  golden.options.optimizer.weight_decay = std::stod(metadata.at("weight_decay"));
   golden.options.mean = floats_of(metadata.at("mean"));
   golden.options.standard_deviation = floats_of(metadata.at("standard_deviation"));
   golden.losses = doubles_of(tensors, "losses");

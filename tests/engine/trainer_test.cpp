@@ -106,7 +106,8 @@ TEST_F(TrainerTest, GradientsEqualFiniteDifferences) {
 
 TEST_F(TrainerTest, TheStepIsSgdWithMomentumAndWeightDecay) {
   engine::TrainerOptions options;
-  options.optimizer = {0.9, 0.01};
+  options.optimizer.momentum = 0.9;
+  options.optimizer.weight_decay = 0.01;
   const auto trainer = make_trainer(small_mlp(kGrey, 5), options);
   const auto batch = random_batch(8, kGrey, 5);
   TensorMap expected = trainer->state();

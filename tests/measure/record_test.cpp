@@ -41,6 +41,7 @@ Record full_record() {
   record.images_per_s = {20, Interval{19, 21}, {19, 20, 21}, "epochs after the first", ""};
   record.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, {{"read", 0.25}}}};
   record.accuracy = {0.1, 0.2, 3, 0.4, "best"};
+  record.confusion = {"test", {{5, 1}, {0, 7}}};
   record.memory = {7, Spread{1, 2, 3}, Spread{4, 5, 6}, 8, {{1, 9}}};
   record.cpu = {1, Spread{1, 2, 3}, {4, 5}, Spread{6, 7, 8}, 9, 10, 11};
   record.gpus = {{1, "H200", 50, 60, 70}};
@@ -69,9 +70,9 @@ TEST(Record, HasTheKeysOfTheDesignInTheirOrder) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   std::size_t place = 0;
-  for (const char* key :
-       {"schema", "kind", "command", "config", "seeds", "machine", "versions", "placement", "validity", "times_s",
-        "phases_s", "hidden_s", "images_per_s", "epochs", "accuracy", "memory", "cpu", "gpus", "energy"}) {
+  for (const char* key : {"schema",    "kind",      "command", "config",   "seeds",    "machine",      "versions",
+                          "placement", "validity",  "times_s", "phases_s", "hidden_s", "images_per_s", "epochs",
+                          "accuracy",  "confusion", "memory",  "cpu",      "gpus",     "energy"}) {
     const auto found = std::find(keys.begin() + static_cast<std::ptrdiff_t>(place), keys.end(), key);
     ASSERT_NE(found, keys.end()) << key << " is missing or out of order";
     place = static_cast<std::size_t>(found - keys.begin());
@@ -136,6 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadJson{"/images_per_s", "fast", "'images_per_s'", "expected a number"},
         BadJson{"/images_per_s", -1, "'images_per_s'", "from 0"},
         BadJson{"/accuracy/val", 7, "'accuracy.val'", "from 0 to 1"},
+        BadJson{"/confusion/counts/0", nlohmann::json::array({1}), "'confusion.counts'", "as many columns as rows"},
+        BadJson{"/confusion/counts/0/1", -1, "'confusion.counts'", "0 or more, not -1"},
         BadJson{"/machine/cores", 1.5, "'machine.cores'", "whole number"},
         BadJson{"/machine/memory_bytes", -5, "'machine.memory_bytes'", "isn't negative"},
         BadJson{"/data/split/train", -5, "'data.split.train'", "isn't negative"},

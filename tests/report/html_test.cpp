@@ -16,6 +16,7 @@
 namespace evener::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -42,6 +43,16 @@ TEST(Html, TellsTheMainThingsWithoutPlots) {
   EXPECT_THAT(page, HasSubstr("no energy counters"));
   EXPECT_THAT(page, HasSubstr("torch 2.11.0"));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(Html, TellsWhatWasTakenForWhat) {
+  std::vector<Run> runs = {test::sample_run("masks")};
+  EXPECT_EQ(html_page(runs, "", "").find("<h2>Classes"), std::string::npos) << "nothing was counted";
+  runs.front().record.data.classes = {"bream", "<b>", "empty"};
+  runs.front().record.confusion = {"test", {{8, 2, 0}, {1, 3, 0}, {0, 0, 0}}};
+  const std::string page = html_page(runs, "", "");
+  EXPECT_THAT(page, AllOf(HasSubstr("<td>&lt;b&gt; (2 of 10)</td>"), HasSubstr("80.0"), HasSubstr("75.0"),
+                          HasSubstr("<td class=\"number\">–</td><td>never</td>")));
 }
 
 TEST(Html, FetchesNothing) {

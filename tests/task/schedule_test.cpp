@@ -40,6 +40,14 @@ TEST(Schedule, CosineFallsFromTheBaseTowardsZero) {
   EXPECT_LT(last, 0.2 * 0.002);
 }
 
+// The values of torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=10, cycle_momentum=False).
+TEST(Schedule, OneCycleRisesOverThreeTenthsThenFalls) {
+  const Schedule schedule = parse_schedule("one-cycle");
+  const double expected[] = {0.04, 0.52, 1, 0.95048, 0.81174, 0.61126, 0.38874, 0.18826, 0.049518, 4e-06};
+  for (int step = 0; step < 10; ++step) EXPECT_NEAR(schedule.rate(1.0, step, 5, 2), expected[step], 1e-5) << step;
+  EXPECT_NEAR(schedule.rate(1.0, 0, 1, 1), 4e-6, 1e-9) << "a single step";
+}
+
 TEST(Schedule, WarmUpGrowsLinearlyAndReachesTheBase) {
   Schedule schedule = parse_schedule("cosine");
   schedule.warmup_epochs = 2;

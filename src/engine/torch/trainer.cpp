@@ -13,8 +13,6 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-constexpr const char* kMomentumSuffix = ".momentum";
-
 at::ScalarType compute_type(Precision precision) {
   // A CPU has no fast fp16 products; bf16 has the same width and needs no loss scaling.
   return precision == Precision::kFp32 ? at::kFloat : at::kBFloat16;
@@ -71,9 +69,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
     trained_names_.push_back(parameters[i].name);
     trained_.push_back(graph_.tensors()[i]);
   }
-  if (options_.optimizer.momentum != 0) {
-    for (const auto& parameter : trained_) momentum_.push_back(at::zeros_like(parameter.detach()));
-  }
+  optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, options_.optimizer);
   watch_gradients();
 }
 
@@ -88,24 +84,32 @@ void TorchTrainer::watch_gradients() {
 }
 
 at::Tensor TorchTrainer::loss_sum(const at::Tensor& logits, const at::Tensor& labels) const {
-  if (options_.loss == Loss::kCrossEntropy) return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
+  if (options_.loss == Loss::kCrossEntropy) {
+    // Smoothing is a means of training: evaluation has the plain loss.
+    const double smoothing = at::GradMode::is_enabled() ? options_.label_smoothing : 0;
+    return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, /*ignore_index=*/-100, smoothing);
+  }
   const at::Tensor target = at::one_hot(labels, logits.size(1)).to(at::kFloat);
   return at::mse_loss(logits, target, at::Reduction::Sum) / logits.size(1);
 }
 
-BatchResult TorchTrainer::result_of(const at::Tensor& loss, const at::Tensor& logits, const at::Tensor& labels) const {
+BatchResult TorchTrainer::result_of(const at::Tensor& loss, const at::Tensor& found, const at::Tensor& labels) const {
   BatchResult result;
   result.loss_sum = loss.item<double>();
-  result.correct = logits.detach().argmax(1).eq(labels).sum().item<std::int64_t>();
+  result.correct = found.eq(labels).sum().item<std::int64_t>();
   result.count = labels.size(0);
   return result;
 }
 
-BatchResult TorchTrainer::forward_backward(const data::Batch& batch, double weight) {
+void TorchTrainer::clear_gradients() {
   for (auto& parameter : trained_) parameter.mutable_grad().reset();
+}
+
+BatchResult TorchTrainer::add_gradients(const data::Batch& batch, double weight) {
   if (batch.count == 0) {
     for (std::size_t i = 0; i < trained_.size(); ++i) {
-      trained_[i].mutable_grad() = at::zeros_like(trained_[i].detach());
+      at::Tensor& gradient = trained_[i].mutable_grad();
+      if (!gradient.defined()) gradient = at::zeros_like(trained_[i].detach());
       if (gradient_ready_) gradient_ready_(i);
     }
     return {};
@@ -121,7 +125,7 @@ BatchResult TorchTrainer::forward_backward(const data::Batch& batch, double weig
     }
     const PhaseMark mark(Phase::kBackward);
     torch::autograd::backward({loss}, {at::scalar_tensor(weight, at::kFloat)});
-    return result_of(loss, logits, labels);
+    return result_of(loss, logits.detach().argmax(1), labels);
   } catch (const c10::Error& error) {
     rethrow(error, batch);
   }
@@ -143,22 +147,22 @@ TensorMap TorchTrainer::gradients() const {
 
 void TorchTrainer::apply(double learning_rate) {
   const PhaseMark mark(Phase::kUpdate);
-  const c10::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients;
-  gradients.reserve(trained_.size());
-  for (const auto& parameter : trained_) gradients.push_back(parameter.grad());
-  at::_fused_sgd_(trained_, gradients, momentum_, options_.optimizer.weight_decay, options_.optimizer.momentum,
-                  learning_rate, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false);
+  optimizer_->step(learning_rate);
 }
 
-BatchResult TorchTrainer::evaluate(const data::Batch& batch) {
+BatchResult TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
   const c10::NoGradGuard no_grad;
   try {
     const at::Tensor labels = to_labels(batch);
     const at::Tensor logits = graph_.forward(to_input(batch, normalization_, graph_.format()), false, {});
-    return result_of(loss_sum(logits, labels), logits, labels);
+    const at::Tensor found = logits.argmax(1);
+    if (predicted != nullptr) {
+      const std::int64_t* classes = found.const_data_ptr<std::int64_t>();
+      predicted->insert(predicted->end(), classes, classes + batch.count);
+    }
+    return result_of(loss_sum(logits, labels), found, labels);
   } catch (const c10::Error& error) {
     rethrow(error, batch);
   }
@@ -177,21 +181,6 @@ void TorchTrainer::load_state(const TensorMap& state) {
     const auto found = state.find(parameters[i].name);
     if (found == state.end()) throw Error("the weights have no tensor '" + parameters[i].name + "'");
     copy_from_host(found->second, found->first, graph_.tensors()[i]);
-  }
-}
-
-TensorMap TorchTrainer::optimizer_state() const {
-  TensorMap map;
-  for (std::size_t i = 0; i < momentum_.size(); ++i)
-    map.emplace(trained_names_[i] + kMomentumSuffix, to_host(momentum_[i]));
-  return map;
-}
-
-void TorchTrainer::load_optimizer_state(const TensorMap& state) {
-  for (std::size_t i = 0; i < momentum_.size(); ++i) {
-    const auto found = state.find(trained_names_[i] + kMomentumSuffix);
-    if (found == state.end()) throw Error("the optimiser state has no momentum of '" + trained_names_[i] + "'");
-    copy_from_host(found->second, found->first, momentum_[i]);
   }
 }
 

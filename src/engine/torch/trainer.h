@@ -1,4 +1,4 @@
-// Trainer on LibTorch: autograd for the gradients, one fused SGD step.
+// Trainer on LibTorch: autograd for the gradients, a fused optimiser step.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "engine/torch/convert.h"
 #include "engine/torch/graph.h"
+#include "engine/torch/optimizer.h"
 
 namespace evener::engine::torch_engine {
 
@@ -13,21 +14,23 @@ class TorchTrainer : public Trainer {
  public:
   TorchTrainer(const network::Network& network, const TrainerOptions& options);
 
-  BatchResult forward_backward(const data::Batch& batch, double weight) override;
+  void clear_gradients() override;
+  BatchResult add_gradients(const data::Batch& batch, double weight) override;
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
   const std::vector<std::string>& trained_parameters() const override { return trained_names_; }
   std::span<float> gradient(std::size_t index) override;
   TensorMap gradients() const override;
   void apply(double learning_rate) override;
-  BatchResult evaluate(const data::Batch& batch) override;
+  void swap_average() override { optimizer_->swap_average(); }
+  BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
   void load_state(const TensorMap& state) override;
-  TensorMap optimizer_state() const override;
-  void load_optimizer_state(const TensorMap& state) override;
+  TensorMap optimizer_state() const override { return optimizer_->state(); }
+  void load_optimizer_state(const TensorMap& state) override { optimizer_->load_state(state); }
 
  private:
   at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& labels) const;
-  BatchResult result_of(const at::Tensor& loss_sum, const at::Tensor& logits, const at::Tensor& labels) const;
+  BatchResult result_of(const at::Tensor& loss_sum, const at::Tensor& found, const at::Tensor& labels) const;
   void watch_gradients();
 
   TrainerOptions options_;
@@ -35,9 +38,9 @@ class TorchTrainer : public Trainer {
   Normalization normalization_;
   std::vector<std::string> trained_names_;
   std::vector<at::Tensor> trained_;
-  std::vector<at::Tensor> momentum_;                                  // empty without momentum
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // keeps the hooks alive
   std::function<void(std::size_t)> gradient_ready_;
+  std::unique_ptr<Optimizer> optimizer_;
 };
 
 }  // namespace evener::engine::torch_engine

@@ -1,0 +1,41 @@
+// One optimiser step over all trained parameters: clipping, SGD or AdamW, the running average.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace evener::engine::torch_engine {
+
+class Optimizer {
+ public:
+  /// `parameters` are views of the trained ones; their gradients are read from and, when clipped, written to them.
+  Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters, const OptimizerOptions& options);
+
+  void step(double learning_rate);
+  void swap_average();
+
+  TensorMap state() const;
+  void load_state(const TensorMap& state);
+
+ private:
+  /// Values of each parameter that live as long as the run: "weight.momentum".
+  struct Slot {
+    std::string suffix;
+    std::vector<at::Tensor> tensors;
+  };
+
+  void clip(std::vector<at::Tensor>& gradients) const;
+  void update_average();
+
+  const std::vector<std::string> names_;
+  std::vector<at::Tensor> parameters_;
+  const OptimizerOptions options_;
+  std::vector<Slot> slots_;
+  at::Tensor steps_;  // done so far; a float32 scalar, as AdamW's kernel reads it
+};
+
+}  // namespace evener::engine::torch_engine

@@ -121,11 +121,8 @@ class Checker {
     ++at_;
     const std::string key = option_key(*option);
     if (key == "help" || key == "version") line_.wants_help = true;
+    line_.given.insert(option);
     const int most = option->get_items_expected_max();
-    const bool repeated = !line_.given.insert(option).second;
-    if (repeated && most == 1 && option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw) {
-      fail(*line_.command, fmt::format("'{}' is given twice", name));
-    }
     if (most == 0) return;
     std::string value;
     if (is_long && equals != std::string::npos) {
@@ -169,6 +166,15 @@ void add_config_option(CLI::App& app) {
     if (has_options && !command->get_option_no_throw("--config")) {
       command->add_option("--config")->type_name("FILE")->description("TOML file with options, as in: epochs = 10");
     }
+  }
+}
+
+// Of an option with one value that is given twice the last one counts, as in other programs: a command can be repeated
+// with a word added at its end. Options that take lists keep them all, and a second MODEL is one too many.
+void let_the_last_win(CLI::App& app) {
+  for (CLI::App* command : subcommands(app)) let_the_last_win(*command);
+  for (CLI::Option* option : app.get_options()) {
+    if (option->nonpositional() && option->get_items_expected_max() == 1) option->take_last();
   }
 }
 
@@ -247,6 +253,7 @@ void parse(CLI::App& app, int argc, char** argv) {
     words.emplace_back("--help");
   }
   add_config_option(app);
+  let_the_last_win(app);
   const CommandLine line = Checker(app, words).check();
   if (line.config && !line.wants_help) words = with_config(words, line);
   run_parser(app, *line.command, words);

@@ -15,6 +15,7 @@
 #include "cli/choices.h"
 #include "cli/command.h"
 #include "cli/image_size.h"
+#include "cli/progress.h"
 #include "data/dataset.h"
 #include "data/write_folder.h"
 
@@ -94,6 +95,21 @@ std::string info_text(const std::string& location, const data::OpenedData& opene
   return text;
 }
 
+/// Opens the data with its progress on stderr.
+data::OpenedData open_shown(data::DataOptions options) {
+  ProgressLine line(false);
+  LoadingProgress loading(line);
+  options.progress = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
+  try {
+    data::OpenedData opened = data::open_data(options);
+    line.finish();
+    return opened;
+  } catch (...) {
+    line.finish();
+    throw;
+  }
+}
+
 int run_info(const InfoFlags& flags) {
   data::DataOptions options;
   options.location = flags.location;
@@ -104,7 +120,7 @@ int run_info(const InfoFlags& flags) {
   options.threads = flags.threads > 0 ? flags.threads : usable_cores();
   options.strict = flags.strict;
   options.cache_limit_bytes = 1;  // the pixels are not looked at again
-  const data::OpenedData opened = data::open_data(options);
+  const data::OpenedData opened = open_shown(options);
   if (!flags.json.empty()) {
     const std::string text =
         info_json(flags.location, opened).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

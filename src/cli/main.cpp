@@ -25,7 +25,8 @@ int run(int argc, char** argv) {
   cli::add_report(app, action);
   cli::add_data(app, action);
   app.footer(
-      "'evener COMMAND --help' shows a command's options with examples. 'evener setup --help' tells about the set-up.");
+      "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
+      "'evener setup --help' tells about the set-up.");
   cli::parse(app, argc, argv);
   if (!action) {
     std::fputs(app.help().c_str(), stdout);

@@ -12,8 +12,9 @@
 namespace evener::cli {
 namespace {
 
-constexpr double kRedraw_s = 0.2;  // on a terminal
-constexpr double kLogLine_s = 60;  // elsewhere, within long epochs
+constexpr double kRedraw_s = 0.2;                           // on a terminal
+constexpr double kLogLine_s = 60;                           // elsewhere, within long epochs
+constexpr double kFirstLoading_s = 2, kLoadingLine_s = 10;  // elsewhere, while images are read
 constexpr int kListedFiles = 5;
 
 std::size_t terminal_width() {
@@ -37,8 +38,48 @@ std::string setup_text(const task::TrainSetup& setup) {
                      setup.train_images, setup.val_images, setup.test_images);
 }
 
-TrainProgress::TrainProgress(int epochs, bool quiet)
-    : epochs_(epochs), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+void ProgressLine::note(const std::string& text) {
+  if (quiet_) return;
+  finish();
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return note(text);
+  if (quiet_) return;
+  std::fprintf(stderr, "\r\033[K%s", text.substr(0, terminal_width() - 1).c_str());
+  std::fflush(stderr);
+  line_open_ = true;
+}
+
+void ProgressLine::finish() {
+  if (line_open_) std::fputs("\r\033[K", stderr);
+  line_open_ = false;
+}
+
+void LoadingProgress::update(const char* what, std::size_t done, std::size_t images) {
+  const double now = now_s();
+  if (what != what_) {
+    what_ = what;
+    begin_s_ = now;
+    last_shown_s_ = line_.on_terminal() ? now : now + kFirstLoading_s - kLoadingLine_s;
+  }
+  if (done == 0 || now - last_shown_s_ < (line_.on_terminal() ? kRedraw_s : kLoadingLine_s)) return;
+  last_shown_s_ = now;
+  const double share = static_cast<double>(done) / static_cast<double>(images);
+  const double images_per_s = static_cast<double>(done) / std::max(now - begin_s_, 1e-9);
+  line_.show(fmt::format("{} [{}] {:3.0f} %  {} of {}  {} img/s  {} left", what, bar(share), 100 * share, done, images,
+                         si_text(images_per_s), duration_text(static_cast<double>(images - done) / images_per_s)));
+}
+
+TrainProgress::TrainProgress(int epochs, bool quiet) : epochs_(epochs), line_(quiet) {}
+
+void TrainProgress::loading(task::LoadingStep step, std::size_t done, std::size_t images) {
+  const bool decodes = step == task::LoadingStep::kDecode;
+  loading_.update(decodes ? "reading images" : "taking the mean of the training images", done, images);
+}
 
 void TrainProgress::setup(const task::TrainSetup& setup) {
   note(setup_text(setup));
@@ -65,7 +106,7 @@ double TrainProgress::seconds_left(const task::StepProgress& progress) const {
   return steps * images_per_step / std::max(images_per_s, 1e-9) + overhead_s_ * (epochs_ - progress.epoch + 1);
 }
 
-std::string TrainProgress::line(const task::StepProgress& progress) const {
+std::string TrainProgress::text_of(const task::StepProgress& progress) const {
   const double share = static_cast<double>(progress.step) / static_cast<double>(progress.steps_per_epoch);
   return fmt::format("epoch {}/{} [{}] {:3.0f} %  {} img/s  loss {:.4f}  accuracy {:.1f} %  {} left", progress.epoch,
                      epochs_, bar(share), 100 * share,
@@ -74,16 +115,11 @@ std::string TrainProgress::line(const task::StepProgress& progress) const {
 }
 
 void TrainProgress::step(const task::StepProgress& progress) {
-  if (quiet_) return;
   const double now = now_s();
-  if (last_draw_s_ < 0) last_draw_s_ = terminal_ ? -1e9 : now;
-  if (now - last_draw_s_ < (terminal_ ? kRedraw_s : kLogLine_s)) return;
-  last_draw_s_ = now;
-  if (terminal_) {
-    draw(line(progress));
-  } else {
-    note(line(progress));
-  }
+  if (last_shown_s_ < 0 && !line_.on_terminal()) last_shown_s_ = now;  // not at the first step
+  if (now - last_shown_s_ < (line_.on_terminal() ? kRedraw_s : kLogLine_s)) return;
+  last_shown_s_ = now;
+  line_.show(text_of(progress));
 }
 
 void TrainProgress::epoch(const task::EpochResult& epoch, std::size_t train_images) {
@@ -99,24 +135,6 @@ void TrainProgress::epoch(const task::EpochResult& epoch, std::size_t train_imag
                         epoch.best ? "  (best)" : "");
   }
   note(text);
-}
-
-void TrainProgress::note(const std::string& text) {
-  if (quiet_) return;
-  if (line_open_) std::fputs("\r\033[K", stderr);
-  line_open_ = false;
-  std::fprintf(stderr, "%s\n", text.c_str());
-}
-
-void TrainProgress::draw(const std::string& text) {
-  std::fprintf(stderr, "\r\033[K%s", text.substr(0, terminal_width() - 1).c_str());
-  std::fflush(stderr);
-  line_open_ = true;
-}
-
-void TrainProgress::finish() {
-  if (line_open_) std::fputs("\r\033[K", stderr);
-  line_open_ = false;
 }
 
 }  // namespace evener::cli

@@ -50,6 +50,9 @@ class Observer : public task::TrainObserver {
         phases_(phases),
         progress_(flags.epochs, flags.quiet) {}
 
+  void on_loading(task::LoadingStep step, std::size_t done, std::size_t images) override {
+    progress_.loading(step, done, images);
+  }
   void on_setup(const task::TrainSetup& setup) override {
     out_.begin();
     train_images_ = setup.train_images;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +48,9 @@ struct Skipped {
   std::string reason;
 };
 
+/// Is told, on the thread of the caller, how much of a long piece of work is done.
+using Progress = std::function<void(std::size_t done, std::size_t count)>;
+
 struct DataOptions {
   std::string location;  // a folder of images or of IDX files, "synth:masks[:N]", "synth:digits[:N]"
   /// Absent = of the data: for image folders the first readable image's size, upright.
@@ -61,6 +65,7 @@ struct DataOptions {
   int threads = 1;                    // for decoding
   bool strict = false;                // a bad image is an error, not skipped
   std::size_t cache_limit_bytes = 0;  // keep decoded images in memory up to this; 0 = half the available memory
+  Progress progress;                  // of the decoding, in images; may be empty
 };
 
 struct OpenedData {
@@ -94,6 +99,7 @@ Split stratified_split(const std::vector<std::int32_t>& labels, std::size_t clas
 struct ChannelStatistics {
   std::vector<float> mean, standard_deviation;
 };
-ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std::uint32_t> samples, int threads);
+ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std::uint32_t> samples, int threads,
+                                     const Progress& progress = {});
 
 }  // namespace evener::data

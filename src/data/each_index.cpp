@@ -12,15 +12,18 @@
 
 namespace evener::data {
 
-void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next{0};
+void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work,
+                    const Progress& progress) {
+  std::atomic<std::size_t> next{0}, done{0};
   std::mutex mutex;
   std::exception_ptr failure;
-  const auto run = [&] {
+  const auto run = [&](bool tells) {
     try {
       for (std::size_t i = next++; i < count; i = next++) {
         if (stop_requested()) throw Interrupted("stopped while reading data");
         work(i);
+        const std::size_t now_done = ++done;
+        if (tells) progress(now_done, count);
       }
     } catch (...) {
       next = count;
@@ -33,10 +36,11 @@ void for_each_index(std::size_t count, int threads, const std::function<void(std
         std::min(static_cast<std::size_t>(std::max(threads, 1)), std::max<std::size_t>(count, 1)) - 1;
     std::vector<std::jthread> pool;
     pool.reserve(helpers);
-    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(run);
-    run();
+    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(run, false);
+    run(progress != nullptr);
   }
   if (failure) std::rethrow_exception(failure);
+  if (progress) progress(count, count);  // the last round may have been another thread's
 }
 
 }  // namespace evener::data

@@ -4,10 +4,14 @@
 #include <cstddef>
 #include <functional>
 
+#include "data/dataset.h"
+
 namespace evener::data {
 
 /// Calls `work(i)` for i in [0, count), on `threads` threads (the caller's is one of them). After the first exception
-/// no further round begins, and it is rethrown. Throws Interrupted when a stop is requested (base/stop.h).
-void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work);
+/// no further round begins, and it is rethrown. Throws Interrupted when a stop is requested (base/stop.h). `progress`
+/// is told the number of rounds that are done.
+void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work,
+                    const Progress& progress = {});
 
 }  // namespace evener::data

@@ -3,12 +3,14 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "data/dataset.h"
 #include "data/each_index.h"
 
 namespace evener::data {
 
-ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std::uint32_t> samples, int threads) {
+ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std::uint32_t> samples, int threads,
+                                     const Progress& progress) {
   if (samples.empty()) throw Error("no samples to take the mean of: the part of the data asked for is empty");
   const ImageShape shape = dataset.shape();
   const auto channels = static_cast<std::size_t>(shape.channels);
@@ -17,11 +19,12 @@ ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std
   std::vector<std::uint64_t> sums(channels), squares(channels);
   std::mutex mutex;
   constexpr std::size_t kChunk = 64;
-  for_each_index((samples.size() + kChunk - 1) / kChunk, threads, [&](std::size_t chunk) {
+  const auto add_chunk = [&](std::size_t chunk) {
     std::vector<std::uint8_t> pixels(shape.bytes());
     std::vector<std::uint64_t> chunk_sums(channels), chunk_squares(channels);
     const std::size_t end = std::min(samples.size(), (chunk + 1) * kChunk);
     for (std::size_t i = chunk * kChunk; i < end; ++i) {
+      if (stop_requested()) throw Interrupted("stopped while reading data");  // an image may take long
       dataset.read(samples[i], pixels);
       for (std::size_t c = 0; c < channels; ++c) {
         for (const std::uint8_t value : std::span(pixels).subspan(c * plane, plane)) {
@@ -35,7 +38,14 @@ ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std
       sums[c] += chunk_sums[c];
       squares[c] += chunk_squares[c];
     }
-  });
+  };
+  Progress in_images;
+  if (progress) {
+    in_images = [&](std::size_t chunks, std::size_t) {
+      progress(std::min(samples.size(), chunks * kChunk), samples.size());
+    };
+  }
+  for_each_index((samples.size() + kChunk - 1) / kChunk, threads, add_chunk, in_images);
 
   ChannelStatistics statistics;
   const double count = static_cast<double>(samples.size()) * static_cast<double>(plane);

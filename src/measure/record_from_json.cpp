@@ -135,9 +135,6 @@ void read_into(const JsonReader& json, Confusion& confusion) {
   json.read("counts", confusion.counts);
   for (const auto& row : confusion.counts) {
     if (row.size() != confusion.counts.size()) json.fail("counts", "expected as many columns as rows");
-    for (const std::int64_t count : row) {
-      if (count < 0) json.fail("counts", "expected counts of 0 or more, not " + std::to_string(count));
-    }
   }
 }
 

@@ -91,13 +91,19 @@ class TrainRun {
  private:
   data::OpenedData open() {
     mark_critical_thread();
-    data::OpenedData opened = data::open_data(options_.data);
+    data::DataOptions options = options_.data;
+    options.progress = loading_progress(LoadingStep::kDecode);
+    data::OpenedData opened = data::open_data(options);
     if (opened.split.train.empty()) {
       throw Error("no images to train on in '" + options_.data.location +
                   "' after the split; give --split a larger first number");
     }
     result_.load_s = clock_.seconds();
     return opened;
+  }
+
+  data::Progress loading_progress(LoadingStep step) {
+    return [this, step](std::size_t done, std::size_t images) { observer_.on_loading(step, done, images); };
   }
 
   TrainSetup describe() const {
@@ -122,7 +128,8 @@ class TrainRun {
                    options_.trainer.precision);
     engine_ = engine::open_engine(options_.engine);
     engine::TrainerOptions trainer = options_.trainer;
-    const auto statistics = data::channel_statistics(*data_.dataset, data_.split.train, options_.data.threads);
+    const auto statistics = data::channel_statistics(*data_.dataset, data_.split.train, options_.data.threads,
+                                                     loading_progress(LoadingStep::kStatistics));
     trainer.mean = statistics.mean;
     trainer.standard_deviation = statistics.standard_deviation;
     info_ = {options_.model, setup_.classes, setup_.image, trainer.mean, trainer.standard_deviation};

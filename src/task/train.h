@@ -69,10 +69,15 @@ struct StepProgress {
   double loss = 0, accuracy = 0;  // running means of the epoch
 };
 
+/// Work on all images before the first step.
+enum class LoadingStep { kDecode, kStatistics };
+
 /// Is told what happens, on the training thread.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
+  /// Often, and before on_setup.
+  virtual void on_loading(LoadingStep, std::size_t /*images_done*/, std::size_t /*images*/) {}
   virtual void on_setup(const TrainSetup&) {}
   virtual void on_step(const StepProgress&) {}
   virtual void on_epoch(const EpochResult&) {}

@@ -108,10 +108,14 @@ TEST(WriteFile, AFolderWithoutRightsIsNamed) {
   // Root may write everywhere, so root becomes somebody else meanwhile.
   const bool is_root = geteuid() == 0;
   constexpr uid_t nobody = 65534;
-  if (is_root) ASSERT_EQ(seteuid(nobody), 0);
+  if (is_root) {
+    ASSERT_EQ(seteuid(nobody), 0);
+  }
   EXPECT_THAT(message_of([&] { write_file_atomically(folder / "a", "x"); }), HasSubstr("no permission"));
   EXPECT_THAT(message_of([&] { require_writable_directory(folder.path()); }), HasSubstr("no permission"));
-  if (is_root) ASSERT_EQ(seteuid(0), 0);
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
   fs::permissions(folder.path(), fs::perms::owner_all);
 }
 

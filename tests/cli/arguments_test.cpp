@@ -82,9 +82,16 @@ TEST(Arguments, ValuesOfTheWrongKindAreNamed) {
   EXPECT_THAT(usage_error(dry_run({"--epochs", "1.5"})), HasSubstr("--epochs '1.5' is not a whole number"));
   EXPECT_THAT(usage_error(dry_run({"--epochs", "99999999999999999999"})), HasSubstr("or is too large"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "fast"})), HasSubstr("--lr 'fast' is not a number"));
-  EXPECT_THAT(usage_error(dry_run({"--lr", "1", "--lr", "2"})), HasSubstr("'--lr' is given twice"));
   EXPECT_THAT(usage_error(dry_run({"resnet18"})), HasSubstr("'resnet18' is one argument too many"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "-0.5"})), HasSubstr("-0.5"));  // a value, not an option
+}
+
+TEST(Arguments, OfAnOptionGivenTwiceTheLastOneCounts) {
+  const ProgramResult result = run_program(dry_run({"--on", "cpu/t3", "--lr", "-1", "--on=cpu/t1", "--lr", "1"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("placement  cpu/t1\n"));
+  EXPECT_THAT(usage_error(dry_run({"--lr", "1", "--lr", "-1"})), HasSubstr("--lr is -1"));
+  EXPECT_EQ(run_program(dry_run({"--strict", "--strict"})).exit_code, 0);  // a switch is on or off
 }
 
 TEST(Placements, AreRefusedWithACaret) {
@@ -139,6 +146,7 @@ TEST_F(Config, StandsInForTheCommandLine) {
 TEST_F(Config, TheCommandLineWins) {
   EXPECT_THAT(run_with(kWhole, {"--on", "cpu/t1"}).out, HasSubstr("placement  cpu/t1\n"));
   EXPECT_THAT(run_with(kWhole, {"--on=cpu/t1"}).out, HasSubstr("placement  cpu/t1\n"));
+  EXPECT_THAT(run_with(kWhole, {"--on", "cpu/t2", "--on", "cpu/t1"}).out, HasSubstr("placement  cpu/t1\n"));
   // The file's wrong model is not looked at when the command line gives one.
   const std::string file = "model = 'nonsense'\ndata = 'synth:digits'\ndry-run = true\nepochs = 3\n";
   EXPECT_EQ(run_with(file, {"mlp:4-2"}).exit_code, 0);

@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_program.h"
+#include "data/png_encode.h"
 
 namespace evener::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   const TemporaryFolder folder;
@@ -55,6 +57,37 @@ TEST(DataCommand, EndsWithTheRightCodeAndReason) {
       run_program({"data", "synth", "digits", "--count", "10", "--out", folder.path().string()});
   EXPECT_EQ(taken.exit_code, 1);
   EXPECT_THAT(taken.err, HasSubstr("not an empty folder"));
+}
+
+/// Two classes of one large picture under many names: reading it takes long, though it is small on disk.
+void write_slow_folder(const std::filesystem::path& folder) {
+  const data::ImageShape shape{1, 4000, 4000};
+  write_text(folder / "a" / "0.png", data::encode_png(shape, std::vector<std::uint8_t>(shape.bytes(), 7)));
+  std::filesystem::create_directory(folder / "b");
+  for (int i = 1; i < 2000; ++i) {
+    const std::string name = std::to_string(i) + ".png";
+    std::filesystem::create_hard_link(folder / "a" / "0.png", folder / (i % 2 != 0 ? "b" : "a") / name);
+  }
+}
+
+TEST(LongReading, IsShownAndEndsOnCtrlC) {
+  const TemporaryFolder folder;
+  write_slow_folder(folder / "images");
+  const std::string images = (folder / "images").string(), out = (folder / "run").string();
+  const std::vector<std::vector<std::string>> commands = {
+      {"data", "info", images, "--size", "28x28"},
+      {"train", "mlp:784-2", "--data", images, "--size", "28x28", "--out", out}};
+  for (const auto& words : commands) {
+    RunningProgram program(EVENER_PROGRAM, words);
+    ASSERT_TRUE(program.wait_for("reading images [")) << program.err();
+    program.send(SIGINT);
+    const ProgramResult result = program.finish();
+    EXPECT_EQ(result.exit_code, 130) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr(" of 2000 "));
+    EXPECT_THAT(result.err, Not(HasSubstr("\r")));  // no redrawing into a file
+    EXPECT_EQ(file_count(folder.path()), 1) << "left behind by " << words[0];
+  }
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using TemporaryFolder = TestFolder;
 
 struct ProgramOptions {
   std::map<std::string, std::string> environment;  // added to, or replacing parts of, this process's
-  std::filesystem::path cwd = {};                       // empty = this process's
+  std::filesystem::path cwd = {};                  // empty = this process's
   double timeout_s = 60;                           // then the program and its children are killed
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +31,24 @@ TEST(EachIndex, RethrowsAndEndsEarly) {
                               }),
                Error);
   EXPECT_LE(calls, 3);
+}
+
+TEST(EachIndex, TellsTheCallerHowMuchIsDone) {
+  for (const int threads : {1, 4}) {
+    std::vector<std::size_t> told;
+    const auto caller = std::this_thread::get_id();
+    const auto progress = [&](std::size_t done, std::size_t count) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      EXPECT_EQ(count, 100U);
+      told.push_back(done);
+    };
+    for_each_index(
+        100, threads, [](std::size_t) {}, progress);
+    EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+    ASSERT_FALSE(told.empty());
+    EXPECT_EQ(told.back(), 100U);
+    EXPECT_GE(told.size(), threads == 1 ? 100U : 1U);
+  }
 }
 
 TEST(EachIndex, ListensToStopRequests) {

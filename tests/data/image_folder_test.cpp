@@ -244,6 +244,18 @@ TEST_F(ImageFolder, EndsWhenAStopIsRequested) {
   clear_stop_request();
 }
 
+TEST_F(ImageFolder, TellsHowManyImagesAreDecoded) {
+  for (const char* name : {"a/1.png", "a/2.png", "b/1.png", "b/2.png", "b/3.png"}) add(name);
+  std::size_t last = 0;
+  DataOptions told = options();
+  told.progress = [&](std::size_t done, std::size_t images) {
+    EXPECT_EQ(images, 5u);
+    last = done;
+  };
+  open_data(told);
+  EXPECT_EQ(last, 5u);
+}
+
 TEST_F(ImageFolder, IsWrittenWholeOrNotAtAll) {
   const CountingDataset dataset(6, {3, 2, 4}, 3);
   const auto target = folder_ / "new/folder";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -103,6 +104,19 @@ TEST(Statistics, AreExactWhateverTheThreads) {
   ASSERT_EQ(one.mean.size(), 3u);
   EXPECT_FLOAT_EQ(one.mean[2], 99.5F / 255);                     // mean of 0..199
   EXPECT_NEAR(one.standard_deviation[0], 57.73430 / 255, 1e-6);  // sqrt((200^2 - 1) / 12)
+}
+
+TEST(Statistics, TellHowManyImagesAreDone) {
+  const CountingDataset dataset(100, {1, 2, 2});
+  std::vector<std::uint32_t> samples(100);
+  std::iota(samples.begin(), samples.end(), 0U);
+  std::vector<std::size_t> told;
+  channel_statistics(dataset, samples, 1, [&](std::size_t done, std::size_t count) {
+    EXPECT_EQ(count, 100U);
+    told.push_back(done);
+  });
+  EXPECT_EQ(told.front(), 64U);  // the work goes in chunks, and is told in images
+  EXPECT_EQ(told.back(), 100U);
 }
 
 TEST(Statistics, HaveADeviationToDivideBy) {

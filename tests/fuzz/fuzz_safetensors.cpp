@@ -1,4 +1,5 @@
-// Fuzz target: arbitrary bytes as a safetensors file. Whatever they are, it is read or refused with an Error.
+// Fuzz target: arbitrary bytes as a safetensors file. Whatever they are, it is read or refused with an Error, and both
+// ways of reading the metadata agree.
 #include <unistd.h>
 
 #include <cstddef>
@@ -14,14 +15,16 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::string path =
       (std::filesystem::temp_directory_path() / ("evener-fuzz-" + std::to_string(getpid()) + ".safetensors")).string();
+  static const int at_exit = std::atexit([] { std::remove(path.c_str()); });
+  if (at_exit != 0) std::abort();
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) std::abort();
   const bool written = std::fwrite(data, 1, size, file) == size;
   std::fclose(file);
   if (!written) std::abort();
   try {
-    evener::read_safetensors(path);
-    evener::read_safetensors_metadata(path);
+    const evener::SafetensorsFile whole = evener::read_safetensors(path);
+    if (evener::read_safetensors_metadata(path) != whole.metadata) std::abort();
   } catch (const evener::Error&) {
   }
   return 0;

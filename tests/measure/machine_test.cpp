@@ -2,20 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include "measure/measure_helpers.h"
+#include "base/test_folder.h"
 
 namespace evener::measure {
 namespace {
 
 TEST(Machine, ReadsTheKernelsFiles) {
-  const test::Folder root;
-  root.put("proc/meminfo", "MemTotal:       16000 kB\nMemFree: 5 kB\n");
-  root.put("proc/stat", "cpu 1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu5 1 2 3 4\nintr 1\n");
-  root.put("proc/loadavg", "0.75 0.50 0.25 1/100 42\n");
-  root.put("etc/os-release", "NAME=X\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
-  root.put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
-  root.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n");
-  root.put("sys/class/dmi/id/product_name", "KVM\n");
+  const test::TestFolder root;
+  test::write_text(root / "proc/meminfo", "MemTotal:       16000 kB\nMemFree: 5 kB\n");
+  test::write_text(root / "proc/stat", "cpu 1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu5 1 2 3 4\nintr 1\n");
+  test::write_text(root / "proc/loadavg", "0.75 0.50 0.25 1/100 42\n");
+  test::write_text(root / "etc/os-release", "NAME=X\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
+  test::write_text(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+  test::write_text(root / "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n");
+  test::write_text(root / "sys/class/dmi/id/product_name", "KVM\n");
   const Machine machine = read_machine(root.path());
   EXPECT_EQ(machine.memory_bytes, 16000u * 1024);
   EXPECT_EQ(machine.online_cpus, 3);
@@ -26,7 +26,7 @@ TEST(Machine, ReadsTheKernelsFiles) {
 }
 
 TEST(Machine, UnknownThingsAreAbsent) {
-  const test::Folder root;
+  const test::TestFolder root;
   const Machine machine = read_machine(root.path());
   EXPECT_EQ(machine.governor, std::nullopt);
   EXPECT_EQ(machine.load_1min, std::nullopt);
@@ -36,10 +36,10 @@ TEST(Machine, UnknownThingsAreAbsent) {
 }
 
 TEST(Machine, KnowsContainersAndWsl) {
-  const test::Folder docker, wsl;
-  docker.put(".dockerenv", "");
+  const test::TestFolder docker, wsl;
+  test::write_text(docker / ".dockerenv", "");
   EXPECT_EQ(read_machine(docker.path()).virtualization, "container");
-  wsl.put("proc/version", "Linux version 5.15.90.1-microsoft-standard-WSL2\n");
+  test::write_text(wsl / "proc/version", "Linux version 5.15.90.1-microsoft-standard-WSL2\n");
   EXPECT_EQ(read_machine(wsl.path()).virtualization, "WSL2");
 }
 

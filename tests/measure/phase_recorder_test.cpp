@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "measure/measure_helpers.h"
+#include "base/test_folder.h"
 
 namespace evener::measure {
 namespace {
@@ -100,7 +100,7 @@ TEST(PhaseRecorder, ANewRecorderStartsFromZero) {
 }
 
 TEST(PhaseTrace, IsValidAndNests) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   PhaseRecorder recorder(100);
   {
     const PhaseListening listening(recorder);
@@ -127,7 +127,7 @@ TEST(PhaseTrace, IsValidAndNests) {
 }
 
 TEST(PhaseTrace, KeepsNoMoreThanItsCapacityAndSaysSo) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   PhaseRecorder recorder(5);
   for (int n = 0; n < 12; ++n) recorder.on_phase(Phase::kRead, true, n, n + 1, 1);
   EXPECT_EQ(recorder.trace_dropped(), 7);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "measure/measure_helpers.h"
+#include "base/test_folder.h"
 
 namespace evener::measure {
 namespace {
@@ -13,20 +13,20 @@ class Powercap : public ::testing::Test {
   void zone(const std::string& id, const std::string& name, std::uint64_t energy_uj,
             std::uint64_t range_uj = 1'000'000'000) {
     const std::string folder = "sys/class/powercap/" + id + "/";
-    folder_.put(folder + "name", name + "\n");
-    folder_.put(folder + "energy_uj", std::to_string(energy_uj) + "\n");
-    folder_.put(folder + "max_energy_range_uj", std::to_string(range_uj) + "\n");
+    test::write_text(folder_ / (folder + "name"), name + "\n");
+    test::write_text(folder_ / (folder + "energy_uj"), std::to_string(energy_uj) + "\n");
+    test::write_text(folder_ / (folder + "max_energy_range_uj"), std::to_string(range_uj) + "\n");
   }
   void count(const std::string& id, std::uint64_t energy_uj) {
-    folder_.put("sys/class/powercap/" + id + "/energy_uj", std::to_string(energy_uj) + "\n");
+    test::write_text(folder_ / ("sys/class/powercap/" + id + "/energy_uj"), std::to_string(energy_uj) + "\n");
   }
   PowercapSensor sensor() const { return PowercapSensor(folder_.path()); }
 
-  test::Folder folder_;
+  test::TestFolder folder_;
 };
 
 TEST_F(Powercap, AddsPackagesAndDramOnce) {
-  folder_.put("sys/class/powercap/intel-rapl/enabled", "1\n");
+  test::write_text(folder_ / "sys/class/powercap/intel-rapl/enabled", "1\n");
   zone("intel-rapl:0", "package-0", 5'000'000);
   zone("intel-rapl:0:0", "core", 1'000'000);
   zone("intel-rapl:0:1", "uncore", 1'000'000);
@@ -87,7 +87,7 @@ TEST_F(Powercap, NoRightToReadSaysHowToGetIt) {
   zone("intel-rapl:0", "package-0", 1);
   count("intel-rapl:0", 0);
   // A counter that can't be parsed stands in for one that can't be opened: root may open everything.
-  folder_.put("sys/class/powercap/intel-rapl:0/energy_uj", "");
+  test::write_text(folder_ / "sys/class/powercap/intel-rapl:0/energy_uj", "");
   const PowercapSensor sensor = this->sensor();
   EXPECT_NE(sensor.refusal().find("chmod a+r"), std::string::npos);
   EXPECT_NE(sensor.refusal().find("intel-rapl:0/energy_uj"), std::string::npos);

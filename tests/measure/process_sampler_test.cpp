@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "measure/measure_helpers.h"
+#include "base/test_folder.h"
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {
@@ -19,21 +19,23 @@ constexpr const char* kStatus =
     "Name:\tevener\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nVmSwap:\t    16 kB\nThreads:\t3\n";
 
 /// /proc of a machine with two CPUs; ticks of the process, of all CPUs, and of each.
-void put_proc(const test::Folder& root, int process_ticks, int cpu0_busy, int cpu1_busy, int steal = 0) {
-  root.put("proc/self/stat", "42 (a (strange) name) R 1 1 1 0 -1 4194560 5 6 7 8 " + std::to_string(process_ticks / 2) +
-                                 " " + std::to_string(process_ticks - process_ticks / 2) + " 900 900 20 0 1 0 5 6 7\n");
+void put_proc(const test::TestFolder& root, int process_ticks, int cpu0_busy, int cpu1_busy, int steal = 0) {
+  test::write_text(root / "proc/self/stat",
+                   "42 (a (strange) name) R 1 1 1 0 -1 4194560 5 6 7 8 " + std::to_string(process_ticks / 2) + " " +
+                       std::to_string(process_ticks - process_ticks / 2) + " 900 900 20 0 1 0 5 6 7\n");
   const auto line = [&](const std::string& name, int busy, int idle) {
     return name + " " + std::to_string(busy) + " 0 0 " + std::to_string(idle) + " 0 0 0 " + std::to_string(steal) +
            " 0 0\n";
   };
-  root.put("proc/stat", line("cpu ", cpu0_busy + cpu1_busy, 1000) + line("cpu0", cpu0_busy, 500 - cpu0_busy) +
-                            line("cpu1", cpu1_busy, 500 - cpu1_busy) + "intr 5 6\n");
-  root.put("proc/self/status", kStatus);
-  root.put("proc/self/smaps_rollup", "55 rollup\nRss:  1024 kB\nPss:   512 kB\nPss_Dirty: 3 kB\n");
+  test::write_text(root / "proc/stat", line("cpu ", cpu0_busy + cpu1_busy, 1000) +
+                                           line("cpu0", cpu0_busy, 500 - cpu0_busy) +
+                                           line("cpu1", cpu1_busy, 500 - cpu1_busy) + "intr 5 6\n");
+  test::write_text(root / "proc/self/status", kStatus);
+  test::write_text(root / "proc/self/smaps_rollup", "55 rollup\nRss:  1024 kB\nPss:   512 kB\nPss_Dirty: 3 kB\n");
 }
 
 TEST(SamplerReadings, UsageBetweenTwoMoments) {
-  const test::Folder root;
+  const test::TestFolder root;
   put_proc(root, 100, 100, 50);
   Counters before = read_counters(root.path());
   put_proc(root, 250, 200, 150, 10);
@@ -64,7 +66,7 @@ TEST(SamplerReadings, OthersNeverFallBelowZeroAndShortWindowsSayNothing) {
 }
 
 TEST(SamplerReadings, MissingFilesAreAbsentNotZero) {
-  const test::Folder root;
+  const test::TestFolder root;
   const Counters counters = read_counters(root.path());
   EXPECT_EQ(counters.process_ticks, std::nullopt);
   EXPECT_EQ(counters.all, std::nullopt);
@@ -75,10 +77,10 @@ TEST(SamplerReadings, MissingFilesAreAbsentNotZero) {
 }
 
 TEST(SamplerReadings, MemoryAndThrottling) {
-  const test::Folder root;
+  const test::TestFolder root;
   put_proc(root, 0, 0, 0);
-  root.put("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n");
-  root.put("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n");
+  test::write_text(root / "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n");
+  test::write_text(root / "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n");
   const MemoryReading memory = read_memory(root.path(), true);
   EXPECT_EQ(memory.rss_bytes, 1024u * 1024);
   EXPECT_EQ(memory.peak_rss_bytes, 2048u * 1024);
@@ -95,7 +97,7 @@ std::ptrdiff_t row_count(const std::filesystem::path& csv) {
 }
 
 TEST(ProcessSampler, WritesSamplesAsTheyCome) {
-  const test::Folder root;
+  const test::TestFolder root;
   put_proc(root, 100, 100, 100);
   const auto csv = root / "samples.csv";
   ProcessSampler sampler({.interval_ms = 100, .csv = csv, .root = root.path()});
@@ -118,7 +120,7 @@ TEST(ProcessSampler, WritesSamplesAsTheyCome) {
 }
 
 TEST(ProcessSampler, AResumedRunGoesOnWithTheFile) {
-  const test::Folder root;
+  const test::TestFolder root;
   put_proc(root, 1, 1, 1);
   const auto csv = root / "samples.csv";
   SamplerOptions options{.interval_ms = 1000, .csv = csv, .root = root.path()};

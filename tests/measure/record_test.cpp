@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "measure/measure_helpers.h"
+#include "base/test_folder.h"
 
 namespace evener::measure {
 namespace {
@@ -35,7 +35,7 @@ Record full_record() {
   record.fallbacks = {"fp16 was computed as bf16"};
   record.notes = {"a note"};
   record.validity = {false, {{"rule", "what", "advice"}}};
-  record.times = {6, 1, 2, 3, 4, 5};
+  record.times = {6, 1, 2, 3, 4, 5, {}};
   record.phases_s = {{"forward", 1.5}};
   record.hidden_s = {{"decode", 0.5}};
   record.images_per_s = {20, Interval{19, 21}, {19, 20, 21}, "epochs after the first", ""};
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadJson{"/images_per_s", -1, "'images_per_s'", "from 0"},
         BadJson{"/accuracy/val", 7, "'accuracy.val'", "from 0 to 1"},
         BadJson{"/confusion/counts/0", nlohmann::json::array({1}), "'confusion.counts'", "as many columns as rows"},
-        BadJson{"/confusion/counts/0/1", -1, "'confusion.counts'", "0 or more, not -1"},
+        BadJson{"/confusion/counts/0/1", -1, "'confusion.counts'", "isn't negative"},
         BadJson{"/machine/cores", 1.5, "'machine.cores'", "whole number"},
         BadJson{"/machine/memory_bytes", -5, "'machine.memory_bytes'", "isn't negative"},
         BadJson{"/data/split/train", -5, "'data.split.train'", "isn't negative"},
@@ -161,7 +161,7 @@ TEST(Record, UnknownAndMissingKeysAreFine) {
 }
 
 TEST(RecordFiles, AreWrittenAndRead) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   write_record(folder.path(), full_record());
   EXPECT_EQ(to_json(read_record(folder.path())), to_json(full_record()));
   EXPECT_EQ(read_file(folder / "epochs.csv"),
@@ -178,7 +178,7 @@ TEST(RecordFiles, EpochsCsvHasEmptyCellsForMissingValues) {
 }
 
 TEST(RecordFiles, NamesThatAreNotUtf8DontLoseTheRecord) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   Record record;
   record.data.location = "caf\xe9";
   write_record(folder.path(), record);
@@ -186,7 +186,7 @@ TEST(RecordFiles, NamesThatAreNotUtf8DontLoseTheRecord) {
 }
 
 TEST(RecordFiles, ForeignFoldersAreNamed) {
-  const test::Folder folder;
+  const test::TestFolder folder;
   const auto message = [&](const std::filesystem::path& dir) {
     try {
       read_record(dir);
@@ -197,11 +197,11 @@ TEST(RecordFiles, ForeignFoldersAreNamed) {
   };
   EXPECT_THAT(message(folder / "none"), AllOf(HasSubstr((folder / "none").string()), HasSubstr("not a folder")));
   EXPECT_THAT(message(folder.path()), AllOf(HasSubstr(folder.path().string()), HasSubstr("no record.json")));
-  folder.put("record.json", "{\"schema\": ");
+  test::write_text(folder / "record.json", "{\"schema\": ");
   EXPECT_THAT(message(folder.path()), AllOf(HasSubstr("record.json"), HasSubstr("not JSON")));
-  folder.put("record.json", "[1, 2]");
+  test::write_text(folder / "record.json", "[1, 2]");
   EXPECT_THAT(message(folder.path()), AllOf(HasSubstr("record.json"), HasSubstr("must be an object")));
-  folder.put("record.json", "{}");
+  test::write_text(folder / "record.json", "{}");
   EXPECT_THAT(message(folder.path()), HasSubstr("'schema'"));
 }
 

@@ -46,7 +46,7 @@ TEST(Html, TellsTheMainThingsWithoutPlots) {
 }
 
 TEST(Html, TellsWhatWasTakenForWhat) {
-  std::vector<Run> runs = {test::sample_run("masks")};
+  std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_EQ(html_page(runs, "", "").find("<h2>Classes"), std::string::npos) << "nothing was counted";
   runs.front().record.data.classes = {"bream", "<b>", "empty"};
   runs.front().record.confusion = {"test", {{8, 2, 0}, {1, 3, 0}, {0, 0, 0}}};

@@ -19,13 +19,15 @@ using testing::HasSubstr;
 class FixedTrainer : public engine::Trainer {
  public:
   explicit FixedTrainer(float value) : value_(value) {}
-  engine::BatchResult forward_backward(const data::Batch&, double) override { return {}; }
+  void clear_gradients() override {}
+  engine::BatchResult add_gradients(const data::Batch&, double) override { return {}; }
   void on_gradient_ready(std::function<void(std::size_t)>) override {}
   const std::vector<std::string>& trained_parameters() const override { return names_; }
   std::span<float> gradient(std::size_t) override { return {}; }
   TensorMap gradients() const override { return {}; }
   void apply(double) override {}
-  engine::BatchResult evaluate(const data::Batch&) override { return {}; }
+  void swap_average() override {}
+  engine::BatchResult evaluate(const data::Batch&, std::vector<std::int32_t>*) override { return {}; }
   TensorMap state() const override { return {{"0.weight", HostTensor::of_floats({2}, {value_, -value_})}}; }
   void load_state(const TensorMap&) override {}
   TensorMap optimizer_state() const override {

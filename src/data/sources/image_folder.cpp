@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/phase.h"
+#include "base/stop.h"
 #include "data/colour.h"
 #include "data/decode.h"
 #include "data/each_index.h"
@@ -55,7 +56,7 @@ class ImageFolder : public Dataset {
   ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)
       : files_(std::move(images)), shape_(shape), cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {
     reasons_.resize(files_.size());
-    for_each_index(files_.size(), options.threads, [this](std::size_t file) {
+    const auto decode = [this](std::size_t file) {
       thread_local std::vector<std::uint8_t> pixels;
       pixels.resize(shape_.bytes());
       try {
@@ -66,7 +67,8 @@ class ImageFolder : public Dataset {
       } catch (const std::bad_alloc&) {
         reasons_[file] = "not enough memory to decode it";
       }
-    });
+    };
+    for_each_index(files_.size(), options.threads, decode, options.progress);
   }
 
   const std::vector<std::string>& reasons() const { return reasons_; }
@@ -119,6 +121,7 @@ std::optional<PictureHeader> header_of(const fs::path& path) {
 ImageShape choose_shape(const std::vector<ListedImage>& images, const DataOptions& options) {
   ImageShape shape{options.channels.value_or(0), options.height.value_or(0), options.width.value_or(0)};
   for (std::size_t i = 0; i < images.size() && (shape.width == 0 || shape.height == 0); ++i) {
+    if (stop_requested()) throw Interrupted("stopped while looking for a readable image");  // all may be bad
     const std::optional<PictureHeader> header = header_of(images[i].path);
     if (!header || header->width > kMaxExtent || header->height > kMaxExtent) continue;
     if (shape.width == 0) shape.width = header->width;

@@ -1,0 +1,49 @@
+// evener demo as a user runs it and stops it; its whole length is too long for a test.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "base/module.h"
+#include "cli/run_program.h"
+
+namespace evener::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DemoCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  }
+  std::string out() const { return (folder_ / "demo").string(); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(DemoCommand, PassesAStopOnToTheRunUnderWay) {
+  RunningProgram program(EVENER_PROGRAM, {"demo", "--out", out()});
+  const auto begun = folder_ / "demo/probe-cpu-t1/samples.csv";
+  for (int i = 0; i < 5000 && !std::filesystem::exists(begun); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_TRUE(std::filesystem::exists(begun)) << program.err();
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the demo was interrupted at resnet34 on cpu/t1"));
+  EXPECT_EQ(file_count(out()), 0);
+}
+
+TEST_F(DemoCommand, ShowsWhyARunFailed) {
+  write_text(out(), "a file where the folder should be");
+  const ProgramResult result = run_program({"demo", "--minutes", "0.2", "--out", out()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("demo/probe-cpu-t1"));  // the run's own message
+  EXPECT_THAT(result.err, HasSubstr("training of resnet34 on cpu/t1 ended with exit code 1; its message is above"));
+}
+
+}  // namespace
+}  // namespace evener::test

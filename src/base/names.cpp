@@ -73,6 +73,15 @@ std::string unknown_name_message(std::string_view what, std::string_view name, c
   return message;
 }
 
+std::string printable(std::string_view text) {
+  constexpr std::size_t kLongest = 100;
+  std::string result(text.substr(0, kLongest));
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text.size() > kLongest ? result + "..." : result;
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   return si_text(static_cast<double>(bytes), "B");
 }

@@ -15,6 +15,9 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 /// "unknown model 'resnet43'; did you mean 'resnet34'? Known: a, b, c"
 std::string unknown_name_message(std::string_view what, std::string_view name, const std::vector<std::string>& known);
 
+/// `text` from a foreign file for a message: cut after 100 bytes, what a terminal would obey replaced by '?'.
+std::string printable(std::string_view text);
+
 /// "1.5 GB" (powers of 1000, three significant digits).
 std::string bytes_text(std::uint64_t bytes);
 /// "3.6 GFLOP", "21.3 M": value with an SI prefix and three significant digits, then `unit`.

@@ -9,7 +9,7 @@
 namespace evener {
 
 /// What a stream of random numbers decides. Part of the key, so streams never share numbers.
-enum class Purpose : std::uint64_t { kSplit = 1, kOrder, kInit, kDropout, kAugment, kSynthetic, kBootstrap };
+enum class Purpose : std::uint64_t { kSplit = 1, kOrder, kInit, kDropout, kAugment, kSynthetic, kBootstrap, kMixup };
 
 /// A small counter-based generator, cheap to make (one per sample is fine) and easy to write again elsewhere.
 /// All arithmetic is modulo 2^64, G = 0x9E3779B97F4A7C15, and mix is the finaliser of SplitMix64

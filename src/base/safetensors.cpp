@@ -231,23 +231,24 @@ std::vector<const TensorMap::value_type*> writing_order(const TensorMap& tensors
   return order;
 }
 
-std::string header_for(const std::filesystem::path& path, const std::vector<const TensorMap::value_type*>& order,
+std::uint64_t bytes_of(const TensorDescription& tensor) {
+  return static_cast<std::uint64_t>(element_count(tensor.shape)) * size_bytes(tensor.dtype);
+}
+
+std::string header_for(const std::filesystem::path& path, const std::vector<TensorDescription>& tensors,
                        const Metadata& metadata) {
   json header = json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::uint64_t offset = 0;
-  for (const auto* item : order) {
-    const auto& [name, tensor] = *item;
-    const std::uint64_t expected = static_cast<std::uint64_t>(element_count(tensor.shape)) * size_bytes(tensor.dtype);
-    if (name == "__metadata__" || tensor.bytes.size() != expected) {
-      throw Error("can't write '" + path.string() + "': tensor '" + name + "' of shape " + shape_text(tensor.shape) +
-                  (name == "__metadata__" ? " has a reserved name"
-                                          : " needs " + std::to_string(expected) + " bytes, but has " +
-                                                std::to_string(tensor.bytes.size())));
+  for (const TensorDescription& tensor : tensors) {
+    if (tensor.name == "__metadata__") {
+      throw Error("can't write '" + path.string() + "': tensor '" + tensor.name + "' of shape " +
+                  shape_text(tensor.shape) + " has a reserved name");
     }
-    header[name] = {
-        {"dtype", type_name(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + expected}}};
-    offset += expected;
+    const std::uint64_t end = offset + bytes_of(tensor);
+    header[tensor.name] = {
+        {"dtype", type_name(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
   }
   try {
     std::string text = header.dump();
@@ -256,6 +257,14 @@ std::string header_for(const std::filesystem::path& path, const std::vector<cons
   } catch (const json::exception& error) {  // a name that is not UTF-8
     throw Error("can't write '" + path.string() + "': " + error.what());
   }
+}
+
+/// Throws Error if a tensor has other bytes than its shape says.
+void check_bytes(const std::filesystem::path& path, const std::string& name, const HostTensor& tensor) {
+  const std::uint64_t expected = bytes_of({name, tensor.dtype, tensor.shape});
+  if (tensor.bytes.size() == expected) return;
+  throw Error("can't write '" + path.string() + "': tensor '" + name + "' of shape " + shape_text(tensor.shape) +
+              " needs " + std::to_string(expected) + " bytes, but has " + std::to_string(tensor.bytes.size()));
 }
 
 }  // namespace
@@ -281,15 +290,51 @@ Metadata read_safetensors_metadata(const std::filesystem::path& path) {
 
 void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors, const Metadata& metadata) {
   const auto order = writing_order(tensors);
-  const std::string header = header_for(path, order, metadata);
-  write_file_atomically(path, [&](std::ostream& out) {
-    const std::uint64_t length = header.size();
-    out.write(reinterpret_cast<const char*>(&length), sizeof length);
-    out.write(header.data(), static_cast<std::streamsize>(header.size()));
+  std::vector<TensorDescription> descriptions;
+  for (const auto* item : order) {
+    check_bytes(path, item->first, item->second);
+    descriptions.push_back({item->first, item->second.dtype, item->second.shape});
+  }
+  write_safetensors(path, descriptions, metadata, [&order](std::ostream& out) {
     for (const auto* item : order) {
       const auto& bytes = item->second.bytes;
       out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     }
+  });
+}
+
+const SafetensorsLayout::Tensor* SafetensorsLayout::find(const std::string& name) const {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+SafetensorsLayout read_safetensors_layout(const std::filesystem::path& path) {
+  Header header = HeaderReader(path).read();
+  SafetensorsLayout layout;
+  layout.metadata = std::move(header.metadata);
+  for (Entry& entry : header.entries) {
+    layout.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape),
+                              header.data_begin + entry.begin, entry.end - entry.begin});
+  }
+  return layout;
+}
+
+std::uint64_t data_bytes(const std::vector<TensorDescription>& tensors) {
+  std::uint64_t sum = 0;
+  for (const TensorDescription& tensor : tensors) sum += bytes_of(tensor);
+  return sum;
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<TensorDescription>& tensors,
+                       const Metadata& metadata, const std::function<void(std::ostream&)>& fill) {
+  const std::string header = header_for(path, tensors, metadata);
+  write_file_atomically(path, [&](std::ostream& out) {
+    const std::uint64_t length = header.size();
+    out.write(reinterpret_cast<const char*>(&length), sizeof length);
+    out.write(header.data(), static_cast<std::streamsize>(header.size()));
+    fill(out);
   });
 }
 

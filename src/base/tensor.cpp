@@ -1,5 +1,7 @@
 #include "base/tensor.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -67,6 +69,49 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
     text += std::to_string(extent);
   }
   return text;
+}
+
+namespace {
+
+float from_half(std::uint16_t bits) {
+  const float sign = (bits & 0x8000) != 0 ? -1.0F : 1.0F;
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  if (exponent == 31) return mantissa != 0 ? std::nanf("") : sign * std::numeric_limits<float>::infinity();
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
+  return sign * std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+}
+
+float from_bfloat(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+template <class T, class Convert>
+std::vector<std::byte> converted(const std::vector<std::byte>& bytes, Convert convert) {
+  std::vector<std::byte> result(bytes.size() / sizeof(T) * sizeof(float));
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+    const float number = convert(value);
+    std::memcpy(result.data() + i * sizeof number, &number, sizeof number);
+  }
+  return result;
+}
+
+}  // namespace
+
+HostTensor HostTensor::to_floats() const {
+  switch (dtype) {
+    case DType::kF32:
+      return *this;
+    case DType::kF16:
+      return {DType::kF32, shape, converted<std::uint16_t>(bytes, from_half)};
+    case DType::kBF16:
+      return {DType::kF32, shape, converted<std::uint16_t>(bytes, from_bfloat)};
+    case DType::kF64:
+      return {DType::kF32, shape, converted<double>(bytes, [](double value) { return static_cast<float>(value); })};
+    default:
+      throw Error("a tensor of whole numbers was given where real ones are needed");
+  }
 }
 
 }  // namespace evener

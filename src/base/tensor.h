@@ -25,6 +25,9 @@ struct HostTensor {
   static HostTensor of_floats(std::vector<std::int64_t> shape, const std::vector<float>& values);
   static HostTensor scalar_i64(std::int64_t value);
 
+  /// float16, bfloat16 and float64 as float32 (rounded to nearest); float32 as it is. Throws Error for other types.
+  HostTensor to_floats() const;
+
   float* floats() { return reinterpret_cast<float*>(bytes.data()); }
   const float* floats() const { return reinterpret_cast<const float*>(bytes.data()); }
 

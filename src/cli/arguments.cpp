@@ -131,8 +131,9 @@ class Checker {
       value = word.substr(2);
     } else if (at_ < words_.size() && !looks_like_option(words_[at_])) {
       value = words_[at_++];
-      // An option with many values takes all plain words that follow.
-      while (most > 1 && at_ < words_.size() && !looks_like_option(words_[at_])) ++at_;
+      // An option with many values takes all plain words that follow, unless each has to have the option before it.
+      while (most > 1 && option->get_allow_extra_args() && at_ < words_.size() && !looks_like_option(words_[at_]))
+        ++at_;
     }
     if (value.empty()) fail(*line_.command, fmt::format("'{}' needs a value: {}", name, value_words(*option)));
     if (key == "config") line_.config = value;
@@ -174,7 +175,8 @@ void add_config_option(CLI::App& app) {
 void let_the_last_win(CLI::App& app) {
   for (CLI::App* command : subcommands(app)) let_the_last_win(*command);
   for (CLI::Option* option : app.get_options()) {
-    if (option->nonpositional() && option->get_items_expected_max() == 1) option->take_last();
+    const bool keeps_all = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    if (option->nonpositional() && option->get_items_expected_max() == 1 && !keeps_all) option->take_last();
   }
 }
 

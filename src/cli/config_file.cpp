@@ -65,7 +65,9 @@ class ConfigReader {
     }
     const toml::array* list = node.as_array();
     if (!list) return {name + "=" + value_text(key, node)};
-    if (option.get_items_expected_max() < 2) fail(node.source().begin.line, fmt::format("'{}' takes one value", key));
+    const bool repeats = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    if (option.get_items_expected_max() < 2 && !repeats)
+      fail(node.source().begin.line, fmt::format("'{}' takes one value", key));
     std::vector<std::string> result;
     for (const toml::node& item : *list) result.push_back(name + "=" + value_text(key, item));
     return result;

@@ -90,6 +90,7 @@ void TrainProgress::setup(const task::TrainSetup& setup) {
     }
     if (setup.skipped.size() > kListedFiles) note("  ... ('evener data info' lists all)");
   }
+  for (const auto& text : setup.notes) note(text);
   if (setup.resumed_epoch > 0 || setup.resumed_step > 0) {
     note(fmt::format("going on after epoch {}, step {} of {}", setup.resumed_epoch, setup.resumed_step,
                      setup.steps_per_epoch));

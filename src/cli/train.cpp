@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "cli/command.h"
+#include "cli/data_options.h"
 #include "cli/training.h"
 #include "network/zoo.h"
 #include "placement/plan.h"
@@ -19,7 +20,10 @@ constexpr const char* kExamples = R"(Examples:
   evener train mlp:784-256-10 --data mnist/ --batch 64 --lr 0.3
   evener train resnet34 --data synth:masks --size 197x148 --batch 32 --epochs 5
   evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
-  evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume)";
+  evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume
+  evener train resnet18 --data photos/ --size 224x224 --weights resnet18.pth --freeze 'layer*' --normalize imagenet
+  evener train resnet20 --data cifar/ --weights resnet20.th --normalize imagenet --epochs 0
+  evener train resnet34 --data fish/ --class bream='Bream GT/**' --class shrimp='Shrimp GT/**' --augment flip)";
 
 std::string model_list() {
   std::string text;
@@ -29,24 +33,56 @@ std::string model_list() {
 
 void add_options(CLI::App& command, TrainFlags& flags) {
   command.add_option("model", flags.model, "Network: " + model_list())->required();
-  command.add_option("--data", flags.data, "Image folder, folder of IDX files, synth:masks[:N] or synth:digits[:N]")
-      ->required();
+  command.add_option("--data", flags.data, kDataHelp)->required();
+  add_class_option(command, flags.classes);
   command.add_option("--on", flags.on, "Placement: cpu (all cores), cpu/t1, ... (docs/placements.md)")
       ->capture_default_str();
-  command.add_option("--epochs", flags.epochs, "Passes over the training images")->capture_default_str();
+  command.add_option("--epochs", flags.epochs, "Passes over the training images; 0: evaluate --weights only")
+      ->capture_default_str();
   command.add_option("--batch", flags.batch, "Images per step, over all devices together")->capture_default_str();
-  command.add_option("--lr", flags.learning_rate, "Learning rate")->capture_default_str();
-  command.add_option("--schedule", flags.schedule, "constant, cosine or step:EPOCHS[:FACTOR]")->capture_default_str();
+  command.add_option("--lr", flags.learning_rate, "Learning rate (default: 0.05; adamw 0.001)");
+  command.add_option("--schedule", flags.schedule, "constant, cosine, one-cycle or step:EPOCHS[:FACTOR]")
+      ->capture_default_str();
   command.add_option("--warmup", flags.warmup_epochs, "Epochs over which the rate grows from 0")->capture_default_str();
-  command.add_option("--optimizer", flags.optimizer, "sgd")->capture_default_str();
+  command.add_option("--optimizer", flags.optimizer, "sgd or adamw")->capture_default_str();
   command.add_option("--momentum", flags.momentum, "Momentum of sgd")->capture_default_str();
-  command.add_option("--weight-decay", flags.weight_decay, "L2 term added to the gradient")->capture_default_str();
+  command.add_flag("--nesterov", flags.nesterov, "Let sgd look ahead along its momentum");
+  command.add_option(
+      "--weight-decay", flags.weight_decay,
+      "sgd: L2 term added to the gradient (default: 0); adamw: weights shrink by lr x this (default: 0.01)");
+  command.add_option("--clip-norm", flags.clip_norm, "Scale gradients down to this norm (default: never)");
+  command.add_option(
+      "--ema", flags.average_decay,
+      "Validate, test and keep as best an average of the weights over the steps, with this decay (0.999)");
+  command.add_option("--accumulate", flags.accumulate, "Compute each batch in so many parts, for less memory")
+      ->capture_default_str();
+  command.add_option("--label-smoothing", flags.label_smoothing, "Share of the target that goes to all classes")
+      ->capture_default_str();
+  command.add_option("--patience", flags.patience, "End after so many epochs without a better validation accuracy");
+  command.add_option("--until-accuracy", flags.until_accuracy,
+                     "End when the validation accuracy is this (0.98), and tell the time it took");
   command.add_option("--loss", flags.loss, "cross-entropy or mse")->capture_default_str();
   command.add_option("--precision", flags.precision, "fp32, bf16 or fp16 (as bf16 on CPUs)")->capture_default_str();
+  command.add_option("--weights", flags.weights,
+                     "Weights to start from: safetensors, or a state dict saved by PyTorch. With another number of "
+                     "classes the last layer begins anew");
+  command
+      .add_option("--freeze", flags.freeze,
+                  "Parameters that are not trained, by a pattern of their names, e.g. 'layer*'; may be repeated. "
+                  "Frozen batch-norm layers go on updating their running statistics, as in PyTorch")
+      ->allow_extra_args(false);
+  command.add_option("--normalize", flags.normalize,
+                     "Mean and deviation of images: data (of the training images), imagenet, or MEAN/STD such as "
+                     "0.5/0.25 (default: as the weights' file says, otherwise data)");
   command.add_option("--size", flags.size, "WIDTHxHEIGHT the images are brought to (default: as they are)");
   command.add_option("--channels", flags.channels, "1 grey, 3 colour (default: as they are)");
   command.add_option("--split", flags.split,
                      "TRAIN/VALIDATION/TEST in percent (default: the folder's own parts, or 85/2/13)");
+  command.add_option("--augment", flags.augment,
+                     "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
+                     "colour[:STRENGTH], mixup[:ALPHA], with commas between");
+  command.add_option("--decode", flags.decode, "JPEG decoding: exact, or fast (scaled while decoding)")
+      ->capture_default_str();
   command.add_option("--validate-every", flags.validate_every, "Validate every so many epochs")->capture_default_str();
   command.add_option("--seed", flags.seed, "Of the first weights, the order and the split")->capture_default_str();
   command.add_option("--engine", flags.engine, "auto or torch")->capture_default_str();
@@ -66,13 +102,15 @@ void add_options(CLI::App& command, TrainFlags& flags) {
 
 void print_summary(const TrainingOutcome& outcome) {
   const measure::Record& record = outcome.record;
-  if (record.accuracy.val) {
-    fmt::print("best validation accuracy  {:.2f} % (epoch {})\n", 100 * *record.accuracy.val,
-               *record.accuracy.val_epoch);
+  const measure::Accuracy& accuracy = record.accuracy;
+  if (accuracy.val && accuracy.val_epoch) {
+    fmt::print("best validation accuracy  {:.2f} % (epoch {})\n", 100 * *accuracy.val, *accuracy.val_epoch);
+  } else if (accuracy.val) {
+    fmt::print("validation accuracy       {:.2f} %, loss {:.6f}\n", 100 * *accuracy.val, accuracy.val_loss.value_or(0));
   }
-  if (record.accuracy.test) {
-    fmt::print("test accuracy             {:.2f} % ({} weights)\n", 100 * *record.accuracy.test,
-               record.accuracy.test_weights);
+  if (accuracy.test) {
+    fmt::print("test accuracy             {:.2f} % ({} weights), loss {:.6f}\n", 100 * *accuracy.test,
+               accuracy.test_weights, accuracy.test_loss.value_or(0));
   }
   if (record.images_per_s.median)
     fmt::print("training speed            {} images/s\n", si_text(*record.images_per_s.median));

@@ -36,7 +36,14 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
                  {"batch", options.batch},
                  {"epochs", options.epochs},
                  {"lr", options.learning_rate},
-                 {"optimizer", "sgd"},
+                 {"optimizer", engine::optimizer_name(trainer.optimizer.kind)},
+                 {"nesterov", trainer.optimizer.nesterov},
+                 {"clip-norm", trainer.optimizer.clip_norm},
+                 {"ema", trainer.optimizer.average_decay},
+                 {"label-smoothing", trainer.label_smoothing},
+                 {"accumulate", options.accumulate},
+                 {"patience", options.patience},
+                 {"until-accuracy", options.until_accuracy},
                  {"momentum", trainer.optimizer.momentum},
                  {"weight-decay", trainer.optimizer.weight_decay},
                  {"schedule", schedule_name(options.schedule)},
@@ -48,7 +55,15 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
                  {"channels", setup.image.channels},
                  {"validate-every", options.validate_every},
                  {"loader-threads", options.loader_threads},
-                 {"resume", options.resume}};
+                 {"resume", options.resume},
+                 {"weights", options.weights.empty() ? json() : json(options.weights.string())},
+                 {"freeze", options.freeze},
+                 {"normalize", setup.normalized_by},
+                 {"mean", setup.normalization.mean},
+                 {"standard-deviation", setup.normalization.standard_deviation}};
+  config["augment"] = data::augment_text(options.augment);
+  config["decode"] = data::decode_mode_name(options.data.decode);
+  config["class"] = flags.classes;
   config["split"] = options.data.split.empty() ? json() : json(options.data.split);
   return config;
 }
@@ -71,6 +86,11 @@ measure::PlacementRecord placement_record(const placement::Plan& plan) {
   return record;
 }
 
+/// Whether the run trains, or evaluates only.
+bool trains(const measure::Record& record) {
+  return record.config.value("epochs", 1) > 0;
+}
+
 void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
   if (!result.epochs.empty()) record.accuracy.train = result.epochs.back().train_accuracy;
   const auto best = std::find_if(result.epochs.begin(), result.epochs.end(),
@@ -78,14 +98,20 @@ void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
   if (best != result.epochs.end()) {
     record.accuracy.val = best->val_accuracy;
     record.accuracy.val_epoch = best->epoch;
+    record.accuracy.val_loss = best->val_loss;
+  } else if (result.val_accuracy) {
+    record.accuracy.val = result.val_accuracy;
+    record.accuracy.val_loss = result.val_loss;
+    record.missing["accuracy.val_epoch"] = "nothing was trained";
   } else {
-    record.missing["accuracy.val"] =
+    record.missing["accuracy.val"] = record.missing["accuracy.val_loss"] =
         record.data.val == 0 ? "the data has no validation images" : "no epoch was validated";
   }
   record.accuracy.test = result.test_accuracy;
-  record.accuracy.test_weights = result.best_epoch != 0 ? "best" : "last";
+  record.accuracy.test_loss = result.test_loss;
+  record.accuracy.test_weights = result.best_epoch != 0 ? "best" : trains(record) ? "last" : "given";
   if (!result.test_accuracy) {
-    record.missing["accuracy.test"] =
+    record.missing["accuracy.test"] = record.missing["accuracy.test_loss"] =
         record.data.test == 0 ? "the data has no test images" : "the run did not reach its end";
   }
 }
@@ -121,6 +147,7 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
                  static_cast<std::int64_t>(setup.val_images),
                  static_cast<std::int64_t>(setup.test_images),
                  static_cast<std::int64_t>(setup.skipped.size())};
+  record.notes = setup.notes;
   record.placement = placement_record(plan);
   record.engine = options.engine;
   record.precision = engine::precision_name(options.trainer.precision);
@@ -160,6 +187,7 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
       record.status = measure::Status::kDiverged;
       break;
   }
+  if (!result.end_note.empty()) record.notes.push_back(result.end_note);
   if (!result.status_reason.empty()) record.notes.push_back(result.status_reason);
   // Epochs of an earlier run that this one resumed are known to the checkpoint only.
   std::vector<measure::EpochRecord> all;
@@ -170,7 +198,13 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   const std::size_t before = all.size();
   all.insert(all.end(), record.epochs.begin(), record.epochs.end());
   record.epochs = std::move(all);
-  record.times = {total_s, result.init_s, result.load_s, result.train_s, result.validate_s, result.test_s, {}};
+  record.times.total = total_s;
+  record.times.init = result.init_s;
+  record.times.load = result.load_s;
+  record.times.train = result.train_s;
+  record.times.validate = result.validate_s;
+  record.times.test = result.test_s;
+  record.times.to_accuracy = result.seconds_to_accuracy;
   if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
   record.phases_s = phases.critical_s();
   record.hidden_s = phases.hidden_s();
@@ -178,7 +212,12 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   fill_accuracy(record, result);
   record.confusion = {result.confusion.part, result.confusion.counts};
   measure::take_samples(record, samples);
-  record.validity = measure::judge(record);
+  if (trains(record)) {
+    record.validity = measure::judge(record);
+  } else {
+    record.images_per_s.reason = "nothing was trained";
+    record.missing["validity.valid"] = "nothing was trained, so nothing is judged as a measurement of training";
+  }
 }
 
 }  // namespace evener::cli

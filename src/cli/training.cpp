@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "cli/choices.h"
+#include "cli/data_options.h"
 #include "cli/image_size.h"
 #include "cli/out_folder.h"
 #include "cli/progress.h"
@@ -92,12 +93,23 @@ void require_positive(const char* option, double value, bool zero_allowed = fals
   throw UsageError(fmt::format("{} is {}; it has to be {}", option, value, zero_allowed ? "0 or more" : "more than 0"));
 }
 
+void require_share(const char* option, double value) {
+  if (value >= 0 && value < 1) return;
+  throw UsageError(fmt::format("{} is {}; it has to be a share, such as 0.9", option, value));
+}
+
 void check_numbers(const TrainFlags& flags) {
-  require_positive("--epochs", flags.epochs);
+  require_positive("--epochs", flags.epochs, true);
   require_positive("--batch", static_cast<double>(flags.batch));
-  require_positive("--lr", flags.learning_rate);
+  if (flags.learning_rate) require_positive("--lr", *flags.learning_rate);
   require_positive("--momentum", flags.momentum, true);
-  require_positive("--weight-decay", flags.weight_decay, true);
+  if (flags.weight_decay) require_positive("--weight-decay", *flags.weight_decay, true);
+  require_positive("--clip-norm", flags.clip_norm, true);
+  require_positive("--accumulate", flags.accumulate);
+  require_positive("--patience", flags.patience, true);
+  require_share("--ema", flags.average_decay);
+  require_share("--label-smoothing", flags.label_smoothing);
+  if (flags.until_accuracy != 1) require_share("--until-accuracy", flags.until_accuracy);
   require_positive("--warmup", flags.warmup_epochs, true);
   require_positive("--validate-every", flags.validate_every);
   require_positive("--loader-threads", flags.loader_threads);
@@ -105,6 +117,32 @@ void check_numbers(const TrainFlags& flags) {
   if (flags.momentum >= 1) throw UsageError(fmt::format("--momentum is {}; it has to be less than 1", flags.momentum));
   if (flags.loader_threads > 1024)
     throw UsageError("--loader-threads is " + std::to_string(flags.loader_threads) + "; the most is 1024");
+}
+
+/// A run that replaces another removes its weights; they can't be what it starts from.
+void require_weights_stay(const TrainFlags& flags) {
+  if (flags.weights.empty() || !flags.overwrite || flags.out.empty()) return;
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(flags.weights).parent_path();
+  if (!fs::equivalent(folder, flags.out, ignored)) return;
+  throw UsageError("--overwrite would remove '" + flags.weights + "', which --weights starts from; give another --out");
+}
+
+/// Checks what goes together, and fills in the usual values.
+engine::OptimizerOptions optimizer_options(const TrainFlags& flags) {
+  engine::OptimizerOptions optimizer;
+  const bool adam = chosen("optimizer", flags.optimizer, {"sgd", "adamw"}) == "adamw";
+  if (adam && (flags.momentum != 0 || flags.nesterov)) {
+    throw UsageError("--momentum and --nesterov are sgd's; adamw keeps averages of its own. Leave them out");
+  }
+  if (flags.nesterov && flags.momentum == 0) throw UsageError("--nesterov needs --momentum, such as 0.9");
+  optimizer.kind = adam ? engine::OptimizerKind::kAdamW : engine::OptimizerKind::kSgd;
+  optimizer.momentum = flags.momentum;
+  optimizer.nesterov = flags.nesterov;
+  optimizer.weight_decay = flags.weight_decay.value_or(adam ? 0.01 : 0);
+  optimizer.clip_norm = flags.clip_norm;
+  optimizer.average_decay = flags.average_decay;
+  return optimizer;
 }
 
 }  // namespace
@@ -131,17 +169,30 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   if (!flags.split.empty()) options.data.split = parse_split(flags.split);
   options.data.seed = flags.seed;
   options.data.strict = flags.strict;
+  options.data.classes = parse_classes(flags.classes);
+  options.data.decode = data::parse_decode_mode(flags.decode);
+  options.augment = data::parse_augment(flags.augment);
   options.batch = flags.batch;
   options.epochs = flags.epochs;
-  options.learning_rate = flags.learning_rate;
+  options.learning_rate = flags.learning_rate.value_or(flags.optimizer == "adamw" ? 0.001 : 0.05);
+  options.accumulate = flags.accumulate;
+  options.patience = flags.patience;
+  options.until_accuracy = flags.until_accuracy;
   options.schedule = task::parse_schedule(flags.schedule);
   options.schedule.warmup_epochs = flags.warmup_epochs;
   options.validate_every = flags.validate_every;
   options.loader_threads = flags.loader_threads;
   options.resume = flags.resume;
+  options.weights = flags.weights;
+  options.freeze = flags.freeze;
+  options.normalization = task::parse_normalization(flags.normalize);
+  if (flags.epochs == 0 && (flags.weights.empty() || flags.resume)) {
+    throw UsageError(
+        "--epochs 0 trains nothing, it evaluates the weights of a file: it goes with --weights FILE, and "
+        "not with --resume");
+  }
   if (flags.resume && flags.out.empty())
     throw UsageError("--resume needs --out DIR, the folder of the run to go on with");
-  chosen("optimizer", flags.optimizer, {"sgd"});
   const auto& stage = plan.replicas.front().stages.front();
   auto& trainer = options.trainer;
   trainer.device = stage.device;
@@ -150,8 +201,8 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   trainer.precision = parse_precision(flags.precision);
   trainer.loss = parse_loss(flags.loss);
   trainer.layout = parse_layout(flags.layout);
-  trainer.optimizer.momentum = flags.momentum;
-  trainer.optimizer.weight_decay = flags.weight_decay;
+  trainer.optimizer = optimizer_options(flags);
+  trainer.label_smoothing = flags.label_smoothing;
   trainer.seed = flags.seed;
   options.data.threads = std::max(stage.threads, 1);
   return options;
@@ -162,6 +213,7 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   const placement::Plan plan = plan_of(flags);
   if (const std::string why = placement::why_not_runnable(plan); !why.empty()) throw UsageError(why);
   task::TrainOptions options = train_options(flags, plan);
+  require_weights_stay(flags);
   OutFolder out(flags.out.empty() ? default_out(flags.model) : fs::path(flags.out), flags.resume, flags.overwrite);
   options.out = out.path();
 

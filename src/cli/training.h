@@ -18,10 +18,17 @@ struct TrainFlags {
   std::string engine = "auto", precision = "fp32", loss = "cross-entropy", layout = "auto";
   std::string optimizer = "sgd", schedule = "constant";
   std::string size, split, out, json, trace;
+  std::string weights, normalize;
+  std::vector<std::string> freeze;
+  std::string augment, decode = "exact";
+  std::vector<std::string> classes;  // "NAME=GLOB"
   std::optional<std::int64_t> channels;
   int epochs = 10;
   std::int64_t batch = 64;
-  double learning_rate = 0.05, momentum = 0, weight_decay = 0, warmup_epochs = 0;
+  std::optional<double> learning_rate, weight_decay;  // absent = the optimiser's usual one
+  double momentum = 0, warmup_epochs = 0, clip_norm = 0, average_decay = 0, label_smoothing = 0, until_accuracy = 0;
+  int accumulate = 1, patience = 0;
+  bool nesterov = false;
   int validate_every = 1, loader_threads = 1, sample_interval_ms = 500;
   std::uint64_t seed = 1;
   bool strict = false, resume = false, overwrite = false, dry_run = false, quiet = false;

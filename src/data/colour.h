@@ -22,4 +22,7 @@ void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::int6
 /// Writes (H, W, C) as (C, H, W) with `channels` planes; grey is repeated for three. `chw` has room for all planes.
 void write_planes(const Picture& picture, std::int64_t channels, std::span<std::uint8_t> chw);
 
+/// Three planes (3, H, W) as an RGB picture.
+Picture from_planes(std::span<const std::uint8_t> chw, std::int64_t height, std::int64_t width);
+
 }  // namespace evener::data

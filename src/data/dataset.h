@@ -50,9 +50,24 @@ struct Skipped {
 
 /// Is told, on the thread of the caller, how much of a long piece of work is done.
 using Progress = std::function<void(std::size_t done, std::size_t count)>;
+/// Files of a folder that form a class, by their paths relative to it ("bream", "Bream GT/**"; base/glob.h).
+struct ClassFiles {
+  std::string name;
+  std::string pattern;
+};
+
+/// How JPEG files are decoded. Fast: scaled while they are decoded (to the smallest eighth, quarter or half that is at
+/// least as large as wanted), colours without smoothing; the pixels differ a little from those of other programs.
+enum class DecodeMode : std::uint8_t { kExact, kFast };
+
+/// "exact", "fast".
+const char* decode_mode_name(DecodeMode mode);
+/// Throws UsageError, naming the nearest.
+DecodeMode parse_decode_mode(const std::string& name);
 
 struct DataOptions {
-  std::string location;  // a folder of images or of IDX files, "synth:masks[:N]", "synth:digits[:N]"
+  /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]".
+  std::string location;
   /// Absent = of the data: for image folders the first readable image's size, upright.
   std::optional<std::int64_t> width, height;
   /// 1 or 3; absent = of the data: for image folders 3 if any of up to 64 images spread over it is in colour.
@@ -61,17 +76,27 @@ struct DataOptions {
   /// no validation part has its training part divided in the proportion of the first two numbers. Data with its own
   /// validation part can't be divided again: UsageError.
   std::vector<double> split;
-  std::uint64_t seed = 1;             // of the split and of synthetic data
-  int threads = 1;                    // for decoding
-  bool strict = false;                // a bad image is an error, not skipped
+  std::uint64_t seed = 1;           // of the split and of synthetic data
+  int threads = 1;                  // for decoding
+  bool strict = false;              // a bad image is an error, not skipped
+  std::vector<ClassFiles> classes;  // of image folders; empty = one folder per class
+  DecodeMode decode = DecodeMode::kExact;
+  /// Is told the number and shape of an image folder's files before they are decoded; may throw.
+  std::function<void(std::size_t, const ImageShape&)> before_decoding = {};
   std::size_t cache_limit_bytes = 0;  // keep decoded images in memory up to this; 0 = half the available memory
   Progress progress;                  // of the decoding, in images; may be empty
+};
+
+/// Per channel, of value / 255.
+struct ChannelStatistics {
+  std::vector<float> mean, standard_deviation;
 };
 
 struct OpenedData {
   std::string kind;  // "image folder", "IDX files", "synthetic", for people
   std::shared_ptr<const Dataset> dataset;
   Split split;  // parts may be empty, also train: a folder with test/ alone is fine for inference
+  std::optional<ChannelStatistics> statistics;  // of split.train, where the data has them stored
   std::vector<Skipped> skipped;
   std::vector<std::string> notes;  // what a user should know: classes with one image, images outside of classes
 };
@@ -81,11 +106,13 @@ struct OpenedData {
 /// there, one class only, and so on, saying what was found and what is expected; UsageError for impossible options;
 /// Interrupted after a stop request.
 ///
-/// Image folder: one folder per class (sorted by name), images anywhere below it, JPEG or PNG by content. Folders
-/// train/, val/ (valid/, validation/) and test/ with class folders inside are the parts. Names that begin with a dot
-/// and files without an image's extension are passed over. IDX files: {train,t10k}-images-idx3-ubyte and
-/// -labels-idx1-ubyte, each also with ".idx" for "-idx", and each with .gz or without; the t10k files are the test
-/// part.
+/// Image folder: one folder per class (sorted by name), images anywhere below it, of the formats of data/decode.h by
+/// content. Folders train/, val/ (valid/, validation/) and test/ with class folders inside are the parts. Names that
+/// begin with a dot and files without an image's extension are passed over. With options.classes any tree will do. IDX
+/// files: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each also with ".idx" for "-idx", and each with .gz or
+/// without; the t10k files are the test part. CIFAR files: data_batch_*.bin, test_batch.bin; train.bin, test.bin; or
+/// one such file; also .gz. A packed file
+/// (.safetensors, data/pack.h) is mapped into memory and comes with its split.
 OpenedData open_data(const DataOptions& options);
 
 /// Stratified, seeded split: each class is divided by `percent` (train, val[, test]; sum <= 100), to the nearest whole
@@ -96,9 +123,6 @@ Split stratified_split(const std::vector<std::int32_t>& labels, std::size_t clas
 
 /// Per-channel mean and standard deviation of value / 255 over `samples`; exact, whatever the number of threads.
 /// A channel that never varies has deviation 1, so that it can be divided by. Throws Error for no samples.
-struct ChannelStatistics {
-  std::vector<float> mean, standard_deviation;
-};
 ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std::uint32_t> samples, int threads,
                                      const Progress& progress = {});
 

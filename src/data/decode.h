@@ -1,4 +1,4 @@
-// JPEG and PNG files to pictures, told apart by their content, not by their name.
+// JPEG, PNG, WebP, BMP, TIFF and PNM (PBM, PGM, PPM) files to pictures, told apart by content, not by name.
 // Files are untrusted: sizes are checked before memory is taken, damaged and cut short files are refused.
 #pragma once
 
@@ -24,9 +24,14 @@ PictureHeader read_picture_header(std::string_view file);
 
 /// Decodes a whole file, held in memory, to 8 bit, upright by its EXIF orientation. What becomes of it is what Pillow's
 /// convert("L") or convert("RGB") would make of it: palettes are looked up, alpha is dropped, CMYK and YCCK (taken as
-/// inverted, as Adobe writes them) become RGB. Of 16 bits per channel the upper 8 are kept.
-/// Throws Error with the reason alone (the caller knows the file's name): empty, neither JPEG nor PNG (and what it is
+/// inverted, as Adobe writes them) become RGB. Of 16 bits per channel the upper 8 are kept. Of TIFF files the first
+/// page is decoded; animated WebP is refused.
+/// Throws Error with the reason alone (the caller knows the file's name): empty, of no known format (and what it is
 /// instead), cut short, damaged, too large.
 Picture decode_picture(std::string_view file);
+
+/// As decode_picture for a picture that will be brought to height x width: JPEG files are scaled while they are decoded
+/// (to no less than that) and decoded less exactly. The pixels differ a little from other programs'.
+Picture decode_picture_fast(std::string_view file, std::int64_t height, std::int64_t width);
 
 }  // namespace evener::data

@@ -4,6 +4,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 // These need cstdio before them.
 #include <jerror.h>
@@ -20,6 +21,11 @@ namespace {
 
 constexpr int kMaxScans = 100;  // real progressive files have about ten; more is an attack on our time
 
+/// The library rounds scaled extents up.
+std::int64_t scaled(JDIMENSION extent, unsigned int eighths) {
+  return (std::int64_t{extent} * eighths + 7) / 8;
+}
+
 class JpegDecoder {
  public:
   explicit JpegDecoder(std::string_view file);
@@ -28,6 +34,8 @@ class JpegDecoder {
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
   StoredHeader read_header();
+  /// Between read_header and read_pixels: decode quickly, at no less than this size (as stored).
+  void hurry(const FastTarget& target);
   Picture read_pixels();
 
  private:
@@ -53,6 +61,8 @@ class JpegDecoder {
   char message_[JMSG_LENGTH_MAX] = {};
   bool input_ended_ = false;
   bool damaged_ = false;
+  unsigned int eighths_ = 8;  // of the stored size
+  bool hurries_ = false;
 };
 
 void JpegDecoder::on_error(j_common_ptr info) {
@@ -156,6 +166,12 @@ bool JpegDecoder::decode_rows(std::uint8_t* pixels) {
   if (setjmp(jump_)) return false;
   const bool is_cmyk = info_.num_components == 4;
   info_.out_color_space = info_.num_components == 1 ? JCS_GRAYSCALE : is_cmyk ? JCS_CMYK : JCS_RGB;
+  if (hurries_) {
+    info_.scale_num = eighths_;
+    info_.scale_denom = 8;
+    // Not the "fast" transform: the exact one has the newer vector code and is as quick.
+    info_.do_fancy_upsampling = FALSE;
+  }
   jpeg_start_decompress(&info_);
   const std::size_t stride = std::size_t{info_.output_width} * (info_.num_components == 1 ? 1u : 3u);
   JSAMPARRAY ink = nullptr;
@@ -178,8 +194,20 @@ bool JpegDecoder::decode_rows(std::uint8_t* pixels) {
   return true;
 }
 
+void JpegDecoder::hurry(const FastTarget& target) {
+  hurries_ = true;
+  // Other eighths would do, but the library has no fast transform for them: five are slower than all eight.
+  for (const unsigned int eighths : {1u, 2u, 4u}) {
+    if (scaled(info_.image_height, eighths) < target.height || scaled(info_.image_width, eighths) < target.width)
+      continue;
+    eighths_ = eighths;
+    return;
+  }
+}
+
 Picture JpegDecoder::read_pixels() {
-  Picture picture = Picture::unset(info_.num_components == 1 ? 1 : 3, info_.image_height, info_.image_width);
+  Picture picture = Picture::unset(info_.num_components == 1 ? 1 : 3, scaled(info_.image_height, eighths_),
+                                   scaled(info_.image_width, eighths_));
   const bool done = decode_rows(picture.pixels.get());
   // Several scans refine or complete one picture: with the file at its end, some of them may be missing. Arithmetic
   // coding doesn't notice the end by itself.
@@ -203,6 +231,15 @@ StoredPicture decode_jpeg(std::string_view file) {
   JpegDecoder decoder(file);
   const StoredHeader header = decoder.read_header();
   const auto turn = wait_for_turn(header.width, header.height);
+  return {decoder.read_pixels(), header.orientation};
+}
+
+StoredPicture decode_jpeg_fast(std::string_view file, FastTarget upright_target) {
+  JpegDecoder decoder(file);
+  const StoredHeader header = decoder.read_header();
+  const auto turn = wait_for_turn(header.width, header.height);
+  if (is_transposed(header.orientation)) std::swap(upright_target.height, upright_target.width);
+  decoder.hurry(upright_target);
   return {decoder.read_pixels(), header.orientation};
 }
 

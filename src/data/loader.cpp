@@ -6,12 +6,27 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/random.h"
 
 namespace evener::data {
+
+Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
+  const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+  Batch part = batch;
+  part.count = end - begin;
+  part.images = batch.images.subspan(first * batch.shape.bytes(), count * batch.shape.bytes());
+  part.labels = batch.labels.subspan(first, count);
+  part.samples = batch.samples.subspan(first, count);
+  if (!batch.label_weights.empty()) {
+    part.second_labels = batch.second_labels.subspan(first, count);
+    part.label_weights = batch.label_weights.subspan(first, count);
+  }
+  return part;
+}
 
 std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, std::uint64_t seed,
                                        std::uint64_t epoch) {
@@ -28,6 +43,8 @@ struct Slot {
   std::vector<std::uint8_t> images;
   std::vector<std::int32_t> labels;
   std::vector<std::uint32_t> samples;
+  std::vector<std::int32_t> second_labels;  // empty without mixup
+  std::vector<float> label_weights;
   std::exception_ptr failure;
   bool ready = false;
 };
@@ -39,6 +56,7 @@ struct Slot {
 struct Loader::State {
   std::shared_ptr<const Dataset> dataset;
   std::size_t batch = 0;
+  Augmentation augmentation;
   std::vector<Slot> slots;
 
   std::mutex mutex;
@@ -63,6 +81,8 @@ struct Loader::State {
   void work();
   void claim_and_assemble(std::unique_lock<std::mutex>& lock);
   void assemble(std::size_t index, Slot& slot) const;
+  void read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const;
+  void mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const;
 };
 
 Loader::State::~State() {
@@ -82,10 +102,35 @@ void Loader::State::assemble(std::size_t index, Slot& slot) const {
   slot.labels.resize(count);
   slot.samples.assign(order.begin() + static_cast<std::ptrdiff_t>(begin),
                       order.begin() + static_cast<std::ptrdiff_t>(begin + count));
+  const bool is_mixed = augmentation.options.mixup > 0;
+  slot.second_labels.resize(is_mixed ? count : 0);
+  slot.label_weights.resize(is_mixed ? count : 0);
   for (std::size_t i = 0; i < count; ++i) {
     slot.labels[i] = dataset->label(slot.samples[i]);
-    dataset->read(slot.samples[i], std::span(slot.images).subspan(i * bytes, bytes));
+    const auto chw = std::span(slot.images).subspan(i * bytes, bytes);
+    read_augmented(slot.samples[i], chw);
+    if (is_mixed) mix(i, slot, chw);
   }
+}
+
+void Loader::State::read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const {
+  dataset->read(sample, chw);
+  if (!augmentation.options.any()) return;
+  const PhaseMark mark(Phase::kAugment);
+  augment_image(augmentation.options, dataset->shape(), augmentation.seed, epoch, sample, chw);
+}
+
+/// Mixes another sample, changed by its own random numbers, into an image.
+void Loader::State::mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const {
+  const Mixture mixture =
+      draw_mixture(augmentation.options.mixup, augmentation.partners, augmentation.seed, epoch, slot.samples[place]);
+  thread_local std::vector<std::uint8_t> other;
+  other.resize(chw.size());
+  read_augmented(mixture.partner, other);
+  const PhaseMark mark(Phase::kAugment);
+  mix_images(mixture.weight, other, chw);
+  slot.second_labels[place] = dataset->label(mixture.partner);
+  slot.label_weights[place] = mixture.weight;
 }
 
 /// With the lock held and can_claim(): assembles the next batch, without the lock meanwhile.
@@ -120,7 +165,16 @@ void Loader::State::work() {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : state_(std::make_unique<State>()) {
   if (options.batch < 1) throw UsageError("a batch needs at least one sample, not " + std::to_string(options.batch));
+  if (options.augmentation.options.mixup > 0 && options.augmentation.partners.empty()) {
+    throw Error("mixup has no samples to mix with");
+  }
+  for (const std::uint32_t partner : options.augmentation.partners) {
+    if (partner < dataset->size()) continue;
+    throw Error("sample " + std::to_string(partner) + " is to be mixed in, but the data has " +
+                std::to_string(dataset->size()));
+  }
   state_->dataset = std::move(dataset);
+  state_->augmentation = std::move(options.augmentation);
   state_->batch = static_cast<std::size_t>(options.batch);
   // One slot more than is prefetched: the batch the consumer looks at.
   state_->slots.resize(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1);
@@ -172,7 +226,9 @@ const Batch* Loader::next() {
                 slot.images,
                 slot.labels,
                 slot.samples,
-                state.epoch};
+                state.epoch,
+                slot.second_labels,
+                slot.label_weights};
   return &state.view;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "data/augment.h"
 #include "data/dataset.h"
 
 namespace evener::data {
@@ -18,15 +19,30 @@ struct Batch {
   std::span<const std::int32_t> labels;    // (count)
   std::span<const std::uint32_t> samples;  // indices into the dataset, which key dropout and augmentation
   std::uint64_t epoch = 0;
+  // Of mixed images (--augment mixup): sample i is label_weights[i] parts of labels[i] and the rest of
+  // second_labels[i]. Both are empty where nothing is mixed.
+  std::span<const std::int32_t> second_labels = {};
+  std::span<const float> label_weights = {};
 };
+
+/// Samples begin..end-1 of a batch.
+Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end);
 
 /// The order of samples in an epoch: a permutation keyed by (seed, epoch).
 std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, std::uint64_t seed, std::uint64_t epoch);
+
+/// Random changes of the images that a loader serves; for training only.
+struct Augmentation {
+  AugmentOptions options;
+  std::uint64_t seed = 1;
+  std::vector<std::uint32_t> partners;  // what mixup mixes with: the whole training part, whoever serves which of it
+};
 
 struct LoaderOptions {
   std::int64_t batch = 32;
   int threads = 1;   // that assemble batches
   int prefetch = 2;  // batches ready ahead of the step
+  Augmentation augmentation = {};
 };
 
 /// Serves a list of samples batch by batch; the last batch may be short. One consumer thread.

@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "data/dataset.h"
 #include "data/sources/source.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/, test/ with such folders), a folder "
-    "with IDX files, 'synth:masks[:N]' or 'synth:digits[:N]'";
+    "with IDX or CIFAR files, a file that 'evener data pack' wrote (.safetensors), 'synth:masks[:N]' or "
+    "'synth:digits[:N]'";
 
 void check_extent(const char* what, const std::optional<std::int64_t>& value) {
   if (!value || (*value >= 1 && *value <= kMaxExtent)) return;
@@ -38,9 +40,17 @@ DataOptions checked(DataOptions options) {
   return options;
 }
 
+/// Files have their classes in them.
+void refuse_classes(const DataOptions& options, const char* what) {
+  if (options.classes.empty()) return;
+  throw UsageError("--class is for folders of images, but '" + options.location + "' is " + what +
+                   ", which has its own classes; leave --class out");
+}
+
 Source open_source(const DataOptions& options) {
   constexpr std::string_view kSynthetic = "synth:";
   if (options.location.starts_with(kSynthetic)) {
+    refuse_classes(options, "synthetic data");
     return open_synthetic(options.location.substr(kSynthetic.size()), options);
   }
   const std::filesystem::path folder = options.location;
@@ -51,9 +61,14 @@ Source open_source(const DataOptions& options) {
                 kExpected);
   }
   if (!std::filesystem::is_directory(status)) {
-    throw Error("'" + options.location + "' is not a folder; " + kExpected);
+    const bool is_packed = folder.extension() == ".safetensors";
+    if (!is_packed && !is_cifar_file(folder)) throw Error("'" + options.location + "' is not a folder; " + kExpected);
+    refuse_classes(options, is_packed ? "a packed file" : "a CIFAR file");
+    return is_packed ? open_packed(folder, options) : open_cifar(folder, options);
   }
-  return is_idx_folder(folder) ? open_idx(folder, options) : open_image_folder(folder, options);
+  if (!options.classes.empty()) return open_image_folder(folder, options);
+  if (is_idx_folder(folder)) return open_idx(folder, options);
+  return is_cifar_folder(folder) ? open_cifar(folder, options) : open_image_folder(folder, options);
 }
 
 bool has(const std::vector<Part>& parts, Part part) {
@@ -78,7 +93,7 @@ Split split_part(const Source& source, Part part, const std::vector<double>& per
 
 Split divide(const Source& source, const DataOptions& options) {
   const std::vector<double> percent = options.split.empty() ? std::vector<double>{85, 2, 13} : options.split;
-  const bool has_train_alone = !has(source.parts, Part::kVal) && !has(source.parts, Part::kTest);
+  const bool has_train_alone = !source.is_divided && !has(source.parts, Part::kVal) && !has(source.parts, Part::kTest);
   if (has_train_alone) return split_part(source, source.parts.front(), percent, options.seed);
 
   Split split;
@@ -88,7 +103,7 @@ Split divide(const Source& source, const DataOptions& options) {
     if (source.parts[i] == Part::kVal) split.val.push_back(index);
     if (source.parts[i] == Part::kTest) split.test.push_back(index);
   }
-  if (!split.val.empty() || split.train.empty()) {
+  if (source.is_divided || !split.val.empty() || split.train.empty()) {
     if (options.split.empty()) return split;
     throw UsageError("'" + options.location + "' comes divided into train, val and test; leave --split out");
   }
@@ -106,6 +121,17 @@ Split divide(const Source& source, const DataOptions& options) {
 
 }  // namespace
 
+const char* decode_mode_name(DecodeMode mode) {
+  return mode == DecodeMode::kFast ? "fast" : "exact";
+}
+
+DecodeMode parse_decode_mode(const std::string& name) {
+  for (const DecodeMode mode : {DecodeMode::kExact, DecodeMode::kFast}) {
+    if (name == decode_mode_name(mode)) return mode;
+  }
+  throw UsageError(unknown_name_message("way to decode", name, {"exact", "fast"}));
+}
+
 OpenedData open_data(const DataOptions& given) {
   const DataOptions options = checked(given);
   Source source = open_source(options);
@@ -113,6 +139,7 @@ OpenedData open_data(const DataOptions& given) {
   opened.split = divide(source, options);
   opened.kind = std::move(source.kind);
   opened.dataset = std::move(source.dataset);
+  opened.statistics = std::move(source.statistics);
   opened.skipped = std::move(source.skipped);
   opened.notes = std::move(source.notes);
   return opened;

@@ -9,6 +9,9 @@ namespace evener::data {
 
 /// Eight bits per channel, rows from top to bottom: (height, width, channels).
 struct Picture {
+  /// Beyond the pixels there is room that loops may read and write, to work on eight bytes at a time.
+  static constexpr std::size_t kSlackBytes = 8;
+
   std::int64_t channels = 0;  // 1 grey, 3 RGB
   std::int64_t height = 0;
   std::int64_t width = 0;
@@ -17,7 +20,7 @@ struct Picture {
   /// Room for a picture; the pixels are not set, so that a large one costs no memory before it is filled.
   static Picture unset(std::int64_t channels, std::int64_t height, std::int64_t width) {
     Picture picture{channels, height, width, nullptr};
-    picture.pixels = std::make_unique_for_overwrite<std::uint8_t[]>(picture.bytes());
+    picture.pixels = std::make_unique_for_overwrite<std::uint8_t[]>(picture.bytes() + kSlackBytes);
     return picture;
   }
 

@@ -7,32 +7,22 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/resize_kernels.h"
 
 namespace evener::data {
 
 namespace {
 
-constexpr int kWeightBits = 22;  // 8 bits of value, 2 bits of headroom, 22 bits of weight: 32
-constexpr std::int32_t kHalf = std::int32_t{1} << (kWeightBits - 1);
-
-std::uint8_t rounded(std::int32_t sum) {
-  return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
-}
-
 /// For each output position: which inputs it is made of, and their weights.
 struct Filter {
-  struct Span {
-    std::int32_t first = 0;
-    std::int32_t count = 0;
-    std::size_t weights = 0;  // index of the first one
-  };
-  std::vector<Span> spans;
-  std::vector<std::int32_t> weights;  // in units of 2^-22; those of a span sum to about 1
+  std::vector<WeightSpan> spans;
+  std::vector<std::int32_t> weights;
 
   Filter(std::int64_t in, std::int64_t out) {
     const double scale = static_cast<double>(in) / static_cast<double>(out);
     const double support = std::max(scale, 1.0);  // half the width of the triangle, in input pixels
     std::vector<double> raw;
+    spans.reserve(static_cast<std::size_t>(out));
     for (std::int64_t i = 0; i < out; ++i) {
       const double center = (static_cast<double>(i) + 0.5) * scale;
       const auto first = static_cast<std::int64_t>(std::max(center - support + 0.5, 0.0));
@@ -48,59 +38,34 @@ struct Filter {
       for (const double weight : raw) {
         weights.push_back(static_cast<std::int32_t>(0.5 + weight / sum * (1 << kWeightBits)));
       }
+      weights.resize((weights.size() + kWeightStep - 1) / kWeightStep * kWeightStep);
     }
   }
 };
 
-template <int kChannels>
-void resize_row(const std::uint8_t* in, std::uint8_t* out, const Filter& filter) {
-  for (const Filter::Span& span : filter.spans) {
-    const std::uint8_t* value = in + std::int64_t{span.first} * kChannels;
-    const std::int32_t* weight = filter.weights.data() + span.weights;
-    std::int32_t sums[kChannels];
-    std::fill(sums, sums + kChannels, kHalf);
-    for (std::int32_t k = 0; k < span.count; ++k, value += kChannels) {
-      for (int c = 0; c < kChannels; ++c) sums[c] += value[c] * weight[k];
-    }
-    for (int c = 0; c < kChannels; ++c) *out++ = rounded(sums[c]);
-  }
-}
-
-Picture resize_rows(const Picture& in, std::int64_t width) {
+Picture resize_rows(const Picture& in, std::int64_t width, const ResizeKernels& kernels) {
   const Filter filter(in.width, width);
   Picture out = Picture::unset(in.channels, in.height, width);
-  for (std::int64_t y = 0; y < in.height; ++y) {
-    if (in.channels == 1) {
-      resize_row<1>(in.row(y), out.row(y), filter);
-    } else {
-      resize_row<3>(in.row(y), out.row(y), filter);
-    }
-  }
+  const auto row = in.channels == 1 ? kernels.grey_row : kernels.colour_row;
+  for (std::int64_t y = 0; y < in.height; ++y) row(in.row(y), out.row(y), filter.spans, filter.weights.data());
   return out;
 }
 
-Picture resize_columns(const Picture& in, std::int64_t height) {
+Picture resize_columns(const Picture& in, std::int64_t height, const ResizeKernels& kernels) {
   const Filter filter(in.height, height);
   Picture out = Picture::unset(in.channels, height, in.width);
   const auto row_values = static_cast<std::size_t>(in.width * in.channels);
-  std::vector<std::int32_t> sums(row_values);
   for (std::int64_t y = 0; y < height; ++y) {
-    const Filter::Span& span = filter.spans[static_cast<std::size_t>(y)];
-    std::fill(sums.begin(), sums.end(), kHalf);
-    for (std::int32_t k = 0; k < span.count; ++k) {
-      const std::int32_t weight = filter.weights[span.weights + static_cast<std::size_t>(k)];
-      const std::uint8_t* values = in.row(span.first + k);
-      for (std::size_t i = 0; i < row_values; ++i) sums[i] += values[i] * weight;
-    }
-    std::uint8_t* to = out.row(y);
-    for (std::size_t i = 0; i < row_values; ++i) to[i] = rounded(sums[i]);
+    const WeightSpan& span = filter.spans[static_cast<std::size_t>(y)];
+    kernels.column(in.row(span.first), row_values, filter.weights.data() + span.weights, span.count, row_values,
+                   out.row(y));
   }
   return out;
 }
 
 }  // namespace
 
-Picture resize(Picture picture, std::int64_t height, std::int64_t width) {
+Picture resize(Picture picture, std::int64_t height, std::int64_t width, const ResizeKernels& kernels) {
   if (height < 1 || width < 1) {
     throw Error("can't resize an image to " + std::to_string(width) + "x" + std::to_string(height) +
                 ": both extents must be at least 1");
@@ -109,10 +74,14 @@ Picture resize(Picture picture, std::int64_t height, std::int64_t width) {
   // rows.
   const std::int64_t fewer_rows = picture.height - height, fewer_columns = picture.width - width;
   const bool columns_first = fewer_rows > 0 && fewer_rows > 2 * fewer_columns;
-  if (columns_first) picture = resize_columns(picture, height);
-  if (width != picture.width) picture = resize_rows(picture, width);
-  if (height != picture.height) picture = resize_columns(picture, height);
+  if (columns_first) picture = resize_columns(picture, height, kernels);
+  if (width != picture.width) picture = resize_rows(picture, width, kernels);
+  if (height != picture.height) picture = resize_columns(picture, height, kernels);
   return picture;
+}
+
+Picture resize(Picture picture, std::int64_t height, std::int64_t width) {
+  return resize(std::move(picture), height, width, resize_kernels());
 }
 
 }  // namespace evener::data

@@ -12,5 +12,8 @@ namespace evener::data {
 /// with the rows, which differs by 1 at most). A picture of that size comes back as it is. Throws Error for an extent
 /// below 1.
 Picture resize(Picture picture, std::int64_t height, std::int64_t width);
+/// With certain inner loops; the result is the same with all of them.
+struct ResizeKernels;
+Picture resize(Picture picture, std::int64_t height, std::int64_t width, const ResizeKernels& kernels);
 
 }  // namespace evener::data

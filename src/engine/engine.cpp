@@ -25,6 +25,10 @@ const char* loss_name(Loss loss) {
   return loss == Loss::kMse ? "mse" : "cross-entropy";
 }
 
+const char* optimizer_name(OptimizerKind kind) {
+  return kind == OptimizerKind::kAdamW ? "adamw" : "sgd";
+}
+
 std::unique_ptr<Engine> open_engine(const std::string& name) {
   // OpenMP's threads spin while they wait for each other, by default for milliseconds. On a machine that does something
   // else too, a spinning thread takes the CPU that the awaited one needs, and a step takes ten times as long. Sleeping

@@ -24,6 +24,8 @@ const char* loss_name(Loss loss);
 
 enum class OptimizerKind { kSgd, kAdamW };
 
+const char* optimizer_name(OptimizerKind kind);  // "sgd", "adamw"
+
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
   double momentum = 0;    // of SGD

@@ -68,7 +68,8 @@ struct Validity {
 /// Seconds; parts of `total` that don't overlap.
 struct Times {
   std::optional<double> total, init, load, train, validate, test;
-  std::optional<double> first_step;  // from the start until the first step was done; lies within the others
+  std::optional<double> to_accuracy;  // training and validation until --until-accuracy was reached
+  std::optional<double> first_step;   // from the start until the first step was done; lies within the others
 };
 
 struct EpochRecord {
@@ -87,7 +88,8 @@ struct Accuracy {
   std::optional<double> val;    // the best epoch's
   std::optional<std::int64_t> val_epoch;
   std::optional<double> test;
-  std::string test_weights;  // "best" or "last": which weights were tested
+  std::string test_weights;                   // "best", "last" or "given": which weights were tested
+  std::optional<double> val_loss, test_loss;  // means over the images of what `val` and `test` are of
 };
 
 /// Which classes were taken for which, by the weights that were tested.

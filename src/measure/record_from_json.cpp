@@ -97,6 +97,7 @@ void read_into(const JsonReader& json, Times& times) {
   read_seconds(json, "train", times.train);
   read_seconds(json, "validate", times.validate);
   read_seconds(json, "test", times.test);
+  read_seconds(json, "to_accuracy", times.to_accuracy);
   read_seconds(json, "first_step", times.first_step);
 }
 
@@ -144,6 +145,8 @@ void read_into(const JsonReader& json, Accuracy& accuracy) {
   json.read("val_epoch", accuracy.val_epoch);
   read_share(json, "test", accuracy.test);
   json.read("test_weights", accuracy.test_weights);
+  json.read_within("val_loss", 0, kInfinity, accuracy.val_loss);
+  json.read_within("test_loss", 0, kInfinity, accuracy.test_loss);
 }
 
 void read_into(const JsonReader& json, Memory& memory) {

@@ -180,6 +180,7 @@ nlohmann::ordered_json to_json(const Record& record) {
                      {"train", value(record.times.train)},
                      {"validate", value(record.times.validate)},
                      {"test", value(record.times.test)},
+                     {"to_accuracy", value(record.times.to_accuracy)},
                      {"first_step", value(record.times.first_step)}};
   json["phases_s"] = table(record.phases_s);
   json["hidden_s"] = table(record.hidden_s);
@@ -190,7 +191,9 @@ nlohmann::ordered_json to_json(const Record& record) {
                       {"val", value(record.accuracy.val)},
                       {"val_epoch", value(record.accuracy.val_epoch)},
                       {"test", value(record.accuracy.test)},
-                      {"test_weights", text_or_null(record.accuracy.test_weights)}};
+                      {"test_weights", text_or_null(record.accuracy.test_weights)},
+                      {"val_loss", value(record.accuracy.val_loss)},
+                      {"test_loss", value(record.accuracy.test_loss)}};
   json["confusion"] = nullptr;
   if (!record.confusion.counts.empty()) {
     json["confusion"] = {{"part", record.confusion.part}, {"counts", record.confusion.counts}};

@@ -21,11 +21,12 @@ class Flops {
     std::int64_t backward = 0;
   };
 
-  Flops(const Layer& layer, const Shape& input, std::int64_t fan_in_count, bool input_gradient)
+  Flops(const Layer& layer, const Shape& input, std::int64_t fan_in_count, bool weight_gradient, bool input_gradient)
       : in_(element_count(input)),
         out_(element_count(layer.shape)),
         channels_(input.front()),
         inputs_(fan_in_count),
+        weight_gradient_(weight_gradient),
         input_gradient_(input_gradient) {}
 
   Count operator()(const Input&) const { return {}; }
@@ -45,16 +46,18 @@ class Flops {
   Count operator()(const Add&) const { return {(inputs_ - 1) * out_, (inputs_ - 1) * out_}; }
   Count operator()(const Flatten&) const { return {}; }
   Count operator()(const Dropout&) const { return {out_, out_}; }
+  Count operator()(const SubsamplePad&) const { return {}; }  // values are moved, not computed
 
  private:
   // The weights' gradient costs as much as the forward products, the inputs' gradient once more.
   Count products(std::int64_t flops, bool bias) const {
     const std::int64_t bias_flops = bias ? out_ : 0;
-    return {flops + bias_flops, flops * (input_gradient_ ? 2 : 1) + bias_flops};
+    const std::int64_t of_weights = weight_gradient_ ? flops + bias_flops : 0;  // none where they are frozen
+    return {flops + bias_flops, of_weights + (input_gradient_ ? flops : 0)};
   }
 
   std::int64_t in_, out_, channels_, inputs_;
-  bool input_gradient_;
+  bool weight_gradient_, input_gradient_;
 };
 
 const Shape& input_of(const Network& network, const Layer& layer) {
@@ -91,7 +94,8 @@ std::vector<LayerCost> layer_costs(const Network& network) {
     costs[i].activation_bytes = element_count(layer.shape) * kFloatBytes;
     const bool input_gradient =
         std::ranges::any_of(layer.inputs, [&](int input) { return needed[static_cast<std::size_t>(input)]; });
-    const Flops flops(layer, input_of(network, layer), static_cast<std::int64_t>(layer.inputs.size()), input_gradient);
+    const Flops flops(layer, input_of(network, layer), static_cast<std::int64_t>(layer.inputs.size()),
+                      costs[i].parameters > 0, input_gradient);
     const Flops::Count count = std::visit(flops, layer.op);
     costs[i].forward_flops = count.forward;
     costs[i].backward_flops = needed[i] ? count.backward : 0;
@@ -132,20 +136,22 @@ TrainingMemory training_memory(const Network& network) {
   memory.gradient_bytes = memory.weight_bytes;
   memory.optimizer_bytes = memory.weight_bytes;
 
-  // Kept once each: outputs that a later backward reads. A flatten is a view of what feeds it.
+  // Kept once each: outputs that a later backward reads. A flatten is a view of what feeds it. Frozen layers before all
+  // trained ones have no backward.
   const auto& layers = network.layers();
+  const std::vector<bool> needed = needs_gradient(network, layer_costs(network));
   std::vector<bool> kept(layers.size());
   std::int64_t widest = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (std::holds_alternative<Activation>(layers[i].op)) kept[i] = true;
-    if (keeps_input(layers[i].op)) {
+    if (needed[i] && std::holds_alternative<Activation>(layers[i].op)) kept[i] = true;
+    if (needed[i] && keeps_input(layers[i].op)) {
       auto source = static_cast<std::size_t>(layers[i].inputs.front());
       while (std::holds_alternative<Flatten>(layers[source].op)) {
         source = static_cast<std::size_t>(layers[source].inputs.front());
       }
       kept[source] = true;
     }
-    if (std::holds_alternative<MaxPool>(layers[i].op)) {
+    if (needed[i] && std::holds_alternative<MaxPool>(layers[i].op)) {
       memory.per_sample_bytes += element_count(layers[i].shape) * 8;  // int64 index of each maximum
     }
     if (std::holds_alternative<Dropout>(layers[i].op)) memory.per_sample_bytes += element_count(layers[i].shape);

@@ -75,6 +75,16 @@ class Inference {
     return inputs_.front();
   }
 
+  Shape operator()(const SubsamplePad& op) const {
+    require_positive(op.out_channels, "out_channels");
+    require_positive(op.stride, "stride");
+    const Shape& in = image_input();
+    if (op.out_channels < in[0]) {
+      fail(fmt::format("puts out {} channels, fewer than it takes, but it can only add some", op.out_channels), "");
+    }
+    return {op.out_channels, (in[1] - 1) / op.stride + 1, (in[2] - 1) / op.stride + 1};
+  }
+
   Shape operator()(const Flatten&) const { return {element_count(only_input())}; }
 
   [[noreturn]] void fail(const std::string& need, const std::string& remedy) const {
@@ -135,7 +145,7 @@ class Tensors {
     list_.push_back({layer_.name + suffix, std::move(shape), index_, true, init, fan});
   }
   void buffer(const char* suffix, Shape shape, Init init) {
-    list_.push_back({layer_.name + suffix, std::move(shape), index_, false, init, 0});
+    list_.push_back({layer_.name + suffix, std::move(shape), index_, false, init, 0, true});
   }
   std::vector<Parameter> take() { return std::move(list_); }
 

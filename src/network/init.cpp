@@ -12,6 +12,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "base/random.h"
 
 namespace evener::network {
@@ -37,6 +38,15 @@ void fill_normal(std::vector<float>& values, double deviation, Random random) {
     values[i] = static_cast<float>(radius * std::cos(angle));
     if (i + 1 < values.size()) values[i + 1] = static_cast<float>(radius * std::sin(angle));
   }
+}
+
+// Where the first value that is NaN or infinite stands; -1 = nowhere.
+std::int64_t first_not_finite(const HostTensor& tensor) {
+  const std::int64_t count = element_count(tensor.shape);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(tensor.floats()[i])) return i;
+  }
+  return -1;
 }
 
 // "a, b, c and 4 more"
@@ -90,7 +100,7 @@ TensorMap initial_state(const Network& network, std::uint64_t seed) {
 }
 
 void check_state(const Network& network, const TensorMap& state, const std::string& source) {
-  std::vector<std::string> missing, extra, misshapen, mistyped;
+  std::vector<std::string> missing, extra, misshapen, mistyped, unusable;
   std::set<std::string> known;
   for (const Parameter& parameter : network.parameters()) {
     known.insert(parameter.name);
@@ -102,10 +112,12 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
                                       shape_text(parameter.shape)));
     } else if (found->second.dtype != (is_counter(parameter) ? DType::kI64 : DType::kF32)) {
       mistyped.push_back(parameter.name);
+    } else if (const std::int64_t at = is_counter(parameter) ? -1 : first_not_finite(found->second); at >= 0) {
+      unusable.push_back(fmt::format("{} (value {} is {})", parameter.name, at, found->second.floats()[at]));
     }
   }
   for (const auto& [name, tensor] : state) {
-    if (!known.contains(name)) extra.push_back(name);
+    if (!known.contains(name)) extra.push_back(printable(name));
   }
   std::string problems;
   const auto report = [&](const char* what, const std::vector<std::string>& names) {
@@ -115,9 +127,40 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
   report("not in the network", extra);
   report("of another shape", misshapen);
   report("neither float32 nor a counter's int64", mistyped);
+  report("with NaN or infinity", unusable);
   if (problems.empty()) return;
   throw Error(fmt::format("{} does not fit {} with input {} and {} outputs:{}", source, network.model(),
                           shape_text(network.input_shape()), network.output_shape().front(), problems));
+}
+
+FittedState fit_state(const Network& network, TensorMap given, const std::string& source, std::uint64_t seed) {
+  FittedState result;
+  const int head = static_cast<int>(network.layers().size()) - 1;
+  for (const Parameter& parameter : network.parameters()) {
+    const auto found = given.find(parameter.name);
+    if (found == given.end()) {
+      if (!is_counter(parameter)) continue;
+      given.emplace(parameter.name, HostTensor::scalar_i64(0));
+      ++result.new_counters;
+      continue;
+    }
+    HostTensor& tensor = found->second;
+    const bool convertible = tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16 || tensor.dtype == DType::kF64;
+    if (convertible && !is_counter(parameter)) {
+      tensor = tensor.to_floats();
+      ++result.converted;
+    }
+    if (parameter.layer != head || tensor.shape.empty()) continue;
+    result.file_outputs = tensor.shape[0];
+    Shape ours = tensor.shape;
+    ours[0] = parameter.shape[0];
+    if (ours == tensor.shape || ours != parameter.shape) continue;
+    tensor = initial_value(parameter, seed);
+    result.new_head.push_back(parameter.name);
+  }
+  check_state(network, given, source);
+  result.state = std::move(given);
+  return result;
 }
 
 }  // namespace evener::network

@@ -17,8 +17,20 @@ namespace evener::network {
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
 TensorMap initial_state(const Network& network, std::uint64_t seed);
 
-/// Throws Error listing the tensors that are missing, extra, of another shape or of another type; `source` (a file) is
-/// named in the message.
+/// Throws Error listing the tensors that are missing, extra, of another shape or of another type, or that hold NaN or
+/// infinity; `source` (a file) is named in the message.
 void check_state(const Network& network, const TensorMap& state, const std::string& source);
+
+/// Weights from elsewhere, made to fit a network.
+struct FittedState {
+  TensorMap state;
+  std::vector<std::string> new_head;  // tensors of the last layer that have first values: the file has other classes
+  std::int64_t file_outputs = 0;      // of that last layer in the file; 0 = unknown
+  std::size_t new_counters = 0;       // num_batches_tracked, which older PyTorch did not have: they begin at 0
+  std::size_t converted = 0;          // tensors that were not in float32
+};
+
+/// Brings `given` into the form of check_state, which has the last word. `seed`: of the first values of a new head.
+FittedState fit_state(const Network& network, TensorMap given, const std::string& source, std::uint64_t seed);
 
 }  // namespace evener::network

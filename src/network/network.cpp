@@ -15,7 +15,8 @@ namespace {
 
 // In the order of the alternatives of Op.
 constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
-    "input", "linear", "conv2d", "batch_norm", "activation", "max_pool", "global_pool", "add", "flatten", "dropout"};
+    "input",       "linear", "conv2d",  "batch_norm", "activation",   "max_pool",
+    "global_pool", "add",    "flatten", "dropout",    "subsample_pad"};
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 
@@ -70,6 +71,12 @@ int Network::add(std::string name, Op op, std::vector<int> inputs) {
   std::ranges::move(layer_parameters(layer, index, shapes.front()), std::back_inserter(parameters_));
   layers_.push_back(std::move(layer));
   return index;
+}
+
+void Network::freeze(const std::vector<std::string>& names) {
+  for (Parameter& parameter : parameters_) {
+    if (std::ranges::find(names, parameter.name) != names.end()) parameter.trained = false;
+  }
 }
 
 }  // namespace evener::network

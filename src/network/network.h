@@ -51,8 +51,15 @@ struct Dropout {
   double probability = 0.5;
 };
 
-using Op =
-    std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout>;
+/// Every stride-th pixel of an image, and channels of zeros before and after its own, half of them each (one more after
+/// where they are odd): the shortcut without parameters of He et al. 2015 ("option A").
+struct SubsamplePad {
+  std::int64_t out_channels = 0;
+  std::int64_t stride = 2;
+};
+
+using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
+                        SubsamplePad>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);
@@ -73,12 +80,13 @@ enum class Init {
 
 /// A tensor that belongs to the network: trained, or a buffer (running statistics).
 struct Parameter {
-  std::string name;  // "layer1.0.conv1.weight"
-  Shape shape;       // whole shape; empty for the scalar num_batches_tracked
-  int layer = 0;     // index of its layer
-  bool trained = true;
+  std::string name;     // "layer1.0.conv1.weight"
+  Shape shape;          // whole shape; empty for the scalar num_batches_tracked
+  int layer = 0;        // index of its layer
+  bool trained = true;  // false: a buffer, or frozen
   Init init = Init::kZeros;
   std::int64_t fan = 0;  // fan_in or fan_out, as `init` needs it
+  bool buffer = false;   // running statistics, which are never trained
 };
 
 /// Layers are added in topological order; each addition infers its shape and throws Error naming the layer and both
@@ -89,6 +97,9 @@ class Network {
 
   /// Adds a layer fed by `inputs` (indices; default: the layer before) and returns its index.
   int add(std::string name, Op op, std::vector<int> inputs = {});
+
+  /// Marks the parameters of these names as not trained. Buffers and other names are passed over.
+  void freeze(const std::vector<std::string>& names);
 
   const std::string& model() const { return model_; }  // "resnet34", "mlp:784-256-10"
   const Shape& input_shape() const { return layers_.front().shape; }

@@ -25,6 +25,18 @@ constexpr Entry kModels[] = {
      build_resnet18},
     {"resnet34", "resnet34", "ResNet-34 (He et al. 2015), 21.8 M parameters, 3.7 G multiply-adds at 224x224", false,
      build_resnet34},
+    {"resnet20", "resnet20",
+     "ResNet-20 for small images (He et al. 2015), 0.27 M parameters, 41 M multiply-adds at 32x32", false,
+     build_resnet_cifar},
+    {"resnet32", "resnet32",
+     "ResNet-32 for small images (He et al. 2015), 0.46 M parameters, 69 M multiply-adds at 32x32", false,
+     build_resnet_cifar},
+    {"resnet44", "resnet44",
+     "ResNet-44 for small images (He et al. 2015), 0.66 M parameters, 97 M multiply-adds at 32x32", false,
+     build_resnet_cifar},
+    {"resnet56", "resnet56",
+     "ResNet-56 for small images (He et al. 2015), 0.85 M parameters, 125 M multiply-adds at 32x32", false,
+     build_resnet_cifar},
 };
 
 }  // namespace

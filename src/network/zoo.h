@@ -13,8 +13,8 @@ namespace evener::network {
 
 /// What the data brings: the model adapts its first and last layer to it.
 struct ModelOptions {
-  std::optional<Shape> input = {};           // (C, H, W); absent = the model's own default (resnet: 3x224x224)
-  std::optional<std::int64_t> classes = {};  // absent = the model's own default (resnet: 1000; mlp: its last number)
+  std::optional<Shape> input = {};           // (C, H, W); absent = the model's own default (resnet18: 3x224x224)
+  std::optional<std::int64_t> classes = {};  // absent = the model's own default (resnet18: 1000; mlp: its last number)
 };
 
 /// Builds "resnet18", "resnet34", "mlp:784-256-10", "mlp:784-500-10:sigmoid". Throws UsageError for an unknown name

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/safetensors.h"
+#include "task/normalization.h"
 
 namespace evener::task {
 namespace {
@@ -156,6 +157,12 @@ Checkpoint load_last(const fs::path& dir) {
   } catch (const json::exception& error) {
     throw Error("can't resume: " + resume.string() + " is damaged: " + error.what());
   }
+  // Written above as (C, H, W).
+  const json input = json::parse(entry(weights.metadata, "input", last), nullptr, false);
+  const bool shaped = input.is_array() && !input.empty() && input[0].is_number_integer();
+  const auto normalization = normalization_of(weights.metadata, shaped ? input[0].get<std::int64_t>() : 0);
+  if (!normalization) throw Error("can't resume: " + last.string() + " does not say how its images were normalised");
+  checkpoint.normalization = *normalization;
   checkpoint.state = std::move(weights.tensors);
   checkpoint.optimizer_state = std::move(rest.tensors);
   return checkpoint;

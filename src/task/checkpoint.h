@@ -38,6 +38,7 @@ struct Checkpoint {
   TensorMap state, optimizer_state;
   Progress progress;
   nlohmann::json config;
+  data::ChannelStatistics normalization;
 };
 
 /// Whether `dir` holds last.safetensors.

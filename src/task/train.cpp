@@ -1,5 +1,6 @@
 #include "task/train.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,9 +11,11 @@
 #include "base/phase.h"
 #include "base/stop.h"
 #include "network/init.h"
-#include "network/zoo.h"
 #include "task/checkpoint.h"
+#include "task/evaluation.h"
 #include "task/limits.h"
+#include "task/resume_config.h"
+#include "task/start.h"
 
 namespace evener::task {
 namespace {
@@ -21,53 +24,8 @@ using nlohmann::json;
 
 /// A checkpoint may take this share of the run's time; the rest of the epochs' checkpoints are left out.
 constexpr double kCheckpointShare = 0.05;
-/// A table of more classes than this would be a million numbers that nobody reads.
-constexpr std::size_t kMostConfusedClasses = 200;
 /// Within a long epoch a checkpoint is written this often.
 constexpr double kCheckpointInterval_s = 300;
-
-/// What decides the weights: a resumed run must agree in all of it to continue the same training.
-json resume_config(const TrainOptions& options, const TrainSetup& setup) {
-  const auto& trainer = options.trainer;
-  return {{"model", options.model},
-          {"data", options.data.location},
-          {"classes", setup.classes},
-          {"size", {setup.image.channels, setup.image.height, setup.image.width}},
-          {"train images", setup.train_images},
-          {"validation images", setup.val_images},
-          {"batch", options.batch},
-          {"lr", options.learning_rate},
-          {"schedule",
-           {static_cast<int>(options.schedule.kind), options.schedule.drop_epochs, options.schedule.drop_factor,
-            options.schedule.warmup_epochs}},
-          {"seed", trainer.seed},
-          {"precision", engine::precision_name(trainer.precision)},
-          {"loss", engine::loss_name(trainer.loss)},
-          {"momentum", trainer.optimizer.momentum},
-          {"weight decay", trainer.optimizer.weight_decay},
-          {"layout", static_cast<int>(trainer.layout)}};
-}
-
-void require_same_config(const json& saved, const json& now) {
-  std::string differences;
-  for (const auto& [key, value] : now.items()) {
-    const json before = saved.contains(key) ? saved[key] : json();
-    if (before != value)
-      differences += "\n  " + key + ": " + before.dump() + " in the checkpoint, " + value.dump() + " now";
-  }
-  if (!differences.empty()) {
-    throw UsageError("can't resume with other settings than the run was started with:" + differences +
-                     "\nRepeat them, or start a new run with another --out");
-  }
-}
-
-network::Network build_network(const TrainOptions& options, const data::Dataset& dataset) {
-  const auto shape = dataset.shape();
-  network::ModelOptions model;
-  model.input = network::Shape{shape.channels, shape.height, shape.width};
-  model.classes = static_cast<std::int64_t>(dataset.classes().size());
-  return network::build(options.model, model);
-}
 
 double mean_of(double sum, std::int64_t count) {
   return count > 0 ? sum / static_cast<double>(count) : 0;
@@ -80,7 +38,8 @@ class TrainRun {
 
   TrainResult execute() {
     prepare();
-    while (progress_.epoch < options_.epochs && train_epoch()) continue;
+    if (options_.epochs == 0) return evaluate_only();
+    while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
     if (result_.status == TrainStatus::kDone) finish();
     if (result_.status != TrainStatus::kDiverged) save();
     result_.epochs = progress_.epochs;
@@ -94,7 +53,11 @@ class TrainRun {
     data::DataOptions options = options_.data;
     options.progress = loading_progress(LoadingStep::kDecode);
     data::OpenedData opened = data::open_data(options);
-    if (opened.split.train.empty()) {
+    if (options_.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
+      throw Error("no images to evaluate on in '" + options_.data.location +
+                  "': it has neither a validation nor a test part; name another folder, or give --split");
+    }
+    if (options_.epochs > 0 && opened.split.train.empty()) {
       throw Error("no images to train on in '" + options_.data.location +
                   "' after the split; give --split a larger first number");
     }
@@ -108,6 +71,8 @@ class TrainRun {
 
   TrainSetup describe() const {
     TrainSetup setup(build_network(options_, *data_.dataset));
+    setup.network.freeze(matching_parameters(setup.network, options_.freeze));
+    if (const std::string text = freeze_text(setup.network); !text.empty()) setup.notes.push_back(text);
     setup.image = data_.dataset->shape();
     setup.classes = data_.dataset->classes();
     setup.images = data_.dataset->size();
@@ -121,44 +86,88 @@ class TrainRun {
 
   void prepare() {
     const Stopwatch clock;
-    require_trainable_batch(setup_.network, setup_.train_images, options_.batch);
-    require_disk_space(options_.out, setup_.network, options_.trainer.optimizer.momentum != 0);
-    require_memory(setup_.network,
-                   std::min<std::int64_t>(options_.batch, static_cast<std::int64_t>(setup_.train_images)),
-                   options_.trainer.precision);
+    if (options_.epochs > 0) require_possible_training();
     engine_ = engine::open_engine(options_.engine);
+    config_ = resume_config(options_, setup_);
+    Checkpoint checkpoint;
+    Start start;
+    if (options_.resume) {
+      checkpoint = resumed();
+    } else {
+      start = make_start(options_, setup_, data_, loading_progress(LoadingStep::kStatistics));
+      setup_.normalization = start.normalization;
+      setup_.normalized_by = start.normalized_by;
+      setup_.notes.insert(setup_.notes.end(), start.notes.begin(), start.notes.end());
+    }
     engine::TrainerOptions trainer = options_.trainer;
-    const auto statistics = data::channel_statistics(*data_.dataset, data_.split.train, options_.data.threads,
-                                                     loading_progress(LoadingStep::kStatistics));
-    trainer.mean = statistics.mean;
-    trainer.standard_deviation = statistics.standard_deviation;
+    trainer.mean = setup_.normalization.mean;
+    trainer.standard_deviation = setup_.normalization.standard_deviation;
     info_ = {options_.model, setup_.classes, setup_.image, trainer.mean, trainer.standard_deviation};
     if (const std::string why = engine_->refusal(setup_.network, trainer); !why.empty()) throw UsageError(why);
     // Loaders first: the trainer pins this thread, and threads started later would inherit its CPUs.
     const data::LoaderOptions loading{options_.batch, options_.loader_threads};
-    train_loader_ = std::make_unique<data::Loader>(data_.dataset, loading);
+    data::LoaderOptions augmenting = loading;
+    augmenting.augmentation = {options_.augment, options_.trainer.seed, data_.split.train};
+    train_loader_ = std::make_unique<data::Loader>(data_.dataset, augmenting);
     evaluation_loader_ = std::make_unique<data::Loader>(data_.dataset, loading);
     trainer_ = engine_->make_trainer(setup_.network, trainer);
-    config_ = resume_config(options_, setup_);
     if (options_.resume) {
-      resume();
+      resume(std::move(checkpoint));
     } else {
-      trainer_->load_state(network::initial_state(setup_.network, options_.trainer.seed));
+      trainer_->load_state(start.state);
     }
     result_.init_s = clock.seconds();
     observer_.on_setup(setup_);
     for (const auto& note : data_.notes) observer_.on_note(note);
   }
 
-  void resume() {
+  void require_possible_training() const {
+    const auto& parameters = setup_.network.parameters();
+    if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
+      throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
+    }
+    require_trainable_batch(setup_.network, setup_.train_images, options_.batch);
+    require_disk_space(options_.out, setup_.network, options_.trainer.optimizer.momentum != 0);
+    require_memory(setup_.network,
+                   std::min<std::int64_t>(options_.batch, static_cast<std::int64_t>(setup_.train_images)),
+                   options_.trainer.precision);
+  }
+
+  /// The checkpoint in `out`, found to be of this run. The images are normalised as they were: its weights' file
+  /// needn't be there any more.
+  Checkpoint resumed() {
     Checkpoint checkpoint = load_last(options_.out);
     require_same_config(checkpoint.config, config_);
     network::check_state(setup_.network, checkpoint.state, (options_.out / "last.safetensors").string());
+    setup_.normalization = checkpoint.normalization;
+    setup_.normalized_by = "checkpoint";
+    return checkpoint;
+  }
+
+  void resume(Checkpoint checkpoint) {
     trainer_->load_state(checkpoint.state);
     if (!checkpoint.optimizer_state.empty()) trainer_->load_optimizer_state(checkpoint.optimizer_state);
     progress_ = std::move(checkpoint.progress);
     setup_.resumed_epoch = progress_.epoch;
     setup_.resumed_step = progress_.step;
+  }
+
+  /// Validates and tests the weights as they are.
+  TrainResult evaluate_only() {
+    const Stopwatch clock;
+    if (!data_.split.val.empty()) {
+      auto found = evaluate("validation", data_.split.val);
+      result_.validate_s = clock.seconds();
+      if (!found) {
+        interrupted();
+        return std::move(result_);
+      }
+      result_.val_loss = found->loss;
+      result_.val_accuracy = found->accuracy;
+      result_.confusion = std::move(found->confusion);
+    }
+    finish();
+    return std::move(result_);
   }
 
   /// One epoch, from where the progress stands. False when the run has to end here.
@@ -195,7 +204,7 @@ class TrainRun {
       if (stop_requested()) return interrupted();
       const Stopwatch clock;
       const data::Batch* batch = train_loader_->next();
-      const auto sums = trainer_->forward_backward(*batch, 1.0 / static_cast<double>(batch->count));
+      const auto sums = gradients_of(*batch);
       if (!std::isfinite(sums.loss_sum)) return diverged(epoch.epoch, step + 1);
       epoch.learning_rate = rate(step);
       trainer_->apply(epoch.learning_rate);
@@ -220,76 +229,107 @@ class TrainRun {
     return true;
   }
 
-  bool validate(EpochResult& epoch) {
-    const Stopwatch clock;
-    Confusion confusion;
-    const auto sums = evaluate("validation", data_.split.val, confusion);
-    epoch.validate_seconds = clock.seconds();
-    result_.validate_s += epoch.validate_seconds;
-    if (!sums) return interrupted();
-    epoch.val_loss = mean_of(sums->loss_sum, sums->count);
-    epoch.val_accuracy = mean_of(static_cast<double>(sums->correct), sums->count);
-    // Equal accuracies are common with small validation sets; the lower loss decides then.
-    const bool better = *epoch.val_accuracy > progress_.best_accuracy ||
-                        (*epoch.val_accuracy == progress_.best_accuracy && *epoch.val_loss < progress_.best_loss);
-    if (better) {
-      epoch.best = true;
-      result_.confusion = std::move(confusion);
-      progress_.best_epoch = epoch.epoch;
-      progress_.best_accuracy = *epoch.val_accuracy;
-      progress_.best_loss = *epoch.val_loss;
-      best_state_ = trainer_->state();
-      best_saved_ = false;
-    }
-    return true;
-  }
-
-  /// Sums over `samples` in evaluation mode, and what was taken for what; nothing when a stop was asked for.
-  std::optional<engine::BatchResult> evaluate(const char* part, const std::vector<std::uint32_t>& samples,
-                                              Confusion& confusion) {
+  /// Of the whole batch, or of one part after the other, which needs less memory.
+  engine::BatchResult gradients_of(const data::Batch& batch) {
+    const double weight = 1.0 / static_cast<double>(batch.count);
     engine::BatchResult sums;
-    const std::size_t classes = setup_.classes.size();
-    confusion.part = part;
-    if (classes <= kMostConfusedClasses) confusion.counts.assign(classes, std::vector<std::int64_t>(classes));
-    std::vector<std::int32_t> predicted;
-    evaluation_loader_->start(samples, 0);
-    while (const data::Batch* batch = evaluation_loader_->next()) {
-      if (stop_requested()) return std::nullopt;
-      predicted.clear();
-      sums += trainer_->evaluate(*batch, &predicted);
-      for (std::size_t i = 0; i < predicted.size() && !confusion.counts.empty(); ++i) {
-        const auto found = static_cast<std::size_t>(predicted[i]);  // a head may be wider than the classes
-        if (found < classes) ++confusion.counts[static_cast<std::size_t>(batch->labels[i])][found];
-      }
+    trainer_->clear_gradients();
+    for (std::int64_t part = 0; part < options_.accumulate; ++part) {
+      const std::int64_t begin = batch.count * part / options_.accumulate;
+      const std::int64_t end = batch.count * (part + 1) / options_.accumulate;
+      if (begin < end) sums += trainer_->add_gradients(data::part_of(batch, begin, end), weight);
     }
     return sums;
   }
 
+  std::optional<Evaluation> evaluate(const char* part, const std::vector<std::uint32_t>& samples) {
+    return task::evaluate(*trainer_, *evaluation_loader_, part, samples, setup_.classes.size());
+  }
+
+  /// Whether training may end before the last epoch.
+  bool enough() {
+    if (progress_.best_epoch == 0) return false;
+    if (options_.until_accuracy > 0 && progress_.best_accuracy >= options_.until_accuracy) {
+      if (!result_.seconds_to_accuracy) note_accuracy_reached();
+      return true;
+    }
+    if (options_.patience == 0 || progress_.epoch - progress_.best_epoch < options_.patience) return false;
+    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation accuracy for " +
+                       std::to_string(options_.patience) + " epochs (--patience)";
+    return true;
+  }
+
+  void note_accuracy_reached() {
+    double seconds = 0;
+    for (const auto& epoch : progress_.epochs) seconds += epoch.seconds + epoch.validate_seconds;
+    result_.seconds_to_accuracy = seconds;
+    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": the validation accuracy reached " +
+                       si_text(100 * progress_.best_accuracy) + " % (--until-accuracy) after " +
+                       duration_text(seconds) + " of training and validation";
+  }
+
+  bool validate(EpochResult& epoch) {
+    const Stopwatch clock;
+    trainer_->swap_average();
+    auto found = evaluate("validation", data_.split.val);
+    epoch.validate_seconds = clock.seconds();
+    result_.validate_s += epoch.validate_seconds;
+    if (found) take_if_best(epoch, *found);
+    trainer_->swap_average();
+    return found ? true : interrupted();
+  }
+
+  void take_if_best(EpochResult& epoch, Evaluation& found) {
+    epoch.val_loss = found.loss;
+    epoch.val_accuracy = found.accuracy;
+    // Equal accuracies are common with small validation sets; the lower loss decides then.
+    const bool better = *epoch.val_accuracy > progress_.best_accuracy ||
+                        (*epoch.val_accuracy == progress_.best_accuracy && *epoch.val_loss < progress_.best_loss);
+    if (!better) return;
+    epoch.best = true;
+    result_.confusion = std::move(found.confusion);
+    progress_.best_epoch = epoch.epoch;
+    progress_.best_accuracy = *epoch.val_accuracy;
+    progress_.best_loss = *epoch.val_loss;
+    best_state_ = trainer_->state();
+    best_saved_ = false;
+  }
+
   /// The test, with the best weights; the trainer has the last ones again afterwards.
   void finish() {
+    if (options_.until_accuracy > 0 && !result_.seconds_to_accuracy && !enough()) {
+      result_.end_note = "the validation accuracy did not reach --until-accuracy";
+    }
     if (data_.split.test.empty()) return;
     const Stopwatch clock;
-    const bool other_weights = progress_.best_epoch != 0 && progress_.best_epoch != progress_.epoch;
+    const bool averages = options_.trainer.optimizer.average_decay != 0;
+    const bool other_weights = progress_.best_epoch != 0 && (progress_.best_epoch != progress_.epoch || averages);
     TensorMap last;
     if (other_weights) {
       last = trainer_->state();
       trainer_->load_state(best_state_.empty() ? load_best(options_.out) : best_state_);
     }
-    Confusion confusion;
-    const auto sums = evaluate("test", data_.split.test, confusion);
+    const bool swaps = progress_.best_epoch == 0 && progress_.epoch > 0;
+    if (swaps) trainer_->swap_average();
+    auto found = evaluate("test", data_.split.test);
+    if (swaps) trainer_->swap_average();
     if (other_weights) trainer_->load_state(last);
     result_.test_s = clock.seconds();
-    if (!sums) {
+    if (!found) {
       interrupted();
       return;
     }
-    result_.confusion = std::move(confusion);
-    result_.test_loss = mean_of(sums->loss_sum, sums->count);
-    result_.test_accuracy = mean_of(static_cast<double>(sums->correct), sums->count);
+    result_.confusion = std::move(found->confusion);
+    result_.test_loss = found->loss;
+    result_.test_accuracy = found->accuracy;
   }
 
   bool interrupted() {
     result_.status = TrainStatus::kInterrupted;
+    if (options_.epochs == 0) {
+      result_.status_reason = "interrupted while evaluating";
+      return false;
+    }
     result_.status_reason = "interrupted in epoch " + std::to_string(progress_.epoch + 1) + " after step " +
                             std::to_string(progress_.step) + " of " + std::to_string(setup_.steps_per_epoch) +
                             "; the same command with --resume goes on";
@@ -310,8 +350,9 @@ class TrainRun {
       save_best(options_.out, best_state_, info_, progress_.best_epoch);
       best_saved_ = true;
     } else if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
-      save_best(options_.out, trainer_->state(), info_,
-                progress_.epoch);  // nothing to validate on: the last is the best
+      trainer_->swap_average();  // nothing to validate on: the last is the best
+      save_best(options_.out, trainer_->state(), info_, progress_.epoch);
+      trainer_->swap_average();
     }
     save_last(options_.out, *trainer_, info_, progress_, config_);
     last_save_s_ = clock.seconds();

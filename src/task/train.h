@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "engine/engine.h"
 #include "network/network.h"
+#include "task/normalization.h"
 #include "task/schedule.h"
 
 namespace evener::task {
@@ -18,15 +20,22 @@ struct TrainOptions {
   std::string model;
   data::DataOptions data;
   std::string engine = "torch";
-  engine::TrainerOptions trainer;  // mean and standard_deviation are filled in from the training images
-  std::int64_t batch = 64;         // global, whatever the placement
-  int epochs = 10;
+  engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`
+  Normalization normalization;
+  std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
+  std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
+  std::int64_t batch = 64;          // global, whatever the placement
+  int epochs = 10;                  // 0: validate and test `weights`, train and save nothing
+  int accumulate = 1;               // parts that a batch is computed in, one after the other
+  int patience = 0;                 // epochs without a better validation after which training ends; 0 = never
+  double until_accuracy = 0;        // validation accuracy in (0, 1] at which training ends; 0 = never
   double learning_rate = 0.05;
   Schedule schedule;
   int validate_every = 1;  // epochs; the last epoch is always validated
   int loader_threads = 1;
-  std::filesystem::path out;  // where checkpoints go; must exist
-  bool resume = false;        // go on from the checkpoint in `out`
+  data::AugmentOptions augment;  // of the training images; those of validation and test stay as they are
+  std::filesystem::path out;     // where checkpoints go; must exist
+  bool resume = false;           // go on from the checkpoint in `out`
 };
 
 /// What is known before the first step.
@@ -38,6 +47,9 @@ struct TrainSetup {
   std::vector<std::string> classes;
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
   std::vector<data::Skipped> skipped;
+  std::vector<std::string> notes;         // on what the run starts from, for people and the record
+  data::ChannelStatistics normalization;  // that is used
+  std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;
   int resumed_epoch = 0;          // epochs that the checkpoint already had; 0 = from the start
   std::int64_t resumed_step = 0;  // and steps of the next one
@@ -89,17 +101,20 @@ enum class TrainStatus { kDone, kInterrupted, kDiverged };
 struct TrainResult {
   TrainStatus status = TrainStatus::kDone;
   std::string status_reason;                       // where it stopped, and what to do
+  std::string end_note;                            // why training ended before the last epoch, or what was not reached
+  std::optional<double> seconds_to_accuracy;       // of training and validation, until until_accuracy was reached
   std::vector<EpochResult> epochs;                 // all, those before a resume included
   int best_epoch = 0;                              // 0 = never validated
+  std::optional<double> val_loss, val_accuracy;    // of `weights` when nothing was trained
   std::optional<double> test_loss, test_accuracy;  // with the best weights
   Confusion confusion;                             // of the test, of the best validation where there is none
   std::vector<double> step_rates;                  // images/s of each step of the first epoch trained in this run
   double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;
 };
 
-/// Trains as the options say. Ctrl-C (base/stop.h) saves a checkpoint and ends with kInterrupted; a loss that is not
-/// finite ends with kDiverged and leaves the last good checkpoint. Throws Error or UsageError before any work when the
-/// data, model, memory or checkpoint don't allow it.
+/// Trains as the options say, or evaluates when they say 0 epochs. Ctrl-C (base/stop.h) saves a checkpoint and ends
+/// with kInterrupted; a loss that is not finite ends with kDiverged and leaves the last good checkpoint. Throws Error
+/// or UsageError before any work when the data, model, memory or checkpoint don't allow it.
 TrainResult train(const TrainOptions& options, TrainObserver& observer);
 
 }  // namespace evener::task

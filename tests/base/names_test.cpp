@@ -46,6 +46,12 @@ TEST(Units, HaveThreeSignificantDigits) {
   EXPECT_EQ(si_text(std::numeric_limits<double>::quiet_NaN(), "B"), "nan B");
 }
 
+TEST(Printable, DropsWhatATerminalWouldObeyAndCuts) {
+  EXPECT_EQ(printable("layer1.0.conv1 \u00e9"), "layer1.0.conv1 \u00e9");
+  EXPECT_EQ(printable("a\x1b[31m\n\x7f"), "a?[31m??");
+  EXPECT_EQ(printable(std::string(101, 'x')), std::string(100, 'x') + "...");
+}
+
 TEST(DurationText, ChoosesTheUnit) {
   EXPECT_EQ(duration_text(0.85), "850 ms");
   EXPECT_EQ(duration_text(12.34), "12.3 s");

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "base/error.h"
 
 namespace evener {
@@ -29,6 +33,24 @@ TEST(HostTensor, HoldsFloatsAndScalars) {
   EXPECT_TRUE(scalar.shape.empty());
   EXPECT_EQ(*reinterpret_cast<const std::int64_t*>(scalar.bytes.data()), -7);
   EXPECT_THROW(HostTensor::of_floats({3}, {1, 2}), Error);
+}
+
+TEST(HostTensor, BecomesFloats) {
+  const auto floats = [](DType dtype, const auto& values) {
+    HostTensor tensor{dtype, {static_cast<std::int64_t>(values.size())}, {}};
+    tensor.bytes.resize(values.size() * sizeof values[0]);
+    std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+    const HostTensor result = tensor.to_floats();
+    EXPECT_EQ(result.dtype, DType::kF32);
+    return std::vector<float>(result.floats(), result.floats() + values.size());
+  };
+  // One, -2, the largest, the smallest above zero, infinity.
+  EXPECT_EQ(floats(DType::kF16, std::vector<std::uint16_t>{0x3c00, 0xc000, 0x7bff, 0x0001, 0x7c00}),
+            (std::vector<float>{1, -2, 65504, 0x1p-24F, std::numeric_limits<float>::infinity()}));
+  EXPECT_TRUE(std::isnan(floats(DType::kF16, std::vector<std::uint16_t>{0x7e00})[0]));
+  EXPECT_EQ(floats(DType::kBF16, std::vector<std::uint16_t>{0x3f80, 0xc040}), (std::vector<float>{1, -3}));
+  EXPECT_EQ(floats(DType::kF64, std::vector<double>{0.1, -2}), (std::vector<float>{0.1F, -2}));
+  EXPECT_THROW(HostTensor::scalar_i64(1).to_floats(), Error);
 }
 
 TEST(SizeBytes, IsThatOfTheType) {

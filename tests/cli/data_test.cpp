@@ -35,12 +35,12 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   EXPECT_EQ(json["boxes"], 0);
   ASSERT_EQ(json["skipped"].size(), 1u);
   EXPECT_THAT(json["skipped"][0]["file"].get<std::string>(), HasSubstr("trout/broken.jpg"));
-  EXPECT_EQ(json["skipped"][0]["reason"], "neither JPEG nor PNG, but a text file");
+  EXPECT_EQ(json["skipped"][0]["reason"], "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a text file");
 
   const ProgramResult text = run_program({"data", "info", fish});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.out, HasSubstr("27 of 59x44 pixels, grey"));
-  EXPECT_THAT(text.out, HasSubstr("broken.jpg: neither"));
+  EXPECT_THAT(text.out, HasSubstr("broken.jpg: no JPEG"));
   EXPECT_EQ(run_program({"data", "info", fish, "--strict"}).exit_code, 1);
 }
 
@@ -88,6 +88,41 @@ TEST(LongReading, IsShownAndEndsOnCtrlC) {
     EXPECT_THAT(result.err, Not(HasSubstr("\r")));  // no redrawing into a file
     EXPECT_EQ(file_count(folder.path()), 1) << "left behind by " << words[0];
   }
+}
+
+TEST(DataCommand, PacksWhatInfoThenShowsAlike) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "digits.safetensors").string();
+  const ProgramResult pack = run_program({"data", "pack", "synth:digits:100", "--split", "70/10/20", "--out", file});
+  ASSERT_EQ(pack.exit_code, 0) << pack.err;
+  EXPECT_THAT(pack.out, HasSubstr("100 images of 28x28 pixels, grey, packed into"));
+  const auto source = nlohmann::json::parse(
+      run_program({"data", "info", "synth:digits:100", "--split", "70/10/20", "--json", "-"}).out);
+  const auto packed = nlohmann::json::parse(run_program({"data", "info", file, "--json", "-"}).out);
+  for (const char* key : {"images", "shape", "classes", "per_class", "split"})
+    EXPECT_EQ(packed[key], source[key]) << key;
+
+  const ProgramResult again = run_program({"data", "pack", "synth:digits:100", "--out", file});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("--overwrite"));
+  EXPECT_EQ(run_program({"data", "pack", "synth:digits:50", "--out", file, "--overwrite"}).exit_code, 0);
+  EXPECT_THAT(run_program({"data", "pack", "synth:digits:50", "--out", (folder / "x.bin").string()}).err,
+              HasSubstr("has to end in .safetensors"));
+  EXPECT_EQ(file_count(folder.path()), 1);
+}
+
+TEST(DataCommand, TakesClassesByPattern) {
+  const TemporaryFolder folder;
+  const std::string fish = (folder / "fish").string();
+  ASSERT_EQ(run_program({"data", "synth", "digits", "--out", fish, "--count", "30"}).exit_code, 0);
+  const ProgramResult info = run_program({"data", "info", "--class", "zero=0/**", fish, "--class", "low=[12]/*.png",
+                                          "--class", "low=3/**", "--json", "-"});
+  ASSERT_EQ(info.exit_code, 0) << info.err;
+  const auto json = nlohmann::json::parse(info.out);
+  EXPECT_EQ(json["per_class"]["zero"], 3);
+  EXPECT_EQ(json["per_class"]["low"], 9);
+  EXPECT_THAT(json["notes"][0].get<std::string>(), HasSubstr("18 image files belong to no --class"));
+  EXPECT_THAT(run_program({"data", "info", fish, "--class", "low"}).err, HasSubstr("not NAME=GLOB"));
 }
 
 }  // namespace

@@ -49,6 +49,13 @@ TensorMap last_weights(const fs::path& dir) {
   return read_safetensors(dir / "last.safetensors").tensors;
 }
 
+fs::path only_resume_file(const fs::path& dir) {
+  for (const auto& file : fs::directory_iterator(dir)) {
+    if (file.path().filename().string().starts_with("last.resume-")) return file.path();
+  }
+  return {};
+}
+
 class TrainCommand : public testing::Test {
  protected:
   void SetUp() override {
@@ -116,6 +123,68 @@ TEST_F(TrainCommand, CtrlCSavesAndResumeGivesTheSameWeights) {
   EXPECT_EQ(record_in(out())["epochs"].size(), 12u);
   ASSERT_EQ(run_program(long_run(folder_ / "whole")).exit_code, 0);
   EXPECT_EQ(last_weights(out()), last_weights(folder_ / "whole"));
+}
+
+TEST_F(TrainCommand, ResumesAugmentedTrainingBitEqually) {
+  const Words augment{"--augment", "flip,crop:2,colour:0.2,mixup:0.2"};
+  const auto with = [&](const fs::path& dir, Words more, const std::string& threads) {
+    more.insert(more.end(), augment.begin(), augment.end());
+    more.insert(more.end(), {"--loader-threads", threads});
+    return long_run(dir, more);
+  };
+  RunningProgram program(EVENER_PROGRAM, with(out(), {}, "1"));
+  ASSERT_TRUE(program.wait_for("epoch 2/12")) << program.err();
+  program.send(SIGINT);
+  ASSERT_EQ(program.finish().exit_code, 130);
+  EXPECT_THAT(run_program(long_run(out(), {"--resume"})).err,
+              HasSubstr("augment: \"flip,crop:2,colour:0.2,mixup:0.2\""));
+  ASSERT_EQ(run_program(with(out(), {"--resume"}, "2")).exit_code, 0);
+  EXPECT_EQ(record_in(out())["config"]["augment"], "flip,crop:2,colour:0.2,mixup:0.2");
+  ASSERT_EQ(run_program(with(folder_ / "whole", {}, "3")).exit_code, 0);
+  EXPECT_EQ(last_weights(out()), last_weights(folder_ / "whole"));
+}
+
+TEST_F(TrainCommand, ValidationAndTestImagesAreNotAugmented) {
+  // With weights that stay as they are, the losses tell which pixels were seen.
+  const auto run = [&](const std::string& name, const Words& more) {
+    const Words words = with_value(with_value(small_run(folder_ / name, more), "--lr", "1e-30"), "--epochs", "1");
+    EXPECT_EQ(run_program(words).exit_code, 0);
+    return record_in(folder_ / name);
+  };
+  const json plain = run("plain", {}), augmented = run("augmented", {"--augment", "flip,crop:4,colour:0.5,mixup:1"});
+  EXPECT_NE(plain["epochs"][0]["train_loss"], augmented["epochs"][0]["train_loss"]);
+  EXPECT_EQ(plain["epochs"][0]["val_loss"], augmented["epochs"][0]["val_loss"]);
+  EXPECT_EQ(plain["accuracy"]["test"], augmented["accuracy"]["test"]);
+}
+
+TEST_F(TrainCommand, ClassesCanStandInAFile) {
+  ASSERT_EQ(run_program({"data", "synth", "digits", "--out", (folder_ / "digits").string(), "--count", "60"}).exit_code,
+            0);
+  std::ofstream(folder_ / "run.toml") << "class = [\"low=[0-4]/**\", \"high=[5-9]/**\"]\n";
+  const Words words = {"train",    "mlp:784-8-2",
+                       "--data",   (folder_ / "digits").string(),
+                       "--epochs", "1",
+                       "--on",     "cpu/t1",
+                       "--batch",  "8",
+                       "--out",    out().string(),
+                       "--config", (folder_ / "run.toml").string()};
+  const ProgramResult result = run_program(words);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json record = record_in(out());
+  EXPECT_EQ(record["data"]["classes"], (json{"high", "low"}));
+  EXPECT_EQ(record["config"]["class"], (json{"low=[0-4]/**", "high=[5-9]/**"}));
+  EXPECT_EQ(record["config"]["decode"], "exact");
+}
+
+TEST_F(TrainCommand, APackedFileTrainsToTheSameWeights) {
+  const std::string file = (folder_ / "digits.safetensors").string();
+  ASSERT_EQ(run_program({"data", "pack", "synth:digits:400", "--split", "70/10/20", "--out", file}).exit_code, 0);
+  ASSERT_EQ(run_program(small_run(folder_ / "source")).exit_code, 0);
+  Words words = with_value(small_run(folder_ / "packed"), "--data", file);
+  const auto split = std::find(words.begin(), words.end(), "--split");
+  words.erase(split, split + 2);
+  ASSERT_EQ(run_program(words).exit_code, 0);
+  EXPECT_EQ(last_weights(folder_ / "source"), last_weights(folder_ / "packed"));
 }
 
 TEST_F(TrainCommand, ResumesAfterKillNine) {
@@ -196,6 +265,12 @@ const std::vector<BadInput> kBadInputs = {
      {"resnet18", "--data", "synth:digits:100", "--size", "1x1", "--batch", "1"},
      2,
      "batch-norm"},
+    {"UnknownAugmentation",
+     {"mlp:784-10", "--data", "synth:digits:100", "--augment", "flop"},
+     2,
+     "did you mean 'flip'"},
+    {"UnknownDecoding", {"mlp:784-10", "--data", "synth:digits:100", "--decode", "quick"}, 2, "exact, fast"},
+    {"ClassesOfSynthetic", {"mlp:784-10", "--data", "synth:digits:100", "--class", "a=b"}, 2, "leave --class out"},
     {"BatchTooLarge",
      {"resnet34", "--data", "synth:masks:9000", "--size", "590x445", "--batch", "9000"},
      1,
@@ -236,6 +311,65 @@ TEST_F(TrainCommand, AReadOnlyFolderIsFoundBeforeTheWork) {
   const ProgramResult result = run_program(small_run(disk.path() / "run"));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("read-only"));
+}
+
+TEST_F(TrainCommand, AccumulatingLearnsWhatTheWholeBatchLearns) {
+  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
+  const fs::path parts = folder_ / "parts";
+  ASSERT_EQ(run_program(small_run(parts, {"--accumulate", "3"})).exit_code, 0);
+  const TensorMap whole = read_safetensors(out() / "last.safetensors").tensors;
+  const TensorMap summed = read_safetensors(parts / "last.safetensors").tensors;
+  for (const auto& [name, tensor] : whole) {
+    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
+      ASSERT_NEAR(summed.at(name).floats()[i], tensor.floats()[i], 2e-4) << name;  // 54 steps of float32 sums
+    }
+  }
+}
+
+TEST_F(TrainCommand, EndsWhenTheAccuracyIsReachedAndTellsTheTime) {
+  ASSERT_EQ(run_program(with_value(small_run(out(), {"--until-accuracy", "0.15"}), "--epochs", "50")).exit_code, 0);
+  const auto record = record_in(out());
+  EXPECT_LT(record["epochs"].size(), 50u);
+  EXPECT_GE(record["accuracy"]["val"].get<double>(), 0.15);
+  EXPECT_GT(record["times_s"]["to_accuracy"].get<double>(), 0.0);
+  EXPECT_THAT(record["notes"].dump(), HasSubstr("--until-accuracy"));
+  const fs::path high = folder_ / "high";
+  ASSERT_EQ(run_program(small_run(high, {"--until-accuracy", "1"})).exit_code, 0);
+  EXPECT_TRUE(record_in(high)["times_s"]["to_accuracy"].is_null());
+  EXPECT_THAT(record_in(high)["notes"].dump(), HasSubstr("did not reach"));
+}
+
+TEST_F(TrainCommand, PatienceEndsATrainingThatNoLongerGetsBetter) {
+  // A rate so small that the accuracy stays what it was at first.
+  const auto words = with_value(with_value(small_run(out(), {"--patience", "2"}), "--epochs", "50"), "--lr", "1e-9");
+  ASSERT_EQ(run_program(words).exit_code, 0);
+  const auto record = record_in(out());
+  EXPECT_LT(record["epochs"].size(), 20u);
+  EXPECT_THAT(record["notes"].dump(), HasSubstr("no better validation accuracy for 2 epochs"));
+  EXPECT_TRUE(fs::exists(out() / "best.safetensors"));
+}
+
+TEST_F(TrainCommand, TheAverageOfTheWeightsIsWhatIsKeptAsBest) {
+  ASSERT_EQ(run_program(small_run(out(), {"--ema", "0.9", "--split", "80/0/20"})).exit_code, 0);
+  const TensorMap best = read_safetensors(out() / "best.safetensors").tensors;
+  const TensorMap last = read_safetensors(out() / "last.safetensors").tensors;
+  EXPECT_NE(best, last);
+  const TensorMap state = read_safetensors(only_resume_file(out())).tensors;
+  EXPECT_EQ(state.at("0.weight.average"), best.at("0.weight"));
+}
+
+TEST_F(TrainCommand, OptimizersAreTakenWithTheirUsualValues) {
+  const Words more = {"--optimizer", "adamw", "--clip-norm", "1", "--label-smoothing", "0.1"};
+  ASSERT_EQ(run_program(with_value(small_run(out(), more), "--momentum", "0")).exit_code, 0);
+  const auto config = record_in(out())["config"];
+  EXPECT_EQ(config["optimizer"], "adamw");
+  EXPECT_EQ(config["weight-decay"], 0.01);
+  const ProgramResult mixed = run_program(small_run(folder_ / "b", {"--optimizer", "adamw", "--momentum", "0.9"}));
+  EXPECT_EQ(mixed.exit_code, 2);
+  EXPECT_THAT(mixed.err, HasSubstr("--momentum and --nesterov are sgd's"));
+  EXPECT_THAT(run_program(with_value(small_run(folder_ / "c", {"--nesterov"}), "--momentum", "0")).err,
+              HasSubstr("--nesterov needs --momentum"));
+  EXPECT_THAT(run_program(small_run(folder_ / "d", {"--ema", "2"})).err, HasSubstr("--ema is 2"));
 }
 
 TEST_F(TrainCommand, OptionsCanStandInAFile) {

@@ -168,8 +168,8 @@ TEST_F(ImageFolder, SkipsBadImagesAndSaysWhy) {
   EXPECT_EQ(reasons["b/cut.jpg"], "the JPEG file is cut short");
   EXPECT_THAT(reasons["b/cut.png"], HasSubstr("cut short"));
   EXPECT_EQ(reasons["b/empty.jpg"], "the file is empty");
-  EXPECT_EQ(reasons["b/text.jpg"], "neither JPEG nor PNG, but a text file");
-  EXPECT_EQ(reasons["b/animation.gif"], "neither JPEG nor PNG, but a GIF file");
+  EXPECT_EQ(reasons["b/text.jpg"], "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a text file");
+  EXPECT_EQ(reasons["b/animation.gif"], "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a GIF file");
   EXPECT_THAT(reasons["b/bomb.png"], HasSubstr("too large"));
   EXPECT_THAT(reasons["b/link.png"], HasSubstr("can't be read"));
   EXPECT_EQ(reasons["b/pipe.png"], "not a regular file");
@@ -280,6 +280,38 @@ TEST_F(ImageFolder, IsWrittenWholeOrNotAtAll) {
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "new"))
     left.push_back(entry.path().filename());
   EXPECT_THAT(left, ElementsAre("folder"));
+}
+
+TEST_F(ImageFolder, TakesClassesByPattern) {
+  add("Bream GT/1.png");
+  add("Bream GT/deep/2.png");
+  add("Bream/1.png");
+  add("Shrimp GT/1.png");
+  add("Shrimp GT/.hidden.png");
+  DataOptions options = this->options();
+  options.classes = {{"shrimp", "Shrimp GT/**"}, {"bream", "Bream GT/**"}};
+  const OpenedData opened = open_data(options);
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("bream", "shrimp"));
+  ASSERT_EQ(opened.dataset->size(), 3u);
+  EXPECT_EQ(name_of(opened.dataset->source(1)), "Bream GT/deep/2.png");
+  EXPECT_EQ(opened.dataset->label(2), 1);
+  EXPECT_THAT(opened.notes, ::testing::Contains(HasSubstr("1 image files belong to no --class")));
+}
+
+TEST_F(ImageFolder, RefusesPatternsThatOverlapOrFitNothing) {
+  add("a/1.png");
+  add("b/1.png");
+  DataOptions options = this->options();
+  const auto error = [&](std::vector<ClassFiles> classes) {
+    options.classes = std::move(classes);
+    return error_of([&] { open_data(options); });
+  };
+  EXPECT_THAT(error({{"x", "a/**"}, {"y", "**/1.png"}}),
+              ::testing::AllOf(HasSubstr("'a/1.png'"), HasSubstr("'x' (a/**)"), HasSubstr("'y' (**/1.png)")));
+  EXPECT_THAT(error({{"x", "a/**"}, {"y", "b/*.jpg"}}),
+              ::testing::AllOf(HasSubstr("class 'y' has no image files"), HasSubstr("'b/*.jpg'")));
+  EXPECT_THAT(error({{"x", "a/**"}, {"y", "b"}}), HasSubstr("write 'b/**'"));
+  EXPECT_THAT(error({{"x", "**"}}), HasSubstr("only one class"));
 }
 
 }  // namespace

@@ -47,5 +47,27 @@ TEST(RealData, MnistHasItsKnownMean) {
   EXPECT_NEAR(statistics.standard_deviation[0], 0.3081, 0.0001);
 }
 
+TEST(RealData, FacesInPgmFilesDecode) {
+  if (!std::filesystem::exists(real_data("faces_orl"))) GTEST_SKIP() << "needs ../shared/data/faces_orl";
+  const OpenedData opened = open_data(options_for("faces_orl"));
+  EXPECT_EQ(opened.dataset->size(), 400u);
+  EXPECT_EQ(opened.dataset->classes().size(), 40u);
+  EXPECT_EQ(opened.dataset->shape(), (ImageShape{1, 112, 92}));
+  EXPECT_TRUE(opened.skipped.empty());
+}
+
+TEST(RealData, CifarHasItsKnownMean) {
+  if (!std::filesystem::exists(real_data("cifar10"))) GTEST_SKIP() << "needs ../shared/data/cifar10";
+  DataOptions options = options_for("cifar10/cifar10_train_2000.bin.gz");
+  options.split = {100, 0};
+  const OpenedData opened = open_data(options);
+  EXPECT_EQ(opened.split.train.size(), 2000u);
+  const ChannelStatistics statistics = channel_statistics(*opened.dataset, opened.split.train, 2);
+  // Of all 50000 training images; 2000 of them come near.
+  EXPECT_NEAR(statistics.mean[0], 0.4914, 0.01);
+  EXPECT_NEAR(statistics.mean[1], 0.4822, 0.01);
+  EXPECT_NEAR(statistics.mean[2], 0.4465, 0.01);
+}
+
 }  // namespace
 }  // namespace evener::data

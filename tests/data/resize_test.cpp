@@ -1,6 +1,7 @@
 // Resizing against Pillow (tests/golden/data) and against what must hold for any filter.
 #include "data/resize.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,6 +9,7 @@
 #include "base/safetensors.h"
 #include "data/data_helpers.h"
 #include "data/decode.h"
+#include "data/resize_kernels.h"
 
 namespace evener::data {
 namespace {
@@ -74,6 +76,18 @@ TEST(Resize, GrowsOnePixel) {
 
 TEST(Resize, RefusesToMakeNothing) {
   EXPECT_THROW(resize(ramp(1, 2, 2), 0, 5), Error);
+}
+
+TEST(Resize, IsTheSameWithEveryKindOfLoop) {
+  for (const std::int64_t channels : {1, 3}) {
+    for (const auto& [height, width] : {std::pair<int, int>{29, 41}, {10, 13}, {7, 300}, {200, 3}, {64, 64}}) {
+      SCOPED_TRACE(testing::Message() << channels << " channels to " << width << "x" << height);
+      const Picture plain = resize(ramp(channels, 61, 83), height, width, plain_resize_kernels());
+      const Picture fast = resize(ramp(channels, 61, 83), height, width, resize_kernels());
+      ASSERT_EQ(plain.bytes(), fast.bytes());
+      EXPECT_TRUE(std::equal(plain.pixels.get(), plain.pixels.get() + plain.bytes(), fast.pixels.get()));
+    }
+  }
 }
 
 }  // namespace

@@ -150,6 +150,37 @@ TEST_F(TrainerTest, StateAndOptimizerStateContinueBitEqually) {
   EXPECT_EQ(first->state().at("bn1.num_batches_tracked"), HostTensor::scalar_i64(2));
 }
 
+// As requires_grad=False in PyTorch: no gradient, no momentum, no weight decay, but running statistics go on.
+TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
+  engine::TrainerOptions options;
+  options.optimizer.momentum = 0.9;
+  options.optimizer.weight_decay = 0.01;
+  const auto network = small_resnet(kColour, 4);
+  network::Network frozen = network;
+  frozen.freeze({"conv1.weight", "bn1.weight", "bn1.bias"});
+  const auto batch = random_batch(6, kColour, 4);
+  const auto whole = make_trainer(network, options), part = make_trainer(frozen, options);
+  EXPECT_EQ(part->trained_parameters().size() + 3, whole->trained_parameters().size());
+  const TensorMap before = part->state();
+  std::size_t ready = 0;
+  part->on_gradient_ready([&](std::size_t) { ++ready; });
+  whole->forward_backward(batch.view(), 1.0 / 6);
+  part->forward_backward(batch.view(), 1.0 / 6);
+  EXPECT_EQ(ready, part->trained_parameters().size());
+  TensorMap expected = whole->gradients();
+  for (const char* name : {"conv1.weight", "bn1.weight", "bn1.bias"}) EXPECT_EQ(expected.erase(name), 1u) << name;
+  EXPECT_LT(relative_distance(part->gradients(), expected), kRounding);
+  part->apply(0.1);
+  part->forward_backward(batch.view(), 1.0 / 6);
+  part->apply(0.1);
+  const TensorMap after = part->state();
+  for (const char* name : {"conv1.weight", "bn1.weight", "bn1.bias"})
+    EXPECT_EQ(after.at(name), before.at(name)) << name;
+  for (const char* name : {"bn1.running_mean", "fc.weight"}) EXPECT_NE(after.at(name), before.at(name)) << name;
+  EXPECT_FALSE(part->optimizer_state().contains("conv1.weight.momentum"));
+  EXPECT_EQ(part->optimizer_state().size(), part->trained_parameters().size() + 1);  // and the count of steps
+}
+
 TEST_F(TrainerTest, EvaluationChangesNothing) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   const auto batch = random_batch(6, kColour, 4);
@@ -230,6 +261,38 @@ TEST_F(TrainerTest, RefusesForeignWeights) {
   }
   state.erase("0.bias");
   EXPECT_THROW(trainer->load_state(state), Error);
+}
+
+TEST_F(TrainerTest, MixedLabelsWeighTheLossesOfBoth) {
+  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+    engine::TrainerOptions options;
+    options.loss = loss;
+    const auto trainer = make_trainer(small_mlp(kGrey, 5), options);
+    auto batch = random_batch(6, kGrey, 5);
+    const std::vector<std::int32_t> first = batch.labels, second{4, 3, 2, 1, 0, 4};
+    const auto of_first = trainer->forward_backward(batch.view(), 1.0);
+    const TensorMap first_gradients = trainer->gradients();
+    batch.labels = second;
+    const auto of_second = trainer->forward_backward(batch.view(), 1.0);
+    TensorMap expected = trainer->gradients();
+    batch.labels = first;
+    const std::vector<float> weights(6, 0.75F);
+    data::Batch mixed = batch.view();
+    mixed.second_labels = second;
+    mixed.label_weights = weights;
+    const auto of_both = trainer->forward_backward(mixed, 1.0);
+    EXPECT_EQ(of_both.correct, of_first.correct);
+    // Both losses are linear in the label, or (the squared one) in its gradient.
+    for (auto& [name, tensor] : expected) {
+      for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
+        tensor.floats()[i] = 0.25F * tensor.floats()[i] + 0.75F * first_gradients.at(name).floats()[i];
+      }
+    }
+    EXPECT_LT(relative_distance(trainer->gradients(), expected), kRounding);
+    if (loss == engine::Loss::kCrossEntropy) {
+      EXPECT_NEAR(of_both.loss_sum, 0.75 * of_first.loss_sum + 0.25 * of_second.loss_sum, 1e-5 * of_both.loss_sum);
+    }
+  }
 }
 
 }  // namespace

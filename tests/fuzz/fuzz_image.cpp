@@ -28,6 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     std::vector<std::uint8_t> planes(3 * 7 * 11);
     write_planes(picture, 3, planes);
     to_grey(std::move(picture));
+    resize(decode_picture_fast(file, 7, 11), 7, 11);
   } catch (const evener::Error&) {
   }
   return 0;

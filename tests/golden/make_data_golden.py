@@ -87,6 +87,48 @@ def write_jpegs():
         small.save(FOLDER / f"exif_{orientation}.jpg", quality=90, exif=exif)
 
 
+def write_others():
+    """WebP, BMP, PNM and TIFF."""
+    rgb = Image.fromarray(picture(40, 30, 3, 1))
+    grey = Image.fromarray(picture(41, 31, 1, 2)[:, :, 0])
+    rgba = rgb.copy()
+    rgba.putalpha(Image.fromarray(picture(40, 30, 1, 3)[:, :, 0]))
+    sixteen = Image.fromarray(picture(40, 30, 1, 4)[:, :, 0].astype(np.uint16) * 256 + picture(40, 30, 1, 5)[:, :, 0])
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    rgba.save(FOLDER / "rgba.webp", lossless=True, exact=True)
+    Image.fromarray(picture(45, 35, 3, 7)).save(FOLDER / "photo.webp", quality=80)
+    rgb.save(FOLDER / "exif_6.webp", lossless=True, exif=exif)
+    for image, name in ((rgb, "rgb"), (grey, "grey"), (rgb.quantize(200), "palette"), (grey.convert("1"), "one_bit"),
+                        (rgba, "rgba")):
+        image.save(FOLDER / f"{name}.bmp")
+    (FOLDER / "rgb_565.bmp").write_bytes(rgb565_bmp(np.asarray(rgb)))
+    rgb.save(FOLDER / "rgb.ppm")
+    grey.save(FOLDER / "grey.pgm")
+    grey.convert("1").save(FOLDER / "one_bit.pbm")
+    sixteen.save(FOLDER / "grey_16.pgm")
+    for name, letter, values, largest in (("text.pgm", "P2", np.asarray(grey) // 4, 63), ("text.ppm", "P3", np.asarray(rgb), 255)):
+        numbers = " ".join(str(value) for value in values.ravel())
+        (FOLDER / name).write_text(f"{letter} # a comment\n{values.shape[1]} {values.shape[0]}\n{largest}\n{numbers}\n")
+    for name, compression in (("rgb", None), ("rgb_lzw", "tiff_lzw"), ("rgb_deflate", "tiff_adobe_deflate")):
+        rgb.save(FOLDER / f"{name}.tif", compression=compression)
+    for image, name in ((grey, "grey"), (rgb.quantize(200), "palette"), (grey.convert("1"), "one_bit"),
+                        (rgba, "rgba"), (sixteen, "grey_16")):
+        image.save(FOLDER / f"{name}.tif")
+    rgb.save(FOLDER / "exif_6.tif", tiffinfo={ORIENTATION: 6})
+
+
+def rgb565_bmp(pixels):
+    """A bitmap of 16 bits with masks, which Pillow can't write. Rows from bottom to top."""
+    height, width, _ = pixels.shape
+    red, green, blue = (pixels[::-1, :, c].astype(np.uint16) for c in range(3))
+    rows = ((red >> 3 << 11) | (green >> 2 << 5) | blue >> 3).astype("<u2").tobytes()
+    begin = 14 + 40 + 12
+    return (b"BM" + struct.pack("<IHHI", begin + len(rows), 0, 0, begin) +
+            struct.pack("<IiiHHIIiiII", 40, width, height, 1, 16, 3, len(rows), 0, 0, 0, 0) +
+            struct.pack("<III", 0xF800, 0x07E0, 0x001F) + rows)
+
+
 def opened(path):
     image = Image.open(path)
     image.load()
@@ -111,9 +153,10 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     write_pngs()
     write_jpegs()
+    write_others()
     tensors = {}
     for path in sorted(FOLDER.iterdir()):
-        if path.suffix not in (".png", ".jpg"):
+        if path.suffix == ".safetensors":
             continue
         image = opened(path)
         tensors[path.name + "/L"] = np.asarray(image.convert("L"))

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torchvision
+from resnet_cifar import CifarResNet
 from torch.nn import functional
 
 SEED = 0  # of the case in work; see make()
@@ -34,7 +35,7 @@ FIRST = 8  # initial values of each parameter
 
 GOLDEN = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
-K_INIT, K_SYNTHETIC = 3, 6  # Purpose
+K_INIT, K_DROPOUT, K_SYNTHETIC = 3, 4, 6  # Purpose
 
 
 def set_seed(seed):
@@ -55,16 +56,16 @@ def hash_text(text):
     return value
 
 
-def numbers(purpose, a, b, count):
-    """The first `count` values of Random(SEED, purpose, a, b).next()."""
+def numbers(purpose, a, b, count, salt=0):
+    """The first `count` values of Random(SEED ^ salt, purpose, a, b).next()."""
     key = np.uint64(0)
-    for i, part in enumerate((SEED, purpose, a, b)):
+    for i, part in enumerate((SEED ^ salt, purpose, a, b)):
         key = mix((np.array([part], np.uint64) if i == 0 else key ^ np.uint64(part)) + np.uint64(GOLDEN))
     return mix(key + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN))
 
 
-def uniforms(purpose, a, b, count):
-    return (numbers(purpose, a, b, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+def uniforms(purpose, a, b, count, salt=0):
+    return (numbers(purpose, a, b, count, salt) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def below(n, purpose, a, b, count):
@@ -76,9 +77,9 @@ def below(n, purpose, a, b, count):
 def initial_value(name, tensor):
     """Uniform for linear layers, normal for convolutions, ones and zeros for batch normalisation."""
     count, shape = tensor.numel(), tuple(tensor.shape)
-    is_linear = name.split(".")[0] in initial_value.fan_in
-    if is_linear:
-        fan = initial_value.fan_in[name.split(".")[0]]
+    layer = name.rpartition(".")[0]
+    if layer in initial_value.fan_in:
+        fan = initial_value.fan_in[layer]
         values = (2 * uniforms(K_INIT, hash_text(name), 0, count) - 1) / math.sqrt(fan)
     elif tensor.dim() == 4:
         u = uniforms(K_INIT, hash_text(name), 0, count + count % 2)
@@ -111,6 +112,7 @@ class Case:
     weight_decay: float = 1e-4
 
 
+MOBILENET_DROPOUT_LAYER = 152  # index of classifier.0 in src/network/zoo/mobilenet_v2.cpp
 RGB = {"mean": (0.5, 0.4375, 0.375), "deviation": (0.25, 0.3125, 0.25)}
 CASES = [
     Case("mlp_relu", "mlp:784-256-10:relu", (1, 28, 28), 10, 32, 0.05),
@@ -123,7 +125,25 @@ CASES = [
     Case("resnet18_rgb", "resnet18", (3, 48, 48), 9, 4, 1e-4, seed=1, **RGB),
     Case("resnet18_odd", "resnet18", (1, 45, 59), 9, 4, 1e-4, seed=26),
     Case("resnet34_grey", "resnet34", (1, 48, 48), 9, 4, 1e-4, seed=19),
+    Case("mobilenet_v2", "mobilenet_v2", (3, 36, 36), 9, 4, 1e-6, seed=221, **RGB),
+    Case("resnet20", "resnet20", (3, 18, 22), 10, 4, 1e-3, seed=12, **RGB),
 ]
+
+
+class KeyedDropout(torch.nn.Module):
+    """Drops what our engines drop: each sample's values are keyed by (seed, layer, epoch, sample)."""
+
+    def __init__(self, probability, layer, reverse):
+        super().__init__()
+        self.probability, self.layer, self.reverse = probability, layer, reverse
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        epoch, salt = 1, self.layer << 32
+        samples = [uniforms(K_DROPOUT, epoch, sample, x.shape[1], salt) for sample in range(x.shape[0])]
+        keep = torch.from_numpy(np.stack(samples) >= self.probability)
+        return x * ((keep.flip(0) if self.reverse else keep) / (1 - self.probability)).to(x.dtype)
 
 
 def images_and_labels(case):
@@ -133,14 +153,19 @@ def images_and_labels(case):
     return torch.from_numpy(images.reshape(case.batch, *case.shape)), torch.from_numpy(labels)
 
 
-def make_model(case):
+def make_model(case, reverse=False):
     if case.model.startswith("mlp:"):
         _, sizes, activation = case.model.split(":")
         sizes = [int(size) for size in sizes.split("-")]
         layer = {"relu": torch.nn.ReLU, "sigmoid": torch.nn.Sigmoid, "tanh": torch.nn.Tanh}[activation]
         model = torch.nn.Sequential(torch.nn.Linear(sizes[0], sizes[1]), layer(), torch.nn.Linear(sizes[1], sizes[2]))
+    elif case.model == "resnet20":
+        model = CifarResNet(20, case.classes, case.shape[0])
     else:
         model = getattr(torchvision.models, case.model)(num_classes=case.classes)
+    if case.model.startswith("mobilenet"):
+        model.classifier[0] = KeyedDropout(0.2, MOBILENET_DROPOUT_LAYER, reverse)
+    elif case.model in ("resnet18", "resnet34"):
         model.conv1 = torch.nn.Conv2d(case.shape[0], 64, kernel_size=7, stride=2, padding=3, bias=False)
     initial_value.fan_in = {n: m.in_features for n, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
     state = model.state_dict()
@@ -174,7 +199,7 @@ def prepare(case, variant):
     images, labels = images_and_labels(case)
     if variant.reverse:
         images, labels = images.flip(0), labels.flip(0)
-    model = make_model(case).to(variant.dtype).train()
+    model = make_model(case, variant.reverse).to(variant.dtype).train()
     mean = torch.tensor(case.mean, dtype=variant.dtype).view(1, -1, 1, 1)
     deviation = torch.tensor(case.deviation, dtype=variant.dtype).view(1, -1, 1, 1)
     batch = (images.to(variant.dtype) / 255 - mean) / deviation
@@ -186,18 +211,26 @@ def prepare(case, variant):
 
 
 def margin(case):
-    """Smallest distance from zero of any ReLU's input in the first forward, in errors of float32 (RMS of the layer)."""
+    """Smallest distance of any ReLU's input from where it bends (0; ReLU6: also 6) in the first forward, in errors of
+    float32 (RMS of the layer)."""
     inputs = {}
     for dtype in (torch.float64, torch.float32):
         model, batch, _ = prepare(case, Variant(dtype=dtype))
         seen = inputs[dtype] = []
         for module in model.modules():
-            if isinstance(module, torch.nn.ReLU):
-                module.register_forward_pre_hook(lambda _, args, seen=seen: seen.append(args[0].detach().double().clone()))
+            if isinstance(module, (torch.nn.ReLU, torch.nn.ReLU6)):
+                ends = (0, 6) if isinstance(module, torch.nn.ReLU6) else (0,)
+                module.register_forward_pre_hook(
+                    lambda _, args, seen=seen, ends=ends: seen.append((args[0].detach().double().clone(), ends))
+                )
         with torch.no_grad():
             model(batch)
     pairs = zip(inputs[torch.float64], inputs[torch.float32])
-    return min(float(truth.abs().min() / (truth - found).square().mean().sqrt()) for truth, found in pairs)
+    return min(
+        float((truth - end).abs().min() / (truth - found).square().mean().sqrt())
+        for (truth, ends), (found, _) in pairs
+        for end in ends
+    )
 
 
 def train(case, variant):
@@ -332,7 +365,7 @@ def main():
             continue
         if not options.margins:
             make(case, folder)
-        elif case.model.startswith("resnet"):
+        elif not case.model.startswith("mlp:"):
             for seed in range(1, options.margins + 1):
                 set_seed(seed)
                 print(f"{case.name}: seed {seed}, margin {margin(case):.1f}", flush=True)

@@ -35,12 +35,12 @@ Record full_record() {
   record.fallbacks = {"fp16 was computed as bf16"};
   record.notes = {"a note"};
   record.validity = {false, {{"rule", "what", "advice"}}};
-  record.times = {6, 1, 2, 3, 4, 5, {}};
+  record.times = {6, 1, 2, 3, 4, 5, 4.5, {}};
   record.phases_s = {{"forward", 1.5}};
   record.hidden_s = {{"decode", 0.5}};
   record.images_per_s = {20, Interval{19, 21}, {19, 20, 21}, "epochs after the first", ""};
   record.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, {{"read", 0.25}}}};
-  record.accuracy = {0.1, 0.2, 3, 0.4, "best"};
+  record.accuracy = {0.1, 0.2, 3, 0.4, "best", 0.5, 0.6};
   record.confusion = {"test", {{5, 1}, {0, 7}}};
   record.memory = {7, Spread{1, 2, 3}, Spread{4, 5, 6}, 8, {{1, 9}}};
   record.cpu = {1, Spread{1, 2, 3}, {4, 5}, Spread{6, 7, 8}, 9, 10, 11};

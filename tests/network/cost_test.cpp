@@ -41,6 +41,23 @@ TEST(Cost, TheFirstLayerNeedsNoInputGradient) {
   EXPECT_EQ(costs[2].backward_flops, 0) << "nothing trained comes before the dropout";
 }
 
+TEST(Cost, FrozenLayersHaveNoGradientOfTheirWeights) {
+  Network network("net", {20});
+  network.add("a", Linear{.out_features = 30, .bias = false});
+  network.add("b", Linear{.out_features = 40, .bias = false});
+  network.add("c", Linear{.out_features = 50, .bias = false});
+  Network frozen = network;
+  frozen.freeze({"b.weight"});
+  EXPECT_EQ(layer_costs(frozen)[2].backward_flops, 2 * 30 * 40) << "of the inputs alone";
+  EXPECT_EQ(total_cost(frozen).parameters, 20 * 30 + 40 * 50);
+  frozen.freeze({"a.weight"});
+  EXPECT_EQ(layer_costs(frozen)[1].backward_flops, 0);
+  EXPECT_EQ(layer_costs(frozen)[2].backward_flops, 0);
+  EXPECT_EQ(layer_costs(frozen)[3].backward_flops, 2 * 40 * 50) << "of the weights alone";
+  EXPECT_EQ(training_memory(network).per_sample_bytes - training_memory(frozen).per_sample_bytes, (20 + 30) * 4)
+      << "what only frozen layers read is not kept";
+}
+
 TEST(Cost, CheapLayersCountPerValue) {
   EXPECT_EQ(cost_after_trained({2, 3, 4}, BatchNorm{}).forward_flops, 6 * 24);
   EXPECT_EQ(cost_after_trained({2, 3, 4}, BatchNorm{}).parameters, 4);
@@ -49,6 +66,7 @@ TEST(Cost, CheapLayersCountPerValue) {
   EXPECT_EQ(cost_after_trained({2, 4, 4}, MaxPool{}).forward_flops, 8 * 3) << "three comparisons for the best of four";
   EXPECT_EQ(cost_after_trained({2, 4, 4}, GlobalAveragePool{}).forward_flops, 32);
   EXPECT_EQ(cost_after_trained({2, 4, 4}, Flatten{}).forward_flops, 0);
+  EXPECT_EQ(cost_after_trained({2, 4, 4}, SubsamplePad{.out_channels = 4}).forward_flops, 0);
   Network network("net", {2, 3, 4});
   network.add("bn", BatchNorm{});
   network.add("sum", Add{}, {0, 1, 1});

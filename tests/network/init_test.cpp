@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numbers>
 
 #include "base/error.h"
@@ -142,6 +144,64 @@ TEST(CheckState, ListsWhatIsMissingExtraAndOfAnotherShape) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("missing (122): conv1.weight"), HasSubstr("and 116 more")));
   }
+}
+
+TEST(CheckState, NamesTensorsWithNanAndInfinity) {
+  const Network network = build("mlp:4-3-2", {});
+  TensorMap state = initial_state(network, 1);
+  state["0.bias"].floats()[1] = std::numeric_limits<float>::quiet_NaN();
+  state["2.weight"].floats()[5] = std::numeric_limits<float>::infinity();
+  try {
+    check_state(network, state, "x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("with NaN or infinity (2)"), HasSubstr("0.bias (value 1 is nan)"),
+                                    HasSubstr("2.weight (value 5 is inf)")));
+  }
+}
+
+class FitState : public testing::Test {
+ protected:
+  Network network_ = build("resnet20", {.input = Shape{3, 8, 8}, .classes = 4});
+  TensorMap given_ = initial_state(network_, 1);
+};
+
+TEST_F(FitState, LeavesAsItIsWhatFits) {
+  const FittedState fitted = fit_state(network_, given_, "x", 2);
+  EXPECT_EQ(fitted.state, given_);
+  EXPECT_TRUE(fitted.new_head.empty());
+  EXPECT_EQ(fitted.new_counters + fitted.converted, 0u);
+}
+
+TEST_F(FitState, AnotherNumberOfClassesGetsANewHead) {
+  given_["linear.weight"] = HostTensor::of_floats({10, 64}, std::vector<float>(640, 1.0F));
+  given_["linear.bias"] = HostTensor::of_floats({10}, std::vector<float>(10, 1.0F));
+  const FittedState fitted = fit_state(network_, given_, "x", 2);
+  EXPECT_THAT(fitted.new_head, testing::ElementsAre("linear.weight", "linear.bias"));
+  EXPECT_EQ(fitted.file_outputs, 10);
+  EXPECT_EQ(fitted.state.at("linear.weight"), initial_state(network_, 2).at("linear.weight"));
+  EXPECT_EQ(fitted.state.at("conv1.weight"), given_.at("conv1.weight"));
+  given_["linear.weight"] = HostTensor::of_floats({10, 32}, std::vector<float>(320, 1.0F));
+  EXPECT_THROW(fit_state(network_, given_, "x", 2), Error) << "another number of features is another network";
+}
+
+TEST_F(FitState, CountersOfOlderPyTorchBeginAtZero) {
+  std::erase_if(given_, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });
+  const FittedState fitted = fit_state(network_, given_, "x", 2);
+  EXPECT_EQ(fitted.new_counters, 19u);
+  EXPECT_EQ(fitted.state.at("bn1.num_batches_tracked"), HostTensor::scalar_i64(0));
+  given_.erase("bn1.running_mean");
+  EXPECT_THROW(fit_state(network_, given_, "x", 2), Error) << "statistics are more than a counter";
+}
+
+TEST_F(FitState, OtherPrecisionsAreConverted) {
+  const std::uint16_t half[4] = {0x3c00, 0xc000, 0, 0x3800};  // 1, -2, 0, 0.5
+  HostTensor& bias = given_["linear.bias"];
+  bias = {DType::kF16, {4}, std::vector<std::byte>(8)};
+  std::memcpy(bias.bytes.data(), half, 8);
+  const FittedState fitted = fit_state(network_, given_, "x", 2);
+  EXPECT_EQ(fitted.converted, 1u);
+  EXPECT_EQ(fitted.state.at("linear.bias"), HostTensor::of_floats({4}, {1, -2, 0, 0.5}));
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ TEST(Network, InfersShapes) {
   EXPECT_EQ(shape_after({64, 37, 50}, Dropout{}), (Shape{64, 37, 50}));
   EXPECT_EQ(shape_after({512, 5, 7}, GlobalAveragePool{}), (Shape{512, 1, 1}));
   EXPECT_EQ(shape_after({3, 4, 5}, Flatten{}), (Shape{60}));
+  EXPECT_EQ(shape_after({16, 9, 8}, SubsamplePad{.out_channels = 32}), (Shape{32, 5, 4}));
+  EXPECT_EQ(shape_after({16, 9, 8}, SubsamplePad{.out_channels = 16, .stride = 1}), (Shape{16, 9, 8}));
   EXPECT_EQ(shape_after({8, 9, 9}, Conv2d{.out_channels = 16, .kernel = 3, .groups = 4}), (Shape{16, 7, 7}));
 }
 
@@ -59,6 +61,9 @@ TEST(Network, ImpossibleShapesNameTheLayerWhatItNeedsAndWhatItGot) {
   EXPECT_THAT(refusal({784}, Conv2d{.out_channels = 8}), AllOf(HasSubstr("image"), HasSubstr("it got 784")));
   EXPECT_THAT(refusal({784}, GlobalAveragePool{}), HasSubstr("image"));
   EXPECT_THAT(refusal({784}, MaxPool{}), HasSubstr("image"));
+  EXPECT_THAT(refusal({784}, SubsamplePad{.out_channels = 900}), HasSubstr("image"));
+  EXPECT_THAT(refusal({32, 8, 8}, SubsamplePad{.out_channels = 16}),
+              AllOf(HasSubstr("16 channels"), HasSubstr("32x8x8")));
 
   Network network("net", {3, 8, 8});
   const int a = network.add("a", Conv2d{.out_channels = 4, .kernel = 3});
@@ -82,6 +87,8 @@ TEST(Network, RefusesSettingsThatMeanNothing) {
   EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .padding = -1}), HasSubstr("padding"));
   EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .groups = 2}), HasSubstr("2 groups"));
   EXPECT_THAT(refusal({3, 8, 8}, MaxPool{.kernel = 3, .padding = 2}), HasSubstr("half"));
+  EXPECT_THAT(refusal({3, 8, 8}, SubsamplePad{.out_channels = 0}), HasSubstr("out_channels"));
+  EXPECT_THAT(refusal({3, 8, 8}, SubsamplePad{.out_channels = 4, .stride = 0}), HasSubstr("stride"));
   EXPECT_THAT(refusal({3, 8, 8}, Dropout{1.0}), HasSubstr("probability"));
   EXPECT_THAT(refusal({3, 8, 8}, Input{}), HasSubstr("input"));
   EXPECT_THAT(refusal({8}, Linear{.out_features = -1}), HasSubstr("out_features"));
@@ -141,6 +148,7 @@ TEST(Network, OperationsHaveNames) {
   EXPECT_STREQ(op_name(Add{}), "add");
   EXPECT_STREQ(op_name(Flatten{}), "flatten");
   EXPECT_STREQ(op_name(Dropout{}), "dropout");
+  EXPECT_STREQ(op_name(SubsamplePad{}), "subsample_pad");
 }
 
 }  // namespace

@@ -65,9 +65,25 @@ TEST(Zoo, MobileNetV2HasTorchvisionsParametersAndOperations) {
                                             "features.17.conv.3.bias", "features.18.1.weight", "classifier.1.bias"}));
 }
 
+// Parameters: the values that the weights passed around for them hold, less the running statistics (resnet_cifar10's
+// LAYERS.txt); for ResNet-20 the paper has 0.27 M, for ResNet-56 0.85 M.
+TEST(Zoo, SmallResNetsHaveThePapersParameters) {
+  const std::vector<std::pair<const char*, std::int64_t>> models = {
+      {"resnet20", 269'722}, {"resnet32", 464'154}, {"resnet44", 658'586}, {"resnet56", 853'018}};
+  for (const auto& [name, parameters] : models) {
+    const Network network = build(name, {});
+    EXPECT_EQ(total_cost(network).parameters, parameters) << name;
+    EXPECT_EQ(network.input_shape(), (Shape{3, 32, 32}));
+    EXPECT_EQ(network.output_shape(), Shape{10});
+  }
+  EXPECT_NEAR(static_cast<double>(forward_macs(build("resnet20", {}))), 40.55e6, 0.01e6);
+  EXPECT_NEAR(static_cast<double>(forward_macs(build("resnet56", {}))), 125.49e6, 0.01e6);
+  EXPECT_EQ(build("resnet20", {.input = Shape{1, 5, 3}, .classes = 7}).output_shape(), Shape{7});
+}
+
 // The golden files carry the names that PyTorch's own models have.
 TEST(Zoo, ParametersHavePyTorchsNamesInItsOrder) {
-  for (const char* name : {"resnet18_rgb", "resnet34_grey", "mlp_relu"}) {
+  for (const char* name : {"resnet18_rgb", "resnet34_grey", "resnet20", "mobilenet_v2", "mlp_relu"}) {
     const auto golden =
         read_safetensors_metadata(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
     const Network network = build(golden.at("model"), {});
@@ -153,7 +169,8 @@ TEST(Zoo, ListsItsModels) {
     names.push_back(model.name);
     EXPECT_FALSE(model.description.empty());
   }
-  EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "mobilenet_v2", "resnet18", "resnet34"));
+  EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "mobilenet_v2", "resnet18", "resnet34", "resnet20",
+                                 "resnet32", "resnet44", "resnet56"));
 }
 
 }  // namespace

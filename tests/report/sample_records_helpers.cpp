@@ -45,7 +45,7 @@ void fill_times(measure::Record& record) {
     train_s += *epoch.seconds;
     validate_s += *epoch.validate_seconds;
   }
-  record.times = {train_s + validate_s + 6.5, 0.8, 3.1, train_s, validate_s, 2.2, {}};
+  record.times = {train_s + validate_s + 6.5, 0.8, 3.1, train_s, validate_s, 2.2, {}, {}};
   record.phases_s = {{"read", 0.006 * train_s},  {"forward", 0.31 * train_s},    {"backward", 0.61 * train_s},
                      {"update", 0.05 * train_s}, {"evaluate", validate_s + 2.1}, {"decode", 2.4}};
   record.hidden_s = {{"decode", 0.04 * train_s}, {"augment", 0.02 * train_s}};
@@ -134,7 +134,7 @@ measure::Record sample_record(const SampleRun& sample) {
   fill_epochs(sample, record);
   fill_times(record);
   fill_use(sample, record);
-  record.accuracy = {record.epochs.back().train_accuracy, {}, {}, sample.test_accuracy, "best"};
+  record.accuracy = {record.epochs.back().train_accuracy, {}, {}, sample.test_accuracy, "best", {}, {}};
   for (const auto& epoch : record.epochs) {
     if (epoch.val_accuracy > record.accuracy.val) {
       record.accuracy.val = epoch.val_accuracy;

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/glob.h"
 
 namespace evener::data {
 
@@ -18,9 +19,9 @@ namespace fs = std::filesystem;
 
 /// Also of formats that can't be read: such a file is listed as skipped with its reason, not passed over in silence.
 bool has_image_extension(const fs::path& path) {
-  static constexpr std::array<std::string_view, 16> kExtensions = {".jpg",  ".jpeg", ".jpe", ".jfif", ".png",  ".bmp",
-                                                                   ".gif",  ".webp", ".tif", ".tiff", ".heic", ".heif",
-                                                                   ".avif", ".ppm",  ".pgm", ".jp2"};
+  static constexpr std::array<std::string_view, 19> kExtensions = {
+      ".jpg",  ".jpeg", ".jpe",  ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff",
+      ".heic", ".heif", ".avif", ".ppm",  ".pgm", ".jp2", ".pnm", ".pbm",  ".dib"};
   std::string extension = path.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
@@ -151,9 +152,72 @@ FolderListing list_image_folder(const fs::path& folder) {
     }
   }
   if (listing.images.empty()) {
-    throw Error("no image files (.jpg, .png) in the " + std::to_string(listing.classes.size()) + " folders of '" +
-                folder.string() + "'");
+    throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in the " +
+                std::to_string(listing.classes.size()) + " folders of '" + folder.string() + "'");
   }
+  return listing;
+}
+
+namespace {
+
+/// The index into `names` of the class that the file belongs to, or nothing.
+std::optional<std::size_t> class_of(const std::string& path, const std::vector<std::string>& names,
+                                    const std::vector<ClassFiles>& classes) {
+  const ClassFiles* found = nullptr;
+  for (const ClassFiles& files : classes) {
+    if (!glob_matches(files.pattern, path)) continue;
+    if (found != nullptr && found->name != files.name) {
+      throw Error("the file '" + path + "' belongs to two classes: to '" + found->name + "' (" + found->pattern +
+                  ") and to '" + files.name + "' (" + files.pattern + "); make one of the patterns narrower");
+    }
+    found = &files;
+  }
+  if (found == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(std::lower_bound(names.begin(), names.end(), found->name) - names.begin());
+}
+
+[[noreturn]] void fail_without_files(const std::string& name, const std::vector<ClassFiles>& classes,
+                                     const fs::path& folder) {
+  std::string patterns;
+  std::string advice = "the paths are relative to that folder";
+  for (const ClassFiles& files : classes) {
+    if (files.name != name) continue;
+    patterns += (patterns.empty() ? "'" : ", '") + files.pattern + "'";
+    std::error_code ignored;
+    if (fs::is_directory(folder / files.pattern, ignored)) {
+      advice = "'" + files.pattern + "' is a folder: for all files below it write '" + files.pattern +
+               (files.pattern.ends_with('/') ? "**'" : "/**'");
+    }
+  }
+  throw Error("the class '" + name + "' has no image files: nothing in '" + folder.string() + "' fits " + patterns +
+              "; " + advice);
+}
+
+}  // namespace
+
+FolderListing list_classes(const fs::path& folder, const std::vector<ClassFiles>& classes) {
+  FolderListing listing;
+  for (const ClassFiles& files : classes) listing.classes.push_back(files.name);
+  std::sort(listing.classes.begin(), listing.classes.end());
+  listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
+  std::vector<std::size_t> counts(listing.classes.size());
+  std::size_t others = 0;
+  for (fs::path& path : images_below(folder)) {
+    const auto found = class_of(path.lexically_relative(folder).generic_string(), listing.classes, classes);
+    if (!found) {
+      ++others;
+      continue;
+    }
+    ++counts[*found];
+    listing.images.push_back({std::move(path), static_cast<std::int32_t>(*found), Part::kUndivided});
+  }
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] == 0) fail_without_files(listing.classes[c], classes, folder);
+  }
+  std::stable_sort(listing.images.begin(), listing.images.end(),
+                   [](const auto& a, const auto& b) { return a.label < b.label; });
+  if (others > 0)
+    listing.notes.push_back(std::to_string(others) + " image files belong to no --class and are left out");
   return listing;
 }
 

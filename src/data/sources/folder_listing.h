@@ -21,6 +21,10 @@ struct FolderListing {
   std::vector<std::string> notes;
 };
 
+/// Lists all image files below a folder that fit the patterns of `classes`, undivided. Throws Error naming both classes
+/// if a file fits two, and the class if no file fits it.
+FolderListing list_classes(const std::filesystem::path& folder, const std::vector<ClassFiles>& classes);
+
 /// Lists a folder as open_data describes it. Throws Error if there are no class folders, no image files, or a class in
 /// val/ or test/ that train/ lacks.
 FolderListing list_image_folder(const std::filesystem::path& folder);

@@ -41,10 +41,11 @@ std::string read_image_file(const fs::path& path) {
 }
 
 /// Reads one file and brings it to `shape`. Throws Error with the reason alone.
-void load_image(const fs::path& path, const ImageShape& shape, std::span<std::uint8_t> chw) {
+void load_image(const fs::path& path, const ImageShape& shape, DecodeMode mode, std::span<std::uint8_t> chw) {
   const std::string file = read_image_file(path);
   const PhaseMark mark(Phase::kDecode);
-  Picture picture = decode_picture(file);
+  Picture picture =
+      mode == DecodeMode::kFast ? decode_picture_fast(file, shape.height, shape.width) : decode_picture(file);
   if (shape.channels == 1) picture = to_grey(std::move(picture));
   picture = resize(std::move(picture), shape.height, shape.width);
   write_planes(picture, shape.channels, chw);
@@ -54,13 +55,16 @@ class ImageFolder : public Dataset {
  public:
   /// Decodes all images in parallel; reasons()[i] says why images[i] can't be used, "" if it can.
   ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)
-      : files_(std::move(images)), shape_(shape), cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {
+      : files_(std::move(images)),
+        shape_(shape),
+        mode_(options.decode),
+        cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {
     reasons_.resize(files_.size());
     const auto decode = [this](std::size_t file) {
       thread_local std::vector<std::uint8_t> pixels;
       pixels.resize(shape_.bytes());
       try {
-        load_image(files_[file].path, shape_, pixels);
+        load_image(files_[file].path, shape_, mode_, pixels);
         cache_.store(file, pixels);
       } catch (const Error& error) {
         reasons_[file] = error.what();
@@ -92,7 +96,7 @@ class ImageFolder : public Dataset {
     const std::uint32_t file = samples_[index];
     if (cache_.load(file, chw)) return;
     try {
-      load_image(files_[file].path, shape_, chw);
+      load_image(files_[file].path, shape_, mode_, chw);
     } catch (const Error& error) {
       throw Error("the image '" + files_[file].path.string() +
                   "' could be read at the start, but no longer: " + error.what());
@@ -102,6 +106,7 @@ class ImageFolder : public Dataset {
  private:
   std::vector<ListedImage> files_;
   ImageShape shape_;
+  DecodeMode mode_;
   PixelCache cache_;
   std::vector<std::string> reasons_;
   std::vector<std::uint32_t> samples_;  // indices into files_
@@ -205,8 +210,9 @@ void select_samples(ImageFolder& images, const std::vector<std::string>& names, 
 }  // namespace
 
 Source open_image_folder(const fs::path& folder, const DataOptions& options) {
-  FolderListing listing = list_image_folder(folder);
+  FolderListing listing = options.classes.empty() ? list_image_folder(folder) : list_classes(folder, options.classes);
   const ImageShape shape = choose_shape(listing.images, options);
+  if (options.before_decoding) options.before_decoding(listing.images.size(), shape);
   Source source;
   source.kind = "image folder";
   source.notes = std::move(listing.notes);

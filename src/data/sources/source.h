@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,15 @@
 
 namespace evener::data {
 
-/// The part of the data a sample is from; kUndivided = to be split.
-enum class Part : std::uint8_t { kUndivided, kTrain, kVal, kTest };
+/// The part of the data a sample is from; kUndivided = to be split, kUnused = in no part.
+enum class Part : std::uint8_t { kUndivided, kTrain, kVal, kTest, kUnused };
 
 struct Source {
   std::string kind;
   std::shared_ptr<const Dataset> dataset;
-  std::vector<Part> parts;  // one per sample
+  std::vector<Part> parts;                      // one per sample
+  bool is_divided = false;                      // the parts are final, whatever is among them
+  std::optional<ChannelStatistics> statistics;  // of the training part, where they are stored
   std::vector<Skipped> skipped;
   std::vector<std::string> notes;
 };
@@ -24,11 +27,18 @@ struct Source {
 /// The options with every default filled in but size and channels.
 Source open_image_folder(const std::filesystem::path& folder, const DataOptions& options);
 Source open_idx(const std::filesystem::path& folder, const DataOptions& options);
+/// `location` is a folder with CIFAR files or one such file.
+Source open_cifar(const std::filesystem::path& location, const DataOptions& options);
+/// A file that `evener data pack` wrote.
+Source open_packed(const std::filesystem::path& file, const DataOptions& options);
 /// `name` is what follows "synth:".
 Source open_synthetic(const std::string& name, const DataOptions& options);
 
 /// True if a folder holds any of the IDX files' names.
 bool is_idx_folder(const std::filesystem::path& folder);
+bool is_cifar_folder(const std::filesystem::path& folder);
+/// True for the name of a single CIFAR file (.bin, .bin.gz).
+bool is_cifar_file(const std::filesystem::path& path);
 
 /// Width and height at most this.
 constexpr std::int64_t kMaxExtent = 65536;

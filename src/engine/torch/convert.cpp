@@ -126,9 +126,19 @@ at::Tensor to_input(const data::Batch& batch, const Normalization& normalization
 }
 
 at::Tensor to_labels(const data::Batch& batch) {
-  at::Tensor labels = at::empty({batch.count}, at::kLong);
-  std::copy(batch.labels.begin(), batch.labels.end(), labels.mutable_data_ptr<std::int64_t>());
-  return labels;
+  return to_tensor(batch.labels);
+}
+
+at::Tensor to_tensor(std::span<const std::int32_t> labels) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(labels.size())}, at::kLong);
+  std::copy(labels.begin(), labels.end(), tensor.mutable_data_ptr<std::int64_t>());
+  return tensor;
+}
+
+at::Tensor to_tensor(std::span<const float> weights) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(weights.size())}, at::kFloat);
+  std::copy(weights.begin(), weights.end(), tensor.mutable_data_ptr<float>());
+  return tensor;
 }
 
 }  // namespace evener::engine::torch_engine

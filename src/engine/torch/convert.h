@@ -27,4 +27,8 @@ at::Tensor to_input(const data::Batch& batch, const Normalization& normalization
 /// The batch's labels as int64 (N).
 at::Tensor to_labels(const data::Batch& batch);
 
+/// Copies: labels as int64 (N), weights as float32 (N).
+at::Tensor to_tensor(std::span<const std::int32_t> labels);
+at::Tensor to_tensor(std::span<const float> weights);
+
 }  // namespace evener::engine::torch_engine

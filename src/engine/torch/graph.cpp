@@ -142,6 +142,11 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
             }
             return sum;
           },
+          [&](const network::SubsamplePad& op) {
+            const std::int64_t added = op.out_channels - x.size(1);
+            const at::Tensor pixels = x.slice(2, 0, x.size(2), op.stride).slice(3, 0, x.size(3), op.stride);
+            return at::constant_pad_nd(pixels, {0, 0, 0, 0, added / 2, added - added / 2}, 0);
+          },
           [&](const network::Flatten&) { return at::flatten(x, 1); },
           [&](const network::Dropout& op) {
             return training && op.probability > 0 ? x * dropout_mask(x, op.probability, key, step.layer) : x;

@@ -93,6 +93,24 @@ at::Tensor TorchTrainer::loss_sum(const at::Tensor& logits, const at::Tensor& la
   return at::mse_loss(logits, target, at::Reduction::Sum) / logits.size(1);
 }
 
+/// The loss against both labels of mixed images, by their weights.
+at::Tensor TorchTrainer::mixed_loss_sum(const at::Tensor& logits, const at::Tensor& labels,
+                                        const data::Batch& batch) const {
+  const at::Tensor second = to_tensor(batch.second_labels), first_part = to_tensor(batch.label_weights);
+  const at::Tensor second_part = 1 - first_part;
+  if (options_.loss == Loss::kCrossEntropy) {
+    const double smoothing = options_.label_smoothing;
+    const at::Tensor of_first =
+        at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, /*ignore_index=*/-100, smoothing);
+    const at::Tensor of_second =
+        at::cross_entropy_loss(logits, second, {}, at::Reduction::None, /*ignore_index=*/-100, smoothing);
+    return (of_first * first_part + of_second * second_part).sum();
+  }
+  const at::Tensor target = at::one_hot(labels, logits.size(1)) * first_part.unsqueeze(1) +
+                            at::one_hot(second, logits.size(1)) * second_part.unsqueeze(1);
+  return at::mse_loss(logits, target, at::Reduction::Sum) / logits.size(1);
+}
+
 BatchResult TorchTrainer::result_of(const at::Tensor& loss, const at::Tensor& found, const at::Tensor& labels) const {
   BatchResult result;
   result.loss_sum = loss.item<double>();
@@ -121,7 +139,7 @@ BatchResult TorchTrainer::add_gradients(const data::Batch& batch, double weight)
       labels = to_labels(batch);
       logits = graph_.forward(to_input(batch, normalization_, graph_.format()), true,
                               {options_.seed, batch.epoch, batch.samples});
-      loss = loss_sum(logits, labels);
+      loss = batch.label_weights.empty() ? loss_sum(logits, labels) : mixed_loss_sum(logits, labels, batch);
     }
     const PhaseMark mark(Phase::kBackward);
     torch::autograd::backward({loss}, {at::scalar_tensor(weight, at::kFloat)});

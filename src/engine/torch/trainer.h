@@ -30,6 +30,7 @@ class TorchTrainer : public Trainer {
 
  private:
   at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& labels) const;
+  at::Tensor mixed_loss_sum(const at::Tensor& logits, const at::Tensor& labels, const data::Batch& batch) const;
   BatchResult result_of(const at::Tensor& loss_sum, const at::Tensor& found, const at::Tensor& labels) const;
   void watch_gradients();
 

@@ -1,0 +1,87 @@
+#include "data/pack.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/safetensors.h"
+#include "data/each_index.h"
+#include "data/sources/packed_parts.h"
+
+namespace evener::data {
+
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{64} << 20;  // decoded ahead of being written
+
+std::vector<TensorDescription> tensors_of(std::size_t images, const ImageShape& shape) {
+  const auto count = static_cast<std::int64_t>(images);
+  return {{"labels", DType::kI32, {count}},
+          {"images", DType::kU8, {count, shape.channels, shape.height, shape.width}},
+          {"parts", DType::kU8, {count}}};
+}
+
+Metadata metadata_of(const OpenedData& data, const std::string& source, int threads) {
+  Metadata metadata{
+      {"format", kPackFormat}, {"source", source}, {"classes", nlohmann::json(data.dataset->classes()).dump()}};
+  if (data.split.train.empty()) return metadata;
+  const ChannelStatistics statistics = channel_statistics(*data.dataset, data.split.train, threads);
+  metadata["mean"] = nlohmann::json(statistics.mean).dump();
+  metadata["deviation"] = nlohmann::json(statistics.standard_deviation).dump();
+  return metadata;
+}
+
+template <typename Value>
+void write_values(std::ostream& out, const std::vector<Value>& values) {
+  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(Value)));
+}
+
+void write_images(std::ostream& out, const Dataset& dataset, int threads) {
+  const std::size_t bytes = dataset.shape().bytes();
+  const std::size_t block = std::max<std::size_t>(1, kBlockBytes / bytes);
+  std::vector<std::uint8_t> pixels(std::min(block, dataset.size()) * bytes);
+  for (std::size_t begin = 0; begin < dataset.size() && out; begin += block) {
+    const std::size_t count = std::min(block, dataset.size() - begin);
+    for_each_index(count, threads,
+                   [&](std::size_t i) { dataset.read(begin + i, std::span(pixels).subspan(i * bytes, bytes)); });
+    out.write(reinterpret_cast<const char*>(pixels.data()), static_cast<std::streamsize>(count * bytes));
+  }
+}
+
+std::vector<std::uint8_t> parts_of(const OpenedData& data) {
+  std::vector<std::uint8_t> parts(data.dataset->size(), kPackedUnused);
+  for (const std::uint32_t sample : data.split.train) parts[sample] = kPackedTrain;
+  for (const std::uint32_t sample : data.split.val) parts[sample] = kPackedVal;
+  for (const std::uint32_t sample : data.split.test) parts[sample] = kPackedTest;
+  return parts;
+}
+
+}  // namespace
+
+std::uint64_t packed_bytes(std::size_t images, const ImageShape& shape) {
+  constexpr std::uint64_t kHeaderBytes = 4096;
+  return data_bytes(tensors_of(images, shape)) + kHeaderBytes;
+}
+
+void require_room_for_pack(std::size_t images, const ImageShape& shape, const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.parent_path();
+  require_writable_directory(folder.empty() ? "." : folder, packed_bytes(images, shape));
+}
+
+void write_packed(const OpenedData& data, const std::string& source, const std::filesystem::path& file, int threads) {
+  const Dataset& dataset = *data.dataset;
+  require_room_for_pack(dataset.size(), dataset.shape(), file);
+  std::vector<std::int32_t> labels(dataset.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(i);
+  write_safetensors(file, tensors_of(dataset.size(), dataset.shape()), metadata_of(data, source, threads),
+                    [&](std::ostream& out) {
+                      write_values(out, labels);
+                      write_images(out, dataset, threads);
+                      write_values(out, parts_of(data));
+                    });
+}
+
+}  // namespace evener::data

@@ -1,0 +1,89 @@
+#include "task/normalization.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+
+// Of the photos of ImageNet as value / 255; what weights trained on it expect.
+const data::ChannelStatistics kImageNet = {{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+
+[[noreturn]] void malformed(const std::string& text) {
+  throw UsageError("--normalize '" + text +
+                   "' is neither data nor imagenet nor MEAN/STD of values from 0 to 1, such as 0.5/0.25, or "
+                   "0.49:0.48:0.45/0.25:0.24:0.26 with a number for each channel");
+}
+
+/// "0.49:0.48:0.45"
+std::vector<float> numbers(const std::string& text, std::string_view part) {
+  std::vector<float> values;
+  while (true) {
+    const std::string_view word = part.substr(0, part.find(':'));
+    float value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) malformed(text);
+    values.push_back(value);
+    if (word.size() == part.size()) return values;
+    part.remove_prefix(word.size() + 1);
+  }
+}
+
+bool usable(const data::ChannelStatistics& statistics) {
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  const auto is_positive = [](float value) { return std::isfinite(value) && value > 0; };
+  return std::ranges::all_of(statistics.mean, is_finite) &&
+         std::ranges::all_of(statistics.standard_deviation, is_positive);
+}
+
+}  // namespace
+
+Normalization parse_normalization(const std::string& text) {
+  using Source = Normalization::Source;
+  if (text.empty()) return {};
+  if (text == "data") return {Source::kData, text, {}};
+  if (text == "imagenet") return {Source::kGiven, text, kImageNet};
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) malformed(text);
+  const std::string_view view = text;
+  Normalization result{
+      Source::kGiven, text, {numbers(text, view.substr(0, slash)), numbers(text, view.substr(slash + 1))}};
+  if (result.given.mean.size() != result.given.standard_deviation.size() || !usable(result.given)) malformed(text);
+  return result;
+}
+
+data::ChannelStatistics for_channels(const Normalization& normalization, std::int64_t channels) {
+  const auto count = static_cast<std::size_t>(channels);
+  data::ChannelStatistics result = normalization.given;
+  if (result.mean.size() == 1) {
+    result.mean.resize(count, result.mean.front());
+    result.standard_deviation.resize(count, result.standard_deviation.front());
+  }
+  if (result.mean.size() == count) return result;
+  throw UsageError("--normalize " + normalization.text + " is for " + std::to_string(result.mean.size()) +
+                   " channels, but the images have " + std::to_string(channels) + "; use --channels " +
+                   (result.mean.size() == 3 ? "3" : "1") + ", or give a number for each channel");
+}
+
+std::optional<data::ChannelStatistics> normalization_of(const Metadata& metadata, std::int64_t channels) {
+  const auto mean = metadata.find("mean"), deviation = metadata.find("standard_deviation");
+  if (mean == metadata.end() || deviation == metadata.end()) return std::nullopt;
+  data::ChannelStatistics result;
+  try {
+    result = {json::parse(mean->second).get<std::vector<float>>(),
+              json::parse(deviation->second).get<std::vector<float>>()};
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+  const auto count = static_cast<std::size_t>(channels);
+  const bool fits = result.mean.size() == count && result.standard_deviation.size() == count && usable(result);
+  return fits ? std::optional(result) : std::nullopt;
+}
+
+}  // namespace evener::task

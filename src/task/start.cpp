@@ -1,0 +1,171 @@
+#include "task/start.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/weights_file.h"
+#include "network/init.h"
+#include "network/zoo.h"
+
+namespace evener::task {
+namespace {
+
+/// "conv1", "layer1", ...: the first parts of the parameters' names, each once.
+std::vector<std::string> first_parts(const network::Network& network) {
+  std::vector<std::string> parts;
+  for (const auto& parameter : network.parameters()) {
+    std::string part = parameter.name.substr(0, parameter.name.find('.'));
+    if (std::ranges::find(parts, part) == parts.end()) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+[[noreturn]] void fail_pattern(const network::Network& network, const std::string& pattern) {
+  std::vector<std::string> known = first_parts(network);
+  const std::string parts = fmt::format("{}", fmt::join(known, ", "));
+  for (const auto& parameter : network.parameters()) known.push_back(parameter.name);
+  std::string plain = pattern;
+  while (plain.ends_with('*') || plain.ends_with('.')) plain.pop_back();
+  const std::string nearest = nearest_name(plain, known);
+  throw UsageError(
+      fmt::format("--freeze '{}' matches no parameter of {}{}. Names begin with {}; 'PART*' takes all of one", pattern,
+                  network.model(), nearest.empty() ? "" : fmt::format("; did you mean '{}*'?", nearest), parts));
+}
+
+/// The file with what it says of its model, for messages.
+std::string source_text(const TrainOptions& options, const Metadata& metadata) {
+  const auto model = metadata.find("model");
+  const std::string of = model == metadata.end() ? "" : fmt::format(" (of model {})", printable(model->second));
+  return fmt::format("'{}'{}", options.weights.string(), of);
+}
+
+void note_fit(const network::FittedState& fitted, const TrainOptions& options, std::int64_t classes, Start& start) {
+  start.notes.push_back(fmt::format("starting from {}", options.weights.string()));
+  if (!fitted.new_head.empty()) {
+    if (options.epochs == 0) {
+      throw UsageError(
+          fmt::format("'{}' has {} outputs, but the data has {} classes: there is nothing to evaluate. "
+                      "Train a new head (--epochs 1 or more), or use data with its classes",
+                      options.weights.string(), fitted.file_outputs, classes));
+    }
+    start.notes.push_back(fmt::format("the file has {} outputs, the data {} classes: new first values for {}",
+                                      fitted.file_outputs, classes, fmt::join(fitted.new_head, " and ")));
+  }
+  if (fitted.new_counters > 0) {
+    start.notes.push_back(
+        fmt::format("the file has no num_batches_tracked, as those of PyTorch before 0.4.1: {} counters begin at 0",
+                    fitted.new_counters));
+  }
+  if (fitted.converted > 0)
+    start.notes.push_back(fmt::format("{} tensors were converted to float32", fitted.converted));
+}
+
+/// A file with the same number of other classes keeps its head; that may not be what is wanted.
+void note_classes(const Metadata& metadata, const std::vector<std::string>& classes, Start& start) {
+  const auto found = metadata.find("classes");
+  if (found == metadata.end()) return;
+  const auto theirs = nlohmann::json::parse(found->second, nullptr, false);
+  if (!theirs.is_array() || theirs.size() != classes.size() || theirs == nlohmann::json(classes)) return;
+  start.notes.push_back("the file's classes have other names than the data's; its last layer is kept as it is");
+}
+
+void set_normalization(const TrainOptions& options, const Metadata& metadata, const data::OpenedData& data,
+                       const data::Progress& progress, Start& start) {
+  const std::int64_t channels = data.dataset->shape().channels;
+  if (options.normalization.source == Normalization::Source::kGiven) {
+    start.normalization = for_channels(options.normalization, channels);
+    start.normalized_by = "given";
+    return;
+  }
+  if (options.normalization.source == Normalization::Source::kDefault) {
+    if (const auto of_file = normalization_of(metadata, channels)) {
+      start.normalization = *of_file;
+      start.normalized_by = "weights";
+      return;
+    }
+  }
+  if (data.split.train.empty()) {
+    throw UsageError(
+        "how to normalise the images is unknown: there are no training images to take the mean and the "
+        "standard deviation of, and the weights' file doesn't tell them. Give --normalize, such as imagenet");
+  }
+  start.normalization = data.statistics
+                            ? *data.statistics
+                            : data::channel_statistics(*data.dataset, data.split.train, options.data.threads, progress);
+  start.normalized_by = "data";
+  if (!options.weights.empty() && options.normalization.source == Normalization::Source::kDefault) {
+    start.notes.push_back(
+        "images are normalised by the mean and the standard deviation of the training images; if the "
+        "weights were trained with others, give them with --normalize (such as imagenet)");
+  }
+}
+
+}  // namespace
+
+network::Network build_network(const TrainOptions& options, const data::Dataset& dataset) {
+  const auto shape = dataset.shape();
+  network::ModelOptions model;
+  model.input = network::Shape{shape.channels, shape.height, shape.width};
+  model.classes = static_cast<std::int64_t>(dataset.classes().size());
+  return network::build(options.model, model);
+}
+
+std::vector<std::string> matching_parameters(const network::Network& network,
+                                             const std::vector<std::string>& patterns) {
+  std::vector<bool> used(patterns.size());
+  std::vector<std::string> names;
+  for (const auto& parameter : network.parameters()) {
+    if (!parameter.trained) continue;
+    bool matches = false;
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (fnmatch(patterns[i].c_str(), parameter.name.c_str(), 0) != 0) continue;
+      used[i] = matches = true;
+    }
+    if (matches) names.push_back(parameter.name);
+  }
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    if (!used[i]) fail_pattern(network, patterns[i]);
+  }
+  return names;
+}
+
+std::string freeze_text(const network::Network& network) {
+  std::int64_t trained = 0, all = 0, trained_values = 0, all_values = 0;
+  for (const auto& parameter : network.parameters()) {
+    if (parameter.buffer) continue;
+    const std::int64_t values = element_count(parameter.shape);
+    ++all;
+    all_values += values;
+    if (!parameter.trained) continue;
+    ++trained;
+    trained_values += values;
+  }
+  if (trained == all) return "";
+  return fmt::format("{} of {} parameters are trained ({} of {} values)", trained, all, trained_values, all_values);
+}
+
+Start make_start(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data,
+                 const data::Progress& progress) {
+  Start start;
+  Metadata metadata;
+  if (options.weights.empty()) {
+    start.state = network::initial_state(setup.network, options.trainer.seed);
+  } else {
+    SafetensorsFile file = read_weights(options.weights);
+    metadata = std::move(file.metadata);
+    network::FittedState fitted = network::fit_state(setup.network, std::move(file.tensors),
+                                                     source_text(options, metadata), options.trainer.seed);
+    note_fit(fitted, options, static_cast<std::int64_t>(setup.classes.size()), start);
+    if (fitted.new_head.empty()) note_classes(metadata, setup.classes, start);
+    start.state = std::move(fitted.state);
+  }
+  set_normalization(options, metadata, data, progress, start);
+  return start;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,36 @@
+// What a run begins with: first values, drawn or from a file, what is frozen, and how images are normalised.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+#include "data/dataset.h"
+#include "network/network.h"
+#include "task/train.h"
+
+namespace evener::task {
+
+/// The network that the options name, for the images and classes of `dataset`.
+network::Network build_network(const TrainOptions& options, const data::Dataset& dataset);
+
+/// Names of the network's trained parameters that match any of `patterns` ('*', '?', '[...]'), in the network's order.
+/// Throws UsageError for a pattern that matches none, offering near names.
+std::vector<std::string> matching_parameters(const network::Network& network, const std::vector<std::string>& patterns);
+
+/// "5 of 62 parameters are trained (650 of 11181642 values)"; "" when all are.
+std::string freeze_text(const network::Network& network);
+
+struct Start {
+  TensorMap state;
+  data::ChannelStatistics normalization;
+  std::string normalized_by;       // "data", "weights" or "given"
+  std::vector<std::string> notes;  // what a user should know, and the record says
+};
+
+/// The start of a new run. `progress`: of reading the images for their mean. Throws Error or UsageError
+/// when the weights don't fit.
+Start make_start(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data,
+                 const data::Progress& progress);
+
+}  // namespace evener::task

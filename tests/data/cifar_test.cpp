@@ -1,0 +1,111 @@
+// CIFAR's binary files: kinds, parts, names, and files that are not what they should be.
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "data/data_helpers.h"
+#include "data/dataset.h"
+#include "data/sources/cifar_file.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+/// Records with the given labels (of CIFAR-100 coarse ones of 1); the pixels of record i are i, i + 1 and i + 2.
+std::string records(const std::vector<int>& labels, bool is_100 = false) {
+  std::string file;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (is_100) file += '\1';
+    file += static_cast<char>(labels[i]);
+    for (std::size_t c = 0; c < 3; ++c) file.append(1024, static_cast<char>(i + c));
+  }
+  return file;
+}
+
+std::string reason(std::string_view file) {
+  return error_of([file] { parse_cifar(file); });
+}
+
+DataOptions options_for(const std::filesystem::path& location) {
+  DataOptions options;
+  options.location = location.string();
+  options.split = {50, 50};
+  return options;
+}
+
+TEST(Cifar, TellsTheKindByTheLength) {
+  const CifarRecords ten = parse_cifar(records({3, 9, 0}));
+  EXPECT_EQ(ten.kind, CifarKind::kCifar10);
+  ASSERT_EQ(ten.size(), 3u);
+  EXPECT_EQ(ten.label(1), 9);
+  EXPECT_EQ(ten.image(2)[1024], 3);
+  const CifarRecords hundred = parse_cifar(gzipped(records({99, 4}, true)));
+  EXPECT_EQ(hundred.kind, CifarKind::kCifar100);
+  EXPECT_EQ(hundred.label(0), 99);
+  EXPECT_EQ(hundred.image(1)[0], 1);
+}
+
+TEST(Cifar, RefusesOtherFiles) {
+  EXPECT_THAT(reason(""), HasSubstr("empty"));
+  EXPECT_THAT(reason(records({1, 2}).substr(1)), HasSubstr("holds 6145 bytes"));
+  EXPECT_THAT(reason(records({1, 10})), HasSubstr("record 1 has the label 10; 0 to 9 are possible"));
+  EXPECT_THAT(reason(records({1, 100}, true)), HasSubstr("record 1 has the fine label 100"));
+  std::string coarse = records({1}, true);
+  coarse[0] = 20;
+  EXPECT_THAT(reason(coarse), HasSubstr("coarse label 20"));
+  const std::string packed = gzipped(records({1}));
+  EXPECT_THAT(reason(packed.substr(0, packed.size() / 2)), HasSubstr("cut short"));
+}
+
+TEST(Cifar, ReadsAFolderWithItsPartsAndNames) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "data_batch_1.bin", records({0, 1, 2, 3}));
+  write_bytes(folder / "data_batch_2.bin.gz", gzipped(records({0, 1, 2, 3})));
+  write_bytes(folder / "test_batch.bin", records({7}));
+  write_bytes(folder / "batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
+  const OpenedData opened = open_data(options_for(folder.path()));
+  EXPECT_EQ(opened.kind, "CIFAR-10 files");
+  EXPECT_EQ(opened.dataset->shape(), (ImageShape{3, 32, 32}));
+  EXPECT_THAT(opened.split.train, SizeIs(4));
+  EXPECT_THAT(opened.split.val, SizeIs(4));
+  ASSERT_THAT(opened.split.test, SizeIs(1));
+  EXPECT_EQ(opened.dataset->label(opened.split.test[0]), 7);
+  EXPECT_EQ(opened.dataset->classes()[7], "h");
+  EXPECT_THAT(opened.dataset->source(5), HasSubstr("data_batch_2.bin.gz#1"));
+  std::vector<std::uint8_t> pixels(3072);
+  opened.dataset->read(5, pixels);
+  EXPECT_EQ(pixels[0], 1);
+  EXPECT_EQ(pixels[3071], 3);
+}
+
+TEST(Cifar, BringsImagesToAnotherShape) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "some.bin", records({0, 1, 2, 3, 4}));
+  DataOptions options = options_for(folder / "some.bin");
+  options.width = options.height = 8;
+  options.channels = 1;
+  const OpenedData opened = open_data(options);
+  EXPECT_EQ(opened.split.train.size() + opened.split.val.size(), 5u);
+  std::vector<std::uint8_t> pixels(64);
+  opened.dataset->read(4, pixels);
+  EXPECT_THAT(pixels, Each(5));  // luma of (4, 5, 6)
+}
+
+TEST(Cifar, NamesTheFileThatCantBeUsed) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "data_batch_1.bin", records({0, 1}));
+  write_bytes(folder / "test_batch.bin", records({0, 1}, true));
+  const auto error = [&] { return error_of([&] { open_data(options_for(folder.path())); }); };
+  EXPECT_THAT(error(), HasSubstr("one is of CIFAR-10 and the other of CIFAR-100"));
+  write_bytes(folder / "test_batch.bin", "short");
+  EXPECT_THAT(error(), ::testing::AllOf(HasSubstr("test_batch.bin"), HasSubstr("holds 5 bytes")));
+  write_bytes(folder / "test_batch.bin", records({0, 1}));
+  write_bytes(folder / "batches.meta.txt", "one\ntwo\n");
+  EXPECT_THAT(error(), HasSubstr("has 2 names, but the data has 10 classes"));
+}
+
+}  // namespace
+}  // namespace evener::data

@@ -20,7 +20,7 @@ struct KnownModule {
   const char* name;
   const char* cmake_option;
 };
-constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"}};
+constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"}, {"fetch", "EVENER_FETCH"}};
 
 struct OpenedModule {
   ModuleStatus status;

@@ -13,6 +13,7 @@ void add_info(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
+void add_data_fetch(CLI::App& data, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
 

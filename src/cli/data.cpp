@@ -277,6 +277,7 @@ void add_data(CLI::App& app, Action& action) {
   add_data_info(*data, action);
   add_data_pack(*data, action);
   add_data_synth(*data, action);
+  add_data_fetch(*data, action);
 }
 
 }  // namespace evener::cli

@@ -47,6 +47,7 @@ const Vendor kVendors[] = {
     {"^CL/", "engine/native/opencl"},
     {"^hwloc", "base"},
     {"^CLI/", "cli"},
+    {"^(curl|openssl)/", "data/fetch"},
     {"^omp\\.h$", "(no folder yet)"},
 };
 

@@ -1,0 +1,66 @@
+// What the module "fetch" does for the program: one HTTP(S) request, and checksums. No types of its libraries here; the
+// rules of downloading (what is accepted, when it goes on, where it lies) stand in fetch.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace evener::data {
+
+enum class ChecksumKind { kMd5, kSha256 };
+
+/// The head of an answer, after redirects. Texts are "" where the server said nothing.
+struct ResponseHead {
+  int status = 0;
+  std::optional<std::uint64_t> content_bytes;  // of the body that follows, as announced
+  std::string content_type, content_range, etag, last_modified;
+};
+
+struct HttpRequest {
+  std::string url;
+  std::uint64_t first_byte = 0;  // above 0: only the bytes from there on are asked for
+  std::string if_range;          // ... and only if the file still has this ETag or date
+  int stalled_after_s = 30;      // without a connection, or below 1 byte/s
+  // An exception from one of these ends the transfer and comes out of get().
+  std::function<void(const ResponseHead&)> on_head;   // once, before the body
+  std::function<void(std::string_view)> on_bytes;     // of the body
+  std::function<bool()> stop = [] { return false; };  // asked about once a second or more often
+};
+
+enum class HttpEnd {
+  kDone,
+  kStopped,       // `stop` said so
+  kNoHost,        // the name of the host (or of the proxy) is not known
+  kNoConnection,  // refused or unreachable
+  kBrokenOff,     // ended before the announced length
+  kStalled,
+  kNotTrusted,   // TLS: no valid certificate
+  kBadRedirect,  // too many, or to where it may not go
+  kFailed        // anything else
+};
+
+struct HttpResult {
+  HttpEnd end = HttpEnd::kFailed;
+  std::string text;  // what the library says, e.g. "Could not resolve host: example.org"
+};
+
+class Digest {
+ public:
+  virtual ~Digest() = default;
+  virtual void add(std::string_view bytes) = 0;
+  /// Ends it: lower-case hexadecimal.
+  virtual std::string hex() = 0;
+};
+
+class Web {
+ public:
+  virtual ~Web() = default;
+  virtual HttpResult get(const HttpRequest& request) = 0;
+  virtual std::unique_ptr<Digest> digest(ChecksumKind kind) = 0;
+};
+
+}  // namespace evener::data

@@ -1,0 +1,54 @@
+// How the ranks of a run speak with each other. All collectives are blocking; who wants to compute meanwhile gives them
+// to a CommunicationThread (comm/communication_thread.h), which returns something to wait for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace evener::comm {
+
+/// How float32 values travel. Sums are taken in float32 either way; with kBFloat16 each rank's values are rounded to
+/// the nearest bf16 (ties to even) before, and the sum once after. A group of one rounds nothing: nothing travels.
+enum class Wire : std::uint8_t { kFloat32, kBFloat16 };
+
+/// One rank's end of a group. Every member calls the same collectives in the same order, with equal sizes; one thread
+/// at a time uses an end. A group of one is legal everywhere. All throw Error when the group was aborted (the message
+/// says why and names the rank) or a member's part did not come within the group's timeout.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;  // 0 to size() - 1
+  virtual int size() const = 0;
+  virtual const char* name() const = 0;  // "self", "threads", "shm", "mpi"
+
+  /// Sums over all members, in place, added up in the order of ranks: the same bits on every rank and in every run.
+  /// `parts` are taken as one long vector, so that a bucket of gradients needs no copy.
+  virtual void all_reduce(std::span<const std::span<float>> parts, Wire wire) = 0;
+  virtual void all_reduce(std::span<double> values) = 0;
+  void all_reduce(std::span<float> values, Wire wire = Wire::kFloat32) {
+    const std::span<float> parts[] = {values};
+    all_reduce(std::span<const std::span<float>>(parts), wire);
+  }
+
+  /// `root`'s bytes on every rank.
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  /// Returns when every member has called it.
+  virtual void barrier() = 0;
+  /// From one member to another; the sizes have to agree. Both wait for each other.
+  virtual void send(std::span<const std::byte> bytes, int to) = 0;
+  virtual void receive(std::span<std::byte> bytes, int from) = 0;
+
+  /// From now on only `ranks` (ascending, this one among them) take part in all_reduce, broadcast and barrier; ranks
+  /// keep their numbers. Every rank that stays or comes has to call it at the same point, while no rank is inside of a
+  /// collective of this group; one that is left out calls nothing until it is a member again.
+  virtual void set_members(std::span<const int> ranks) = 0;
+};
+
+/// A group of one: sums are what they were.
+std::unique_ptr<Communicator> make_self_communicator();
+
+}  // namespace evener::comm

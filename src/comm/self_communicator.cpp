@@ -1,0 +1,39 @@
+#include <string>
+
+#include "base/error.h"
+#include "comm/communicator.h"
+
+namespace evener::comm {
+namespace {
+
+class SelfCommunicator : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  const char* name() const override { return "self"; }
+
+  void all_reduce(std::span<const std::span<float>>, Wire) override {}
+  void all_reduce(std::span<double>) override {}
+  void broadcast(std::span<std::byte>, int root) override {
+    if (root != 0) fail("take a broadcast from", root);
+  }
+  void barrier() override {}
+  void send(std::span<const std::byte>, int to) override { fail("send to", to); }
+  void receive(std::span<std::byte>, int from) override { fail("receive from", from); }
+  void set_members(std::span<const int> ranks) override {
+    if (ranks.size() != 1 || ranks[0] != 0) throw Error("a group of one rank can only have rank 0 as its member");
+  }
+
+ private:
+  [[noreturn]] static void fail(const char* what, int rank) {
+    throw Error("rank 0 can't " + std::string(what) + " rank " + std::to_string(rank) + ": it is a group of one");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_self_communicator() {
+  return std::make_unique<SelfCommunicator>();
+}
+
+}  // namespace evener::comm

@@ -1,0 +1,284 @@
+#include "comm/shared_communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "comm/call.h"
+#include "comm/futex.h"
+#include "comm/wire.h"
+
+namespace evener::comm {
+namespace {
+
+// How a piece travels. `p` is the channel's phase, the same for all members while none of them has passed the next
+// meeting:
+//
+//     each member writes its part into its slot number (p / 2) % 2
+//     meeting p       all slots are full
+//     each member sums its share of the piece over all slots and writes it into its own, where nobody else reads it
+//     meeting p + 1   all shares are summed
+//     each member reads each share from the slot of the one that summed it
+//
+// Why nobody writes into a slot that others still read: say a piece begins at phase q and a later one, with the same
+// slot, at p. Two pieces in a row (p = q + 2) have different slots, so another meeting lies between: p >= q + 3. Every
+// reader of the first comes to meeting q + 2 after reading, and the writer of the second comes out of that meeting
+// before writing.
+//
+// No rank keeps a count of its own: the phase can't go on without a member, so that one that comes back finds it as
+// the others left it, no matter whether they already wait in the next meeting. It is compared only for equality and
+// 2^32 is a multiple of 4: it may wrap around.
+class SharedCommunicator : public Communicator {
+ public:
+  SharedCommunicator(SharedMemory& memory, int rank, int channel, const char* name)
+      : memory_(memory), meeting_(memory.meeting(channel)), rank_(rank), channel_(channel), name_(name) {
+    for (int member = 0; member < size(); ++member) members_.push_back(member);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return memory_.options().ranks; }
+  const char* name() const override { return name_.c_str(); }
+
+  void all_reduce(std::span<const std::span<float>> parts, Wire wire) override {
+    if (wire == Wire::kBFloat16) {
+      reduce<WireBFloat16>(parts, Call::Kind::kAllReduceBFloat16);
+    } else {
+      reduce<float>(parts, Call::Kind::kAllReduceFloat32);
+    }
+  }
+  void all_reduce(std::span<double> values) override {
+    const std::span<double> parts[] = {values};
+    reduce<double>(std::span<const std::span<double>>(parts), Call::Kind::kAllReduceFloat64);
+  }
+  void broadcast(std::span<std::byte> bytes, int root) override;
+  void barrier() override {
+    say({});
+    meet({});
+  }
+  void send(std::span<const std::byte> bytes, int to) override;
+  void receive(std::span<std::byte> bytes, int from) override;
+  void set_members(std::span<const int> ranks) override;
+
+ private:
+  template <typename Slot, typename Value>
+  void reduce(std::span<const std::span<Value>> parts, Call::Kind kind);
+  template <typename Slot>
+  void sum_my_share(std::size_t count, int which);
+  template <typename Slot>
+  Slot* slot(int rank, int which) const {
+    return reinterpret_cast<Slot*>(memory_.slot(channel_, rank, which));
+  }
+  /// The part of a piece of `count` values that the `index`-th member sums: whole cache lines.
+  template <typename Slot>
+  std::pair<std::size_t, std::size_t> share(std::size_t count, std::size_t index) const;
+
+  std::uint32_t phase() const { return meeting_.phase.load(std::memory_order_acquire); }
+  static int slot_of(std::uint32_t phase) { return static_cast<int>(phase / 2 % 2); }
+  RankRow& row(int rank) const { return memory_.row(channel_, rank); }
+  void say(const Call& call) { row(rank_).call.store(call.packed(), std::memory_order_relaxed); }
+  void check_agreement(const Call& call) const;
+  void meet(const Call& call);
+  [[noreturn]] void give_up_meeting(std::uint32_t phase, const Call& call) const;
+  void await_mail(const Mailbox& box, std::uint32_t addressee, int other, const char* what) const;
+  void check_other(int other, const char* what) const;
+  [[noreturn]] void call_off(const std::string& why) const;
+
+  SharedMemory& memory_;
+  Meeting& meeting_;
+  int rank_, channel_;
+  std::string name_;
+  std::vector<int> members_;
+};
+
+/// Comes to the meeting of this phase and waits for the other members.
+void SharedCommunicator::meet(const Call& call) {
+  memory_.throw_if_aborted();
+  const std::uint32_t now = phase();
+  const bool last = meeting_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == members_.size();
+  if (last) {
+    meeting_.arrived.store(0, std::memory_order_relaxed);  // before the phase, which lets the first of the next come
+    meeting_.phase.store(now + 1, std::memory_order_release);
+    futex_wake_all(meeting_.phase);
+  }
+  // Written last, so that a rank that is stopped on the way counts as one that did not come.
+  row(rank_).came_in.store(now + 1, std::memory_order_relaxed);
+  if (!last && !memory_.await(meeting_.phase, SharedMemory::Until::kDiffers, now)) give_up_meeting(now, call);
+}
+
+void SharedCommunicator::give_up_meeting(std::uint32_t phase, const Call& call) const {
+  std::string missing;
+  int count = 0;
+  for (const int member : members_) {
+    if (row(member).came_in.load(std::memory_order_relaxed) == phase + 1) continue;
+    missing += (count++ == 0 ? "" : ", ") + std::to_string(member);
+  }
+  call_off((count == 1 ? "rank " : "ranks ") + missing + " did not come to " + call.text());
+}
+
+void SharedCommunicator::call_off(const std::string& why) const {
+  const double timeout_s = std::chrono::duration<double>(memory_.options().timeout).count();
+  const std::string text = why + " within " + duration_text(timeout_s) + ", where rank " + std::to_string(rank_) +
+                           " waited; see whether it still runs and what it said, or allow a longer timeout";
+  memory_.abort(text);
+  throw Error(text);
+}
+
+void SharedCommunicator::check_agreement(const Call& call) const {
+  for (const int member : members_) {
+    const std::uint64_t word = row(member).call.load(std::memory_order_relaxed);
+    if (word == call.packed()) continue;
+    const std::string text = "rank " + std::to_string(member) + " came to " + Call::unpacked(word).text() + ", rank " +
+                             std::to_string(rank_) + " to " + call.text() +
+                             ": the ranks don't run the same program or the same options";
+    memory_.abort(text);
+    throw Error(text);
+  }
+}
+
+template <typename Slot>
+std::pair<std::size_t, std::size_t> SharedCommunicator::share(std::size_t count, std::size_t index) const {
+  constexpr std::size_t kLine = kLine_bytes / sizeof(Slot);
+  const std::size_t each = ((count + members_.size() - 1) / members_.size() + kLine - 1) / kLine * kLine;
+  const std::size_t begin = std::min(count, index * each);
+  return {begin, std::min(count - begin, each)};
+}
+
+template <typename Slot>
+void SharedCommunicator::sum_my_share(std::size_t count, int which) {
+  const auto mine = static_cast<std::size_t>(std::ranges::find(members_, rank_) - members_.begin());
+  const auto [begin, size] = share<Slot>(count, mine);
+  std::vector<const Slot*> slots;
+  for (const int member : members_) slots.push_back(slot<Slot>(member, which) + begin);
+  using Sum = std::conditional_t<std::is_same_v<Slot, double>, double, float>;
+  sum_in_order<Sum, Slot>(slots, size, slot<Slot>(rank_, which) + begin);
+}
+
+template <typename Slot, typename Value>
+void SharedCommunicator::reduce(std::span<const std::span<Value>> parts, Call::Kind kind) {
+  memory_.throw_if_aborted();
+  if (members_.size() == 1) return;
+  std::size_t total = 0;
+  for (const auto& part : parts) total += part.size();
+  const Call call{kind, 0, total};
+  say(call);
+  PartsWalk<Value> from(parts), to(parts);
+  const std::size_t longest = memory_.options().staging_bytes / sizeof(Slot);
+  std::size_t done = 0;
+  do {
+    const std::size_t count = std::min(longest, total - done);
+    const int which = slot_of(phase());
+    Slot* mine = slot<Slot>(rank_, which);
+    from.next(count, [&](const Value* run, std::size_t size, std::size_t at) { to_wire(run, size, mine + at); });
+    meet(call);
+    if (done == 0) check_agreement(call);
+    sum_my_share<Slot>(count, which);
+    meet(call);
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const auto [begin, size] = share<Slot>(count, i);
+      const Slot* sums = slot<Slot>(members_[i], which) + begin;
+      to.next(size, [&](Value* run, std::size_t length, std::size_t at) { from_wire(sums + at, length, run); });
+    }
+    done += count;
+  } while (done < total);
+}
+
+void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
+  memory_.throw_if_aborted();
+  if (!std::ranges::binary_search(members_, root)) {
+    throw Error("rank " + std::to_string(rank_) + " can't take a broadcast from rank " + std::to_string(root) +
+                ": that is no member of the group now");
+  }
+  if (members_.size() == 1) return;
+  const Call call{Call::Kind::kBroadcast, root, bytes.size()};
+  say(call);
+  do {
+    const auto piece = bytes.first(std::min(bytes.size(), memory_.options().staging_bytes));
+    bytes = bytes.subspan(piece.size());
+    std::byte* staging = memory_.slot(channel_, root, slot_of(phase()));
+    if (rank_ == root) std::ranges::copy(piece, staging);
+    meet(call);
+    check_agreement(call);
+    if (rank_ != root) std::copy_n(staging, piece.size(), piece.begin());
+    meet(call);
+  } while (!bytes.empty());
+}
+
+void SharedCommunicator::check_other(int other, const char* what) const {
+  memory_.throw_if_aborted();
+  if (other >= 0 && other < size() && other != rank_) return;
+  throw Error("rank " + std::to_string(rank_) + " can't " + what + " rank " + std::to_string(other) +
+              " in a group of " + std::to_string(size()));
+}
+
+void SharedCommunicator::await_mail(const Mailbox& box, std::uint32_t addressee, int other, const char* what) const {
+  memory_.throw_if_aborted();
+  if (memory_.await(box.addressee, SharedMemory::Until::kEquals, addressee)) return;
+  call_off("rank " + std::to_string(other) + what);
+}
+
+// A message goes in pieces through the two halves of the sender's mail by turns; both are empty between messages.
+void SharedCommunicator::send(std::span<const std::byte> bytes, int to) {
+  check_other(to, "send to");
+  const std::size_t total = bytes.size();
+  int half = 0;
+  do {
+    Mailbox& box = memory_.mailbox(channel_, rank_, half);
+    await_mail(box, 0, to, " did not take a message");
+    const auto piece = bytes.first(std::min(bytes.size(), memory_.mail_bytes()));
+    bytes = bytes.subspan(piece.size());
+    std::ranges::copy(piece, memory_.mail(channel_, rank_, half));
+    box.message_bytes = total;
+    box.addressee.store(static_cast<std::uint32_t>(to) + 1, std::memory_order_release);
+    futex_wake_all(box.addressee);
+    half = 1 - half;
+  } while (!bytes.empty());
+  for (const int each : {0, 1}) await_mail(memory_.mailbox(channel_, rank_, each), 0, to, " did not take a message");
+}
+
+void SharedCommunicator::receive(std::span<std::byte> bytes, int from) {
+  check_other(from, "receive from");
+  const std::size_t total = bytes.size();
+  int half = 0;
+  do {
+    Mailbox& box = memory_.mailbox(channel_, from, half);
+    await_mail(box, static_cast<std::uint32_t>(rank_) + 1, from, " did not send a message");
+    if (box.message_bytes != total) {
+      const std::string text = "rank " + std::to_string(from) + " sent " + std::to_string(box.message_bytes) +
+                               " bytes where rank " + std::to_string(rank_) + " expected " + std::to_string(total);
+      memory_.abort(text);
+      throw Error(text);
+    }
+    const auto piece = bytes.first(std::min(bytes.size(), memory_.mail_bytes()));
+    bytes = bytes.subspan(piece.size());
+    std::copy_n(memory_.mail(channel_, from, half), piece.size(), piece.begin());
+    box.addressee.store(0, std::memory_order_release);
+    futex_wake_all(box.addressee);
+    half = 1 - half;
+  } while (!bytes.empty());
+}
+
+void SharedCommunicator::set_members(std::span<const int> ranks) {
+  memory_.throw_if_aborted();
+  const bool ascending = std::ranges::adjacent_find(ranks, std::greater_equal<>()) == ranks.end();
+  if (!ascending || !std::ranges::binary_search(ranks, rank_) || ranks.front() < 0 || ranks.back() >= size()) {
+    std::string text;
+    for (const int rank : ranks) text += (text.empty() ? "" : ",") + std::to_string(rank);
+    throw Error("rank " + std::to_string(rank_) + " can't make ranks " + text + " the members of a group of " +
+                std::to_string(size()) + ": they have to ascend, and it has to be one of them");
+  }
+  members_.assign(ranks.begin(), ranks.end());
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_shared_communicator(SharedMemory& memory, int rank, int channel, const char* name) {
+  return std::make_unique<SharedCommunicator>(memory, rank, channel, name);
+}
+
+}  // namespace evener::comm

@@ -1,0 +1,168 @@
+#include "comm/shared_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "comm/futex.h"
+
+namespace evener::comm {
+namespace {
+
+constexpr std::int64_t kSpin_ns = 20'000;               // what going to sleep and being woken costs
+constexpr std::int64_t kLongestSleep_ns = 100'000'000;  // then look whether the group was aborted
+constexpr std::size_t kPage_bytes = 4096;
+constexpr std::size_t kStagingParts = 4;  // of each rank and channel: two slots and two halves of mail
+
+enum AbortState : std::uint32_t { kNone, kBeingWritten, kWritten };
+
+std::size_t rounded_up(std::size_t size, std::size_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
+
+SharedGroupOptions checked(SharedGroupOptions options) {
+  if (options.ranks < 1 || options.channels < 1 || options.staging_bytes < 1 || options.timeout.count() < 1) {
+    throw Error("can't make a group of " + std::to_string(options.ranks) + " ranks with " +
+                std::to_string(options.channels) + " channels of " + std::to_string(options.staging_bytes) +
+                " bytes and a timeout of " + std::to_string(options.timeout.count()) + " ms: each must be at least 1");
+  }
+  options.staging_bytes = rounded_up(options.staging_bytes, kLine_bytes);
+  return options;
+}
+
+// Where ranks share CPUs, who spins keeps the one it waits for from coming.
+std::int64_t spin_ns(int ranks) {
+  double cpus = static_cast<double>(cpu_topology().allowed.size());
+  if (cpu_topology().quota_cpus > 0) cpus = std::min(cpus, cpu_topology().quota_cpus);
+  return ranks <= cpus ? kSpin_ns : 0;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(const SharedGroupOptions& options)
+    : options_(checked(options)), spin_ns_(spin_ns(options.ranks)) {
+  const auto ranks = static_cast<std::size_t>(options_.ranks), channels = static_cast<std::size_t>(options_.channels);
+  lives_ = sizeof(AbortNote);
+  meetings_ = lives_ + ranks * sizeof(LifeSigns);
+  rows_ = meetings_ + channels * sizeof(Meeting);
+  mailboxes_ = rows_ + channels * ranks * sizeof(RankRow);
+  staging_ = rounded_up(mailboxes_ + channels * ranks * 2 * sizeof(Mailbox), kPage_bytes);
+  size_bytes_ = staging_ + channels * ranks * kStagingParts * options_.staging_bytes;
+  // NORESERVE: what is never used, as the mail of ranks that send none, is neither allocated nor counted.
+  void* place = ::mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) {
+    throw Error("can't get " + bytes_text(size_bytes_) + " of shared memory for " + std::to_string(options_.ranks) +
+                " ranks: " + std::strerror(errno) + "; use fewer ranks, or free memory");
+  }
+  begin_ = static_cast<std::byte*>(place);
+  new (begin_) AbortNote{};
+  for (std::size_t i = 0; i < ranks; ++i) new (begin_ + lives_ + i * sizeof(LifeSigns)) LifeSigns{};
+  for (std::size_t i = 0; i < channels; ++i) new (begin_ + meetings_ + i * sizeof(Meeting)) Meeting{};
+  for (std::size_t i = 0; i < channels * ranks; ++i) new (begin_ + rows_ + i * sizeof(RankRow)) RankRow{};
+  for (std::size_t i = 0; i < channels * ranks * 2; ++i) new (begin_ + mailboxes_ + i * sizeof(Mailbox)) Mailbox{};
+}
+
+SharedMemory::~SharedMemory() {
+  ::munmap(begin_, size_bytes_);
+}
+
+template <typename Part>
+Part& SharedMemory::at(std::size_t offset) const {
+  return *std::launder(reinterpret_cast<Part*>(begin_ + offset));
+}
+
+std::size_t SharedMemory::rank_of_channel(int channel, int rank) const {
+  return static_cast<std::size_t>(channel) * static_cast<std::size_t>(options_.ranks) + static_cast<std::size_t>(rank);
+}
+
+LifeSigns& SharedMemory::life(int rank) const {
+  return at<LifeSigns>(lives_ + static_cast<std::size_t>(rank) * sizeof(LifeSigns));
+}
+
+Meeting& SharedMemory::meeting(int channel) const {
+  return at<Meeting>(meetings_ + static_cast<std::size_t>(channel) * sizeof(Meeting));
+}
+
+RankRow& SharedMemory::row(int channel, int rank) const {
+  return at<RankRow>(rows_ + rank_of_channel(channel, rank) * sizeof(RankRow));
+}
+
+Mailbox& SharedMemory::mailbox(int channel, int rank, int half) const {
+  return at<Mailbox>(mailboxes_ +
+                     (rank_of_channel(channel, rank) * 2 + static_cast<std::size_t>(half)) * sizeof(Mailbox));
+}
+
+std::byte* SharedMemory::slot(int channel, int rank, int which) const {
+  return begin_ + staging_ +
+         (rank_of_channel(channel, rank) * kStagingParts + static_cast<std::size_t>(which)) * options_.staging_bytes;
+}
+
+std::byte* SharedMemory::mail(int channel, int rank, int half) const {
+  return slot(channel, rank, 2 + half);
+}
+
+bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value) const {
+  std::uint32_t seen = 0;
+  const auto done = [&] {
+    seen = word.load(std::memory_order_acquire);
+    return (seen == value) == (until == Until::kEquals);
+  };
+  if (done()) return true;
+  const std::int64_t begin = now_ns();
+  while (now_ns() - begin < spin_ns_) {
+    if (done()) return true;
+  }
+  const std::int64_t timeout = std::chrono::nanoseconds(options_.timeout).count();
+  for (;;) {
+    if (done()) return true;
+    throw_if_aborted();
+    const std::int64_t left = timeout - (now_ns() - begin);
+    if (left <= 0) return false;
+    // An abort between the look above and the sleep is seen after one sleep.
+    futex_wait(word, seen, std::min(left, kLongestSleep_ns));
+  }
+}
+
+void SharedMemory::abort(const std::string& reason) {
+  AbortNote& note = at<AbortNote>(0);
+  std::uint32_t none = kNone;
+  if (!note.state.compare_exchange_strong(none, kBeingWritten, std::memory_order_acq_rel)) return;
+  const std::size_t length = std::min(reason.size(), kReason_bytes);
+  std::memcpy(note.reason, reason.data(), length);
+  note.reason[length] = '\0';
+  note.state.store(kWritten, std::memory_order_release);
+  futex_wake_all(note.state);
+  for (int channel = 0; channel < options_.channels; ++channel) {
+    futex_wake_all(meeting(channel).phase);
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      for (const int half : {0, 1}) futex_wake_all(mailbox(channel, rank, half).addressee);
+    }
+  }
+}
+
+bool SharedMemory::aborted() const {
+  return at<AbortNote>(0).state.load(std::memory_order_acquire) != kNone;
+}
+
+void SharedMemory::throw_if_aborted() const {
+  if (aborted()) throw Error("the exchange between ranks was called off: " + reason());
+}
+
+std::string SharedMemory::reason() const {
+  const AbortNote& note = at<AbortNote>(0);
+  if (note.state.load(std::memory_order_acquire) == kBeingWritten) {
+    futex_wait(note.state, kBeingWritten, kLongestSleep_ns);
+  }
+  // Who aborts may itself be killed before it is done.
+  return note.state.load(std::memory_order_acquire) == kWritten ? note.reason : "the reason was not told in time";
+}
+
+}  // namespace evener::comm

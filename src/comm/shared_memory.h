@@ -1,0 +1,84 @@
+// What the ranks of a SharedGroup have in common: one anonymous shared mapping. Here is how it is laid out, how a rank
+// waits for a word of it, and how all of them are called off.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "comm/shared_group.h"
+
+namespace evener::comm {
+
+// Every word that one rank writes while others look stands in a cache line of its own. All is zero at the beginning.
+inline constexpr std::size_t kLine_bytes = 64;
+inline constexpr std::size_t kReason_bytes = 500;
+
+struct alignas(kLine_bytes) AbortNote {
+  std::atomic<std::uint32_t> state;  // 0 = none, 1 = being written, 2 = written
+  char reason[kReason_bytes + 1];
+};
+
+struct alignas(kLine_bytes) LifeSigns {
+  std::atomic<std::uint64_t> beats;
+  std::atomic<std::int64_t> epoch, step;
+};
+
+/// Where the members of a channel meet, phase by phase.
+struct Meeting {
+  alignas(kLine_bytes) std::atomic<std::uint32_t> arrived;  // members that have come in this phase
+  alignas(kLine_bytes) std::atomic<std::uint32_t> phase;    // phases completed; what those who wait sleep on
+};
+
+/// What a rank tells the others of its channel.
+struct alignas(kLine_bytes) RankRow {
+  std::atomic<std::uint32_t> came_in;  // 1 + the last phase it came to
+  std::atomic<std::uint64_t> call;     // the collective it is in (shared_communicator.cpp)
+};
+
+/// Half of a rank's outgoing mail; it fills the two by turns.
+struct alignas(kLine_bytes) Mailbox {
+  std::atomic<std::uint32_t> addressee;  // 0 = empty, otherwise 1 + the rank it is for
+  std::uint64_t message_bytes;           // of the whole message, written before `addressee`
+};
+
+class SharedMemory {
+ public:
+  explicit SharedMemory(const SharedGroupOptions& options);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  const SharedGroupOptions& options() const { return options_; }
+  LifeSigns& life(int rank) const;
+  Meeting& meeting(int channel) const;
+  RankRow& row(int channel, int rank) const;
+  Mailbox& mailbox(int channel, int rank, int half) const;
+  std::byte* mail(int channel, int rank, int half) const;
+  std::size_t mail_bytes() const { return options_.staging_bytes; }
+  /// One of a rank's two slots, of options().staging_bytes.
+  std::byte* slot(int channel, int rank, int which) const;
+
+  enum class Until { kEquals, kDiffers };
+  /// Waits until `word` equals `value`, or differs from it. False if that took longer than the group's timeout; throws
+  /// Error if the group is aborted meanwhile.
+  bool await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value) const;
+
+  void abort(const std::string& reason);
+  bool aborted() const;
+  void throw_if_aborted() const;
+
+ private:
+  template <typename Part>
+  Part& at(std::size_t offset) const;
+  std::size_t rank_of_channel(int channel, int rank) const;
+  std::string reason() const;
+
+  SharedGroupOptions options_;
+  std::int64_t spin_ns_;
+  std::size_t lives_ = 0, meetings_ = 0, rows_ = 0, mailboxes_ = 0, staging_ = 0, size_bytes_ = 0;  // offsets, end
+  std::byte* begin_ = nullptr;
+};
+
+}  // namespace evener::comm

@@ -29,6 +29,10 @@ const char* optimizer_name(OptimizerKind kind) {
   return kind == OptimizerKind::kAdamW ? "adamw" : "sgd";
 }
 
+void share_one_heap() {
+  mallopt(M_ARENA_MAX, 1);
+}
+
 std::unique_ptr<Engine> open_engine(const std::string& name) {
   // OpenMP's threads spin while they wait for each other, by default for milliseconds. On a machine that does something
   // else too, a spinning thread takes the CPU that the awaited one needs, and a step takes ten times as long. Sleeping

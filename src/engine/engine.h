@@ -48,6 +48,10 @@ struct TrainerOptions {
   OptimizerOptions optimizer;
   std::vector<float> mean, standard_deviation;  // per channel, applied to value / 255
   std::uint64_t seed = 1;
+  /// Adds up values over all replicas, in place, for the batch-norm statistics of the whole batch. Every replica calls
+  /// it equally often, in the same order and with equal sizes, also one whose batch is empty. Empty = batch-norm takes
+  /// the statistics of this replica's samples alone.
+  std::function<void(std::span<double>)> sum_over_replicas;
 };
 
 /// Sums over the samples of a batch, so that batches and replicas can be added exactly.
@@ -116,6 +120,10 @@ class Engine {
   virtual std::string refusal(const network::Network& network, const TrainerOptions& options) const = 0;
   virtual std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) = 0;
 };
+
+/// For replicas that are threads of one process, before it starts its first thread: glibc would give each thread a heap
+/// of its own, made of pieces of 64 MB, and take larger blocks from the system at every step.
+void share_one_heap();
 
 /// Opens the engine's module. Throws Error with one of the three refusals.
 std::unique_ptr<Engine> open_engine(const std::string& name);

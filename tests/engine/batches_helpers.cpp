@@ -86,10 +86,11 @@ network::Network small_mobilenet(data::ImageShape shape, int classes) {
   return network;
 }
 
-std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options) {
+std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options,
+                                              const TensorMap& state) {
   static const std::unique_ptr<engine::Engine> engine = engine::open_engine("torch");
   auto trainer = engine->make_trainer(network, options);
-  trainer->load_state(network::initial_state(network, options.seed));
+  trainer->load_state(state.empty() ? network::initial_state(network, options.seed) : state);
   return trainer;
 }
 

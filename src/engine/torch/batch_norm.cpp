@@ -1,6 +1,5 @@
 #include "engine/torch/batch_norm.h"
 
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/torch/channel_sums.h"
 #include "engine/torch/rows.h"
 
 namespace evener::engine::torch_engine {
@@ -24,35 +24,9 @@ bool clamps(Clamp clamp) {
   return clamp.low != -kInfinity || clamp.high != kInfinity;
 }
 
-/// Two sums for each channel.
-struct ChannelSums {
-  std::vector<double> first, second;
-};
-
-/// Adds up what body(begin, end, first, second, scratch) finds in each thread's share of the rows.
-template <class Body>
-ChannelSums sum_over_rows(std::int64_t rows, std::int64_t channels, const Body& body) {
-  const auto count = static_cast<std::size_t>(channels);
-  const std::int64_t parts = row_parts(rows, channels);
-  std::vector<ChannelSums> partial(static_cast<std::size_t>(parts));
-  for_row_parts(rows, parts, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    auto& sums = partial[static_cast<std::size_t>(part)];
-    sums.first.assign(count, 0);
-    sums.second.assign(count, 0);
-    std::vector<float> scratch(2 * count);
-    body(begin, end, sums.first.data(), sums.second.data(), scratch.data());
-  });
-  for (std::size_t part = 1; part < partial.size(); ++part) {
-    for (std::size_t c = 0; c < count; ++c) {
-      partial[0].first[c] += partial[part].first[c];
-      partial[0].second[c] += partial[part].second[c];
-    }
-  }
-  return std::move(partial.front());
-}
-
 struct Statistics {
   std::vector<float> mean, inverse_deviation;
+  double count = 0;  // of values per channel behind them
 };
 
 /// Mean and 1 / sqrt(biased variance + epsilon) of each channel; updates the running statistics.
@@ -69,17 +43,16 @@ Statistics batch_statistics(const at::Tensor& x, const BatchNormTensors& tensors
         kernels_of<T>().moments(in.data + begin * in.channels, end - begin, in.channels, pivot.data(), first, second,
                                 scratch);
       });
+  const Moments moments = moments_of(sums, pivot, in.rows, options.replicas, options.layer);
   Statistics statistics;
-  const double count = static_cast<double>(in.rows);
+  statistics.count = moments.count;
   float* running_mean = tensors.running_mean.mutable_data_ptr<float>();
   float* running_variance = tensors.running_variance.mutable_data_ptr<float>();
   for (std::size_t c = 0; c < pivot.size(); ++c) {
-    const double offset = sums.first[c] / count;
-    const double variance = std::max(0.0, sums.second[c] / count - offset * offset);
-    const double mean = pivot[c] + offset;
+    const double mean = moments.mean[c], variance = moments.variance[c];
     statistics.mean.push_back(static_cast<float>(mean));
     statistics.inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance + options.epsilon)));
-    const double unbiased = variance * count / (count - 1);
+    const double unbiased = variance * moments.count / (moments.count - 1);
     running_mean[c] = static_cast<float>((1 - options.momentum) * running_mean[c] + options.momentum * mean);
     running_variance[c] =
         static_cast<float>((1 - options.momentum) * running_variance[c] + options.momentum * unbiased);
@@ -138,6 +111,15 @@ kernels::NormBackward<T> rows_from(kernels::NormBackward<T> of, std::int64_t beg
   return of;
 }
 
+/// What the backward pass needs of the forward pass that isn't a tensor.
+struct Origin : torch::CustomClassHolder {
+  Origin(Clamp c, bool r, double n, const Replicas* others) : clamp(c), residual(r), count(n), replicas(others) {}
+  Clamp clamp;
+  bool residual;
+  double count;
+  const Replicas* replicas;
+};
+
 struct Gradients {
   at::Tensor x, residual, weight, bias;
 };
@@ -147,8 +129,7 @@ struct Saved {
   at::Tensor weight;
   Statistics statistics;
   Affine affine;
-  Clamp clamp;
-  bool residual;
+  c10::intrusive_ptr<Origin> origin;
 };
 
 template <class T>
@@ -161,11 +142,11 @@ Gradients gradients_of(const Saved& saved, const at::Tensor& dy) {
                                     in.channels,
                                     saved.affine.scale.data(),
                                     saved.affine.shift.data(),
-                                    saved.clamp};
+                                    saved.origin->clamp};
   Gradients gradients;
-  if (saved.residual) gradients.residual = saved.y.defined() ? at::empty_like(dy) : dy;
+  if (saved.origin->residual) gradients.residual = saved.y.defined() ? at::empty_like(dy) : dy;
   T* const passed = saved.y.defined() ? Rows<T>(gradients.residual).data : nullptr;
-  const auto& [mean, inverse] = saved.statistics;
+  const auto &mean = saved.statistics.mean, &inverse = saved.statistics.inverse_deviation;
   const auto sums = sum_over_rows(
       in.rows, in.channels, [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
         kernels_of<T>().gradient_sums(rows_from(backward, begin, end), mean.data(),
@@ -179,7 +160,10 @@ Gradients gradients_of(const Saved& saved, const at::Tensor& dy) {
   }
 
   // dx = w / deviation * (g - mean(g) - x^ * mean(g * x^)), x^ = (x - mean) / deviation (Ioffe, Szegedy 2015), as
-  // a * g + b * x + c.
+  // a * g + b * x + c. The means are the whole batch's; the gradients of weight and bias stay this replica's part of
+  // their sums, as all gradients do.
+  const Replicas* const replicas = saved.origin->replicas;
+  const ChannelSums totals = replicas != nullptr ? over_replicas(sums, *replicas) : sums;
   gradients.weight = at::empty_like(saved.weight);
   gradients.bias = at::empty_like(saved.weight);
   float* dweight = gradients.weight.mutable_data_ptr<float>();
@@ -188,10 +172,10 @@ Gradients gradients_of(const Saved& saved, const at::Tensor& dy) {
   for (std::size_t i = 0; i < mean.size(); ++i) {
     dbias[i] = static_cast<float>(sums.first[i]);
     dweight[i] = static_cast<float>(sums.second[i] * inverse[i]);
-    const double a = saved.affine.scale[i], count = static_cast<double>(in.rows);
-    const double slope = -a * inverse[i] * inverse[i] * sums.second[i] / count;
+    const double a = saved.affine.scale[i], count = saved.origin->count;
+    const double slope = -a * inverse[i] * inverse[i] * totals.second[i] / count;
     b[i] = static_cast<float>(slope);
-    c[i] = static_cast<float>(-a * sums.first[i] / count - slope * mean[i]);
+    c[i] = static_cast<float>(-a * totals.first[i] / count - slope * mean[i]);
   }
   gradients.x = at::empty_like(saved.x);
   const Rows<T> out(gradients.x);
@@ -226,9 +210,8 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     const bool keep_y = residual.defined() && clamps(options.clamp);
     ctx->save_for_backward({x, keep_y ? y : at::Tensor(), weight, tensor_of(statistics.mean),
                             tensor_of(statistics.inverse_deviation), tensor_of(affine.scale), tensor_of(affine.shift)});
-    ctx->saved_data["low"] = static_cast<double>(options.clamp.low);
-    ctx->saved_data["high"] = static_cast<double>(options.clamp.high);
-    ctx->saved_data["residual"] = residual.defined();
+    ctx->saved_data["origin"] = at::IValue::make_capsule(
+        c10::make_intrusive<Origin>(options.clamp, residual.defined(), statistics.count, options.replicas));
     return y;
   }
 
@@ -238,11 +221,9 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     saved.x = tensors[0];
     saved.y = tensors[1];
     saved.weight = tensors[2];
-    saved.statistics = {vector_of(tensors[3]), vector_of(tensors[4])};
+    saved.origin = c10::static_intrusive_pointer_cast<Origin>(ctx->saved_data["origin"].toCapsule());
+    saved.statistics = {vector_of(tensors[3]), vector_of(tensors[4]), saved.origin->count};
     saved.affine = {vector_of(tensors[5]), vector_of(tensors[6])};
-    saved.clamp = {static_cast<float>(ctx->saved_data["low"].toDouble()),
-                   static_cast<float>(ctx->saved_data["high"].toDouble())};
-    saved.residual = ctx->saved_data["residual"].toBool();
     const at::Tensor dy = as_rows(grads[0], saved.x);
     const Gradients gradients = saved.x.scalar_type() == at::kFloat ? gradients_of<float>(saved, dy)
                                                                     : gradients_of<kernels::BFloat16>(saved, dy);

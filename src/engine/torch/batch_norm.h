@@ -3,7 +3,10 @@
 
 #include <ATen/ATen.h>
 
+#include <string>
+
 #include "engine/kernels/kernels.h"
+#include "engine/torch/channel_sums.h"
 
 namespace evener::engine::torch_engine {
 
@@ -16,11 +19,15 @@ struct BatchNormOptions {
   double epsilon, momentum;
   bool training;
   kernels::Clamp clamp;  // infinite at both ends: none
+  std::string layer;     // its name, for errors
+  /// Whose samples the statistics in training are taken over too; null = this replica's alone. Outlives the backward
+  /// pass.
+  const Replicas* replicas = nullptr;
 };
 
-/// clamp(normalised(x) + residual); `x` (N, C, H, W) in float32 or bfloat16, channels-last; `residual` likewise or
-/// undefined. Differentiable in training mode. Sums are taken in double over float32 blocks, the rest is float32, and
-/// the result is rounded to x's type once.
+/// clamp(normalised(x) + residual); `x` (N, C, H, W), channels-last, or (N, C), in float32 or bfloat16; `residual`
+/// likewise or undefined. Differentiable in training mode. Sums are taken in double over float32 blocks, the rest is
+/// float32, and the result is rounded to x's type once.
 at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormTensors& tensors,
                       const BatchNormOptions& options);
 

@@ -84,20 +84,22 @@ Graph::Graph(network::Network network, at::ScalarType compute, at::MemoryFormat 
   }
 }
 
-at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutKey& key) {
+at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutKey& key, const Replicas* replicas) {
   std::vector<at::Tensor> outputs(network_.layers().size());
   outputs[0] = as(input, compute_);
   input.reset();
   for (const Step& step : steps_) {
     if (step.output == 0) continue;
-    outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, key);
+    outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, key, replicas);
     for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();
   }
   return as(outputs.back(), at::kFloat);
 }
 
-at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training) {
-  const auto& op = std::get<network::BatchNorm>(network_.layers()[static_cast<std::size_t>(step.layer)].op);
+at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
+                                 const Replicas* replicas) {
+  const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
+  const auto& op = std::get<network::BatchNorm>(layer.op);
   auto& t = of_layer_[static_cast<std::size_t>(step.layer)];  // weight, bias, running_mean, running_var, batches
   if (training) t[4].add_(1);
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
@@ -107,7 +109,7 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
   at::Tensor residual;
   if (step.inputs.size() > 1) residual = as_rows(outputs[static_cast<std::size_t>(step.inputs[1])], x);
   return batch_norm(as_rows(x, x), residual, {t[0], t[1], t[2], t[3]},
-                    {op.epsilon, op.momentum, training, clamp_of(network_, step.activation)});
+                    {op.epsilon, op.momentum, training, clamp_of(network_, step.activation), layer.name, replicas});
 }
 
 at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x,
@@ -117,7 +119,8 @@ at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x
   return at::conv2d(x, as(tensors[0], compute_), bias, op.stride, op.padding, 1, op.groups);
 }
 
-at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key) {
+at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key,
+                      const Replicas* replicas) {
   const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
   auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
@@ -128,7 +131,7 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
             return at::linear(x, as(tensors[0], compute_), op.bias ? as(tensors[1], compute_) : at::Tensor());
           },
           [&](const network::Conv2d& op) { return run_convolution(op, x, tensors); },
-          [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training); },
+          [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training, replicas); },
           [&](const network::Activation& op) { return activate(x, op.kind, step.overwrites); },
           [&](const network::MaxPool& op) { return at::max_pool2d(x, op.kernel, op.stride, op.padding); },
           [&](const network::GlobalAveragePool&) {

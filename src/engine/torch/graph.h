@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/tensor.h"
+#include "engine/torch/channel_sums.h"
 #include "engine/torch/steps.h"
 #include "network/network.h"
 
@@ -28,8 +29,9 @@ class Graph {
   Graph(network::Network network, at::ScalarType compute, at::MemoryFormat format);
 
   /// `input` (N, C, H, W) float32 -> logits (N, outputs) float32. In training mode batch-norm uses and updates batch
-  /// statistics and dropout is active.
-  at::Tensor forward(at::Tensor input, bool training, const DropoutKey& key);
+  /// statistics and dropout is active. `replicas`: whose samples belong to the same batch (null = this one's alone);
+  /// needs a channels-last graph and outlives the backward pass.
+  at::Tensor forward(at::Tensor input, bool training, const DropoutKey& key, const Replicas* replicas = nullptr);
 
   const network::Network& network() const { return network_; }
   at::MemoryFormat format() const { return format_; }
@@ -38,8 +40,10 @@ class Graph {
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
  private:
-  at::Tensor run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key);
-  at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training);
+  at::Tensor run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key,
+                 const Replicas* replicas);
+  at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
+                            const Replicas* replicas);
   at::Tensor run_convolution(const network::Conv2d& op, const at::Tensor& x, const std::vector<at::Tensor>& tensors);
 
   network::Network network_;

@@ -12,11 +12,11 @@ class TorchEngine : public Engine {
  public:
   const char* name() const override { return "torch"; }
 
-  std::string refusal(const network::Network&, const TrainerOptions& options) const override {
+  std::string refusal(const network::Network& network, const TrainerOptions& options) const override {
     if (options.device.kind != DeviceKind::kCpu) {
       return "the torch engine of this build computes on the CPU only, not on " + device_text(options.device);
     }
-    return {};
+    return replica_refusal(network, options);
   }
 
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {

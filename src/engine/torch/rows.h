@@ -23,7 +23,7 @@ inline const kernels::Kernels<kernels::BFloat16>& kernels_of() {
   return kernels::bfloat16_kernels();
 }
 
-/// The values of a channels-last tensor (N, C, H, W): N * H * W rows of C values. A view.
+/// The values of a channels-last tensor (N, C, H, W): N * H * W rows of C values; those of (N, C): N rows. A view.
 template <class T>
 struct Rows {
   using Scalar = std::conditional_t<std::is_same_v<T, float>, float, at::BFloat16>;
@@ -32,7 +32,7 @@ struct Rows {
 
   explicit Rows(const at::Tensor& tensor)
       : data(reinterpret_cast<T*>(tensor.data_ptr<Scalar>())),
-        rows(tensor.size(0) * tensor.size(2) * tensor.size(3)),
+        rows(tensor.numel() / tensor.size(1)),
         channels(tensor.size(1)) {}
 };
 
@@ -43,9 +43,10 @@ inline bool has_rows(const at::Tensor& tensor) {
          tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-/// `tensor` in the type and memory format of `like`.
+/// `tensor` in the type of `like`, with its channels together in memory.
 inline at::Tensor as_rows(const at::Tensor& tensor, const at::Tensor& like) {
-  return tensor.to(like.scalar_type()).contiguous(at::MemoryFormat::ChannelsLast);
+  return tensor.to(like.scalar_type())
+      .contiguous(tensor.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
 }
 
 /// Into how many parts rows are divided: one for each thread, or one where waking another costs more than it brings.

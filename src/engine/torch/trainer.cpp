@@ -6,6 +6,9 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <variant>
+
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/phase.h"
@@ -18,17 +21,44 @@ at::ScalarType compute_type(Precision precision) {
   return precision == Precision::kFp32 ? at::kFloat : at::kBFloat16;
 }
 
-bool has_convolution(const network::Network& network) {
-  for (const auto& layer : network.layers()) {
-    if (std::holds_alternative<network::Conv2d>(layer.op)) return true;
-  }
-  return false;
+template <class Op>
+bool has(const network::Network& network) {
+  return std::any_of(network.layers().begin(), network.layers().end(),
+                     [](const auto& layer) { return std::holds_alternative<Op>(layer.op); });
 }
 
-at::MemoryFormat memory_format(const network::Network& network, MemoryLayout layout) {
-  if (!has_convolution(network) || layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
-  return at::MemoryFormat::ChannelsLast;
+bool is_synchronised(const network::Network& network, const TrainerOptions& options) {
+  return options.sum_over_replicas && has<network::BatchNorm>(network);
 }
+
+at::MemoryFormat memory_format(const network::Network& network, const TrainerOptions& options) {
+  if (options.layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
+  // Only our own batch-norm, which is for channels-last, knows of other replicas.
+  const bool last = has<network::Conv2d>(network) || is_synchronised(network, options);
+  return last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+
+/// LibTorch keeps one number of threads for the process, which every thread takes over when it first asks for it. Asked
+/// for here, it can't replace this thread's own number later, when another replica has set another one.
+void use_threads(int threads) {
+  at::internal::lazy_init_num_threads();  // as this module sees it,
+  at::get_num_threads();                  // and as LibTorch does
+  at::set_num_threads(threads);
+}
+
+/// Puts zeros in place of the gradient that is about to be added to a parameter's, while `absent`.
+class AbsenceHook : public torch::autograd::FunctionPreHook {
+ public:
+  AbsenceHook(const bool& absent, const at::Tensor& parameter) : absent_(absent), parameter_(parameter.detach()) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& gradients) override {
+    if (!absent_) return gradients;
+    return {at::zeros_like(parameter_)};
+  }
+
+ private:
+  const bool& absent_;
+  at::Tensor parameter_;
+};
 
 /// Calls back after a parameter's gradient was accumulated.
 class GradientHook : public torch::autograd::FunctionPostHook {
@@ -56,13 +86,21 @@ class GradientHook : public torch::autograd::FunctionPostHook {
 
 }  // namespace
 
+std::string replica_refusal(const network::Network& network, const TrainerOptions& options) {
+  if (!is_synchronised(network, options) || options.layout != MemoryLayout::kChannelsFirst) return {};
+  return "batch-norm over all replicas is made for images with their channels last: '" + network.model() +
+         "' needs --layout nhwc or auto here, not nchw";
+}
+
 TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions& options)
     : options_(options),
-      graph_(network, compute_type(options.precision), memory_format(network, options.layout)),
+      graph_(network, compute_type(options.precision), memory_format(network, options)),
+      replicas_{options.sum_over_replicas},
+      synchronised_(is_synchronised(network, options)),
       normalization_(make_normalization(options.mean, options.standard_deviation, network.input_shape().front())) {
   // Before the first parallel region: OpenMP's threads inherit the affinity of the thread that starts them.
   if (!options_.cpus.empty()) pin_this_thread(options_.cpus);
-  at::set_num_threads(options_.threads);
+  use_threads(options_.threads);
   const auto& parameters = network.parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].trained) continue;
@@ -76,6 +114,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
 void TorchTrainer::watch_gradients() {
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     auto accumulator = torch::autograd::impl::grad_accumulator(trained_[i]);
+    if (synchronised_) accumulator->add_pre_hook(std::make_unique<AbsenceHook>(replicas_.absent, trained_[i]));
     accumulator->add_post_hook(std::make_unique<GradientHook>([this, i] {
       if (gradient_ready_) gradient_ready_(i);
     }));
@@ -124,21 +163,39 @@ void TorchTrainer::clear_gradients() {
 }
 
 BatchResult TorchTrainer::add_gradients(const data::Batch& batch, double weight) {
-  if (batch.count == 0) {
-    for (std::size_t i = 0; i < trained_.size(); ++i) {
-      at::Tensor& gradient = trained_[i].mutable_grad();
-      if (!gradient.defined()) gradient = at::zeros_like(trained_[i].detach());
-      if (gradient_ready_) gradient_ready_(i);
-    }
-    return {};
+  replicas_.absent = batch.count == 0;
+  if (!replicas_.absent) return train_on(batch, weight);
+  synchronised_ ? train_on_nothing(batch.epoch) : add_nothing();
+  return {};
+}
+
+void TorchTrainer::add_nothing() {
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    at::Tensor& gradient = trained_[i].mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(trained_[i].detach());
+    if (gradient_ready_) gradient_ready_(i);
   }
+}
+
+/// Takes part in the sums of a batch that has no samples for this replica. A pass over one blank image meets the
+/// batch-norm layers in the order of the other replicas, also where autograd chooses between branches.
+void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
+  const auto& input = graph_.network().input_shape();
+  const data::ImageShape shape{input.at(0), input.at(1), input.at(2)};
+  const std::vector<std::uint8_t> image(shape.bytes(), 0);
+  const std::vector<std::int32_t> label(1, 0);
+  const std::vector<std::uint32_t> sample(1, 0);
+  train_on({1, shape, image, label, sample, epoch}, 0);
+}
+
+BatchResult TorchTrainer::train_on(const data::Batch& batch, double weight) {
   try {
     at::Tensor logits, loss, labels;
     {
       const PhaseMark mark(Phase::kForward);
       labels = to_labels(batch);
       logits = graph_.forward(to_input(batch, normalization_, graph_.format()), true,
-                              {options_.seed, batch.epoch, batch.samples});
+                              {options_.seed, batch.epoch, batch.samples}, synchronised_ ? &replicas_ : nullptr);
       loss = batch.label_weights.empty() ? loss_sum(logits, labels) : mixed_loss_sum(logits, labels, batch);
     }
     const PhaseMark mark(Phase::kBackward);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "engine/engine.h"
 #include "engine/torch/convert.h"
@@ -10,6 +12,10 @@
 
 namespace evener::engine::torch_engine {
 
+/// Why a network can't be trained as one replica of several with this layout ("" = it can).
+std::string replica_refusal(const network::Network& network, const TrainerOptions& options);
+
+/// Built, used and destroyed on one thread: LibTorch's number of threads and OpenMP's workers belong to it.
 class TorchTrainer : public Trainer {
  public:
   TorchTrainer(const network::Network& network, const TrainerOptions& options);
@@ -31,11 +37,16 @@ class TorchTrainer : public Trainer {
  private:
   at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& labels) const;
   at::Tensor mixed_loss_sum(const at::Tensor& logits, const at::Tensor& labels, const data::Batch& batch) const;
+  BatchResult train_on(const data::Batch& batch, double weight);
+  void add_nothing();
+  void train_on_nothing(std::uint64_t epoch);
   BatchResult result_of(const at::Tensor& loss_sum, const at::Tensor& found, const at::Tensor& labels) const;
   void watch_gradients();
 
   TrainerOptions options_;
   Graph graph_;
+  Replicas replicas_;
+  bool synchronised_;  // batch-norm takes the statistics of all replicas
   Normalization normalization_;
   std::vector<std::string> trained_names_;
   std::vector<at::Tensor> trained_;

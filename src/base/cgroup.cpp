@@ -137,4 +137,8 @@ CgroupLimits read_cgroup_limits(const fs::path& root) {
   return limits;
 }
 
+std::uint64_t oom_kills(const fs::path& root) {
+  return static_cast<std::uint64_t>(value_of(root / "proc/vmstat", "oom_kill"));
+}
+
 }  // namespace evener

@@ -17,4 +17,7 @@ struct CgroupLimits {
 /// itself and of all groups above it; what can't be read counts as no limit.
 CgroupLimits read_cgroup_limits(const std::filesystem::path& root = "/");
 
+/// How many processes the kernel has killed for lack of memory since it started, in any group; 0 where it doesn't say.
+std::uint64_t oom_kills(const std::filesystem::path& root = "/");
+
 }  // namespace evener

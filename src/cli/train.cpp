@@ -85,6 +85,26 @@ void add_options(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
   command.add_option("--validate-every", flags.validate_every, "Validate every so many epochs")->capture_default_str();
   command.add_option("--seed", flags.seed, "Of the first weights, the order and the split")->capture_default_str();
+  command.add_option("--replicas", flags.replicas, "Several replicas as processes or as threads, or auto")
+      ->capture_default_str();
+  command.add_option(
+      "--shares", flags.shares,
+      "Who gets how much of each batch: equal, measured, or weights such as 12:1 (default: equal where all "
+      "replicas are alike, otherwise measured)");
+  command
+      .add_option("--batch-norm", flags.batch_norm,
+                  "Statistics over the whole batch (synchronised), or over each replica's share alone (local), which "
+                  "is quicker and changes what is learnt")
+      ->capture_default_str();
+  command.add_option("--exchange", flags.exchange, "Exchange gradients: auto (with several replicas), or always")
+      ->capture_default_str();
+  command
+      .add_option("--exchange-precision", flags.exchange_precision,
+                  "How gradients travel: fp32, or bf16 (half the bytes)")
+      ->capture_default_str();
+  command
+      .add_option("--restarts", flags.restarts, "Go on from the last checkpoint so many times when a replica is lost")
+      ->capture_default_str();
   command.add_option("--engine", flags.engine, "auto or torch")->capture_default_str();
   command.add_option("--layout", flags.layout, "Memory layout of images: auto, nchw or nhwc")->capture_default_str();
   command.add_option("--loader-threads", flags.loader_threads, "Threads that prepare batches")->capture_default_str();

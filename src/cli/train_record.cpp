@@ -61,6 +61,11 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
                  {"normalize", setup.normalized_by},
                  {"mean", setup.normalization.mean},
                  {"standard-deviation", setup.normalization.standard_deviation}};
+  config["replicas"] = flags.replicas;
+  config["shares"] = flags.shares.empty() ? json() : json(flags.shares);
+  config["batch-norm"] = options.local_batch_norm ? "local" : "synchronised";
+  config["exchange"] = flags.exchange;
+  config["exchange-precision"] = flags.exchange_precision;
   config["augment"] = data::augment_text(options.augment);
   config["decode"] = data::decode_mode_name(options.data.decode);
   config["class"] = flags.classes;
@@ -124,6 +129,19 @@ void fill_throughput(measure::Record& record, const task::TrainResult& result, s
   record.images_per_s = measure::training_throughput(epoch_rates, result.step_rates);
 }
 
+/// What each replica came to do.
+void fill_replicas(measure::Record& record, const task::TrainResult& result) {
+  std::int64_t all = 0;
+  for (const auto& work : result.replicas) all += work.samples;
+  for (std::size_t r = 0; r < std::min(result.replicas.size(), record.placement.replicas.size()); ++r) {
+    const auto& work = result.replicas[r];
+    auto& replica = record.placement.replicas[r];
+    replica.samples = work.samples;
+    replica.busy_s = work.busy_s;
+    if (all > 0) replica.share = static_cast<double>(work.samples) / static_cast<double>(all);
+  }
+}
+
 }  // namespace
 
 measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& plan, const task::TrainOptions& options,
@@ -155,6 +173,11 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   if (options.trainer.precision == engine::Precision::kFp16 && options.trainer.device.kind == DeviceKind::kCpu) {
     record.fallbacks.push_back("fp16 was computed as bf16: the CPU has no fast fp16 products");
   }
+  if (options.local_batch_norm && plan.replicas.size() > 1) {
+    record.notes.push_back(
+        "batch-norm took the statistics of each replica's share alone, which changes what is learnt (--batch-norm "
+        "local)");
+  }
   return record;
 }
 
@@ -175,7 +198,7 @@ measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t tr
 }
 
 void complete_record(measure::Record& record, const task::TrainResult& result, double total_s,
-                     const measure::PhaseTotals& phases, const measure::SamplerSummary& samples) {
+                     const measure::PhaseTotals& phases) {
   switch (result.status) {
     case task::TrainStatus::kDone:
       record.status = measure::Status::kDone;
@@ -187,6 +210,7 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
       record.status = measure::Status::kDiverged;
       break;
   }
+  record.notes.insert(record.notes.end(), result.notes.begin(), result.notes.end());
   if (!result.end_note.empty()) record.notes.push_back(result.end_note);
   if (!result.status_reason.empty()) record.notes.push_back(result.status_reason);
   // Epochs of an earlier run that this one resumed are known to the checkpoint only.
@@ -211,6 +235,10 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   fill_throughput(record, result, before);
   fill_accuracy(record, result);
   record.confusion = {result.confusion.part, result.confusion.counts};
+  fill_replicas(record, result);
+}
+
+void finish_record(measure::Record& record, const measure::SamplerSummary& samples) {
   measure::take_samples(record, samples);
   if (trains(record)) {
     record.validity = measure::judge(record);

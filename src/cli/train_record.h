@@ -15,8 +15,11 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
 measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
                                   std::map<std::string, double> phases_s);
 
-/// Fills in results, times, phases and what the sampler saw; judges the validity last.
+/// Fills in results, times and phases.
 void complete_record(measure::Record& record, const task::TrainResult& result, double total_s,
-                     const measure::PhaseTotals& phases, const measure::SamplerSummary& samples);
+                     const measure::PhaseTotals& phases);
+
+/// Fills in what the sampler saw, and judges the validity.
+void finish_record(measure::Record& record, const measure::SamplerSummary& samples);
 
 }  // namespace evener::cli

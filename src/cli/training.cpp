@@ -88,6 +88,45 @@ class Observer : public task::TrainObserver {
   measure::PhaseTotals epoch_begin_;
 };
 
+/// Rank 0's outcome crosses from its process to this one as text.
+std::string to_message(const TrainingOutcome& outcome) {
+  return nlohmann::json{{"record", measure::to_json(outcome.record)},
+                        {"status", static_cast<int>(outcome.status)},
+                        {"reason", outcome.status_reason}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+TrainingOutcome from_message(const std::string& message) {
+  const nlohmann::json json = nlohmann::json::parse(message);
+  return {measure::from_json(json.at("record"), "the record of rank 0"),
+          static_cast<task::TrainStatus>(json.at("status").get<int>()),
+          json.at("reason"),
+          {}};
+}
+
+/// A lost rank starts all of them again from the last checkpoint, as often as --restarts allows.
+std::vector<std::string> run_on_all_ranks(task::TrainJob& job, const task::TrainOptions& options,
+                                          const TrainFlags& flags, measure::ProcessSampler& sampler,
+                                          TrainProgress& progress, const parallel::RankBody& body) {
+  parallel::LaunchOptions launch;
+  launch.always_group = options.always_exchange;
+  launch.on_started = [&sampler](const std::vector<pid_t>& pids) { sampler.watch({pids.begin(), pids.end()}); };
+  for (int left = flags.restarts;; --left) {
+    try {
+      return parallel::run_ranks(options.plan, body, launch);
+    } catch (const parallel::RankLost& lost) {
+      if (left == 0) {
+        throw Error(
+            std::string(lost.what()) +
+            ". The same command with --resume goes on from the last checkpoint; --restarts 1 does so by itself");
+      }
+      progress.finish();
+      progress.note(std::string(lost.what()) + "; starting again from the last checkpoint");
+      job.rewind();
+    }
+  }
+}
+
 void require_positive(const char* option, double value, bool zero_allowed = false) {
   if (value > 0 || (zero_allowed && value == 0)) return;
   throw UsageError(fmt::format("{} is {}; it has to be {}", option, value, zero_allowed ? "0 or more" : "more than 0"));
@@ -111,6 +150,7 @@ void check_numbers(const TrainFlags& flags) {
   require_share("--label-smoothing", flags.label_smoothing);
   if (flags.until_accuracy != 1) require_share("--until-accuracy", flags.until_accuracy);
   require_positive("--warmup", flags.warmup_epochs, true);
+  require_positive("--restarts", flags.restarts, true);
   require_positive("--validate-every", flags.validate_every);
   require_positive("--loader-threads", flags.loader_threads);
   if (flags.batch > 1'000'000) throw UsageError("--batch is " + std::to_string(flags.batch) + "; the most is 1000000");
@@ -151,6 +191,8 @@ placement::Plan plan_of(const TrainFlags& flags) {
   const placement::Placement placement = placement::parse(flags.on);
   placement::PlanOptions options;
   options.precision = engine::precision_name(parse_precision(flags.precision));
+  options.replicas = placement::parse_replicas_as(flags.replicas);
+  if (!flags.shares.empty()) options.shares = placement::parse_shares(flags.shares);
   return placement::make_plan(placement, placement::machine_for(placement), options);
 }
 
@@ -182,6 +224,12 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.schedule.warmup_epochs = flags.warmup_epochs;
   options.validate_every = flags.validate_every;
   options.loader_threads = flags.loader_threads;
+  options.plan = plan;
+  options.local_batch_norm = chosen("batch-norm", flags.batch_norm, {"synchronised", "local"}) == "local";
+  options.always_exchange = chosen("exchange", flags.exchange, {"auto", "always"}) == "always";
+  options.wire = chosen("exchange-precision", flags.exchange_precision, {"fp32", "bf16"}) == "bf16"
+                     ? comm::Wire::kBFloat16
+                     : comm::Wire::kFloat32;
   options.resume = flags.resume;
   options.weights = flags.weights;
   options.freeze = flags.freeze;
@@ -193,18 +241,16 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   }
   if (flags.resume && flags.out.empty())
     throw UsageError("--resume needs --out DIR, the folder of the run to go on with");
-  const auto& stage = plan.replicas.front().stages.front();
   auto& trainer = options.trainer;
-  trainer.device = stage.device;
-  trainer.threads = stage.threads;
-  trainer.cpus = stage.cpus;
+  trainer.device = plan.replicas.front().stages.front().device;
   trainer.precision = parse_precision(flags.precision);
   trainer.loss = parse_loss(flags.loss);
   trainer.layout = parse_layout(flags.layout);
   trainer.optimizer = optimizer_options(flags);
   trainer.label_smoothing = flags.label_smoothing;
   trainer.seed = flags.seed;
-  options.data.threads = std::max(stage.threads, 1);
+  options.data.threads = 0;
+  for (const auto& replica : plan.replicas) options.data.threads += std::max(1, replica.stages.front().threads);
   return options;
 }
 
@@ -217,6 +263,7 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   OutFolder out(flags.out.empty() ? default_out(flags.model) : fs::path(flags.out), flags.resume, flags.overwrite);
   options.out = out.path();
 
+  if (plan.processes.front().ranks.size() > 1) engine::share_one_heap();
   measure::SamplerOptions sampling;
   sampling.interval_ms = flags.sample_interval_ms;
   sampling.csv = out.path() / "samples.csv";
@@ -225,22 +272,29 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   measure::ProcessSampler sampler(sampling);  // before anything is pinned
   measure::PhaseRecorder phases(flags.trace.empty() ? 0 : 1'000'000);
   Observer observer(flags, plan, options, out, phases);
-  task::TrainResult result;
+  std::vector<std::string> outcomes;
   {
     const measure::PhaseListening listening(phases);
     try {
-      result = task::train(options, observer);
+      task::TrainJob job(options, observer);
+      outcomes = run_on_all_ranks(job, options, flags, sampler, observer.progress(), [&](const parallel::Seat& seat) {
+        const task::TrainResult result = job.run(seat);
+        if (seat.rank != 0) return std::string();
+        observer.progress().finish();
+        complete_record(observer.record(), result, clock.seconds(), phases.snapshot());
+        if (!flags.trace.empty()) phases.write_trace(flags.trace);
+        return to_message({std::move(observer.record()), result.status, result.status_reason, out.path()});
+      });
     } catch (...) {
       observer.progress().finish();
       throw;
     }
   }
-  observer.progress().finish();
-  measure::Record& record = observer.record();
-  complete_record(record, result, clock.seconds(), phases.snapshot(), sampler.stop());
-  measure::write_record(out.path(), record);
-  if (!flags.trace.empty()) phases.write_trace(flags.trace);
-  return {std::move(record), result.status, result.status_reason, out.path()};
+  TrainingOutcome outcome = from_message(outcomes.front());
+  outcome.out = out.path();
+  finish_record(outcome.record, sampler.stop());
+  measure::write_record(out.path(), outcome.record);
+  return outcome;
 }
 
 }  // namespace evener::cli

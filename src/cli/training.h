@@ -31,6 +31,8 @@ struct TrainFlags {
   bool nesterov = false;
   int validate_every = 1, loader_threads = 1, sample_interval_ms = 500;
   std::uint64_t seed = 1;
+  std::string replicas = "auto", shares, exchange = "auto", exchange_precision = "fp32", batch_norm = "synchronised";
+  int restarts = 0;
   bool strict = false, resume = false, overwrite = false, dry_run = false, quiet = false;
 };
 

@@ -49,6 +49,11 @@ struct Slot {
   bool ready = false;
 };
 
+/// A batch's samples: begin..end-1 of the order.
+struct Part {
+  std::size_t begin = 0, end = 0;
+};
+
 }  // namespace
 
 /// The ring holds the batches [served, served + slots): batch b in slot b % slots. `mutex` guards all but the contents
@@ -63,7 +68,7 @@ struct Loader::State {
   std::condition_variable work_to_do, batch_ready;
   std::vector<std::uint32_t> order;
   std::uint64_t epoch = 0;
-  std::size_t batch_count = 0;
+  std::vector<Part> parts;  // one for each batch that was named
   std::size_t claimed = 0;  // next batch that nobody assembles yet
   std::size_t served = 0;   // batch that the consumer asks for next
   bool holding = false;     // the consumer still looks at batch served - 1
@@ -77,10 +82,10 @@ struct Loader::State {
   State& operator=(const State&) = delete;
   ~State();
 
-  bool can_claim() const { return claimed < batch_count && claimed < served - (holding ? 1 : 0) + slots.size(); }
+  bool can_claim() const { return claimed < parts.size() && claimed < served - (holding ? 1 : 0) + slots.size(); }
   void work();
   void claim_and_assemble(std::unique_lock<std::mutex>& lock);
-  void assemble(std::size_t index, Slot& slot) const;
+  void assemble(Part part, Slot& slot) const;
   void read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const;
   void mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const;
 };
@@ -94,14 +99,14 @@ Loader::State::~State() {
   threads.clear();  // joins
 }
 
-void Loader::State::assemble(std::size_t index, Slot& slot) const {
-  const std::size_t begin = index * batch;
-  const std::size_t count = std::min(batch, order.size() - begin);
+void Loader::State::assemble(Part part, Slot& slot) const {
+  const auto [begin, end] = part;
+  const std::size_t count = end - begin;
   const std::size_t bytes = dataset->shape().bytes();
   slot.images.resize(count * bytes);
   slot.labels.resize(count);
   slot.samples.assign(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                      order.begin() + static_cast<std::ptrdiff_t>(begin + count));
+                      order.begin() + static_cast<std::ptrdiff_t>(end));
   const bool is_mixed = augmentation.options.mixup > 0;
   slot.second_labels.resize(is_mixed ? count : 0);
   slot.label_weights.resize(is_mixed ? count : 0);
@@ -137,13 +142,14 @@ void Loader::State::mix(std::size_t place, Slot& slot, std::span<std::uint8_t> c
 void Loader::State::claim_and_assemble(std::unique_lock<std::mutex>& lock) {
   const std::size_t index = claimed++;
   Slot& slot = slots[index % slots.size()];
+  const Part part = parts[index];
   slot.ready = false;
   slot.failure = nullptr;
   ++assembling;
   lock.unlock();
   std::exception_ptr failure;
   try {
-    assemble(index, slot);
+    assemble(part, slot);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -186,6 +192,17 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : 
 Loader::~Loader() = default;
 
 void Loader::start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::int64_t first_batch) {
+  const std::size_t count = order.size();
+  start_parts(std::move(order), epoch);
+  const std::lock_guard lock(state_->mutex);
+  for (std::size_t begin = 0; begin < count; begin += state_->batch) {
+    state_->parts.push_back({begin, std::min(begin + state_->batch, count)});
+  }
+  state_->served = state_->claimed = static_cast<std::size_t>(std::max<std::int64_t>(first_batch, 0));
+  state_->work_to_do.notify_all();
+}
+
+void Loader::start_parts(std::vector<std::uint32_t> order, std::uint64_t epoch) {
   for (const std::uint32_t sample : order) {
     if (sample >= state_->dataset->size()) {
       throw Error("sample " + std::to_string(sample) + " asked for, but the data has " +
@@ -193,15 +210,23 @@ void Loader::start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::i
     }
   }
   std::unique_lock lock(state_->mutex);
-  state_->batch_count = 0;  // nothing more is claimed of what was being served
+  state_->parts.clear();  // nothing more is claimed of what was being served
   state_->batch_ready.wait(lock, [this] { return state_->assembling == 0; });
   state_->order = std::move(order);
   state_->epoch = epoch;
-  state_->batch_count = (state_->order.size() + state_->batch - 1) / state_->batch;
-  state_->served = state_->claimed = static_cast<std::size_t>(std::max<std::int64_t>(first_batch, 0));
+  state_->served = state_->claimed = 0;
   state_->holding = false;
   for (Slot& slot : state_->slots) slot.ready = false;
-  state_->work_to_do.notify_all();
+}
+
+void Loader::add_part(std::int64_t begin, std::int64_t end) {
+  const std::lock_guard lock(state_->mutex);
+  if (begin < 0 || end < begin || static_cast<std::size_t>(end) > state_->order.size()) {
+    throw Error("samples " + std::to_string(begin) + " to " + std::to_string(end) + " asked for, but the order has " +
+                std::to_string(state_->order.size()));
+  }
+  state_->parts.push_back({static_cast<std::size_t>(begin), static_cast<std::size_t>(end)});
+  state_->work_to_do.notify_one();
 }
 
 const Batch* Loader::next() {
@@ -209,7 +234,7 @@ const Batch* Loader::next() {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.holding = false;
-  if (state.served >= state.batch_count) return nullptr;
+  if (state.served >= state.parts.size()) return nullptr;
   Slot& slot = state.slots[state.served % state.slots.size()];
   // A batch that nobody has begun is assembled here: quicker than to wake a thread and wait for it.
   if (state.claimed == state.served) {

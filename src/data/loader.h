@@ -53,7 +53,13 @@ class Loader {
 
   /// Begins to serve `order` (from batch `first_batch` on), dropping what was being served.
   void start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::int64_t first_batch = 0);
-  /// The next batch, or nullptr after the last. Waits (phase "read") if it is not ready. Rethrows a loader's Error.
+  /// Begins to serve the parts of `order` that add_part() will name, dropping what was being served.
+  void start_parts(std::vector<std::uint32_t> order, std::uint64_t epoch);
+  /// The batch after those already named: samples begin..end-1 of the order; none is a batch too. Throws Error when
+  /// that lies outside of the order.
+  void add_part(std::int64_t begin, std::int64_t end);
+  /// The next batch, or nullptr after the last (that was named). Waits (phase "read") if it is not ready. Rethrows a
+  /// loader's Error.
   const Batch* next();
 
  private:

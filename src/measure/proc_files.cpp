@@ -90,9 +90,10 @@ std::optional<std::uint64_t> parse_process_ticks(const std::string& text) {
   std::istringstream fields(text.substr(name_end + 1));
   std::string skipped;
   for (int field = 3; field < 14; ++field) fields >> skipped;  // state (field 3) to cmajflt (13), see proc(5)
-  std::uint64_t user = 0, system = 0;
+  std::uint64_t user = 0, system = 0, children_user = 0, children_system = 0;
   if (!(fields >> user >> system)) return std::nullopt;
-  return user + system;
+  fields >> children_user >> children_system;
+  return user + system + children_user + children_system;
 }
 
 }  // namespace evener::measure

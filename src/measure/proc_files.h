@@ -30,7 +30,8 @@ struct CpuTicks {
 /// First entry: all CPUs; then one per online CPU. Empty if `text` isn't /proc/stat.
 std::vector<CpuTicks> parse_stat(const std::string& text);
 
-/// User + system ticks of /proc/PID/stat; the command's name may hold spaces and parentheses.
+/// User + system ticks of /proc/PID/stat, those of its children that have ended included; the command's name may hold
+/// spaces and parentheses.
 std::optional<std::uint64_t> parse_process_ticks(const std::string& text);
 
 }  // namespace evener::measure

@@ -74,6 +74,7 @@ struct ProcessSampler::State {
 
   SamplerOptions options;
   PowercapSensor powercap;
+  std::vector<int> children;
   Counters first;  // at the start
   Counters last;   // at the beginning of the sample being taken
   Counters newest;
@@ -106,7 +107,7 @@ void ProcessSampler::State::open_csv() {
 }
 
 void ProcessSampler::State::sample() {
-  newest = read_counters(options.root);
+  newest = read_counters(options.root, children);
   const double time_s = newest.time_s - first.time_s;
   const Usage usage = usage_between(last, newest);
   if (newest.time_s - last.time_s >= kShortestUsageWindow_s) last = newest;
@@ -115,7 +116,7 @@ void ProcessSampler::State::sample() {
     energy_due_s = time_s + kEnergyEvery_s;
   }
   const double pss_begin_s = now_s();
-  const MemoryReading memory = read_memory(options.root, time_s >= pss_due_s);
+  const MemoryReading memory = read_memory(options.root, time_s >= pss_due_s, children);
   if (memory.pss_bytes) pss_due_s = time_s + (now_s() - pss_begin_s) / kPssShareOfTime;
 
   if (usage.process_percent) process_percent.add(*usage.process_percent);
@@ -127,8 +128,12 @@ void ProcessSampler::State::sample() {
   }
   if (memory.peak_rss_bytes) {
     // The kernel keeps both counters roughly: its peak can lie some pages below a size that was seen.
-    summary.peak_rss_bytes =
-        std::max({summary.peak_rss_bytes.value_or(0), *memory.peak_rss_bytes, memory.rss_bytes.value_or(0)});
+    summary.peak_rss_bytes = std::max({summary.peak_rss_bytes.value_or(0), *memory.peak_rss_bytes,
+                                       children.empty() ? memory.rss_bytes.value_or(0) : 0});
+  }
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    auto& peak = summary.child_peak_rss_bytes[i];
+    peak = std::max(peak, read_peak_rss(options.root, children[i]).value_or(0));
   }
   ++summary.samples;
   write_row(time_s, usage, memory);
@@ -179,6 +184,9 @@ void ProcessSampler::State::finish() {
     summary.throttle_events = static_cast<std::int64_t>(*after - *throttle_before);
   }
   summary.energy = powercap.energy(summary.seconds);
+  for (const std::uint64_t peak : summary.child_peak_rss_bytes) {
+    if (summary.peak_rss_bytes) *summary.peak_rss_bytes += peak;
+  }
   csv.close();
   finished = true;
 }
@@ -195,6 +203,12 @@ ProcessSampler::ProcessSampler(SamplerOptions options) {
 
 ProcessSampler::~ProcessSampler() {
   if (state_) stop();
+}
+
+void ProcessSampler::watch(const std::vector<int>& children) {
+  const std::lock_guard lock(state_->mutex);
+  state_->children = children;
+  state_->summary.child_peak_rss_bytes.assign(children.size(), 0);
 }
 
 SamplerSummary ProcessSampler::stop() {

@@ -37,9 +37,12 @@ struct SamplerSummary {
   std::optional<Spread> others_percent;      // busy, but not with this process
   std::optional<double> steal_percent_mean;  // of a virtual machine: time the host gave to others
   std::optional<Spread> rss_bytes;
-  std::optional<Spread> pss_bytes;              // looked at less often where it takes long
-  std::optional<std::uint64_t> peak_rss_bytes;  // the kernel's high-water mark (VmHWM), between samples too
-  std::optional<std::uint64_t> swap_bytes_max;  // of this process swapped out
+  std::optional<Spread> pss_bytes;  // looked at less often where it takes long
+  /// The kernel's high-water mark (VmHWM), between samples too; with children the sum of theirs and its own, in which
+  /// shared pages count several times.
+  std::optional<std::uint64_t> peak_rss_bytes;
+  std::vector<std::uint64_t> child_peak_rss_bytes;  // of each child, as far as samples saw it
+  std::optional<std::uint64_t> swap_bytes_max;      // of this process swapped out
   std::optional<std::int64_t> throttle_events;  // thermal throttling of any core during the run; absent = not visible
   Energy energy;
   std::string error;  // samples.csv could not be written any more (disk full); else empty
@@ -51,6 +54,9 @@ class ProcessSampler {
   /// Throws Error if the CSV can't be created.
   explicit ProcessSampler(SamplerOptions options);
   ~ProcessSampler();
+
+  /// From now on these processes count as part of this one: their CPU time and memory are added to its own.
+  void watch(const std::vector<int>& children);
 
   /// Takes a last sample, ends the thread and says what was seen. A second call returns the same.
   SamplerSummary stop();

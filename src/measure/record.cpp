@@ -33,7 +33,10 @@ void take_samples(Record& record, const SamplerSummary& summary) {
   record.memory.rss_bytes = summary.rss_bytes;
   record.memory.pss_bytes = summary.pss_bytes;
   record.memory.swap_bytes_max = summary.swap_bytes_max;
-  record.memory.ranks = {{0, summary.peak_rss_bytes}};
+  if (summary.child_peak_rss_bytes.empty()) record.memory.ranks = {{0, summary.peak_rss_bytes}};
+  for (const std::uint64_t peak : summary.child_peak_rss_bytes) {
+    record.memory.ranks.push_back({static_cast<int>(record.memory.ranks.size()), peak});
+  }
   record.cpu.seconds = summary.process_cpu_s;
   record.cpu.percent = summary.process_percent;
   record.cpu.core_percent_mean = summary.core_percent_mean;

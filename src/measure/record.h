@@ -31,7 +31,9 @@ struct StageRecord {
 };
 struct ReplicaRecord {
   std::vector<StageRecord> stages;
-  std::optional<double> share;  // of each batch
+  std::optional<double> share = {};          // of the samples trained on
+  std::optional<std::int64_t> samples = {};  // that it trained on
+  std::optional<double> busy_s = {};         // that it read and computed, without waiting for others
 };
 struct PlacementRecord {
   std::string text;  // as it was given: "cpu/t2"

@@ -67,6 +67,8 @@ void read_into(const JsonReader& json, PlacementRecord& placement) {
   json.each("replicas", [&](const JsonReader& replica_json) {
     ReplicaRecord replica;
     read_share(replica_json, "share", replica.share);
+    replica_json.read("samples", replica.samples);
+    replica_json.read("busy_s", replica.busy_s);
     replica_json.each("stages", [&](const JsonReader& stage_json) {
       StageRecord stage;
       stage_json.read("device", stage.device);

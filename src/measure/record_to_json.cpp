@@ -57,7 +57,10 @@ Json placement_json(const PlacementRecord& placement) {
                         {"cpus", stage.cpus},
                         {"emulated_speed", value(stage.emulated_speed)}});
     }
-    replicas.push_back({{"stages", stages}, {"share", value(replica.share)}});
+    replicas.push_back({{"stages", stages},
+                        {"share", value(replica.share)},
+                        {"samples", value(replica.samples)},
+                        {"busy_s", value(replica.busy_s)}});
   }
   return {{"text", placement.text}, {"replicas", replicas}};
 }

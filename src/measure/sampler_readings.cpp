@@ -15,12 +15,33 @@ std::uint64_t grown(std::uint64_t from, std::uint64_t to) {
   return to > from ? to - from : 0;
 }
 
+void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& value) {
+  if (sum && value) *sum += *value;
+}
+
+MemoryReading read_process_memory(const fs::path& folder, bool with_pss) {
+  MemoryReading memory;
+  if (const auto status = read_small_file(folder / "status")) {
+    memory.rss_bytes = field_bytes(*status, "VmRSS");
+    memory.peak_rss_bytes = field_bytes(*status, "VmHWM");
+    memory.swap_bytes = field_bytes(*status, "VmSwap");
+  }
+  if (with_pss) {
+    if (const auto rollup = read_small_file(folder / "smaps_rollup")) memory.pss_bytes = field_bytes(*rollup, "Pss");
+  }
+  return memory;
+}
+
 }  // namespace
 
-Counters read_counters(const fs::path& root) {
+Counters read_counters(const fs::path& root, const std::vector<int>& children) {
   Counters counters;
   counters.time_s = now_s();
   if (const auto stat = read_small_file(root / "proc/self/stat")) counters.process_ticks = parse_process_ticks(*stat);
+  for (const int pid : children) {
+    const auto stat = read_small_file(root / "proc" / std::to_string(pid) / "stat");
+    if (stat && counters.process_ticks) *counters.process_ticks += parse_process_ticks(*stat).value_or(0);
+  }
   if (const auto stat = read_small_file(root / "proc/stat")) {
     const std::vector<CpuTicks> lines = parse_stat(*stat);
     if (!lines.empty()) {
@@ -70,19 +91,19 @@ Usage usage_between(const Counters& from, const Counters& to) {
   return usage;
 }
 
-MemoryReading read_memory(const fs::path& root, bool with_pss) {
-  MemoryReading memory;
-  if (const auto status = read_small_file(root / "proc/self/status")) {
-    memory.rss_bytes = field_bytes(*status, "VmRSS");
-    memory.peak_rss_bytes = field_bytes(*status, "VmHWM");
-    memory.swap_bytes = field_bytes(*status, "VmSwap");
-  }
-  if (with_pss) {
-    if (const auto rollup = read_small_file(root / "proc/self/smaps_rollup")) {
-      memory.pss_bytes = field_bytes(*rollup, "Pss");
-    }
+MemoryReading read_memory(const fs::path& root, bool with_pss, const std::vector<int>& children) {
+  MemoryReading memory = read_process_memory(root / "proc/self", with_pss);
+  for (const int pid : children) {
+    const MemoryReading child = read_process_memory(root / "proc" / std::to_string(pid), with_pss);
+    add(memory.rss_bytes, child.rss_bytes);
+    add(memory.swap_bytes, child.swap_bytes);
+    add(memory.pss_bytes, child.pss_bytes);
   }
   return memory;
+}
+
+std::optional<std::uint64_t> read_peak_rss(const fs::path& root, int pid) {
+  return read_process_memory(root / "proc" / std::to_string(pid), false).peak_rss_bytes;
 }
 
 }  // namespace evener::measure

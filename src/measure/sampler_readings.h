@@ -14,11 +14,12 @@ namespace evener::measure {
 /// Counters that only grow, read at one moment. Absent: the file isn't there.
 struct Counters {
   double time_s = 0;
-  std::optional<std::uint64_t> process_ticks;  // this process, user + system
+  std::optional<std::uint64_t> process_ticks;  // this process and its children, user + system
   std::optional<CpuTicks> all;
   std::vector<CpuTicks> cores;  // of each online logical CPU
 };
-Counters read_counters(const std::filesystem::path& root);
+/// `children`: running processes that count as part of this one.
+Counters read_counters(const std::filesystem::path& root, const std::vector<int>& children = {});
 
 /// Thermal throttling events of all cores since the machine started; absent where the kernel doesn't count them.
 std::optional<std::uint64_t> read_throttle_events(const std::filesystem::path& root);
@@ -37,7 +38,10 @@ Usage usage_between(const Counters& from, const Counters& to);
 struct MemoryReading {
   std::optional<std::uint64_t> rss_bytes, peak_rss_bytes, swap_bytes, pss_bytes;
 };
-/// This process's memory; PSS (shared pages divided among their users) only if asked for, since it takes long.
-MemoryReading read_memory(const std::filesystem::path& root, bool with_pss);
+/// The memory of this process and `children`; PSS (shared pages divided among their users) only if asked for, since it
+/// takes long.
+MemoryReading read_memory(const std::filesystem::path& root, bool with_pss, const std::vector<int>& children = {});
+/// The highest resident size of a process so far; absent when it has ended.
+std::optional<std::uint64_t> read_peak_rss(const std::filesystem::path& root, int pid);
 
 }  // namespace evener::measure

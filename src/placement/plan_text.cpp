@@ -42,9 +42,6 @@ std::string missing_parts(const Plan& plan) {
       return std::any_of(replica.stages.begin(), replica.stages.end(), test);
     });
   };
-  if (plan.replicas.size() > 1) {
-    reasons.push_back("data-parallel training (" + std::to_string(plan.replicas.size()) + " replicas)");
-  }
   if (std::any_of(plan.replicas.begin(), plan.replicas.end(), [](const auto& r) { return r.stages.size() > 1; })) {
     reasons.emplace_back("dividing the layers over stages ('..')");
   }
@@ -52,9 +49,6 @@ std::string missing_parts(const Plan& plan) {
     if (any_stage([kind](const PlanStage& stage) { return stage.device.kind == kind; })) {
       reasons.push_back(std::string("computing on '") + device_kind_name(kind) + "' devices");
     }
-  }
-  if (any_stage([](const PlanStage& stage) { return stage.factor < 1; })) {
-    reasons.emplace_back("emulating slower devices ('@')");
   }
   if (reasons.empty()) return "";
   std::string text;

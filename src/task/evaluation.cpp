@@ -2,43 +2,27 @@
 
 #include <algorithm>
 
-#include "base/stop.h"
-
 namespace evener::task {
 namespace {
 
-/// A table of more classes than this would be a million numbers that nobody reads.
 constexpr std::size_t kMostConfusedClasses = 200;
-
-void count_confusion(const data::Batch& batch, const std::vector<std::int32_t>& predicted, Confusion& confusion) {
-  if (confusion.counts.empty()) return;
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    const auto found = static_cast<std::size_t>(predicted[i]);
-    if (found < confusion.counts.size()) ++confusion.counts[static_cast<std::size_t>(batch.labels[i])][found];
-  }
-}
 
 }  // namespace
 
-std::optional<Evaluation> evaluate(engine::Trainer& trainer, data::Loader& loader, const char* part,
-                                   const std::vector<std::uint32_t>& samples, std::size_t classes) {
+std::size_t confusion_classes(std::size_t classes) {
+  return classes <= kMostConfusedClasses ? classes : 0;
+}
+
+Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part, std::size_t classes) {
   Evaluation evaluation;
-  evaluation.confusion.part = part;
-  if (classes <= kMostConfusedClasses) {
-    evaluation.confusion.counts.assign(classes, std::vector<std::int64_t>(classes));
+  const double count = static_cast<double>(std::max<std::int64_t>(1, result.sums.count));
+  evaluation.loss = result.sums.loss_sum / count;
+  evaluation.accuracy = static_cast<double>(result.sums.correct) / count;
+  evaluation.confusion.part = part == EvaluationPart::kTest ? "test" : "validation";
+  for (std::size_t row = 0; row < confusion_classes(classes); ++row) {
+    const auto begin = result.confusion.begin() + static_cast<std::ptrdiff_t>(row * classes);
+    evaluation.confusion.counts.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(classes));
   }
-  engine::BatchResult sums;
-  std::vector<std::int32_t> predicted;
-  loader.start(samples, 0);
-  while (const data::Batch* batch = loader.next()) {
-    if (stop_requested()) return std::nullopt;
-    predicted.clear();
-    sums += trainer.evaluate(*batch, &predicted);
-    count_confusion(*batch, predicted, evaluation.confusion);
-  }
-  const double count = static_cast<double>(std::max<std::int64_t>(1, sums.count));
-  evaluation.loss = sums.loss_sum / count;
-  evaluation.accuracy = static_cast<double>(sums.correct) / count;
   return evaluation;
 }
 

@@ -1,24 +1,25 @@
-// Evaluating a trainer's weights on one part of the data.
+// The results of evaluating one part of the data.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
+#include <cstddef>
 
-#include "data/loader.h"
-#include "engine/engine.h"
+#include "parallel/replica.h"
 #include "task/train.h"
 
 namespace evener::task {
+
+/// Parts of the data that are evaluated, as indices of parallel::ReplicaOptions::evaluation_parts.
+enum class EvaluationPart { kValidation, kTest };
 
 struct Evaluation {
   double loss = 0, accuracy = 0;
   Confusion confusion;
 };
 
-/// Mean loss and accuracy over `samples`, and what was taken for what; nothing when a stop was asked for. `part`:
-/// "test" or "validation". `classes`: of the data; the network's head may be wider.
-std::optional<Evaluation> evaluate(engine::Trainer& trainer, data::Loader& loader, const char* part,
-                                   const std::vector<std::uint32_t>& samples, std::size_t classes);
+/// Classes of which confusions are counted: all, or none where the table would be a million numbers nobody reads.
+std::size_t confusion_classes(std::size_t classes);
+
+/// Means over the images, and the table of what was taken for what.
+Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part, std::size_t classes);
 
 }  // namespace evener::task

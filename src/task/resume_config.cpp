@@ -58,6 +58,7 @@ nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setu
           {"class", class_config(options.data.classes)},
           {"optimizer", optimizer_config(trainer.optimizer)},
           {"label smoothing", unless_zero(trainer.label_smoothing)},
+          {"batch norm", options.local_batch_norm ? json("local") : json()},
           {"accumulate", options.accumulate == 1 ? json() : json(options.accumulate)}};
 }
 

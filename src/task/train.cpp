@@ -1,26 +1,19 @@
 #include "task/train.h"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/names.h"
 #include "base/phase.h"
 #include "base/stop.h"
-#include "network/init.h"
+#include "parallel/data_parallel.h"
 #include "task/checkpoint.h"
 #include "task/evaluation.h"
-#include "task/limits.h"
-#include "task/resume_config.h"
-#include "task/start.h"
+#include "task/job.h"
 
 namespace evener::task {
 namespace {
-
-using nlohmann::json;
 
 /// A checkpoint may take this share of the run's time; the rest of the epochs' checkpoints are left out.
 constexpr double kCheckpointShare = 0.05;
@@ -31,132 +24,37 @@ double mean_of(double sum, std::int64_t count) {
   return count > 0 ? sum / static_cast<double>(count) : 0;
 }
 
+/// The run as rank 0 leads it.
 class TrainRun {
  public:
-  TrainRun(const TrainOptions& options, TrainObserver& observer)
-      : options_(options), observer_(observer), data_(open()), setup_(describe()) {}
+  TrainRun(TrainJob::State& job, parallel::DataParallel& replicas)
+      : job_(job),
+        options_(job.options),
+        observer_(job.observer),
+        setup_(job.setup),
+        progress_(job.progress),
+        replicas_(replicas) {}
 
   TrainResult execute() {
-    prepare();
     if (options_.epochs == 0) return evaluate_only();
     while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
     if (result_.status == TrainStatus::kDone) finish();
     if (result_.status != TrainStatus::kDiverged) save();
     result_.epochs = progress_.epochs;
     result_.best_epoch = progress_.best_epoch;
+    for (std::size_t r = 0; r < replicas_.trained().size(); ++r) {
+      result_.replicas.push_back({replicas_.trained()[r], replicas_.busy_s()[r]});
+    }
+    for (const auto& change : replicas_.changes()) result_.shares.emplace_back(change.step, change.counts);
     return std::move(result_);
   }
 
  private:
-  data::OpenedData open() {
-    mark_critical_thread();
-    data::DataOptions options = options_.data;
-    options.progress = loading_progress(LoadingStep::kDecode);
-    data::OpenedData opened = data::open_data(options);
-    if (options_.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
-      throw Error("no images to evaluate on in '" + options_.data.location +
-                  "': it has neither a validation nor a test part; name another folder, or give --split");
-    }
-    if (options_.epochs > 0 && opened.split.train.empty()) {
-      throw Error("no images to train on in '" + options_.data.location +
-                  "' after the split; give --split a larger first number");
-    }
-    result_.load_s = clock_.seconds();
-    return opened;
-  }
-
-  data::Progress loading_progress(LoadingStep step) {
-    return [this, step](std::size_t done, std::size_t images) { observer_.on_loading(step, done, images); };
-  }
-
-  TrainSetup describe() const {
-    TrainSetup setup(build_network(options_, *data_.dataset));
-    setup.network.freeze(matching_parameters(setup.network, options_.freeze));
-    if (const std::string text = freeze_text(setup.network); !text.empty()) setup.notes.push_back(text);
-    setup.image = data_.dataset->shape();
-    setup.classes = data_.dataset->classes();
-    setup.images = data_.dataset->size();
-    setup.train_images = data_.split.train.size();
-    setup.val_images = data_.split.val.size();
-    setup.test_images = data_.split.test.size();
-    setup.skipped = data_.skipped;
-    setup.steps_per_epoch = (static_cast<std::int64_t>(setup.train_images) + options_.batch - 1) / options_.batch;
-    return setup;
-  }
-
-  void prepare() {
-    const Stopwatch clock;
-    if (options_.epochs > 0) require_possible_training();
-    engine_ = engine::open_engine(options_.engine);
-    config_ = resume_config(options_, setup_);
-    Checkpoint checkpoint;
-    Start start;
-    if (options_.resume) {
-      checkpoint = resumed();
-    } else {
-      start = make_start(options_, setup_, data_, loading_progress(LoadingStep::kStatistics));
-      setup_.normalization = start.normalization;
-      setup_.normalized_by = start.normalized_by;
-      setup_.notes.insert(setup_.notes.end(), start.notes.begin(), start.notes.end());
-    }
-    engine::TrainerOptions trainer = options_.trainer;
-    trainer.mean = setup_.normalization.mean;
-    trainer.standard_deviation = setup_.normalization.standard_deviation;
-    info_ = {options_.model, setup_.classes, setup_.image, trainer.mean, trainer.standard_deviation};
-    if (const std::string why = engine_->refusal(setup_.network, trainer); !why.empty()) throw UsageError(why);
-    // Loaders first: the trainer pins this thread, and threads started later would inherit its CPUs.
-    const data::LoaderOptions loading{options_.batch, options_.loader_threads};
-    data::LoaderOptions augmenting = loading;
-    augmenting.augmentation = {options_.augment, options_.trainer.seed, data_.split.train};
-    train_loader_ = std::make_unique<data::Loader>(data_.dataset, augmenting);
-    evaluation_loader_ = std::make_unique<data::Loader>(data_.dataset, loading);
-    trainer_ = engine_->make_trainer(setup_.network, trainer);
-    if (options_.resume) {
-      resume(std::move(checkpoint));
-    } else {
-      trainer_->load_state(start.state);
-    }
-    result_.init_s = clock.seconds();
-    observer_.on_setup(setup_);
-    for (const auto& note : data_.notes) observer_.on_note(note);
-  }
-
-  void require_possible_training() const {
-    const auto& parameters = setup_.network.parameters();
-    if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
-      throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
-    }
-    require_trainable_batch(setup_.network, setup_.train_images, options_.batch);
-    require_disk_space(options_.out, setup_.network, options_.trainer.optimizer.momentum != 0);
-    require_memory(setup_.network,
-                   std::min<std::int64_t>(options_.batch, static_cast<std::int64_t>(setup_.train_images)),
-                   options_.trainer.precision);
-  }
-
-  /// The checkpoint in `out`, found to be of this run. The images are normalised as they were: its weights' file
-  /// needn't be there any more.
-  Checkpoint resumed() {
-    Checkpoint checkpoint = load_last(options_.out);
-    require_same_config(checkpoint.config, config_);
-    network::check_state(setup_.network, checkpoint.state, (options_.out / "last.safetensors").string());
-    setup_.normalization = checkpoint.normalization;
-    setup_.normalized_by = "checkpoint";
-    return checkpoint;
-  }
-
-  void resume(Checkpoint checkpoint) {
-    trainer_->load_state(checkpoint.state);
-    if (!checkpoint.optimizer_state.empty()) trainer_->load_optimizer_state(checkpoint.optimizer_state);
-    progress_ = std::move(checkpoint.progress);
-    setup_.resumed_epoch = progress_.epoch;
-    setup_.resumed_step = progress_.step;
-  }
-
   /// Validates and tests the weights as they are.
   TrainResult evaluate_only() {
     const Stopwatch clock;
-    if (!data_.split.val.empty()) {
-      auto found = evaluate("validation", data_.split.val);
+    if (setup_.val_images > 0) {
+      auto found = evaluate(EvaluationPart::kValidation);
       result_.validate_s = clock.seconds();
       if (!found) {
         interrupted();
@@ -179,7 +77,7 @@ class TrainRun {
     epoch.train_loss = mean_of(progress_.partial.loss_sum, progress_.partial.count);
     epoch.train_accuracy = mean_of(static_cast<double>(progress_.partial.correct), progress_.partial.count);
     const bool last = epoch.epoch == options_.epochs;
-    if (!data_.split.val.empty() && (last || epoch.epoch % options_.validate_every == 0)) {
+    if (setup_.val_images > 0 && (last || epoch.epoch % options_.validate_every == 0)) {
       if (!validate(epoch)) return false;
     }
     progress_.epochs.push_back(epoch);
@@ -194,56 +92,53 @@ class TrainRun {
 
   /// The remaining steps of the epoch; afterwards progress_ holds the whole epoch's sums.
   bool train_steps(EpochResult& epoch) {
-    const auto number = static_cast<std::uint64_t>(epoch.epoch);
     const std::int64_t first = progress_.step;
-    train_loader_->start(data::epoch_order(data_.split.train, options_.trainer.seed, number), number, first);
+    replicas_.start_epoch(epoch.epoch, static_cast<std::int64_t>(setup_.train_images), first);
     StepProgress told;
     told.epoch = epoch.epoch;
     told.steps_per_epoch = setup_.steps_per_epoch;
     for (std::int64_t step = first; step < setup_.steps_per_epoch; ++step) {
       if (stop_requested()) return interrupted();
       const Stopwatch clock;
-      const data::Batch* batch = train_loader_->next();
-      const auto sums = gradients_of(*batch);
-      if (!std::isfinite(sums.loss_sum)) return diverged(epoch.epoch, step + 1);
       epoch.learning_rate = rate(step);
-      trainer_->apply(epoch.learning_rate);
+      const auto& [sums, seconds, applied] = replicas_.step(epoch.learning_rate);
+      if (!applied) return diverged(epoch.epoch, step + 1);
       told.step_seconds = clock.seconds();
-      if (steps_done_++ == 0) result_.first_step_s = clock_.seconds();
+      if (steps_done_++ == 0) result_.first_step_s = job_.clock.seconds();
       progress_.step = step + 1;
       progress_.partial += sums;
       progress_.partial_seconds += told.step_seconds;
       result_.train_s += told.step_seconds;
       if (progress_.epoch == setup_.resumed_epoch) {
-        result_.step_rates.push_back(static_cast<double>(batch->count) / told.step_seconds);
+        result_.step_rates.push_back(static_cast<double>(sums.count) / told.step_seconds);
       }
       told.step = step + 1;
-      told.images += batch->count;
+      told.images += sums.count;
       told.epoch_seconds += told.step_seconds;
       told.loss = mean_of(progress_.partial.loss_sum, progress_.partial.count);
       told.accuracy = mean_of(static_cast<double>(progress_.partial.correct), progress_.partial.count);
       observer_.on_step(told);
+      for (const auto& note : replicas_.take_notes()) tell(note);
       if (since_save_.seconds() > kCheckpointInterval_s) save();
     }
     if (first == setup_.steps_per_epoch) epoch.learning_rate = rate(first - 1);
+    replicas_.share_state();
     return true;
   }
 
-  /// Of the whole batch, or of one part after the other, which needs less memory.
-  engine::BatchResult gradients_of(const data::Batch& batch) {
-    const double weight = 1.0 / static_cast<double>(batch.count);
-    engine::BatchResult sums;
-    trainer_->clear_gradients();
-    for (std::int64_t part = 0; part < options_.accumulate; ++part) {
-      const std::int64_t begin = batch.count * part / options_.accumulate;
-      const std::int64_t end = batch.count * (part + 1) / options_.accumulate;
-      if (begin < end) sums += trainer_->add_gradients(data::part_of(batch, begin, end), weight);
-    }
-    return sums;
+  /// Into the record, and to the user.
+  void tell(const std::string& note) {
+    result_.notes.push_back(note);
+    observer_.on_note(note);
   }
 
-  std::optional<Evaluation> evaluate(const char* part, const std::vector<std::uint32_t>& samples) {
-    return task::evaluate(*trainer_, *evaluation_loader_, part, samples, setup_.classes.size());
+  std::optional<Evaluation> evaluate(EvaluationPart part) {
+    const bool test = part == EvaluationPart::kTest;
+    const std::size_t samples = test ? setup_.test_images : setup_.val_images;
+    const auto result =
+        replicas_.evaluate(static_cast<std::int64_t>(part), static_cast<std::int64_t>(samples), stop_requested);
+    if (!result) return std::nullopt;
+    return evaluation_of(*result, part, setup_.classes.size());
   }
 
   /// Whether training may end before the last epoch.
@@ -270,12 +165,12 @@ class TrainRun {
 
   bool validate(EpochResult& epoch) {
     const Stopwatch clock;
-    trainer_->swap_average();
-    auto found = evaluate("validation", data_.split.val);
+    replicas_.swap_average();
+    auto found = evaluate(EvaluationPart::kValidation);
     epoch.validate_seconds = clock.seconds();
     result_.validate_s += epoch.validate_seconds;
     if (found) take_if_best(epoch, *found);
-    trainer_->swap_average();
+    replicas_.swap_average();
     return found ? true : interrupted();
   }
 
@@ -291,7 +186,7 @@ class TrainRun {
     progress_.best_epoch = epoch.epoch;
     progress_.best_accuracy = *epoch.val_accuracy;
     progress_.best_loss = *epoch.val_loss;
-    best_state_ = trainer_->state();
+    best_state_ = replicas_.trainer().state();
     best_saved_ = false;
   }
 
@@ -300,20 +195,20 @@ class TrainRun {
     if (options_.until_accuracy > 0 && !result_.seconds_to_accuracy && !enough()) {
       result_.end_note = "the validation accuracy did not reach --until-accuracy";
     }
-    if (data_.split.test.empty()) return;
+    if (setup_.test_images == 0) return;
     const Stopwatch clock;
     const bool averages = options_.trainer.optimizer.average_decay != 0;
     const bool other_weights = progress_.best_epoch != 0 && (progress_.best_epoch != progress_.epoch || averages);
     TensorMap last;
     if (other_weights) {
-      last = trainer_->state();
-      trainer_->load_state(best_state_.empty() ? load_best(options_.out) : best_state_);
+      last = replicas_.trainer().state();
+      load_everywhere(best_state_.empty() ? load_best(options_.out) : best_state_);
     }
     const bool swaps = progress_.best_epoch == 0 && progress_.epoch > 0;
-    if (swaps) trainer_->swap_average();
-    auto found = evaluate("test", data_.split.test);
-    if (swaps) trainer_->swap_average();
-    if (other_weights) trainer_->load_state(last);
+    if (swaps) replicas_.swap_average();
+    auto found = evaluate(EvaluationPart::kTest);
+    if (swaps) replicas_.swap_average();
+    if (other_weights) load_everywhere(last);
     result_.test_s = clock.seconds();
     if (!found) {
       interrupted();
@@ -322,6 +217,11 @@ class TrainRun {
     result_.confusion = std::move(found->confusion);
     result_.test_loss = found->loss;
     result_.test_accuracy = found->accuracy;
+  }
+
+  void load_everywhere(const TensorMap& state) {
+    replicas_.trainer().load_state(state);
+    replicas_.share_state();
   }
 
   bool interrupted() {
@@ -347,14 +247,14 @@ class TrainRun {
   void save() {
     const Stopwatch clock;
     if (!best_saved_) {
-      save_best(options_.out, best_state_, info_, progress_.best_epoch);
+      save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
       best_saved_ = true;
     } else if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
-      trainer_->swap_average();  // nothing to validate on: the last is the best
-      save_best(options_.out, trainer_->state(), info_, progress_.epoch);
-      trainer_->swap_average();
+      replicas_.swap_average();  // nothing to validate on: the last is the best
+      save_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
+      replicas_.swap_average();
     }
-    save_last(options_.out, *trainer_, info_, progress_, config_);
+    save_last(options_.out, replicas_.trainer(), job_.info, progress_, job_.config);
     last_save_s_ = clock.seconds();
     result_.checkpoint_s += last_save_s_;
     since_save_ = Stopwatch();
@@ -367,18 +267,13 @@ class TrainRun {
                                   setup_.steps_per_epoch, options_.epochs);
   }
 
+  TrainJob::State& job_;
   const TrainOptions& options_;
   TrainObserver& observer_;
-  Stopwatch clock_;
+  const TrainSetup& setup_;
+  Progress& progress_;
+  parallel::DataParallel& replicas_;
   TrainResult result_;
-  data::OpenedData data_;
-  TrainSetup setup_;
-  std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
-  std::unique_ptr<engine::Trainer> trainer_;
-  WeightsInfo info_;
-  json config_;
-  Progress progress_;
   TensorMap best_state_;
   bool best_saved_ = true;
   std::int64_t steps_done_ = 0;
@@ -386,10 +281,59 @@ class TrainRun {
   Stopwatch since_save_;
 };
 
+/// Where all ranks begin: at the job's state.
+void load_first_state(TrainJob::State& job, engine::Trainer& trainer, const parallel::Seat& seat) {
+  trainer.load_state(job.state);
+  if (!job.optimizer_state.empty()) trainer.load_optimizer_state(job.optimizer_state);
+  if (seat.ranks > 1 && !seat.own_process) return;  // other threads load it too
+  job.state.clear();
+  job.optimizer_state.clear();
+}
+
+/// Fixed shares of the plan, or the speeds of a short probe that every replica takes part in.
+parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& replica) {
+  std::vector<double> weights;
+  for (const auto& planned : plan.replicas) weights.push_back(planned.share.value_or(0));
+  if (weights.empty()) weights = {1};
+  if (std::ranges::all_of(weights, [](double weight) { return weight > 0; })) {
+    return parallel::Shares::fixed(std::move(weights));
+  }
+  weights.assign(weights.size(), 0);
+  weights.at(static_cast<std::size_t>(replica.rank())) = replica.probe();
+  replica.control().all_reduce(weights);
+  return parallel::Shares::measured(std::move(weights));
+}
+
 }  // namespace
 
-TrainResult train(const TrainOptions& options, TrainObserver& observer) {
-  return TrainRun(options, observer).execute();
+TrainResult TrainJob::run(const parallel::Seat& seat) {
+  State& job = *state_;
+  const Stopwatch starting;
+  parallel::ReplicaOptions options = job.replica_options(seat.rank);
+  if (seat.group != nullptr) {
+    options.on_progress = [seat](std::int64_t epoch, std::int64_t step) {
+      seat.group->set_progress(seat.rank, epoch, step);
+    };
+  }
+  parallel::Channels channels = seat.channels();
+  {
+    const PhaseMark mark(Phase::kConnect);
+    channels.control->barrier();
+  }
+  parallel::Replica replica(*job.engine, job.setup.network, job.data.dataset, std::move(options), std::move(channels));
+  const parallel::Shares shares = first_shares(job.options.plan, replica);
+  load_first_state(job, replica.trainer(), seat);
+  if (seat.rank != 0) {
+    replica.serve();
+    return {};
+  }
+  job.init_s += starting.seconds();
+  parallel::DataParallel replicas(replica, shares, job.options.batch, /*may_leave=*/true);
+  TrainResult result = TrainRun(job, replicas).execute();
+  replicas.finish();
+  result.load_s = job.load_s;
+  result.init_s = job.init_s;
+  return result;
 }
 
 }  // namespace evener::task

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "data/augment.h"
 #include "data/dataset.h"
 #include "engine/engine.h"
 #include "network/network.h"
+#include "parallel/launcher.h"
+#include "placement/plan.h"
 #include "task/normalization.h"
 #include "task/schedule.h"
 
@@ -33,9 +37,14 @@ struct TrainOptions {
   Schedule schedule;
   int validate_every = 1;  // epochs; the last epoch is always validated
   int loader_threads = 1;
-  data::AugmentOptions augment;  // of the training images; those of validation and test stay as they are
-  std::filesystem::path out;     // where checkpoints go; must exist
-  bool resume = false;           // go on from the checkpoint in `out`
+  /// Where it computes; replica r's device, threads and CPUs replace those of `trainer`. Empty: as `trainer` says.
+  placement::Plan plan;
+  bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
+  bool always_exchange = false;            // gradients, also with one replica
+  comm::Wire wire = comm::Wire::kFloat32;  // in which they travel
+  data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are
+  std::filesystem::path out;               // where checkpoints go; must exist
+  bool resume = false;                     // go on from the checkpoint in `out`
 };
 
 /// What is known before the first step.
@@ -101,6 +110,7 @@ enum class TrainStatus { kDone, kInterrupted, kDiverged };
 struct TrainResult {
   TrainStatus status = TrainStatus::kDone;
   std::string status_reason;                       // where it stopped, and what to do
+  std::vector<std::string> notes;                  // what happened on the way, for the record
   std::string end_note;                            // why training ended before the last epoch, or what was not reached
   std::optional<double> seconds_to_accuracy;       // of training and validation, until until_accuracy was reached
   std::vector<EpochResult> epochs;                 // all, those before a resume included
@@ -109,12 +119,39 @@ struct TrainResult {
   std::optional<double> test_loss, test_accuracy;  // with the best weights
   Confusion confusion;                             // of the test, of the best validation where there is none
   std::vector<double> step_rates;                  // images/s of each step of the first epoch trained in this run
+  /// What each replica did in training, by rank.
+  struct ReplicaWork {
+    std::int64_t samples = 0;
+    double busy_s = 0;  // reading, forward, backward; without waiting for others
+  };
+  std::vector<ReplicaWork> replicas;
+  std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>
+      shares;  // step of the run, samples of each from there
   double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;
 };
 
-/// Trains as the options say, or evaluates when they say 0 epochs. Ctrl-C (base/stop.h) saves a checkpoint and ends
-/// with kInterrupted; a loss that is not finite ends with kDiverged and leaves the last good checkpoint. Throws Error
-/// or UsageError before any work when the data, model, memory or checkpoint don't allow it.
-TrainResult train(const TrainOptions& options, TrainObserver& observer);
+/// A run made ready: data, network, first weights or checkpoint, engine. What replicas as processes share is loaded
+/// here, before they are forked.
+class TrainJob {
+ public:
+  /// Throws Error or UsageError before any work when the data, model, memory or checkpoint don't allow it. The observer
+  /// is told of the loading and the setup, and by run() of the rest. Both must outlive the job.
+  TrainJob(const TrainOptions& options, TrainObserver& observer);
+  ~TrainJob();
+
+  /// One rank's part of the run: trains as the options say, or evaluates when they say 0 epochs. Rank 0 tells the
+  /// observer, writes checkpoints, and returns the result; the others' results are empty. Ctrl-C (base/stop.h) saves a
+  /// checkpoint and ends with kInterrupted; a loss that is not finite ends with kDiverged and leaves the last good
+  /// checkpoint.
+  TrainResult run(const parallel::Seat& seat);
+
+  /// After a rank was lost: the run goes on from the checkpoint in `out`, or from the start where there is none yet.
+  void rewind();
+
+  struct State;  // task/job.h
+
+ private:
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace evener::task

@@ -110,12 +110,12 @@ TEST(Placements, ArePlannedOnADryRun) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("placement  3xcpu/t1..cpu/t1@0.5\n"), HasSubstr("process 2  rank 2\n"),
-                    HasSubstr("slowed to 50 %"), HasSubstr("can't be run yet: data-parallel training (3 replicas)")));
+                    HasSubstr("slowed to 50 %"), HasSubstr("can't be run yet: dividing the layers over stages")));
 }
 
 TEST(Placements, ThatCannotRunYetSaySo) {
-  EXPECT_THAT(usage_error({"train", "mlp:4-2", "--data", "synth:digits", "--on", "2xcpu/t1"}),
-              HasSubstr("data-parallel training (2 replicas) is not there yet; --dry-run shows its plan"));
+  EXPECT_THAT(usage_error({"train", "mlp:4-2", "--data", "synth:digits", "--on", "cpu/t1..cpu/t1"}),
+              HasSubstr("dividing the layers over stages ('..') is not there yet; --dry-run shows its plan"));
 }
 
 class Config : public testing::Test {

@@ -250,7 +250,7 @@ const std::vector<BadInput> kBadInputs = {
     {"UnknownModel", {"resnet43", "--data", "synth:masks:90"}, 2, "resnet34"},
     {"UnknownOption", {"resnet18", "--data", "synth:masks:90", "--batc", "3"}, 2, "did you mean '--batch'"},
     {"UnknownPlacement", {"resnet18", "--data", "synth:masks:90", "--on", "cdua"}, 2, "did you mean 'cuda'"},
-    {"PlacementOfTheFuture", {"resnet18", "--data", "synth:masks:90", "--on", "2xcpu/t1"}, 2, "--dry-run"},
+    {"PlacementOfTheFuture", {"resnet18", "--data", "synth:masks:90", "--on", "cpu/t1..cpu/t1"}, 2, "--dry-run"},
     {"UnknownPrecision", {"resnet18", "--data", "synth:masks:90", "--precision", "fp23"}, 2, "fp32"},
     {"UnknownSynthetic", {"resnet18", "--data", "synth:mask"}, 2, "did you mean 'masks'"},
     {"MissingData", {"resnet18", "--data", "no/such/folder"}, 1, "no/such/folder"},

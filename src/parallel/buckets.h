@@ -1,0 +1,51 @@
+// Sums gradients over the replicas in buckets, while the backward pass still computes those of earlier layers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "comm/communication_thread.h"
+#include "comm/communicator.h"
+#include "engine/engine.h"
+
+namespace evener::parallel {
+
+/// Gradients of one bucket: [first, last] of the trained parameters, in the engine's order.
+struct Bucket {
+  std::size_t first = 0, last = 0;
+};
+
+/// Buckets from the last parameter to the first, as their gradients become ready: 1 MiB first, so that the exchange
+/// begins early, 25 MiB then (the sizes of PyTorch's DistributedDataParallel). `sizes`: values of each parameter.
+std::vector<Bucket> make_buckets(const std::vector<std::size_t>& sizes);
+
+/// The exchange of one replica's gradients. begin() before the backward pass, ready() for each gradient as it becomes
+/// ready, on the same thread, finish() after it: then every replica has the sums.
+class Exchange {
+ public:
+  /// `sizes`: values of each trained parameter. What fits into the first bucket is exchanged on the calling thread: a
+  /// small network's step is shorter than waking another thread. All must outlive this.
+  Exchange(engine::Trainer& trainer, comm::Communicator& communicator, const std::vector<std::size_t>& sizes,
+           comm::Wire wire);
+
+  void begin();
+  void ready(std::size_t parameter);
+  void finish();
+
+ private:
+  std::vector<std::span<float>> gradients_of(const Bucket& bucket) const;
+  void launch(const Bucket& bucket);
+
+  engine::Trainer& trainer_;
+  comm::Communicator& communicator_;
+  const comm::Wire wire_;
+  const std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_of_;  // of each parameter
+  std::vector<std::size_t> missing_;    // gradients of each bucket that aren't ready
+  std::size_t launched_ = 0;            // buckets; every replica launches them in the same order
+  std::vector<comm::Pending> pending_;
+  comm::CommunicationThread thread_;  // last: its tasks use the rest
+};
+
+}  // namespace evener::parallel

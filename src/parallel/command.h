@@ -1,0 +1,33 @@
+// What rank 0 tells all replicas to do next. It decides everything (stops, shares, who takes part); the others obey.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace evener::parallel {
+
+struct Command {
+  enum class Kind : std::int64_t {
+    kStartEpoch,     // serve the training images in the order of `epoch`
+    kStartPart,      // serve the images of one part of the data, for evaluation
+    kDivide,         // nothing but what `divides` says
+    kTrain,          // one step on the next batch, with `learning_rate`
+    kEvaluate,       // the next batch
+    kSumEvaluation,  // exchange what was found since kStartPart
+    kShareState,     // rank 0's parameters and buffers to all; with `with_optimizer` its optimiser's state too
+    kSwapAverage,    // exchange the weights with their average
+    kSetMembers,     // from now on the replicas with a count of 1 train
+    kFinish,         // the run is over
+  };
+  Kind kind = Kind::kFinish;
+  std::int64_t epoch = 0, step = 0;
+  double learning_rate = 0;
+  std::int64_t part = 0;            // index of the part to evaluate
+  std::int64_t with_optimizer = 0;  // 0 or 1
+  /// 1: before anything else, the batch after those already divided begins at sample `begin` and rank r gets counts[r].
+  std::int64_t divides = 0;
+  std::int64_t begin = 0;
+  std::vector<std::int64_t> counts;  // of each rank; empty = all 0
+};
+
+}  // namespace evener::parallel

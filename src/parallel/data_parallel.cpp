@@ -1,0 +1,146 @@
+#include "parallel/data_parallel.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace evener::parallel {
+namespace {
+
+/// Batches divided ahead of the one that is computed: as many as loaders prepare. Later changes of the shares come
+/// into effect so many steps later.
+constexpr int kAhead = 2;
+/// First steps of a run make what later ones reuse: their times say nothing.
+constexpr std::int64_t kWarmUpSteps = 2;
+
+}  // namespace
+
+DataParallel::DataParallel(Replica& replica, Shares shares, std::int64_t batch, bool may_leave)
+    : replica_(replica),
+      shares_(std::move(shares)),
+      membership_(replica.ranks()),
+      batch_(batch),
+      may_leave_(may_leave && shares_.is_measured()),
+      members_(membership_.active()),
+      trained_(members_.size(), 0),
+      busy_s_(members_.size(), 0) {}
+
+void DataParallel::command(Command::Kind kind) {
+  Command command;
+  command.kind = kind;
+  replica_.lead(command);
+}
+
+void DataParallel::start(Command command, std::int64_t samples, std::int64_t first_batch) {
+  samples_ = samples;
+  next_division_ = std::min(samples, first_batch * batch_);
+  divided_.clear();
+  replica_.lead(command);
+  for (int i = 0; i < kAhead; ++i) {
+    Command ahead;
+    ahead.kind = Command::Kind::kDivide;
+    divide_next(ahead);
+    if (ahead.divides != 0) replica_.lead(ahead);
+  }
+}
+
+void DataParallel::divide_next(Command& command) {
+  if (next_division_ >= samples_) return;
+  const std::int64_t count = std::min(batch_, samples_ - next_division_);
+  command.divides = 1;
+  command.begin = next_division_;
+  command.counts = shares_.divide_batch(count, membership_.active());
+  next_division_ += count;
+  divided_.push_back(command.counts);
+}
+
+void DataParallel::start_epoch(std::int64_t epoch, std::int64_t samples, std::int64_t first_step) {
+  epoch_ = epoch;
+  epoch_step_ = first_step;
+  Command command;
+  command.kind = Command::Kind::kStartEpoch;
+  command.epoch = epoch;
+  start(command, samples, first_step);
+}
+
+const StepResult& DataParallel::step(double learning_rate) {
+  const Stopwatch clock;
+  set_members();
+  Command command;
+  command.kind = Command::Kind::kTrain;
+  command.epoch = epoch_;
+  command.step = ++epoch_step_;
+  command.learning_rate = learning_rate;
+  divide_next(command);
+  replica_.lead(command);
+  const std::vector<std::int64_t> counts = std::move(divided_.front());
+  divided_.pop_front();
+  observe(counts, clock.seconds());
+  return replica_.last_step();
+}
+
+/// A replica leaves when the batches that were divided before are done, and comes back at once, with rank 0's state.
+void DataParallel::set_members() {
+  const std::vector<bool>& wanted = membership_.active();
+  bool joins = false, changes = false;
+  for (std::size_t r = 0; r < members_.size(); ++r) {
+    if (wanted[r] == members_[r] || (!wanted[r] && divided_.front()[r] > 0)) continue;
+    joins = joins || wanted[r];
+    changes = true;
+    members_[r] = wanted[r];
+  }
+  if (!changes) return;
+  Command command;
+  command.kind = Command::Kind::kSetMembers;
+  command.counts.assign(members_.begin(), members_.end());
+  replica_.lead(command);
+  if (!joins) return;
+  Command state;
+  state.kind = Command::Kind::kShareState;
+  state.with_optimizer = 1;
+  replica_.lead(state);
+}
+
+void DataParallel::observe(const std::vector<std::int64_t>& counts, double step_s) {
+  const StepResult& result = replica_.last_step();
+  if (changes_.empty() || (changes_.back().counts != counts && epoch_step_ * batch_ <= samples_)) {
+    changes_.push_back({steps_, counts});
+  }
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    trained_[r] += counts[r];
+    busy_s_[r] += counts[r] > 0 ? result.seconds[r] : 0;
+  }
+  if (steps_++ < kWarmUpSteps) return;
+  shares_.observe(counts, result.seconds);
+  if (!may_leave_) return;
+  const auto samples = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const std::string before = membership_.reason();
+  membership_.observe(samples, step_s, shares_.speeds());
+  if (membership_.reason() != before) notes_.push_back(membership_.reason());
+}
+
+std::optional<EvaluationResult> DataParallel::evaluate(std::int64_t part, std::int64_t samples,
+                                                       const std::function<bool()>& stop) {
+  Command command;
+  command.kind = Command::Kind::kStartPart;
+  command.part = part;
+  start(command, samples, 0);
+  while (!divided_.empty()) {
+    if (stop()) return std::nullopt;
+    Command next;
+    next.kind = Command::Kind::kEvaluate;
+    divide_next(next);
+    replica_.lead(next);
+    divided_.pop_front();
+  }
+  this->command(Command::Kind::kSumEvaluation);
+  return replica_.last_evaluation();
+}
+
+std::vector<std::string> DataParallel::take_notes() {
+  return std::exchange(notes_, {});
+}
+
+}  // namespace evener::parallel

@@ -1,0 +1,52 @@
+// Starts the ranks of a plan on this host, as processes or as threads, and watches them: a rank that is killed, frozen
+// or fails ends the others at once, and the message names it. Children and shared memory never outlive the run.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/shared_group.h"
+#include "parallel/replica.h"
+#include "placement/plan.h"
+
+namespace evener::parallel {
+
+/// A rank's place in the run.
+struct Seat {
+  int rank = 0;
+  int ranks = 1;
+  comm::SharedGroup* group = nullptr;  // none: it is alone
+  bool own_process = false;            // no other rank is in its process
+
+  Channels channels() const;
+};
+
+/// What a rank does. Its result is handed to whoever launched it, so it is text that can cross a process's border.
+using RankBody = std::function<std::string(const Seat&)>;
+
+/// A rank was lost: killed, frozen, out of memory. The run may go on from its last checkpoint.
+class RankLost : public Error {
+ public:
+  RankLost(int rank, const std::string& message) : Error(message), rank_(rank) {}
+  int rank() const { return rank_; }
+
+ private:
+  int rank_;
+};
+
+struct LaunchOptions {
+  bool always_group = false;  // make a group also for one rank, so that collectives are really run
+  /// The children's process numbers by rank, once they run; not called where the ranks are threads of this process.
+  std::function<void(const std::vector<pid_t>&)> on_started = {};
+};
+
+/// Runs `body` for every rank of `plan`, and returns their results. One process in the plan is this process: nothing is
+/// forked. Children inherit all memory as it stands, so what they share is loaded before. A stop request
+/// (base/stop.h) reaches the children as one SIGTERM. Throws RankLost, or what the first failing rank threw.
+std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options);
+
+}  // namespace evener::parallel

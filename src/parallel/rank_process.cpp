@@ -1,0 +1,321 @@
+#include "parallel/rank_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "base/cgroup.h"
+#include "base/child.h"
+#include "base/descriptor.h"
+#include "base/phase.h"
+#include "base/stop.h"
+
+namespace evener::parallel {
+namespace {
+
+constexpr std::chrono::milliseconds kBeat{250};  // between a process's signs of life
+constexpr int kLook_ms = 100;                    // between looks at the children
+/// Looks without a sign of life after which a process counts as frozen: 6 s. Looks are counted rather than seconds, so
+/// that a stop of everything (Ctrl-Z, a suspended laptop) isn't taken for one.
+constexpr int kFrozenLooks = 60;
+
+RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& text) {
+  const bool first = seat.group == nullptr || !seat.group->aborted();
+  if (seat.group != nullptr) seat.group->abort("rank " + std::to_string(seat.rank) + " failed: " + text);
+  return {seat.rank, kind, first, text};
+}
+
+/// Signs of life of a process's ranks, from a thread of its own: a rank may compute for minutes.
+class Heart {
+ public:
+  explicit Heart(const std::vector<Seat>& seats) {
+    thread_ = std::jthread([this, seats](const std::stop_token& stop) {
+      std::unique_lock lock(mutex_);
+      while (!stop.stop_requested()) {
+        for (const Seat& seat : seats) seat.group->beat(seat.rank);
+        condition_.wait_for(lock, stop, kBeat, [] { return false; });
+      }
+    });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any condition_;
+  std::jthread thread_;
+};
+
+// An outcome on the pipe: this, then `bytes` of text.
+struct Frame {
+  std::int32_t rank;
+  RankOutcome::Kind kind;
+  std::int32_t first;
+  std::uint32_t bytes;
+};
+
+void write_all(int pipe, const void* data, std::size_t bytes) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = write(pipe, at, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody is left to read
+    at += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+/// The child's life. Ends without destructors: half of the memory belongs to threads that only the parent has.
+[[noreturn]] void live(const std::vector<Seat>& seats, const RankBody& body, int pipe) {
+  {
+    const Heart heart(seats);
+    for (const RankOutcome& outcome : run_seats(seats, body)) {
+      const Frame frame{outcome.rank, outcome.kind, outcome.first ? 1 : 0,
+                        static_cast<std::uint32_t>(outcome.text.size())};
+      write_all(pipe, &frame, sizeof frame);
+      write_all(pipe, outcome.text.data(), outcome.text.size());
+    }
+  }
+  std::fflush(nullptr);
+  _exit(0);
+}
+
+/// One child as the parent sees it.
+struct Child {
+  pid_t pid = -1;
+  std::vector<Seat> seats;
+  Descriptor pipe;
+  std::string received;
+  std::uint64_t beats = 0;
+  int looks_without_beat = 0;
+  bool ended = false;
+};
+
+class Watch {
+ public:
+  Watch(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats, const RankBody& body)
+      : plan_(plan), group_(*seats.front().front().group), oom_kills_before_(oom_kills()) {
+    std::fflush(nullptr);  // or the children write it again
+    const PhaseMark mark(Phase::kSpawn);
+    for (const auto& of_process : seats) start(of_process, body);
+  }
+
+  /// Whatever happened, no child is left.
+  ~Watch() {
+    for (Child& child : children_) {
+      if (child.ended) continue;
+      kill(child.pid, SIGKILL);
+      waitpid(child.pid, nullptr, 0);
+    }
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  std::vector<pid_t> pids() const {
+    std::vector<pid_t> pids;
+    for (const Child& child : children_) pids.push_back(child.pid);
+    return pids;
+  }
+
+  /// Until all have ended well, or one did not: then the others need not go on.
+  std::vector<RankOutcome> wait() {
+    std::vector<RankOutcome> outcomes;
+    while (true) {
+      read_pipes(outcomes);
+      for (const RankOutcome& outcome : outcomes) {
+        if (outcome.kind != RankOutcome::Kind::kDone && outcome.first) return outcomes;
+      }
+      if (!reap(outcomes)) return outcomes;
+      look_for_frozen();
+      pass_on_stop();
+    }
+  }
+
+ private:
+  void start(const std::vector<Seat>& seats, const RankBody& body) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("can't make a pipe: ") + std::strerror(errno));
+    Child child;
+    child.seats = seats;
+    child.pipe = Descriptor(ends[0]);
+    Descriptor writer(ends[1]);
+    const pid_t parent = getpid();
+    child.pid = fork();
+    if (child.pid < 0) throw Error(std::string("can't start a process for a replica: ") + std::strerror(errno));
+    if (child.pid == 0) become_child(parent, seats, body, writer.get());
+    children_.push_back(std::move(child));
+  }
+
+  [[noreturn]] void become_child(pid_t parent, const std::vector<Seat>& seats, const RankBody& body, int pipe) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);  // it died before the line above
+    // Ctrl-C reaches us too; the parent passes it on as one SIGTERM, so that it is not taken for two.
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, nullptr);
+    for (Child& sibling : children_) sibling.pipe.close();
+    live(seats, body, pipe);
+  }
+
+  void read_pipes(std::vector<RankOutcome>& outcomes) {
+    std::vector<pollfd> polled;
+    for (const Child& child : children_) polled.push_back({child.pipe.get(), POLLIN, 0});
+    poll(polled.data(), polled.size(), kLook_ms);
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      if (children_[i].pipe.valid() && polled[i].revents != 0) read_pipe(children_[i], outcomes);
+    }
+  }
+
+  static void read_pipe(Child& child, std::vector<RankOutcome>& outcomes) {
+    char buffer[65536];
+    const ssize_t count = read(child.pipe.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) return;
+    if (count <= 0) {
+      child.pipe.close();
+      return;
+    }
+    child.received.append(buffer, static_cast<std::size_t>(count));
+    Frame frame{};
+    while (child.received.size() >= sizeof frame) {
+      std::memcpy(&frame, child.received.data(), sizeof frame);
+      if (child.received.size() < sizeof frame + frame.bytes) return;
+      outcomes.push_back({frame.rank, frame.kind, frame.first != 0, child.received.substr(sizeof frame, frame.bytes)});
+      child.received.erase(0, sizeof frame + frame.bytes);
+    }
+  }
+
+  /// False when no child is left. Throws RankLost when one ended without a word.
+  bool reap(const std::vector<RankOutcome>& outcomes) {
+    bool running = false;
+    for (Child& child : children_) {
+      if (child.pipe.valid()) {  // it may have something to say yet
+        running = true;
+        continue;
+      }
+      if (child.ended) continue;
+      int status = 0;
+      if (waitpid(child.pid, &status, 0) != child.pid) continue;
+      child.ended = true;
+      std::size_t told = 0;
+      for (const RankOutcome& outcome : outcomes) {
+        for (const Seat& seat : child.seats) told += outcome.rank == seat.rank ? 1 : 0;
+      }
+      if (told == child.seats.size()) continue;
+      const ChildEnd end = WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
+      lose(child, "ended with " + end_text(end) + reason_of(end));
+    }
+    return running;
+  }
+
+  std::string reason_of(const ChildEnd& end) const {
+    if (end.signal != SIGKILL) return "";
+    if (oom_kills() > oom_kills_before_) {
+      return ": the kernel's out-of-memory killer. Use a smaller --batch or fewer replicas";
+    }
+    return ": somebody killed it, or the machine ran out of memory";
+  }
+
+  void look_for_frozen() {
+    for (Child& child : children_) {
+      if (child.ended) continue;
+      const std::uint64_t beats = group_.beats(child.seats.front().rank);
+      child.looks_without_beat = beats == child.beats ? child.looks_without_beat + 1 : 0;
+      child.beats = beats;
+      if (child.looks_without_beat < kFrozenLooks) continue;
+      lose(child, "has given no sign of life for " + std::to_string(kFrozenLooks * kLook_ms / 1000) +
+                      " s (stopped by a signal, or the machine is swapping)");
+    }
+  }
+
+  [[noreturn]] void lose(const Child& child, const std::string& what) {
+    const int rank = child.seats.front().rank;
+    const comm::SharedGroup::Progress at = group_.progress(rank);
+    const auto& device = plan_.replicas[static_cast<std::size_t>(rank)].stages.front();
+    std::string text =
+        "rank " + std::to_string(rank) + " (process " + std::to_string(child.pid) + ", " + device_text(device.device);
+    if (device.device.kind == DeviceKind::kCpu) text += "/t" + std::to_string(device.threads);
+    text += ") " + what;
+    if (at.epoch > 0) text += "; it was in epoch " + std::to_string(at.epoch) + ", step " + std::to_string(at.step);
+    group_.abort(text);
+    throw RankLost(rank, text);
+  }
+
+  void pass_on_stop() {
+    if (!stop_requested() || told_to_stop_) return;
+    told_to_stop_ = true;
+    for (const Child& child : children_) {
+      if (!child.ended) kill(child.pid, SIGTERM);
+    }
+  }
+
+  const placement::Plan& plan_;
+  comm::SharedGroup& group_;
+  const std::uint64_t oom_kills_before_;
+  std::vector<Child> children_;
+  bool told_to_stop_ = false;
+};
+
+}  // namespace
+
+RankOutcome outcome_of(const Seat& seat, const RankBody& body) {
+  using Kind = RankOutcome::Kind;
+  try {
+    return {seat.rank, Kind::kDone, true, body(seat)};
+  } catch (const UsageError& error) {
+    return failed(seat, Kind::kUsageError, error.what());
+  } catch (const Interrupted& error) {
+    return failed(seat, Kind::kInterrupted, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(seat, Kind::kError, "out of memory; use a smaller --batch or fewer replicas");
+  } catch (const std::exception& error) {
+    return failed(seat, Kind::kError, error.what());
+  }
+}
+
+std::vector<std::string> results_of(const std::vector<RankOutcome>& outcomes) {
+  using Kind = RankOutcome::Kind;
+  const RankOutcome* failure = nullptr;
+  for (const RankOutcome& outcome : outcomes) {
+    if (outcome.kind == Kind::kDone) continue;
+    if (failure == nullptr || (outcome.first && !failure->first)) failure = &outcome;
+  }
+  if (failure == nullptr) {
+    std::vector<std::string> results(outcomes.size());
+    for (const RankOutcome& outcome : outcomes) results.at(static_cast<std::size_t>(outcome.rank)) = outcome.text;
+    return results;
+  }
+  if (failure->kind == Kind::kUsageError) throw UsageError(failure->text);
+  if (failure->kind == Kind::kInterrupted) throw Interrupted(failure->text);
+  throw Error(failure->text);
+}
+
+std::vector<RankOutcome> run_seats(const std::vector<Seat>& seats, const RankBody& body) {
+  std::vector<RankOutcome> outcomes(seats.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 1; i < seats.size(); ++i) {
+    threads.emplace_back([&, i] { outcomes[i] = outcome_of(seats[i], body); });
+  }
+  outcomes[0] = outcome_of(seats[0], body);
+  threads.clear();  // joins
+  return outcomes;
+}
+
+std::vector<RankOutcome> run_processes(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats,
+                                       const RankBody& body, const LaunchOptions& options) {
+  Watch watch(plan, seats, body);
+  if (options.on_started) options.on_started(watch.pids());
+  return watch.wait();
+}
+
+}  // namespace evener::parallel

@@ -1,0 +1,33 @@
+// Ranks as forked processes, and what becomes of a rank. Inside parallel/ only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parallel/launcher.h"
+
+namespace evener::parallel {
+
+struct RankOutcome {
+  enum class Kind : std::int32_t { kDone, kError, kUsageError, kInterrupted };
+  int rank = 0;
+  Kind kind = Kind::kDone;
+  bool first = true;  // a failure that no other rank's failure caused
+  std::string text;   // the result, or what went wrong
+};
+
+/// Runs `body` and catches what it throws; a failure aborts the group, so that nobody waits for this rank.
+RankOutcome outcome_of(const Seat& seat, const RankBody& body);
+
+/// The results by rank; throws what the first failing rank threw.
+std::vector<std::string> results_of(const std::vector<RankOutcome>& outcomes);
+
+/// Forks one process for each list of seats, and watches them until all have ended. Throws RankLost.
+std::vector<RankOutcome> run_processes(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats,
+                                       const RankBody& body, const LaunchOptions& options);
+
+/// Runs the seats of one process: the first on the calling thread, the others on threads of their own.
+std::vector<RankOutcome> run_seats(const std::vector<Seat>& seats, const RankBody& body);
+
+}  // namespace evener::parallel

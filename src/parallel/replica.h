@@ -1,0 +1,116 @@
+// One replica of the network being trained: its trainer, its share of the data, its ends of the group's channels.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "data/loader.h"
+#include "engine/engine.h"
+#include "network/network.h"
+#include "parallel/buckets.h"
+#include "parallel/command.h"
+#include "parallel/pace.h"
+
+namespace evener::parallel {
+
+/// The channels of a group; each is used by one thread of a replica at a time.
+struct Channels {
+  std::unique_ptr<comm::Communicator> control;    // commands of rank 0; always all ranks
+  std::unique_ptr<comm::Communicator> sums;       // batch-norm statistics, losses; those that train
+  std::unique_ptr<comm::Communicator> gradients;  // those that train
+};
+
+/// A group of one.
+Channels make_self_channels();
+
+struct ReplicaOptions {
+  engine::TrainerOptions trainer;  // sum_over_replicas is filled in
+  double speed_factor = 1;         // emulated, "@0.25"
+  bool local_batch_norm = false;   // statistics of the replica's own samples instead of the whole batch's
+  bool always_exchange = false;    // gradients, also in a group of one
+  comm::Wire wire = comm::Wire::kFloat32;
+  std::int64_t batch = 1;  // of all replicas together
+  int accumulate = 1;      // parts that each share is computed in
+  data::LoaderOptions loader;
+  std::vector<std::uint32_t> train_samples;
+  std::vector<std::vector<std::uint32_t>> evaluation_parts;
+  std::size_t confusion_classes = 0;  // classes to count confusions of; 0 = not counted
+  std::function<void(std::int64_t epoch, std::int64_t step)> on_progress;  // may be empty
+};
+
+/// What a training step came to, the same on every rank that trained.
+struct StepResult {
+  engine::BatchResult sums;     // of the whole batch
+  std::vector<double> seconds;  // each replica's own time: reading, forward, backward; without waiting for others
+  bool applied = false;         // false: the loss was not finite, so the weights were left as they were
+};
+
+struct EvaluationResult {
+  engine::BatchResult sums;
+  std::vector<std::int64_t> confusion;  // [true class * classes + found class]; empty = not counted
+};
+
+class Replica {
+ public:
+  /// Makes the trainer, on the calling thread, which drives it from then on.
+  Replica(engine::Engine& engine, const network::Network& network, std::shared_ptr<const data::Dataset> dataset,
+          ReplicaOptions options, Channels channels);
+
+  /// Samples per second on a few training images, measured side by side with the others. Changes buffers: load a state
+  /// afterwards.
+  double probe();
+
+  /// Does what commands say until kFinish. For every rank but 0.
+  void serve();
+  /// Rank 0: sends `command` to all and does it too.
+  void lead(const Command& command);
+
+  const StepResult& last_step() const { return step_; }
+  const EvaluationResult& last_evaluation() const { return evaluation_; }
+  engine::Trainer& trainer() { return *trainer_; }
+  comm::Communicator& control() { return *channels_.control; }
+  int rank() const { return channels_.control->rank(); }
+  int ranks() const { return channels_.control->size(); }
+
+ private:
+  void serve_first(std::int64_t count);
+  void start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch);
+  std::pair<const data::Batch*, std::int64_t> next_share();
+  void obey(const Command& command);
+  void divide(const Command& command);
+  void train(const Command& command);
+  engine::BatchResult compute_gradients(const data::Batch& share, std::int64_t whole);
+  void sum_step(const engine::BatchResult& own, double seconds);
+  void evaluate();
+  void sum_evaluation();
+  void share_state(bool with_optimizer);
+  void average_statistics(TensorMap& state);
+  void set_members(const Command& command);
+  void sum_over_replicas(std::span<double> values);
+
+  ReplicaOptions options_;
+  std::shared_ptr<const data::Dataset> dataset_;
+  Channels channels_;
+  Pace pace_;
+  bool probing_ = false;
+  bool member_ = true;
+  bool synchronised_ = false;            // batch-norm
+  std::vector<std::string> statistics_;  // names of the running statistics, where each replica has its own
+  std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
+  data::Loader* serving_ = nullptr;        // the one that divided batches are for
+  std::deque<std::int64_t> whole_counts_;  // samples of the batches divided and not yet taken
+  std::unique_ptr<engine::Trainer> trainer_;
+  std::unique_ptr<Exchange> exchange_;  // none where nothing is exchanged
+  bool last_part_ = false;              // of an accumulated batch: gradients become final
+  std::int64_t trained_ = 0;            // samples since the statistics were averaged
+  StepResult step_;
+  EvaluationResult evaluation_;
+};
+
+}  // namespace evener::parallel

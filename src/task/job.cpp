@@ -1,0 +1,145 @@
+#include "task/job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/phase.h"
+#include "network/init.h"
+#include "task/evaluation.h"
+#include "task/limits.h"
+#include "task/resume_config.h"
+#include "task/start.h"
+
+namespace evener::task {
+
+TrainJob::TrainJob(const TrainOptions& options, TrainObserver& observer)
+    : state_(std::make_unique<State>(options, observer)) {}
+
+TrainJob::~TrainJob() = default;
+
+void TrainJob::rewind() {
+  State& job = *state_;
+  if (has_checkpoint(job.options.out)) {
+    job.resume(load_last(job.options.out));
+  } else {
+    job.progress = {};
+  }
+}
+
+TrainJob::State::State(const TrainOptions& chosen, TrainObserver& told)
+    : options(chosen), observer(told), data(open()), setup(describe()) {
+  prepare();
+}
+
+data::OpenedData TrainJob::State::open() {
+  mark_critical_thread();
+  data::DataOptions data_options = options.data;
+  data_options.progress = loading_progress(LoadingStep::kDecode);
+  data::OpenedData opened = data::open_data(data_options);
+  if (options.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
+    throw Error("no images to evaluate on in '" + options.data.location +
+                "': it has neither a validation nor a test part; name another folder, or give --split");
+  }
+  if (options.epochs > 0 && opened.split.train.empty()) {
+    throw Error("no images to train on in '" + options.data.location +
+                "' after the split; give --split a larger first number");
+  }
+  load_s = clock.seconds();
+  return opened;
+}
+
+data::Progress TrainJob::State::loading_progress(LoadingStep step) {
+  return [this, step](std::size_t done, std::size_t images) { observer.on_loading(step, done, images); };
+}
+
+TrainSetup TrainJob::State::describe() const {
+  TrainSetup described(build_network(options, *data.dataset));
+  described.network.freeze(matching_parameters(described.network, options.freeze));
+  if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
+  described.image = data.dataset->shape();
+  described.classes = data.dataset->classes();
+  described.images = data.dataset->size();
+  described.train_images = data.split.train.size();
+  described.val_images = data.split.val.size();
+  described.test_images = data.split.test.size();
+  described.skipped = data.skipped;
+  described.steps_per_epoch = (static_cast<std::int64_t>(described.train_images) + options.batch - 1) / options.batch;
+  return described;
+}
+
+void TrainJob::State::prepare() {
+  const Stopwatch preparing;
+  if (options.epochs > 0) require_possible_training();
+  engine = engine::open_engine(options.engine);
+  config = resume_config(options, setup);
+  if (options.resume) {
+    Checkpoint checkpoint = load_last(options.out);
+    require_same_config(checkpoint.config, config);
+    setup.normalization = checkpoint.normalization;
+    setup.normalized_by = "checkpoint";
+    resume(std::move(checkpoint));
+  } else {
+    Start start = make_start(options, setup, data, loading_progress(LoadingStep::kStatistics));
+    setup.normalization = start.normalization;
+    setup.normalized_by = start.normalized_by;
+    setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
+    state = std::move(start.state);
+  }
+  info = {options.model, setup.classes, setup.image, setup.normalization.mean, setup.normalization.standard_deviation};
+  for (int rank = 0; rank < std::max<int>(1, static_cast<int>(options.plan.replicas.size())); ++rank) {
+    const std::string why = engine->refusal(setup.network, replica_options(rank).trainer);
+    if (!why.empty()) throw UsageError(why);
+  }
+  init_s = preparing.seconds();
+  observer.on_setup(setup);
+  for (const auto& note : data.notes) observer.on_note(note);
+}
+
+void TrainJob::State::require_possible_training() const {
+  const auto& parameters = setup.network.parameters();
+  if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
+    throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
+  }
+  require_trainable_batch(setup.network, setup.train_images, options.batch);
+  require_disk_space(options.out, setup.network, options.trainer.optimizer.momentum != 0);
+  require_memory(setup.network, std::min<std::int64_t>(options.batch, static_cast<std::int64_t>(setup.train_images)),
+                 options.trainer.precision);
+}
+
+/// The checkpoint in `out`. The images are normalised as they were: its weights' file needn't be there any more.
+void TrainJob::State::resume(Checkpoint checkpoint) {
+  network::check_state(setup.network, checkpoint.state, (options.out / "last.safetensors").string());
+  state = std::move(checkpoint.state);
+  optimizer_state = std::move(checkpoint.optimizer_state);
+  progress = std::move(checkpoint.progress);
+  setup.resumed_epoch = progress.epoch;
+  setup.resumed_step = progress.step;
+}
+
+parallel::ReplicaOptions TrainJob::State::replica_options(int rank) const {
+  parallel::ReplicaOptions replica;
+  replica.trainer = options.trainer;
+  replica.trainer.mean = setup.normalization.mean;
+  replica.trainer.standard_deviation = setup.normalization.standard_deviation;
+  if (!options.plan.replicas.empty()) {
+    const auto& stage = options.plan.replicas.at(static_cast<std::size_t>(rank)).stages.front();
+    replica.trainer.device = stage.device;
+    replica.trainer.threads = stage.threads;
+    replica.trainer.cpus = stage.cpus;
+    replica.speed_factor = stage.factor;
+  }
+  replica.local_batch_norm = options.local_batch_norm;
+  replica.always_exchange = options.always_exchange;
+  replica.wire = options.wire;
+  replica.batch = options.batch;
+  replica.accumulate = options.accumulate;
+  replica.loader = {options.batch, options.loader_threads};
+  replica.loader.augmentation = {options.augment, options.trainer.seed, data.split.train};
+  replica.train_samples = data.split.train;
+  replica.evaluation_parts = {data.split.val, data.split.test};
+  replica.confusion_classes = confusion_classes(setup.classes.size());
+  return replica;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,41 @@
+// What all ranks of a run start from. Inside task/ only.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "task/checkpoint.h"
+#include "task/train.h"
+
+namespace evener::task {
+
+struct TrainJob::State {
+  State(const TrainOptions& chosen, TrainObserver& told);
+
+  /// The trainer's options for the replica of `rank`, with the normalisation filled in.
+  parallel::ReplicaOptions replica_options(int rank) const;
+
+  const TrainOptions& options;
+  TrainObserver& observer;
+  Stopwatch clock;
+  double load_s = 0, init_s = 0;
+  data::OpenedData data;
+  TrainSetup setup;
+  std::unique_ptr<engine::Engine> engine;
+  TensorMap state, optimizer_state;  // that the trainers begin with; no optimiser state: its own start
+  WeightsInfo info;
+  nlohmann::json config;
+  Progress progress;
+
+ private:
+  data::OpenedData open();
+  data::Progress loading_progress(LoadingStep step);
+  TrainSetup describe() const;
+  void prepare();
+  void require_possible_training() const;
+  friend class TrainJob;
+  void resume(Checkpoint checkpoint);
+};
+
+}  // namespace evener::task

@@ -1,0 +1,192 @@
+#include "parallel/launcher.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "base/stop.h"
+
+namespace evener::parallel {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+placement::Plan plan_of(int ranks, bool processes) {
+  placement::Plan plan;
+  for (int rank = 0; rank < ranks; ++rank) {
+    placement::PlanReplica replica;
+    replica.rank = rank;
+    replica.stages.emplace_back();
+    plan.replicas.push_back(replica);
+    if (processes || rank == 0) plan.processes.emplace_back();
+    plan.processes.back().ranks.push_back(rank);
+  }
+  return plan;
+}
+
+double sum_of_ranks(const Seat& seat) {
+  Channels channels = seat.channels();
+  std::vector<double> values = {1.0 + seat.rank};
+  channels.sums->all_reduce(values);
+  return values[0];
+}
+
+/// The message of what run_ranks throws.
+template <class Exception>
+std::string failure_of(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options = {}) {
+  try {
+    run_ranks(plan, body, options);
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+/// Whether a process is gone, not even a zombie.
+bool gone(pid_t pid) {
+  return kill(pid, 0) != 0;
+}
+
+class Ranks : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    if (GetParam()) GTEST_SKIP() << "the thread sanitizer can't follow forked processes";
+#endif
+  }
+};
+
+TEST_P(Ranks, SpeakWithEachOtherAndReportByRank) {
+  const auto results = run_ranks(
+      plan_of(3, GetParam()),
+      [](const Seat& seat) { return std::to_string(seat.rank) + ":" + std::to_string(sum_of_ranks(seat)); }, {});
+  EXPECT_THAT(results, ElementsAre("0:6.000000", "1:6.000000", "2:6.000000"));
+}
+
+TEST_P(Ranks, ALargeResultArrivesWhole) {
+  const auto results = run_ranks(
+      plan_of(2, GetParam()), [](const Seat& seat) { return std::string(3'000'000, seat.rank == 0 ? 'a' : 'b'); }, {});
+  EXPECT_EQ(results[1], std::string(3'000'000, 'b'));
+}
+
+TEST_P(Ranks, TheFirstFailureIsTheOneThatIsTold) {
+  const auto body = [](const Seat& seat) {
+    if (seat.rank == 1) throw UsageError("no such weather");
+    sum_of_ranks(seat);  // the others wait for it
+    return std::string();
+  };
+  EXPECT_EQ(failure_of<UsageError>(plan_of(3, GetParam()), body), "no such weather");
+}
+
+INSTANTIATE_TEST_SUITE_P(As, Ranks, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Processes" : "Threads"; });
+
+class RankProcesses : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the thread sanitizer can't follow forked processes";
+#endif
+    options_.on_started = [this](const std::vector<pid_t>& pids) { pids_ = pids; };
+  }
+
+  LaunchOptions options_;
+  std::vector<pid_t> pids_;
+};
+
+TEST_F(RankProcesses, AKilledOneIsNamedWithWhereItStood) {
+  const auto body = [](const Seat& seat) {
+    if (seat.rank == 1) {
+      seat.group->set_progress(1, 3, 17);
+      raise(SIGKILL);
+    }
+    sum_of_ranks(seat);
+    return std::string();
+  };
+  const std::string text = failure_of<RankLost>(plan_of(3, true), body, options_);
+  EXPECT_THAT(text,
+              HasSubstr("rank 1 (process " + std::to_string(pids_[1]) + ", cpu/t1) ended with signal 9 (Killed)"));
+  EXPECT_THAT(text, HasSubstr("it was in epoch 3, step 17"));
+  for (const pid_t pid : pids_) EXPECT_TRUE(gone(pid));
+}
+
+TEST_F(RankProcesses, AFrozenOneIsNamed) {
+  const auto body = [](const Seat& seat) {
+    if (seat.rank == 2) raise(SIGSTOP);
+    sum_of_ranks(seat);
+    return std::string();
+  };
+  const std::string text = failure_of<RankLost>(plan_of(3, true), body, options_);
+  EXPECT_THAT(text,
+              HasSubstr("rank 2 (process " + std::to_string(pids_[2]) + ", cpu/t1) has given no sign of life for 6 s"));
+  for (const pid_t pid : pids_) EXPECT_TRUE(gone(pid));
+}
+
+TEST_F(RankProcesses, OneThatEndsWithoutAWordIsNamed) {
+  const auto body = [](const Seat& seat) {
+    if (seat.rank == 0) _exit(7);
+    sum_of_ranks(seat);
+    return std::string();
+  };
+  EXPECT_THAT(failure_of<RankLost>(plan_of(2, true), body, options_), HasSubstr("ended with exit code 7"));
+}
+
+TEST_F(RankProcesses, TheirMemoryIsWhatWasLoadedBefore) {
+  const std::vector<int> loaded(1000, 42);
+  const auto body = [&](const Seat&) { return std::to_string(loaded[999]); };
+  EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("42", "42"));
+}
+
+TEST_F(RankProcesses, AStopRequestReachesThem) {
+  install_stop_handlers();
+  const auto body = [](const Seat&) {
+    for (int i = 0; i < 1000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return std::string(stop_requested() ? "stopped" : "never told");
+  };
+  options_.on_started = [](const std::vector<pid_t>&) { request_stop(); };
+  EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("stopped", "stopped"));
+  clear_stop_request();
+}
+
+TEST_F(RankProcesses, EndWithWhoStartedThem) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t starter = fork();
+  if (starter == 0) {
+    LaunchOptions options;
+    options.on_started = [&](const std::vector<pid_t>& pids) {
+      [[maybe_unused]] const auto written = write(ends[1], pids.data(), pids.size() * sizeof(pid_t));
+      raise(SIGKILL);
+    };
+    run_ranks(
+        plan_of(2, true),
+        [](const Seat&) {
+          std::this_thread::sleep_for(std::chrono::minutes(1));
+          return std::string();
+        },
+        options);
+    _exit(1);
+  }
+  pid_t pids[2];
+  ASSERT_EQ(read(ends[0], pids, sizeof pids), static_cast<ssize_t>(sizeof pids));
+  waitpid(starter, nullptr, 0);
+  for (const pid_t pid : pids) {  // re-parented, and reaped by whoever is init here, or a zombie at most
+    for (int i = 0; i < 500 && !gone(pid); ++i) {
+      std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+      std::string number, name, state;
+      stat >> number >> name >> state;
+      if (state == "Z") break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ASSERT_LT(i, 499) << "process " << pid << " outlived its run";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace evener::parallel

@@ -1,0 +1,80 @@
+#include "parallel/membership.h"
+
+#include <gmock/gmock.h>
+
+namespace evener::parallel {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Steps on 100 samples at the rate that `rate(active)` says, until `until` or `most` steps; returns the steps done.
+template <class Rate, class Until>
+int run(Membership& membership, const std::vector<double>& speeds, int most, const Rate& rate, const Until& until) {
+  for (int step = 0; step < most; ++step) {
+    if (until()) return step;
+    membership.observe(100, 100 / rate(membership.active()), speeds);
+  }
+  return most;
+}
+
+bool both(const std::vector<bool>& active) {
+  return active[0] && active[1];
+}
+
+TEST(Membership, AReplicaThatHelpsIsNeverAskedToLeave) {
+  Membership membership(2);
+  const int steps = run(
+      membership, {10, 5}, 500, [](const auto&) { return 14.0; }, [&] { return !both(membership.active()); });
+  EXPECT_EQ(steps, 500);
+  EXPECT_EQ(membership.reason(), "");
+}
+
+TEST(Membership, AReplicaThatCostsMoreThanItBringsLeavesAndTheReasonSaysSo) {
+  Membership membership(2);
+  const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };
+  const int left =
+      run(membership, {10, 0.1}, 200, rate, [&] { return membership.reason().find("left") != std::string::npos; });
+  EXPECT_LT(left, 60);
+  EXPECT_THAT(membership.active(), ElementsAre(true, false));
+  EXPECT_THAT(membership.reason(),
+              HasSubstr("replica 1 left, its help costs more than it brings: 9.5 images/s with it, 10 "));
+}
+
+TEST(Membership, IsTriedAgainAndComesBackWhenItHelps) {
+  Membership membership(2);
+  double together = 9.5;
+  const auto rate = [&](const auto& active) { return both(active) ? together : 10.0; };
+  run(membership, {10, 0.1}, 200, rate, [&] { return membership.reason().find("left") != std::string::npos; });
+  together = 12;  // whatever held it up is over
+  run(membership, {10, 2}, 300, rate, [&] { return membership.reason().find("back") != std::string::npos; });
+  EXPECT_THAT(membership.active(), ElementsAre(true, true));
+  EXPECT_THAT(membership.reason(), HasSubstr("replica 1 is back: 12 images/s with it, 10 without"));
+}
+
+TEST(Membership, TrialsBecomeRarer) {
+  Membership membership(2);
+  const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };
+  int steps_together = 0;
+  run(membership, {10, 0.1}, 4000, rate, [&] {
+    steps_together += both(membership.active()) ? 1 : 0;
+    return false;
+  });
+  EXPECT_LT(steps_together, 200);  // of 4000
+  EXPECT_GT(steps_together, 50);   // but it was tried
+}
+
+TEST(Membership, RankZeroStays) {
+  Membership membership(2);
+  const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };
+  run(membership, {0.1, 10}, 300, rate, [&] { return false; });
+  EXPECT_TRUE(membership.active()[0]);
+}
+
+TEST(Membership, AloneIsAlwaysTogether) {
+  Membership membership(1);
+  for (int step = 0; step < 100; ++step) EXPECT_FALSE(membership.observe(10, 1, {10}));
+}
+
+}  // namespace
+}  // namespace evener::parallel

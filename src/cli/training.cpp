@@ -106,8 +106,8 @@ TrainingOutcome from_message(const std::string& message) {
 
 /// A lost rank starts all of them again from the last checkpoint, as often as --restarts allows.
 std::vector<std::string> run_on_all_ranks(task::TrainJob& job, const task::TrainOptions& options,
-                                          const TrainFlags& flags, measure::ProcessSampler& sampler,
-                                          TrainProgress& progress, const parallel::RankBody& body) {
+                                          const TrainFlags& flags, measure::ProcessSampler& sampler, Observer& observer,
+                                          const parallel::RankBody& body) {
   parallel::LaunchOptions launch;
   launch.always_group = options.always_exchange;
   launch.on_started = [&sampler](const std::vector<pid_t>& pids) { sampler.watch({pids.begin(), pids.end()}); };
@@ -120,8 +120,10 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, const task::Train
             std::string(lost.what()) +
             ". The same command with --resume goes on from the last checkpoint; --restarts 1 does so by itself");
       }
-      progress.finish();
-      progress.note(std::string(lost.what()) + "; starting again from the last checkpoint");
+      const std::string note = std::string(lost.what()) + "; starting again from the last checkpoint";
+      observer.progress().finish();
+      observer.on_note(note);
+      observer.record().notes.push_back(note);
       job.rewind();
     }
   }
@@ -277,7 +279,7 @@ TrainingOutcome run_training(const TrainFlags& flags) {
     const measure::PhaseListening listening(phases);
     try {
       task::TrainJob job(options, observer);
-      outcomes = run_on_all_ranks(job, options, flags, sampler, observer.progress(), [&](const parallel::Seat& seat) {
+      outcomes = run_on_all_ranks(job, options, flags, sampler, observer, [&](const parallel::Seat& seat) {
         const task::TrainResult result = job.run(seat);
         if (seat.rank != 0) return std::string();
         observer.progress().finish();

@@ -67,6 +67,11 @@ class RunningProgram {
   RunningProgram& operator=(const RunningProgram&) = delete;
 
   void send(int signal) const { ::kill(pid_, signal); }
+  /// The processes that it has started and that still run.
+  std::vector<pid_t> children() const {
+    std::ifstream list("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children");
+    return {std::istream_iterator<pid_t>(list), {}};
+  }
   std::string out() const { return content("out"); }
   std::string err() const { return content("err"); }
 

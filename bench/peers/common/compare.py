@@ -16,7 +16,7 @@ class Comparison:
 
     label: str
     unit: str
-    target: float
+    target: float | None  # None: the ratio is told, not judged
     goal: float | None = None  # beyond the target; named, not judged as one
     ours: list = field(default_factory=list)
     peer: list = field(default_factory=list)
@@ -52,6 +52,25 @@ def rounds(context, label, unit, target, ours, peer, goal=None):
     return comparison
 
 
+def interleaved(context, unit, sides):
+    """Rates of several sides (name -> function), one of each per round, in an order that turns from round to round."""
+    rates = {name: [] for name in sides}
+    names = list(sides)
+    for index in range(context.runs):
+        for name in names[index % len(names) :] + names[: index % len(names)]:
+            context.rest()
+            rates[name].append(sides[name]())
+            say(f"  round {index + 1} of {context.runs}: {name} {rates[name][-1]:.3g} {unit}")
+    return rates
+
+
+def of_rates(label, unit, target, ours, peer, seed):
+    """A comparison of two sides that were measured in the same rounds."""
+    comparison = Comparison(label, unit, target, ours=ours, peer=peer)
+    judge(comparison, seed)
+    return comparison
+
+
 def judge(comparison, seed):
     """Median of the rounds' ratios with a 95 % bootstrap interval. A target is missed when all of it lies below."""
     ratios = [ours / peer for ours, peer in zip(comparison.ours, comparison.peer)]
@@ -60,6 +79,9 @@ def judge(comparison, seed):
         comparison.verdict = f"not judged: needs {LEAST_ROUNDS} rounds"
         return
     comparison.interval = interval(ratios, seed)
+    if comparison.target is None:
+        comparison.verdict = "-"
+        return
     low, high = comparison.interval
     if high < comparison.target:
         comparison.verdict = "missed"
@@ -89,7 +111,7 @@ def table(comparisons, peer_name):
         between = f"{c.interval[0]:.3f} to {c.interval[1]:.3f}" if c.interval else "-"
         lines.append(
             f"{c.label:<8}{statistics.median(c.ours):>10.2f}{statistics.median(c.peer):>26.2f}{c.ratio:>9.3f}   {between:<16}"
-            f"{c.target} {c.verdict}{goal_text(c)}"
+            f"{'' if c.target is None else c.target} {c.verdict}{goal_text(c)}"
         )
     notes = [note for c in comparisons for note in c.notes]
     return "\n".join(lines + [f"  note: {note}" for note in notes])

@@ -46,9 +46,10 @@ class Context:
             say(f"  note: other programs use {100 * busy:.0f} % of the processor")
         return busy
 
-    def evener(self, *words):
-        """Runs evener; its stdout as JSON."""
-        return self._run([str(self.program), *map(str, words)])
+    def evener(self, *words, cpu=None):
+        """Runs evener, on one CPU only if `cpu` is given; its stdout as JSON."""
+        pinned = [] if cpu is None else ["taskset", "-c", str(machine.cpus()[cpu])]
+        return self._run([*pinned, str(self.program), *map(str, words)])
 
     def evener_text(self, *words):
         """Runs evener for what it does, not for what it says."""

@@ -17,6 +17,11 @@ def cores():
     return max(1, min(len(seen), quota() or len(seen)))
 
 
+def cpus():
+    """Logical CPUs that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
 def quota():
     """CPUs that the control group allows, rounded up; 0 = no limit known."""
     try:

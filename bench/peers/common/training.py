@@ -52,14 +52,16 @@ def run(context, work, precisions=("fp32", "bf16")):
     }
 
 
-def evener(context, work, precision, steps, peaks):
-    """Rate of one epoch's steps after the tenth, as in the record, and what the record remarks."""
+def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None):
+    """Rate of one epoch's steps after the tenth, as in the record, and what the record remarks. `cpu`: the only one that
+    it may use."""
     with context.folder() as folder:
         record = context.evener(
             *("train", work.model, "--data", f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
             *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", 1),
-            *("--on", f"cpu/t{context.threads}", "--precision", precision, "--lr", 0.01, "--momentum", 0.9),
-            *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet"),
+            *("--on", on or f"cpu/t{context.threads}", "--precision", precision, "--lr", 0.01, "--momentum", 0.9),
+            *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet", *options),
+            cpu=cpu,
         )
     if record.get("images_per_s") is None:
         reason = record.get("missing", {}).get("images_per_s", "no reason given")

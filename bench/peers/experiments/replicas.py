@@ -1,0 +1,51 @@
+"""Equal replicas: two processes of one thread against one of two threads, and against PyTorch's DDP over Gloo."""
+
+import statistics
+
+from common import compare, training
+from common.context import say
+
+TITLE = "ResNet-34, input 1x148x197, batch 32, bf16: two replicas of one thread each, images/s of training steps"
+NEEDS_PEERS = True
+
+WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9)
+
+
+def run(context):
+    steps = 3 if context.quick else WORK.steps
+
+    def evener(on, *options):
+        return lambda: training.evener(context, WORK, "bf16", steps, [], on=on, options=options)[0]
+
+    def ddp():
+        return context.peer(
+            "pytorch_ddp.py",
+            *("--model", WORK.model, "--classes", WORK.classes, "--input", "1x148x197", "--batch", WORK.batch),
+            *("--warm-up", 2 if context.quick else training.WARM_UP, "--steps", steps, "--seed", context.seed),
+        )["images_per_s"]
+
+    rates = compare.interleaved(
+        context,
+        "images/s",
+        {
+            "cpu/t2": evener("cpu/t2"),
+            "2xcpu/t1, batch-norm local": evener("2xcpu/t1", "--batch-norm", "local"),
+            "2xcpu/t1, batch-norm synchronised": evener("2xcpu/t1"),
+            "PyTorch DDP, 2 processes": ddp,
+        },
+    )
+    for name, values in rates.items():
+        say(f"  {name}: {statistics.median(values):.2f} images/s")
+    local, two_threads = rates["2xcpu/t1, batch-norm local"], rates["cpu/t2"]
+    comparisons = [
+        compare.of_rates("2x/t2", "images/s", 0.95, local, two_threads, context.seed),
+        compare.of_rates("2x/DDP", "images/s", 1.05, local, rates["PyTorch DDP, 2 processes"], context.seed),
+        compare.of_rates(
+            "sync/loc", "images/s", None, rates["2xcpu/t1, batch-norm synchronised"], local, context.seed
+        ),
+    ]
+    comparisons[0].notes.append("2x/t2: 2xcpu/t1 against cpu/t2, both evener")
+    comparisons[1].notes.append("2x/DDP: 2xcpu/t1 against PyTorch's DistributedDataParallel over Gloo")
+    comparisons[2].notes.append("sync/loc: what synchronised batch-norm costs; no target")
+    print(compare.table(comparisons, "against"), flush=True)
+    return {"steps": steps, "rates": rates, "comparisons": [comparison.json() for comparison in comparisons]}

@@ -71,6 +71,28 @@ TEST(Loader, BeginsInTheMiddle) {
   EXPECT_EQ(loader.next(), nullptr);
 }
 
+TEST(Loader, ServesPartsAsTheyAreNamed) {
+  for (const int threads : {0, 2}) {
+    SCOPED_TRACE(threads);
+    Loader loader(std::make_shared<CountingDataset>(25, ImageShape{1, 1, 1}), {.batch = 10, .threads = threads});
+    loader.start_parts(all_of(25), 3);
+    EXPECT_EQ(loader.next(), nullptr);  // none was named
+    loader.add_part(4, 7);
+    loader.add_part(7, 7);
+    const auto samples = [&] {
+      const Batch* batch = loader.next();
+      return std::vector<std::uint32_t>(batch->samples.begin(), batch->samples.end());
+    };
+    EXPECT_THAT(samples(), ::testing::ElementsAre(4, 5, 6));
+    EXPECT_THAT(samples(), ::testing::IsEmpty());
+    EXPECT_EQ(loader.next(), nullptr);
+    loader.add_part(20, 25);  // more than a batch after the end is no end
+    EXPECT_THAT(samples(), ::testing::ElementsAre(20, 21, 22, 23, 24));
+    EXPECT_THROW(loader.add_part(20, 26), Error);
+    EXPECT_THROW(loader.add_part(3, 2), Error);
+  }
+}
+
 TEST(Loader, DropsWhatItServedWhenStartedAgain) {
   const auto dataset = std::make_shared<CountingDataset>(500, ImageShape{1, 4, 4});
   Loader loader(dataset, {.batch = 7, .threads = 3, .prefetch = 4});

@@ -1,0 +1,45 @@
+#include "parallel/pace.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace evener::parallel {
+namespace {
+
+void work(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+// Sleeping takes at least as long as asked, so these bounds hold on a loaded machine too.
+TEST(Pace, WorkTakesAsLongAsOnTheSlowerDevice) {
+  Pace pace(0.25);
+  pace.begin();
+  work(10);
+  pace.catch_up();
+  EXPECT_GE(pace.seconds(), 0.039);
+  work(5);
+  pace.catch_up();
+  EXPECT_GE(pace.seconds(), 0.059);
+}
+
+TEST(Pace, WaitingForOthersIsNotStretched) {
+  Pace pace(0.001);  // stretched, 10 ms would be 10 s
+  pace.begin();
+  const Stopwatch waiting;
+  work(10);
+  pace.exclude(waiting.seconds());
+  pace.catch_up();
+  EXPECT_LT(pace.seconds(), 5);
+}
+
+TEST(Pace, FullSpeedNeverSleeps) {
+  Pace pace(1);
+  pace.begin();
+  for (int i = 0; i < 1000; ++i) pace.catch_up();
+  EXPECT_LT(pace.seconds(), 1);
+}
+
+}  // namespace
+}  // namespace evener::parallel

@@ -117,11 +117,11 @@ void run(const Job& job) {
                           told ? "; its message is above" : "; was there too little memory?"));
 }
 
-/// What the demo compares: one thread and all threads, or the one core there is.
+/// What the demo compares: one thread, all threads, and two replicas that share each batch; or the one core there is.
 std::vector<std::string> demo_placements() {
   const int cores = usable_cores();
   if (cores == 1) return {"cpu/t1"};
-  return {"cpu/t1", "cpu/t" + std::to_string(cores)};
+  return {"cpu/t1", "cpu/t" + std::to_string(cores), "2xcpu/t" + std::to_string(cores / 2)};
 }
 
 /// Seconds per image of ResNet-34 on `on`, from a few steps; the first, which warms up, is not counted.
@@ -151,7 +151,7 @@ std::vector<Job> plan_jobs(const DemoFlags& demo) {
   // Loading, validation, the digits and the report take about a tenth.
   const auto [images, epochs] = size_of_job(0.85 * 60 * demo.minutes, seconds_per_image);
   std::fprintf(stderr, "%d images and %d epochs of ResNet-34 on %s fit into %s\n", images, epochs,
-               placements.size() > 1 ? "one thread and on all" : "one thread",
+               placements.size() > 1 ? "one thread, on all, and on two replicas" : "one thread",
                duration_text(60 * demo.minutes).c_str());
   std::vector<Job> jobs;
   for (const auto& on : placements) jobs.push_back(digits_job(demo, on));

@@ -11,6 +11,7 @@ using Action = std::function<int()>;
 
 void add_info(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
 void add_data_fetch(CLI::App& data, Action& action);

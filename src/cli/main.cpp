@@ -22,6 +22,7 @@ int run(int argc, char** argv) {
   cli::add_demo(app, action);
   cli::add_info(app, action);
   cli::add_train(app, action);
+  cli::add_plan(app, action);
   cli::add_report(app, action);
   cli::add_data(app, action);
   app.footer(

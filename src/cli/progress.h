@@ -52,6 +52,7 @@ class TrainProgress {
   void epoch(const task::EpochResult& epoch, std::size_t train_images);
   void note(const std::string& text) { line_.note(text); }
   void finish() { line_.finish(); }
+  ProgressLine& line() { return line_; }
 
  private:
   std::string text_of(const task::StepProgress& progress) const;

@@ -9,6 +9,8 @@
 #include "base/names.h"
 #include "cli/command.h"
 #include "cli/data_options.h"
+#include "cli/planning.h"
+#include "cli/train_options.h"
 #include "cli/training.h"
 #include "network/zoo.h"
 #include "placement/plan.h"
@@ -20,6 +22,7 @@ constexpr const char* kExamples = R"(Examples:
   evener train mlp:784-256-10 --data mnist/ --batch 64 --lr 0.3
   evener train resnet34 --data synth:masks --size 197x148 --batch 32 --epochs 5
   evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
+  evener train resnet18 --data photos/ --size 224x224 --on auto
   evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume
   evener train resnet18 --data photos/ --size 224x224 --weights resnet18.pth --freeze 'layer*' --normalize imagenet
   evener train resnet20 --data cifar/ --weights resnet20.th --normalize imagenet --epochs 0
@@ -31,12 +34,18 @@ std::string model_list() {
   return text;
 }
 
-void add_options(CLI::App& command, TrainFlags& flags) {
+}  // namespace
+
+void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_option("model", flags.model, "Network: " + model_list())->required();
   command.add_option("--data", flags.data, kDataHelp)->required();
   add_class_option(command, flags.classes);
-  command.add_option("--on", flags.on, "Placement: cpu (all cores), cpu/t1, ... (docs/placements.md)")
+  command
+      .add_option(
+          "--on", flags.on,
+          "Placement: cpu (all cores), cpu/t1, 2xcpu/t1, ..., or auto: the fastest of them (docs/placements.md)")
       ->capture_default_str();
+  command.add_option("--plan-seconds", flags.plan_seconds, "How long --on auto may measure")->capture_default_str();
   command.add_option("--epochs", flags.epochs, "Passes over the training images; 0: evaluate --weights only")
       ->capture_default_str();
   command.add_option("--batch", flags.batch, "Images per step, over all devices together")->capture_default_str();
@@ -120,6 +129,8 @@ void add_options(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--quiet", flags.quiet, "No progress");
 }
 
+namespace {
+
 void print_summary(const TrainingOutcome& outcome) {
   const measure::Record& record = outcome.record;
   const measure::Accuracy& accuracy = record.accuracy;
@@ -146,6 +157,9 @@ void print_summary(const TrainingOutcome& outcome) {
 
 int train(const TrainFlags& flags) {
   if (flags.dry_run) {
+    if (is_automatic(flags)) {
+      throw UsageError("--on auto is chosen by measuring: 'evener plan' does so and trains nothing");
+    }
     const placement::Plan plan = plan_of(flags);
     train_options(flags, plan);  // the other options are checked as well
     std::fputs(placement::plan_text(plan).c_str(), stdout);
@@ -174,7 +188,7 @@ int train(const TrainFlags& flags) {
 void add_train(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "Train a network on images; checkpoints, resumable");
   const auto flags = std::make_shared<TrainFlags>();
-  add_options(*command, *flags);
+  add_train_options(*command, *flags);
   command->footer(kExamples);
   command->callback([flags, &action] { action = [flags] { return train(*flags); }; });
 }

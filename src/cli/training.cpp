@@ -13,6 +13,7 @@
 #include "cli/data_options.h"
 #include "cli/image_size.h"
 #include "cli/out_folder.h"
+#include "cli/planning.h"
 #include "cli/progress.h"
 #include "cli/train_record.h"
 #include "placement/machine.h"
@@ -59,6 +60,10 @@ class Observer : public task::TrainObserver {
     train_images_ = setup.train_images;
     record_ = record_of_setup(flags_, plan_, options_, setup);
     record_.command = command_line();
+    if (!choice_.empty()) {
+      record_.notes.push_back("--on auto: " + choice_);
+      progress_.note("note: " + record_.notes.back());
+    }
     for (const auto& warning : plan_.warnings) progress_.note("warning: " + warning);
     for (const auto& text : plan_.notes) progress_.note("note: " + text);
     progress_.setup(setup);
@@ -73,6 +78,9 @@ class Observer : public task::TrainObserver {
   }
   void on_note(const std::string& text) override { progress_.note(text); }
 
+  /// Why the plan is what it is.
+  void chosen(const std::string& reason) { choice_ = reason; }
+
   measure::Record& record() { return record_; }
   TrainProgress& progress() { return progress_; }
 
@@ -84,6 +92,7 @@ class Observer : public task::TrainObserver {
   const measure::PhaseRecorder& phases_;
   TrainProgress progress_;
   measure::Record record_;
+  std::string choice_;  // of --on auto; empty = the user's own
   std::size_t train_images_ = 0;
   measure::PhaseTotals epoch_begin_;
 };
@@ -153,6 +162,7 @@ void check_numbers(const TrainFlags& flags) {
   if (flags.until_accuracy != 1) require_share("--until-accuracy", flags.until_accuracy);
   require_positive("--warmup", flags.warmup_epochs, true);
   require_positive("--restarts", flags.restarts, true);
+  require_positive("--plan-seconds", flags.plan_seconds);
   require_positive("--validate-every", flags.validate_every);
   require_positive("--loader-threads", flags.loader_threads);
   if (flags.batch > 1'000'000) throw UsageError("--batch is " + std::to_string(flags.batch) + "; the most is 1000000");
@@ -189,13 +199,18 @@ engine::OptimizerOptions optimizer_options(const TrainFlags& flags) {
 
 }  // namespace
 
-placement::Plan plan_of(const TrainFlags& flags) {
-  const placement::Placement placement = placement::parse(flags.on);
+placement::PlanOptions plan_options(const TrainFlags& flags) {
   placement::PlanOptions options;
   options.precision = engine::precision_name(parse_precision(flags.precision));
   options.replicas = placement::parse_replicas_as(flags.replicas);
   if (!flags.shares.empty()) options.shares = placement::parse_shares(flags.shares);
-  return placement::make_plan(placement, placement::machine_for(placement), options);
+  return options;
+}
+
+placement::Plan plan_of(const TrainFlags& flags) {
+  const placement::Placement asked = placement::parse(flags.on);
+  const placement::Placement placement = asked.automatic ? placement::parse("cpu") : asked;
+  return placement::make_plan(placement, placement::machine_for(placement), plan_options(flags));
 }
 
 task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan) {
@@ -258,7 +273,11 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
 
 TrainingOutcome run_training(const TrainFlags& flags) {
   const Stopwatch clock;
-  const placement::Plan plan = plan_of(flags);
+  placement::Plan plan = plan_of(flags);
+  const bool automatic = is_automatic(flags);
+  if (automatic && flags.epochs == 0) {
+    throw UsageError("--on auto compares placements by training, and --epochs 0 trains nothing: name one, such as cpu");
+  }
   if (const std::string why = placement::why_not_runnable(plan); !why.empty()) throw UsageError(why);
   task::TrainOptions options = train_options(flags, plan);
   require_weights_stay(flags);
@@ -271,15 +290,25 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   sampling.csv = out.path() / "samples.csv";
   sampling.append = flags.resume;
   if (flags.resume) sampling.csv_start_s = last_sample_s(sampling.csv);
-  measure::ProcessSampler sampler(sampling);  // before anything is pinned
+  std::optional<measure::ProcessSampler> sampler;
+  if (!automatic) sampler.emplace(sampling);  // before anything is pinned
   measure::PhaseRecorder phases(flags.trace.empty() ? 0 : 1'000'000);
   Observer observer(flags, plan, options, out, phases);
+  if (automatic) {
+    options.choose_plan = [&](const task::Trials& trials) {
+      Choice choice = choose_placement(flags, trials, observer.progress().line());
+      observer.chosen(choice.reason);
+      options.trainer.device = choice.plan.replicas.front().stages.front().device;
+      plan = options.plan = std::move(choice.plan);
+      sampler.emplace(sampling);  // the trials are not the run
+    };
+  }
   std::vector<std::string> outcomes;
   {
     const measure::PhaseListening listening(phases);
     try {
       task::TrainJob job(options, observer);
-      outcomes = run_on_all_ranks(job, options, flags, sampler, observer, [&](const parallel::Seat& seat) {
+      outcomes = run_on_all_ranks(job, options, flags, *sampler, observer, [&](const parallel::Seat& seat) {
         const task::TrainResult result = job.run(seat);
         if (seat.rank != 0) return std::string();
         observer.progress().finish();
@@ -294,7 +323,7 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   }
   TrainingOutcome outcome = from_message(outcomes.front());
   outcome.out = out.path();
-  finish_record(outcome.record, sampler.stop());
+  finish_record(outcome.record, sampler->stop());
   measure::write_record(out.path(), outcome.record);
   return outcome;
 }

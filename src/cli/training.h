@@ -33,6 +33,7 @@ struct TrainFlags {
   std::uint64_t seed = 1;
   std::string replicas = "auto", shares, exchange = "auto", exchange_precision = "fp32", batch_norm = "synchronised";
   int restarts = 0;
+  double plan_seconds = 15;  // that --on auto may measure
   bool strict = false, resume = false, overwrite = false, dry_run = false, quiet = false;
 };
 
@@ -43,8 +44,10 @@ struct TrainingOutcome {
   std::filesystem::path out;
 };
 
-/// The plan of the placement in `flags`. Throws UsageError.
+/// The plan of the placement in `flags`; for "auto", which needs the data to be chosen, that of all cores. Throws
+/// UsageError.
 placement::Plan plan_of(const TrainFlags& flags);
+placement::PlanOptions plan_options(const TrainFlags& flags);
 
 /// Checks the flags and turns them into what task::train takes. Throws UsageError.
 task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan);

@@ -19,9 +19,9 @@ Channels Seat::channels() const {
 
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options) {
   const int ranks = static_cast<int>(plan.replicas.size());
-  const bool processes = plan.processes.size() > 1;
+  const bool processes = plan.processes.size() > 1 || options.always_fork;
   std::unique_ptr<comm::SharedGroup> group;
-  if (ranks > 1 || options.always_group) {
+  if (ranks > 1 || options.always_group || processes) {
     comm::SharedGroupOptions of_group;
     of_group.ranks = ranks;
     of_group.channels = kChannels;

@@ -40,13 +40,15 @@ class RankLost : public Error {
 
 struct LaunchOptions {
   bool always_group = false;  // make a group also for one rank, so that collectives are really run
+  bool always_fork = false;   // processes of their own also for a plan of one process: nothing of theirs stays here
   /// The children's process numbers by rank, once they run; not called where the ranks are threads of this process.
   std::function<void(const std::vector<pid_t>&)> on_started = {};
 };
 
 /// Runs `body` for every rank of `plan`, and returns their results. One process in the plan is this process: nothing is
-/// forked. Children inherit all memory as it stands, so what they share is loaded before. A stop request
-/// (base/stop.h) reaches the children as one SIGTERM. Throws RankLost, or what the first failing rank threw.
+/// forked (unless the options say so). Children inherit all memory as it stands, so what they share is loaded before. A
+/// stop request (base/stop.h) reaches the children as one SIGTERM. Throws RankLost, or what the first failing rank
+/// threw.
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options);
 
 }  // namespace evener::parallel

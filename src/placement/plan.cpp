@@ -33,7 +33,7 @@ class Planner {
   Plan make() {
     if (placement_.automatic) {
       throw UsageError(
-          "placement 'auto' can't be chosen yet, because nothing here measures the candidates; name one: 'cpu' (" +
+          "placement 'auto' is chosen by measuring a training (evener plan, evener train); name one: 'cpu' (" +
           std::to_string(machine_.cores) + " cores), 'cpu/t1', ...");
     }
     plan_.text = placement_.text;

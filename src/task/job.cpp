@@ -10,6 +10,7 @@
 #include "task/limits.h"
 #include "task/resume_config.h"
 #include "task/start.h"
+#include "task/trial.h"
 
 namespace evener::task {
 
@@ -86,6 +87,7 @@ void TrainJob::State::prepare() {
     setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
     state = std::move(start.state);
   }
+  if (options.choose_plan) options.choose_plan(Trials(*this));
   info = {options.model, setup.classes, setup.image, setup.normalization.mean, setup.normalization.standard_deviation};
   for (int rank = 0; rank < std::max<int>(1, static_cast<int>(options.plan.replicas.size())); ++rank) {
     const std::string why = engine->refusal(setup.network, replica_options(rank).trainer);
@@ -102,7 +104,9 @@ void TrainJob::State::require_possible_training() const {
     throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
   }
   require_trainable_batch(setup.network, setup.train_images, options.batch);
-  require_disk_space(options.out, setup.network, options.trainer.optimizer.momentum != 0);
+  if (!options.out.empty()) {
+    require_disk_space(options.out, setup.network, options.trainer.optimizer.momentum != 0);
+  }
   require_memory(setup.network, std::min<std::int64_t>(options.batch, static_cast<std::int64_t>(setup.train_images)),
                  options.trainer.precision);
 }
@@ -117,13 +121,13 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
   setup.resumed_step = progress.step;
 }
 
-parallel::ReplicaOptions TrainJob::State::replica_options(int rank) const {
+parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan& plan, int rank) const {
   parallel::ReplicaOptions replica;
   replica.trainer = options.trainer;
   replica.trainer.mean = setup.normalization.mean;
   replica.trainer.standard_deviation = setup.normalization.standard_deviation;
-  if (!options.plan.replicas.empty()) {
-    const auto& stage = options.plan.replicas.at(static_cast<std::size_t>(rank)).stages.front();
+  if (!plan.replicas.empty()) {
+    const auto& stage = plan.replicas.at(static_cast<std::size_t>(rank)).stages.front();
     replica.trainer.device = stage.device;
     replica.trainer.threads = stage.threads;
     replica.trainer.cpus = stage.cpus;

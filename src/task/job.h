@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "parallel/replica.h"
+#include "parallel/shares.h"
 #include "task/checkpoint.h"
 #include "task/train.h"
 
@@ -14,7 +16,8 @@ struct TrainJob::State {
   State(const TrainOptions& chosen, TrainObserver& told);
 
   /// The trainer's options for the replica of `rank`, with the normalisation filled in.
-  parallel::ReplicaOptions replica_options(int rank) const;
+  parallel::ReplicaOptions replica_options(int rank) const { return replica_options(options.plan, rank); }
+  parallel::ReplicaOptions replica_options(const placement::Plan& plan, int rank) const;
 
   const TrainOptions& options;
   TrainObserver& observer;
@@ -37,5 +40,8 @@ struct TrainJob::State {
   friend class TrainJob;
   void resume(Checkpoint checkpoint);
 };
+
+/// Fixed shares of the plan, or the speeds of a short probe that every replica takes part in.
+parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& replica);
 
 }  // namespace evener::task

@@ -290,7 +290,8 @@ void load_first_state(TrainJob::State& job, engine::Trainer& trainer, const para
   job.optimizer_state.clear();
 }
 
-/// Fixed shares of the plan, or the speeds of a short probe that every replica takes part in.
+}  // namespace
+
 parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& replica) {
   std::vector<double> weights;
   for (const auto& planned : plan.replicas) weights.push_back(planned.share.value_or(0));
@@ -303,8 +304,6 @@ parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& re
   replica.control().all_reduce(weights);
   return parallel::Shares::measured(std::move(weights));
 }
-
-}  // namespace
 
 TrainResult TrainJob::run(const parallel::Seat& seat) {
   State& job = *state_;

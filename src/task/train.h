@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@
 #include "task/schedule.h"
 
 namespace evener::task {
+
+class Trials;  // task/trial.h
 
 struct TrainOptions {
   std::string model;
@@ -39,11 +42,14 @@ struct TrainOptions {
   int loader_threads = 1;
   /// Where it computes; replica r's device, threads and CPUs replace those of `trainer`. Empty: as `trainer` says.
   placement::Plan plan;
+  /// Called once data, network and first weights are there, and before anything depends on the plan: may try plans out,
+  /// and replace `plan`. Empty: `plan` it is.
+  std::function<void(const Trials&)> choose_plan = {};
   bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
   bool always_exchange = false;            // gradients, also with one replica
   comm::Wire wire = comm::Wire::kFloat32;  // in which they travel
   data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are
-  std::filesystem::path out;               // where checkpoints go; must exist
+  std::filesystem::path out;               // where checkpoints go; must exist. Empty: nothing is going to be run
   bool resume = false;                     // go on from the checkpoint in `out`
 };
 

@@ -1,0 +1,270 @@
+#include "plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "plan/looks.h"
+
+namespace evener::plan {
+namespace {
+
+/// Of the time: a first look at all, the rest goes to a second look at those that may be the best.
+constexpr double kFirstShare = 0.6;
+/// Slower than this share of the best is out of the question, whatever the noise.
+constexpr double kContender = 0.75;
+/// A trial's least: starting, warming up and some steps of the whole batch.
+constexpr double kStart_s = 0.3;
+constexpr double kSteps = 6;
+
+class Planner {
+ public:
+  Planner(const Work& work, Probe& probe, double seconds, const std::function<void(const std::string&)>& tell)
+      : work_(work), probe_(probe), tell_(tell), begin_s_(probe.now_s()), seconds_(seconds) {}
+
+  Comparison compare(const std::vector<Candidate>& candidates) {
+    take(candidates);
+    result_.loader_images_per_s = probe_.loader_images_per_s();
+    result_.energy_refusal = probe_.energy_refusal();
+    look_at_replicas();
+    look_at_exchange();
+    look_at_groups();
+    for (Row& row : result_.rows) fill(row);
+    look_again();
+    conclude();
+    return std::move(result_);
+  }
+
+ private:
+  static bool is_group(const Row& row) { return row.plan.replicas.size() > 1; }
+  double left_s() const { return begin_s_ + seconds_ - probe_.now_s(); }
+
+  void take(const std::vector<Candidate>& candidates) {
+    for (const Candidate& candidate : candidates) {
+      Row row;
+      row.text = candidate.text;
+      row.refusal = candidate.refusal;
+      if (candidate.plan) {
+        row.plan = *candidate.plan;
+        row.refusal = probe_.refusal(row.plan);
+      }
+      result_.rows.push_back(std::move(row));
+    }
+  }
+
+  /// One more trial of `plan`.
+  void look(const placement::Plan& plan, double seconds) {
+    tell_(plan.text);
+    Looks& looks = looks_[plan.text];
+    try {
+      looks.trials.push_back(probe_.trial(plan, seconds));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      looks.failure = error.what();
+    }
+  }
+
+  bool known(const std::string& text) const {
+    const auto found = looks_.find(text);
+    return found != looks_.end() && !found->second.trials.empty();
+  }
+
+  /// Every kind of replica alone; that is the whole trial of candidates with one replica.
+  void look_at_replicas() {
+    std::map<std::string, placement::Plan> kinds;
+    std::vector<std::string> order;
+    std::size_t groups = 0;
+    for (const Row& row : result_.rows) {
+      if (!row.refusal.empty()) continue;
+      if (is_group(row)) ++groups;
+      for (const auto& replica : row.plan.replicas) {
+        const std::string kind = kind_of(replica);
+        // A candidate's own plan may be pinned, and that is how it would run.
+        const bool own = !is_group(row);
+        if (kinds.count(kind) == 0) order.push_back(kind);
+        if (kinds.count(kind) == 0 || own) kinds[kind] = own ? row.plan : plan_alone(row.plan, replica);
+      }
+    }
+    for (const std::string& kind : order) {
+      placement::Plan& plan = kinds[kind];
+      plan.text = kind;
+      look(plan, kFirstShare * seconds_ / static_cast<double>(order.size() + groups));
+    }
+  }
+
+  void look_at_exchange() {
+    for (const Row& row : result_.rows) {
+      const auto ranks = static_cast<int>(row.plan.replicas.size());
+      if (!row.refusal.empty() || !is_group(row) || exchanges_.count(ranks) > 0) continue;
+      exchanges_[ranks] = probe_.exchange(row.plan);
+    }
+  }
+
+  /// The model of a row from its replicas alone; nothing where one of these could not be measured.
+  std::optional<Group> group_of(const Row& row) const {
+    Group group;
+    for (const auto& replica : row.plan.replicas) {
+      const std::string kind = kind_of(replica);
+      if (!known(kind)) return std::nullopt;
+      group.replicas.push_back(looks_.at(kind).step());
+      if (replica.share) group.weights.push_back(*replica.share);
+    }
+    group.images_per_s_limit = result_.loader_images_per_s;
+    group.exchange_s = [this](int ranks) {
+      const auto found = exchanges_.lower_bound(ranks);  // fewer than all: the nearest that was measured
+      const ExchangeModel& model = found == exchanges_.end() ? exchanges_.rbegin()->second : found->second;
+      return model.seconds(work_.gradient_bytes) + work_.small_exchanges * model.latency_s;
+    };
+    return group;
+  }
+
+  /// Seconds of a step on the whole batch, as far as is known without trying.
+  double predicted_s(const Row& row) const {
+    const auto group = group_of(row);
+    return group ? step_of_run(*group, work_.batch).seconds : 0;
+  }
+
+  void look_at_groups() {
+    std::vector<const Row*> groups;
+    for (const Row& row : result_.rows) {
+      if (row.refusal.empty() && is_group(row)) groups.push_back(&row);
+    }
+    std::ranges::sort(groups, {}, [this](const Row* row) { return predicted_s(*row); });
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (left_s() < kStart_s + kSteps * predicted_s(*groups[i])) continue;  // it stays a prediction
+      const double first_s = left_s() - (1 - kFirstShare) * seconds_;
+      look(groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
+    }
+  }
+
+  /// Those that may be the best, once more: the machine isn't equally busy all the time. Or for the first time with a
+  /// whole batch.
+  void look_again() {
+    std::vector<Row*> contenders;
+    double fastest = 0;
+    for (const Row& row : result_.rows) fastest = std::max(fastest, row.images_per_s);
+    for (Row& row : result_.rows) {
+      if (row.refusal.empty() && row.images_per_s >= kContender * fastest) contenders.push_back(&row);
+    }
+    if (contenders.empty() || (contenders.size() == 1 && contenders[0]->basis == Basis::kMeasured)) return;
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      Row& row = *contenders[i];
+      if (left_s() < kStart_s + kSteps * work_.batch / row.images_per_s) continue;
+      look(row.plan, left_s() / static_cast<double>(contenders.size() - i));
+      fill(row);
+    }
+  }
+
+  /// The row's figures from what is known by now.
+  void fill(Row& row) {
+    if (!row.refusal.empty()) return;
+    const auto group = is_group(row) ? group_of(row) : std::nullopt;
+    const auto own = looks_.find(key_of(row));
+    const bool tried = own != looks_.end() && !own->second.trials.empty();
+    if (own != looks_.end() && !own->second.failure.empty()) {
+      row.refusal = own->second.failure;
+      return;
+    }
+    if (!tried && !group) {
+      row.refusal = "there was no time to measure its replicas; give --seconds more";
+      return;
+    }
+    StepModel step;
+    if (tried) {
+      step = own->second.step();
+      row.noise = own->second.noise();
+      row.basis = own->second.widest().timings.back().images >= work_.batch ? Basis::kMeasured : Basis::kPredicted;
+      fill_energy(row, own->second);
+    } else {
+      step = fit_step(std::vector<Timing>{{work_.batch / 2, step_of_run(*group, work_.batch / 2).seconds},
+                                          {work_.batch, step_of_run(*group, work_.batch).seconds}});
+      row.basis = Basis::kPredicted;
+    }
+    row.train_s = epoch_seconds(step, work_.train_images, work_.batch);
+    row.images_per_s = work_.train_images / row.train_s;
+    fill_validation(row, tried ? own->second.widest().evaluate_images_per_s : std::nullopt);
+    fill_memory(row, group);
+    if (group) fill_ceiling(row, *group, step);
+  }
+
+  static std::string key_of(const Row& row) { return is_group(row) ? row.plan.text : kind_of(row.plan.replicas[0]); }
+
+  void fill_validation(Row& row, std::optional<double> measured_rate) const {
+    row.validate_basis = measured_rate ? Basis::kMeasured : Basis::kPredicted;
+    const double rate = measured_rate.value_or(row.images_per_s / work_.forward_share);
+    row.validate_s = work_.validation_images / rate;
+  }
+
+  void fill_memory(Row& row, const std::optional<Group>& group) const {
+    const auto replicas = static_cast<double>(row.plan.replicas.size());
+    double images = work_.batch;
+    if (group) {
+      images = 0;
+      for (const double share : step_of_run(*group, work_.batch).images) images += share;
+    }
+    row.memory_bytes = replicas * work_.fixed_bytes + images * work_.per_image_bytes;
+  }
+
+  static void fill_energy(Row& row, const Looks& looks) {
+    const auto& watts = looks.widest().watts;
+    const auto& last = looks.widest().timings.back();
+    if (watts) row.joules_per_image = *watts * last.seconds / last.images;
+  }
+
+  void fill_ceiling(Row& row, const Group& group, const StepModel& step) const {
+    std::vector<double> rates;
+    for (const StepModel& replica : group.replicas) rates.push_back(work_.batch / replica.seconds(work_.batch));
+    row.ceiling = ceiling(rates);
+    row.reached = work_.batch / step.seconds(work_.batch) / *std::ranges::max_element(rates);
+  }
+
+  void conclude() {
+    const auto usable = [](const Row& row) { return row.refusal.empty(); };
+    std::ranges::stable_sort(result_.rows, [&](const Row& a, const Row& b) {
+      return usable(a) != usable(b) ? usable(a) : a.images_per_s > b.images_per_s;
+    });
+    std::string guessed;
+    for (const Row& row : result_.rows) {
+      if (!usable(row) || row.basis == Basis::kMeasured) continue;
+      guessed += (guessed.empty() ? "" : ", ") + row.text;
+    }
+    if (!guessed.empty()) {
+      result_.notes.push_back("too little time to try a whole batch on " + guessed +
+                              ": predicted from smaller or single trials; --seconds more measures them");
+    }
+    result_.seconds = probe_.now_s() - begin_s_;
+    if (std::ranges::none_of(result_.rows, usable)) return;
+    const auto [best, reason] = choose(result_.rows);
+    result_.best = best;
+    result_.reason = reason;
+    const Row& row = result_.rows[best];
+    const double loaders = result_.loader_images_per_s * static_cast<double>(row.plan.replicas.size());
+    if (row.images_per_s > 0.8 * loaders) {
+      result_.notes.push_back(
+          fmt::format("preparing the images limits {}: one loader thread gives {} images/s; try "
+                      "--loader-threads 2",
+                      row.text, si_text(result_.loader_images_per_s)));
+    }
+  }
+
+  const Work& work_;
+  Probe& probe_;
+  const std::function<void(const std::string&)>& tell_;
+  const double begin_s_, seconds_;
+  Comparison result_;
+  std::map<std::string, Looks> looks_;      // by the plan's text; replicas alone by their kind
+  std::map<int, ExchangeModel> exchanges_;  // by ranks
+};
+
+}  // namespace
+
+Comparison compare(const std::vector<Candidate>& candidates, const Work& work, Probe& probe, double seconds,
+                   const std::function<void(const std::string&)>& tell) {
+  return Planner(work, probe, seconds, tell).compare(candidates);
+}
+
+}  // namespace evener::plan

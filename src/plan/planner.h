@@ -1,0 +1,66 @@
+// Compares placements for one training: measures what the time allows, predicts the rest, names the best and says why.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/candidates.h"
+#include "plan/probe.h"
+
+namespace evener::plan {
+
+/// What is to be trained.
+struct Work {
+  double train_images = 0, validation_images = 0;
+  double batch = 1;                             // of all replicas; no more than train_images
+  double gradient_bytes = 0;                    // that are exchanged in a step
+  int small_exchanges = 0;                      // beside them: batch-norm statistics, commands, losses
+  double fixed_bytes = 0, per_image_bytes = 0;  // memory of a replica, estimated
+  double forward_share = 1.0 / 3;               // of a training step's operations
+};
+Work work_of(const task::Trials& trials);
+
+/// Where a figure comes from. Predicted: from replicas that were measured alone, and from the exchange.
+enum class Basis { kMeasured, kPredicted };
+
+/// One placement of the table.
+struct Row {
+  std::string text;
+  std::string refusal;  // why it can't be used; then the rest is empty
+  placement::Plan plan;
+  Basis basis = Basis::kMeasured;
+  double images_per_s = 0;  // in training
+  double noise = 0;         // half of the 95 % interval, as a share
+  double train_s = 0;       // of an epoch
+  double validate_s = 0;    // of an epoch
+  Basis validate_basis = Basis::kMeasured;
+  double memory_bytes = 0;        // estimated, of all replicas
+  std::optional<double> ceiling;  // of groups: the most they could be, in multiples of their fastest member
+  std::optional<double> reached;  // of groups: what they are, in the same
+  std::optional<double> joules_per_image;
+
+  double epoch_s() const { return train_s + validate_s; }
+};
+
+struct Comparison {
+  std::vector<Row> rows;            // the fastest first, those that can't be used last
+  std::optional<std::size_t> best;  // index of the row chosen; absent: none can be used
+  std::string reason;               // of the choice
+  std::vector<std::string> notes;   // what was too short, what limits
+  double loader_images_per_s = 0;   // of one replica's loader
+  double seconds = 0;               // that it took
+  std::string energy_refusal;       // why no energy is known
+};
+
+/// Compares `candidates` in about `seconds`. `tell` hears what is being done.
+Comparison compare(const std::vector<Candidate>& candidates, const Work& work, Probe& probe, double seconds,
+                   const std::function<void(const std::string&)>& tell);
+
+/// Chooses among rows that are sorted: the fastest, or the simplest of those that are as fast within the noise. Returns
+/// its index and the reason.
+std::pair<std::size_t, std::string> choose(const std::vector<Row>& rows);
+
+}  // namespace evener::plan

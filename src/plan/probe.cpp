@@ -1,0 +1,122 @@
+#include "plan/probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/tensor.h"
+#include "comm/communicator.h"
+#include "measure/power_sensors.h"
+#include "measure/statistics.h"
+#include "parallel/launcher.h"
+
+namespace evener::plan {
+namespace {
+
+constexpr double kBlock_s = 0.05;
+constexpr double kLoader_s = 0.15;
+constexpr double kExchange_s = 0.15;
+constexpr std::size_t kSmallValues = 512;
+/// Larger vectors travel in pieces, so their time per byte is that of this one.
+constexpr std::size_t kMostValues = std::size_t{16} << 20;
+
+std::size_t trained_values(const network::Network& network) {
+  std::int64_t values = 0;
+  for (const auto& parameter : network.parameters()) {
+    if (parameter.trained) values += element_count(parameter.shape);
+  }
+  return static_cast<std::size_t>(values);
+}
+
+/// Median time of an all-reduce of `values`. All ranks run the same number of rounds.
+double all_reduce_s(comm::Communicator& communicator, std::size_t values, comm::Wire wire, double seconds) {
+  std::vector<float> data(values, 0.0F);
+  const auto once = [&] {
+    const Stopwatch clock;
+    communicator.all_reduce(data, wire);
+    return clock.seconds();
+  };
+  once();
+  std::vector<double> first = {once()};
+  communicator.all_reduce(std::span<double>(first));  // so that all ranks choose the same number of rounds
+  const double round_s = first.front() / communicator.size();
+  const int rounds = std::clamp(static_cast<int>(seconds / std::max(round_s, 1e-7)), 3, 200);
+  std::vector<double> times;
+  for (int i = 0; i < rounds; ++i) times.push_back(once());
+  return *measure::median(times);
+}
+
+class MachineProbe : public Probe {
+ public:
+  explicit MachineProbe(const task::Trials& trials) : trials_(trials) {}
+
+  double now_s() const override { return evener::now_s(); }
+  std::string refusal(const placement::Plan& plan) override { return trials_.refusal(plan); }
+  std::string energy_refusal() override { return measure::PowercapSensor().refusal(); }
+  double loader_images_per_s() override { return trials_.loader_images_per_s(kLoader_s); }
+
+  Trial trial(const placement::Plan& plan, double seconds) override {
+    measure::PowercapSensor sensor;
+    sensor.update();
+    const Stopwatch clock;
+    const task::TrialResult result = trials_.run(plan, seconds);
+    sensor.update();
+    Trial trial;
+    for (const auto& steps : result.sizes) {
+      const auto [typical_s, noise] = typical_step(steps.seconds);
+      trial.timings.push_back({static_cast<double>(steps.images), typical_s});
+      trial.noise = noise;
+    }
+    trial.evaluate_images_per_s = result.evaluate_images_per_s;
+    if (const auto joules = sensor.energy(clock.seconds()).joules) trial.watts = *joules / clock.seconds();
+    return trial;
+  }
+
+  ExchangeModel exchange(const placement::Plan& plan) override {
+    const std::size_t large = std::clamp(trained_values(trials_.setup().network), 2 * kSmallValues, kMostValues);
+    const comm::Wire wire = trials_.options().wire;
+    parallel::LaunchOptions launch;
+    launch.always_fork = true;
+    const auto body = [&](const parallel::Seat& seat) {
+      const parallel::Channels channels = seat.channels();
+      const double small_s = all_reduce_s(*channels.gradients, kSmallValues, wire, kExchange_s / 3);
+      const double large_s = all_reduce_s(*channels.gradients, large, wire, kExchange_s);
+      return fmt::format("{} {}", small_s, large_s);
+    };
+    const std::string text = parallel::run_ranks(plan, body, launch).front();
+    const std::size_t space = text.find(' ');
+    return fit_exchange(kSmallValues * sizeof(float), std::stod(text.substr(0, space)),
+                        static_cast<double>(large * sizeof(float)), std::stod(text.substr(space)));
+  }
+
+ private:
+  const task::Trials& trials_;
+};
+
+}  // namespace
+
+std::unique_ptr<Probe> make_probe(const task::Trials& trials) {
+  return std::make_unique<MachineProbe>(trials);
+}
+
+std::pair<double, double> typical_step(const std::vector<double>& seconds) {
+  std::vector<double> blocks;
+  double sum_s = 0;
+  int steps = 0;
+  for (const double step_s : seconds) {
+    sum_s += step_s;
+    ++steps;
+    if (sum_s < kBlock_s) continue;
+    blocks.push_back(sum_s / steps);
+    sum_s = 0;
+    steps = 0;
+  }
+  if (blocks.size() < measure::kFewestSamples) blocks = seconds;
+  const double typical_s = measure::median(blocks).value_or(0);
+  const auto interval = measure::median_interval(blocks);
+  return {typical_s, interval && typical_s > 0 ? (interval->high - interval->low) / 2 / typical_s : 0};
+}
+
+}  // namespace evener::plan

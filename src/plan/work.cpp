@@ -1,0 +1,32 @@
+#include "network/cost.h"
+#include "plan/planner.h"
+
+namespace evener::plan {
+
+Work work_of(const task::Trials& trials) {
+  const auto& setup = trials.setup();
+  const auto& options = trials.options();
+  Work work;
+  work.train_images = static_cast<double>(setup.train_images);
+  work.validation_images = static_cast<double>(setup.val_images);
+  work.batch = static_cast<double>(trials.batch());
+  constexpr int kCommandAndLoss = 2;
+  work.small_exchanges = kCommandAndLoss;
+  for (const auto& layer : setup.network.layers()) {
+    // Forward exchanges the statistics, backward their gradients.
+    if (!options.local_batch_norm && std::holds_alternative<network::BatchNorm>(layer.op)) work.small_exchanges += 2;
+  }
+  const auto memory = network::training_memory(setup.network);
+  const bool half = options.trainer.precision != engine::Precision::kFp32;
+  work.gradient_bytes = static_cast<double>(memory.gradient_bytes) / (options.wire == comm::Wire::kBFloat16 ? 2 : 1);
+  work.fixed_bytes = static_cast<double>(memory.fixed_bytes());
+  work.per_image_bytes = static_cast<double>(memory.per_sample_bytes) / (half ? 2 : 1);
+  const auto cost = network::total_cost(setup.network);
+  if (cost.forward_flops > 0) {
+    work.forward_share =
+        static_cast<double>(cost.forward_flops) / static_cast<double>(cost.forward_flops + cost.backward_flops);
+  }
+  return work;
+}
+
+}  // namespace evener::plan

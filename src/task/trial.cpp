@@ -1,0 +1,225 @@
+#include "task/trial.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/stop.h"
+#include "parallel/data_parallel.h"
+#include "parallel/launcher.h"
+#include "task/evaluation.h"
+#include "task/job.h"
+
+namespace evener::task {
+namespace {
+
+/// The first steps of a size make what later ones reuse: primitives, memory.
+constexpr std::int64_t kWarmUpSteps = 2;
+constexpr std::int64_t kFewestSteps = 3;
+constexpr std::size_t kMostSteps = 5000;
+/// Images for each replica that even batch-norm over single pixels can take.
+constexpr std::int64_t kFewestImages = 4;
+constexpr std::int64_t kClimb = 3;
+constexpr double kSmallShare = 0.2, kEvaluateShare = 0.1;  // of the time
+
+void leave_if_stopped() {
+  if (stop_requested())
+    throw Interrupted("interrupted while placements were tried out; nothing was trained or written");
+}
+
+/// The trial as rank 0 leads it.
+class Trial {
+ public:
+  Trial(const TrainJob::State& job, parallel::Replica& replica, parallel::Shares shares, std::int64_t batch,
+        double seconds)
+      : job_(job), replica_(replica), shares_(std::move(shares)), batch_(batch), end_s_(now_s() + seconds) {}
+
+  TrialResult measure() {
+    const std::int64_t least = std::min(batch_, kFewestImages * replica_.ranks());
+    const double seconds = end_s_ - now_s();
+    add(time_steps(least, 0, 1));
+    const std::int64_t small = small_size(least);
+    if (small > least && affordable(small + batch_)) add(time_steps(small, kSmallShare * seconds, kFewestSteps));
+    // Larger batches are quicker per image, so what looks too long from here may not be from a step further.
+    for (std::int64_t size = kClimb * least; size < batch_ && !affordable(batch_) && affordable(size); size *= kClimb) {
+      add(time_steps(size, 0, 1));
+    }
+    if (batch_ > least && affordable(batch_)) {
+      const double evaluating = job_.setup.val_images > 0 ? kEvaluateShare * seconds : 0;
+      add(time_steps(batch_, end_s_ - now_s() - evaluating, kFewestSteps));
+    }
+    if (result_.sizes.back().images == batch_) evaluate();
+    return std::move(result_);
+  }
+
+ private:
+  /// A size between the least and the whole batch: that of the epoch's last batch if it is clearly smaller.
+  std::int64_t small_size(std::int64_t least) const {
+    const std::int64_t last = static_cast<std::int64_t>(job_.setup.train_images) % batch_;
+    return last > least && last <= batch_ * 3 / 4 ? last : batch_ / 3;
+  }
+
+  void add(TrialSteps steps) {
+    std::vector<double> sorted = steps.seconds;
+    std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
+    image_s_ = sorted[sorted.size() / 2] / static_cast<double>(steps.images);
+    result_.sizes.push_back(std::move(steps));
+  }
+
+  /// Whether there is time for the fewest steps of so many images.
+  bool affordable(std::int64_t images) const {
+    return image_s_ * static_cast<double>((kWarmUpSteps + kFewestSteps) * images) <= end_s_ - now_s();
+  }
+
+  /// At least `fewest` steps after the warm-up.
+  TrialSteps time_steps(std::int64_t images, double seconds, std::int64_t fewest) {
+    const double end_s = now_s() + seconds;
+    parallel::DataParallel replicas(replica_, shares_, images, /*may_leave=*/false);
+    const std::int64_t per_epoch =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(job_.setup.train_images) / images);
+    TrialSteps steps;
+    steps.images = images;
+    for (std::int64_t step = 0;; ++step) {
+      leave_if_stopped();
+      if (step % per_epoch == 0) replicas.start_epoch(++epoch_, per_epoch * images, 0);
+      const Stopwatch clock;
+      replicas.step(/*learning_rate=*/0);
+      if (step >= kWarmUpSteps) steps.seconds.push_back(clock.seconds());
+      if (steps.seconds.size() >= kMostSteps) break;
+      if (step + 1 >= kWarmUpSteps + fewest && now_s() > end_s) break;
+    }
+    return steps;
+  }
+
+  void evaluate() {
+    const auto images = std::min<std::int64_t>(static_cast<std::int64_t>(job_.setup.val_images), 4 * batch_);
+    if (images == 0) return;
+    parallel::DataParallel replicas(replica_, shares_, batch_, /*may_leave=*/false);
+    const auto once = [&] {
+      const Stopwatch clock;
+      replicas.evaluate(static_cast<std::int64_t>(EvaluationPart::kValidation), images, stop_requested);
+      leave_if_stopped();
+      return clock.seconds();
+    };
+    once();
+    result_.evaluate_images_per_s = static_cast<double>(images) / once();
+  }
+
+  const TrainJob::State& job_;
+  parallel::Replica& replica_;
+  const parallel::Shares shares_;
+  const std::int64_t batch_;
+  const double end_s_;
+  double image_s_ = 0;  // of the last size
+  std::int64_t epoch_ = 0;
+  TrialResult result_;
+};
+
+/// Results cross from the trial's process to this one as text.
+std::string to_text(const TrialResult& result) {
+  nlohmann::json sizes = nlohmann::json::array();
+  for (const TrialSteps& steps : result.sizes) sizes.push_back({steps.images, steps.seconds});
+  const auto& rate = result.evaluate_images_per_s;
+  return nlohmann::json{{"sizes", sizes}, {"evaluate", rate ? nlohmann::json(*rate) : nlohmann::json()}}.dump();
+}
+
+TrialResult from_text(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  TrialResult result;
+  for (const auto& steps : json.at("sizes")) {
+    result.sizes.push_back({steps.at(0).get<std::int64_t>(), steps.at(1).get<std::vector<double>>()});
+  }
+  if (!json.at("evaluate").is_null()) result.evaluate_images_per_s = json.at("evaluate").get<double>();
+  return result;
+}
+
+/// Rank 0's result of `body`, run in processes of their own.
+std::string run_apart(const placement::Plan& plan, const parallel::RankBody& body) {
+  leave_if_stopped();
+  parallel::LaunchOptions launch;
+  launch.always_fork = true;
+  try {
+    return parallel::run_ranks(plan, body, launch).front();
+  } catch (const parallel::RankLost&) {
+    leave_if_stopped();  // Ctrl-C while a process was being started ends it without a word
+    throw;
+  }
+}
+
+placement::Plan plan_of_one() {
+  placement::Plan plan;
+  plan.text = "cpu/t1";
+  plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
+  plan.processes = {{{0}}};
+  return plan;
+}
+
+}  // namespace
+
+const TrainSetup& Trials::setup() const {
+  return job_.setup;
+}
+
+const TrainOptions& Trials::options() const {
+  return job_.options;
+}
+
+std::int64_t Trials::batch() const {
+  return std::min<std::int64_t>(job_.options.batch, static_cast<std::int64_t>(job_.setup.train_images));
+}
+
+std::string Trials::refusal(const placement::Plan& plan) const {
+  if (std::string why = placement::why_not_runnable(plan); !why.empty()) return why;
+  for (const auto& replica : plan.replicas) {
+    std::string why = job_.engine->refusal(job_.setup.network, job_.replica_options(plan, replica.rank).trainer);
+    if (!why.empty()) return why;
+  }
+  return {};
+}
+
+TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
+  const double begin_s = now_s();
+  const auto body = [&](const parallel::Seat& seat) -> std::string {
+    const bool grouped = seat.ranks > 1 || job_.options.always_exchange;
+    parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
+    parallel::Replica replica(*job_.engine, job_.setup.network, job_.data.dataset,
+                              job_.replica_options(plan, seat.rank), std::move(channels));
+    parallel::Shares shares = first_shares(plan, replica);
+    replica.trainer().load_state(job_.state);
+    if (seat.rank != 0) {
+      replica.serve();
+      return {};
+    }
+    Trial trial(job_, replica, std::move(shares), batch(), seconds - (now_s() - begin_s));
+    const TrialResult result = trial.measure();
+    parallel::Command finish;
+    finish.kind = parallel::Command::Kind::kFinish;
+    replica.lead(finish);
+    return to_text(result);
+  };
+  return from_text(run_apart(plan, body));
+}
+
+double Trials::loader_images_per_s(double seconds) const {
+  const auto body = [&](const parallel::Seat&) {
+    const parallel::ReplicaOptions options = job_.replica_options(plan_of_one(), 0);
+    data::Loader loader(job_.data.dataset, options.loader);
+    loader.start(data::epoch_order(options.train_samples, 1, 1), 1);
+    const Stopwatch clock;
+    std::int64_t images = 0;
+    for (std::uint64_t epoch = 2; clock.seconds() < seconds;) {
+      leave_if_stopped();
+      if (const data::Batch* batch = loader.next(); batch != nullptr) {
+        images += batch->count;
+      } else {
+        loader.start(data::epoch_order(options.train_samples, 1, epoch), epoch);
+        ++epoch;
+      }
+    }
+    return std::to_string(static_cast<double>(images) / clock.seconds());
+  };
+  return std::stod(run_apart(plan_of_one(), body));
+}
+
+}  // namespace evener::task

@@ -1,0 +1,49 @@
+// A few training steps under some plan, on the run's own data, in processes of their own that leave nothing behind:
+// what a planner measures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "placement/plan.h"
+#include "task/train.h"
+
+namespace evener::task {
+
+/// Steps of one size of the batch, warm-up left out.
+struct TrialSteps {
+  std::int64_t images = 0;  // of the batch, over all replicas
+  std::vector<double> seconds;
+};
+
+struct TrialResult {
+  /// Ascending. The last is the whole batch, or less where there was no time for it.
+  std::vector<TrialSteps> sizes;
+  std::optional<double> evaluate_images_per_s;  // absent: nothing to validate on, or no time
+};
+
+/// Tries plans out for a run that is ready but for its plan.
+class Trials {
+ public:
+  explicit Trials(const TrainJob::State& job) : job_(job) {}
+
+  const TrainSetup& setup() const;
+  const TrainOptions& options() const;
+  /// Images of a whole batch: no more than there are to train on.
+  std::int64_t batch() const;
+
+  /// Why this plan can't train here; "" = it can.
+  std::string refusal(const placement::Plan& plan) const;
+  /// Trains for about `seconds`, the start of the processes included, with rate 0. The least it does are some steps of
+  /// a few images, however long they take. Throws Interrupted, or Error when a replica failed.
+  TrialResult run(const placement::Plan& plan, double seconds) const;
+  /// Images/s that one replica's loader prepares with nothing else to do.
+  double loader_images_per_s(double seconds) const;
+
+ private:
+  const TrainJob::State& job_;
+};
+
+}  // namespace evener::task

@@ -1,0 +1,111 @@
+// evener plan and --on auto as a user meets them.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/module.h"
+#include "cli/run_program.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::run_program;
+using testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+
+class PlanCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  }
+  Words plan(const Words& more) const {
+    Words words = {"plan", "mlp:784-32-10", "--data",   "synth:digits:400", "--batch",
+                   "16",   "--split",       "70/10/20", "--seconds",        "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(PlanCommand, ComparesPlacementsAndLeavesNothingBehind) {
+  const auto result = run_program(plan({"--on", "cpu/t1,2xcpu/t1,opencl:77", "--json", "-"}), {{}, folder_.path()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json comparison = json::parse(result.out);
+  ASSERT_EQ(comparison.at("placements").size(), 3U);
+  for (std::size_t i : {0, 1}) {
+    const json& row = comparison["placements"][i];
+    EXPECT_GT(row.at("images_per_s"), 0) << row;
+    EXPECT_GT(row.at("epoch_s"), row.at("train_s")) << row;
+    EXPECT_GT(row.at("memory_bytes"), 784 * 32 * 4) << row;
+    EXPECT_EQ(row.at("ceiling").is_null(), row.at("placement") == "cpu/t1") << row;
+  }
+  EXPECT_EQ(comparison["placements"][2].at("placement"), "opencl:77");
+  EXPECT_THAT(comparison["placements"][2].at("refusal"), HasSubstr("opencl:77"));
+  EXPECT_THAT((Words{"cpu/t1", "2xcpu/t1"}), testing::Contains(comparison.at("choice").get<std::string>()));
+  EXPECT_THAT(comparison.at("reason").get<std::string>(), HasSubstr(comparison["choice"].get<std::string>()));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(PlanCommand, PrintsATable) {
+  const auto result = run_program(plan({"--on", "cpu/t1"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("mlp:784-32-10, 10 classes, 1x28x28: 280 images to train on"));
+  EXPECT_THAT(result.out, HasSubstr("cpu/t1 is the only one that can be used"));
+}
+
+TEST_F(PlanCommand, RefusesBadCandidatesBeforeMeasuring) {
+  const auto misspelt = run_program(plan({"--on", "cpu/t1,cdua:0"}));
+  EXPECT_EQ(misspelt.exit_code, 2);
+  EXPECT_THAT(misspelt.err, HasSubstr("did you mean 'cuda'?"));
+  const auto none = run_program(plan({"--on", "opencl:77"}));
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("none of the placements can be used"));
+  const auto seconds = run_program(plan({"--seconds", "0"}));
+  EXPECT_EQ(seconds.exit_code, 2);
+  EXPECT_THAT(seconds.err, HasSubstr("--seconds is 0"));
+}
+
+TEST_F(PlanCommand, EndsAtCtrlC) {
+  test::RunningProgram program(EVENER_PROGRAM, plan({"--seconds", "60", "--on", "2xcpu/t1"}));
+  ASSERT_TRUE(program.wait_for("trying 2xcpu/t1"));
+  program.send(SIGINT);
+  const auto result = program.finish();
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("interrupted while placements were tried out"));
+}
+
+TEST_F(PlanCommand, AutoTrainsOnWhatItChoseAndRecordsWhy) {
+  const fs::path out = folder_ / "run";
+  const auto result = run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on", "auto",
+                                   "--plan-seconds", "1", "--epochs", "2", "--out", out.string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::ifstream file(out / "record.json");
+  const json record = json::parse(file);
+  EXPECT_EQ(record.at("config").at("on"), "auto");
+  const std::string chosen = record.at("placement").at("text");
+  EXPECT_THAT(chosen, HasSubstr("cpu/t"));
+  EXPECT_EQ(record.at("placement").at("replicas").size(), chosen.starts_with("cpu") ? 1U : std::stoul(chosen));
+  ASSERT_FALSE(record.at("notes").empty());
+  EXPECT_THAT(record["notes"][0].get<std::string>(), HasSubstr("--on auto: " + chosen + " is "));
+  EXPECT_THAT(result.err, HasSubstr("--on auto: " + chosen + " is "));
+  EXPECT_EQ(record.at("epochs").size(), 2U);
+}
+
+TEST_F(PlanCommand, AutoIsNotForDryRunsAndEvaluations) {
+  const auto dry = run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on", "auto", "--dry-run"});
+  EXPECT_EQ(dry.exit_code, 2);
+  EXPECT_THAT(dry.err, HasSubstr("evener plan"));
+  const auto evaluation = run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on", "auto",
+                                       "--epochs", "0", "--weights", "w.safetensors"});
+  EXPECT_EQ(evaluation.exit_code, 2);
+  EXPECT_THAT(evaluation.err, HasSubstr("--epochs 0"));
+}
+
+}  // namespace
+}  // namespace evener

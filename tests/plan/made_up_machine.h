@@ -1,0 +1,65 @@
+// A made-up machine for planners: its clock advances by what trials take.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "placement/machine.h"
+#include "plan/candidates.h"
+#include "plan/probe.h"
+
+namespace evener::test {
+
+/// `cores` cores of one thread.
+inline placement::Machine machine_of(int cores) {
+  placement::Machine machine;
+  machine.cores = cores;
+  machine.cpu.model = "made up";
+  for (int core = 0; core < cores; ++core) machine.cpu.cores.push_back({core});
+  machine.cuda.reason = "nobody looked";
+  return machine;
+}
+
+class MadeUpProbe : public plan::Probe {
+ public:
+  std::map<std::string, plan::StepModel> steps;  // of plans, by their text; what isn't here fails
+  std::map<std::string, std::string> refusals;
+  plan::ExchangeModel between;
+  double loader = 1e9;
+  double start_s = 0.2;
+  double batch = 32;
+  std::vector<std::string> tried;
+
+  double now_s() const override { return now_; }
+  std::string refusal(const placement::Plan& plan) override { return refusals[plan.text]; }
+  plan::Trial trial(const placement::Plan& plan, double seconds) override {
+    tried.push_back(plan.text);
+    const auto step = steps.find(plan.text);
+    if (step == steps.end()) throw Error("no memory for " + plan.text);
+    plan::Trial trial;
+    // As the real one: a whole batch only where five steps of it fit.
+    for (const double images : {batch / 4, batch}) {
+      const double step_s = step->second.seconds(images);
+      if (images == batch && start_s + 5 * step_s > seconds) break;
+      trial.timings.push_back({images, step_s});
+    }
+    trial.evaluate_images_per_s = 1000;
+    trial.noise = 0.01;
+    now_ += std::max(seconds, start_s);
+    return trial;
+  }
+  plan::ExchangeModel exchange(const placement::Plan&) override {
+    now_ += start_s;
+    return between;
+  }
+  double loader_images_per_s() override { return loader; }
+  std::string energy_refusal() override { return "made up"; }
+
+ private:
+  double now_ = 100;
+};
+
+}  // namespace evener::test

@@ -1,6 +1,7 @@
 #include "base/child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,45 +19,32 @@
 namespace evener {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{20};  // how often the child is looked at
+constexpr int kLook_ms = 20;         // how often the child is looked at
+constexpr int kLooksUntilKill = 50;  // after SIGTERM, once it was given up
 
-/// Holds back SIGINT and SIGTERM: none may be lost in a child that has our handlers, but not yet its own program.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t blocked;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-/// In the child: lets SIGTERM through and keeps SIGINT blocked, also for the program that comes.
-void take_only_sigterm() {
+/// In the child: lets SIGTERM and SIGUSR1 through and keeps SIGINT blocked, also for the program that comes.
+void take_no_sigint() {
   signal(SIGTERM, SIG_DFL);
+  signal(SIGUSR1, SIG_DFL);
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   sigdelset(&mask, SIGTERM);
+  sigdelset(&mask, SIGUSR1);
   sigaddset(&mask, SIGINT);
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
 /// In the child, where only async-signal-safe calls are allowed; `report` gets the errno of a failure.
-[[noreturn]] void become(const char* program, char** words, pid_t parent, int report) {
+[[noreturn]] void become(const char* program, char** words, pid_t parent, int report, int own_stderr,
+                         bool keep_stdout) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
   const int nothing = open("/dev/null", O_RDWR);
   if (nothing >= 0) {
     dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    take_only_sigterm();
+    if (!keep_stdout) dup2(nothing, STDOUT_FILENO);
+    if (own_stderr >= 0) dup2(own_stderr, STDERR_FILENO);
+    take_no_sigint();
     execv(program, words);
   }
   const int error = errno;
@@ -69,7 +57,7 @@ void take_only_sigterm() {
 }
 
 /// Starts the program; its exec closes the pipe, and a failed one writes why.
-pid_t start(const std::filesystem::path& program, char** words) {
+pid_t start(const std::filesystem::path& program, char** words, int own_stderr, bool keep_stdout) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) fail(program, errno);
   const Descriptor reader(ends[0]);
@@ -77,9 +65,9 @@ pid_t start(const std::filesystem::path& program, char** words) {
   const pid_t parent = getpid();
   pid_t child = -1;
   {
-    const BlockedSignals blocked;
+    const BlockedStopSignals blocked;  // none may be lost in a child that has our handlers, but not yet its own program
     child = fork();
-    if (child == 0) become(program.c_str(), words, parent, writer.get());
+    if (child == 0) become(program.c_str(), words, parent, writer.get(), own_stderr, keep_stdout);
   }
   if (child < 0) fail(program, errno);
   writer.close();
@@ -91,6 +79,57 @@ pid_t start(const std::filesystem::path& program, char** words) {
   fail(program, error);
 }
 
+/// What a child writes on stderr, line by line; nothing where nobody wants it.
+class StderrLines {
+ public:
+  StderrLines(const std::filesystem::path& program, const std::function<void(const std::string&)>& use) : use_(use) {
+    int ends[2];
+    if (!use_) return;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) fail(program, errno);
+    reader_ = Descriptor(ends[0]);
+    writer_ = Descriptor(ends[1]);
+    fcntl(writer_.get(), F_SETFL, 0);  // the child's end blocks
+  }
+
+  int writer() const { return writer_.get(); }
+  void close_writer() { writer_.close(); }
+
+  void read_for(int limit_ms) {
+    if (!reader_.valid()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(limit_ms));
+      return;
+    }
+    pollfd polled{reader_.get(), POLLIN, 0};
+    poll(&polled, 1, limit_ms);
+    read_all();
+  }
+
+  /// What is left; processes that the child left behind may hold the pipe open.
+  void finish() {
+    read_all();
+    if (!rest_.empty()) use_(rest_);
+  }
+
+ private:
+  void read_all() {
+    char buffer[4096];
+    while (reader_.valid()) {
+      const ssize_t count = read(reader_.get(), buffer, sizeof buffer);
+      if (count < 0) return;  // nothing yet
+      if (count == 0) reader_.close();
+      rest_.append(buffer, static_cast<std::size_t>(count));
+      for (auto end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n')) {
+        use_(rest_.substr(0, end));
+        rest_.erase(0, end + 1);
+      }
+    }
+  }
+
+  const std::function<void(const std::string&)>& use_;
+  Descriptor reader_, writer_;
+  std::string rest_;
+};
+
 }  // namespace
 
 std::string end_text(const ChildEnd& end) {
@@ -98,20 +137,28 @@ std::string end_text(const ChildEnd& end) {
   return "signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
 }
 
-ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words) {
+ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words,
+                   const ChildOptions& options) {
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
-  const pid_t child = start(program, pointers.data());
+  StderrLines lines(program, options.on_stderr_line);
+  const pid_t child = start(program, pointers.data(), lines.writer(), options.keep_stdout);
+  lines.close_writer();
   bool told = false;
-  int status = 0;
+  int status = 0, looks_given_up = 0;
   while (waitpid(child, &status, WNOHANG) != child) {
     if (stop_requested() && !told) {
-      kill(child, SIGTERM);
+      kill(child, options.stop_signal);
       told = true;
     }
-    std::this_thread::sleep_for(kLook);
+    if (options.give_up && (looks_given_up > 0 || options.give_up())) {
+      if (looks_given_up == 0) kill(child, SIGTERM);
+      if (looks_given_up++ == kLooksUntilKill) kill(child, SIGKILL);
+    }
+    lines.read_for(kLook_ms);
   }
+  lines.finish();
   return WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
 }
 

@@ -1,7 +1,10 @@
 // A program run as a child process: it gets our stop requests and never outlives us.
 #pragma once
 
+#include <signal.h>
+
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,10 +21,20 @@ struct ChildEnd {
 /// "exit code 1", "signal 9 (Killed)".
 std::string end_text(const ChildEnd& end);
 
+struct ChildOptions {
+  bool keep_stdout = false;  // it shares ours; otherwise what it writes there is dropped
+  /// Gets each line that it writes on stderr, without its end. Empty: it shares our stderr.
+  std::function<void(const std::string& line)> on_stderr_line = {};
+  int stop_signal = SIGTERM;  // that a stop request is passed on as
+  /// Asked often; once it says so, the child gets SIGTERM and a second later SIGKILL. May be empty.
+  std::function<bool()> give_up = {};
+};
+
 /// Runs `program` to its end. `words`: what it sees as its arguments, its own name first. It shares our stderr; its
-/// stdin is empty and its stdout is dropped. A stop request (base/stop.h) is passed on to it as one SIGTERM, and a
+/// stdin is empty. A stop request (base/stop.h) is passed on to it as one signal, and a
 /// Ctrl-C at the terminal reaches it in no other way, so that it is not taken for two. It dies with the calling
 /// thread. Throws Error if it can't be started.
-ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words);
+ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words,
+                   const ChildOptions& options = {});
 
 }  // namespace evener

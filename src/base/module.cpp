@@ -20,7 +20,7 @@ struct KnownModule {
   const char* name;
   const char* cmake_option;
 };
-constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"}, {"fetch", "EVENER_FETCH"}};
+constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"}, {"fetch", "EVENER_FETCH"}, {"mpi", "EVENER_MPI"}};
 
 struct OpenedModule {
   ModuleStatus status;

@@ -28,6 +28,7 @@ void install_stop_handlers() {
   action.sa_flags = SA_RESTART;  // reads and writes under way go on; the work looks at the flag between steps
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGUSR1, &action, nullptr);
 }
 
 bool stop_requested() {
@@ -40,6 +41,17 @@ void request_stop() {
 
 void clear_stop_request() {
   stop_flag.store(false);
+}
+
+BlockedStopSignals::BlockedStopSignals() {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&blocked, signal);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+}
+
+BlockedStopSignals::~BlockedStopSignals() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 }  // namespace evener

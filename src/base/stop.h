@@ -1,5 +1,7 @@
-// Ctrl-C and SIGTERM as a flag that long work looks at between steps.
+// Ctrl-C, SIGTERM and SIGUSR1 (which mpirun and Slurm pass on) as a flag that long work looks at between steps.
 #pragma once
+
+#include <signal.h>
 
 namespace evener {
 
@@ -9,5 +11,18 @@ bool stop_requested();
 /// For tests, and for work that wants to end another part in good order.
 void request_stop();
 void clear_stop_request();
+
+/// Holds the signals back from this thread, for its lifetime; a child that is forked meanwhile begins with them held
+/// back.
+class BlockedStopSignals {
+ public:
+  BlockedStopSignals();
+  ~BlockedStopSignals();
+  BlockedStopSignals(const BlockedStopSignals&) = delete;
+  BlockedStopSignals& operator=(const BlockedStopSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace evener

@@ -24,6 +24,8 @@ class OutFolder {
 
   /// The work begins: the folder stays, and a run that is to be overwritten goes.
   void begin();
+  /// It came to nothing after all: a new folder goes again.
+  void withdraw() { began_ = existed_; }
 
  private:
   std::filesystem::path path_;

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/data_options.h"
 #include "cli/planning.h"
+#include "cli/train_hosts.h"
 #include "cli/train_options.h"
 #include "cli/training.h"
 #include "network/zoo.h"
@@ -26,6 +27,7 @@ constexpr const char* kExamples = R"(Examples:
   evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume
   evener train resnet18 --data photos/ --size 224x224 --weights resnet18.pth --freeze 'layer*' --normalize imagenet
   evener train resnet20 --data cifar/ --weights resnet20.th --normalize imagenet --epochs 0
+  evener train resnet18 --data photos/ --size 224x224 --on 2xcpu/t4 --hosts node1,node2
   evener train resnet34 --data fish/ --class bream='Bream GT/**' --class shrimp='Shrimp GT/**' --augment flip)";
 
 std::string model_list() {
@@ -114,6 +116,10 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--restarts", flags.restarts, "Go on from the last checkpoint so many times when a replica is lost")
       ->capture_default_str();
+  command.add_option("--hosts", flags.hosts,
+                     "Repeat the placement on each of these hosts: names with commas between, or a file of names "
+                     "(docs/distributed.md; default: those of the Slurm allocation)");
+  command.add_option(kHostsStarted, flags.hosts_started)->group("");  // not for users
   command.add_option("--engine", flags.engine, "auto or torch")->capture_default_str();
   command.add_option("--layout", flags.layout, "Memory layout of images: auto, nchw or nhwc")->capture_default_str();
   command.add_option("--loader-threads", flags.loader_threads, "Threads that prepare batches")->capture_default_str();
@@ -155,17 +161,30 @@ void print_summary(const TrainingOutcome& outcome) {
   }
 }
 
+/// Checks the options; prints the plan if `print`.
+void plan_run(const TrainFlags& flags, const std::vector<std::string>& hosts, bool print) {
+  const placement::Plan plan = plan_of(flags);
+  train_options(flags, plan);
+  if (!print) return;
+  std::fputs(placement::plan_text(plan).c_str(), stdout);
+  if (!hosts.empty()) std::fputs(hosts_text(hosts, plan.replicas.size()).c_str(), stdout);
+}
+
 int train(const TrainFlags& flags) {
-  if (flags.dry_run) {
-    if (is_automatic(flags)) {
-      throw UsageError("--on auto is chosen by measuring: 'evener plan' does so and trains nothing");
-    }
-    const placement::Plan plan = plan_of(flags);
-    train_options(flags, plan);  // the other options are checked as well
-    std::fputs(placement::plan_text(plan).c_str(), stdout);
+  const std::vector<std::string> hosts = hosts_to_start(flags);
+  if (is_automatic(flags) && (flags.dry_run || !hosts.empty())) {
+    throw UsageError(
+        "--on auto is chosen by measuring on this host: 'evener plan' does so and trains nothing; name what it finds");
+  }
+  if (flags.dry_run || !hosts.empty()) plan_run(flags, hosts, flags.dry_run);
+  if (flags.dry_run) return 0;
+  if (!hosts.empty()) {
+    train_on_hosts(flags, hosts);
     return 0;
   }
-  const TrainingOutcome outcome = run_training(flags);
+  const TrainingOutcome outcome =
+      flags.hosts_started > 0 ? naming_host([&] { return run_training(flags); }) : run_training(flags);
+  if (outcome.out.empty()) return 0;  // another host tells
   if (flags.json == "-") {
     fmt::print("{}\n", measure::to_json(outcome.record).dump(2));
   } else {

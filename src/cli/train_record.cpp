@@ -154,6 +154,7 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   record.machine = measure::read_machine();
   record.versions = measure::program_versions(EVENER_VERSION);
   record.versions[options.engine] = module_status(options.engine).version;
+  if (flags.hosts_started > 0) record.versions["mpi"] = module_status("mpi").version;
   const auto cost = network::total_cost(setup.network);
   record.model = {setup.network.model(), cost.parameters, cost.forward_flops, cost.forward_flops + cost.backward_flops};
   const auto& image = setup.image;

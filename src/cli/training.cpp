@@ -15,6 +15,7 @@
 #include "cli/out_folder.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
+#include "cli/train_hosts.h"
 #include "cli/train_record.h"
 #include "placement/machine.h"
 
@@ -22,15 +23,6 @@ namespace evener::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The command line of this process, without the program's path.
-std::vector<std::string> command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  if (!words.empty()) words.front() = "evener";
-  return words;
-}
 
 /// The time of the last line of an earlier run's samples.csv, where a resumed run goes on; 0 without one.
 double last_sample_s(const fs::path& path) {
@@ -113,21 +105,23 @@ TrainingOutcome from_message(const std::string& message) {
           {}};
 }
 
+constexpr const char* kResumeAdvice = ". The same command with --resume goes on from the last checkpoint";
+
 /// A lost rank starts all of them again from the last checkpoint, as often as --restarts allows.
 std::vector<std::string> run_on_all_ranks(task::TrainJob& job, const task::TrainOptions& options,
                                           const TrainFlags& flags, measure::ProcessSampler& sampler, Observer& observer,
-                                          const parallel::RankBody& body) {
+                                          const parallel::RankBody& body, const comm::HostPosition& position) {
   parallel::LaunchOptions launch;
+  launch.hosts = hosts_options(position, job);
   launch.always_group = options.always_exchange;
   launch.on_started = [&sampler](const std::vector<pid_t>& pids) { sampler.watch({pids.begin(), pids.end()}); };
   for (int left = flags.restarts;; --left) {
     try {
       return parallel::run_ranks(options.plan, body, launch);
     } catch (const parallel::RankLost& lost) {
+      if (position.hosts > 1) throw Error(std::string(lost.what()) + kResumeAdvice);
       if (left == 0) {
-        throw Error(
-            std::string(lost.what()) +
-            ". The same command with --resume goes on from the last checkpoint; --restarts 1 does so by itself");
+        throw Error(std::string(lost.what()) + kResumeAdvice + "; --restarts 1 does so by itself");
       }
       const std::string note = std::string(lost.what()) + "; starting again from the last checkpoint";
       observer.progress().finish();
@@ -136,6 +130,15 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, const task::Train
       job.rewind();
     }
   }
+}
+
+measure::SamplerOptions sampling_options(const TrainFlags& flags, const fs::path& out) {
+  measure::SamplerOptions sampling;
+  sampling.interval_ms = flags.sample_interval_ms;
+  sampling.csv = out / "samples.csv";
+  sampling.append = flags.resume;
+  if (flags.resume) sampling.csv_start_s = last_sample_s(sampling.csv);
+  return sampling;
 }
 
 void require_positive(const char* option, double value, bool zero_allowed = false) {
@@ -267,13 +270,18 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   trainer.label_smoothing = flags.label_smoothing;
   trainer.seed = flags.seed;
   options.data.threads = 0;
-  for (const auto& replica : plan.replicas) options.data.threads += std::max(1, replica.stages.front().threads);
+  for (const auto& process : plan.processes) {  // those of this host
+    for (const int rank : process.ranks) {
+      options.data.threads += std::max(1, plan.replicas.at(static_cast<std::size_t>(rank)).stages.front().threads);
+    }
+  }
   return options;
 }
 
 TrainingOutcome run_training(const TrainFlags& flags) {
   const Stopwatch clock;
-  placement::Plan plan = plan_of(flags);
+  const comm::HostPosition position = position_of(flags);
+  placement::Plan plan = placement::on_hosts(plan_of(flags), position.hosts);
   const bool automatic = is_automatic(flags);
   if (automatic && flags.epochs == 0) {
     throw UsageError("--on auto compares placements by training, and --epochs 0 trains nothing: name one, such as cpu");
@@ -281,15 +289,16 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   if (const std::string why = placement::why_not_runnable(plan); !why.empty()) throw UsageError(why);
   task::TrainOptions options = train_options(flags, plan);
   require_weights_stay(flags);
+  if (position.host > 0) {
+    options.out = flags.out;
+    follow(options, position);
+    return {};
+  }
   OutFolder out(flags.out.empty() ? default_out(flags.model) : fs::path(flags.out), flags.resume, flags.overwrite);
   options.out = out.path();
 
   if (plan.processes.front().ranks.size() > 1) engine::share_one_heap();
-  measure::SamplerOptions sampling;
-  sampling.interval_ms = flags.sample_interval_ms;
-  sampling.csv = out.path() / "samples.csv";
-  sampling.append = flags.resume;
-  if (flags.resume) sampling.csv_start_s = last_sample_s(sampling.csv);
+  const measure::SamplerOptions sampling = sampling_options(flags, out.path());
   std::optional<measure::ProcessSampler> sampler;
   if (!automatic) sampler.emplace(sampling);  // before anything is pinned
   measure::PhaseRecorder phases(flags.trace.empty() ? 0 : 1'000'000);
@@ -308,16 +317,20 @@ TrainingOutcome run_training(const TrainFlags& flags) {
     const measure::PhaseListening listening(phases);
     try {
       task::TrainJob job(options, observer);
-      outcomes = run_on_all_ranks(job, options, flags, *sampler, observer, [&](const parallel::Seat& seat) {
+      const auto body = [&](const parallel::Seat& seat) {
         const task::TrainResult result = job.run(seat);
         if (seat.rank != 0) return std::string();
         observer.progress().finish();
         complete_record(observer.record(), result, clock.seconds(), phases.snapshot());
+        if (seat.link != nullptr) fill_hosts(observer.record(), seat.link->names());
         if (!flags.trace.empty()) phases.write_trace(flags.trace);
         return to_message({std::move(observer.record()), result.status, result.status_reason, out.path()});
-      });
+      };
+      outcomes = run_on_all_ranks(job, options, flags, *sampler, observer, body, position);
     } catch (...) {
       observer.progress().finish();
+      // That hosts differ is found out after the setup.
+      if (position.hosts > 1 && !fs::exists(out.path() / "last.safetensors")) out.withdraw();
       throw;
     }
   }

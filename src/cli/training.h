@@ -34,8 +34,13 @@ struct TrainFlags {
   std::string replicas = "auto", shares, exchange = "auto", exchange_precision = "fp32", batch_norm = "synchronised";
   int restarts = 0;
   double plan_seconds = 15;  // that --on auto may measure
+  std::string hosts;         // names, or a file
+  int hosts_started = 0;     // kHostsStarted
   bool strict = false, resume = false, overwrite = false, dry_run = false, quiet = false;
 };
+
+/// The option that tells a process that it is one of so many, each started for one host.
+inline constexpr const char* kHostsStarted = "--hosts-started";
 
 struct TrainingOutcome {
   measure::Record record;
@@ -44,8 +49,8 @@ struct TrainingOutcome {
   std::filesystem::path out;
 };
 
-/// The plan of the placement in `flags`; for "auto", which needs the data to be chosen, that of all cores. Throws
-/// UsageError.
+/// The plan of the placement in `flags` on this host; for "auto", which needs the data to be chosen, that of all cores.
+/// Throws UsageError.
 placement::Plan plan_of(const TrainFlags& flags);
 placement::PlanOptions plan_options(const TrainFlags& flags);
 
@@ -53,7 +58,8 @@ placement::PlanOptions plan_options(const TrainFlags& flags);
 task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan);
 
 /// Prepares the output folder, trains with the meter running, and writes record.json, epochs.csv and samples.csv.
-/// Progress goes to stderr. A run that stops before its first step leaves nothing behind.
+/// Progress goes to stderr. A process that leads another host than the first trains only, and has nothing to tell. A
+/// run that stops before its first step leaves nothing behind.
 TrainingOutcome run_training(const TrainFlags& flags);
 
 }  // namespace evener::cli

@@ -64,4 +64,8 @@ bool SharedGroup::aborted() const {
   return state_->memory.aborted();
 }
 
+std::string SharedGroup::abort_reason() const {
+  return state_->memory.reason();
+}
+
 }  // namespace evener::comm

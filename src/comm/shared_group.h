@@ -49,6 +49,8 @@ class SharedGroup {
   /// May be called by any rank or by the process that watches them.
   void abort(const std::string& reason);
   bool aborted() const;
+  /// Why, after aborted().
+  std::string abort_reason() const;
 
  private:
   struct State;

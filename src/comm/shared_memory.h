@@ -68,12 +68,13 @@ class SharedMemory {
   void abort(const std::string& reason);
   bool aborted() const;
   void throw_if_aborted() const;
+  /// Why, after aborted().
+  std::string reason() const;
 
  private:
   template <typename Part>
   Part& at(std::size_t offset) const;
   std::size_t rank_of_channel(int channel, int rank) const;
-  std::string reason() const;
 
   SharedGroupOptions options_;
   std::int64_t spin_ns_;

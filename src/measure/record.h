@@ -34,6 +34,7 @@ struct ReplicaRecord {
   std::optional<double> share = {};          // of the samples trained on
   std::optional<std::int64_t> samples = {};  // that it trained on
   std::optional<double> busy_s = {};         // that it read and computed, without waiting for others
+  std::string host = {};                     // its name, where there are several
 };
 struct PlacementRecord {
   std::string text;  // as it was given: "cpu/t2"

@@ -66,6 +66,7 @@ void read_into(const JsonReader& json, PlacementRecord& placement) {
   json.read("text", placement.text);
   json.each("replicas", [&](const JsonReader& replica_json) {
     ReplicaRecord replica;
+    replica_json.read("host", replica.host);
     read_share(replica_json, "share", replica.share);
     replica_json.read("samples", replica.samples);
     replica_json.read("busy_s", replica.busy_s);

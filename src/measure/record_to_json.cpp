@@ -58,6 +58,7 @@ Json placement_json(const PlacementRecord& placement) {
                         {"emulated_speed", value(stage.emulated_speed)}});
     }
     replicas.push_back({{"stages", stages},
+                        {"host", replica.host.empty() ? Json() : Json(replica.host)},
                         {"share", value(replica.share)},
                         {"samples", value(replica.samples)},
                         {"busy_s", value(replica.busy_s)}});

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "comm/shared_group.h"
+#include "parallel/host_link.h"
 #include "parallel/replica.h"
 #include "placement/plan.h"
 
@@ -17,11 +18,15 @@ namespace evener::parallel {
 
 /// A rank's place in the run.
 struct Seat {
-  int rank = 0;
+  int rank = 0;  // over all hosts
   int ranks = 1;
-  comm::SharedGroup* group = nullptr;  // none: it is alone
+  comm::SharedGroup* group = nullptr;  // of this host's ranks; none: it is alone on its host
   bool own_process = false;            // no other rank is in its process
+  int local_rank = 0;                  // in `group`
+  int host = 0, hosts = 1;
+  HostLink* link = nullptr;  // of the leading rank where there are several hosts
 
+  /// May be called once.
   Channels channels() const;
 };
 
@@ -43,12 +48,13 @@ struct LaunchOptions {
   bool always_fork = false;   // processes of their own also for a plan of one process: nothing of theirs stays here
   /// The children's process numbers by rank, once they run; not called where the ranks are threads of this process.
   std::function<void(const std::vector<pid_t>&)> on_started = {};
+  HostsOptions hosts = {};  // of which this is one; the plan's replicas are those of all
 };
 
-/// Runs `body` for every rank of `plan`, and returns their results. One process in the plan is this process: nothing is
-/// forked (unless the options say so). Children inherit all memory as it stands, so what they share is loaded before. A
-/// stop request (base/stop.h) reaches the children as one SIGTERM. Throws RankLost, or what the first failing rank
-/// threw.
+/// Runs `body` for every rank that `plan` has on this host, and returns their results. One process in the plan is this
+/// process: nothing is forked (unless the options say so). Children inherit all memory as it stands, so what they share
+/// is loaded before. A stop request (base/stop.h) reaches the children as one SIGTERM. Throws RankLost, or what the
+/// first failing rank threw.
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options);
 
 }  // namespace evener::parallel

@@ -34,7 +34,7 @@ constexpr int kFrozenLooks = 60;
 RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& text) {
   const bool first = seat.group == nullptr || !seat.group->aborted();
   if (seat.group != nullptr) seat.group->abort("rank " + std::to_string(seat.rank) + " failed: " + text);
-  return {seat.rank, kind, first, text};
+  return {seat.local_rank, kind, first, text};
 }
 
 /// Signs of life of a process's ranks, from a thread of its own: a rank may compute for minutes.
@@ -44,7 +44,7 @@ class Heart {
     thread_ = std::jthread([this, seats](const std::stop_token& stop) {
       std::unique_lock lock(mutex_);
       while (!stop.stop_requested()) {
-        for (const Seat& seat : seats) seat.group->beat(seat.rank);
+        for (const Seat& seat : seats) seat.group->beat(seat.local_rank);
         condition_.wait_for(lock, stop, kBeat, [] { return false; });
       }
     });
@@ -131,12 +131,12 @@ class Watch {
   std::vector<RankOutcome> wait() {
     std::vector<RankOutcome> outcomes;
     while (true) {
-      read_pipes(outcomes);
+      const bool quiet = read_pipes(outcomes);
       for (const RankOutcome& outcome : outcomes) {
         if (outcome.kind != RankOutcome::Kind::kDone && outcome.first) return outcomes;
       }
       if (!reap(outcomes)) return outcomes;
-      look_for_frozen();
+      if (quiet) look_for_frozen();
       pass_on_stop();
     }
   }
@@ -150,6 +150,7 @@ class Watch {
     child.pipe = Descriptor(ends[0]);
     Descriptor writer(ends[1]);
     const pid_t parent = getpid();
+    const BlockedStopSignals blocked;
     child.pid = fork();
     if (child.pid < 0) throw Error(std::string("can't start a process for a replica: ") + std::strerror(errno));
     if (child.pid == 0) become_child(parent, seats, body, writer.get());
@@ -159,22 +160,26 @@ class Watch {
   [[noreturn]] void become_child(pid_t parent, const std::vector<Seat>& seats, const RankBody& body, int pipe) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);  // it died before the line above
-    // Ctrl-C reaches us too; the parent passes it on as one SIGTERM, so that it is not taken for two.
-    sigset_t interrupt;
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
-    sigprocmask(SIG_BLOCK, &interrupt, nullptr);
+    // Ctrl-C and mpirun's SIGUSR1 reach us too, or did before the fork; the parent passes them on as one SIGTERM, so
+    // that they are not taken for two.
+    clear_stop_request();
+    sigset_t passed_on;
+    sigemptyset(&passed_on);
+    sigaddset(&passed_on, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &passed_on, nullptr);
     for (Child& sibling : children_) sibling.pipe.close();
     live(seats, body, pipe);
   }
 
-  void read_pipes(std::vector<RankOutcome>& outcomes) {
+  /// True if nothing came for as long as a look takes; a long result comes in many pieces one right after the other.
+  bool read_pipes(std::vector<RankOutcome>& outcomes) {
     std::vector<pollfd> polled;
     for (const Child& child : children_) polled.push_back({child.pipe.get(), POLLIN, 0});
-    poll(polled.data(), polled.size(), kLook_ms);
+    const bool quiet = poll(polled.data(), polled.size(), kLook_ms) == 0;
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (children_[i].pipe.valid() && polled[i].revents != 0) read_pipe(children_[i], outcomes);
     }
+    return quiet;
   }
 
   static void read_pipe(Child& child, std::vector<RankOutcome>& outcomes) {
@@ -209,7 +214,7 @@ class Watch {
       child.ended = true;
       std::size_t told = 0;
       for (const RankOutcome& outcome : outcomes) {
-        for (const Seat& seat : child.seats) told += outcome.rank == seat.rank ? 1 : 0;
+        for (const Seat& seat : child.seats) told += outcome.rank == seat.local_rank ? 1 : 0;
       }
       if (told == child.seats.size()) continue;
       const ChildEnd end = WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
@@ -229,7 +234,7 @@ class Watch {
   void look_for_frozen() {
     for (Child& child : children_) {
       if (child.ended) continue;
-      const std::uint64_t beats = group_.beats(child.seats.front().rank);
+      const std::uint64_t beats = group_.beats(child.seats.front().local_rank);
       child.looks_without_beat = beats == child.beats ? child.looks_without_beat + 1 : 0;
       child.beats = beats;
       if (child.looks_without_beat < kFrozenLooks) continue;
@@ -239,8 +244,9 @@ class Watch {
   }
 
   [[noreturn]] void lose(const Child& child, const std::string& what) {
+    if (group_.aborted()) throw Error(group_.abort_reason());  // its end is what came of that
     const int rank = child.seats.front().rank;
-    const comm::SharedGroup::Progress at = group_.progress(rank);
+    const comm::SharedGroup::Progress at = group_.progress(child.seats.front().local_rank);
     const auto& device = plan_.replicas[static_cast<std::size_t>(rank)].stages.front();
     std::string text =
         "rank " + std::to_string(rank) + " (process " + std::to_string(child.pid) + ", " + device_text(device.device);
@@ -271,7 +277,7 @@ class Watch {
 RankOutcome outcome_of(const Seat& seat, const RankBody& body) {
   using Kind = RankOutcome::Kind;
   try {
-    return {seat.rank, Kind::kDone, true, body(seat)};
+    return {seat.local_rank, Kind::kDone, true, body(seat)};
   } catch (const UsageError& error) {
     return failed(seat, Kind::kUsageError, error.what());
   } catch (const Interrupted& error) {

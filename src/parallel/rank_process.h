@@ -11,7 +11,7 @@ namespace evener::parallel {
 
 struct RankOutcome {
   enum class Kind : std::int32_t { kDone, kError, kUsageError, kInterrupted };
-  int rank = 0;
+  int rank = 0;  // on its host
   Kind kind = Kind::kDone;
   bool first = true;  // a failure that no other rank's failure caused
   std::string text;   // the result, or what went wrong

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/host_name.h"
 #include "placement/cuda_driver.h"
 #include "placement/opencl_loader.h"
 
@@ -30,11 +30,6 @@ std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix)
 std::string access_problem(const fs::path& file) {
   if (::access(file.c_str(), R_OK | W_OK) == 0) return "";
   return "no permission on " + file.string() + ": add yourself to the group that owns it (usually 'render')";
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
 bool uses(const Placement& placement, DeviceKind kind) {

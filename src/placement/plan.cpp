@@ -272,4 +272,17 @@ Plan make_plan(const Placement& placement, const Machine& machine, const PlanOpt
   return Planner(placement, machine, options).make();
 }
 
+Plan on_hosts(Plan plan, int hosts) {
+  const std::vector<PlanReplica> of_one = plan.replicas;
+  plan.replicas.clear();
+  for (int host = 0; host < hosts; ++host) {
+    for (PlanReplica replica : of_one) {
+      replica.rank += host * static_cast<int>(of_one.size());
+      if (replica.share) *replica.share /= hosts;
+      plan.replicas.push_back(std::move(replica));
+    }
+  }
+  return plan;
+}
+
 }  // namespace evener::placement

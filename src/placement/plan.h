@@ -64,6 +64,10 @@ struct Plan {
 /// Throws UsageError pointing at the stage: a device that isn't there or can't be used, two replicas on one GPU.
 Plan make_plan(const Placement& placement, const Machine& machine, const PlanOptions& options = {});
 
+/// `plan` on each of so many hosts: replica r of host h becomes replica h * (replicas of one) + r, with its part of the
+/// host's share. The processes stay those of one host.
+Plan on_hosts(Plan plan, int hosts);
+
 /// Why training can't run this plan with what exists now; "" = it can.
 std::string why_not_runnable(const Plan& plan);
 

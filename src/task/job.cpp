@@ -7,6 +7,7 @@
 #include "base/phase.h"
 #include "network/init.h"
 #include "task/evaluation.h"
+#include "task/facts.h"
 #include "task/limits.h"
 #include "task/resume_config.h"
 #include "task/start.h"
@@ -18,6 +19,10 @@ TrainJob::TrainJob(const TrainOptions& options, TrainObserver& observer)
     : state_(std::make_unique<State>(options, observer)) {}
 
 TrainJob::~TrainJob() = default;
+
+std::vector<parallel::Fact> TrainJob::facts() const {
+  return facts_of(*state_);
+}
 
 void TrainJob::rewind() {
   State& job = *state_;
@@ -104,9 +109,7 @@ void TrainJob::State::require_possible_training() const {
     throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
   }
   require_trainable_batch(setup.network, setup.train_images, options.batch);
-  if (!options.out.empty()) {
-    require_disk_space(options.out, setup.network, options.trainer.optimizer.momentum != 0);
-  }
+  if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer.momentum != 0);
   require_memory(setup.network, std::min<std::int64_t>(options.batch, static_cast<std::int64_t>(setup.train_images)),
                  options.trainer.precision);
 }

@@ -311,7 +311,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
   parallel::ReplicaOptions options = job.replica_options(seat.rank);
   if (seat.group != nullptr) {
     options.on_progress = [seat](std::int64_t epoch, std::int64_t step) {
-      seat.group->set_progress(seat.rank, epoch, step);
+      seat.group->set_progress(seat.local_rank, epoch, step);
     };
   }
   parallel::Channels channels = seat.channels();
@@ -327,7 +327,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     return {};
   }
   job.init_s += starting.seconds();
-  parallel::DataParallel replicas(replica, shares, job.options.batch, /*may_leave=*/true);
+  parallel::DataParallel replicas(replica, shares, job.options.batch, /*may_leave=*/seat.hosts == 1);
   TrainResult result = TrainRun(job, replicas).execute();
   replicas.finish();
   result.load_s = job.load_s;

@@ -151,6 +151,9 @@ class TrainJob {
   /// checkpoint.
   TrainResult run(const parallel::Seat& seat);
 
+  /// What all hosts of a run have to agree on: data, network, options, start.
+  std::vector<parallel::Fact> facts() const;
+
   /// After a rank was lost: the run goes on from the checkpoint in `out`, or from the start where there is none yet.
   void rewind();
 

@@ -139,12 +139,7 @@ std::string run_apart(const placement::Plan& plan, const parallel::RankBody& bod
   leave_if_stopped();
   parallel::LaunchOptions launch;
   launch.always_fork = true;
-  try {
-    return parallel::run_ranks(plan, body, launch).front();
-  } catch (const parallel::RankLost&) {
-    leave_if_stopped();  // Ctrl-C while a process was being started ends it without a word
-    throw;
-  }
+  return parallel::run_ranks(plan, body, launch).front();
 }
 
 placement::Plan plan_of_one() {

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <thread>
 
@@ -88,6 +89,62 @@ TEST(Child, GetsNoCtrlCOfItsOwn) {
   stopper.join();
   clear_stop_request();
   EXPECT_EQ(end.signal, SIGTERM);
+}
+
+TEST(Child, ItsLinesCanBeTaken) {
+  ChildOptions options;
+  std::vector<std::string> lines;
+  options.on_stderr_line = [&](const std::string& line) { lines.push_back(line); };
+  testing::internal::CaptureStderr();
+  run_child("/bin/sh", {"sh", "-c", "echo one >&2; printf 'two\\n\\nthree' >&2"}, options);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(lines, testing::ElementsAre("one", "two", "", "three"));
+}
+
+TEST(Child, ItsLinesDontWaitForWhatItLeavesBehind) {
+  ChildOptions options;
+  pid_t left_behind = 0;
+  options.on_stderr_line = [&](const std::string& line) { left_behind = std::stoi(line); };
+  run_child("/bin/sh", {"sh", "-c", "sleep 1000 & echo $! >&2"}, options);  // the sleep holds the pipe open
+  EXPECT_EQ(kill(left_behind, SIGKILL), 0) << "it had ended";
+}
+
+TEST(Child, CanKeepItsStdout) {
+  ChildOptions options;
+  options.keep_stdout = true;
+  const TestFolder folder;
+  const int before = dup(STDOUT_FILENO);
+  ASSERT_NE(std::freopen((folder / "out").c_str(), "w", stdout), nullptr);
+  run_child("/bin/sh", {"sh", "-c", "echo out"}, options);
+  dup2(before, STDOUT_FILENO);
+  close(before);
+  EXPECT_EQ(read_file(folder / "out"), "out\n");
+}
+
+TEST(Child, GetsAStopRequestAsTheSignalItUnderstands) {
+  const TestFolder folder;
+  const std::string ready = (folder / "ready").string();
+  ChildOptions options;
+  options.stop_signal = SIGUSR1;
+  std::thread stopper([&] {
+    wait_until([&] { return std::filesystem::exists(ready); });
+    request_stop();
+  });
+  const ChildEnd end =
+      run_child("/bin/sh", {"sh", "-c", "trap 'exit 4' USR1; : >" + ready + "; while :; do sleep 0.01; done"}, options);
+  stopper.join();
+  clear_stop_request();
+  EXPECT_EQ(end.exit_code, 4);
+}
+
+TEST(Child, ThatIsGivenUpIsKilled) {
+  const TestFolder folder;
+  const std::string ready = (folder / "ready").string();
+  ChildOptions options;
+  options.give_up = [&] { return std::filesystem::exists(ready); };
+  const ChildEnd end =
+      run_child("/bin/sh", {"sh", "-c", "trap '' TERM; : >" + ready + "; while :; do sleep 0.01; done"}, options);
+  EXPECT_EQ(end.signal, SIGKILL);
 }
 
 TEST(Child, DiesWithItsParent) {

@@ -248,5 +248,21 @@ TEST(CpuListText, JoinsRanges) {
   EXPECT_EQ(cpu_list_text({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
 }
 
+TEST(Hosts, RepeatTheReplicasInTheOrderOfHosts) {
+  PlanOptions options;
+  options.shares = parse_shares("3:1");
+  const Plan plan = on_hosts(plan_for("2xcpu/t1", {.cores = 4}, options), 3);
+  ASSERT_EQ(plan.replicas.size(), 6U);
+  std::vector<double> shares;
+  for (int rank = 0; rank < 6; ++rank) {
+    const auto& replica = plan.replicas[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(replica.rank, rank);
+    EXPECT_EQ(replica.stages.front().cpus, plan.replicas[static_cast<std::size_t>(rank % 2)].stages.front().cpus);
+    shares.push_back(replica.share.value());
+  }
+  EXPECT_THAT(shares, ElementsAre(0.75 / 3, 0.25 / 3, 0.75 / 3, 0.25 / 3, 0.75 / 3, 0.25 / 3));
+  EXPECT_EQ(plan.processes.size(), 2U) << "of this host";
+}
+
 }  // namespace
 }  // namespace evener::placement

@@ -1,0 +1,136 @@
+#include "cli/train_hosts.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/host_name.h"
+#include "parallel/host_launch.h"
+#include "parallel/host_list.h"
+#include "placement/plan.h"
+#include "task/checkpoint.h"
+
+namespace evener::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run that came to nothing has written no more than this.
+void remove_beginning(const fs::path& out) {
+  std::error_code ignored;
+  fs::remove(out / "samples.csv", ignored);
+  fs::remove(out, ignored);  // only if empty
+}
+
+}  // namespace
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  if (!words.empty()) words.front() = "evener";
+  const auto ours = std::ranges::find(words, kHostsStarted);
+  if (ours != words.end()) words.erase(ours, words.end());  // the last option and its value
+  return words;
+}
+
+std::vector<std::string> hosts_to_start(const TrainFlags& flags) {
+  if (flags.hosts_started > 0) return {};
+  auto hosts = flags.hosts.empty() ? parallel::slurm_hosts() : parallel::parse_hosts(flags.hosts);
+  if (!hosts.empty() && flags.restarts > 0) {
+    throw UsageError(
+        "--restarts goes on by itself on one host only; on several, give the same command again with --resume");
+  }
+  return hosts;
+}
+
+std::string hosts_text(const std::vector<std::string>& hosts, std::size_t replicas_per_host) {
+  std::string text = "hosts      " + std::to_string(hosts.size()) +
+                     ", each with the placement above: " + std::to_string(hosts.size() * replicas_per_host) +
+                     " replicas, which share each batch\n";
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    const std::size_t first = host * replicas_per_host, last = first + replicas_per_host - 1;
+    text += "host " + std::to_string(host) + "  " + hosts[host] + ", replica" +
+            (first == last ? " " + std::to_string(first) : "s " + std::to_string(first) + "-" + std::to_string(last)) +
+            "\n";
+  }
+  return text;
+}
+
+void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hosts) {
+  parallel::HostLaunch launch;
+  launch.hosts = hosts;
+  launch.slurm = flags.hosts.empty();
+  launch.program = fs::read_symlink("/proc/self/exe").string();
+  launch.words = command_line();
+  launch.words.erase(launch.words.begin());
+  launch.words.insert(launch.words.end(), {kHostsStarted, std::to_string(hosts.size())});
+  const fs::path out = flags.out;
+  const bool made_here = !out.empty() && !fs::exists(out);
+  try {
+    parallel::run_on_hosts(launch);
+  } catch (...) {
+    // The first host's process may have been ended before it could take its folder away.
+    if (made_here && !task::has_checkpoint(out)) remove_beginning(out);
+    throw;
+  }
+}
+
+comm::HostPosition position_of(const TrainFlags& flags) {
+  if (flags.hosts_started == 0) return {};
+  const comm::HostPosition position = comm::host_position();
+  if (position.hosts == flags.hosts_started) return position;
+  throw Error("this run was to have " + std::to_string(flags.hosts_started) + " hosts, but " +
+              std::to_string(position.hosts) + " were started");
+}
+
+parallel::HostsOptions hosts_options(const comm::HostPosition& position, const task::TrainJob& job) {
+  parallel::HostsOptions options{position.host, position.hosts, {}};
+  if (position.hosts == 1) return options;
+  options.facts = job.facts();
+  options.facts.insert(options.facts.begin(),
+                       {"version of evener", EVENER_VERSION, "install the same version on all hosts"});
+  return options;
+}
+
+void follow(const task::TrainOptions& options, const comm::HostPosition& position) {
+  task::TrainObserver silent;
+  task::TrainOptions own = options;
+  if (!own.resume) own.out.clear();  // the first host writes
+  task::TrainJob job(own, silent);
+  parallel::LaunchOptions launch;
+  launch.hosts = hosts_options(position, job);
+  parallel::run_ranks(
+      own.plan,
+      [&job](const parallel::Seat& seat) {
+        job.run(seat);
+        return std::string();
+      },
+      launch);
+}
+
+TrainingOutcome naming_host(const std::function<TrainingOutcome()>& work) {
+  const auto named = [](const std::exception& error) { return "on host " + host_name() + ": " + error.what(); };
+  try {
+    return work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const UsageError& error) {
+    throw UsageError(named(error));
+  } catch (const std::exception& error) {
+    throw Error(named(error));
+  }
+}
+
+void fill_hosts(measure::Record& record, const std::vector<std::string>& names) {
+  auto& replicas = record.placement.replicas;
+  const std::size_t per_host = replicas.size() / names.size();
+  for (std::size_t r = 0; r < replicas.size(); ++r) {
+    replicas[r].host = names.at(r / per_host);
+    if (r < per_host) continue;
+    for (auto& stage : replicas[r].stages) stage.cpus.clear();  // another machine's are not known here
+  }
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,48 @@
+// The hosts of a run: their leading processes, connected through a module (comm/mpi).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace evener::comm {
+
+/// One host's leading process among the others. Threads may use different channels at the same time.
+class HostGroup {
+ public:
+  /// Without close(): goes without a word, as a process does that failed.
+  virtual ~HostGroup() = default;
+
+  virtual int host() const = 0;  // 0 to hosts() - 1
+  virtual int hosts() const = 0;
+
+  /// This host's end of a channel between hosts, to be asked for once. All members stay: set_members takes no fewer.
+  virtual std::unique_ptr<Communicator> channel(int index) = 0;
+
+  /// From now on hosts exchange signs of life; host 0 listens to all, the others to host 0. When one fails to come,
+  /// every collective, waiting or to come, throws Error, and `on_lost` is told of it once, on a thread of the group.
+  /// `names`: of the hosts, for the message.
+  virtual void watch(std::vector<std::string> names, std::function<void(const std::string& what)> on_lost) = 0;
+
+  /// The end in good order: returns when every host has called it.
+  virtual void close() = 0;
+};
+
+/// What the module makes.
+class HostConnector {
+ public:
+  virtual ~HostConnector() = default;
+  /// Called once in a process, by every host of the run.
+  virtual std::unique_ptr<HostGroup> connect(int channels) = 0;
+};
+
+/// Connects through MPI. Throws Error when the module is missing, or the processes were not started together.
+std::unique_ptr<HostGroup> connect_hosts(int channels);
+
+/// Every host's text, by host: all call it with their own.
+std::vector<std::string> gather_texts(Communicator& between, const std::string& own);
+
+}  // namespace evener::comm

@@ -1,0 +1,51 @@
+#include "comm/host_position.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace evener::comm {
+namespace {
+
+struct Variables {
+  const char* host;
+  const char* hosts;
+};
+// In an allocation of Slurm mpirun starts its own helpers by srun: its variables count before Slurm's.
+constexpr Variables kKnown[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+
+int number_of(const char* variable, const char* text) {
+  const std::string_view digits = text;
+  int number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return number;
+  throw Error("the variable " + std::string(variable) + " is '" + text +
+              "', not a number: this process can't know which host of the run it leads");
+}
+
+std::optional<HostPosition> position_of(const Variables& names) {
+  const char* const host = std::getenv(names.host);
+  const char* const hosts = std::getenv(names.hosts);
+  if (host == nullptr || hosts == nullptr) return std::nullopt;
+  const HostPosition position = {number_of(names.host, host), number_of(names.hosts, hosts)};
+  if (position.host < position.hosts) return position;
+  throw Error(std::string(names.host) + " is " + host + " but " + names.hosts + " is " + hosts +
+              ": this process can't know which host of the run it leads");
+}
+
+}  // namespace
+
+HostPosition host_position() {
+  for (const Variables& names : kKnown) {
+    if (const auto position = position_of(names)) return *position;
+  }
+  throw Error(
+      "this process was to lead one host of a run, but neither OMPI_COMM_WORLD_RANK (of mpirun) nor SLURM_PROCID (of "
+      "srun) is set; start the run with 'evener train ... --hosts A,B', which starts the others");
+}
+
+}  // namespace evener::comm

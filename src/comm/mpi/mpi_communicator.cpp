@@ -1,0 +1,234 @@
+#include "comm/mpi/mpi_communicator.h"
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "comm/wire.h"
+
+namespace evener::comm::mpi {
+namespace {
+
+constexpr int kPartsTag = 1, kSumsTag = 2, kMessageTag = 3;
+constexpr std::size_t kPiece_bytes = std::size_t{8} << 20;       // longer vectors go in several, to bound the staging
+constexpr std::size_t kBroadcast_bytes = std::size_t{64} << 20;  // MPI counts in int
+/// What a host may receive for having one exchange of whole vectors instead of two of shares.
+constexpr std::size_t kWhole_bytes = std::size_t{256} << 10;
+
+// MPI_Allreduce may add in another order on another day, and every host its own. Here each value is added up once, in
+// the order of hosts, by one host; or by all of them from the same vectors in the same order.
+class MpiCommunicator : public Communicator {
+ public:
+  MpiCommunicator(MPI_Comm communicator, const Link& link) : communicator_(communicator), link_(link) {
+    check(MPI_Comm_rank(communicator, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(communicator, &size_), "MPI_Comm_size");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const char* name() const override { return "mpi"; }
+
+  void all_reduce(std::span<const std::span<float>> parts, Wire wire) override {
+    if (wire == Wire::kBFloat16) {
+      reduce<WireBFloat16>(parts);
+    } else {
+      reduce<float>(parts);
+    }
+  }
+  void all_reduce(std::span<double> values) override {
+    const std::span<double> parts[] = {values};
+    reduce<double>(std::span<const std::span<double>>(parts));
+  }
+  void broadcast(std::span<std::byte> bytes, int root) override;
+  void barrier() override;
+  void send(std::span<const std::byte> bytes, int to) override;
+  void receive(std::span<std::byte> bytes, int from) override;
+  void set_members(std::span<const int> ranks) override;
+
+ private:
+  struct Share {
+    std::size_t begin, size;
+  };
+  /// The part of a piece that `host` adds up.
+  Share share(std::size_t count, int host) const {
+    const auto hosts = static_cast<std::size_t>(size_), at = static_cast<std::size_t>(host);
+    return {count * at / hosts, count * (at + 1) / hosts - count * at / hosts};
+  }
+
+  template <typename Slot, typename Value>
+  void reduce(std::span<const std::span<Value>> parts);
+  template <typename Slot>
+  void sum_whole(Slot* piece, std::size_t count);
+  template <typename Slot>
+  void sum_shares(Slot* piece, std::size_t count);
+  template <typename Slot>
+  void sum_received(Slot* own, std::size_t stride, std::size_t count);
+
+  void start_send(const void* data, std::size_t bytes, int to, int tag);
+  void start_receive(void* data, std::size_t bytes, int from, int tag);
+  void finish(const char* call);
+
+  MPI_Comm communicator_;
+  const Link& link_;
+  int rank_ = 0, size_ = 1;
+  std::vector<std::byte> piece_, received_;
+  std::vector<MPI_Request> requests_;
+  std::vector<std::size_t> expected_;  // bytes of each request; 0 of those that send
+};
+
+template <typename Slot>
+Slot* slots(std::vector<std::byte>& storage, std::size_t count) {
+  if (storage.size() < count * sizeof(Slot)) storage.resize(count * sizeof(Slot));
+  return reinterpret_cast<Slot*>(storage.data());
+}
+
+template <typename Slot, typename Value>
+void MpiCommunicator::reduce(std::span<const std::span<Value>> parts) {
+  link_.throw_if_lost();
+  if (size_ == 1) return;
+  std::size_t total = 0;
+  for (const auto& part : parts) total += part.size();
+  PartsWalk<Value> from(parts), to(parts);
+  for (std::size_t done = 0; done < total;) {
+    const std::size_t count = std::min(kPiece_bytes / sizeof(Slot), total - done);
+    Slot* piece = slots<Slot>(piece_, count);
+    from.next(count, [&](const Value* run, std::size_t size, std::size_t at) { to_wire(run, size, piece + at); });
+    if (count * sizeof(Slot) * static_cast<std::size_t>(size_ - 1) <= kWhole_bytes) {
+      sum_whole(piece, count);
+    } else {
+      sum_shares(piece, count);
+    }
+    to.next(count, [&](Value* run, std::size_t size, std::size_t at) { from_wire(piece + at, size, run); });
+    done += count;
+  }
+}
+
+/// `own`, `count` long, becomes the sum of it and those received, in the order of hosts; each lies at its host's place.
+template <typename Slot>
+void MpiCommunicator::sum_received(Slot* own, std::size_t stride, std::size_t count) {
+  std::vector<const Slot*> parts;
+  for (int host = 0; host < size_; ++host) {
+    parts.push_back(host == rank_
+                        ? own
+                        : reinterpret_cast<const Slot*>(received_.data()) + stride * static_cast<std::size_t>(host));
+  }
+  using Sum = std::conditional_t<std::is_same_v<Slot, double>, double, float>;
+  sum_in_order<Sum, Slot>(parts, count, own);
+}
+
+/// All get all, and add up the same: one exchange.
+template <typename Slot>
+void MpiCommunicator::sum_whole(Slot* piece, std::size_t count) {
+  const int bytes = static_cast<int>(count * sizeof(Slot));
+  Slot* all = slots<Slot>(received_, count * static_cast<std::size_t>(size_));
+  MPI_Request request;
+  check(MPI_Iallgather(piece, bytes, MPI_BYTE, all, bytes, MPI_BYTE, communicator_, &request), "MPI_Iallgather");
+  link_.wait(request, "a sum");
+  sum_received(piece, count, count);
+}
+
+/// Each adds up its share of all vectors and gives it to all: two exchanges, in which a host sends and receives twice
+/// (1 - 1 / hosts) of the vector, the least possible.
+template <typename Slot>
+void MpiCommunicator::sum_shares(Slot* piece, std::size_t count) {
+  const Share own = share(count, rank_);
+  Slot* received = slots<Slot>(received_, own.size * static_cast<std::size_t>(size_));
+  for (int i = 1; i < size_; ++i) {
+    const int from = (rank_ + size_ - i) % size_, to = (rank_ + i) % size_;  // nobody is everyone's first
+    const Share theirs = share(count, to);
+    start_receive(received + own.size * static_cast<std::size_t>(from), own.size * sizeof(Slot), from, kPartsTag);
+    start_send(piece + theirs.begin, theirs.size * sizeof(Slot), to, kPartsTag);
+  }
+  finish("a sum");
+  sum_received(piece + own.begin, own.size, own.size);
+  for (int i = 1; i < size_; ++i) {
+    const int from = (rank_ + size_ - i) % size_, to = (rank_ + i) % size_;
+    const Share theirs = share(count, from);
+    start_receive(piece + theirs.begin, theirs.size * sizeof(Slot), from, kSumsTag);
+    start_send(piece + own.begin, own.size * sizeof(Slot), to, kSumsTag);
+  }
+  finish("a sum");
+}
+
+void MpiCommunicator::start_send(const void* data, std::size_t bytes, int to, int tag) {
+  requests_.emplace_back();
+  expected_.push_back(0);
+  check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, communicator_, &requests_.back()), "MPI_Isend");
+}
+
+void MpiCommunicator::start_receive(void* data, std::size_t bytes, int from, int tag) {
+  requests_.emplace_back();
+  expected_.push_back(bytes);
+  check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, communicator_, &requests_.back()), "MPI_Irecv");
+}
+
+void MpiCommunicator::finish(const char* call) {
+  std::vector<MPI_Status> statuses(requests_.size());
+  link_.wait(requests_, statuses, call);
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    int bytes = 0;
+    if (expected_[i] == 0) continue;
+    check(MPI_Get_count(&statuses[i], MPI_BYTE, &bytes), "MPI_Get_count");
+    if (static_cast<std::size_t>(bytes) == expected_[i]) continue;
+    throw Error("host " + std::to_string(statuses[i].MPI_SOURCE) + " sent " + std::to_string(bytes) + " bytes for " +
+                call + " where host " + std::to_string(rank_) + " expected " + std::to_string(expected_[i]));
+  }
+  requests_.clear();
+  expected_.clear();
+}
+
+void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
+  link_.throw_if_lost();
+  while (!bytes.empty() && size_ > 1) {
+    const auto piece = bytes.first(std::min(bytes.size(), kBroadcast_bytes));
+    bytes = bytes.subspan(piece.size());
+    MPI_Request request;
+    check(MPI_Ibcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, root, communicator_, &request),
+          "MPI_Ibcast");
+    link_.wait(request, "a broadcast");
+  }
+}
+
+void MpiCommunicator::barrier() {
+  link_.throw_if_lost();
+  MPI_Request request;
+  check(MPI_Ibarrier(communicator_, &request), "MPI_Ibarrier");
+  link_.wait(request, "a barrier");
+}
+
+void MpiCommunicator::send(std::span<const std::byte> bytes, int to) {
+  link_.throw_if_lost();
+  do {
+    const auto piece = bytes.first(std::min(bytes.size(), kBroadcast_bytes));
+    bytes = bytes.subspan(piece.size());
+    start_send(piece.data(), piece.size(), to, kMessageTag);
+    finish("a message");
+  } while (!bytes.empty());
+}
+
+void MpiCommunicator::receive(std::span<std::byte> bytes, int from) {
+  link_.throw_if_lost();
+  do {
+    const auto piece = bytes.first(std::min(bytes.size(), kBroadcast_bytes));
+    bytes = bytes.subspan(piece.size());
+    start_receive(piece.data(), piece.size(), from, kMessageTag);
+    finish("a message");
+  } while (!bytes.empty());
+}
+
+void MpiCommunicator::set_members(std::span<const int> ranks) {
+  bool all = static_cast<int>(ranks.size()) == size_;
+  for (std::size_t i = 0; all && i < ranks.size(); ++i) all = ranks[i] == static_cast<int>(i);
+  if (!all) throw Error("a group of hosts keeps all its members");
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi_communicator(MPI_Comm communicator, const Link& link) {
+  return std::make_unique<MpiCommunicator>(communicator, link);
+}
+
+}  // namespace evener::comm::mpi

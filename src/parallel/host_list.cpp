@@ -1,0 +1,122 @@
+#include "parallel/host_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener::parallel {
+namespace {
+
+constexpr std::size_t kMostHosts = 65536;
+
+// The names become words of a command line, and of ssh's.
+void check_name(const std::string& name) {
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  };
+  if (!name.empty() && name.front() != '-' && std::ranges::all_of(name, good)) return;
+  throw UsageError("'" + printable(name) +
+                   "' is no name of a host; give --hosts as names with commas between, or a file");
+}
+
+void add(std::vector<std::string>& hosts, const std::string& name) {
+  check_name(name);
+  if (std::ranges::find(hosts, name) != hosts.end()) {
+    throw UsageError("host '" + name + "' is there twice; each host runs the whole placement once");
+  }
+  if (hosts.size() == kMostHosts) throw UsageError("more than " + std::to_string(kMostHosts) + " hosts");
+  hosts.push_back(name);
+}
+
+std::vector<std::string> hosts_of_file(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> hosts;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string name;
+    if (words >> name) add(hosts, name);
+  }
+  if (hosts.empty()) throw UsageError("the file '" + path + "' names no host; it has one on each line");
+  return hosts;
+}
+
+[[noreturn]] void bad_nodes(const std::string& text) {
+  throw UsageError("the list of nodes '" + printable(text) + "' (SLURM_JOB_NODELIST) is not understood; give --hosts");
+}
+
+/// "001-003" as 001, 002, 003.
+void add_range(std::vector<std::string>& hosts, const std::string& prefix, std::string_view range,
+               const std::string& text) {
+  const auto dash = range.find('-');
+  const std::string_view low = range.substr(0, dash), high = dash == range.npos ? low : range.substr(dash + 1);
+  unsigned first = 0, last = 0;
+  const auto read = [](std::string_view digits, unsigned& number) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  if (!read(low, first) || !read(high, last) || last < first || last - first >= kMostHosts) bad_nodes(text);
+  for (unsigned number = first; number <= last; ++number) {
+    std::string digits = std::to_string(number);
+    if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
+    add(hosts, prefix + digits);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> parse_hosts(const std::string& text) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(text, ignored)) return hosts_of_file(text);
+  std::vector<std::string> hosts;
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) add(hosts, name);
+  if (hosts.empty()) throw UsageError("--hosts names no host");
+  return hosts;
+}
+
+std::vector<std::string> expand_slurm_nodes(const std::string& text) {
+  std::vector<std::string> hosts;
+  std::string name;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') {
+      const auto end = text.find(']', i);
+      if (end == std::string::npos || (end + 1 < text.size() && text[end + 1] != ',')) bad_nodes(text);
+      std::istringstream ranges(text.substr(i + 1, end - i - 1));
+      for (std::string range; std::getline(ranges, range, ',');) add_range(hosts, name, range, text);
+      name.clear();
+      i = end + 1;
+    } else if (text[i] == ',') {
+      add(hosts, name);
+      name.clear();
+    } else {
+      name += text[i];
+    }
+  }
+  if (!name.empty()) add(hosts, name);
+  if (hosts.empty()) bad_nodes(text);
+  return hosts;
+}
+
+std::vector<std::string> slurm_hosts() {
+  const char* nodes = std::getenv("SLURM_JOB_NODELIST");
+  if (nodes == nullptr) return {};
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  if (tasks != nullptr && std::string_view(tasks) != "1") {
+    throw UsageError("started " + std::string(tasks) +
+                     " times by srun; call 'evener train' once in the script of the job, without srun: it starts the "
+                     "other hosts itself");
+  }
+  std::vector<std::string> hosts = expand_slurm_nodes(nodes);
+  if (hosts.size() == 1) hosts.clear();
+  return hosts;
+}
+
+}  // namespace evener::parallel

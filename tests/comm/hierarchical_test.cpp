@@ -1,0 +1,136 @@
+// Two "hosts" of two ranks as threads: the hosts' end is a shared group too.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <atomic>
+#include <numeric>
+
+#include "comm/hierarchical_communicator.h"
+#include "comm/ranks_helpers.h"
+#include "comm/shared_group.h"
+
+namespace evener::comm {
+namespace {
+
+using test::error_of;
+using test::group_options;
+using test::value_of;
+using test::values_of;
+using testing::Each;
+using testing::HasSubstr;
+
+constexpr int kHosts = 2, kLocal = 2, kRanks = kHosts * kLocal;
+
+class Hierarchical : public testing::Test {
+ protected:
+  Hierarchical() : between_(group_options(kHosts)) {
+    for (auto& host : hosts_) host = std::make_unique<SharedGroup>(group_options(kLocal));
+  }
+
+  std::unique_ptr<Communicator> join(int rank) {
+    const int host = rank / kLocal, local = rank % kLocal;
+    return make_hierarchical_communicator(hosts_[static_cast<std::size_t>(host)]->join(local, 0, "threads"),
+                                          local == 0 ? between_.join(host, 0, "threads") : nullptr, host, kHosts);
+  }
+
+  void on_all(const std::function<void(Communicator&)>& body) {
+    test::run_ranks(test::RanksAre::kThreads, kRanks, [&](int rank) { body(*join(rank)); });
+  }
+
+  std::array<std::unique_ptr<SharedGroup>, kHosts> hosts_;
+  SharedGroup between_;
+};
+
+TEST_F(Hierarchical, RanksCountThroughTheHosts) {
+  std::array<int, kRanks> found{};
+  test::run_ranks(test::RanksAre::kThreads, kRanks, [&](int rank) {
+    const auto end = join(rank);
+    EXPECT_EQ(end->size(), kRanks);
+    found[static_cast<std::size_t>(rank)] = end->rank();
+  });
+  EXPECT_THAT(found, testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(Hierarchical, SumsOfHostsInTheirOrder) {
+  constexpr std::size_t kSize = 1000;  // many pieces of the group's staging
+  on_all([](Communicator& end) {
+    std::vector<float> values = values_of(end.rank(), kSize);
+    const std::span<float> all = values;
+    const std::span<float> parts[] = {all.first(3), all.subspan(3, 0), all.subspan(3, 600), all.subspan(603)};
+    end.all_reduce(std::span<const std::span<float>>(parts), Wire::kFloat32);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      EXPECT_EQ(values[i], (value_of(0, i) + value_of(1, i)) + (value_of(2, i) + value_of(3, i))) << i;
+    }
+  });
+}
+
+TEST_F(Hierarchical, AnUndividedVectorToo) {
+  on_all([](Communicator& end) {
+    std::vector<float> values(100, static_cast<float>(end.rank() + 1));
+    end.all_reduce(std::span<float>(values), Wire::kBFloat16);
+    EXPECT_THAT(values, Each(10.0F));
+  });
+}
+
+TEST_F(Hierarchical, SumsDoubles) {
+  on_all([](Communicator& end) {
+    std::vector<double> values(100, 0.1 * (end.rank() + 1));
+    end.all_reduce(values);
+    EXPECT_THAT(values, Each((0.1 * 1 + 0.1 * 2) + (0.1 * 3 + 0.1 * 4)));
+  });
+}
+
+TEST_F(Hierarchical, BroadcastsFromEveryRank) {
+  on_all([](Communicator& end) {
+    for (int root = 0; root < kRanks; ++root) {
+      std::array<std::byte, 1000> bytes;
+      bytes.fill(static_cast<std::byte>(end.rank()));
+      end.broadcast(bytes, root);
+      EXPECT_THAT(bytes, Each(static_cast<std::byte>(root)));
+    }
+    EXPECT_THAT(error_of([&] { end.broadcast({}, kRanks); }), HasSubstr("from rank 4"));
+  });
+}
+
+TEST_F(Hierarchical, ABarrierIsForAll) {
+  std::atomic<int> come = 0;
+  on_all([&](Communicator& end) {
+    ++come;
+    end.barrier();
+    EXPECT_EQ(come, kRanks);
+  });
+}
+
+TEST_F(Hierarchical, MessagesGoWithinAHostOnly) {
+  on_all([](Communicator& end) {
+    const int other = end.rank() ^ 1;
+    std::array<std::byte, 4> bytes{static_cast<std::byte>(end.rank())};
+    if (end.rank() % kLocal == 0) {
+      end.send(bytes, other);
+    } else {
+      end.receive(bytes, other);
+      EXPECT_EQ(bytes[0], static_cast<std::byte>(other));
+    }
+    EXPECT_THAT(error_of([&] { end.send(bytes, (end.rank() + 2) % kRanks); }), HasSubstr("of one host"));
+  });
+}
+
+TEST_F(Hierarchical, AllStayMembers) {
+  on_all([](Communicator& end) {
+    std::vector<int> all(kRanks);
+    std::iota(all.begin(), all.end(), 0);
+    end.set_members(all);
+    all.pop_back();
+    EXPECT_THAT(error_of([&] { end.set_members(all); }), HasSubstr("keeps all its members"));
+  });
+}
+
+TEST_F(Hierarchical, OnlyTheLeadingRankSpeaksWithHosts) {
+  const auto make = [&] {
+    make_hierarchical_communicator(hosts_[0]->join(1, 0, "threads"), between_.join(0, 0, "threads"), 0, kHosts);
+  };
+  EXPECT_THAT(error_of(make), HasSubstr("leading rank"));
+}
+
+}  // namespace
+}  // namespace evener::comm

@@ -22,6 +22,8 @@ std::string plots_part(std::span<const Run> runs);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);
+/// What each replica did, for runs on several; "" without such a run.
+std::string replicas_part(std::span<const Run> runs);
 /// Accuracy of each class and which was taken for which; "" where nothing was counted.
 std::string classes_part(std::span<const Run> runs);
 /// Tables of all epochs and of every value of the records.

@@ -45,6 +45,26 @@ TEST(Html, TellsTheMainThingsWithoutPlots) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
 }
 
+TEST(Html, TellsWhatEachReplicaDid) {
+  std::vector<report::Run> runs = {test::sample_run("masks")};
+  EXPECT_EQ(html_page(runs, "", "").find("<h2>Replicas"), std::string::npos) << "there was one";
+  measure::ReplicaRecord fast, slow;
+  fast.stages = {{"cpu", 1, {0}, std::nullopt}};
+  fast.samples = 750;
+  fast.share = 0.75;
+  fast.busy_s = 50;
+  slow.host = "<b>";
+  slow.stages = {{"cpu", 1, {1}, 0.25}};
+  auto& record = runs.front().record;
+  record.placement.replicas = {fast, slow};
+  record.times.train = 60;
+  const std::string page = html_page(runs, "", "");
+  EXPECT_THAT(page, AllOf(HasSubstr("<td>cpu/t1</td><td class=\"number\">750</td><td class=\"number\">75.0 %</td>"
+                                    "<td class=\"number\">15.0</td><td class=\"number\">50.0 s</td>"
+                                    "<td class=\"number\">10.0 s</td>"),
+                          HasSubstr("<td>&lt;b&gt;: cpu/t1, slowed to 25.0 % of its speed</td>")));
+}
+
 TEST(Html, TellsWhatWasTakenForWhat) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_EQ(html_page(runs, "", "").find("<h2>Classes"), std::string::npos) << "nothing was counted";

@@ -1,0 +1,63 @@
+// What each replica of a run did: where it computed, its share of the samples, how long it worked and how long it
+// waited.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+
+namespace evener::report {
+namespace {
+
+using measure::Record;
+using measure::ReplicaRecord;
+
+std::string where_text(const ReplicaRecord& replica) {
+  std::string text;
+  for (const auto& stage : replica.stages) {
+    text += (text.empty() ? "" : " .. ") + stage.device;
+    if (stage.threads) text += fmt::format("/t{}", *stage.threads);
+    if (stage.emulated_speed) text += fmt::format(", slowed to {} of its speed", percent_text(*stage.emulated_speed));
+  }
+  return replica.host.empty() ? text : replica.host + ": " + text;
+}
+
+std::string row(const Record& record, std::size_t rank) {
+  const ReplicaRecord& replica = record.placement.replicas[rank];
+  const auto number = [](const std::string& text) { return "<td class=\"number\">" + text + "</td>"; };
+  std::string html = fmt::format("<tr><th>{}</th><td>{}</td>", rank, escape_html(where_text(replica)));
+  html += number(replica.samples ? std::to_string(*replica.samples) : "–") +
+          number(replica.share ? percent_text(*replica.share) : "–");
+  html += number(replica.samples && replica.busy_s && *replica.busy_s > 0
+                     ? number_text(static_cast<double>(*replica.samples) / *replica.busy_s)
+                     : "–");
+  html += number(replica.busy_s ? duration_text(*replica.busy_s) : "–");
+  // The rest of the time of training: exchanging, waiting for the others, and the update.
+  html += number(
+      replica.busy_s && record.times.train ? duration_text(std::max(0.0, *record.times.train - *replica.busy_s)) : "–");
+  return html + "</tr>";
+}
+
+}  // namespace
+
+std::string replicas_part(std::span<const Run> runs) {
+  std::string html;
+  for (std::size_t n = 0; n < runs.size(); ++n) {
+    const Record& record = runs[n].record;
+    const std::size_t replicas = record.placement.replicas.size();
+    if (replicas < 2) continue;
+    html += fmt::format(
+        "<div class=\"card\"><h3><span class=\"swatch\" style=\"--run:{}\"></span>{}</h3><div class=\"scroll\"><table>"
+        "<thead><tr><th>replica</th><th>where</th><th class=\"number\">samples</th><th class=\"number\">share</th>"
+        "<th class=\"number\">images/s while busy</th><th class=\"number\">busy</th>"
+        "<th class=\"number\">exchange, waiting, update</th></tr></thead><tbody>",
+        run_color(n), escape_html(runs[n].name));
+    for (std::size_t rank = 0; rank < replicas; ++rank) html += row(record, rank);
+    html += "</tbody></table></div></div>";
+  }
+  return html.empty() ? "" : "<section><h2>Replicas</h2>" + html + "</section>";
+}
+
+}  // namespace evener::report

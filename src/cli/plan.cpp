@@ -23,15 +23,25 @@ constexpr const char* kExamples = R"(Examples:
 'evener train ... --on auto' does the same before it trains.)";
 
 /// What makes no difference to the speed of a step, or belongs to a run.
-constexpr const char* kNotForPlans[] = {"--epochs",          "--lr",
-                                        "--schedule",        "--warmup",
-                                        "--nesterov",        "--weight-decay",
-                                        "--label-smoothing", "--patience",
-                                        "--restarts",        "--out",
-                                        "--trace",           "--resume",
-                                        "--sample-interval", "--until-accuracy",
-                                        "--dry-run",         "--overwrite",
-                                        "--validate-every",  "--plan-seconds"};
+constexpr const char* kNotForPlans[] = {"--epochs",
+                                        "--lr",
+                                        "--schedule",
+                                        "--warmup",
+                                        "--nesterov",
+                                        "--weight-decay",
+                                        "--label-smoothing",
+                                        "--patience",
+                                        "--restarts",
+                                        "--elastic",
+                                        "--out",
+                                        "--trace",
+                                        "--resume",
+                                        "--sample-interval",
+                                        "--until-accuracy",
+                                        "--dry-run",
+                                        "--overwrite",
+                                        "--validate-every",
+                                        "--plan-seconds"};
 
 class Observer : public task::TrainObserver {
  public:

@@ -120,6 +120,8 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
                      "Repeat the placement on each of these hosts: names with commas between, or a file of names "
                      "(docs/distributed.md; default: those of the Slurm allocation)");
   command.add_option(kHostsStarted, flags.hosts_started)->group("");  // not for users
+  command.add_flag("--elastic", flags.elastic,
+                   "When a replica is lost for good, go on with the others; batches stay as large");
   command.add_option("--engine", flags.engine, "auto or torch")->capture_default_str();
   command.add_option("--layout", flags.layout, "Memory layout of images: auto, nchw or nhwc")->capture_default_str();
   command.add_option("--loader-threads", flags.loader_threads, "Threads that prepare batches")->capture_default_str();

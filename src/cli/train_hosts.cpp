@@ -38,9 +38,10 @@ std::vector<std::string> command_line() {
 std::vector<std::string> hosts_to_start(const TrainFlags& flags) {
   if (flags.hosts_started > 0) return {};
   auto hosts = flags.hosts.empty() ? parallel::slurm_hosts() : parallel::parse_hosts(flags.hosts);
-  if (!hosts.empty() && flags.restarts > 0) {
+  if (!hosts.empty() && (flags.restarts > 0 || flags.elastic)) {
     throw UsageError(
-        "--restarts goes on by itself on one host only; on several, give the same command again with --resume");
+        "--restarts and --elastic go on by themselves on one host only; on several, give the same command again with "
+        "--resume");
   }
   return hosts;
 }

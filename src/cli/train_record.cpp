@@ -73,24 +73,6 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
   return config;
 }
 
-measure::PlacementRecord placement_record(const placement::Plan& plan) {
-  measure::PlacementRecord record{plan.text, {}};
-  for (const auto& replica : plan.replicas) {
-    measure::ReplicaRecord entry;
-    for (const auto& stage : replica.stages) {
-      measure::StageRecord stage_record;
-      stage_record.device = device_text(stage.device);
-      if (stage.device.kind == DeviceKind::kCpu) stage_record.threads = stage.threads;
-      stage_record.cpus = stage.cpus;
-      if (stage.factor < 1) stage_record.emulated_speed = stage.factor;
-      entry.stages.push_back(std::move(stage_record));
-    }
-    entry.share = replica.share;
-    record.replicas.push_back(std::move(entry));
-  }
-  return record;
-}
-
 /// Whether the run trains, or evaluates only.
 bool trains(const measure::Record& record) {
   return record.config.value("epochs", 1) > 0;
@@ -143,6 +125,24 @@ void fill_replicas(measure::Record& record, const task::TrainResult& result) {
 }
 
 }  // namespace
+
+measure::PlacementRecord placement_record(const placement::Plan& plan) {
+  measure::PlacementRecord record{plan.text, {}};
+  for (const auto& replica : plan.replicas) {
+    measure::ReplicaRecord entry;
+    for (const auto& stage : replica.stages) {
+      measure::StageRecord stage_record;
+      stage_record.device = device_text(stage.device);
+      if (stage.device.kind == DeviceKind::kCpu) stage_record.threads = stage.threads;
+      stage_record.cpus = stage.cpus;
+      if (stage.factor < 1) stage_record.emulated_speed = stage.factor;
+      entry.stages.push_back(std::move(stage_record));
+    }
+    entry.share = replica.share;
+    record.replicas.push_back(std::move(entry));
+  }
+  return record;
+}
 
 measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& plan, const task::TrainOptions& options,
                                 const task::TrainSetup& setup) {

@@ -15,6 +15,9 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
 measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
                                   std::map<std::string, double> phases_s);
 
+/// Where the replicas of a plan compute.
+measure::PlacementRecord placement_record(const placement::Plan& plan);
+
 /// Fills in results, times and phases.
 void complete_record(measure::Record& record, const task::TrainResult& result, double total_s,
                      const measure::PhaseTotals& phases);

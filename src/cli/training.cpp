@@ -107,9 +107,10 @@ TrainingOutcome from_message(const std::string& message) {
 
 constexpr const char* kResumeAdvice = ". The same command with --resume goes on from the last checkpoint";
 
-/// A lost rank starts all of them again from the last checkpoint, as often as --restarts allows.
-std::vector<std::string> run_on_all_ranks(task::TrainJob& job, const task::TrainOptions& options,
-                                          const TrainFlags& flags, measure::ProcessSampler& sampler, Observer& observer,
+/// A lost rank starts all of them again from the last checkpoint, as often as --restarts allows, and then, with
+/// --elastic, those that are left.
+std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOptions& options, const TrainFlags& flags,
+                                          measure::ProcessSampler& sampler, Observer& observer,
                                           const parallel::RankBody& body, const comm::HostPosition& position) {
   parallel::LaunchOptions launch;
   launch.hosts = hosts_options(position, job);
@@ -120,10 +121,15 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, const task::Train
       return parallel::run_ranks(options.plan, body, launch);
     } catch (const parallel::RankLost& lost) {
       if (position.hosts > 1) throw Error(std::string(lost.what()) + kResumeAdvice);
-      if (left == 0) {
-        throw Error(std::string(lost.what()) + kResumeAdvice + "; --restarts 1 does so by itself");
+      std::string note = std::string(lost.what()) + "; starting again from the last checkpoint";
+      if (left <= 0) {
+        if (!flags.elastic) {
+          throw Error(std::string(lost.what()) + kResumeAdvice + "; --restarts 1 does so by itself");
+        }
+        options.plan = placement::without_replica(std::move(options.plan), lost.rank());
+        observer.record().placement = placement_record(options.plan);
+        note += " without it";
       }
-      const std::string note = std::string(lost.what()) + "; starting again from the last checkpoint";
       observer.progress().finish();
       observer.on_note(note);
       observer.record().notes.push_back(note);

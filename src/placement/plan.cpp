@@ -285,4 +285,22 @@ Plan on_hosts(Plan plan, int hosts) {
   return plan;
 }
 
+Plan without_replica(Plan plan, int rank) {
+  plan.replicas.erase(plan.replicas.begin() + rank);
+  double shares = 0;
+  for (std::size_t i = 0; i < plan.replicas.size(); ++i) {
+    plan.replicas[i].rank = static_cast<int>(i);
+    shares += plan.replicas[i].share.value_or(0);
+  }
+  for (PlanReplica& replica : plan.replicas) {
+    if (replica.share) *replica.share /= shares;
+  }
+  for (PlanProcess& process : plan.processes) {
+    std::erase(process.ranks, rank);
+    for (int& other : process.ranks) other -= other > rank ? 1 : 0;
+  }
+  std::erase_if(plan.processes, [](const PlanProcess& process) { return process.ranks.empty(); });
+  return plan;
+}
+
 }  // namespace evener::placement

@@ -68,6 +68,10 @@ Plan make_plan(const Placement& placement, const Machine& machine, const PlanOpt
 /// host's share. The processes stay those of one host.
 Plan on_hosts(Plan plan, int hosts);
 
+/// `plan` without the replica of `rank`, one of several: the others keep their devices and threads, take over its share
+/// in proportion to theirs, and are numbered anew.
+Plan without_replica(Plan plan, int rank);
+
 /// Why training can't run this plan with what exists now; "" = it can.
 std::string why_not_runnable(const Plan& plan);
 

@@ -218,6 +218,22 @@ TEST_F(Replicas, ARestartEndsWithTheWeightsOfAnUndisturbedRun) {
   EXPECT_THAT(record["notes"].dump(), ContainsRegex("rank 0 .* ended with signal 9"));
 }
 
+TEST_F(Replicas, AnElasticRunGoesOnWithTheOthers) {
+  const fs::path out = folder_ / "elastic";
+  RunningProgram program(EVENER_PROGRAM, long_run(out, {"--elastic"}));
+  ASSERT_TRUE(program.wait_for("epoch 3/8")) << program.err();
+  const auto ranks = program.children();
+  ASSERT_THAT(ranks, SizeIs(2));
+  kill(ranks[0], SIGKILL);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("starting again from the last checkpoint without it"));
+  const json record = record_in(out);
+  EXPECT_THAT(record["epochs"], SizeIs(8));
+  EXPECT_THAT(record["placement"]["replicas"], SizeIs(1));
+  EXPECT_EQ(record["config"]["batch"], 16);
+}
+
 TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
   const fs::path out = folder_ / "stopped";
   {

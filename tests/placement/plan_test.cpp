@@ -220,6 +220,25 @@ TEST(Runnable, ReplicasOfOneStageOnTheCpu) {
               HasSubstr("dividing the layers over stages ('..') and computing on 'cuda' devices are not there yet"));
 }
 
+TEST(WithoutReplica, TheOthersTakeOverItsShareAndAreNumberedAnew) {
+  PlanOptions options;
+  options.shares = parse_shares("5:2:3");
+  const Plan plan = without_replica(plan_for("cpu/t1+cpu/t2+cpu/t3", {.cores = 8}, options), 1);
+  ASSERT_EQ(plan.replicas.size(), 2U);
+  EXPECT_EQ(plan.replicas[1].rank, 1);
+  EXPECT_EQ(plan.replicas[1].stages[0].threads, 3);
+  EXPECT_DOUBLE_EQ(*plan.replicas[0].share, 0.625);
+  EXPECT_DOUBLE_EQ(*plan.replicas[1].share, 0.375);
+  ASSERT_EQ(plan.processes.size(), 2U);
+  EXPECT_EQ(plan.processes[1].ranks, std::vector<int>{1});
+}
+
+TEST(WithoutReplica, MeasuredSharesStayMeasured) {
+  const Plan plan = without_replica(plan_for("cpu/t1+cpu/t2+cpu/t3", {.cores = 8}), 0);
+  EXPECT_EQ(plan.replicas[0].stages[0].threads, 2);
+  EXPECT_FALSE(plan.replicas[0].share);
+}
+
 TEST(Runnable, AutoSaysWhatToNameInstead) {
   EXPECT_THAT(refusal("auto", {.cores = 6}), HasSubstr("'cpu' (6 cores)"));
 }

@@ -1,6 +1,11 @@
 #include "parallel/host_report.h"
 
-#include <regex>
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
 
 namespace evener::parallel {
 namespace {
@@ -13,25 +18,61 @@ bool is_dashes(const std::string& line) {
   return line.size() > 60 && line.find_first_not_of('-') == std::string::npos;
 }
 
-/// What follows `label` on the same line.
-std::string value_after(const std::string& text, const std::string& label) {
-  const std::regex pattern(label + R"(\s*(\S+))");
-  std::smatch match;
-  return std::regex_search(text, match, pattern) ? match[1].str() : "?";
+/// The word after `labels`, which follow each other in the text.
+std::string word_after(const std::string& text, std::initializer_list<std::string_view> labels) {
+  std::size_t at = 0;
+  for (const std::string_view label : labels) {
+    at = text.find(label, at);
+    if (at == std::string::npos) return "?";
+    at += label.size();
+  }
+  std::string word;
+  std::istringstream(text.substr(at)) >> word;
+  return word.empty() ? "?" : word;
+}
+
+/// Which process ended by which signal: "process rank 1 with PID 77 on node b exited on signal 9 (Killed).", wherever
+/// the lines break.
+struct SignalEnd {
+  std::string rank, node, signal;
+};
+
+std::optional<SignalEnd> signal_end(const std::string& text) {
+  std::istringstream stream(text);
+  const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+  const std::vector<std::string> known = {"process", "rank", "", "with",   "PID", "",
+                                          "on",      "node", "", "exited", "on",  "signal"};  // "": any word
+  const auto fits = [](const std::string& word, const std::string& wanted) { return wanted.empty() || word == wanted; };
+  const auto found = std::search(words.begin(), words.end(), known.begin(), known.end(), fits);
+  if (found == words.end()) return std::nullopt;
+  SignalEnd end{found[2], found[8], ""};
+  for (auto word = found + static_cast<std::ptrdiff_t>(known.size()); word != words.end(); ++word) {
+    const std::size_t close = word->find(')');
+    end.signal += (end.signal.empty() ? "" : " ") + word->substr(0, close == std::string::npos ? close : close + 1);
+    if (close != std::string::npos) return end;
+  }
+  return std::nullopt;
+}
+
+/// "mpirun: ...", "[node:77] ...".
+bool is_of_starter(const std::string& line) {
+  for (const char* name : {"mpirun: ", "srun: ", "slurmstepd: "}) {
+    if (line.starts_with(name)) return true;
+  }
+  const std::size_t colon = line.find(':'), end = line.find("] ");
+  return line.starts_with('[') && colon != std::string::npos && end != std::string::npos && colon > 1 &&
+         colon + 1 < end && line.find_first_not_of("0123456789", colon + 1) == end && line.find(']') == end;
 }
 
 /// A block of Open MPI's, in one sentence; "" if it is none that we know or one that says nothing new.
 std::string meaning_of(const std::string& text, int hosts) {
-  std::smatch match;
   const auto has = [&text](const char* words) { return text.find(words) != std::string::npos; };
-  static const std::regex kSignal(
-      R"(process rank (\d+) with PID \d+ on\s+node (\S+) exited\s+on signal (\d+ \([^)]*\)))");
-  if (std::regex_search(text, match, kSignal)) {
-    return "host " + match[2].str() + " (host " + match[1].str() + " of " + std::to_string(hosts) +
-           ") was lost: its process was ended by signal " + match[3].str();
+  if (const auto end = signal_end(text)) {
+    return "host " + end->node + " (host " + end->rank + " of " + std::to_string(hosts) +
+           ") was lost: its process was ended by signal " + end->signal;
   }
   if (has("could not find an executable") || has("could not access")) {
-    return "host " + value_after(text, "Node:") + " can't run '" + value_after(text, "Executable:") +
+    return "host " + word_after(text, {"Node:"}) + " can't run '" + word_after(text, {"Executable:"}) +
            "': evener has to be installed under the same path on all hosts";
   }
   if (has("change to working directory") || has("wdir")) {
@@ -39,7 +80,7 @@ std::string meaning_of(const std::string& text, int hosts) {
            "hosts have";
   }
   if (has("lost communication with")) {
-    return "the connection with host " + value_after(text, R"(Remote daemon:[^\n]*on node)") +
+    return "the connection with host " + word_after(text, {"Remote daemon:", "on node"}) +
            " was lost: it is down or cut off";
   }
   if (has("unable to reliably start one or more daemons") || has("daemon has unexpectedly failed")) {
@@ -72,10 +113,9 @@ bool HostReport::take(const std::string& line) {
     in_block_ = !in_block_;
     return false;
   }
-  static const std::regex kFromOpenMpi(R"(^\[[^\]:]+:\d+\] |^mpirun: |^srun: |^slurmstepd: )");
   if (in_block_) {
     block_.push_back(line);
-  } else if (std::regex_search(line, kFromOpenMpi)) {
+  } else if (is_of_starter(line)) {
     if (unknown_.size() < kMostUnknown) unknown_.push_back(line);
   } else {
     return true;

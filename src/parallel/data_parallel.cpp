@@ -37,6 +37,7 @@ void DataParallel::start(Command command, std::int64_t samples, std::int64_t fir
   samples_ = samples;
   next_division_ = std::min(samples, first_batch * batch_);
   divided_.clear();
+  set_members();  // who is dealt samples has to have rank 0's state
   replica_.lead(command);
   for (int i = 0; i < kAhead; ++i) {
     Command ahead;
@@ -86,7 +87,8 @@ void DataParallel::set_members() {
   const std::vector<bool>& wanted = membership_.active();
   bool joins = false, changes = false;
   for (std::size_t r = 0; r < members_.size(); ++r) {
-    if (wanted[r] == members_[r] || (!wanted[r] && divided_.front()[r] > 0)) continue;
+    const auto has_samples = [r](const std::vector<std::int64_t>& counts) { return counts[r] > 0; };
+    if (wanted[r] == members_[r] || (!wanted[r] && std::ranges::any_of(divided_, has_samples))) continue;
     joins = joins || wanted[r];
     changes = true;
     members_[r] = wanted[r];

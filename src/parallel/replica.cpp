@@ -111,13 +111,15 @@ void Replica::sum_over_replicas(std::span<double> values) {
 
 double Replica::probe() {
   constexpr double kEnough_s = 0.2;
-  const auto most =
-      std::clamp<std::int64_t>(options_.batch / ranks(), 1, static_cast<std::int64_t>(options_.train_samples.size()));
+  const auto all_samples = static_cast<std::int64_t>(options_.train_samples.size());
+  // Two at least: batch-norm over single pixels has no variance of one.
+  const std::int64_t least = std::min<std::int64_t>(2, all_samples);
+  const std::int64_t most = std::clamp<std::int64_t>(options_.batch / ranks(), least, all_samples);
   probing_ = true;
   channels_.control->barrier();
   double speed = 0;
   const Stopwatch all;
-  for (std::int64_t count = 1, runs = 0; runs < 2 || (count <= most && all.seconds() < kEnough_s); ++runs) {
+  for (std::int64_t count = least, runs = 0; runs < 2 || (count <= most && all.seconds() < kEnough_s); ++runs) {
     serve_first(count);
     const data::Batch* batch = train_loader_->next();
     const Stopwatch clock;

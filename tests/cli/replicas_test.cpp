@@ -169,6 +169,15 @@ TEST_F(Replicas, TheRecordSaysWhatEachDid) {
   EXPECT_THAT(record["memory"]["ranks"], SizeIs(2));
 }
 
+TEST_F(Replicas, UnequalOnesAreTimedAlsoWhereALayerSeesOnePixel) {
+  // 32x32 images are one pixel to ResNet-18's last layers, whose batch-norm can't take a single image.
+  const json record = record_in(trained("run", "cpu/t1+cpu/t1@0.5",
+                                        {"resnet18", "--data", "synth:masks:40", "--size", "32x32", "--batch", "12",
+                                         "--epochs", "1", "--split", "85/5/10"}));
+  const json& replicas = record["placement"]["replicas"];
+  EXPECT_EQ(replicas[0]["samples"].get<int>() + replicas[1]["samples"].get<int>(), record["data"]["split"]["train"]);
+}
+
 TEST_F(Replicas, ThreadsAndProcessesGiveTheSameBits) {
   const fs::path processes = trained("processes", "2xcpu/t1", digits());
   const fs::path threads = trained("threads", "2xcpu/t1", digits({"--replicas", "threads"}));

@@ -1,0 +1,136 @@
+// Whatever replicas come and go, every sample of every batch is trained on once, and with the right weight.
+#include "parallel/data_parallel.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "parallel/launcher.h"
+
+namespace evener::parallel {
+namespace {
+
+constexpr std::int64_t kSamples = 1603, kBatch = 64;  // the last batch of an epoch has 3
+
+class BlankImages : public data::Dataset {
+ public:
+  std::size_t size() const override { return kSamples; }
+  data::ImageShape shape() const override { return {1, 1, 1}; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::int32_t label(std::size_t) const override { return 0; }
+  void read(std::size_t, std::span<std::uint8_t> chw) const override { chw[0] = 0; }
+  std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
+
+ private:
+  std::vector<std::string> classes_{"a", "b"};
+};
+
+/// Every sample's gradient is 1, so a step's is 1 when no sample was lost or counted twice.
+class CountingTrainer : public engine::Trainer {
+ public:
+  explicit CountingTrainer(int rank) : rank_(rank) {}
+
+  void clear_gradients() override { gradient_ = {}; }
+  engine::BatchResult add_gradients(const data::Batch& batch, double weight) override {
+    // Rank 1 is slow in the first half of the run: it leaves. Then it is fast, and comes back.
+    const bool slow = rank_ == 1 && steps_ < 70;
+    if (batch.count > 0) std::this_thread::sleep_for(std::chrono::microseconds(slow ? 3000 : 100 * batch.count));
+    for (float& value : gradient_) value += static_cast<float>(weight * static_cast<double>(batch.count));
+    for (std::size_t i = gradient_.size(); i-- > 0;) ready_(i);
+    return {0.5 * static_cast<double>(batch.count), 0, batch.count};
+  }
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { ready_ = std::move(callback); }
+  const std::vector<std::string>& trained_parameters() const override { return names_; }
+  std::span<float> gradient(std::size_t index) override { return std::span(gradient_).subspan(index, 1); }
+  TensorMap gradients() const override { return {}; }
+  void apply(double) override {
+    for (const float value : gradient_) EXPECT_NEAR(value, 1, 1e-5) << "step " << steps_ << " of rank " << rank_;
+    ++steps_;
+  }
+  void swap_average() override {}
+  engine::BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override {
+    predicted->assign(static_cast<std::size_t>(batch.count), 0);
+    return {static_cast<double>(batch.count), batch.count, batch.count};
+  }
+  /// The steps stand for the weights: who comes back has to have rank 0's.
+  TensorMap state() const override { return {{"steps", HostTensor::scalar_i64(steps_)}}; }
+  void load_state(const TensorMap& state) override {
+    std::memcpy(&steps_, state.at("steps").bytes.data(), sizeof steps_);
+  }
+  TensorMap optimizer_state() const override { return {}; }
+  void load_optimizer_state(const TensorMap&) override {}
+
+ private:
+  const int rank_;
+  std::int64_t steps_ = 0;
+  std::array<float, 2> gradient_{};
+  std::vector<std::string> names_{"weight", "bias"};
+  std::function<void(std::size_t)> ready_;
+};
+
+class CountingEngine : public engine::Engine {
+ public:
+  explicit CountingEngine(int rank) : rank_(rank) {}
+  const char* name() const override { return "counting"; }
+  std::string refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
+  std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
+    return std::make_unique<CountingTrainer>(rank_);
+  }
+
+ private:
+  const int rank_;
+};
+
+network::Network tiny_network() {
+  network::Network network("tiny", {1, 1, 1});
+  network.add("flatten", network::Flatten{});
+  network.add("fc", network::Linear{1, true});  // one weight, one bias
+  return network;
+}
+
+std::string train(const Seat& seat) {
+  CountingEngine engine(seat.rank);
+  ReplicaOptions options;
+  options.batch = kBatch;
+  options.loader = {kBatch, 1};
+  for (std::uint32_t i = 0; i < kSamples; ++i) options.train_samples.push_back(i);
+  options.evaluation_parts = {options.train_samples};
+  Replica replica(engine, tiny_network(), std::make_shared<BlankImages>(), options, seat.channels());
+  if (seat.rank != 0) {
+    replica.serve();
+    return "";
+  }
+  DataParallel replicas(replica, Shares::measured({1, 1, 1}), kBatch, /*may_leave=*/true);
+  std::int64_t trained = 0;
+  for (int epoch = 1; epoch <= 6; ++epoch) {
+    replicas.start_epoch(epoch, kSamples, 0);
+    for (std::int64_t begin = 0; begin < kSamples; begin += kBatch) {
+      const StepResult& step = replicas.step(0.1);
+      EXPECT_TRUE(step.applied);
+      EXPECT_EQ(step.sums.count, std::min(kBatch, kSamples - begin));
+      trained += step.sums.count;
+    }
+    replicas.share_state();
+    const auto evaluated = replicas.evaluate(0, kSamples, [] { return false; });
+    EXPECT_EQ(evaluated->sums.count, kSamples);
+  }
+  replicas.finish();
+  EXPECT_EQ(trained, 6 * kSamples);
+  return "led";
+}
+
+TEST(DataParallel, LosesNoSampleWhoeverLeavesOrComesBack) {
+  placement::Plan plan;
+  plan.processes.emplace_back();
+  for (int rank = 0; rank < 3; ++rank) {
+    plan.replicas.push_back({rank, {placement::PlanStage{}}, std::nullopt});
+    plan.processes[0].ranks.push_back(rank);
+  }
+  EXPECT_EQ(run_ranks(plan, train, {}).front(), "led");
+}
+
+}  // namespace
+}  // namespace evener::parallel

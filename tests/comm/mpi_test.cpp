@@ -217,7 +217,7 @@ TEST_F(MpiFaults, AFrozenHostIsNamed) {
 }
 
 TEST_F(MpiFaults, AProcessOnItsOwnIsToldHowToStart) {
-  if (under_mpirun()) GTEST_SKIP();
+  if (under_mpirun()) GTEST_SKIP() << "this process is one of those under mpirun";
   EXPECT_THAT(error_of([] { connect_hosts(1); }), HasSubstr("--hosts"));
 }
 

@@ -19,6 +19,8 @@ constexpr double kContender = 0.75;
 /// A trial's least: starting, warming up and some steps of the whole batch.
 constexpr double kStart_s = 0.3;
 constexpr double kSteps = 6;
+/// Others may have this share of the machine without a word; validity rules have the same limit for runs.
+constexpr double kQuiet = 0.05;
 
 class Planner {
  public:
@@ -235,6 +237,12 @@ class Planner {
     if (!guessed.empty()) {
       result_.notes.push_back("too little time to try a whole batch on " + guessed +
                               ": predicted from smaller or single trials; --seconds more measures them");
+    }
+    if (const auto others = probe_.others_share(); others && *others > kQuiet) {
+      result_.notes.push_back(
+          fmt::format("others used {:.0f} % of the machine meanwhile, so a run may be faster or slower than this says; "
+                      "measure again when it is quiet",
+                      100 * *others));
     }
     result_.seconds = probe_.now_s() - begin_s_;
     if (std::ranges::none_of(result_.rows, usable)) return;

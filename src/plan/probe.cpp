@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/tensor.h"
 #include "comm/communicator.h"
+#include "measure/others_load.h"
 #include "measure/power_sensors.h"
 #include "measure/statistics.h"
 #include "parallel/launcher.h"
@@ -55,6 +56,7 @@ class MachineProbe : public Probe {
   double now_s() const override { return evener::now_s(); }
   std::string refusal(const placement::Plan& plan) override { return trials_.refusal(plan); }
   std::string energy_refusal() override { return measure::PowercapSensor().refusal(); }
+  std::optional<double> others_share() override { return others_.share(); }
   double loader_images_per_s() override { return trials_.loader_images_per_s(kLoader_s); }
 
   Trial trial(const placement::Plan& plan, double seconds) override {
@@ -93,6 +95,7 @@ class MachineProbe : public Probe {
 
  private:
   const task::Trials& trials_;
+  const measure::OthersLoad others_;
 };
 
 }  // namespace

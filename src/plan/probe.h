@@ -31,6 +31,9 @@ class Probe {
   /// All-reduce among the plan's ranks.
   virtual ExchangeModel exchange(const placement::Plan& plan) = 0;
   virtual double loader_images_per_s() = 0;
+  /// The share of the machine's CPU time that others have had since the first measurement; absent where nobody can
+  /// tell.
+  virtual std::optional<double> others_share() = 0;
   /// Why no energy is known; "" = it is.
   virtual std::string energy_refusal() = 0;
 };

@@ -112,6 +112,7 @@ class Case:
     weight_decay: float = 1e-4
 
 
+CIFAR_DEPTHS = {f"resnet{depth}": depth for depth in (20, 32, 44, 56)}
 MOBILENET_DROPOUT_LAYER = 152  # index of classifier.0 in src/network/zoo/mobilenet_v2.cpp
 RGB = {"mean": (0.5, 0.4375, 0.375), "deviation": (0.25, 0.3125, 0.25)}
 CASES = [
@@ -127,6 +128,9 @@ CASES = [
     Case("resnet34_grey", "resnet34", (1, 48, 48), 9, 4, 1e-4, seed=19),
     Case("mobilenet_v2", "mobilenet_v2", (3, 36, 36), 9, 4, 1e-6, seed=221, **RGB),
     Case("resnet20", "resnet20", (3, 18, 22), 10, 4, 1e-3, seed=12, **RGB),
+    Case("resnet32", "resnet32", (3, 18, 22), 10, 4, 1e-4, seed=33, **RGB),
+    Case("resnet44", "resnet44", (3, 18, 22), 10, 4, 1e-4, seed=28, **RGB),
+    Case("resnet56", "resnet56", (3, 18, 22), 10, 4, 1e-4, seed=44, **RGB),
 ]
 
 
@@ -159,8 +163,8 @@ def make_model(case, reverse=False):
         sizes = [int(size) for size in sizes.split("-")]
         layer = {"relu": torch.nn.ReLU, "sigmoid": torch.nn.Sigmoid, "tanh": torch.nn.Tanh}[activation]
         model = torch.nn.Sequential(torch.nn.Linear(sizes[0], sizes[1]), layer(), torch.nn.Linear(sizes[1], sizes[2]))
-    elif case.model == "resnet20":
-        model = CifarResNet(20, case.classes, case.shape[0])
+    elif case.model in CIFAR_DEPTHS:
+        model = CifarResNet(CIFAR_DEPTHS[case.model], case.classes, case.shape[0])
     else:
         model = getattr(torchvision.models, case.model)(num_classes=case.classes)
     if case.model.startswith("mobilenet"):

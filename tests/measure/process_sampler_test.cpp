@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/test_folder.h"
+#include "measure/others_load.h"
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {
@@ -50,6 +51,22 @@ TEST(SamplerReadings, UsageBetweenTwoMoments) {
   EXPECT_DOUBLE_EQ(*usage.steal_percent, 10);
   ASSERT_EQ(usage.core_percent.size(), 2u);
   EXPECT_GT(usage.core_percent[0], 0);
+}
+
+TEST(OthersLoad, IsWhatIsBusyWithoutThisProcess) {
+  const test::TestFolder root;
+  put_proc(root, 100, 100, 50);
+  const OthersLoad load(root.path());
+  EXPECT_FALSE(load.share()) << "no time has passed";
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  put_proc(root, 200, 200, 50);
+  EXPECT_EQ(load.share(), 0.0) << "all of it was this process";
+  put_proc(root, 100, 100 + 10'000'000, 50);
+  EXPECT_EQ(load.share(), 1.0);
+  put_proc(root, 100, 100, 50, 10'000'000);
+  EXPECT_EQ(load.share(), 1.0) << "the host of a virtual machine had it";
+  std::filesystem::remove(root.path() / "proc/stat");
+  EXPECT_FALSE(load.share());
 }
 
 TEST(SamplerReadings, OthersNeverFallBelowZeroAndShortWindowsSayNothing) {

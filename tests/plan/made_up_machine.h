@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class MadeUpProbe : public plan::Probe {
   std::map<std::string, std::string> refusals;
   plan::ExchangeModel between;
   double loader = 1e9;
+  std::optional<double> others;
   double start_s = 0.2;
   double batch = 32;
   std::vector<std::string> tried;
@@ -56,6 +58,7 @@ class MadeUpProbe : public plan::Probe {
     return between;
   }
   double loader_images_per_s() override { return loader; }
+  std::optional<double> others_share() override { return others; }
   std::string energy_refusal() override { return "made up"; }
 
  private:

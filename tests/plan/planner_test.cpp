@@ -141,6 +141,14 @@ TEST(Compare, NamesALoaderThatLimits) {
   EXPECT_THAT(compare_on(probe, "cpu/t1").notes, Contains(HasSubstr("--loader-threads 2")));
 }
 
+TEST(Compare, SaysThatOthersUsedTheMachine) {
+  MadeUpProbe probe = two_cores();
+  probe.others = 0.04;
+  EXPECT_TRUE(compare_on(probe, "cpu/t1").notes.empty());
+  probe.others = 0.31;
+  EXPECT_THAT(compare_on(probe, "cpu/t1").notes, ElementsAre(HasSubstr("others used 31 % of the machine")));
+}
+
 TEST(Compare, PassesAnInterruptionOn) {
   class Stopped : public MadeUpProbe {
     Trial trial(const placement::Plan&, double) override { throw Interrupted("Ctrl-C"); }

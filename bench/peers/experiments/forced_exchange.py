@@ -1,0 +1,23 @@
+"""What the exchange itself costs: one replica that exchanges its gradients with nobody, against one that doesn't."""
+
+from common import compare, training
+
+TITLE = "ResNet-34, input 1x148x197, batch 32, bf16: --exchange always against none, images/s of training steps"
+NEEDS_PEERS = False
+
+WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9)
+
+
+def run(context):
+    steps = 3 if context.quick else WORK.steps
+    on = f"cpu/t{context.threads}"
+
+    def rate(*options):
+        return training.evener(context, WORK, "bf16", steps, [], on=on, options=options)
+
+    comparison = compare.rounds(
+        context, "forced", "images/s", 0.98, ours=lambda: rate("--exchange", "always"), peer=rate
+    )
+    comparison.notes.append("forced: buckets, communication thread and all-reduce of one rank; a forced exchange may cost 2 %")
+    print(compare.table([comparison], "without"), flush=True)
+    return {"steps": steps, "comparisons": [comparison.json()]}

@@ -1,0 +1,81 @@
+"""The planner's word: what `evener plan` predicts of each placement against what a run then measures, and its choice
+against the best placement found by trying all."""
+
+import statistics
+
+from common import compare
+from common.context import Failure, say
+
+TITLE = "evener plan: predicted against measured images/s, and the choice against the best"
+NEEDS_PEERS = False
+
+WITHIN = 0.15
+WORKS = {
+    "mlp": ("mlp:784-256-10", "--data", "synth:digits:20000", "--batch", 64),
+    "resnet18": ("resnet18", "--data", "synth:masks:1600", "--size", "64x48", "--batch", 32, "--precision", "bf16"),
+    "mobilenet": ("mobilenet_v2", "--data", "synth:masks:800", "--size", "96x96", "--channels", 3, "--batch", 32),
+}
+
+
+def run(context):
+    predictions, choices, samples = [], [], {}
+    for name, words in WORKS.items():
+        predicted, measured, chosen = {}, {}, []
+        for index in range(context.runs):
+            context.rest()
+            plan = context.evener("plan", *words, "--split", "100/0", "--json", "-", "--quiet")
+            chosen.append(plan["choice"])
+            rows = [row for row in plan["placements"] if row.get("images_per_s")]
+            rows = rows[index % len(rows) :] + rows[: index % len(rows)]
+            for row in rows:
+                placement = row["placement"]
+                predicted.setdefault(placement, []).append(row["images_per_s"])
+                measured.setdefault(placement, []).append(rate(context, words, placement))
+                say(f"  {name}, round {index + 1} of {context.runs}, {placement}: {predicted[placement][-1]:.4g} images/s"
+                    f" predicted ({row['basis']}), {measured[placement][-1]:.4g} measured")  # fmt: skip
+        for placement in predicted:
+            predictions.append(prediction(f"{name} {placement}", predicted[placement], measured[placement], context.seed))
+        best = max(measured, key=lambda placement: statistics.median(measured[placement]))
+        choice = compare.of_rates(
+            name, "images/s", 0.97, [measured[c][i] for i, c in enumerate(chosen)], measured[best], context.seed
+        )
+        choice.notes.append(f"{name}: chosen {', '.join(chosen)}; best by its median {best}")
+        choices.append(choice)
+        samples[name] = {"predicted": predicted, "measured": measured, "chosen": chosen}
+    print(prediction_table(predictions) + "\n\nThe choice, by its measured rate:\n" + compare.table(choices, "best"), flush=True)
+    return {"samples": samples, "choices": [choice.json() for choice in choices]}
+
+
+def rate(context, words, placement):
+    epochs = 2 if context.quick else 4
+    context.rest()
+    with context.folder() as folder:
+        record = context.evener(
+            *("train", *words, "--split", "100/0", "--on", placement, "--epochs", epochs, "--lr", 0.01),
+            *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet"),
+        )
+    if record.get("images_per_s") is None:
+        raise Failure(f"evener's record has no images_per_s: {record.get('missing', {}).get('images_per_s')}")
+    return record["images_per_s"]
+
+
+def prediction(label, predicted, measured, seed):
+    """Predicted / measured: within 15 % if the whole interval of the median ratio is, missed if none of it is."""
+    comparison = compare.of_rates(label, "images/s", None, predicted, measured, seed)
+    if comparison.interval:
+        low, high = comparison.interval
+        inside = low >= 1 - WITHIN and high <= 1 + WITHIN
+        outside = high < 1 - WITHIN or low > 1 + WITHIN
+        comparison.verdict = "met" if inside else "missed" if outside else "undecided"
+    return comparison
+
+
+def prediction_table(comparisons):
+    lines = [f"{'':<24}{'predicted':>12}{'measured':>12}{'ratio':>9}   {'95 %':<16}within {100 * WITHIN:.0f} %"]
+    for c in comparisons:
+        between = f"{c.interval[0]:.3f} to {c.interval[1]:.3f}" if c.interval else "-"
+        lines.append(
+            f"{c.label:<24}{statistics.median(c.ours):>12.4g}{statistics.median(c.peer):>12.4g}{c.ratio:>9.3f}   "
+            f"{between:<16}{c.verdict}"
+        )
+    return "\n".join(lines)

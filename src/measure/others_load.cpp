@@ -1,0 +1,27 @@
+#include "measure/others_load.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "measure/sampler_readings.h"
+
+namespace evener::measure {
+
+struct OthersLoad::Start {
+  Counters counters;
+};
+
+OthersLoad::OthersLoad(std::filesystem::path root)
+    : root_(std::move(root)), start_(std::make_unique<Start>(Start{read_counters(root_)})) {}
+
+OthersLoad::~OthersLoad() = default;
+
+std::optional<double> OthersLoad::share() const {
+  const Counters now = read_counters(root_);
+  const Usage usage = usage_between(start_->counters, now);
+  if (!usage.others_percent || now.cores.empty()) return std::nullopt;
+  const double percent = *usage.others_percent + usage.steal_percent.value_or(0);
+  return std::min(1.0, percent / 100 / static_cast<double>(now.cores.size()));
+}
+
+}  // namespace evener::measure

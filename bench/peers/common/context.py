@@ -33,6 +33,7 @@ class Context:
     quick: bool
     pause_s: float
     seed: int
+    precisions: tuple = ("fp32", "bf16")  # of experiments that compare several
 
     def folder(self):
         """A temporary folder below the results; use with `with`."""

@@ -23,11 +23,11 @@ class Work:
     goal: float | None = None
 
 
-def run(context, work, precisions=("fp32", "bf16")):
-    """Compares in each precision; prints a table, returns what goes into the JSON."""
+def run(context, work):
+    """Compares in each precision that was asked for; prints a table, returns what goes into the JSON."""
     steps = 3 if context.quick else work.steps
     comparisons, layouts, memory = [], {}, {}
-    for precision in precisions:
+    for precision in context.precisions:
         layouts[precision], tried = best_layout(context, work, precision, 2 if context.quick else min(8, steps))
         layout, peaks = layouts[precision], {"ours": [], "peer": []}
         comparison = compare.rounds(

@@ -20,7 +20,11 @@ struct KnownModule {
   const char* name;
   const char* cmake_option;
 };
-constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"}, {"fetch", "EVENER_FETCH"}, {"mpi", "EVENER_MPI"}};
+constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
+                                    {"torch_cuda", "EVENER_TORCH"},
+                                    {"native", "EVENER_NATIVE"},
+                                    {"fetch", "EVENER_FETCH"},
+                                    {"mpi", "EVENER_MPI"}};
 
 struct OpenedModule {
   ModuleStatus status;

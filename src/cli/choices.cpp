@@ -26,8 +26,9 @@ const std::string& chosen(const char* what, const std::string& name, const std::
 }
 
 engine::Precision parse_precision(const std::string& name) {
-  chosen("precision", name, {"fp32", "bf16", "fp16"});
+  chosen("precision", name, {"fp32", "tf32", "bf16", "fp16"});
   return name == "fp32"   ? engine::Precision::kFp32
+         : name == "tf32" ? engine::Precision::kTf32
          : name == "bf16" ? engine::Precision::kBf16
                           : engine::Precision::kFp16;
 }
@@ -35,6 +36,11 @@ engine::Precision parse_precision(const std::string& name) {
 engine::Loss parse_loss(const std::string& name) {
   chosen("loss", name, {"cross-entropy", "mse"});
   return name == "mse" ? engine::Loss::kMse : engine::Loss::kCrossEntropy;
+}
+
+engine::KernelChoice parse_kernels(const std::string& name) {
+  return chosen("kernels", name, {"simd", "naive"}) == "naive" ? engine::KernelChoice::kNaive
+                                                               : engine::KernelChoice::kSimd;
 }
 
 engine::MemoryLayout parse_layout(const std::string& name) {

@@ -14,6 +14,7 @@ const std::string& chosen(const char* what, const std::string& name, const std::
 
 engine::Precision parse_precision(const std::string& name);
 engine::Loss parse_loss(const std::string& name);
+engine::KernelChoice parse_kernels(const std::string& name);
 engine::MemoryLayout parse_layout(const std::string& name);
 
 /// "85/2/13" -> {85, 2, 13}: percent for training, validation and, if given, test; together at most 100.

@@ -67,8 +67,9 @@ json as_json(const Diagnosis& diagnosis) {
           {"sections", sections}};
 }
 
-int doctor(const std::string& json_target) {
-  const Diagnosis diagnosis = diagnose(placement::machine());
+int doctor(const std::string& json_target, bool peaks) {
+  Diagnosis diagnosis = diagnose(placement::machine());
+  if (peaks) diagnosis.sections.push_back(check_peaks());
   const auto dumped = [&] { return as_json(diagnosis).dump(2, ' ', false, json::error_handler_t::replace) + "\n"; };
   if (json_target == "-") {
     fmt::print("{}", dumped());
@@ -85,9 +86,12 @@ void add_doctor(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("doctor", "Devices, libraries, sensors: what works, what does not, why");
   const auto json_target = std::make_shared<std::string>();
   command->add_option("--json", *json_target, "Write the findings as JSON to a file; - is stdout");
+  const auto peaks = std::make_shared<bool>(false);
+  command->add_flag("--peaks", *peaks, "Measure the processor's peaks too: multiply-adds, reading memory (2 s)");
   command->footer(
       "Exit code 0 if training on the CPU works, else 1.\nExamples:\n  evener doctor\n  evener doctor --json -");
-  command->callback([json_target, &action] { action = [json_target] { return doctor(*json_target); }; });
+  command->callback(
+      [json_target, peaks, &action] { action = [json_target, peaks] { return doctor(*json_target, *peaks); }; });
 }
 
 }  // namespace evener::cli

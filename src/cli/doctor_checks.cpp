@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/module.h"
 #include "base/names.h"
+#include "measure/peaks.h"
 #include "measure/power_sensors.h"
 #include "placement/plan.h"
 
@@ -98,6 +100,12 @@ Finding check_placement(const std::string& text, const Machine& machine, bool en
     const std::string why = placement::why_not_runnable(plan);
     if (!why.empty()) return {Mark::kNote, text, why.substr(why.find(": ") + 2), ""};
     if (!engine_usable) return {Mark::kMissing, text, "no engine here can train (see Modules)", ""};
+    const bool on_cuda = std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
+      return replica.stages.front().device.kind == DeviceKind::kCuda;
+    });
+    if (on_cuda && module_status("torch_cuda").state != ModuleState::kUsable) {
+      return {Mark::kMissing, text, "the module 'torch_cuda' can't be used (see Modules)", ""};
+    }
     const int threads = plan.replicas.front().stages.front().threads;
     return {Mark::kOk, text, counted(static_cast<std::size_t>(threads), "thread"), ""};
   } catch (const UsageError& error) {
@@ -128,9 +136,13 @@ Section check_devices(const Machine& machine) {
   return section;
 }
 
-Section check_modules() {
+Section check_modules(const Machine& machine) {
   Section section{"Modules", {}};
   for (const std::string& name : known_modules()) {
+    if (name == "torch_cuda" && machine.cuda.devices.empty()) {
+      section.findings.push_back({Mark::kMissing, name, "not looked at: it is for NVIDIA GPUs, and there is none", ""});
+      continue;
+    }
     const ModuleStatus status = module_status(name);
     switch (status.state) {
       case ModuleState::kUsable:
@@ -189,11 +201,32 @@ Section check_placements(const Machine& machine, bool engine_usable) {
   return section;
 }
 
+Section check_peaks() {
+  const measure::Peaks peaks = measure::measure_peaks();
+  const std::string all = fmt::format("{} thread{}", peaks.threads, peaks.threads == 1 ? "" : "s");
+  const auto pair = [&all](double one, double together, const char* unit) {
+    return fmt::format("{:.1f} {} on one thread, {:.1f} {} on {}", one, unit, together, unit, all);
+  };
+  Section section{"Peaks", {}};
+  section.findings.push_back({Mark::kOk, "fp32 multiply-adds",
+                              pair(peaks.fma_gflops, peaks.all_fma_gflops, "GFLOP/s") + " (" + peaks.instructions + ")",
+                              ""});
+  if (peaks.bf16_gflops) {
+    section.findings.push_back(
+        {Mark::kOk, "bf16 dot products", pair(*peaks.bf16_gflops, *peaks.all_bf16_gflops, "GFLOP/s"), ""});
+  } else {
+    section.findings.push_back({Mark::kNote, "bf16 dot products", "this processor has none (AVX512-BF16)", ""});
+  }
+  section.findings.push_back(
+      {Mark::kOk, "reading memory", pair(peaks.memory_gb_per_s, peaks.all_memory_gb_per_s, "GB/s"), ""});
+  return section;
+}
+
 Diagnosis diagnose(const Machine& machine) {
   Diagnosis result;
   const ModuleStatus torch = module_status("torch");
   result.can_train_on_cpu = torch.state == ModuleState::kUsable;
-  result.sections = {check_devices(machine), check_modules(), check_sensors(machine), check_storage(),
+  result.sections = {check_devices(machine), check_modules(machine), check_sensors(machine), check_storage(),
                      check_placements(machine, result.can_train_on_cpu)};
   result.conclusion = result.can_train_on_cpu
                           ? "Training on the CPU works."

@@ -31,11 +31,14 @@ struct Diagnosis {
 
 Section check_devices(const placement::Machine& machine);
 /// Modules with the version of the library behind them, or one of the three refusals.
-Section check_modules();
+Section check_modules(const placement::Machine& machine);
 Section check_sensors(const placement::Machine& machine);
 Section check_storage();
 /// Typical placements: usable now, not yet, or refused here.
 Section check_placements(const placement::Machine& machine, bool engine_usable);
+
+/// What the processor can do at most (measured, which takes two seconds).
+Section check_peaks();
 
 Diagnosis diagnose(const placement::Machine& machine);
 

@@ -24,6 +24,7 @@ constexpr const char* kExamples = R"(Examples:
   evener train resnet34 --data synth:masks --size 197x148 --batch 32 --epochs 5
   evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
   evener train resnet18 --data photos/ --size 224x224 --on auto
+  evener train resnet34 --data synth:masks --on cuda:0 --precision bf16 --batch max --data-on device
   evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume
   evener train resnet18 --data photos/ --size 224x224 --weights resnet18.pth --freeze 'layer*' --normalize imagenet
   evener train resnet20 --data cifar/ --weights resnet20.th --normalize imagenet --epochs 0
@@ -50,7 +51,11 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_option("--plan-seconds", flags.plan_seconds, "How long --on auto may measure")->capture_default_str();
   command.add_option("--epochs", flags.epochs, "Passes over the training images; 0: evaluate --weights only")
       ->capture_default_str();
-  command.add_option("--batch", flags.batch, "Images per step, over all devices together")->capture_default_str();
+  command
+      .add_option(
+          "--batch", flags.batch,
+          "Images per step, over all devices together; or max: the largest batch that the device has memory for")
+      ->capture_default_str();
   command.add_option("--lr", flags.learning_rate, "Learning rate (default: 0.05; adamw 0.001)");
   command.add_option("--schedule", flags.schedule, "constant, cosine, one-cycle or step:EPOCHS[:FACTOR]")
       ->capture_default_str();
@@ -73,7 +78,18 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_option("--until-accuracy", flags.until_accuracy,
                      "End when the validation accuracy is this (0.98), and tell the time it took");
   command.add_option("--loss", flags.loss, "cross-entropy or mse")->capture_default_str();
-  command.add_option("--precision", flags.precision, "fp32, bf16 or fp16 (as bf16 on CPUs)")->capture_default_str();
+  command
+      .add_option("--precision", flags.precision,
+                  "fp32, tf32 (as fp32 on CPUs), bf16 or fp16 with loss scaling (as bf16 on CPUs)")
+      ->capture_default_str();
+  command
+      .add_option("--data-on", flags.data_on,
+                  "Where a GPU takes its images from: host (a batch at a time), or device (all stay in its memory)")
+      ->capture_default_str();
+  command
+      .add_option("--step-graph", flags.step_graph,
+                  "Whether a GPU replays whole steps as a CUDA graph: auto (where it can), or off")
+      ->capture_default_str();
   command.add_option("--weights", flags.weights,
                      "Weights to start from: safetensors, or a state dict saved by PyTorch. With another number of "
                      "classes the last layer begins anew");
@@ -122,9 +138,15 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_option(kHostsStarted, flags.hosts_started)->group("");  // not for users
   command.add_flag("--elastic", flags.elastic,
                    "When a replica is lost for good, go on with the others; batches stay as large");
-  command.add_option("--engine", flags.engine, "auto or torch")->capture_default_str();
+  command
+      .add_option("--engine", flags.engine,
+                  "auto (torch), torch, or native: our own kernels for multilayer perceptrons")
+      ->capture_default_str();
+  command.add_option("--kernels", flags.kernels, "Of the native engine: simd, or naive (plain loops, for comparison)")
+      ->capture_default_str();
   command.add_option("--layout", flags.layout, "Memory layout of images: auto, nchw or nhwc")->capture_default_str();
-  command.add_option("--loader-threads", flags.loader_threads, "Threads that prepare batches")->capture_default_str();
+  command.add_option("--loader-threads", flags.loader_threads,
+                     "Threads that prepare batches (default: 1; native: 0, the training thread does)");
   command.add_option("--out", flags.out, "Folder for checkpoints and results (default: runs/MODEL-TIME)");
   command.add_option("--json", flags.json, "Write the record there too; - is stdout");
   command.add_option("--trace", flags.trace, "Write the phases as a Chrome trace");

@@ -50,6 +50,7 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
                  {"warmup", options.schedule.warmup_epochs},
                  {"loss", engine::loss_name(trainer.loss)},
                  {"layout", flags.layout},
+                 {"kernels", flags.kernels},
                  {"seed", trainer.seed},
                  {"size", std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height)},
                  {"channels", setup.image.channels},
@@ -61,6 +62,8 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
                  {"normalize", setup.normalized_by},
                  {"mean", setup.normalization.mean},
                  {"standard-deviation", setup.normalization.standard_deviation}};
+  config["data-on"] = options.data_on_device ? "device" : "host";
+  config["step-graph"] = trainer.step_graph ? "auto" : "off";
   config["replicas"] = flags.replicas;
   config["shares"] = flags.shares.empty() ? json() : json(flags.shares);
   config["batch-norm"] = options.local_batch_norm ? "local" : "synchronised";
@@ -124,6 +127,22 @@ void fill_replicas(measure::Record& record, const task::TrainResult& result) {
   }
 }
 
+/// The figures of the GPUs, in the order of their replicas.
+void fill_gpus(measure::Record& record, const task::TrainResult& result) {
+  std::size_t gpu = 0;
+  for (const auto& device : result.devices) {
+    record.notes.insert(record.notes.end(), device.notes.begin(), device.notes.end());
+    if (device.skipped_steps > 0) {
+      record.notes.push_back(std::to_string(device.skipped_steps) +
+                             " steps changed nothing: their gradients overflowed (fp16; the loss is scaled down then)");
+    }
+    if (!device.peak_memory_bytes || gpu >= record.gpus.size()) continue;
+    record.gpus[gpu].peak_memory_bytes = device.peak_memory_bytes;
+    record.gpus[gpu].step_phases_s = device.step_phases_s;
+    ++gpu;
+  }
+}
+
 }  // namespace
 
 measure::PlacementRecord placement_record(const placement::Plan& plan) {
@@ -168,11 +187,21 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
                  static_cast<std::int64_t>(setup.skipped.size())};
   record.notes = setup.notes;
   record.placement = placement_record(plan);
+  for (const auto& replica : plan.replicas) {
+    const auto& stage = replica.stages.front();
+    if (stage.device.kind != DeviceKind::kCuda) continue;
+    record.gpus.emplace_back();
+    record.gpus.back().index = stage.device.index;
+    record.gpus.back().name = stage.device_name;
+  }
   record.engine = options.engine;
   record.precision = engine::precision_name(options.trainer.precision);
   record.batch = options.batch;
   if (options.trainer.precision == engine::Precision::kFp16 && options.trainer.device.kind == DeviceKind::kCpu) {
     record.fallbacks.push_back("fp16 was computed as bf16: the CPU has no fast fp16 products");
+  }
+  if (options.trainer.precision == engine::Precision::kTf32 && options.trainer.device.kind == DeviceKind::kCpu) {
+    record.fallbacks.push_back("tf32 was computed as fp32: the CPU has no TF32 products");
   }
   if (options.local_batch_norm && plan.replicas.size() > 1) {
     record.notes.push_back(
@@ -237,6 +266,7 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   fill_accuracy(record, result);
   record.confusion = {result.confusion.part, result.confusion.counts};
   fill_replicas(record, result);
+  fill_gpus(record, result);
 }
 
 void finish_record(measure::Record& record, const measure::SamplerSummary& samples) {

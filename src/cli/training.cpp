@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "cli/batch_option.h"
 #include "cli/choices.h"
 #include "cli/data_options.h"
 #include "cli/image_size.h"
@@ -56,6 +57,10 @@ class Observer : public task::TrainObserver {
       record_.notes.push_back("--on auto: " + choice_);
       progress_.note("note: " + record_.notes.back());
     }
+    if (!batch_note_.empty()) {
+      record_.notes.push_back(batch_note_);
+      progress_.note("note: " + batch_note_);
+    }
     for (const auto& warning : plan_.warnings) progress_.note("warning: " + warning);
     for (const auto& text : plan_.notes) progress_.note("note: " + text);
     progress_.setup(setup);
@@ -73,6 +78,10 @@ class Observer : public task::TrainObserver {
   /// Why the plan is what it is.
   void chosen(const std::string& reason) { choice_ = reason; }
 
+  void batch_found(std::int64_t batch) {
+    batch_note_ = fmt::format("--batch max: {} images are the most that were found to fit", batch);
+  }
+
   measure::Record& record() { return record_; }
   TrainProgress& progress() { return progress_; }
 
@@ -84,7 +93,8 @@ class Observer : public task::TrainObserver {
   const measure::PhaseRecorder& phases_;
   TrainProgress progress_;
   measure::Record record_;
-  std::string choice_;  // of --on auto; empty = the user's own
+  std::string choice_;      // of --on auto; empty = the user's own
+  std::string batch_note_;  // of --batch max
   std::size_t train_images_ = 0;
   measure::PhaseTotals epoch_begin_;
 };
@@ -118,6 +128,7 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOption
   launch.on_started = [&sampler](const std::vector<pid_t>& pids) { sampler.watch({pids.begin(), pids.end()}); };
   for (int left = flags.restarts;; --left) {
     try {
+      launch.shared_bytes = job.shared_bytes();
       return parallel::run_ranks(options.plan, body, launch);
     } catch (const parallel::RankLost& lost) {
       if (position.hosts > 1) throw Error(std::string(lost.what()) + kResumeAdvice);
@@ -159,7 +170,6 @@ void require_share(const char* option, double value) {
 
 void check_numbers(const TrainFlags& flags) {
   require_positive("--epochs", flags.epochs, true);
-  require_positive("--batch", static_cast<double>(flags.batch));
   if (flags.learning_rate) require_positive("--lr", *flags.learning_rate);
   require_positive("--momentum", flags.momentum, true);
   if (flags.weight_decay) require_positive("--weight-decay", *flags.weight_decay, true);
@@ -173,11 +183,10 @@ void check_numbers(const TrainFlags& flags) {
   require_positive("--restarts", flags.restarts, true);
   require_positive("--plan-seconds", flags.plan_seconds);
   require_positive("--validate-every", flags.validate_every);
-  require_positive("--loader-threads", flags.loader_threads);
-  if (flags.batch > 1'000'000) throw UsageError("--batch is " + std::to_string(flags.batch) + "; the most is 1000000");
+  if (flags.loader_threads) require_positive("--loader-threads", *flags.loader_threads, true);
   if (flags.momentum >= 1) throw UsageError(fmt::format("--momentum is {}; it has to be less than 1", flags.momentum));
-  if (flags.loader_threads > 1024)
-    throw UsageError("--loader-threads is " + std::to_string(flags.loader_threads) + "; the most is 1024");
+  if (flags.loader_threads.value_or(1) > 1024)
+    throw UsageError("--loader-threads is " + std::to_string(*flags.loader_threads) + "; the most is 1024");
 }
 
 /// A run that replaces another removes its weights; they can't be what it starts from.
@@ -226,7 +235,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   check_numbers(flags);
   task::TrainOptions options;
   options.model = flags.model;
-  options.engine = flags.engine == "auto" ? "torch" : chosen("engine", flags.engine, {"torch"});
+  options.engine = flags.engine == "auto" ? "torch" : chosen("engine", flags.engine, {"torch", "native"});
   options.data.location = flags.data;
   if (!flags.size.empty()) {
     const ImageSize size = parse_image_size(flags.size);
@@ -240,7 +249,8 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.data.classes = parse_classes(flags.classes);
   options.data.decode = data::parse_decode_mode(flags.decode);
   options.augment = data::parse_augment(flags.augment);
-  options.batch = flags.batch;
+  options.batch = parse_batch(flags);
+  options.data_on_device = chosen("data-on", flags.data_on, {"host", "device"}) == "device";
   options.epochs = flags.epochs;
   options.learning_rate = flags.learning_rate.value_or(flags.optimizer == "adamw" ? 0.001 : 0.05);
   options.accumulate = flags.accumulate;
@@ -249,7 +259,8 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.schedule = task::parse_schedule(flags.schedule);
   options.schedule.warmup_epochs = flags.warmup_epochs;
   options.validate_every = flags.validate_every;
-  options.loader_threads = flags.loader_threads;
+  // A step of the native engine is shorter than waking another thread and taking a batch from it.
+  options.loader_threads = flags.loader_threads.value_or(options.engine == "native" ? 0 : 1);
   options.plan = plan;
   options.local_batch_norm = chosen("batch-norm", flags.batch_norm, {"synchronised", "local"}) == "local";
   options.always_exchange = chosen("exchange", flags.exchange, {"auto", "always"}) == "always";
@@ -272,9 +283,11 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   trainer.precision = parse_precision(flags.precision);
   trainer.loss = parse_loss(flags.loss);
   trainer.layout = parse_layout(flags.layout);
+  trainer.kernels = parse_kernels(flags.kernels);
   trainer.optimizer = optimizer_options(flags);
   trainer.label_smoothing = flags.label_smoothing;
   trainer.seed = flags.seed;
+  trainer.step_graph = chosen("step-graph", flags.step_graph, {"auto", "off"}) == "auto";
   options.data.threads = 0;
   for (const auto& process : plan.processes) {  // those of this host
     for (const int rank : process.ranks) {
@@ -316,6 +329,15 @@ TrainingOutcome run_training(const TrainFlags& flags) {
       options.trainer.device = choice.plan.replicas.front().stages.front().device;
       plan = options.plan = std::move(choice.plan);
       sampler.emplace(sampling);  // the trials are not the run
+    };
+  }
+  if (flags.batch == "max") {
+    options.choose_batch = [&](const task::Trials& trials) {
+      options.batch = trials.largest_batch(plan);
+      if (options.batch == 0)
+        throw Error(flags.model + " does not fit into the memory of '" + plan.text +
+                    "' even with a batch of one image; use a smaller --size or a smaller model");
+      observer.batch_found(options.batch);
     };
   }
   std::vector<std::string> outcomes;

@@ -15,7 +15,7 @@ namespace evener::cli {
 /// The options of `evener train` as typed; empty = not given.
 struct TrainFlags {
   std::string model, data, on = "cpu";
-  std::string engine = "auto", precision = "fp32", loss = "cross-entropy", layout = "auto";
+  std::string engine = "auto", precision = "fp32", loss = "cross-entropy", layout = "auto", kernels = "simd";
   std::string optimizer = "sgd", schedule = "constant";
   std::string size, split, out, json, trace;
   std::string weights, normalize;
@@ -24,12 +24,14 @@ struct TrainFlags {
   std::vector<std::string> classes;  // "NAME=GLOB"
   std::optional<std::int64_t> channels;
   int epochs = 10;
-  std::int64_t batch = 64;
+  std::string batch = "64";  // a number, or max
+  std::string data_on = "host", step_graph = "auto";
   std::optional<double> learning_rate, weight_decay;  // absent = the optimiser's usual one
   double momentum = 0, warmup_epochs = 0, clip_norm = 0, average_decay = 0, label_smoothing = 0, until_accuracy = 0;
   int accumulate = 1, patience = 0;
   bool nesterov = false;
-  int validate_every = 1, loader_threads = 1, sample_interval_ms = 500;
+  int validate_every = 1, sample_interval_ms = 500;
+  std::optional<int> loader_threads;  // absent = the engine's usual number
   std::uint64_t seed = 1;
   std::string replicas = "auto", shares, exchange = "auto", exchange_precision = "fp32", batch_norm = "synchronised";
   int restarts = 0;

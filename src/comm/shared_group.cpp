@@ -37,6 +37,10 @@ std::unique_ptr<Communicator> SharedGroup::join(int rank, int channel, const cha
   return make_shared_communicator(state_->memory, rank, channel, name);
 }
 
+std::span<std::byte> SharedGroup::common() const {
+  return state_->memory.common();
+}
+
 void SharedGroup::beat(int rank) {
   state_->life(rank).beats.fetch_add(1, std::memory_order_relaxed);
 }

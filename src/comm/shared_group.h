@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "comm/communicator.h"
@@ -17,6 +18,7 @@ struct SharedGroupOptions {
   /// The longest piece; longer vectors go in several. Each rank has four such places in each channel, two for
   /// collectives and two for what it sends; those never used cost no memory.
   std::size_t staging_bytes = std::size_t{1} << 20;
+  std::size_t common_bytes = 0;  // of memory for the users' own ends
   /// How long a collective waits for the others. A slow rank is not a dead one: whoever watches the ranks aborts the
   /// group when one is lost, so this is long.
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
@@ -34,6 +36,9 @@ class SharedGroup {
   int ranks() const;
   /// `rank`'s end of `channel`; `name` is what it calls itself ("threads", "shm"). The group must outlive it.
   std::unique_ptr<Communicator> join(int rank, int channel, const char* name);
+
+  /// The memory for the users' own ends: the same bytes for every rank, zero at first, at a multiple of 4096.
+  std::span<std::byte> common() const;
 
   /// A sign of life of a rank, for whoever watches (parallel/launcher).
   void beat(int rank);

@@ -55,7 +55,8 @@ SharedMemory::SharedMemory(const SharedGroupOptions& options)
   rows_ = meetings_ + channels * sizeof(Meeting);
   mailboxes_ = rows_ + channels * ranks * sizeof(RankRow);
   staging_ = rounded_up(mailboxes_ + channels * ranks * 2 * sizeof(Mailbox), kPage_bytes);
-  size_bytes_ = staging_ + channels * ranks * kStagingParts * options_.staging_bytes;
+  common_ = rounded_up(staging_ + channels * ranks * kStagingParts * options_.staging_bytes, kPage_bytes);
+  size_bytes_ = common_ + options_.common_bytes;
   // NORESERVE: what is never used, as the mail of ranks that send none, is neither allocated nor counted.
   void* place = ::mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "comm/shared_group.h"
@@ -60,6 +61,8 @@ class SharedMemory {
   /// One of a rank's two slots, of options().staging_bytes.
   std::byte* slot(int channel, int rank, int which) const;
 
+  std::span<std::byte> common() const { return {begin_ + common_, options_.common_bytes}; }
+
   enum class Until { kEquals, kDiffers };
   /// Waits until `word` equals `value`, or differs from it. False if that took longer than the group's timeout; throws
   /// Error if the group is aborted meanwhile.
@@ -78,7 +81,8 @@ class SharedMemory {
 
   SharedGroupOptions options_;
   std::int64_t spin_ns_;
-  std::size_t lives_ = 0, meetings_ = 0, rows_ = 0, mailboxes_ = 0, staging_ = 0, size_bytes_ = 0;  // offsets, end
+  std::size_t lives_ = 0, meetings_ = 0, rows_ = 0, mailboxes_ = 0, staging_ = 0, common_ = 0,
+              size_bytes_ = 0;  // offsets, end
   std::byte* begin_ = nullptr;
 };
 

@@ -18,7 +18,9 @@ Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
   const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
   Batch part = batch;
   part.count = end - begin;
-  part.images = batch.images.subspan(first * batch.shape.bytes(), count * batch.shape.bytes());
+  if (!batch.images.empty()) {
+    part.images = batch.images.subspan(first * batch.shape.bytes(), count * batch.shape.bytes());
+  }
   part.labels = batch.labels.subspan(first, count);
   part.samples = batch.samples.subspan(first, count);
   if (!batch.label_weights.empty()) {
@@ -61,6 +63,7 @@ struct Part {
 struct Loader::State {
   std::shared_ptr<const Dataset> dataset;
   std::size_t batch = 0;
+  bool pixels = true;
   Augmentation augmentation;
   std::vector<Slot> slots;
 
@@ -103,7 +106,7 @@ void Loader::State::assemble(Part part, Slot& slot) const {
   const auto [begin, end] = part;
   const std::size_t count = end - begin;
   const std::size_t bytes = dataset->shape().bytes();
-  slot.images.resize(count * bytes);
+  slot.images.resize(pixels ? count * bytes : 0);
   slot.labels.resize(count);
   slot.samples.assign(order.begin() + static_cast<std::ptrdiff_t>(begin),
                       order.begin() + static_cast<std::ptrdiff_t>(end));
@@ -112,6 +115,7 @@ void Loader::State::assemble(Part part, Slot& slot) const {
   slot.label_weights.resize(is_mixed ? count : 0);
   for (std::size_t i = 0; i < count; ++i) {
     slot.labels[i] = dataset->label(slot.samples[i]);
+    if (!pixels) continue;
     const auto chw = std::span(slot.images).subspan(i * bytes, bytes);
     read_augmented(slot.samples[i], chw);
     if (is_mixed) mix(i, slot, chw);
@@ -179,7 +183,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : 
     throw Error("sample " + std::to_string(partner) + " is to be mixed in, but the data has " +
                 std::to_string(dataset->size()));
   }
+  if (!options.pixels && options.augmentation.options.any()) throw Error("augmentation needs the pixels of images");
   state_->dataset = std::move(dataset);
+  state_->pixels = options.pixels;
   state_->augmentation = std::move(options.augmentation);
   state_->batch = static_cast<std::size_t>(options.batch);
   // One slot more than is prefetched: the batch the consumer looks at.

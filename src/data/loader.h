@@ -15,7 +15,7 @@ namespace evener::data {
 struct Batch {
   std::int64_t count = 0;
   ImageShape shape;
-  std::span<const std::uint8_t> images;    // (count, C, H, W)
+  std::span<const std::uint8_t> images;    // (count, C, H, W); empty where the loader serves no pixels
   std::span<const std::int32_t> labels;    // (count)
   std::span<const std::uint32_t> samples;  // indices into the dataset, which key dropout and augmentation
   std::uint64_t epoch = 0;
@@ -43,6 +43,7 @@ struct LoaderOptions {
   int threads = 1;   // that assemble batches
   int prefetch = 2;  // batches ready ahead of the step
   Augmentation augmentation = {};
+  bool pixels = true;  // false: batches only say which samples they have, for devices that have the images already
 };
 
 /// Serves a list of samples batch by batch; the last batch may be short. One consumer thread.

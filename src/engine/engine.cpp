@@ -13,6 +13,8 @@ const char* precision_name(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
       return "fp32";
+    case Precision::kTf32:
+      return "tf32";
     case Precision::kBf16:
       return "bf16";
     case Precision::kFp16:

@@ -1,23 +1,30 @@
 // An engine makes a Network compute. Engines are modules; the interface passes host memory and numbers only.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/device.h"
+#include "base/error.h"
 #include "base/tensor.h"
 #include "data/loader.h"
 #include "network/network.h"
 
 namespace evener::engine {
 
-enum class Precision { kFp32, kBf16, kFp16 };
+enum class Precision { kFp32, kTf32, kBf16, kFp16 };  // TF32: float32 with products rounded to 10 bits, on CUDA
 enum class Loss { kCrossEntropy, kMse };  // MSE: against one-hot targets, mean over outputs, as torch.nn.MSELoss
 enum class MemoryLayout { kAuto, kChannelsFirst, kChannelsLast };
+
+/// Of the native engine: the fastest of this processor, or plain loops as a reference.
+enum class KernelChoice { kSimd, kNaive };
 
 const char* precision_name(Precision precision);
 const char* loss_name(Loss loss);
@@ -37,6 +44,12 @@ struct OptimizerOptions {
   double average_decay = 0;  // of an exponential average of the weights over the steps; 0 = none is kept
 };
 
+/// Memory that all replicas of a run see, for engines that keep weights once for all of them. Zero at first.
+struct SharedArrays {
+  std::span<std::byte> bytes;  // Engine::shared_bytes of them; empty: none
+  int replica = 0, replicas = 1;
+};
+
 struct TrainerOptions {
   Device device;
   std::vector<int> cpus;  // CPUs that compute; empty = not pinned
@@ -44,6 +57,7 @@ struct TrainerOptions {
   Precision precision = Precision::kFp32;
   Loss loss = Loss::kCrossEntropy;
   MemoryLayout layout = MemoryLayout::kAuto;
+  KernelChoice kernels = KernelChoice::kSimd;
   double label_smoothing = 0;  // cross-entropy against (1 - s) * one-hot + s / classes
   OptimizerOptions optimizer;
   std::vector<float> mean, standard_deviation;  // per channel, applied to value / 255
@@ -52,6 +66,21 @@ struct TrainerOptions {
   /// it equally often, in the same order and with equal sizes, also one whose batch is empty. Empty = batch-norm takes
   /// the statistics of this replica's samples alone.
   std::function<void(std::span<double>)> sum_over_replicas;
+  SharedArrays shared;
+  /// Data that the device keeps whole, so that batches need only say which samples they have (data::Batch::images may
+  /// be empty). For devices other than the CPU. Null = images come with each batch.
+  std::shared_ptr<const data::Dataset> resident = nullptr;
+  /// Whether Trainer::step may replay the work of an earlier step as one (a CUDA graph) instead of starting every
+  /// kernel anew.
+  bool step_graph = true;
+  /// Drives the CPU as a GPU is driven: staged copies, results that come later. For tests.
+  bool like_accelerator = false;
+};
+
+/// The device has too little memory for what was asked of it.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
 };
 
 /// Sums over the samples of a batch, so that batches and replicas can be added exactly.
@@ -66,6 +95,21 @@ struct BatchResult {
     count += other.count;
     return *this;
   }
+};
+
+/// What has become known since the last report: results of a device come later than the call that started the work.
+struct StepReport {
+  BatchResult sums;        // of `steps` steps with a finite loss, in their order
+  std::int64_t steps = 0;  // that were reported
+  bool finite = true;      // false: the step after those had a loss that isn't; it and all later ones changed nothing
+};
+
+/// What a run on this device came to, for its record.
+struct DeviceReport {
+  std::optional<std::uint64_t> peak_memory_bytes;  // of the device's, by this process; absent on CPUs
+  std::map<std::string, double> step_phases_s;  // "h2d", "forward", ...: medians, by the device's clock; may be empty
+  std::int64_t skipped_steps = 0;               // whose gradients overflowed (fp16)
+  std::vector<std::string> notes;               // how steps were run, and why not otherwise
 };
 
 /// One replica of a network being trained on one device. Not thread-safe: one thread drives it.
@@ -96,6 +140,28 @@ class Trainer {
   /// One optimiser step with the gradients as they stand.
   virtual void apply(double learning_rate) = 0;
 
+  /// A whole step: forward, backward, and the optimiser's step where the loss is finite. For a replica whose gradients
+  /// nobody else wants. The device may be some steps behind: what is reported can be of earlier steps.
+  virtual StepReport step(const data::Batch& batch, double weight, double learning_rate) {
+    StepReport report{forward_backward(batch, weight), 1, true};
+    if (!std::isfinite(report.sums.loss_sum)) return {{}, 0, false};
+    apply(learning_rate);
+    return report;
+  }
+  /// Waits for the steps that have not been reported yet.
+  virtual StepReport settle() { return {}; }
+  virtual DeviceReport report() const { return {}; }
+
+  /// Whether weights and gradients lie in TrainerOptions::shared. Then gradients needn't be exchanged: apply_part does
+  /// it, and loading a state is replica 0's matter; the others' calls do nothing.
+  virtual bool shares_arrays() const { return false; }
+  /// Instead of apply(): the optimiser step for one part of the parameters, which is this replica's of `members`
+  /// (ascending), with the sum of the members' gradients. Every member does its part, after all have their gradients
+  /// and before any computes new ones.
+  virtual void apply_part(double learning_rate, std::span<const int> members) {
+    static_cast<void>(learning_rate), static_cast<void>(members);
+  }
+
   /// Exchanges the weights with their average (OptimizerOptions::average_decay), before an evaluation and after it.
   /// Buffers stay. Does nothing where no average is kept.
   virtual void swap_average() = 0;
@@ -118,6 +184,11 @@ class Engine {
   virtual const char* name() const = 0;
   /// Why the engine can't do this ("" = it can): a layer, a precision or a device that it does not support.
   virtual std::string refusal(const network::Network& network, const TrainerOptions& options) const = 0;
+  /// Memory for TrainerOptions::shared with so many replicas; 0: this engine exchanges gradients.
+  virtual std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas) const {
+    static_cast<void>(network), static_cast<void>(options), static_cast<void>(replicas);
+    return 0;
+  }
   virtual std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) = 0;
 };
 

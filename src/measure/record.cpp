@@ -53,7 +53,12 @@ void take_samples(Record& record, const SamplerSummary& summary) {
   if (!summary.throttle_events) {
     record.missing["cpu.throttle_events"] = "this kernel doesn't count thermal throttling (usual in virtual machines)";
   }
-  if (record.gpus.empty()) record.missing["gpus"] = "this version measures the processor and its memory only";
+  if (record.gpus.empty()) {
+    record.missing["gpus"] = "no GPU was used";
+  } else {
+    record.missing["gpus.utilisation_percent_mean"] = record.missing["gpus.joules"] =
+        "this version reads no sensors of GPUs";
+  }
   if (!summary.error.empty()) record.notes.push_back("samples.csv ends early: " + summary.error);
 }
 

@@ -127,8 +127,9 @@ struct GpuUse {
   int index = 0;
   std::string name;
   std::optional<double> utilisation_percent_mean;
-  std::optional<std::uint64_t> peak_memory_bytes;
+  std::optional<std::uint64_t> peak_memory_bytes;  // held by this program
   std::optional<double> joules;
+  std::map<std::string, double> step_phases_s;  // of one step by the GPU's clock, medians; empty = not timed
 };
 
 struct Record {

@@ -182,6 +182,7 @@ GpuUse read_gpu(const JsonReader& json) {
   json.read("utilisation_percent_mean", gpu.utilisation_percent_mean);
   json.read("peak_memory_bytes", gpu.peak_memory_bytes);
   json.read_within("joules", 0, kInfinity, gpu.joules);
+  json.read("step_phases_s", gpu.step_phases_s);
   return gpu;
 }
 

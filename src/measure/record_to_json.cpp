@@ -130,7 +130,8 @@ Json gpus_json(const std::vector<GpuUse>& gpus) {
                     {"name", gpu.name},
                     {"utilisation_percent_mean", value(gpu.utilisation_percent_mean)},
                     {"peak_memory_bytes", value(gpu.peak_memory_bytes)},
-                    {"joules", value(gpu.joules)}});
+                    {"joules", value(gpu.joules)},
+                    {"step_phases_s", table(gpu.step_phases_s)}});
   }
   return list;
 }

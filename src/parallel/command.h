@@ -17,6 +17,7 @@ struct Command {
     kShareState,     // rank 0's parameters and buffers to all; with `with_optimizer` its optimiser's state too
     kSwapAverage,    // exchange the weights with their average
     kSetMembers,     // from now on the replicas with a count of 1 train
+    kReport,         // exchange what the devices were put to
     kFinish,         // the run is over
   };
   Kind kind = Kind::kFinish;

@@ -21,8 +21,13 @@ class DataParallel {
 
   /// Begins to serve `epoch` of `samples` samples, from step `first_step` on.
   void start_epoch(std::int64_t epoch, std::int64_t samples, std::int64_t first_step);
-  /// The next step of the epoch. The sums are of the whole batch.
+  /// The next step of the epoch.
   const StepResult& step(double learning_rate);
+  /// Waits for the results of steps that are not known yet: what step() would have said of them.
+  const StepResult& settle() {
+    replica_.settle();
+    return replica_.last_step();
+  }
 
   /// Evaluates one part (an index of ReplicaOptions::evaluation_parts) of `samples` samples; nothing when `stop` said
   /// so.
@@ -31,6 +36,11 @@ class DataParallel {
   /// Rank 0's weights (and buffers) to all. Training ends an epoch with it, before the evaluation.
   void share_state() { command(Command::Kind::kShareState); }
   void swap_average() { command(Command::Kind::kSwapAverage); }
+  /// What the device of each replica was put to.
+  const std::vector<engine::DeviceReport>& reports() {
+    command(Command::Kind::kReport);
+    return replica_.reports();
+  }
   /// The other ranks end.
   void finish() { command(Command::Kind::kFinish); }
 

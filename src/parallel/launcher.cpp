@@ -57,7 +57,9 @@ std::string run_connected(const Seat& seat, const RankBody& body, const HostsOpt
 }  // namespace
 
 Channels Seat::channels() const {
-  return {channel_of(*this, kControl), channel_of(*this, kSums), channel_of(*this, kGradients)};
+  const bool one_host = group != nullptr && hosts == 1;
+  return {channel_of(*this, kControl), channel_of(*this, kSums), channel_of(*this, kGradients),
+          one_host ? group->common() : std::span<std::byte>()};
 }
 
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options) {
@@ -68,6 +70,7 @@ std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& 
     comm::SharedGroupOptions of_group;
     of_group.ranks = local_ranks;
     of_group.channels = kChannels;
+    of_group.common_bytes = options.shared_bytes;
     group = std::make_unique<comm::SharedGroup>(of_group);
   }
   std::vector<std::vector<Seat>> seats;

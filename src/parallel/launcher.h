@@ -44,8 +44,9 @@ class RankLost : public Error {
 };
 
 struct LaunchOptions {
-  bool always_group = false;  // make a group also for one rank, so that collectives are really run
-  bool always_fork = false;   // processes of their own also for a plan of one process: nothing of theirs stays here
+  bool always_group = false;     // make a group also for one rank, so that collectives are really run
+  bool always_fork = false;      // processes of their own also for a plan of one process: nothing of theirs stays here
+  std::size_t shared_bytes = 0;  // that the replicas' engines want to have in common (Engine::shared_bytes)
   /// The children's process numbers by rank, once they run; not called where the ranks are threads of this process.
   std::function<void(const std::vector<pid_t>&)> on_started = {};
   HostsOptions hosts = {};  // of which this is one; the plan's replicas are those of all

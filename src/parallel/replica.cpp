@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/phase.h"
+#include "parallel/device_reports.h"
 
 namespace evener::parallel {
 namespace {
@@ -88,15 +89,20 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   if (synchronised_) {
     options_.trainer.sum_over_replicas = [this](std::span<double> values) { sum_over_replicas(values); };
   }
+  options_.trainer.shared = {channels_.memory, rank(), ranks()};
   trainer_ = engine.make_trainer(network, options_.trainer);
-  if (ranks() > 1 || options_.always_exchange) {
+  members_.resize(static_cast<std::size_t>(ranks()));
+  std::iota(members_.begin(), members_.end(), 0);
+  if ((ranks() > 1 && !trainer_->shares_arrays()) || options_.always_exchange) {
     exchange_ = std::make_unique<Exchange>(*trainer_, *channels_.gradients, trained_sizes(network), options_.wire);
   }
-  trainer_->on_gradient_ready([this](std::size_t parameter) {
-    if (probing_) return;
-    pace_.catch_up();
-    if (exchange_ && last_part_) exchange_->ready(parameter);
-  });
+  if (exchange_ || options_.speed_factor < 1) {
+    trainer_->on_gradient_ready([this](std::size_t parameter) {
+      if (probing_) return;
+      pace_.catch_up();
+      if (exchange_ && last_part_) exchange_->ready(parameter);
+    });
+  }
   if (options_.local_batch_norm) statistics_ = statistics_of(network);
 }
 
@@ -191,6 +197,9 @@ void Replica::obey(const Command& command) {
     case Command::Kind::kSetMembers:
       set_members(command);
       break;
+    case Command::Kind::kReport:
+      reports_ = exchange_reports(*channels_.control, trainer_->report());
+      break;
     case Command::Kind::kDivide:
     case Command::Kind::kFinish:
       break;
@@ -225,13 +234,48 @@ void Replica::train(const Command& command) {
   const auto [share, whole] = next_share();
   if (!member_) return;
   if (options_.on_progress) options_.on_progress(command.epoch, command.step);
+  step_.images = whole;
+  if (steps_alone()) {
+    take(trainer_->step(*share, 1.0 / static_cast<double>(whole), command.learning_rate));
+    trained_ += share->count;
+    step_.seconds = {pace_.seconds()};
+    return;
+  }
+  step_.steps = 1;
   const engine::BatchResult own = compute_gradients(*share, whole);
   pace_.catch_up();
   trained_ += share->count;
   sum_step(own, pace_.seconds());
   if (exchange_) exchange_->finish();
   step_.applied = std::isfinite(step_.sums.loss_sum);
-  if (step_.applied) trainer_->apply(command.learning_rate);
+  if (!step_.applied) {
+    step_.sums = {};
+    step_.steps = 0;
+    return;
+  }
+  trainer_->shares_arrays() ? apply_part(command.learning_rate) : trainer_->apply(command.learning_rate);
+}
+
+/// That all have their gradients is known from the sums of their losses.
+void Replica::apply_part(double learning_rate) {
+  trainer_->apply_part(learning_rate, members_);
+  const PhaseMark mark(Phase::kExchange);
+  channels_.gradients->barrier();
+}
+
+/// Whether nobody but the trainer has to do with the gradients of a step.
+bool Replica::steps_alone() const {
+  return ranks() == 1 && !exchange_ && options_.accumulate == 1 && options_.speed_factor >= 1;
+}
+
+void Replica::take(const engine::StepReport& report) {
+  step_.sums = report.sums;
+  step_.steps = report.steps;
+  step_.applied = report.finite;
+}
+
+void Replica::settle() {
+  take(trainer_->settle());
 }
 
 /// Of the whole share, or of one part of it after the other, which needs less memory.
@@ -294,6 +338,7 @@ void Replica::sum_evaluation() {
 void Replica::share_state(bool with_optimizer) {
   if (ranks() == 1) return;
   const PhaseMark mark(Phase::kExchange);
+  if (trainer_->shares_arrays()) return channels_.control->barrier();
   TensorMap state = trainer_->state();
   if (options_.local_batch_norm) average_statistics(state);
   broadcast(*channels_.control, state);
@@ -329,6 +374,7 @@ void Replica::set_members(const Command& command) {
     if (command.counts[static_cast<std::size_t>(r)] != 0) members.push_back(r);
   }
   member_ = command.counts[static_cast<std::size_t>(rank())] != 0;
+  members_ = members;
   channels_.control->barrier();  // nobody is inside of a collective of the other channels
   if (member_) {
     channels_.sums->set_members(members);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ struct Channels {
   std::unique_ptr<comm::Communicator> control;    // commands of rank 0; always all ranks
   std::unique_ptr<comm::Communicator> sums;       // batch-norm statistics, losses; those that train
   std::unique_ptr<comm::Communicator> gradients;  // those that train
+  std::span<std::byte> memory = {};               // that all replicas see; empty: none
 };
 
 /// A group of one.
@@ -44,11 +46,14 @@ struct ReplicaOptions {
   std::function<void(std::int64_t epoch, std::int64_t step)> on_progress;  // may be empty
 };
 
-/// What a training step came to, the same on every rank that trained.
+/// What a training step came to, the same on every rank that trained. A device that is driven ahead of its results
+/// reports those of earlier steps.
 struct StepResult {
-  engine::BatchResult sums;     // of the whole batch
+  engine::BatchResult sums;     // of the whole batches of `steps` steps
   std::vector<double> seconds;  // each replica's own time: reading, forward, backward; without waiting for others
-  bool applied = false;         // false: the loss was not finite, so the weights were left as they were
+  bool applied = false;         // false: the loss after those was not finite, so the weights were left as they were
+  std::int64_t steps = 1;       // that became known
+  std::int64_t images = 0;      // of the batch that was just given to the replicas
 };
 
 struct EvaluationResult {
@@ -71,6 +76,12 @@ class Replica {
   /// Rank 0: sends `command` to all and does it too.
   void lead(const Command& command);
 
+  /// Waits for the steps whose results are not known yet, and has them as its last step. Nothing is ever left to wait
+  /// for where replicas exchange gradients.
+  void settle();
+  /// After kReport: of each rank, with the notes of this one.
+  const std::vector<engine::DeviceReport>& reports() const { return reports_; }
+
   const StepResult& last_step() const { return step_; }
   const EvaluationResult& last_evaluation() const { return evaluation_; }
   engine::Trainer& trainer() { return *trainer_; }
@@ -85,6 +96,9 @@ class Replica {
   void obey(const Command& command);
   void divide(const Command& command);
   void train(const Command& command);
+  void apply_part(double learning_rate);
+  bool steps_alone() const;
+  void take(const engine::StepReport& report);
   engine::BatchResult compute_gradients(const data::Batch& share, std::int64_t whole);
   void sum_step(const engine::BatchResult& own, double seconds);
   void evaluate();
@@ -100,17 +114,19 @@ class Replica {
   Pace pace_;
   bool probing_ = false;
   bool member_ = true;
+  std::vector<int> members_;             // ranks that train
   bool synchronised_ = false;            // batch-norm
   std::vector<std::string> statistics_;  // names of the running statistics, where each replica has its own
   std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
   data::Loader* serving_ = nullptr;        // the one that divided batches are for
   std::deque<std::int64_t> whole_counts_;  // samples of the batches divided and not yet taken
   std::unique_ptr<engine::Trainer> trainer_;
-  std::unique_ptr<Exchange> exchange_;  // none where nothing is exchanged
+  std::unique_ptr<Exchange> exchange_;  // none where nothing is exchanged, or the engine shares its arrays
   bool last_part_ = false;              // of an accumulated batch: gradients become final
   std::int64_t trained_ = 0;            // samples since the statistics were averaged
   StepResult step_;
   EvaluationResult evaluation_;
+  std::vector<engine::DeviceReport> reports_;
 };
 
 }  // namespace evener::parallel

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/forked.h"
 #include "base/host_name.h"
 #include "placement/cuda_driver.h"
 #include "placement/opencl_loader.h"
@@ -50,9 +52,22 @@ Machine cpu_only() {
   return machine;
 }
 
+// In a process of its own: one that has called cuInit can't have children that use CUDA, and replicas are children.
 AcceleratorList cuda_gpus() {
-  const auto driver = open_cuda_driver();
-  return find_cuda_gpus(driver.get());
+  constexpr double kLongest_s = 60;  // drivers that have to start the GPU first take seconds
+  try {
+    return accelerators_of(in_child(
+        [] {
+          const auto driver = open_cuda_driver();
+          return text_of(find_cuda_gpus(driver.get()));
+        },
+        kLongest_s));
+  } catch (const Error& error) {
+    AcceleratorList list;
+    list.reason = std::string("the CUDA driver could not be asked: ") + error.what();
+    list.remedy = "see whether nvidia-smi works";
+    return list;
+  }
 }
 
 }  // namespace
@@ -71,6 +86,30 @@ const AcceleratorList& Machine::accelerators(DeviceKind kind) const {
       break;
   }
   throw Error("the CPU is not an accelerator");
+}
+
+std::string text_of(const AcceleratorList& list) {
+  nlohmann::json devices = nlohmann::json::array();
+  for (const Accelerator& device : list.devices) {
+    devices.push_back({device.device.kind, device.device.index, device.name, device.memory_bytes, device.compute_major,
+                       device.compute_minor, device.problem});
+  }
+  const nlohmann::json json = {devices, list.driver, list.reason, list.remedy};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+AcceleratorList accelerators_of(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  AcceleratorList list{{}, json.at(1), json.at(2), json.at(3)};
+  for (const auto& device : json.at(0)) {
+    list.devices.push_back({{device.at(0).get<DeviceKind>(), device.at(1)},
+                            device.at(2),
+                            device.at(3),
+                            device.at(4),
+                            device.at(5),
+                            device.at(6)});
+  }
+  return list;
 }
 
 AcceleratorList find_intel_gpus(const fs::path& root) {

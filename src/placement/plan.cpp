@@ -219,6 +219,7 @@ class Planner {
       emulated = emulated || planned->factor < 1;
     }
     if (cpu && options_.precision == "fp16") plan_.notes.emplace_back("fp16 is computed as bf16 on CPU replicas");
+    if (cpu && options_.precision == "tf32") plan_.notes.emplace_back("tf32 is computed as fp32 on CPU replicas");
     const auto& features = machine_.cpu.features;
     const auto has = [&](const char* name) {
       return std::find(features.begin(), features.end(), name) != features.end();

@@ -24,6 +24,14 @@ std::vector<parallel::Fact> TrainJob::facts() const {
   return facts_of(*state_);
 }
 
+std::size_t TrainJob::shared_bytes() const {
+  const TrainOptions& options = state_->options;
+  const auto replicas = static_cast<int>(options.plan.replicas.size());
+  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;  // for an exchange as such
+  if (replicas < 2 || asked) return 0;
+  return state_->engine->shared_bytes(state_->setup.network, state_->replica_options(0).trainer, replicas);
+}
+
 void TrainJob::rewind() {
   State& job = *state_;
   if (has_checkpoint(job.options.out)) {
@@ -70,13 +78,19 @@ TrainSetup TrainJob::State::describe() const {
   described.val_images = data.split.val.size();
   described.test_images = data.split.test.size();
   described.skipped = data.skipped;
-  described.steps_per_epoch = (static_cast<std::int64_t>(described.train_images) + options.batch - 1) / options.batch;
+  described.steps_per_epoch = steps_per_epoch();
   return described;
+}
+
+std::int64_t TrainJob::State::steps_per_epoch() const {
+  return (static_cast<std::int64_t>(data.split.train.size()) + options.batch - 1) / options.batch;
 }
 
 void TrainJob::State::prepare() {
   const Stopwatch preparing;
   if (options.epochs > 0) require_possible_training();
+  if (options.epochs > 0 && !options.choose_batch) require_possible_batch();
+  if (options.data_on_device) require_data_on_device(options.plan, options.augment);
   engine = engine::open_engine(options.engine);
   config = resume_config(options, setup);
   if (options.resume) {
@@ -93,6 +107,12 @@ void TrainJob::State::prepare() {
     state = std::move(start.state);
   }
   if (options.choose_plan) options.choose_plan(Trials(*this));
+  if (options.choose_batch) {
+    options.choose_batch(Trials(*this));
+    require_possible_batch();
+    setup.steps_per_epoch = steps_per_epoch();
+    config = resume_config(options, setup);
+  }
   info = {options.model, setup.classes, setup.image, setup.normalization.mean, setup.normalization.standard_deviation};
   for (int rank = 0; rank < std::max<int>(1, static_cast<int>(options.plan.replicas.size())); ++rank) {
     const std::string why = engine->refusal(setup.network, replica_options(rank).trainer);
@@ -108,8 +128,12 @@ void TrainJob::State::require_possible_training() const {
   if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
     throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
   }
-  require_trainable_batch(setup.network, setup.train_images, options.batch);
   if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer.momentum != 0);
+}
+
+void TrainJob::State::require_possible_batch() const {
+  require_trainable_batch(setup.network, setup.train_images, options.batch);
+  if (uses_accelerator(options.plan)) return;  // whose memory is not ours; it says itself when it is full
   require_memory(setup.network, std::min<std::int64_t>(options.batch, static_cast<std::int64_t>(setup.train_images)),
                  options.trainer.precision);
 }
@@ -146,6 +170,10 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   replica.train_samples = data.split.train;
   replica.evaluation_parts = {data.split.val, data.split.test};
   replica.confusion_classes = confusion_classes(setup.classes.size());
+  if (options.data_on_device && replica.trainer.device.kind != DeviceKind::kCpu) {
+    replica.trainer.resident = data.dataset;
+    replica.loader.pixels = false;
+  }
   return replica;
 }
 

@@ -37,6 +37,8 @@ struct TrainJob::State {
   TrainSetup describe() const;
   void prepare();
   void require_possible_training() const;
+  void require_possible_batch() const;
+  std::int64_t steps_per_epoch() const;
   friend class TrainJob;
   void resume(Checkpoint checkpoint);
 };

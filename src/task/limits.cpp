@@ -10,15 +10,35 @@
 
 namespace evener::task {
 
-void require_memory(const network::Network& network, std::int64_t batch, engine::Precision precision) {
+namespace {
+
+struct Need {
+  std::int64_t fixed_bytes, per_sample_bytes;
+};
+
+Need need_of(const network::Network& network, engine::Precision precision) {
   const auto memory = network::training_memory(network);
+  const bool wide = precision == engine::Precision::kFp32 || precision == engine::Precision::kTf32;
   // Activations are half as wide in 16 bits; weights and their gradients stay float32.
-  const std::int64_t per_sample = memory.per_sample_bytes / (precision == engine::Precision::kFp32 ? 1 : 2);
+  return {memory.fixed_bytes(), std::max<std::int64_t>(1, memory.per_sample_bytes / (wide ? 1 : 2))};
+}
+
+std::int64_t fitting(const Need& need, std::int64_t available) {
+  return std::max<std::int64_t>(0, (available - need.fixed_bytes) / need.per_sample_bytes);
+}
+
+}  // namespace
+
+std::int64_t predicted_largest_batch(const network::Network& network, engine::Precision precision) {
+  return fitting(need_of(network, precision), static_cast<std::int64_t>(memory_limits().available_bytes));
+}
+
+void require_memory(const network::Network& network, std::int64_t batch, engine::Precision precision) {
+  const Need need = need_of(network, precision);
   const auto available = static_cast<std::int64_t>(memory_limits().available_bytes);
-  const std::int64_t left = available - memory.fixed_bytes();
-  const std::int64_t fits = std::max<std::int64_t>(0, left / std::max<std::int64_t>(1, per_sample));
+  const std::int64_t fits = fitting(need, available);
   if (batch <= fits) return;
-  const std::string needed = bytes_text(static_cast<std::uint64_t>(memory.fixed_bytes() + batch * per_sample));
+  const std::string needed = bytes_text(static_cast<std::uint64_t>(need.fixed_bytes + batch * need.per_sample_bytes));
   if (fits == 0) {
     throw Error("training " + network.model() + " takes about " + needed + " of memory; " +
                 bytes_text(static_cast<std::uint64_t>(available)) +
@@ -49,6 +69,24 @@ void require_trainable_batch(const network::Network& network, std::size_t train_
         "with " + std::to_string(images) + " training images and --batch " + std::to_string(batch) +
         " a batch has one image, and batch-norm layer '" + layer.name + "' (output " + shape_text(layer.shape) +
         ") would have one value per channel, too few for a variance. Use another --batch or a larger --size");
+  }
+}
+
+bool uses_accelerator(const placement::Plan& plan) {
+  return std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
+    return replica.stages.front().device.kind != DeviceKind::kCpu;
+  });
+}
+
+void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment) {
+  if (!uses_accelerator(plan)) {
+    throw UsageError("--data-on device keeps the images in a GPU's memory, and placement '" + plan.text +
+                     "' has no GPU; leave it out, or name one, as in --on cuda:0");
+  }
+  if (augment.any()) {
+    throw UsageError(
+        "--data-on device keeps the images on the GPU as they are, and --augment changes them on the CPU in each "
+        "epoch; leave one of them out");
   }
 }
 

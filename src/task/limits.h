@@ -5,10 +5,15 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "data/augment.h"
 #include "engine/engine.h"
 #include "network/network.h"
+#include "placement/plan.h"
 
 namespace evener::task {
+
+/// The largest batch that fits into the memory that is available, by the same estimate as require_memory; 0 = none.
+std::int64_t predicted_largest_batch(const network::Network& network, engine::Precision precision);
 
 /// Throws Error naming the largest batch that fits when training with `batch` would need more than the memory that is
 /// available. An estimate (network/cost.h), so it refuses only what is clearly too large.
@@ -21,5 +26,12 @@ void require_disk_space(const std::filesystem::path& out, const network::Network
 /// Throws UsageError when some batch of an epoch would have one value per channel in a batch-norm layer, whose variance
 /// is then undefined: a batch of one image where the layer sees one pixel.
 void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch);
+
+/// Whether a replica of `plan` computes elsewhere than on the CPU.
+bool uses_accelerator(const placement::Plan& plan);
+
+/// Throws UsageError where images can't stay on the devices of `plan`: there are none but CPUs, or each epoch changes
+/// the images.
+void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment);
 
 }  // namespace evener::task

@@ -93,38 +93,53 @@ class TrainRun {
   /// The remaining steps of the epoch; afterwards progress_ holds the whole epoch's sums.
   bool train_steps(EpochResult& epoch) {
     const std::int64_t first = progress_.step;
+    known_steps_ = first;
     replicas_.start_epoch(epoch.epoch, static_cast<std::int64_t>(setup_.train_images), first);
     StepProgress told;
     told.epoch = epoch.epoch;
     told.steps_per_epoch = setup_.steps_per_epoch;
     for (std::int64_t step = first; step < setup_.steps_per_epoch; ++step) {
-      if (stop_requested()) return interrupted();
+      if (stop_requested()) return settle(epoch.epoch) && interrupted();
       const Stopwatch clock;
       epoch.learning_rate = rate(step);
-      const auto& [sums, seconds, applied] = replicas_.step(epoch.learning_rate);
-      if (!applied) return diverged(epoch.epoch, step + 1);
+      const parallel::StepResult& result = replicas_.step(epoch.learning_rate);
+      if (!take(result, epoch.epoch)) return false;
+      // Results may come later than steps are done, but none may be left behind at the end of an epoch.
+      if (step + 1 == setup_.steps_per_epoch && !settle(epoch.epoch)) return false;
       told.step_seconds = clock.seconds();
       if (steps_done_++ == 0) result_.first_step_s = job_.clock.seconds();
       progress_.step = step + 1;
-      progress_.partial += sums;
       progress_.partial_seconds += told.step_seconds;
       result_.train_s += told.step_seconds;
       if (progress_.epoch == setup_.resumed_epoch) {
-        result_.step_rates.push_back(static_cast<double>(sums.count) / told.step_seconds);
+        result_.step_rates.push_back(static_cast<double>(result.images) / told.step_seconds);
       }
       told.step = step + 1;
-      told.images += sums.count;
+      told.images += result.images;
       told.epoch_seconds += told.step_seconds;
       told.loss = mean_of(progress_.partial.loss_sum, progress_.partial.count);
       told.accuracy = mean_of(static_cast<double>(progress_.partial.correct), progress_.partial.count);
       observer_.on_step(told);
       for (const auto& note : replicas_.take_notes()) tell(note);
-      if (since_save_.seconds() > kCheckpointInterval_s) save();
+      if (since_save_.seconds() > kCheckpointInterval_s) {
+        if (!settle(epoch.epoch)) return false;
+        save();
+      }
     }
     if (first == setup_.steps_per_epoch) epoch.learning_rate = rate(first - 1);
     replicas_.share_state();
     return true;
   }
+
+  /// Adds what became known. False: it tells of a step that ended the training.
+  bool take(const parallel::StepResult& result, int epoch) {
+    progress_.partial += result.sums;
+    known_steps_ += result.steps;
+    return result.applied || diverged(epoch, known_steps_ + 1);
+  }
+
+  /// Waits for the results of steps that are not known yet.
+  bool settle(int epoch) { return take(replicas_.settle(), epoch); }
 
   /// Into the record, and to the user.
   void tell(const std::string& note) {
@@ -277,6 +292,7 @@ class TrainRun {
   TensorMap best_state_;
   bool best_saved_ = true;
   std::int64_t steps_done_ = 0;
+  std::int64_t known_steps_ = 0;  // of this epoch, whose results were added up
   double last_save_s_ = 0;
   Stopwatch since_save_;
 };
@@ -329,6 +345,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
   job.init_s += starting.seconds();
   parallel::DataParallel replicas(replica, shares, job.options.batch, /*may_leave=*/seat.hosts == 1);
   TrainResult result = TrainRun(job, replicas).execute();
+  result.devices = replicas.reports();
   replicas.finish();
   result.load_s = job.load_s;
   result.init_s = job.init_s;

@@ -45,6 +45,9 @@ struct TrainOptions {
   /// Called once data, network and first weights are there, and before anything depends on the plan: may try plans out,
   /// and replace `plan`. Empty: `plan` it is.
   std::function<void(const Trials&)> choose_plan = {};
+  /// Called after that, may try out what fits, and replaces `batch`. Empty: `batch` it is.
+  std::function<void(const Trials&)> choose_batch = {};
+  bool data_on_device = false;             // devices other than the CPU keep all images in their memory
   bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
   bool always_exchange = false;            // gradients, also with one replica
   comm::Wire wire = comm::Wire::kFloat32;  // in which they travel
@@ -131,6 +134,7 @@ struct TrainResult {
     double busy_s = 0;  // reading, forward, backward; without waiting for others
   };
   std::vector<ReplicaWork> replicas;
+  std::vector<engine::DeviceReport> devices;  // by rank; notes of rank 0's alone
   std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>
       shares;  // step of the run, samples of each from there
   double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;
@@ -150,6 +154,10 @@ class TrainJob {
   /// checkpoint and ends with kInterrupted; a loss that is not finite ends with kDiverged and leaves the last good
   /// checkpoint.
   TrainResult run(const parallel::Seat& seat);
+
+  /// Memory that the replicas' engines want to have in common (parallel::LaunchOptions); 0 where gradients are
+  /// exchanged.
+  std::size_t shared_bytes() const;
 
   /// What all hosts of a run have to agree on: data, network, options, start.
   std::vector<parallel::Fact> facts() const;

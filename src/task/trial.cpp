@@ -8,8 +8,10 @@
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
 #include "parallel/launcher.h"
+#include "task/batch_search.h"
 #include "task/evaluation.h"
 #include "task/job.h"
+#include "task/limits.h"
 
 namespace evener::task {
 namespace {
@@ -194,6 +196,27 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
     return to_text(result);
   };
   return from_text(run_apart(plan, body));
+}
+
+std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
+  if (plan.replicas.size() != 1) {
+    throw UsageError("--batch max is found for one replica, and placement '" + plan.text + "' has " +
+                     std::to_string(plan.replicas.size()) + ": give a number");
+  }
+  const auto most = static_cast<std::int64_t>(job_.setup.train_images);
+  if (!uses_accelerator(plan)) {
+    // The prediction leaves out what is too little to matter, where it is not the last that fits.
+    const std::int64_t fits = predicted_largest_batch(job_.setup.network, job_.options.trainer.precision);
+    return std::min(most, fits * 4 / 5);
+  }
+  const auto body = [&](const parallel::Seat& seat) {
+    const parallel::ReplicaOptions options = job_.replica_options(plan, seat.rank);
+    return std::to_string(largest_that_fits(most, [&](std::int64_t images) {
+      leave_if_stopped();
+      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, images);
+    }));
+  };
+  return std::stoll(run_apart(plan, body));
 }
 
 double Trials::loader_images_per_s(double seconds) const {

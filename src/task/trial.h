@@ -39,6 +39,10 @@ class Trials {
   /// Trains for about `seconds`, the start of the processes included, with rate 0. The least it does are some steps of
   /// a few images, however long they take. Throws Interrupted, or Error when a replica failed.
   TrialResult run(const placement::Plan& plan, double seconds) const;
+  /// The largest batch, of no more images than there are to train on, that the only replica of `plan` can train with.
+  /// A GPU is tried with real steps, in a process of its own; for a CPU it is predicted. 0: not even one. Throws
+  /// UsageError for several replicas.
+  std::int64_t largest_batch(const placement::Plan& plan) const;
   /// Images/s that one replica's loader prepares with nothing else to do.
   double loader_images_per_s(double seconds) const;
 

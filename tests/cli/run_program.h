@@ -24,10 +24,16 @@ namespace evener::test {
 
 using TemporaryFolder = TestFolder;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kSlowdown = 5;  // of a program under a sanitizer
+#else
+constexpr double kSlowdown = 1;
+#endif
+
 struct ProgramOptions {
   std::map<std::string, std::string> environment;  // added to, or replacing parts of, this process's
   std::filesystem::path cwd = {};                  // empty = this process's
-  double timeout_s = 60;                           // then the program and its children are killed
+  double timeout_s = 60 * kSlowdown;               // then the program and its children are killed
 };
 
 struct ProgramResult {

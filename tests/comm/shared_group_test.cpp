@@ -95,6 +95,23 @@ TEST_P(Shared, SumsOfDoublesKeepTheirPrecision) {
   });
 }
 
+TEST_P(Shared, CommonMemoryIsOneForAllRanks) {
+  comm::SharedGroupOptions options = group_options(ranks());
+  options.common_bytes = 5001;
+  SharedGroup group(options);
+  ASSERT_EQ(group.common().size(), 5001U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(group.common().data()) % 4096, 0U);
+  run(group, [&](Communicator& end) {
+    auto values = values_of(end.rank(), 3000);
+    group.common()[5000 - static_cast<std::size_t>(end.rank())] = std::byte(end.rank() + 1);
+    end.all_reduce(values);  // what travels doesn't lie there
+    EXPECT_EQ(group.common().front(), std::byte(0));
+    for (const int rank : all()) {
+      EXPECT_EQ(group.common()[5000 - static_cast<std::size_t>(rank)], std::byte(rank + 1));
+    }
+  });
+}
+
 TEST_P(Shared, PartsAreOneLongVector) {
   SharedGroup group(group_options(ranks()));
   run(group, [&](Communicator& end) {

@@ -71,6 +71,24 @@ TEST(Loader, BeginsInTheMiddle) {
   EXPECT_EQ(loader.next(), nullptr);
 }
 
+TEST(Loader, ServesSamplesAloneWhereNobodyWantsPixels) {
+  Loader loader(std::make_shared<CountingDataset>(25, ImageShape{1, 2, 3}, 4), {.batch = 10, .pixels = false});
+  loader.start(all_of(25), 1);
+  const Batch* batch = loader.next();
+  EXPECT_EQ(batch->count, 10);
+  EXPECT_TRUE(batch->images.empty());
+  EXPECT_EQ(batch->labels[7], 3);
+  const Batch part = part_of(*batch, 2, 5);
+  EXPECT_EQ(part.count, 3);
+  EXPECT_TRUE(part.images.empty());
+  EXPECT_THAT(part.samples, ::testing::ElementsAre(2, 3, 4));
+  Augmentation flips;
+  flips.options = parse_augment("flip");
+  EXPECT_THROW(Loader(std::make_shared<CountingDataset>(25, ImageShape{1, 2, 3}),
+                      {.batch = 10, .augmentation = flips, .pixels = false}),
+               Error);
+}
+
 TEST(Loader, ServesPartsAsTheyAreNamed) {
   for (const int threads : {0, 2}) {
     SCOPED_TRACE(threads);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include "base/random.h"
 #include "network/init.h"
@@ -87,9 +89,14 @@ network::Network small_mobilenet(data::ImageShape shape, int classes) {
 }
 
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options,
-                                              const TensorMap& state) {
-  static const std::unique_ptr<engine::Engine> engine = engine::open_engine("torch");
-  auto trainer = engine->make_trainer(network, options);
+                                              const TensorMap& state, const std::string& engine) {
+  static std::map<std::string, std::unique_ptr<engine::Engine>> engines;
+  static std::mutex mutex;
+  std::unique_lock lock(mutex);
+  auto& opened = engines[engine];
+  if (!opened) opened = engine::open_engine(engine);
+  lock.unlock();
+  auto trainer = opened->make_trainer(network, options);
   trainer->load_state(state.empty() ? network::initial_state(network, options.seed) : state);
   return trainer;
 }

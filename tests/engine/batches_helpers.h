@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/engine.h"
@@ -30,9 +31,10 @@ network::Network small_resnet(data::ImageShape shape, int classes);
 /// Depthwise convolutions at both strides, ReLU6, a sum without an activation: what MobileNetV2 adds to those.
 network::Network small_mobilenet(data::ImageShape shape, int classes);
 
-/// A trainer of the torch engine with the values of `state`, by default first values from `options.seed`.
+/// A trainer of an engine with the values of `state`, by default first values from `options.seed`.
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network,
-                                              const engine::TrainerOptions& options = {}, const TensorMap& state = {});
+                                              const engine::TrainerOptions& options = {}, const TensorMap& state = {},
+                                              const std::string& engine = "torch");
 
 /// ||a - b|| / ||b||, over all tensors of `b`; their names and shapes have to agree.
 double relative_distance(const TensorMap& a, const TensorMap& b);

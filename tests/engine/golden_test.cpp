@@ -39,6 +39,8 @@ struct Setting {
   std::string file;
   Precision precision = Precision::kFp32;
   MemoryLayout layout = MemoryLayout::kAuto;
+  std::string engine = "torch";
+  engine::KernelChoice kernels = engine::KernelChoice::kSimd;
 };
 
 void PrintTo(const Setting& setting, std::ostream* out) {
@@ -49,20 +51,27 @@ std::string setting_name(const testing::TestParamInfo<Setting>& info) {
   const char* layout = info.param.layout == MemoryLayout::kAuto            ? ""
                        : info.param.layout == MemoryLayout::kChannelsFirst ? "_nchw"
                                                                            : "_nhwc";
-  return info.param.file + "_" + engine::precision_name(info.param.precision) + layout;
+  const std::string engine = info.param.engine == "torch"                         ? ""
+                             : info.param.kernels == engine::KernelChoice::kNaive ? "_native_naive"
+                                                                                  : "_native";
+  return info.param.file + "_" + engine::precision_name(info.param.precision) + layout + engine;
 }
 
 class GoldenTest : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
     golden_ = test::read_golden(GetParam().file, GetParam().precision);
     golden_.options.layout = GetParam().layout;
+    golden_.options.kernels = GetParam().kernels;
     batch_ = test::golden_batch(golden_);
     const network::ModelOptions options{
         .input = network::Shape{golden_.shape.channels, golden_.shape.height, golden_.shape.width},
         .classes = golden_.classes};
-    trainer_ = test::make_trainer(network::build(golden_.model, options), golden_.options);
+    const network::Network network = network::build(golden_.model, options);
+    const std::string why = engine::open_engine(GetParam().engine)->refusal(network, golden_.options);
+    if (!why.empty()) GTEST_SKIP() << why;  // bfloat16 on a processor without it
+    trainer_ = test::make_trainer(network, golden_.options, {}, GetParam().engine);
   }
 
   double step() {
@@ -145,6 +154,23 @@ INSTANTIATE_TEST_SUITE_P(Mlp, GoldenTest,
                                          Setting{"mlp_mse"}, Setting{"mlp_relu", Precision::kBf16},
                                          Setting{"mlp_sigmoid", Precision::kBf16},
                                          Setting{"mlp_tanh", Precision::kBf16}, Setting{"mlp_mse", Precision::kBf16}),
+                         setting_name);
+
+constexpr MemoryLayout kAny = MemoryLayout::kAuto;
+constexpr engine::KernelChoice kNaive = engine::KernelChoice::kNaive;
+INSTANTIATE_TEST_SUITE_P(NativeMlp, GoldenTest,
+                         testing::Values(Setting{"mlp_relu", Precision::kFp32, kAny, "native"},
+                                         Setting{"mlp_sigmoid", Precision::kFp32, kAny, "native"},
+                                         Setting{"mlp_tanh", Precision::kFp32, kAny, "native"},
+                                         Setting{"mlp_mse", Precision::kFp32, kAny, "native"},
+                                         Setting{"mlp_relu", Precision::kFp32, kAny, "native", kNaive},
+                                         Setting{"mlp_sigmoid", Precision::kFp32, kAny, "native", kNaive},
+                                         Setting{"mlp_tanh", Precision::kFp32, kAny, "native", kNaive},
+                                         Setting{"mlp_mse", Precision::kFp32, kAny, "native", kNaive},
+                                         Setting{"mlp_relu", Precision::kBf16, kAny, "native"},
+                                         Setting{"mlp_sigmoid", Precision::kBf16, kAny, "native"},
+                                         Setting{"mlp_tanh", Precision::kBf16, kAny, "native"},
+                                         Setting{"mlp_mse", Precision::kBf16, kAny, "native"}),
                          setting_name);
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, GoldenTest,

@@ -45,7 +45,7 @@ Record full_record() {
   record.confusion = {"test", {{5, 1}, {0, 7}}};
   record.memory = {7, Spread{1, 2, 3}, Spread{4, 5, 6}, 8, {{1, 9}}};
   record.cpu = {1, Spread{1, 2, 3}, {4, 5}, Spread{6, 7, 8}, 9, 10, 11};
-  record.gpus = {{1, "H200", 50, 60, 70}};
+  record.gpus = {{1, "H200", 50, 60, 70, {{"forward", 0.002}}}};
   record.energy = {100, 200, 2, "powercap", "", {{"package-0", 100}}};
   record.missing = {{"accuracy.test", "why"}};
   return record;

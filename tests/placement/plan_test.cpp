@@ -200,6 +200,8 @@ TEST(Notes, SayWhatPrecisionsBecome) {
   options.precision = "fp16";
   EXPECT_THAT(plan_for("cuda:0+cpu", {.gpus = 1}, options).notes, ElementsAre(HasSubstr("fp16 is computed as bf16")));
   EXPECT_THAT(plan_for("cuda:0", {.gpus = 1}, options).notes, IsEmpty());
+  options.precision = "tf32";
+  EXPECT_THAT(plan_for("cuda:0+cpu", {.gpus = 1}, options).notes, ElementsAre(HasSubstr("tf32 is computed as fp32")));
   options.precision = "bf16";
   EXPECT_THAT(plan_for("cpu", {}, options).warnings, IsEmpty());
   EXPECT_THAT(plan_for("cpu", {.features = {"avx2", "fma"}}, options).warnings,
@@ -215,9 +217,10 @@ TEST(Runnable, ReplicasOfOneStageOnTheCpu) {
   EXPECT_EQ(why_not_runnable(plan_for("cpu..cpu", {})),
             "placement 'cpu..cpu' can't be run yet: dividing the layers over stages ('..') is not there yet; --dry-run "
             "shows its plan");
-  EXPECT_THAT(why_not_runnable(plan_for("cuda", {.gpus = 1})), HasSubstr("computing on 'cuda' devices is"));
+  EXPECT_EQ(why_not_runnable(plan_for("cuda", {.gpus = 1})), "");
+  EXPECT_EQ(why_not_runnable(plan_for("cuda:0+cpu", {.gpus = 1})), "");
   EXPECT_THAT(why_not_runnable(plan_for("2xcpu/t1..cuda@0.5", {.gpus = 2})),
-              HasSubstr("dividing the layers over stages ('..') and computing on 'cuda' devices are not there yet"));
+              HasSubstr("dividing the layers over stages ('..') is not there yet"));
 }
 
 TEST(WithoutReplica, TheOthersTakeOverItsShareAndAreNumberedAnew) {
@@ -257,8 +260,7 @@ TEST(PlanText, ShowsEverything) {
             "process 0  ranks 0-1, each a thread\n"
             "note: fp16 is computed as bf16 on CPU replicas\n"
             "note: '@' emulates slower devices: for tests; the record says so\n"
-            "warning: 9 computing threads and 1 thread driving GPUs on 8 cores: they get in each other's way\n"
-            "can't be run yet: computing on 'cuda' devices is not there yet\n");
+            "warning: 9 computing threads and 1 thread driving GPUs on 8 cores: they get in each other's way\n");
 }
 
 TEST(CpuListText, JoinsRanges) {

@@ -7,13 +7,6 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-void require_variance(double count, const Replicas* replicas, const std::string& layer) {
-  if (count >= 2) return;
-  throw Error("batch-norm layer '" + layer + "' has " + std::to_string(static_cast<std::int64_t>(count)) +
-              " value(s) per channel in this batch" + (replicas != nullptr ? ", all replicas taken together" : "") +
-              ", too few for a variance. Use another --batch or a larger --size");
-}
-
 Moments moments_here(const ChannelSums& sums, const std::vector<float>& pivot, double count) {
   Moments moments;
   moments.count = count;
@@ -51,6 +44,13 @@ Moments moments_everywhere(const ChannelSums& sums, const std::vector<float>& pi
 }
 
 }  // namespace
+
+void require_variance(double count, const Replicas* replicas, const std::string& layer) {
+  if (count >= 2) return;
+  throw Error("batch-norm layer '" + layer + "' has " + std::to_string(static_cast<std::int64_t>(count)) +
+              " value(s) per channel in this batch" + (replicas != nullptr ? ", all replicas taken together" : "") +
+              ", too few for a variance. Use another --batch or a larger --size");
+}
 
 Moments moments_of(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
                    const Replicas* replicas, const std::string& layer) {

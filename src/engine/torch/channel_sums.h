@@ -51,6 +51,10 @@ struct Moments {
   double count = 0;
 };
 
+/// Throws Error where `count` values per channel of `layer` are too few for a variance; `replicas`: those that have
+/// them.
+void require_variance(double count, const Replicas* replicas, const std::string& layer);
+
 /// From the sums over `rows` rows of x - pivot and its square. `replicas`: those whose rows belong to the same batch;
 /// null = none but this one. Throws Error where a channel of `layer` has too few values for a variance.
 Moments moments_of(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,

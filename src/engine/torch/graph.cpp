@@ -3,10 +3,10 @@
 #include <limits>
 #include <variant>
 
-#include "base/random.h"
 #include "engine/torch/batch_norm.h"
 #include "engine/torch/depthwise.h"
 #include "engine/torch/rows.h"
+#include "engine/torch/sync_batch_norm.h"
 
 namespace evener::engine::torch_engine {
 namespace {
@@ -41,23 +41,11 @@ at::Tensor activate(const at::Tensor& x, ActivationKind kind, bool in_place) {
   return x;
 }
 
-/// Zeros and 1 / (1 - p), keyed by sample and layer, so that every placement drops the same values.
-at::Tensor dropout_mask(const at::Tensor& like, double probability, const DropoutKey& key, int layer) {
-  at::Tensor mask = at::empty(like.sizes(), at::kFloat);
-  const std::int64_t per_sample = like.numel() / like.size(0);
-  const float keep = static_cast<float>(1.0 / (1.0 - probability));
-  float* out = mask.mutable_data_ptr<float>();
-  for (const std::uint32_t sample : key.samples) {
-    Random random(key.seed ^ (static_cast<std::uint64_t>(layer) << 32), Purpose::kDropout, key.epoch, sample);
-    for (std::int64_t i = 0; i < per_sample; ++i) *out++ = random.uniform() < probability ? 0.0f : keep;
-  }
-  return mask.to(like.scalar_type());
-}
-
-at::Tensor make_tensor(const network::Parameter& parameter, at::MemoryFormat format) {
-  if (parameter.shape.empty()) return at::zeros({}, at::kLong);
-  at::Tensor tensor = at::zeros(parameter.shape, at::kFloat);
-  if (parameter.shape.size() == 4) tensor = tensor.contiguous(format);
+at::Tensor make_tensor(const network::Parameter& parameter, const GraphOptions& options) {
+  const auto on_device = at::TensorOptions().device(options.device);
+  if (parameter.shape.empty()) return at::zeros({}, on_device.dtype(at::kLong));
+  at::Tensor tensor = at::zeros(parameter.shape, on_device.dtype(at::kFloat));
+  if (parameter.shape.size() == 4) tensor = tensor.contiguous(options.format);
   tensor.set_requires_grad(parameter.trained);
   return tensor;
 }
@@ -72,25 +60,24 @@ kernels::Clamp clamp_of(const network::Network& network, int activation) {
 
 }  // namespace
 
-Graph::Graph(network::Network network, at::ScalarType compute, at::MemoryFormat format)
+Graph::Graph(network::Network network, const GraphOptions& options)
     : network_(std::move(network)),
-      compute_(compute),
-      format_(format),
+      options_(options),
       of_layer_(network_.layers().size()),
-      steps_(plan_steps(network_, format == at::MemoryFormat::ChannelsLast)) {
+      steps_(plan_steps(network_, options.own_kernels)) {
   for (const auto& parameter : network_.parameters()) {
-    tensors_.push_back(make_tensor(parameter, format_));
+    tensors_.push_back(make_tensor(parameter, options_));
     of_layer_[static_cast<std::size_t>(parameter.layer)].push_back(tensors_.back());
   }
 }
 
-at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutKey& key, const Replicas* replicas) {
+at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutMasks& masks, const Replicas* replicas) {
   std::vector<at::Tensor> outputs(network_.layers().size());
-  outputs[0] = as(input, compute_);
+  outputs[0] = as(input, options_.compute);
   input.reset();
   for (const Step& step : steps_) {
     if (step.output == 0) continue;
-    outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, key, replicas);
+    outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, masks, replicas);
     for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();
   }
   return as(outputs.back(), at::kFloat);
@@ -103,8 +90,13 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
   auto& t = of_layer_[static_cast<std::size_t>(step.layer)];  // weight, bias, running_mean, running_var, batches
   if (training) t[4].add_(1);
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
-  if (format_ != at::MemoryFormat::ChannelsLast) {
-    return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, true);
+  if (!options_.own_kernels) {
+    const BatchNormTensors tensors{t[0], t[1], t[2], t[3]};
+    if (training && replicas != nullptr) {
+      return sync_batch_norm(x, tensors, {op.epsilon, op.momentum, true, clamp_of(network_, -1), layer.name, replicas});
+    }
+    if (training) require_variance(static_cast<double>(x.numel() / x.size(1)), nullptr, layer.name);
+    return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, /*cudnn_enabled=*/true);
   }
   at::Tensor residual;
   if (step.inputs.size() > 1) residual = as_rows(outputs[static_cast<std::size_t>(step.inputs[1])], x);
@@ -114,21 +106,22 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
 
 at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x,
                                   const std::vector<at::Tensor>& tensors) {
-  if (is_depthwise(op, x)) return depthwise_convolution(x, tensors[0], op);
-  const at::Tensor bias = op.bias ? as(tensors[1], compute_) : at::Tensor();
-  return at::conv2d(x, as(tensors[0], compute_), bias, op.stride, op.padding, 1, op.groups);
+  if (options_.own_kernels && is_depthwise(op, x)) return depthwise_convolution(x, tensors[0], op);
+  const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();
+  return at::conv2d(x, as(tensors[0], options_.compute), bias, op.stride, op.padding, 1, op.groups);
 }
 
-at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutKey& key,
-                      const Replicas* replicas) {
+at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
+                      const DropoutMasks& masks, const Replicas* replicas) {
   const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
   auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
+  const at::ScalarType compute = options_.compute;
   return std::visit(
       Overloaded{
           [&](const network::Input&) { return x; },
           [&](const network::Linear& op) {
-            return at::linear(x, as(tensors[0], compute_), op.bias ? as(tensors[1], compute_) : at::Tensor());
+            return at::linear(x, as(tensors[0], compute), op.bias ? as(tensors[1], compute) : at::Tensor());
           },
           [&](const network::Conv2d& op) { return run_convolution(op, x, tensors); },
           [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training, replicas); },
@@ -152,7 +145,7 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
           },
           [&](const network::Flatten&) { return at::flatten(x, 1); },
           [&](const network::Dropout& op) {
-            return training && op.probability > 0 ? x * dropout_mask(x, op.probability, key, step.layer) : x;
+            return training && op.probability > 0 ? x * as(masks.at(step.layer), x.scalar_type()) : x;
           },
       },
       layer.op);

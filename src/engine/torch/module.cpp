@@ -3,6 +3,8 @@
 
 #include <torch/csrc/api/include/torch/version.h>
 
+#include "engine/torch/device.h"
+#include "engine/torch/formats.h"
 #include "engine/torch/trainer.h"
 
 namespace evener::engine::torch_engine {
@@ -13,14 +15,21 @@ class TorchEngine : public Engine {
   const char* name() const override { return "torch"; }
 
   std::string refusal(const network::Network& network, const TrainerOptions& options) const override {
-    if (options.device.kind != DeviceKind::kCpu) {
-      return "the torch engine of this build computes on the CPU only, not on " + device_text(options.device);
-    }
-    return replica_refusal(network, options);
+    const std::string refusal = device_refusal(options.device);
+    return refusal.empty() ? replica_refusal(network, options) : refusal;
   }
 
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
-    return std::make_unique<TorchTrainer>(network, options);
+    if (const std::string refusal = device_refusal(options.device); !refusal.empty()) throw Error(refusal);
+    try {
+      return std::make_unique<TorchTrainer>(network, options);
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      const std::string reason =
+          "no trainer can be made on " + device_text(options.device) + ": " + text.substr(0, text.find('\n'));
+      if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) throw OutOfMemory(reason);
+      throw Error(reason);
+    }
   }
 };
 

@@ -12,10 +12,14 @@ namespace evener::engine::torch_engine {
 
 class Optimizer {
  public:
-  /// `parameters` are views of the trained ones; their gradients are read from and, when clipped, written to them.
+  /// `parameters` are views of the trained ones; their gradients are read from and, when clipped, written to
+  /// them. All are on one device.
   Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters, const OptimizerOptions& options);
 
   void step(double learning_rate);
+  /// The same without reading or writing a value on the host, so that it can be captured. `learning_rate` and `skip`:
+  /// float32 () beside the parameters; with a `skip` of 1 nothing changes.
+  void step(const at::Tensor& learning_rate, const at::Tensor& skip);
   void swap_average();
 
   TensorMap state() const;
@@ -28,14 +32,19 @@ class Optimizer {
     std::vector<at::Tensor> tensors;
   };
 
+  std::vector<at::Tensor> gradients() const;
+  void begin_average();
   void clip(std::vector<at::Tensor>& gradients) const;
+  void clip_unseen(std::vector<at::Tensor>& gradients) const;
   void update_average();
+  void update_average_unseen(const at::Tensor& skip);
 
   const std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
   const OptimizerOptions options_;
   std::vector<Slot> slots_;
   at::Tensor steps_;  // done so far; a float32 scalar, as AdamW's kernel reads it
+  bool average_began_ = false;
 };
 
 }  // namespace evener::engine::torch_engine

@@ -1,4 +1,5 @@
-// Trainer on LibTorch: autograd for the gradients, a fused optimiser step.
+// Trainer on LibTorch: autograd for the gradients, a fused optimiser step. On the CPU each call does its work; another
+// device is driven ahead (whole_steps.h), and has its gradients in host memory where replicas exchange them.
 #pragma once
 
 #include <memory>
@@ -7,18 +8,21 @@
 
 #include "engine/engine.h"
 #include "engine/torch/convert.h"
+#include "engine/torch/feed.h"
 #include "engine/torch/graph.h"
+#include "engine/torch/host_gradients.h"
+#include "engine/torch/loss_scaler.h"
 #include "engine/torch/optimizer.h"
+#include "engine/torch/streams.h"
+#include "engine/torch/whole_steps.h"
 
 namespace evener::engine::torch_engine {
-
-/// Why a network can't be trained as one replica of several with this layout ("" = it can).
-std::string replica_refusal(const network::Network& network, const TrainerOptions& options);
 
 /// Built, used and destroyed on one thread: LibTorch's number of threads and OpenMP's workers belong to it.
 class TorchTrainer : public Trainer {
  public:
   TorchTrainer(const network::Network& network, const TrainerOptions& options);
+  ~TorchTrainer() override;
 
   void clear_gradients() override;
   BatchResult add_gradients(const data::Batch& batch, double weight) override;
@@ -27,23 +31,41 @@ class TorchTrainer : public Trainer {
   std::span<float> gradient(std::size_t index) override;
   TensorMap gradients() const override;
   void apply(double learning_rate) override;
-  void swap_average() override { optimizer_->swap_average(); }
+  StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
+  StepReport settle() override;
+  DeviceReport report() const override;
+  void swap_average() override;
   BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
   void load_state(const TensorMap& state) override;
-  TensorMap optimizer_state() const override { return optimizer_->state(); }
-  void load_optimizer_state(const TensorMap& state) override { optimizer_->load_state(state); }
+  TensorMap optimizer_state() const override;
+  void load_optimizer_state(const TensorMap& state) override;
 
  private:
-  at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& labels) const;
-  at::Tensor mixed_loss_sum(const at::Tensor& logits, const at::Tensor& labels, const data::Batch& batch) const;
+  struct Found {
+    at::Tensor logits, loss, labels;
+  };
+
+  void drive_device();
+  Found forward(const BatchTensors& batch, bool training);
+  Found forward_on_host(const data::Batch& batch, bool training);
+  void backward(const at::Tensor& loss, const at::Tensor& weight);
+  void update_unseen(const at::Tensor& learning_rate, const at::Tensor& stopped);
+  at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& second_labels,
+                     const at::Tensor& first_part, bool training) const;
   BatchResult train_on(const data::Batch& batch, double weight);
+  BatchResult train_device_on(const data::Batch& batch, double weight);
   void add_nothing();
   void train_on_nothing(std::uint64_t epoch);
-  BatchResult result_of(const at::Tensor& loss_sum, const at::Tensor& found, const at::Tensor& labels) const;
   void watch_gradients();
+  void gradient_computed(std::size_t index);
+  void tell_ready();
+  at::Tensor unscaled(std::size_t index) const;
+  std::vector<at::Tensor> gradients_where(bool handed_out) const;
 
   TrainerOptions options_;
+  Streams streams_;
+  const bool ahead_;  // the device is driven ahead of its results
   Graph graph_;
   Replicas replicas_;
   bool synchronised_;  // batch-norm takes the statistics of all replicas
@@ -52,7 +74,17 @@ class TorchTrainer : public Trainer {
   std::vector<at::Tensor> trained_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // keeps the hooks alive
   std::function<void(std::size_t)> gradient_ready_;
+  std::vector<char> handed_out_;  // gradients that gradient() gave away since they were cleared: no longer scaled
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<LossScaler> scaler_;  // of fp16, on every device: all replicas of a run skip the same steps
+  std::vector<DropoutLayer> dropout_;
+
+  // Where the device is driven ahead:
+  at::Tensor scale_, shift_;  // of the normalisation (1, C, 1, 1)
+  std::unique_ptr<Feed> feed_;
+  std::unique_ptr<HostGradients> host_gradients_;
+  std::vector<std::size_t> ready_;  // gradients on their way to the host, in their order
+  std::unique_ptr<WholeSteps> whole_steps_;
 };
 
 }  // namespace evener::engine::torch_engine

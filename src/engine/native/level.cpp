@@ -1,0 +1,20 @@
+// All kernels for one instruction set and precision. Compiled once per level, with EVENER_NATIVE_LEVEL naming it.
+#if EVENER_NATIVE_PAIRS
+#include "engine/native/bf16.h"
+#else
+#include "engine/native/fp32.h"
+#endif
+
+#include "engine/native/levels.h"
+#include "engine/native/loss.h"
+#include "engine/native/operands.h"
+#include "engine/native/products.h"
+
+namespace evener::engine::native::EVENER_NATIVE_LEVEL {
+
+constinit const Kernels table = {kUnitValues,     kTileRows,    pack_input,
+                                 native::forward, native::loss, input_gradient,
+                                 weight_gradient, transpose,    kPairs ? round_weights : nullptr,
+                                 update,          update_sum};
+
+}  // namespace evener::engine::native::EVENER_NATIVE_LEVEL

@@ -1,0 +1,49 @@
+// Memory of the kernels: aligned, zeroed, in huge pages where the system has them.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace evener::engine::native {
+
+struct FreeUnlessForeign {
+  bool owns = true;
+  void operator()(float* values) const {
+    if (owns) std::free(values);
+  }
+};
+
+/// An array of float32 (or of units) that begins at a multiple of 64 bytes; all zero at first.
+class Array {
+ public:
+  Array() = default;
+  explicit Array(std::size_t count) : count_(count) {
+    if (count == 0) return;
+    const std::size_t unit = count * sizeof(float) >= kHugePage_bytes ? kHugePage_bytes : kLine_bytes;
+    const std::size_t bytes = (count * sizeof(float) + unit - 1) / unit * unit;
+    values_.reset(static_cast<float*>(std::aligned_alloc(unit, bytes)));
+    if (!values_) throw std::bad_alloc();
+    // The weight gradient walks over a column of the inputs: each sample lies in another page of 4 KiB.
+    if (unit == kHugePage_bytes) madvise(values_.get(), bytes, MADV_HUGEPAGE);
+    std::memset(values_.get(), 0, bytes);
+  }
+
+  /// On memory of others, which outlives it.
+  Array(float* values, std::size_t count) : values_(values, FreeUnlessForeign{false}), count_(count) {}
+
+  float* data() const { return values_.get(); }
+  std::size_t size() const { return count_; }
+  explicit operator bool() const { return count_ > 0; }
+
+ private:
+  static constexpr std::size_t kHugePage_bytes = std::size_t{2} << 20, kLine_bytes = 64;
+  std::unique_ptr<float, FreeUnlessForeign> values_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace evener::engine::native

@@ -1,0 +1,66 @@
+// Trainer on our own kernels for multilayer perceptrons.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/native/mlp.h"
+
+namespace evener::engine::native {
+
+/// Why this engine can't train the network so; "" if it can.
+std::string why_not(const network::Network& network, const TrainerOptions& options);
+
+/// Memory for replicas that share their weights; 0 where the optimiser needs all gradients, or more than they hold.
+std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas);
+
+class NativeTrainer : public Trainer {
+ public:
+  NativeTrainer(const network::Network& network, const TrainerOptions& options);
+
+  void clear_gradients() override { has_gradients_ = false; }
+  BatchResult add_gradients(const data::Batch& batch, double weight) override;
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
+  const std::vector<std::string>& trained_parameters() const override { return trained_names_; }
+  std::span<float> gradient(std::size_t index) override;
+  TensorMap gradients() const override;
+  void apply(double learning_rate) override;
+  StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
+  bool shares_arrays() const override { return !options_.shared.bytes.empty(); }
+  void apply_part(double learning_rate, std::span<const int> members) override;
+  void swap_average() override;
+  BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
+  TensorMap state() const override;
+  void load_state(const TensorMap& state) override;
+  TensorMap optimizer_state() const override;
+  void load_optimizer_state(const TensorMap& state) override;
+
+ private:
+  void make_arrays();
+  Array shared_array(int index) const;
+  bool follows() const { return shares_arrays() && options_.shared.replica != 0; }
+  void check(const data::Batch& batch) const;
+  UpdateRule rule(double learning_rate) const;
+  void layer_ready(std::size_t layer);
+  void clip();
+  void begin_update();
+  void end_update();
+
+  const TrainerOptions options_;
+  const std::int64_t inputs_, classes_;
+  const std::vector<Dense> layers_;
+  const Parameters parameters_;
+  Arrays arrays_;
+  std::vector<std::string> trained_names_;
+  std::vector<std::size_t> trained_;  // index into the network's parameters of each
+  std::function<void(std::size_t)> gradient_ready_;
+  std::function<void(std::size_t)> layer_ready_;
+  bool has_gradients_ = false;
+  std::vector<const float*> member_gradients_;
+  double steps_ = 0;
+  std::unique_ptr<Mlp> mlp_;
+};
+
+}  // namespace evener::engine::native

@@ -1,0 +1,83 @@
+#include "engine/torch/batch_layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/tensor.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+/// Parts begin where a GPU reads at its best.
+constexpr std::int64_t kAlignment = 256;
+
+}  // namespace
+
+BatchLayout::BatchLayout(const data::Batch& batch, bool with_images, const std::vector<DropoutLayer>& dropout) {
+  const std::int64_t n = batch.count;
+  numbers_ = add(at::kFloat, {2});
+  if (with_images) {
+    images_ = add(at::kByte, {n, batch.shape.channels, batch.shape.height, batch.shape.width});
+  } else {
+    samples_ = add(at::kLong, {n});
+  }
+  labels_ = add(at::kLong, {n});
+  if (!batch.label_weights.empty()) {
+    second_labels_ = add(at::kLong, {n});
+    label_weights_ = add(at::kFloat, {n});
+  }
+  for (const DropoutLayer& layer : dropout) {
+    std::vector<std::int64_t> shape = {n};
+    shape.insert(shape.end(), layer.shape.begin(), layer.shape.end());
+    masks_.emplace_back(layer.layer, add(at::kFloat, std::move(shape)));
+  }
+}
+
+BatchLayout::Part BatchLayout::add(at::ScalarType type, std::vector<std::int64_t> shape) {
+  const std::int64_t bytes = element_count(shape) * static_cast<std::int64_t>(at::elementSize(type));
+  Part part{type, std::move(shape), bytes_, bytes};
+  bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return part;
+}
+
+at::Tensor BatchLayout::view(const at::Tensor& block, const Part& part) {
+  if (part.shape.empty()) return {};
+  return block.narrow(0, part.offset, part.bytes).view(part.type).view(part.shape);
+}
+
+BatchTensors BatchLayout::parts_of(const at::Tensor& block) const {
+  BatchTensors parts;
+  parts.numbers = view(block, numbers_);
+  parts.images = view(block, images_);
+  parts.samples = view(block, samples_);
+  parts.labels = view(block, labels_);
+  parts.second_labels = view(block, second_labels_);
+  parts.label_weights = view(block, label_weights_);
+  for (const auto& [layer, part] : masks_) parts.masks.emplace(layer, view(block, part));
+  return parts;
+}
+
+void fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, double weight, std::uint64_t seed,
+          const std::vector<DropoutLayer>& dropout) {
+  float* const numbers = parts.numbers.mutable_data_ptr<float>();
+  numbers[0] = static_cast<float>(learning_rate);
+  numbers[1] = static_cast<float>(weight);
+  if (parts.images.defined()) {
+    std::memcpy(parts.images.mutable_data_ptr(), batch.images.data(), parts.images.nbytes());
+  } else {
+    std::ranges::copy(batch.samples, parts.samples.mutable_data_ptr<std::int64_t>());
+  }
+  std::ranges::copy(batch.labels, parts.labels.mutable_data_ptr<std::int64_t>());
+  if (parts.label_weights.defined()) {
+    std::ranges::copy(batch.second_labels, parts.second_labels.mutable_data_ptr<std::int64_t>());
+    std::ranges::copy(batch.label_weights, parts.label_weights.mutable_data_ptr<float>());
+  }
+  for (const DropoutLayer& layer : dropout) {
+    const auto mask = parts.masks.find(layer.layer);
+    if (mask == parts.masks.end()) continue;
+    draw_mask(layer, {seed, batch.epoch, batch.samples}, mask->second.mutable_data_ptr<float>());
+  }
+}
+
+}  // namespace evener::engine::torch_engine

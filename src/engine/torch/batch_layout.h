@@ -1,0 +1,57 @@
+// One batch as a single block of bytes, so that it travels to a device in one copy.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "data/loader.h"
+#include "engine/torch/dropout.h"
+
+namespace evener::engine::torch_engine {
+
+/// The parts of a batch as tensors that share one block.
+struct BatchTensors {
+  at::Tensor numbers;                       // float32 (2): learning rate, weight of each sample's gradient
+  at::Tensor images;                        // uint8 (N, C, H, W); undefined where the device has all data
+  at::Tensor samples;                       // int64 (N), indices of the data; defined where the images are not
+  at::Tensor labels;                        // int64 (N)
+  at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
+  DropoutMasks masks;                       // empty in evaluation
+};
+
+/// Where the parts lie in the block.
+class BatchLayout {
+ public:
+  BatchLayout() = default;
+  /// `with_images`: the block has the pixels; otherwise the samples' indices. `dropout`: layers whose masks it has.
+  BatchLayout(const data::Batch& batch, bool with_images, const std::vector<DropoutLayer>& dropout);
+
+  std::int64_t bytes() const { return bytes_; }
+  /// Views of `block`, uint8 with at least bytes() values.
+  BatchTensors parts_of(const at::Tensor& block) const;
+
+  bool operator==(const BatchLayout&) const = default;
+
+ private:
+  struct Part {
+    at::ScalarType type = at::kByte;
+    std::vector<std::int64_t> shape;
+    std::int64_t offset = 0, bytes = 0;
+    bool operator==(const Part&) const = default;
+  };
+  Part add(at::ScalarType type, std::vector<std::int64_t> shape);
+  static at::Tensor view(const at::Tensor& block, const Part& part);
+
+  Part numbers_, images_, samples_, labels_, second_labels_, label_weights_;
+  std::vector<std::pair<int, Part>> masks_;  // by index of the layer
+  std::int64_t bytes_ = 0;
+};
+
+/// Writes a batch into the parts of a block in host memory.
+void fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, double weight, std::uint64_t seed,
+          const std::vector<DropoutLayer>& dropout);
+
+}  // namespace evener::engine::torch_engine

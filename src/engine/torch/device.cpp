@@ -1,0 +1,79 @@
+#include "engine/torch/device.h"
+
+#include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "base/names.h"
+#include "network/cost.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+constexpr const char* kCudaModule = "torch_cuda";
+
+/// Images that memory of so many bytes may have room for.
+std::int64_t predicted_images(const network::Network& network, Precision precision, std::uint64_t bytes) {
+  const auto memory = network::training_memory(network);
+  const bool wide = precision == Precision::kFp32 || precision == Precision::kTf32;
+  const std::int64_t per_sample = std::max<std::int64_t>(1, memory.per_sample_bytes / (wide ? 1 : 2));
+  return std::max<std::int64_t>(0, (static_cast<std::int64_t>(bytes) - memory.fixed_bytes()) / per_sample);
+}
+
+}  // namespace
+
+at::Device torch_device(Device device) {
+  if (device.kind == DeviceKind::kCpu) return at::Device(at::kCPU);
+  return {at::kCUDA, static_cast<at::DeviceIndex>(device.index)};
+}
+
+std::string device_refusal(Device device) {
+  if (device.kind == DeviceKind::kCpu) return "";
+  if (device.kind != DeviceKind::kCuda) {
+    return "the torch engine computes on CPUs and on NVIDIA GPUs, not on " + device_text(device);
+  }
+  const ModuleStatus status = module_status(kCudaModule);
+  if (status.state == ModuleState::kUsable) return "";
+  return "the torch engine can't compute on " + device_text(device) + ": the module '" + kCudaModule +
+         "' can't be used: " + status.reason + "; run './evener --with-cuda setup', which fetches CUDA's libraries";
+}
+
+void set_up_cuda(Precision precision) {
+  auto& context = at::globalContext();
+  context.setAllowTF32CuBLAS(precision == Precision::kTf32);
+  context.setAllowTF32CuDNN(precision == Precision::kTf32);
+  context.setBenchmarkCuDNN(true);
+}
+
+CudaParts& cuda_parts() {
+  static const std::unique_ptr<CudaParts> parts(static_cast<CudaParts*>(require_module(kCudaModule).create()));
+  return *parts;
+}
+
+std::optional<std::uint64_t> peak_memory_bytes(at::Device device) {
+  if (device.is_cpu()) return std::nullopt;
+  const auto stats = at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return static_cast<std::uint64_t>(stats.reserved_bytes[all].peak);
+}
+
+void release_memory(at::Device device) {
+  if (!device.is_cpu()) at::getDeviceAllocator(device.type())->emptyCache();
+}
+
+std::string out_of_memory_text(const network::Network& network, Precision precision, at::Device device,
+                               std::int64_t images, const std::string& reason) {
+  std::string text = "out of memory on " + device.str() + " with a batch of " + std::to_string(images) + " images (" +
+                     reason.substr(0, reason.find('\n')) + "); ";
+  if (device.is_cpu()) return text + "use a smaller --batch";
+  const auto total = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
+  // The prediction knows nothing of workspaces, so it can't be believed where the device has just said no.
+  const std::int64_t fits = std::min(predicted_images(network, precision, total), images * 3 / 4);
+  if (fits < 1) return text + "the device is too small for this model: use a smaller --size or a smaller model";
+  return text + "the largest that fits is about " + std::to_string(fits) + " (predicted); --batch max finds it out";
+}
+
+}  // namespace evener::engine::torch_engine

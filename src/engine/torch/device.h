@@ -1,0 +1,39 @@
+// The devices that the torch engine computes on, and what only some of them have.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/torch/step_graph.h"
+
+namespace evener::engine::torch_engine {
+
+at::Device torch_device(Device device);
+
+/// Why `device` can't be computed on by this build ("" = it can). For CUDA it opens LibTorch's CUDA libraries, which
+/// has to happen before anything asks LibTorch for devices, in every process that will use one; it doesn't ask the
+/// driver, so that a process may do it and fork.
+std::string device_refusal(Device device);
+
+/// Makes a step of float32 use TF32 products where `precision` says so, and lets cuDNN choose its fastest algorithms:
+/// for the whole process.
+void set_up_cuda(Precision precision);
+
+/// The module torch_cuda. Throws Error where it can't be used.
+CudaParts& cuda_parts();
+
+/// The most memory of `device` that this process held; absent for CPUs.
+std::optional<std::uint64_t> peak_memory_bytes(at::Device device);
+/// Gives memory that no tensor uses back to the device.
+void release_memory(at::Device device);
+
+/// What to say when a batch of so many images did not fit on `device`.
+std::string out_of_memory_text(const network::Network& network, Precision precision, at::Device device,
+                               std::int64_t images, const std::string& reason);
+
+}  // namespace evener::engine::torch_engine

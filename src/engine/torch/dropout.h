@@ -1,0 +1,41 @@
+// The masks of dropout: zeros and 1 / (1 - p), keyed by sample and layer, so that every placement drops the same
+// values.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "network/network.h"
+
+namespace evener::engine::torch_engine {
+
+/// What decides the random numbers of one batch's dropout.
+struct DropoutKey {
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  std::span<const std::uint32_t> samples;
+};
+
+struct DropoutLayer {
+  int layer = 0;  // its index in the network
+  double probability = 0;
+  std::vector<std::int64_t> shape;  // of one sample
+};
+
+/// Float32 (N, ...) by index of the layer.
+using DropoutMasks = std::map<int, at::Tensor>;
+
+/// The layers that drop anything.
+std::vector<DropoutLayer> dropout_layers(const network::Network& network);
+
+/// Writes the mask of all samples, one after the other.
+void draw_mask(const DropoutLayer& layer, const DropoutKey& key, float* mask);
+
+/// All masks in host memory.
+DropoutMasks draw_masks(const std::vector<DropoutLayer>& layers, const DropoutKey& key);
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,58 @@
+#include "engine/torch/formats.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace evener::engine::torch_engine {
+namespace {
+
+template <class Op>
+bool has(const network::Network& network) {
+  return std::any_of(network.layers().begin(), network.layers().end(),
+                     [](const auto& layer) { return std::holds_alternative<Op>(layer.op); });
+}
+
+}  // namespace
+
+at::ScalarType compute_type(const TrainerOptions& options) {
+  switch (options.precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return at::kFloat;
+    case Precision::kBf16:
+      return at::kBFloat16;
+    case Precision::kFp16:
+      // A CPU has no fast fp16 products; bf16 has the same width.
+      return options.device.kind == DeviceKind::kCpu ? at::kBFloat16 : at::kHalf;
+  }
+  return at::kFloat;
+}
+
+bool is_synchronised(const network::Network& network, const TrainerOptions& options) {
+  return options.sum_over_replicas && has<network::BatchNorm>(network);
+}
+
+at::MemoryFormat host_memory_format(const network::Network& network, const TrainerOptions& options) {
+  if (options.layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
+  // Only our own batch-norm, which is for channels-last, knows of other replicas.
+  const bool last = has<network::Conv2d>(network) || is_synchronised(network, options);
+  return last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+
+at::MemoryFormat memory_format(const network::Network& network, const TrainerOptions& options) {
+  // Tensor cores want the channels of a pixel together; cuDNN's float32 convolutions want planes.
+  const bool planes = options.device.kind == DeviceKind::kCuda && options.layout == MemoryLayout::kAuto &&
+                      options.precision == Precision::kFp32;
+  return planes ? at::MemoryFormat::Contiguous : host_memory_format(network, options);
+}
+
+std::string replica_refusal(const network::Network& network, const TrainerOptions& options) {
+  if (options.device.kind != DeviceKind::kCpu || !is_synchronised(network, options) ||
+      options.layout != MemoryLayout::kChannelsFirst) {
+    return {};
+  }
+  return "batch-norm over all replicas is made for images with their channels last: '" + network.model() +
+         "' needs --layout nhwc or auto here, not nchw";
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,54 @@
+#include "engine/torch/streams.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <chrono>
+#include <thread>
+
+namespace evener::engine::torch_engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Waits up to this long end before another thread could have used the CPU.
+constexpr std::chrono::microseconds kSpin{50};
+constexpr std::chrono::microseconds kNap{20};
+
+}  // namespace
+
+Streams::Streams(c10::Device device) : device_(device) {
+  if (device.is_cpu()) return;
+  // Never the default stream: a graph can't be captured there, and other libraries' work would wait for ours.
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  compute_ = guard.getStreamFromGlobalPool(device);
+  copy_ = guard.getStreamFromGlobalPool(device);
+}
+
+Moment::Moment(const Streams& streams, bool timed) {
+  if (!streams.asynchronous()) return;
+  event_.emplace(streams.device().type(), timed ? c10::EventFlag::BACKEND_DEFAULT : c10::EventFlag::PYTORCH_DEFAULT);
+}
+
+void Moment::record(const std::optional<c10::Stream>& stream) {
+  if (event_) event_->record(*stream);
+}
+
+void Moment::hold_back(const std::optional<c10::Stream>& stream) const {
+  if (event_) event_->block(*stream);
+}
+
+bool Moment::passed() const {
+  return !event_ || event_->query();
+}
+
+void Moment::wait() const {
+  for (const auto begin = Clock::now(); !passed();) {
+    if (Clock::now() - begin > kSpin) std::this_thread::sleep_for(kNap);
+  }
+}
+
+double Moment::seconds_since(const Moment& earlier) const {
+  return earlier.event_->elapsedTime(*event_) / 1e3;
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,119 @@
+// The trainer's gradients: from backward to whoever exchanges them, and to the optimiser.
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/phase.h"
+#include "engine/torch/hooks.h"
+#include "engine/torch/trainer.h"
+
+namespace evener::engine::torch_engine {
+
+void TorchTrainer::watch_gradients() {
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    auto accumulator = torch::autograd::impl::grad_accumulator(trained_[i]);
+    if (synchronised_) accumulator->add_pre_hook(make_absence_hook(replicas_.absent, trained_[i]));
+    accumulator->add_post_hook(make_gradient_hook([this, i] { gradient_computed(i); }));
+    accumulators_.push_back(std::move(accumulator));
+  }
+}
+
+/// On the thread that autograd uses for the device.
+void TorchTrainer::gradient_computed(std::size_t index) {
+  if (!gradient_ready_) return;
+  if (!ahead_) {
+    gradient_ready_(index);
+    return;
+  }
+  const c10::NoGradGuard no_grad;
+  host_gradients_->fetch(index, unscaled(index));
+  ready_.push_back(index);
+}
+
+/// In the order in which the device computes them, each when it has landed: while the device computes the next ones.
+void TorchTrainer::tell_ready() {
+  for (const std::size_t index : std::exchange(ready_, {})) {
+    host_gradients_->wait(index);
+    gradient_ready_(index);
+  }
+}
+
+at::Tensor TorchTrainer::unscaled(std::size_t index) const {
+  const at::Tensor& gradient = trained_[index].grad();
+  return scaler_ ? gradient / scaler_->scale() : gradient;
+}
+
+void TorchTrainer::clear_gradients() {
+  for (auto& parameter : trained_) parameter.mutable_grad().reset();
+  handed_out_.assign(trained_.size(), 0);
+}
+
+std::span<float> TorchTrainer::gradient(std::size_t index) {
+  at::Tensor& gradient = trained_.at(index).mutable_grad();
+  if (!gradient.defined()) throw Error("no gradient of '" + trained_names_[index] + "' yet");
+  const c10::NoGradGuard no_grad;
+  const bool again = std::exchange(handed_out_[index], 1) != 0;
+  if (!ahead_) {
+    if (scaler_ && !again) gradient.div_(scaler_->scale());
+    return {gradient.mutable_data_ptr<float>(), static_cast<std::size_t>(gradient.numel())};
+  }
+  if (!gradient_ready_ && !again) {  // nobody has asked for it before
+    const WorkingIn compute(streams_.compute());
+    host_gradients_->fetch(index, unscaled(index));
+  }
+  return host_gradients_->wait(index);
+}
+
+TensorMap TorchTrainer::gradients() const {
+  const WorkingIn compute(streams_.compute());
+  TensorMap map;
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    if (!trained_[i].grad().defined()) continue;
+    const at::Tensor values = handed_out_[i] == 0 ? unscaled(i)
+                              : ahead_            ? host_gradients_->tensor(i)
+                                                  : trained_[i].grad();
+    map.emplace(trained_names_[i], to_host(values));
+  }
+  return map;
+}
+
+std::vector<at::Tensor> TorchTrainer::gradients_where(bool handed_out) const {
+  std::vector<at::Tensor> found;
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    if ((handed_out_[i] != 0) == handed_out) found.push_back(trained_[i].grad());
+  }
+  return found;
+}
+
+void TorchTrainer::apply(double learning_rate) {
+  const PhaseMark mark(Phase::kUpdate);
+  if (!ahead_ && !scaler_) {
+    optimizer_->step(learning_rate);
+    return;
+  }
+  const WorkingIn compute(streams_.compute());
+  const c10::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < trained_.size() && ahead_; ++i) {
+    if (handed_out_[i] != 0) host_gradients_->give_back(i, trained_[i].mutable_grad());
+  }
+  const auto number = at::TensorOptions().dtype(at::kFloat).device(graph_.device());
+  update_unseen(at::full({}, learning_rate, number), at::zeros({}, number));
+}
+
+void TorchTrainer::update_unseen(const at::Tensor& learning_rate, const at::Tensor& stopped) {
+  const c10::NoGradGuard no_grad;
+  if (!scaler_) {
+    optimizer_->step(learning_rate, stopped);
+    return;
+  }
+  at::Tensor overflow = at::zeros_like(stopped);
+  scaler_->unscale(gradients_where(/*handed_out=*/false), overflow);
+  LossScaler::check(gradients_where(/*handed_out=*/true), overflow);
+  optimizer_->step(learning_rate, at::maximum(stopped, overflow));
+  scaler_->update(overflow * (1 - stopped));  // a loss that is not finite is no overflow of gradients
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,194 @@
+#include "engine/torch/whole_steps.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/phase.h"
+#include "engine/torch/device.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+/// Steps that make what later ones reuse: memory, the choice of algorithms.
+constexpr int kWarmUpSteps = 3;
+/// Steps after those that are timed phase by phase: a graph has no borders between phases.
+constexpr int kTimedSteps = 5;
+/// Steps that are timed are among so many first ones of a run.
+constexpr std::int64_t kMostTimed = 1000;
+/// Steps whose results are left to come: one that computes, and one that waits for it.
+constexpr std::size_t kUnderWay = 2;
+static_assert(kUnderWay < Feed::kSlots);
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+WholeSteps::Result::Result(const Streams& streams, bool pinned)
+    : values(at::empty({3}, at::TensorOptions().dtype(at::kDouble).pinned_memory(pinned))), landed(streams) {}
+
+WholeSteps::Timing::Timing(const Streams& streams) {
+  for (int i = 0; i < 4; ++i) moments.emplace_back(streams, /*timed=*/true);
+}
+
+WholeSteps::WholeSteps(const Streams& streams, Feed& feed, StepWork work, std::string graph_refusal,
+                       std::function<std::unique_ptr<StepGraph>()> make_graph)
+    : streams_(streams),
+      feed_(feed),
+      work_(std::move(work)),
+      graph_refusal_(std::move(graph_refusal)),
+      make_graph_(std::move(make_graph)),
+      results_(at::zeros({3}, at::TensorOptions().dtype(at::kDouble).device(streams.device()))),
+      stopped_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(streams.device()))) {
+  for (std::size_t i = 0; i <= kUnderWay; ++i) ring_.emplace_back(streams, streams.asynchronous());
+}
+
+StepReport WholeSteps::run(const data::Batch& batch, double weight, double learning_rate) {
+  feed_.time_copies(!graph_ && steps_ < kMostTimed);
+  Feed::Slot& slot = feed_.put(batch, /*training=*/true, learning_rate, weight);
+  const bool used_to_it = eager_steps(slot.layout) >= kWarmUpSteps + kTimedSteps;
+  if (!graph_ && graph_refusal_.empty() && used_to_it) capture(slot);
+  if (graph_ && slot.layout == graph_layout_) {
+    replay(slot);
+  } else {
+    run_eagerly(slot);
+  }
+  ++steps_;
+  send_results(batch.count);
+  return report_until(kUnderWay);
+}
+
+int& WholeSteps::eager_steps(const BatchLayout& layout) {
+  for (auto& [known, steps] : eager_steps_) {
+    if (known == layout) return steps;
+  }
+  return eager_steps_.emplace_back(layout, 0).second;
+}
+
+void WholeSteps::restart() {
+  report_until(0);
+  stopped_.zero_();
+}
+
+void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
+  const auto passing = [&](std::size_t border) {
+    if (timing != nullptr) timing->moments[border].record(streams_.compute());
+  };
+  passing(0);
+  StepWork::Found found;
+  {
+    const PhaseMark mark(Phase::kForward);
+    found = work_.forward(batch);
+  }
+  passing(1);
+  {
+    const PhaseMark mark(Phase::kBackward);
+    work_.backward(found.loss, batch.numbers[1]);
+  }
+  passing(2);
+  {
+    const PhaseMark mark(Phase::kUpdate);
+    const at::Tensor loss = found.loss.detach();
+    stopped_.copy_(at::maximum(stopped_, loss.isfinite().logical_not().to(at::kFloat)));
+    work_.update(batch.numbers[0], stopped_);
+    results_.copy_(at::stack({loss.to(at::kDouble), found.correct.to(at::kDouble), stopped_.to(at::kDouble)}));
+  }
+  passing(3);
+}
+
+void WholeSteps::run_eagerly(Feed::Slot& slot) {
+  const int before = eager_steps(slot.layout)++;
+  const bool timed = streams_.asynchronous() && !graph_ && steps_ < kMostTimed && before >= kWarmUpSteps &&
+                     before < kWarmUpSteps + kTimedSteps;
+  if (timed) {
+    timing_ = std::make_unique<Timing>(streams_);
+    timing_->slot = &slot;
+  }
+  do_step(slot.batch, timed ? timing_.get() : nullptr);
+  feed_.release(slot);
+  if (timed) take_times();
+}
+
+/// Waits for the step: the time of a copy that has nothing to hide behind is what is asked for.
+void WholeSteps::take_times() {
+  const auto& moments = timing_->moments;
+  moments.back().wait();
+  times_s_["h2d"].push_back(timing_->slot->copy_end.seconds_since(timing_->slot->copy_begin));
+  times_s_["forward"].push_back(moments[1].seconds_since(moments[0]));
+  times_s_["backward"].push_back(moments[2].seconds_since(moments[1]));
+  times_s_["update"].push_back(moments[3].seconds_since(moments[2]));
+  timing_.reset();
+}
+
+/// The step itself is not done by this. Where it can't be captured, steps go on one kernel at a time.
+void WholeSteps::capture(const Feed::Slot& slot) {
+  graph_layout_ = slot.layout;
+  graph_block_ = at::empty({graph_layout_.bytes()}, slot.device.options());
+  const BatchTensors batch = graph_layout_.parts_of(graph_block_);
+  // The graph has memory of its own, and can't ask for any while it is captured: what eager steps kept has to go.
+  release_memory(streams_.device());
+  auto graph = make_graph_();
+  try {
+    graph->capture([&, batch] { do_step(batch, nullptr); });
+    graph_ = std::move(graph);
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    graph_refusal_ = "capturing a step failed: " + text.substr(0, text.find('\n'));
+    graph_block_.reset();
+  }
+}
+
+void WholeSteps::replay(Feed::Slot& slot) {
+  const PhaseMark mark(Phase::kForward);
+  graph_block_.copy_(slot.device, /*non_blocking=*/true);
+  feed_.release(slot);
+  graph_->replay();
+}
+
+void WholeSteps::send_results(std::int64_t count) {
+  Result& result = ring_[next_result_++ % ring_.size()];
+  result.values.copy_(results_, /*non_blocking=*/true);
+  result.landed.record(streams_.compute());
+  result.count = count;
+  pending_.push_back(&result);
+}
+
+StepReport WholeSteps::report_until(std::size_t left) {
+  StepReport report;
+  const PhaseMark mark(Phase::kD2H);
+  while (pending_.size() > left) {
+    const Result& result = *pending_.front();
+    pending_.pop_front();
+    result.landed.wait();
+    const double* values = result.values.const_data_ptr<double>();
+    if (values[2] != 0) {
+      report.finite = false;
+      for (; !pending_.empty(); pending_.pop_front()) pending_.front()->landed.wait();
+      break;
+    }
+    report.sums += BatchResult{values[0], std::llround(values[1]), result.count};
+    ++report.steps;
+  }
+  return report;
+}
+
+std::map<std::string, double> WholeSteps::phases_s() const {
+  std::map<std::string, double> phases;
+  for (const auto& [name, times] : times_s_) phases[name] = median(times);
+  return phases;
+}
+
+std::string WholeSteps::note() const {
+  if (steps_ == 0) return "";
+  if (graph_) return "whole steps were replayed as a graph (--step-graph)";
+  if (!graph_refusal_.empty()) return "steps were started kernel by kernel: " + graph_refusal_;
+  return "steps were started kernel by kernel: there were too few of one size to capture one";
+}
+
+}  // namespace evener::engine::torch_engine

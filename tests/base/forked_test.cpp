@@ -1,0 +1,63 @@
+#include "base/forked.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+
+namespace evener {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const std::function<std::string()>& body, double limit_s = 60) {
+  try {
+    return "no error: " + in_child(body, limit_s);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(InChild, BringsTheAnswerAndNothingElse) {
+  int here = 1;
+  const std::string pid = in_child(
+      [&] {
+        here = 2;
+        return std::to_string(getpid());
+      },
+      60);
+  EXPECT_NE(pid, std::to_string(getpid()));
+  EXPECT_EQ(here, 1);
+  EXPECT_EQ(in_child([] { return std::string(); }, 60), "");
+  const std::string much(300'000, 'x');
+  EXPECT_EQ(in_child([&] { return much; }, 60), much);
+}
+
+TEST(InChild, FailsAsTheBodyDid) {
+  EXPECT_EQ(error_of([]() -> std::string { throw Error("no driver"); }), "no driver");
+  EXPECT_THAT(error_of([]() -> std::string {
+                kill(getpid(), SIGKILL);
+                return "";
+              }),
+              HasSubstr("ended with signal 9"));
+  EXPECT_THAT(error_of([]() -> std::string { _exit(7); }), HasSubstr("ended with exit code 7"));
+}
+
+TEST(InChild, IsKilledWhenItTakesTooLong) {
+  EXPECT_THAT(error_of(
+                  []() -> std::string {
+                    std::this_thread::sleep_for(std::chrono::hours(1));
+                    return "";
+                  },
+                  0.05),
+              HasSubstr("no answer within"));
+}
+
+}  // namespace
+}  // namespace evener

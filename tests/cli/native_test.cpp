@@ -1,0 +1,134 @@
+// evener train --engine native as a user runs it: every way of computing learns the same.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/module.h"
+#include "base/safetensors.h"
+#include "cli/run_program.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::ProgramResult;
+using test::run_program;
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+
+class NativeCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+  }
+
+  Words words(const std::string& name, const Words& more) const {
+    Words words = {"train",      "mlp:784-32-10",
+                   "--data",     "synth:digits:400",
+                   "--batch",    "16",
+                   "--split",    "70/10/20",
+                   "--momentum", "0.9",
+                   "--lr",       "0.1",
+                   "--engine",   "native",
+                   "--out",      (folder_ / name).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  json run(const std::string& name, const Words& more) const {
+    const ProgramResult result = run_program(words(name, more));
+    EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
+    std::ifstream file(folder_ / name / "record.json");
+    return json::parse(file);
+  }
+
+  TensorMap last_weights(const std::string& name) const {
+    return read_safetensors(folder_ / name / "last.safetensors").tensors;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+double distance(const TensorMap& a, const TensorMap& b) {
+  double squares = 0, norm = 0;
+  for (const auto& [name, tensor] : b) {
+    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
+      squares += std::pow(static_cast<double>(a.at(name).floats()[i]) - tensor.floats()[i], 2);
+      norm += std::pow(static_cast<double>(tensor.floats()[i]), 2);
+    }
+  }
+  return std::sqrt(squares / norm);
+}
+
+TEST_F(NativeCommand, ThreadsAndReplicasLearnWhatOneThreadOfPlainLoopsLearns) {
+  const json expected = run("naive", {"--on", "cpu/t1", "--kernels", "naive", "--epochs", "2"});
+  EXPECT_EQ(expected["engine"], "native");
+  EXPECT_EQ(expected["config"]["kernels"], "naive");
+  EXPECT_TRUE(expected["versions"].contains("native"));
+  EXPECT_GT(expected["accuracy"]["test"].get<double>(), 0.5);
+  const std::vector<std::pair<std::string, Words>> ways = {
+      {"one", {"--on", "cpu/t1"}},
+      {"two", {"--on", "cpu/t2"}},
+      {"processes", {"--on", "2xcpu/t1"}},
+      {"unequal", {"--on", "cpu/t1+cpu/t1", "--shares", "3:1"}},
+      {"threads", {"--on", "2xcpu/t1", "--replicas", "threads"}},
+      {"exchanged", {"--on", "2xcpu/t1", "--exchange", "always"}},  // by all-reduce, with copies of the weights
+      {"parts", {"--on", "2xcpu/t1", "--accumulate", "3"}},
+      {"naive_processes", {"--on", "3xcpu/t1", "--kernels", "naive"}},
+  };
+  for (const auto& [name, options] : ways) {
+    Words more = options;
+    more.insert(more.end(), {"--epochs", "2"});
+    const json record = run(name, more);
+    for (std::size_t e = 0; e < 2; ++e) {
+      const double loss = expected["epochs"][e]["train_loss"];
+      EXPECT_NEAR(record["epochs"][e]["train_loss"].get<double>(), loss, 1e-5 * loss) << name;
+    }
+    // 36 steps of rounding in another order; seen: 1e-6.
+    EXPECT_LT(distance(last_weights(name), last_weights("naive")), 2e-5) << name;
+  }
+}
+
+TEST_F(NativeCommand, ReplicasThatShareTheirWeightsResumeBitEqually) {
+  const Words placement = {"--on", "2xcpu/t1", "--weight-decay", "0.001"};
+  const auto with = [&placement](const Words& more) {
+    Words words = placement;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  run("whole", with({"--epochs", "4"}));
+  run("halves", with({"--epochs", "2"}));
+  run("halves", with({"--epochs", "4", "--resume"}));
+  EXPECT_EQ(last_weights("halves"), last_weights("whole"));
+}
+
+TEST_F(NativeCommand, ADivergingRateEndsNamingTheStep) {
+  for (const char* on : {"cpu/t1", "2xcpu/t1"}) {
+    const ProgramResult result = run_program(words(on, {"--on", on, "--lr", "1e30", "--epochs", "2"}));
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("the loss is not finite in epoch 1, step "), HasSubstr("--lr"))) << on;
+  }
+}
+
+TEST_F(NativeCommand, RefusesOtherNetworksBeforeAnyWork) {
+  const ProgramResult result = run_program({"train", "resnet18", "--data", "synth:digits:40", "--engine", "native",
+                                            "--out", (folder_ / "refused").string()});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("'conv1' (conv2d)"), HasSubstr("--engine torch")));
+  EXPECT_FALSE(fs::exists(folder_ / "refused" / "last.safetensors"));
+}
+
+TEST_F(NativeCommand, OffersTheNearestName) {
+  const ProgramResult result = run_program(words("x", {"--kernels", "naiv"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("did you mean 'naive'"));
+}
+
+}  // namespace
+}  // namespace evener

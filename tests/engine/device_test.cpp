@@ -1,0 +1,513 @@
+// Trainers that drive a device ahead of its results, against one on the CPU that does each thing when it is told. The
+// device is the CPU driven in the same way, and a GPU where there is one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/module.h"
+#include "engine/batches_helpers.h"
+#include "engine/engine.h"
+#include "engine/replicas_helpers.h"
+#include "network/init.h"
+#include "placement/machine.h"
+
+namespace evener {
+namespace {
+
+using engine::Precision;
+using engine::StepReport;
+using engine::TrainerOptions;
+using test::make_trainer;
+using test::OwnedBatch;
+using test::random_batch;
+using test::relative_distance;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+const data::ImageShape kColour{3, 14, 12};
+constexpr double kRate = 0.05;
+/// Steps until an engine does its steps as it does all later ones.
+constexpr int kManySteps = 12;
+
+network::Network with_dropout(data::ImageShape shape, int classes) {
+  network::Network network("with_dropout", {shape.channels, shape.height, shape.width});
+  network.add("conv", network::Conv2d{6, 3, 2, 1});
+  network.add("relu", network::Activation{});
+  network.add("drop1", network::Dropout{0.25});
+  network.add("flatten", network::Flatten{});
+  network.add("drop2", network::Dropout{0.5});
+  network.add("fc", network::Linear{classes, true});
+  return network;
+}
+
+/// A batch whose images are the data that a device keeps.
+class BatchData : public data::Dataset {
+ public:
+  explicit BatchData(OwnedBatch batch) : batch_(std::move(batch)), classes_(5, "c") {}
+  std::size_t size() const override { return batch_.labels.size(); }
+  data::ImageShape shape() const override { return batch_.shape; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::int32_t label(std::size_t index) const override { return batch_.labels.at(index); }
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    std::copy_n(batch_.images.begin() + static_cast<std::ptrdiff_t>(index * chw.size()), chw.size(), chw.begin());
+  }
+  std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
+
+ private:
+  OwnedBatch batch_;
+  std::vector<std::string> classes_;
+};
+
+class DeviceTest : public testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    if (GetParam().kind == DeviceKind::kCpu) return;
+    const auto& gpus = placement::machine().cuda;
+    if (gpus.devices.empty()) GTEST_SKIP() << "there is no NVIDIA GPU to compute on: " << gpus.reason;
+    // Before anything asks LibTorch for devices.
+    const auto torch = engine::open_engine("torch");
+    ASSERT_EQ(torch->refusal(test::small_mlp(kColour, 5), on_device()), "");
+  }
+
+  TrainerOptions on_device() const {
+    TrainerOptions options = options_;
+    options.device = GetParam();
+    options.like_accelerator = true;
+    return options;
+  }
+
+  /// On a CPU another order of sums, in layers and in steps; on a GPU other algorithms for convolutions too (Winograd's
+  /// has errors of 1e-4).
+  double close() const { return GetParam().kind == DeviceKind::kCpu ? 2e-5 : 1e-3; }
+
+  /// `steps` steps with the parts of `batch` that have `sizes` images, over and over; every third at another rate.
+  StepReport train(engine::Trainer& trainer, const OwnedBatch& batch, const std::vector<std::int64_t>& sizes,
+                   int steps) const {
+    StepReport all;
+    for (int step = 0; step < steps; ++step) {
+      const std::int64_t count = sizes[static_cast<std::size_t>(step) % sizes.size()];
+      data::Batch part = batch.view(0, count);
+      part.epoch = static_cast<std::uint64_t>(step + 1);
+      add(all, trainer.step(part, 1.0 / static_cast<double>(count), step % 3 == 2 ? 0.5 * kRate : kRate));
+    }
+    add(all, trainer.settle());
+    return all;
+  }
+
+  static void add(StepReport& all, const StepReport& report) {
+    EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
+    all.sums += report.sums;
+    all.steps += report.steps;
+    all.finite = report.finite;
+  }
+
+  void expect_equal_training(const network::Network& network, const std::vector<std::int64_t>& sizes = {8}) {
+    const double tolerance = close();
+    const OwnedBatch batch = random_batch(8, kColour, 5);
+    const auto here = make_trainer(network, options_), there = make_trainer(network, on_device());
+    const StepReport expected = train(*here, batch, sizes, kManySteps), found = train(*there, batch, sizes, kManySteps);
+    EXPECT_EQ(found.steps, kManySteps);
+    EXPECT_TRUE(found.finite);
+    EXPECT_EQ(found.sums.count, expected.sums.count);
+    EXPECT_NEAR(found.sums.loss_sum, expected.sums.loss_sum, 10 * tolerance * expected.sums.loss_sum);
+    EXPECT_LT(relative_distance(there->state(), here->state()), tolerance);
+    if (!here->optimizer_state().empty()) {
+      EXPECT_LT(relative_distance(there->optimizer_state(), here->optimizer_state()), 50 * tolerance);
+    }
+  }
+
+  TrainerOptions options_;
+};
+
+TEST_P(DeviceTest, TrainsEveryKindOfNetworkAsTheCpuDoes) {
+  expect_equal_training(test::small_mlp(kColour, 5));
+  expect_equal_training(test::small_resnet(kColour, 5));
+  expect_equal_training(test::small_mobilenet(kColour, 5));
+}
+
+TEST_P(DeviceTest, DropsTheSameValuesInReplayedSteps) {
+  expect_equal_training(with_dropout(kColour, 5));
+}
+
+TEST_P(DeviceTest, TakesBatchesOfSeveralSizes) {
+  expect_equal_training(test::small_resnet(kColour, 5), {8, 8, 8, 5});
+  expect_equal_training(test::small_resnet(kColour, 5), {8, 8, 8, 8, 8, 8, 8, 8, 8, 3, 8});
+}
+
+TEST_P(DeviceTest, NormalisesAndSmoothsAsTheCpuDoes) {
+  options_.mean = {0.4F, 0.5F, 0.6F};
+  options_.standard_deviation = {0.2F, 0.25F, 0.3F};
+  options_.label_smoothing = 0.1;
+  expect_equal_training(test::small_resnet(kColour, 5));
+  options_.loss = engine::Loss::kMse;
+  expect_equal_training(test::small_mlp(kColour, 5));
+}
+
+TEST_P(DeviceTest, EveryOptimiserStepsAsOnTheCpu) {
+  options_.optimizer.momentum = 0.9;
+  options_.optimizer.nesterov = true;
+  options_.optimizer.weight_decay = 0.01;
+  options_.optimizer.clip_norm = 0.5;
+  options_.optimizer.average_decay = 0.9;
+  expect_equal_training(test::small_mlp(kColour, 5));
+  options_.optimizer = {};
+  options_.optimizer.kind = engine::OptimizerKind::kAdamW;
+  // Where a gradient is next to nothing, the step's direction is rounding: epsilon is made large enough to cover it.
+  options_.optimizer.epsilon = 1e-3;
+  options_.optimizer.weight_decay = 0.1;
+  expect_equal_training(test::small_mlp(kColour, 5));
+}
+
+TEST_P(DeviceTest, LearnsFromMixedImages) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  std::vector<std::int32_t> second(batch.labels.rbegin(), batch.labels.rend());
+  const std::vector<float> weights = {1, 0.9F, 0.75F, 0.5F, 0.5F, 0.25F, 0.1F, 0};
+  data::Batch mixed = batch.view();
+  mixed.second_labels = second;
+  mixed.label_weights = weights;
+  const auto here = make_trainer(test::small_mlp(kColour, 5)),
+             there = make_trainer(test::small_mlp(kColour, 5), on_device());
+  for (int step = 0; step < kManySteps; ++step) {
+    here->step(mixed, 1.0 / 8, kRate);
+    there->step(mixed, 1.0 / 8, kRate);
+  }
+  there->settle();
+  EXPECT_LT(relative_distance(there->state(), here->state()), close());
+}
+
+TEST_P(DeviceTest, ReportsComeTwoStepsLate) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto trainer = make_trainer(test::small_mlp(kColour, 5), on_device());
+  EXPECT_EQ(trainer->step(batch.view(), 1.0 / 8, kRate).steps, 0);
+  EXPECT_EQ(trainer->step(batch.view(0, 5), 1.0 / 5, kRate).steps, 0);
+  const StepReport first = trainer->step(batch.view(), 1.0 / 8, kRate);
+  EXPECT_EQ(first.steps, 1);
+  EXPECT_EQ(first.sums.count, 8);
+  EXPECT_NEAR(first.sums.loss_sum, 8 * std::log(5), 8);
+  const StepReport rest = trainer->settle();
+  EXPECT_EQ(rest.steps, 2);
+  EXPECT_EQ(rest.sums.count, 13);
+  EXPECT_EQ(trainer->settle().steps, 0);
+}
+
+TEST_P(DeviceTest, ALossThatIsNotFiniteIsNamedAndChangesNothing) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  for (const int good : {2, kManySteps}) {  // before and after steps are replayed
+    const auto trainer = make_trainer(test::small_mlp(kColour, 5), on_device());
+    StepReport all;
+    for (int step = 0; step < good; ++step) add(all, trainer->step(batch.view(), 1.0 / 8, kRate));
+    add(all, trainer->step(batch.view(), 1.0 / 8, 1e30));  // finite yet; what it makes of the weights is not
+    add(all, trainer->settle());
+    const TensorMap ruined = trainer->state();
+    EXPECT_EQ(all.steps, good + 1);
+    for (int step = 0; step < 4 && all.finite; ++step) add(all, trainer->step(batch.view(), 1.0 / 8, kRate));
+    if (all.finite) add(all, trainer->settle());
+    EXPECT_FALSE(all.finite);
+    EXPECT_EQ(all.steps, good + 1);
+    EXPECT_TRUE(std::isfinite(all.sums.loss_sum));
+    EXPECT_EQ(trainer->state(), ruined);
+    // New weights, new luck.
+    trainer->load_state(network::initial_state(test::small_mlp(kColour, 5), 1));
+    trainer->step(batch.view(), 1.0 / 8, kRate);
+    EXPECT_EQ(trainer->settle().steps, 1);
+  }
+}
+
+TEST_P(DeviceTest, ReplaysStepsOnceTheyAreAlike) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_device());
+  EXPECT_THAT(trainer->report().notes, ElementsAre());
+  train(*trainer, batch, {8}, 3);
+  EXPECT_THAT(trainer->report().notes, ElementsAre(HasSubstr("too few of one size")));
+  train(*trainer, batch, {8}, kManySteps);
+  EXPECT_THAT(trainer->report().notes, ElementsAre(HasSubstr("replayed as a graph")));
+
+  TrainerOptions off = on_device();
+  off.step_graph = false;
+  const auto eager = make_trainer(test::small_resnet(kColour, 5), off);
+  train(*eager, batch, {8}, kManySteps);
+  EXPECT_THAT(eager->report().notes, ElementsAre(HasSubstr("kernel by kernel: --step-graph off")));
+}
+
+TEST_P(DeviceTest, GoesOnFromAStateThatWasSavedInTheMiddle) {
+  options_.optimizer.momentum = 0.9;
+  options_.optimizer.average_decay = 0.9;
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const network::Network network = test::small_resnet(kColour, 5);
+  const auto whole = make_trainer(network, on_device()), first = make_trainer(network, on_device());
+  train(*whole, batch, {8}, kManySteps);
+  train(*first, batch, {8}, kManySteps);
+  const auto second = make_trainer(network, on_device(), first->state());
+  second->load_optimizer_state(first->optimizer_state());
+  train(*whole, batch, {8}, 3);
+  train(*second, batch, {8}, 3);
+  EXPECT_LT(relative_distance(second->state(), whole->state()), close());
+}
+
+TEST_P(DeviceTest, KeepsAllDataOnTheDevice) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  TrainerOptions resident = on_device();
+  resident.resident = std::make_shared<BatchData>(batch);
+  const auto there = make_trainer(test::small_resnet(kColour, 5), resident);
+  const auto here = make_trainer(test::small_resnet(kColour, 5), on_device());
+  OwnedBatch some = random_batch(8, kColour, 5);
+  for (int step = 0; step < kManySteps; ++step) {
+    // Samples 7, 6, ... of the data, by their numbers alone.
+    data::Batch numbers = batch.view();
+    const std::vector<std::uint32_t> order = {7, 6, 5, 4, 3, 2, 1, 0};
+    const std::vector<std::int32_t> labels(batch.labels.rbegin(), batch.labels.rend());
+    numbers.images = {};
+    numbers.samples = order;
+    numbers.labels = labels;
+    there->step(numbers, 1.0 / 8, kRate);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto from = batch.view(order[i], order[i] + 1).images;
+      std::ranges::copy(from, some.images.begin() + static_cast<std::ptrdiff_t>(i * from.size()));
+    }
+    data::Batch pixels = some.view();
+    pixels.labels = labels;
+    here->step(pixels, 1.0 / 8, kRate);
+  }
+  there->settle();
+  here->settle();
+  EXPECT_LT(relative_distance(there->state(), here->state()), close());
+  data::Batch all = batch.view();
+  all.images = {};
+  EXPECT_NEAR(there->evaluate(all).loss_sum, here->evaluate(batch.view()).loss_sum, 1e-3);
+}
+
+TEST_P(DeviceTest, EvaluatesAsTheCpuDoes) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto here = make_trainer(test::small_mobilenet(kColour, 5)),
+             there = make_trainer(test::small_mobilenet(kColour, 5), on_device());
+  std::vector<std::int32_t> expected, found;
+  const engine::BatchResult a = here->evaluate(batch.view(), &expected), b = there->evaluate(batch.view(), &found);
+  EXPECT_EQ(found, expected);
+  EXPECT_NEAR(b.loss_sum, a.loss_sum, 1e-4);
+  EXPECT_EQ(b.correct, a.correct);
+  EXPECT_EQ(b.count, 8);
+}
+
+TEST_P(DeviceTest, GradientsCanBeReplacedInHostMemory) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const network::Network network = test::small_resnet(kColour, 5);
+  for (const bool told : {false, true}) {
+    const auto here = make_trainer(network), there = make_trainer(network, on_device());
+    const auto triple = [&](std::size_t index) {
+      for (float& value : there->gradient(index)) value *= 3;
+    };
+    std::vector<std::size_t> ready;
+    if (told) {
+      there->on_gradient_ready([&](std::size_t index) {
+        ready.push_back(index);
+        triple(index);
+      });
+    }
+    here->forward_backward(batch.view(), 3.0 / 8);
+    there->forward_backward(batch.view(), 1.0 / 8);
+    const std::size_t parameters = there->trained_parameters().size();
+    for (std::size_t i = 0; i < parameters && !told; ++i) triple(i);
+    if (told) {
+      EXPECT_EQ(ready.size(), parameters);
+    }
+    EXPECT_LT(relative_distance(there->gradients(), here->gradients()), close());
+    here->apply(kRate);
+    there->apply(kRate);
+    EXPECT_LT(relative_distance(there->state(), here->state()), close());
+  }
+}
+
+TEST_P(DeviceTest, AddsUpGradientsOfSeveralBatches) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
+    if (precision == Precision::kFp16 && GetParam().kind != DeviceKind::kCpu) continue;  // another type than here
+    options_.precision = precision;
+    const auto here = make_trainer(test::small_mlp(kColour, 5), options_),
+               there = make_trainer(test::small_mlp(kColour, 5), on_device());
+    for (engine::Trainer* trainer : {here.get(), there.get()}) {
+      trainer->clear_gradients();
+      trainer->add_gradients(batch.view(0, 3), 1.0 / 8);
+      trainer->add_gradients(batch.view(3, 8), 1.0 / 8);
+    }
+    EXPECT_LT(relative_distance(there->gradients(), here->gradients()), close());
+    here->apply(kRate);
+    there->apply(kRate);
+    EXPECT_LT(relative_distance(there->state(), here->state()), close());
+  }
+}
+
+/// All replicas of one kind, and a device beside CPUs.
+TEST_P(DeviceTest, SharesABatchWithOtherReplicas) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const network::Network network = test::small_resnet(kColour, 5);
+  const test::SharedStep alone = test::lone_step({network, {}, {}}, batch);
+  for (const std::vector<std::int64_t>& parts : {std::vector<std::int64_t>{5, 3}, {8, 0}}) {
+    const test::SharedStep shared = test::shared_step({network, on_device(), {}}, batch, parts);
+    EXPECT_LT(relative_distance(shared.gradients, alone.gradients), close());
+    EXPECT_NEAR(shared.result.loss_sum, alone.result.loss_sum, 1e-4);
+    for (const TensorMap& state : shared.states) {
+      EXPECT_LT(relative_distance(state, alone.states.front()), close());
+    }
+  }
+}
+
+TEST_P(DeviceTest, ComputesBesideACpuReplica) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const network::Network network = test::small_resnet(kColour, 5);
+  const test::SharedStep alone = test::lone_step({network, {}, {}}, batch);
+  std::vector<std::vector<float>> values(2);
+  std::vector<TensorMap> gradients(2);
+  test::ThreadSums sums(2);
+  const auto errors = test::on_threads(sums, 2, [&](std::size_t i, const auto& sum) {
+    TrainerOptions own = i == 0 ? on_device() : options_;
+    own.sum_over_replicas = sum;
+    const auto trainer = make_trainer(network, own);
+    trainer->on_gradient_ready([](std::size_t) {});
+    trainer->forward_backward(i == 0 ? batch.view(0, 5) : batch.view(5, 8), 1.0 / 8);
+    for (std::size_t p = 0; p < trainer->trained_parameters().size(); ++p) {
+      const auto gradient = trainer->gradient(p);
+      values[i].insert(values[i].end(), gradient.begin(), gradient.end());
+    }
+    gradients[i] = trainer->gradients();
+  });
+  EXPECT_THAT(errors, ElementsAre("", ""));
+  test::add_to(gradients[0], gradients[1]);
+  EXPECT_LT(relative_distance(gradients[0], alone.gradients), close());
+  // What an exchange adds up are the spans, value by value: they have to have one order on both.
+  const auto reference = make_trainer(network);
+  reference->forward_backward(batch.view(), 1.0 / 8);
+  double distance = 0, norm = 0;
+  std::size_t at = 0;
+  for (std::size_t p = 0; p < reference->trained_parameters().size(); ++p) {
+    for (const float value : reference->gradient(p)) {
+      const double difference = value - (values[0].at(at) + static_cast<double>(values[1].at(at)));
+      distance += difference * difference;
+      norm += static_cast<double>(value) * value;
+      ++at;
+    }
+  }
+  EXPECT_LT(std::sqrt(distance / norm), close());
+}
+
+TEST_P(DeviceTest, SkipsStepsWhoseGradientsOverflow) {
+  options_.precision = Precision::kFp16;
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  for (const TrainerOptions& options : {options_, on_device()}) {
+    const auto trainer = make_trainer(test::small_mlp(kColour, 5), options);
+    const auto scale = [&] { return trainer->optimizer_state().at("optimizer.loss_scale").floats()[0]; };
+    EXPECT_EQ(scale(), 65536);
+    trainer->forward_backward(batch.view(), 1.0 / 8);
+    const TensorMap before = trainer->state();
+    trainer->gradient(1)[0] = std::numeric_limits<float>::infinity();  // as an exchange may bring it
+    trainer->apply(kRate);
+    EXPECT_EQ(trainer->state(), before);
+    EXPECT_EQ(scale(), 32768);
+    EXPECT_EQ(trainer->report().skipped_steps, 1);
+    trainer->forward_backward(batch.view(), 1.0 / 8);
+    trainer->apply(kRate);
+    EXPECT_NE(trainer->state(), before);
+    EXPECT_EQ(scale(), 32768);
+    EXPECT_EQ(trainer->report().skipped_steps, 1);
+  }
+}
+
+/// The scale, after that many good steps.
+void set_loss_scale(engine::Trainer& trainer, float scale, float good_steps = 0) {
+  TensorMap state = trainer.optimizer_state();
+  float* const values = state.at("optimizer.loss_scale").floats();
+  values[0] = scale;
+  values[1] = good_steps;
+  trainer.load_optimizer_state(state);
+}
+
+TEST_P(DeviceTest, TheLossScaleGrowsAfterManyGoodStepsAndIsPartOfTheState) {
+  options_.precision = Precision::kFp16;
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto trainer = make_trainer(test::small_mlp(kColour, 5), on_device());
+  set_loss_scale(*trainer, 1024, 1998);
+  for (const float expected : {1024.0F, 2048.0F, 2048.0F}) {
+    trainer->step(batch.view(), 1.0 / 8, kRate);
+    trainer->settle();
+    EXPECT_EQ(trainer->optimizer_state().at("optimizer.loss_scale").floats()[0], expected);
+  }
+  EXPECT_EQ(trainer->optimizer_state().at("optimizer.loss_scale").floats()[1], 1);
+}
+
+TEST_P(DeviceTest, TheLossScaleLeavesNoTrace) {
+  options_.precision = Precision::kFp16;
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  TrainerOptions other = on_device();
+  // On a CPU both are bf16, and a power of two changes no digit. fp16 has 11 bits.
+  const bool cpu = GetParam().kind == DeviceKind::kCpu;
+  other.precision = cpu ? Precision::kBf16 : Precision::kFp32;
+  const double tolerance = cpu ? 1e-6 : 5e-2;
+  const auto scaled = make_trainer(test::small_resnet(kColour, 5), on_device()),
+             plain = make_trainer(test::small_resnet(kColour, 5), other);
+  set_loss_scale(*scaled, 1024);  // no step is to be skipped
+  EXPECT_NEAR(scaled->forward_backward(batch.view(), 1.0 / 8).loss_sum,
+              plain->forward_backward(batch.view(), 1.0 / 8).loss_sum, 0.05);
+  EXPECT_LT(relative_distance(scaled->gradients(), plain->gradients()), tolerance);
+  train(*scaled, batch, {8}, kManySteps);
+  train(*plain, batch, {8}, kManySteps);
+  EXPECT_LT(relative_distance(scaled->state(), plain->state()), tolerance);
+}
+
+TEST_P(DeviceTest, SaysWhatTheDeviceWasPutTo) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_device());
+  train(*trainer, batch, {8}, kManySteps);
+  const engine::DeviceReport report = trainer->report();
+  if (GetParam().kind == DeviceKind::kCpu) {
+    EXPECT_FALSE(report.peak_memory_bytes);  // the sampler's work
+    EXPECT_TRUE(report.step_phases_s.empty());
+    return;
+  }
+  EXPECT_GT(report.peak_memory_bytes.value_or(0), 1'000'000U);
+  for (const char* phase : {"h2d", "forward", "backward", "update"}) {
+    EXPECT_THAT(report.step_phases_s, Contains(Pair(phase, testing::Gt(0.0))));
+  }
+}
+
+TEST_P(DeviceTest, ABatchNormLayerWithoutVarianceIsNamed) {
+  network::Network network("tiny", {1, 1, 1});
+  network.add("conv", network::Conv2d{2, 1, 1, 0});
+  network.add("norm", network::BatchNorm{});
+  network.add("flatten", network::Flatten{});
+  network.add("fc", network::Linear{2, true});
+  const auto trainer = make_trainer(network, on_device());
+  const OwnedBatch one = random_batch(1, {1, 1, 1}, 2);
+  try {
+    trainer->forward_backward(one.view(), 1);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("batch-norm layer 'norm' has 1 value(s) per channel"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, DeviceTest, testing::Values(Device{DeviceKind::kCpu, 0}, Device{DeviceKind::kCuda, 0}),
+                         [](const auto& info) { return std::string(device_kind_name(info.param.kind)); });
+
+TEST(CudaRefusal, SaysWhatIsMissingForAGpu) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  const ModuleStatus status = module_status("torch_cuda");
+  if (status.state == ModuleState::kUsable) GTEST_SKIP() << "CUDA's libraries are here";
+  TrainerOptions options;
+  options.device = {DeviceKind::kCuda, 0};
+  const network::Network network = test::small_mlp(kColour, 5);
+  const auto torch = engine::open_engine("torch");
+  EXPECT_THAT(torch->refusal(network, options), HasSubstr("can't compute on cuda:0: the module 'torch_cuda' can't be "
+                                                          "used: " +
+                                                          status.reason));
+  EXPECT_THROW(torch->make_trainer(network, options), Error);
+  options.device = {DeviceKind::kNpu, 0};
+  EXPECT_THAT(torch->refusal(network, options), HasSubstr("not on npu"));
+}
+
+}  // namespace
+}  // namespace evener

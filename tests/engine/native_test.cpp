@@ -1,0 +1,351 @@
+// The native engine: every way of computing a perceptron comes to what its plain loops do. Equality with PyTorch is
+// golden_test.cpp's matter.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <ostream>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "engine/batches_helpers.h"
+#include "network/init.h"
+#include "network/zoo.h"
+
+namespace evener {
+namespace {
+
+using engine::KernelChoice;
+using engine::Precision;
+using engine::TrainerOptions;
+using test::OwnedBatch;
+using test::random_batch;
+using test::relative_distance;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// float32 sums of a few hundred terms in another order.
+constexpr double kRounding = 2e-6;
+/// Operands with 8 bits, errors averaged over many terms; seen: 0.005 to 0.02.
+constexpr double kBf16Rounding = 0.05;
+
+struct Case {
+  std::string model;
+  data::ImageShape shape;
+  std::int64_t batch;
+  int threads;
+};
+
+void PrintTo(const Case& value, std::ostream* out) {
+  *out << value.model << " batch " << value.batch << " threads " << value.threads;
+}
+
+std::unique_ptr<engine::Trainer> native(const network::Network& network, const TrainerOptions& options = {},
+                                        const TensorMap& state = {}) {
+  return test::make_trainer(network, options, state, "native");
+}
+
+TrainerOptions naive(TrainerOptions options = {}) {
+  options.kernels = KernelChoice::kNaive;
+  options.threads = 1;
+  return options;
+}
+
+bool has_bf16(const network::Network& network) {
+  TrainerOptions options;
+  options.precision = Precision::kBf16;
+  return engine::open_engine("native")->refusal(network, options).empty();
+}
+
+class NativeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+  }
+};
+
+network::Network mlp(const std::string& model, data::ImageShape shape) {
+  return network::build(model, {.input = network::Shape{shape.channels, shape.height, shape.width}});
+}
+
+class NativeCase : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+  }
+};
+
+TEST_P(NativeCase, GradientsAndEvaluationsAreThoseOfPlainLoops) {
+  const auto& [model, shape, count, threads] = GetParam();
+  const network::Network network = mlp(model, shape);
+  const auto classes = static_cast<int>(network.output_shape().front());
+  const OwnedBatch batch = random_batch(count, shape, classes);
+  for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+    if (precision == Precision::kBf16 && !has_bf16(network)) continue;
+    TrainerOptions options;
+    options.threads = threads;
+    options.precision = precision;
+    options.label_smoothing = 0.1;
+    options.mean.assign(static_cast<std::size_t>(shape.channels), 0.4F);
+    options.standard_deviation.assign(static_cast<std::size_t>(shape.channels), 0.3F);
+    TrainerOptions plain = naive(options);
+    plain.precision = Precision::kFp32;
+    const auto reference = native(network, plain), trainer = native(network, options);
+    const double weight = 1.0 / static_cast<double>(count);
+    const double tolerance = precision == Precision::kFp32 ? kRounding : kBf16Rounding;
+    // A larger batch after a smaller one, and the other way round: what is left of the other must not matter.
+    for (const std::int64_t samples : {count / 2 + 1, count, count / 2 + 1}) {
+      const auto expected = reference->forward_backward(batch.view(0, samples), weight);
+      const auto found = trainer->forward_backward(batch.view(0, samples), weight);
+      EXPECT_NEAR(found.loss_sum, expected.loss_sum, tolerance * expected.loss_sum);
+      EXPECT_EQ(found.count, samples);
+      EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), tolerance);
+    }
+    std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
+    const auto expected = reference->evaluate(batch.view(), &expected_classes);
+    const auto found = trainer->evaluate(batch.view(), &classes_found);
+    EXPECT_NEAR(found.loss_sum, expected.loss_sum, tolerance * expected.loss_sum);
+    if (precision == Precision::kFp32) {
+      EXPECT_EQ(found.correct, expected.correct);
+      EXPECT_EQ(classes_found, expected_classes);
+    }
+    EXPECT_EQ(classes_found.size(), static_cast<std::size_t>(count) + 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, NativeCase,
+                         testing::Values(Case{"mlp:784-256-10", {1, 28, 28}, 64, 1},
+                                         Case{"mlp:784-256-10", {1, 28, 28}, 64, 2},
+                                         Case{"mlp:35-70-5:tanh", {1, 5, 7}, 7, 1},  // nothing divides evenly
+                                         Case{"mlp:35-70-33-5:sigmoid", {1, 5, 7}, 13, 3},
+                                         Case{"mlp:36-97-130-80:relu", {3, 4, 3}, 65, 2},  // several panels, channels
+                                         Case{"mlp:16-3", {1, 4, 4}, 5, 2},                // one layer
+                                         Case{"mlp:9-1-2", {1, 3, 3}, 1, 4}));             // more threads than anything
+
+TEST_F(NativeTest, AStepIsGradientsAndTheirUpdate) {
+  const data::ImageShape shape{1, 12, 10};
+  const network::Network network = mlp("mlp:120-70-33-5", shape);
+  const OwnedBatch batch = random_batch(21, shape, 5);
+  for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+    if (precision == Precision::kBf16 && !has_bf16(network)) continue;
+    for (const bool nesterov : {false, true}) {
+      for (const double momentum : {0.0, 0.9}) {
+        if (nesterov && momentum == 0) continue;
+        TrainerOptions options;
+        options.precision = precision;
+        options.threads = 2;
+        options.optimizer.momentum = momentum;
+        options.optimizer.nesterov = nesterov;
+        options.optimizer.weight_decay = 0.01;
+        options.optimizer.average_decay = 0.99;
+        const auto together = native(network, options), apart = native(network, options);
+        for (int i = 0; i < 4; ++i) {
+          const engine::BatchResult found = together->step(batch.view(), 1.0 / 21, 0.1).sums;
+          const auto expected = apart->forward_backward(batch.view(), 1.0 / 21);
+          apart->apply(0.1);
+          EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
+        }
+        EXPECT_LT(relative_distance(together->state(), apart->state()), kRounding);
+        EXPECT_LT(relative_distance(together->optimizer_state(), apart->optimizer_state()), kRounding);
+      }
+    }
+  }
+}
+
+/// Noise with a bright stripe that tells the class.
+OwnedBatch striped_batch(std::int64_t count, data::ImageShape shape, int classes) {
+  OwnedBatch batch = random_batch(count, shape, classes);
+  const std::size_t stripe = shape.bytes() / static_cast<std::size_t>(classes);
+  for (std::size_t i = 0; i < batch.images.size(); ++i) {
+    const std::size_t sample = i / shape.bytes(), place = i % shape.bytes();
+    const bool bright = place / stripe == static_cast<std::size_t>(batch.labels[sample]);
+    batch.images[i] = static_cast<std::uint8_t>(batch.images[i] / 2 + (bright ? 64 : 0));
+  }
+  return batch;
+}
+
+// The digits of 100 steps: rounding errors grow as the weights move, so the tolerance is wider than for one step.
+TEST_F(NativeTest, LossesOfAHundredStepsAgree) {
+  const data::ImageShape shape{1, 28, 28};
+  const network::Network network = mlp("mlp:784-64-10", shape);
+  const OwnedBatch data = striped_batch(256, shape, 10);
+  const auto losses = [&](const TrainerOptions& options) {
+    const auto trainer = native(network, options);
+    std::vector<double> list;
+    for (int i = 0; i < 100; ++i) {
+      const std::int64_t begin = i % 4 * 64;
+      list.push_back(trainer->step(data.view(begin, begin + 64), 1.0 / 64, 0.1).sums.loss_sum / 64);
+    }
+    return list;
+  };
+  const std::vector<double> expected = losses(naive());
+  EXPECT_LT(expected.back(), 0.2 * expected.front());
+  const auto expect_near = [&](const TrainerOptions& options, double tolerance) {
+    const std::vector<double> found = losses(options);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(found[i], expected[i], tolerance * expected[i]) << "step " << i << ", threads " << options.threads;
+    }
+  };
+  TrainerOptions options;
+  for (const int threads : {1, 2, 3}) {
+    options.threads = threads;
+    expect_near(options, 1e-4);
+  }
+  if (!has_bf16(network)) return;
+  options.precision = Precision::kBf16;
+  expect_near(options, 0.05);
+}
+
+TEST_F(NativeTest, GradientsOfPartsAddUpAndAnEmptyBatchGivesZeros) {
+  const data::ImageShape shape{1, 12, 10};
+  const network::Network network = mlp("mlp:120-40-5", shape);
+  const OwnedBatch batch = random_batch(11, shape, 5);
+  for (const auto kernels : {KernelChoice::kSimd, KernelChoice::kNaive}) {
+    TrainerOptions options;
+    options.kernels = kernels;
+    const auto trainer = native(network, options);
+    std::vector<std::string> ready;
+    trainer->on_gradient_ready([&](std::size_t index) { ready.push_back(trainer->trained_parameters()[index]); });
+    trainer->forward_backward(batch.view(), 1.0 / 11);
+    EXPECT_THAT(ready, testing::ElementsAre("2.bias", "2.weight", "0.bias", "0.weight"));
+    const TensorMap whole = trainer->gradients();
+    trainer->clear_gradients();
+    trainer->add_gradients(batch.view(0, 0), 1.0 / 11);
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (const float value : trainer->gradient(i)) ASSERT_EQ(value, 0.0F);
+    }
+    EXPECT_EQ(ready.size(), 8u);
+    trainer->add_gradients(batch.view(0, 8), 1.0 / 11);
+    trainer->add_gradients(batch.view(8, 11), 1.0 / 11);
+    EXPECT_LT(relative_distance(trainer->gradients(), whole), kRounding);
+  }
+}
+
+TEST_F(NativeTest, ALossThatIsNotFiniteLeavesTheWeights) {
+  const data::ImageShape shape{1, 4, 4};
+  const network::Network network = mlp("mlp:16-20-3", shape);
+  TensorMap state = network::initial_state(network, 1);
+  state.at("2.bias").floats()[1] = std::numeric_limits<float>::quiet_NaN();
+  const OwnedBatch batch = random_batch(6, shape, 3);
+  for (const auto kernels : {KernelChoice::kSimd, KernelChoice::kNaive}) {
+    TrainerOptions options;
+    options.kernels = kernels;
+    options.optimizer.momentum = 0.9;
+    const auto trainer = native(network, options, state);
+    const TensorMap optimizer = trainer->optimizer_state();
+    EXPECT_FALSE(trainer->step(batch.view(), 1.0 / 6, 0.1).finite);
+    EXPECT_EQ(trainer->state().at("0.weight"), state.at("0.weight"));
+    EXPECT_EQ(trainer->state().at("2.weight"), state.at("2.weight"));
+    EXPECT_EQ(trainer->optimizer_state(), optimizer);
+  }
+}
+
+TEST_F(NativeTest, ItsCheckpointsAreThoseOfTheTorchEngine) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  const data::ImageShape shape{1, 12, 10};
+  const network::Network network = mlp("mlp:120-40-5", shape);
+  const OwnedBatch batch = random_batch(11, shape, 5);
+  TrainerOptions options;
+  options.optimizer.momentum = 0.9;
+  options.optimizer.average_decay = 0.9;
+  options.optimizer.clip_norm = 0.1;  // below the norm of these gradients
+  options.optimizer.weight_decay = 0.02;
+  const auto ours = native(network, options), theirs = test::make_trainer(network, options);
+  for (int i = 0; i < 3; ++i) {
+    for (engine::Trainer* trainer : {ours.get(), theirs.get()}) trainer->step(batch.view(), 1.0 / 11, 0.1);
+  }
+  EXPECT_LT(relative_distance(ours->state(), theirs->state()), kRounding);
+  EXPECT_LT(relative_distance(ours->optimizer_state(), theirs->optimizer_state()), 2 * kRounding);
+  const auto resumed = native(network, options, theirs->state());
+  resumed->load_optimizer_state(theirs->optimizer_state());
+  EXPECT_EQ(resumed->state(), theirs->state());
+  EXPECT_EQ(resumed->optimizer_state(), theirs->optimizer_state());
+  resumed->swap_average();
+  EXPECT_EQ(resumed->state().at("0.weight"), theirs->optimizer_state().at("0.weight.average"));
+}
+
+TEST_F(NativeTest, FrozenParametersStay) {
+  const data::ImageShape shape{1, 4, 4};
+  network::Network network = mlp("mlp:16-20-3", shape);
+  network.freeze({"0.weight", "2.bias"});
+  const OwnedBatch batch = random_batch(6, shape, 3);
+  for (const auto kernels : {KernelChoice::kSimd, KernelChoice::kNaive}) {
+    TrainerOptions options;
+    options.kernels = kernels;
+    const auto trainer = native(network, options);
+    EXPECT_THAT(trainer->trained_parameters(), testing::ElementsAre("0.bias", "2.weight"));
+    const TensorMap before = trainer->state();
+    trainer->step(batch.view(), 1.0 / 6, 0.1);
+    const TensorMap after = trainer->state();
+    for (const char* name : {"0.weight", "2.bias"}) EXPECT_EQ(after.at(name), before.at(name)) << name;
+    for (const char* name : {"0.bias", "2.weight"}) EXPECT_NE(after.at(name), before.at(name)) << name;
+  }
+}
+
+TEST_F(NativeTest, MixedLabelsAndSquaredErrorsAreThoseOfPlainLoops) {
+  const data::ImageShape shape{1, 4, 4};
+  const network::Network network = mlp("mlp:16-20-5", shape);
+  const OwnedBatch owned = random_batch(6, shape, 5);
+  const std::vector<std::int32_t> second{4, 3, 2, 1, 0, 4};
+  const std::vector<float> shares{0.75F, 0.5F, 1, 0, 0.25F, 0.9F};
+  data::Batch batch = owned.view();
+  batch.second_labels = second;
+  batch.label_weights = shares;
+  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+    TrainerOptions options;
+    options.loss = loss;
+    const auto reference = native(network, naive(options)), trainer = native(network, options);
+    const auto expected = reference->forward_backward(batch, 0.5), found = trainer->forward_backward(batch, 0.5);
+    EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
+    EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), kRounding);
+  }
+}
+
+TEST_F(NativeTest, RefusesWhatItCannotDo) {
+  const auto engine = engine::open_engine("native");
+  const data::ImageShape shape{3, 24, 20};
+  const auto why = [&](const network::Network& network, const TrainerOptions& options) {
+    return engine->refusal(network, options);
+  };
+  EXPECT_THAT(why(test::small_resnet(shape, 4), {}),
+              AllOf(HasSubstr("'conv1'"), HasSubstr("conv2d"), HasSubstr("--engine torch")));
+  network::Network dropout("dropout", {16});
+  dropout.add("drop", network::Dropout{0.5});
+  dropout.add("fc", network::Linear{3});
+  EXPECT_THAT(why(dropout, {}), HasSubstr("'drop'"));
+  const network::Network network = test::small_mlp(shape, 4);
+  EXPECT_EQ(why(network, {}), "");
+  TrainerOptions options;
+  options.optimizer.kind = engine::OptimizerKind::kAdamW;
+  EXPECT_THAT(why(network, options), AllOf(HasSubstr("adamw"), HasSubstr("--optimizer sgd")));
+  options = naive();
+  options.precision = Precision::kBf16;
+  EXPECT_THAT(why(network, options), AllOf(HasSubstr("naive"), HasSubstr("bf16")));
+  options = {};
+  options.device = {DeviceKind::kCuda, 1};
+  EXPECT_THAT(why(network, options), HasSubstr("cuda:1"));
+}
+
+TEST_F(NativeTest, RefusesForeignBatchesAndWeights) {
+  const data::ImageShape shape{1, 4, 4};
+  const auto trainer = native(mlp("mlp:16-20-3", shape));
+  const auto message = [](const auto& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  const OwnedBatch large = random_batch(2, {1, 5, 4}, 3), wide = random_batch(8, shape, 9);
+  EXPECT_THAT(message([&] { trainer->forward_backward(large.view(), 1); }), AllOf(HasSubstr("20"), HasSubstr("16")));
+  EXPECT_THAT(message([&] { trainer->step(wide.view(), 1, 0.1); }), HasSubstr("3 outputs"));
+  TensorMap state = trainer->state();
+  state.at("0.bias") = HostTensor::of_floats({3}, {1, 2, 3});
+  EXPECT_THAT(message([&] { trainer->load_state(state); }), AllOf(HasSubstr("0.bias"), HasSubstr("20")));
+  state.erase("0.bias");
+  EXPECT_THAT(message([&] { trainer->load_state(state); }), HasSubstr("0.bias"));
+}
+
+}  // namespace
+}  // namespace evener

@@ -1,0 +1,134 @@
+#include "task/batch_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/error.h"
+#include "network/zoo.h"
+#include "placement/plan.h"
+#include "task/limits.h"
+
+namespace evener::task {
+namespace {
+
+using testing::HasSubstr;
+
+struct Search {
+  std::int64_t found = 0;
+  std::vector<std::int64_t> tried;
+};
+
+/// A device that has room for `room` images.
+Search search(std::int64_t most, std::int64_t room) {
+  Search search;
+  search.found = largest_that_fits(most, [&](std::int64_t images) {
+    search.tried.push_back(images);
+    return images <= room;
+  });
+  return search;
+}
+
+TEST(LargestThatFits, IsFoundToA32ndAndNeverTooLarge) {
+  for (const std::int64_t room : {1, 2, 15, 16, 17, 31, 100, 777, 12345, 500000}) {
+    const Search result = search(1'000'000, room);
+    EXPECT_LE(result.found, room);
+    EXPECT_LE(room - result.found, std::max<std::int64_t>(0, room / 32)) << room;
+    EXPECT_LE(result.tried.size(), 25U) << room;
+  }
+}
+
+TEST(LargestThatFits, TriesNoMoreThanThereIs) {
+  const Search all = search(50, 1000);
+  EXPECT_EQ(all.found, 50);
+  EXPECT_EQ(all.tried, (std::vector<std::int64_t>{16, 32, 50}));
+  EXPECT_EQ(search(1, 1000).found, 1);
+  EXPECT_EQ(search(5, 3).found, 3);
+}
+
+TEST(LargestThatFits, IsNoneWhereNotEvenOneFits) {
+  EXPECT_EQ(search(1000, 0).found, 0);
+}
+
+/// Has memory for 40 images.
+class FullTrainer : public engine::Trainer {
+ public:
+  void clear_gradients() override {}
+  engine::BatchResult add_gradients(const data::Batch& batch, double) override {
+    if (batch.count > 40) throw engine::OutOfMemory("full");
+    if (batch.count == 7) throw Error("another fault");
+    steps_ += 1;
+    return {1, 0, batch.count};
+  }
+  void on_gradient_ready(std::function<void(std::size_t)>) override {}
+  const std::vector<std::string>& trained_parameters() const override { return names_; }
+  std::span<float> gradient(std::size_t) override { return {}; }
+  TensorMap gradients() const override { return {}; }
+  void apply(double learning_rate) override { EXPECT_EQ(learning_rate, 0); }
+  void swap_average() override {}
+  engine::BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>*) override {
+    EXPECT_GT(steps_, 8) << "as many as an engine needs to settle";
+    return {0, 0, batch.count};
+  }
+  TensorMap state() const override { return {}; }
+  void load_state(const TensorMap&) override {}
+  TensorMap optimizer_state() const override { return {}; }
+  void load_optimizer_state(const TensorMap&) override {}
+
+ private:
+  int steps_ = 0;
+  std::vector<std::string> names_;
+};
+
+class FullEngine : public engine::Engine {
+ public:
+  const char* name() const override { return "full"; }
+  std::string refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
+  std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
+    return std::make_unique<FullTrainer>();
+  }
+};
+
+TEST(CanTrain, SaysNoOnlyWhereMemoryIsShort) {
+  FullEngine engine;
+  const auto network = network::build("mlp:4-3-2", {.input = network::Shape{1, 2, 2}});
+  EXPECT_TRUE(can_train(engine, network, {}, {}, 40));
+  EXPECT_FALSE(can_train(engine, network, {}, {}, 41));
+  EXPECT_THROW(can_train(engine, network, {}, {}, 7), Error);
+}
+
+TEST(PredictedLargestBatch, IsWhatRequireMemoryAllows) {
+  const auto network = network::build("resnet18", {});
+  const std::int64_t wide = predicted_largest_batch(network, engine::Precision::kFp32);
+  ASSERT_GT(wide, 0);
+  EXPECT_NO_THROW(require_memory(network, wide / 2, engine::Precision::kFp32));
+  EXPECT_THROW(require_memory(network, 2 * wide, engine::Precision::kFp32), Error);
+  EXPECT_GT(predicted_largest_batch(network, engine::Precision::kBf16), wide * 3 / 2);
+}
+
+placement::Plan plan_on(DeviceKind kind) {
+  placement::Plan plan;
+  plan.text = device_kind_name(kind);
+  plan.replicas.resize(1);
+  plan.replicas[0].stages.resize(1);
+  plan.replicas[0].stages[0].device.kind = kind;
+  return plan;
+}
+
+TEST(DataOnDevice, NeedsAGpuAndImagesThatStayAsTheyAre) {
+  EXPECT_NO_THROW(require_data_on_device(plan_on(DeviceKind::kCuda), {}));
+  const auto refusal = [](DeviceKind kind, const char* augment) {
+    try {
+      require_data_on_device(plan_on(kind), data::parse_augment(augment));
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal(DeviceKind::kCpu, ""), HasSubstr("placement 'cpu' has no GPU"));
+  EXPECT_THAT(refusal(DeviceKind::kCuda, "flip"), HasSubstr("--augment changes them"));
+}
+
+}  // namespace
+}  // namespace evener::task

@@ -88,7 +88,7 @@ def judge(comparison, seed):
     elif low >= comparison.target:
         comparison.verdict = "met"
     else:
-        comparison.verdict = "met (undecided: the interval holds the target)"
+        comparison.verdict = "undecided: the interval holds the target"
 
 
 def goal_text(comparison):

@@ -4,4 +4,5 @@
 set(ENV{ASAN_OPTIONS} "exitcode=99:detect_stack_use_after_return=1")
 set(ENV{LSAN_OPTIONS} "exitcode=99")
 set(ENV{UBSAN_OPTIONS} "exitcode=99:print_stacktrace=1")
-set(ENV{TSAN_OPTIONS} "exitcode=99:halt_on_error=1")
+# Replicas are forked by a program whose sampler is a thread, and the native engine starts threads in them.
+set(ENV{TSAN_OPTIONS} "exitcode=99:halt_on_error=1:die_after_fork=0")

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/simd_level.h"
 
 namespace evener::measure {
 namespace {
@@ -71,8 +72,8 @@ struct Operation {
 };
 
 Operation fma_operation() {
-  if (__builtin_cpu_supports("avx512f")) return {"AVX-512", fma_avx512, 32};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {"AVX2", fma_avx2, 16};
+  if (simd_level() == SimdLevel::kAvx512) return {"AVX-512", fma_avx512, 32};
+  if (simd_level() == SimdLevel::kAvx2) return {"AVX2", fma_avx2, 16};
   return {"SSE2 without FMA", multiply_add_sse, 8};
 }
 
@@ -127,7 +128,7 @@ Peaks measure_peaks() {
   peaks.instructions = fma.name;
   peaks.fma_gflops = gflops(fma, 1);
   peaks.all_fma_gflops = gflops(fma, peaks.threads);
-  if (__builtin_cpu_supports("avx512bf16")) {
+  if (has_bfloat16_products()) {
     const Operation dot{"AVX512-BF16", dot_bf16, 64};
     peaks.bf16_gflops = gflops(dot, 1);
     peaks.all_bf16_gflops = gflops(dot, peaks.threads);

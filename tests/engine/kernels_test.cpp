@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/simd_level.h"
 #include "engine/kernels/levels.h"
 
 namespace evener::engine::kernels {
@@ -55,15 +56,15 @@ std::vector<Level<T>> levels();
 template <>
 std::vector<Level<float>> levels() {
   std::vector<Level<float>> list = {{"baseline", &baseline::float_table}};
-  if (std::string(kernel_level()) != "baseline") list.push_back({"avx2", &avx2::float_table});
-  if (std::string(kernel_level()) == "avx512") list.push_back({"avx512", &avx512::float_table});
+  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::float_table});
+  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::float_table});
   return list;
 }
 template <>
 std::vector<Level<BFloat16>> levels() {
   std::vector<Level<BFloat16>> list = {{"baseline", &baseline::bfloat16_table}};
-  if (std::string(kernel_level()) != "baseline") list.push_back({"avx2", &avx2::bfloat16_table});
-  if (std::string(kernel_level()) == "avx512") list.push_back({"avx512", &avx512::bfloat16_table});
+  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::bfloat16_table});
+  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::bfloat16_table});
   return list;
 }
 
@@ -281,7 +282,7 @@ TYPED_TEST(Kernel, DepthwiseConvolutionsFollowTheirDefinition) {
 TEST(Kernels, TheWidestLevelOfThisProcessorIsChosen) {
   const auto list = levels<float>();
   EXPECT_EQ(&float_kernels(), list.back().kernels);
-  EXPECT_STREQ(kernel_level(), list.back().name);
+  EXPECT_STREQ(simd_level_name(), list.back().name);
 }
 
 }  // namespace

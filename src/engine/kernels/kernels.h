@@ -67,7 +67,5 @@ bool depthwise_supported(std::int64_t kernel, std::int64_t padding);
 /// The kernels for this processor: the widest of AVX-512, AVX2 and plain x86-64 that it has.
 const Kernels<float>& float_kernels();
 const Kernels<BFloat16>& bfloat16_kernels();
-/// "avx512", "avx2" or "baseline".
-const char* kernel_level();
 
 }  // namespace evener::engine::kernels

@@ -146,7 +146,5 @@ struct Kernels {
 const Kernels& float_kernels();
 /// Null where the processor has no dot products of bfloat16.
 const Kernels* bfloat16_kernels();
-/// "avx512", "avx2" or "baseline".
-const char* kernel_level();
 
 }  // namespace evener::engine::native

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/simd_level.h"
 #include "engine/native/kernels.h"
 #include "engine/native/trainer.h"
 
@@ -29,7 +30,7 @@ class NativeEngine : public Engine {
 
 const char* version() {
   static const std::string text =
-      std::string("kernels for ") + kernel_level() + (bfloat16_kernels() != nullptr ? " with bf16" : "");
+      std::string("kernels for ") + simd_level_name() + (bfloat16_kernels() != nullptr ? " with bf16" : "");
   return text.c_str();
 }
 const char* unusable_reason() {

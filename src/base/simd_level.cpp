@@ -1,0 +1,30 @@
+#include "base/simd_level.h"
+
+namespace evener {
+namespace {
+
+SimdLevel detect() {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq")) {
+    return SimdLevel::kAvx512;
+  }
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? SimdLevel::kAvx2 : SimdLevel::kBaseline;
+}
+
+}  // namespace
+
+SimdLevel simd_level() {
+  static const SimdLevel found = detect();
+  return found;
+}
+
+const char* simd_level_name() {
+  if (simd_level() == SimdLevel::kAvx512) return "avx512";
+  return simd_level() == SimdLevel::kAvx2 ? "avx2" : "baseline";
+}
+
+bool has_bfloat16_products() {
+  return simd_level() == SimdLevel::kAvx512 && __builtin_cpu_supports("avx512bf16");
+}
+
+}  // namespace evener

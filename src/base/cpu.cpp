@@ -132,6 +132,13 @@ std::uint64_t meminfo_bytes(const std::string& key) {
   return 0;
 }
 
+/// `count` CPUs, or what the quota leaves of them.
+int within_quota(std::size_t count) {
+  const double quota = cpu_topology().quota_cpus;
+  const auto all = static_cast<int>(count);
+  return std::max(1, quota > 0 ? std::min(all, static_cast<int>(std::ceil(quota))) : all);
+}
+
 }  // namespace
 
 const CpuTopology& cpu_topology() {
@@ -140,10 +147,11 @@ const CpuTopology& cpu_topology() {
 }
 
 int usable_cores() {
-  const CpuTopology& topology = cpu_topology();
-  int cores = static_cast<int>(topology.cores.size());
-  if (topology.quota_cpus > 0) cores = std::min(cores, static_cast<int>(std::ceil(topology.quota_cpus)));
-  return std::max(1, cores);
+  return within_quota(cpu_topology().cores.size());
+}
+
+int usable_cpus() {
+  return within_quota(cpu_topology().allowed.size());
 }
 
 void pin_this_thread(const std::vector<int>& cpus) {

@@ -22,6 +22,8 @@ const CpuTopology& cpu_topology();
 
 /// Cores that may compute: physical cores allowed, no more than the quota rounded up; at least 1.
 int usable_cores();
+/// CPUs that threads may run on: logical ones allowed, no more than the quota rounded up; at least 1.
+int usable_cpus();
 
 /// Pins the calling thread (and threads it starts later) to `cpus`; empty = all allowed ones. Throws Error.
 void pin_this_thread(const std::vector<int>& cpus);

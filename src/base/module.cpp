@@ -23,6 +23,8 @@ struct KnownModule {
 constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"torch_cuda", "EVENER_TORCH"},
                                     {"native", "EVENER_NATIVE"},
+                                    {"native_opencl", "EVENER_NATIVE"},
+                                    {"native_cuda", "EVENER_NATIVE"},
                                     {"fetch", "EVENER_FETCH"},
                                     {"mpi", "EVENER_MPI"}};
 

@@ -87,7 +87,7 @@ Job masks_job(const DemoFlags& demo, const std::string& name, const std::string&
 
 Job digits_job(const DemoFlags& demo, const std::string& on) {
   return make_job(demo, "digits-mlp", "mlp:784-256-10", on,
-                  {"--data", "synth:digits:6000", "--batch", "64", "--epochs", "5", "--lr", "0.1"});
+                  {"--data", "synth:digits:30000", "--batch", "64", "--epochs", "5", "--lr", "0.1"});
 }
 
 /// A folder that goes at the end.

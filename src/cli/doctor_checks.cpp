@@ -100,13 +100,17 @@ Finding check_placement(const std::string& text, const Machine& machine, bool en
     const std::string why = placement::why_not_runnable(plan);
     if (!why.empty()) return {Mark::kNote, text, why.substr(why.find(": ") + 2), ""};
     if (!engine_usable) return {Mark::kMissing, text, "no engine here can train (see Modules)", ""};
-    const bool on_cuda = std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
-      return replica.stages.front().device.kind == DeviceKind::kCuda;
-    });
-    if (on_cuda && module_status("torch_cuda").state != ModuleState::kUsable) {
-      return {Mark::kMissing, text, "the module 'torch_cuda' can't be used (see Modules)", ""};
+    for (const auto& [kind, module] :
+         {std::pair{DeviceKind::kCuda, "torch_cuda"}, std::pair{DeviceKind::kOpencl, "native_opencl"}}) {
+      const bool used = std::ranges::any_of(plan.replicas, [kind = kind](const placement::PlanReplica& replica) {
+        return replica.stages.front().device.kind == kind;
+      });
+      if (!used || module_status(module).state == ModuleState::kUsable) continue;
+      return {Mark::kMissing, text, fmt::format("the module '{}' can't be used (see Modules)", module), ""};
     }
-    const int threads = plan.replicas.front().stages.front().threads;
+    const auto& stage = plan.replicas.front().stages.front();
+    if (stage.device.kind == DeviceKind::kOpencl) return {Mark::kOk, text, "perceptrons (--engine native)", ""};
+    const int threads = stage.threads;
     return {Mark::kOk, text, counted(static_cast<std::size_t>(threads), "thread"), ""};
   } catch (const UsageError& error) {
     return {Mark::kMissing, text, reason_of(error), ""};
@@ -139,7 +143,7 @@ Section check_devices(const Machine& machine) {
 Section check_modules(const Machine& machine) {
   Section section{"Modules", {}};
   for (const std::string& name : known_modules()) {
-    if (name == "torch_cuda" && machine.cuda.devices.empty()) {
+    if (name.ends_with("_cuda") && machine.cuda.devices.empty()) {
       section.findings.push_back({Mark::kMissing, name, "not looked at: it is for NVIDIA GPUs, and there is none", ""});
       continue;
     }

@@ -64,13 +64,15 @@ int run_plan(TrainFlags flags) {
   TrainFlags anywhere = flags;  // `on` is a list here
   anywhere.on = "auto";
   task::TrainOptions options = train_options(flags, plan_of(anywhere));
+  const std::vector<plan::Candidate> candidates = candidates_of(flags);
+  options.candidates = plans_of(candidates);
   measure::PhaseRecorder phases;  // a run has one too, and it costs time
   const measure::PhaseListening listening(phases);
   std::optional<plan::Comparison> comparison;
   std::string heading;
   options.choose_plan = [&](const task::Trials& trials) {
     progress.finish();
-    comparison = compare_placements(flags, trials, progress.line());
+    comparison = compare_placements(candidates, trials, flags.plan_seconds, progress.line());
     heading = fmt::format("{}; batch {}, {}", setup_text(trials.setup()), trials.batch(), flags.precision);
   };
   const task::TrainJob job(options, observer);

@@ -6,7 +6,6 @@
 #include "base/names.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
-#include "plan/candidates.h"
 #include "report/table.h"
 
 namespace evener::cli {
@@ -77,22 +76,36 @@ bool is_automatic(const TrainFlags& flags) {
   return placement::parse(flags.on).automatic;
 }
 
-plan::Comparison compare_placements(const TrainFlags& flags, const task::Trials& trials, ProgressLine& progress) {
+std::vector<plan::Candidate> candidates_of(const TrainFlags& flags) {
   const placement::Machine& machine = placement::machine();
   const placement::PlanOptions options = plan_options(flags);
   std::vector<plan::Candidate> candidates;
   for (const std::string& text : plan::placements_of(flags.on, machine)) {
     candidates.push_back(plan::resolve(text, machine, options));
   }
+  return candidates;
+}
+
+std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candidates) {
+  std::vector<placement::Plan> plans;
+  for (const plan::Candidate& candidate : candidates) {
+    if (candidate.plan && placement::why_not_runnable(*candidate.plan).empty()) plans.push_back(*candidate.plan);
+  }
+  return plans;
+}
+
+plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidates, const task::Trials& trials,
+                                    double seconds, ProgressLine& progress) {
   const auto probe = plan::make_probe(trials);
-  plan::Comparison comparison = plan::compare(candidates, plan::work_of(trials), *probe, flags.plan_seconds,
+  plan::Comparison comparison = plan::compare(candidates, plan::work_of(trials), *probe, seconds,
                                               [&](const std::string& text) { progress.show("trying " + text); });
   progress.finish();
   return comparison;
 }
 
-Choice choose_placement(const TrainFlags& flags, const task::Trials& trials, ProgressLine& progress) {
-  const plan::Comparison comparison = compare_placements(flags, trials, progress);
+Choice choose_placement(const std::vector<plan::Candidate>& candidates, const task::Trials& trials, double seconds,
+                        ProgressLine& progress) {
+  const plan::Comparison comparison = compare_placements(candidates, trials, seconds, progress);
   if (!comparison.best) throw UsageError("--on auto: no placement can be used\n" + refusals_text(comparison));
   const plan::Row& best = comparison.rows[*comparison.best];
   return {best.plan, fmt::format("{} ({} of measuring; about {} images/s)", comparison.reason,

@@ -3,9 +3,11 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/progress.h"
 #include "cli/training.h"
+#include "plan/candidates.h"
 #include "plan/planner.h"
 #include "task/trial.h"
 
@@ -14,15 +16,23 @@ namespace evener::cli {
 /// Whether the placement is to be chosen.
 bool is_automatic(const TrainFlags& flags);
 
-/// Measures and predicts the placements of the list in `flags.on` ("auto": the usual ones) for `flags.plan_seconds`.
-plan::Comparison compare_placements(const TrainFlags& flags, const task::Trials& trials, ProgressLine& progress);
+/// The placements of the list in `flags.on` ("auto": the usual ones) on this machine. Throws UsageError for what is not
+/// a placement.
+std::vector<plan::Candidate> candidates_of(const TrainFlags& flags);
+/// The plans of those that this machine has the devices for.
+std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candidates);
+
+/// Measures and predicts them for about `seconds`.
+plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidates, const task::Trials& trials,
+                                    double seconds, ProgressLine& progress);
 
 struct Choice {
   placement::Plan plan;
   std::string reason;
 };
-/// The best of the usual placements. Throws UsageError when none can be used.
-Choice choose_placement(const TrainFlags& flags, const task::Trials& trials, ProgressLine& progress);
+/// The best of them. Throws UsageError when none can be used.
+Choice choose_placement(const std::vector<plan::Candidate>& candidates, const task::Trials& trials, double seconds,
+                        ProgressLine& progress);
 
 /// The comparison for a terminal and as JSON.
 std::string comparison_text(const plan::Comparison& comparison);

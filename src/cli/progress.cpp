@@ -33,9 +33,10 @@ std::string bar(double share) {
 
 std::string setup_text(const task::TrainSetup& setup) {
   const auto& image = setup.image;
-  return fmt::format("{}, {} classes, {}x{}x{}: {} images to train on, {} to validate, {} to test",
+  const std::string reason = setup.engine_reason.empty() ? "" : " (" + setup.engine_reason + ")";
+  return fmt::format("{}, {} classes, {}x{}x{}: {} images to train on, {} to validate, {} to test; engine {}{}",
                      setup.network.model(), setup.classes.size(), image.channels, image.height, image.width,
-                     setup.train_images, setup.val_images, setup.test_images);
+                     setup.train_images, setup.val_images, setup.test_images, setup.engine, reason);
 }
 
 ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}

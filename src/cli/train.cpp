@@ -139,14 +139,17 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--elastic", flags.elastic,
                    "When a replica is lost for good, go on with the others; batches stay as large");
   command
-      .add_option("--engine", flags.engine,
-                  "auto (torch), torch, or native: our own kernels for multilayer perceptrons")
+      .add_option(
+          "--engine", flags.engine,
+          "auto (native for perceptrons on CPUs and OpenCL, otherwise torch), torch, or native: our own kernels for "
+          "multilayer perceptrons")
       ->capture_default_str();
   command.add_option("--kernels", flags.kernels, "Of the native engine: simd, or naive (plain loops, for comparison)")
       ->capture_default_str();
   command.add_option("--layout", flags.layout, "Memory layout of images: auto, nchw or nhwc")->capture_default_str();
-  command.add_option("--loader-threads", flags.loader_threads,
-                     "Threads that prepare batches (default: 1; native: 0, the training thread does)");
+  command.add_option(
+      "--loader-threads", flags.loader_threads,
+      "Threads that prepare batches (default: 1; native without --augment: 0, the training thread does)");
   command.add_option("--out", flags.out, "Folder for checkpoints and results (default: runs/MODEL-TIME)");
   command.add_option("--json", flags.json, "Write the record there too; - is stdout");
   command.add_option("--trace", flags.trace, "Write the phases as a Chrome trace");

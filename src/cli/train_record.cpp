@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/module.h"
 #include "measure/validity.h"
 #include "network/cost.h"
@@ -31,7 +32,7 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
   json config = {{"model", options.model},
                  {"data", options.data.location},
                  {"on", flags.on},
-                 {"engine", options.engine},
+                 {"engine", setup.engine},
                  {"precision", engine::precision_name(trainer.precision)},
                  {"batch", options.batch},
                  {"epochs", options.epochs},
@@ -55,7 +56,7 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
                  {"size", std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height)},
                  {"channels", setup.image.channels},
                  {"validate-every", options.validate_every},
-                 {"loader-threads", options.loader_threads},
+                 {"loader-threads", setup.loader_threads},
                  {"resume", options.resume},
                  {"weights", options.weights.empty() ? json() : json(options.weights.string())},
                  {"freeze", options.freeze},
@@ -172,7 +173,7 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   record.seeds = {{"seed", options.trainer.seed}};
   record.machine = measure::read_machine();
   record.versions = measure::program_versions(EVENER_VERSION);
-  record.versions[options.engine] = module_status(options.engine).version;
+  record.versions[setup.engine] = module_status(setup.engine).version;
   if (flags.hosts_started > 0) record.versions["mpi"] = module_status("mpi").version;
   const auto cost = network::total_cost(setup.network);
   record.model = {setup.network.model(), cost.parameters, cost.forward_flops, cost.forward_flops + cost.backward_flops};
@@ -189,12 +190,12 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   record.placement = placement_record(plan);
   for (const auto& replica : plan.replicas) {
     const auto& stage = replica.stages.front();
-    if (stage.device.kind != DeviceKind::kCuda) continue;
+    if (stage.device.kind != DeviceKind::kCuda && stage.device.kind != DeviceKind::kOpencl) continue;
     record.gpus.emplace_back();
     record.gpus.back().index = stage.device.index;
     record.gpus.back().name = stage.device_name;
   }
-  record.engine = options.engine;
+  record.engine = setup.engine;
   record.precision = engine::precision_name(options.trainer.precision);
   record.batch = options.batch;
   if (options.trainer.precision == engine::Precision::kFp16 && options.trainer.device.kind == DeviceKind::kCpu) {
@@ -202,6 +203,12 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   }
   if (options.trainer.precision == engine::Precision::kTf32 && options.trainer.device.kind == DeviceKind::kCpu) {
     record.fallbacks.push_back("tf32 was computed as fp32: the CPU has no TF32 products");
+  }
+  const bool fewer_threads = std::ranges::any_of(
+      plan.replicas, [](const placement::PlanReplica& r) { return r.stages.front().threads > usable_cpus(); });
+  if (setup.engine == "native" && fewer_threads) {
+    record.notes.push_back("the native engine took " + std::to_string(usable_cpus()) +
+                           " threads for a replica: there are no more CPUs here");
   }
   if (options.local_batch_norm && plan.replicas.size() > 1) {
     record.notes.push_back(

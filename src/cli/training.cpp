@@ -235,7 +235,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   check_numbers(flags);
   task::TrainOptions options;
   options.model = flags.model;
-  options.engine = flags.engine == "auto" ? "torch" : chosen("engine", flags.engine, {"torch", "native"});
+  options.engine = chosen("engine", flags.engine, {"auto", "torch", "native"});
   options.data.location = flags.data;
   if (!flags.size.empty()) {
     const ImageSize size = parse_image_size(flags.size);
@@ -259,8 +259,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.schedule = task::parse_schedule(flags.schedule);
   options.schedule.warmup_epochs = flags.warmup_epochs;
   options.validate_every = flags.validate_every;
-  // A step of the native engine is shorter than waking another thread and taking a batch from it.
-  options.loader_threads = flags.loader_threads.value_or(options.engine == "native" ? 0 : 1);
+  options.loader_threads = flags.loader_threads;
   options.plan = plan;
   options.local_batch_norm = chosen("batch-norm", flags.batch_norm, {"synchronised", "local"}) == "local";
   options.always_exchange = chosen("exchange", flags.exchange, {"auto", "always"}) == "always";
@@ -323,8 +322,10 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   measure::PhaseRecorder phases(flags.trace.empty() ? 0 : 1'000'000);
   Observer observer(flags, plan, options, out, phases);
   if (automatic) {
-    options.choose_plan = [&](const task::Trials& trials) {
-      Choice choice = choose_placement(flags, trials, observer.progress().line());
+    const std::vector<plan::Candidate> candidates = candidates_of(flags);
+    options.candidates = plans_of(candidates);
+    options.choose_plan = [&, candidates](const task::Trials& trials) {
+      Choice choice = choose_placement(candidates, trials, flags.plan_seconds, observer.progress().line());
       observer.chosen(choice.reason);
       options.trainer.device = choice.plan.replicas.front().stages.front().device;
       plan = options.plan = std::move(choice.plan);
@@ -364,6 +365,11 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   }
   TrainingOutcome outcome = from_message(outcomes.front());
   outcome.out = out.path();
+  // Replicas as processes were started by this one, whose phases they don't know.
+  const auto own_phases_s = phases.snapshot().critical_s();
+  if (const auto spawn = own_phases_s.find("spawn"); spawn != own_phases_s.end()) {
+    outcome.record.phases_s["spawn"] = spawn->second;
+  }
   finish_record(outcome.record, sampler->stop());
   measure::write_record(out.path(), outcome.record);
   return outcome;

@@ -45,6 +45,17 @@ class RunningSpread {
   std::int64_t count_ = 0;
 };
 
+/// Held while the thread takes a sample. fork() waits for it: a child has only the thread that forked, so a lock that
+/// another one held at that moment (of an allocator, of a stream) would stay held in it for ever. glibc takes care of
+/// its own; the sanitizers' allocators don't.
+std::mutex sample_and_fork;
+
+void keep_samples_out_of_forks() {
+  static const int error = pthread_atfork([] { sample_and_fork.lock(); }, [] { sample_and_fork.unlock(); },
+                                          [] { sample_and_fork.unlock(); });
+  if (error != 0) throw Error(fmt::format("can't prepare the sampler for forks: {}", std::strerror(error)));
+}
+
 std::string cell(const std::optional<double>& value, int decimals) {
   return value ? fmt::format("{:.{}f}", *value, decimals) : "";
 }
@@ -159,7 +170,10 @@ void ProcessSampler::State::loop() {
   const auto interval = std::chrono::milliseconds(options.interval_ms);
   auto due = std::chrono::steady_clock::now() + interval;
   while (!stop_asked.wait_until(lock, due, [this] { return stopping; })) {
-    sample();
+    {
+      const std::lock_guard no_fork(sample_and_fork);
+      sample();
+    }
     // After a pause (a suspended laptop) go on from now, without catching up.
     due = std::max(due + interval, std::chrono::steady_clock::now() + interval / 2);
   }
@@ -198,6 +212,7 @@ ProcessSampler::ProcessSampler(SamplerOptions options) {
   // A process that does several runs one after the other (the demo): each has a peak of its own. Only advice.
   if (state_->options.root == "/") std::ofstream("/proc/self/clear_refs") << "5";
   state_->sample();
+  keep_samples_out_of_forks();
   state_->thread = std::thread([state = state_.get()] { state->loop(); });
 }
 

@@ -9,7 +9,7 @@ namespace evener::parallel {
 namespace {
 
 /// The phases that trainers time on their devices.
-constexpr std::array kStepPhases = {"h2d", "forward", "backward", "update"};
+constexpr std::array kStepPhases = {"h2d", "forward", "backward", "update", "d2h"};
 /// Peak of memory, skipped steps, phases. A figure that is absent is negative.
 constexpr std::size_t kFigures = 2 + kStepPhases.size();
 

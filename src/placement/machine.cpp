@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -52,22 +53,29 @@ Machine cpu_only() {
   return machine;
 }
 
-// In a process of its own: one that has called cuInit can't have children that use CUDA, and replicas are children.
-AcceleratorList cuda_gpus() {
+// In a process of its own: one that has called cuInit, or a driver behind OpenCL, can't have children that use them,
+// and replicas are children. `what`: "CUDA driver".
+AcceleratorList found_in_child(const char* what, const char* remedy, const std::function<AcceleratorList()>& find) {
   constexpr double kLongest_s = 60;  // drivers that have to start the GPU first take seconds
   try {
-    return accelerators_of(in_child(
-        [] {
-          const auto driver = open_cuda_driver();
-          return text_of(find_cuda_gpus(driver.get()));
-        },
-        kLongest_s));
+    return accelerators_of(in_child([&find] { return text_of(find()); }, kLongest_s));
   } catch (const Error& error) {
     AcceleratorList list;
-    list.reason = std::string("the CUDA driver could not be asked: ") + error.what();
-    list.remedy = "see whether nvidia-smi works";
+    list.reason = std::string("the ") + what + " could not be asked: " + error.what();
+    list.remedy = remedy;
     return list;
   }
+}
+
+AcceleratorList cuda_gpus() {
+  return found_in_child("CUDA driver", "see whether nvidia-smi works", [] {
+    const auto driver = open_cuda_driver();
+    return find_cuda_gpus(driver.get());
+  });
+}
+
+AcceleratorList opencl_devices() {
+  return found_in_child("OpenCL drivers", "see whether clinfo works", find_opencl_devices);
 }
 
 }  // namespace
@@ -152,7 +160,7 @@ const Machine& machine() {
   static const Machine everything = [] {
     Machine found = cpu_only();
     found.cuda = cuda_gpus();
-    found.opencl = find_opencl_devices();
+    found.opencl = opencl_devices();
     found.intel = find_intel_gpus();
     found.npu = find_npus();
     return found;
@@ -163,7 +171,7 @@ const Machine& machine() {
 Machine machine_for(const Placement& placement) {
   Machine found = cpu_only();
   if (uses(placement, DeviceKind::kCuda)) found.cuda = cuda_gpus();
-  if (uses(placement, DeviceKind::kOpencl)) found.opencl = find_opencl_devices();
+  if (uses(placement, DeviceKind::kOpencl)) found.opencl = opencl_devices();
   if (uses(placement, DeviceKind::kIntel)) found.intel = find_intel_gpus();
   if (uses(placement, DeviceKind::kNpu)) found.npu = find_npus();
   return found;

@@ -45,7 +45,7 @@ std::string missing_parts(const Plan& plan) {
   if (std::any_of(plan.replicas.begin(), plan.replicas.end(), [](const auto& r) { return r.stages.size() > 1; })) {
     reasons.emplace_back("dividing the layers over stages ('..')");
   }
-  for (const auto kind : {DeviceKind::kOpencl, DeviceKind::kIntel, DeviceKind::kNpu}) {
+  for (const auto kind : {DeviceKind::kIntel, DeviceKind::kNpu}) {
     if (any_stage([kind](const PlanStage& stage) { return stage.device.kind == kind; })) {
       reasons.push_back(std::string("computing on '") + device_kind_name(kind) + "' devices");
     }

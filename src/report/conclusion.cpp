@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/names.h"
@@ -36,13 +38,38 @@ std::vector<Group> groups_of(std::span<const Record> records) {
   return groups;
 }
 
+/// "--lr 0.1", "no --nesterov"; "" for what can't be said in a word.
+std::string option_text(const std::string& name, const nlohmann::json& value) {
+  if (value.is_boolean()) return (value.get<bool>() ? "--" : "no --") + name;
+  if (value.is_null()) return "no --" + name;
+  if (value.is_structured()) return "";
+  return "--" + name + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// The first options, by name, that the runs were given different values for: " with --lr 0.1 and --momentum 0.9".
+std::string other_options(const Record& record, const Record& other) {
+  // Told in other words, or (of a resumed run) where it went on, which is no choice of a way.
+  static const std::set<std::string> left_out = {"batch", "engine", "normalize", "on", "precision", "resume"};
+  constexpr int kMostShown = 2;
+  std::string text;
+  int shown = 0;
+  for (const auto& [name, value] : record.config.items()) {
+    if (left_out.contains(name) || shown == kMostShown) continue;
+    if (const auto of_other = other.config.find(name); of_other == other.config.end() || *of_other == value) continue;
+    const std::string option = option_text(name, value);
+    if (option.empty()) continue;
+    text += (shown++ == 0 ? " with " : " and ") + option;
+  }
+  return text;
+}
+
 /// "cpu/t2", and what else sets it apart from `other`: "cpu/t2 in bf16".
 std::string way_text(const Record& record, const Record& other) {
   std::string text = record.placement.text;
   if (record.precision != other.precision) text += " in " + record.precision;
   if (record.batch != other.batch && record.batch) text += fmt::format(" with batch {}", *record.batch);
   if (record.engine != other.engine) text += " by " + record.engine;
-  return text;
+  return text == other.placement.text ? text + other_options(record, other) : text;
 }
 
 std::string images_per_s_text(const Record& record) {
@@ -94,26 +121,28 @@ std::string accuracy_clause(const Record& a, const Record& b) {
 /// "resnet34 on cpu/t2 trains 1.85x as fast as on cpu/t1 (26.9 against 14.5 images/s)".
 std::string speed_clause(const Record& record, const Record& base, const std::string& prefix) {
   const measure::Comparison comparison = measure::compare_rates(base.images_per_s.samples, record.images_per_s.samples);
-  const std::string way = way_text(record, base), base_way = way_text(base, record);
+  const std::string way = way_text(record, base);
+  const std::string base_way =
+      way_text(base, record) == way ? "in another run of the same" : "on " + way_text(base, record);
   if (!record.images_per_s.median || !base.images_per_s.median) {
-    return fmt::format("{} on {} and on {} can't be compared in speed: images/s is missing", record.model.name, way,
+    return fmt::format("{} on {} and {} can't be compared in speed: images/s is missing", record.model.name, way,
                        base_way);
   }
   const double ratio = *record.images_per_s.median / *base.images_per_s.median;
   const std::string rates = fmt::format("{} against {} images/s", images_per_s_text(record), images_per_s_text(base));
   if (!comparison.interval) {
-    return fmt::format("{} on {} ran at {}x the speed of {} ({}), but this stays undecided: too few samples",
+    return fmt::format("{} on {} trained {}x as fast as {} ({}), but this stays undecided: too few samples",
                        record.model.name, way, number_text(ratio), base_way, rates);
   }
   if (comparison.verdict == measure::Verdict::kUndecided) {
-    return fmt::format("whether {} trains faster on {} or on {} is undecided ({}; 95 % interval of the ratio {} to {})",
+    return fmt::format("whether {} trains faster on {} or {} is undecided ({}; 95 % interval of the ratio {} to {})",
                        record.model.name, way, base_way, rates, number_text(comparison.interval->low),
                        number_text(comparison.interval->high));
   }
   if (std::abs(ratio - 1) < kRunToRunNoise) {
-    return fmt::format("{} trains about as fast on {} as on {} ({})", record.model.name, way, base_way, rates);
+    return fmt::format("{} trains about as fast on {} as {} ({})", record.model.name, way, base_way, rates);
   }
-  return fmt::format("{}{} on {} trains {}x as fast as on {} ({})", prefix, record.model.name, way, number_text(ratio),
+  return fmt::format("{}{} on {} trains {}x as fast as {} ({})", prefix, record.model.name, way, number_text(ratio),
                      base_way, rates);
 }
 

@@ -51,6 +51,7 @@ std::vector<parallel::Fact> facts_of(const TrainJob::State& job) {
       {"shape of the images", nlohmann::json({setup.image.channels, setup.image.height, setup.image.width}).dump(),
        "give --size and --channels"},
       {"order of the images (hash)", order_of(job.data), kSameData},
+      {"engine", setup.engine, "build the same engines on all hosts, or name one with --engine"},
       {"training's set of options", job.config.dump(), "use the same command and version on all hosts"},
       {"normalisation (mean, deviation)", normalization_of(setup), kSameData},
       {"epoch and step to go on from", std::to_string(setup.resumed_epoch) + ", " + std::to_string(setup.resumed_step),

@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/module.h"
 #include "base/phase.h"
+#include "base/simd_level.h"
 #include "network/init.h"
+#include "task/engine_choice.h"
 #include "task/evaluation.h"
 #include "task/facts.h"
 #include "task/limits.h"
@@ -25,11 +28,7 @@ std::vector<parallel::Fact> TrainJob::facts() const {
 }
 
 std::size_t TrainJob::shared_bytes() const {
-  const TrainOptions& options = state_->options;
-  const auto replicas = static_cast<int>(options.plan.replicas.size());
-  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;  // for an exchange as such
-  if (replicas < 2 || asked) return 0;
-  return state_->engine->shared_bytes(state_->setup.network, state_->replica_options(0).trainer, replicas);
+  return state_->shared_bytes(state_->options.plan);
 }
 
 void TrainJob::rewind() {
@@ -91,14 +90,15 @@ void TrainJob::State::prepare() {
   if (options.epochs > 0) require_possible_training();
   if (options.epochs > 0 && !options.choose_batch) require_possible_batch();
   if (options.data_on_device) require_data_on_device(options.plan, options.augment);
-  engine = engine::open_engine(options.engine);
+  std::optional<Checkpoint> checkpoint;
+  if (options.resume) checkpoint = load_last(options.out);
+  open_engine(checkpoint ? engine_of(checkpoint->config) : "");
   config = resume_config(options, setup);
-  if (options.resume) {
-    Checkpoint checkpoint = load_last(options.out);
-    require_same_config(checkpoint.config, config);
-    setup.normalization = checkpoint.normalization;
+  if (checkpoint) {
+    require_same_config(checkpoint->config, config);
+    setup.normalization = checkpoint->normalization;
     setup.normalized_by = "checkpoint";
-    resume(std::move(checkpoint));
+    resume(std::move(*checkpoint));
   } else {
     Start start = make_start(options, setup, data, loading_progress(LoadingStep::kStatistics));
     setup.normalization = start.normalization;
@@ -121,6 +121,24 @@ void TrainJob::State::prepare() {
   init_s = preparing.seconds();
   observer.on_setup(setup);
   for (const auto& note : data.notes) observer.on_note(note);
+}
+
+void TrainJob::State::open_engine(const std::string& before) {
+  EngineChoice choice{options.engine, ""};
+  if (options.engine == "auto") {
+    EngineQuestion question{setup.network, options.trainer, {&options.plan}, before};
+    for (const auto& plan : options.candidates) question.plans.push_back(&plan);
+    const bool usable = module_status("native").state == ModuleState::kUsable;
+    const auto native = usable ? engine::open_engine("native") : nullptr;
+    choice = choose_engine(question, native.get(), simd_level());
+  }
+  engine = engine::open_engine(choice.name);
+  setup.engine = choice.name;
+  setup.engine_reason = choice.reason;
+  // A step of the native engine is shorter than waking another thread and taking a batch from it, unless the images
+  // are changed first.
+  const bool alone = choice.name == "native" && !options.augment.any();
+  setup.loader_threads = options.loader_threads.value_or(alone ? 0 : 1);
 }
 
 void TrainJob::State::require_possible_training() const {
@@ -165,7 +183,7 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   replica.wire = options.wire;
   replica.batch = options.batch;
   replica.accumulate = options.accumulate;
-  replica.loader = {options.batch, options.loader_threads};
+  replica.loader = {options.batch, setup.loader_threads};
   replica.loader.augmentation = {options.augment, options.trainer.seed, data.split.train};
   replica.train_samples = data.split.train;
   replica.evaluation_parts = {data.split.val, data.split.test};
@@ -175,6 +193,13 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
     replica.loader.pixels = false;
   }
   return replica;
+}
+
+std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
+  const auto replicas = static_cast<int>(plan.replicas.size());
+  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;  // for an exchange as such
+  if (replicas < 2 || asked || uses_accelerator(plan)) return 0;
+  return engine->shared_bytes(setup.network, replica_options(plan, 0).trainer, replicas);
 }
 
 }  // namespace evener::task

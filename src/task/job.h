@@ -18,6 +18,8 @@ struct TrainJob::State {
   /// The trainer's options for the replica of `rank`, with the normalisation filled in.
   parallel::ReplicaOptions replica_options(int rank) const { return replica_options(options.plan, rank); }
   parallel::ReplicaOptions replica_options(const placement::Plan& plan, int rank) const;
+  /// See TrainJob::shared_bytes.
+  std::size_t shared_bytes(const placement::Plan& plan) const;
 
   const TrainOptions& options;
   TrainObserver& observer;
@@ -35,6 +37,8 @@ struct TrainJob::State {
   data::OpenedData open();
   data::Progress loading_progress(LoadingStep step);
   TrainSetup describe() const;
+  /// `before`: the engine of the run that is gone on with; "" = a new run.
+  void open_engine(const std::string& before);
   void prepare();
   void require_possible_training() const;
   void require_possible_batch() const;

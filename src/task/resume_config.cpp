@@ -33,7 +33,8 @@ json optimizer_config(const engine::OptimizerOptions& optimizer) {
 nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setup) {
   const auto& trainer = options.trainer;
   const auto text = [](const std::string& value) { return value.empty() ? json() : json(value); };
-  return {{"model", options.model},
+  return {{"engine", setup.engine},
+          {"model", options.model},
           {"data", options.data.location},
           {"classes", setup.classes},
           {"size", {setup.image.channels, setup.image.height, setup.image.width}},
@@ -62,9 +63,14 @@ nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setu
           {"accumulate", options.accumulate == 1 ? json() : json(options.accumulate)}};
 }
 
+std::string engine_of(const json& saved) {
+  return saved.value("engine", "torch");  // which it was, before checkpoints said so
+}
+
 void require_same_config(const json& saved, const json& now) {
   std::string differences;
   for (const auto& [key, value] : now.items()) {
+    if (key == "engine") continue;  // each goes on with the other's checkpoints
     const json before = saved.contains(key) ? saved[key] : json();
     if (before != value)
       differences += "\n  " + key + ": " + before.dump() + " in the checkpoint, " + value.dump() + " now";

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "task/train.h"
 
 namespace evener::task {
 
-/// What decides the weights: a resumed run must agree in all of it to continue the same training.
+/// What decides the weights: a resumed run must agree in all of it, but for the engine, to continue the same training.
 nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setup);
+
+/// The engine of the run that `saved` is of.
+std::string engine_of(const nlohmann::json& saved);
 
 /// Throws UsageError listing what differs.
 void require_same_config(const nlohmann::json& saved, const nlohmann::json& now);

@@ -26,7 +26,7 @@ class Trials;  // task/trial.h
 struct TrainOptions {
   std::string model;
   data::DataOptions data;
-  std::string engine = "torch";
+  std::string engine = "auto";     // a name, or "auto": task/engine_choice.h
   engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`
   Normalization normalization;
   std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
@@ -38,13 +38,14 @@ struct TrainOptions {
   double until_accuracy = 0;        // validation accuracy in (0, 1] at which training ends; 0 = never
   double learning_rate = 0.05;
   Schedule schedule;
-  int validate_every = 1;  // epochs; the last epoch is always validated
-  int loader_threads = 1;
+  int validate_every = 1;             // epochs; the last epoch is always validated
+  std::optional<int> loader_threads;  // absent: the engine's usual number
   /// Where it computes; replica r's device, threads and CPUs replace those of `trainer`. Empty: as `trainer` says.
   placement::Plan plan;
   /// Called once data, network and first weights are there, and before anything depends on the plan: may try plans out,
   /// and replace `plan`. Empty: `plan` it is.
   std::function<void(const Trials&)> choose_plan = {};
+  std::vector<placement::Plan> candidates;  // that choose_plan may take: one engine has to serve them all
   /// Called after that, may try out what fits, and replaces `batch`. Empty: `batch` it is.
   std::function<void(const Trials&)> choose_batch = {};
   bool data_on_device = false;             // devices other than the CPU keep all images in their memory
@@ -65,7 +66,9 @@ struct TrainSetup {
   std::vector<std::string> classes;
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
   std::vector<data::Skipped> skipped;
-  std::vector<std::string> notes;         // on what the run starts from, for people and the record
+  std::vector<std::string> notes;     // on what the run starts from, for people and the record
+  std::string engine, engine_reason;  // the engine's name; why it was chosen, "" = asked for or nothing to say
+  int loader_threads = 1;
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;

@@ -137,10 +137,11 @@ TrialResult from_text(const std::string& text) {
 }
 
 /// Rank 0's result of `body`, run in processes of their own.
-std::string run_apart(const placement::Plan& plan, const parallel::RankBody& body) {
+std::string run_apart(const placement::Plan& plan, const parallel::RankBody& body, std::size_t shared_bytes = 0) {
   leave_if_stopped();
   parallel::LaunchOptions launch;
   launch.always_fork = true;
+  launch.shared_bytes = shared_bytes;
   return parallel::run_ranks(plan, body, launch).front();
 }
 
@@ -195,7 +196,7 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
     replica.lead(finish);
     return to_text(result);
   };
-  return from_text(run_apart(plan, body));
+  return from_text(run_apart(plan, body, job_.shared_bytes(plan)));
 }
 
 std::int64_t Trials::largest_batch(const placement::Plan& plan) const {

@@ -1,9 +1,8 @@
 // evener data fetch as a user runs it, with a mirror on this machine.
 #include <gmock/gmock.h>
 
-#include "base/module.h"
 #include "cli/run_program.h"
-#include "data/loopback_server.h"
+#include "data/fetch_helpers.h"
 
 namespace evener::test {
 namespace {
@@ -11,15 +10,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Request = LoopbackServer::Request;
-using Reply = LoopbackServer::Reply;
 
-class FetchCommand : public testing::Test {
+class FetchCommand : public FetchTest {
  protected:
-  void SetUp() override {
-    if (module_status("fetch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "built without EVENER_FETCH";
-  }
-
   ProgramResult fetch(const std::vector<std::string>& words, const std::string& mirror) const {
     std::vector<std::string> all = {"data", "fetch"};
     all.insert(all.end(), words.begin(), words.end());

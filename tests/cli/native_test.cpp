@@ -1,13 +1,11 @@
 // evener train --engine native as a user runs it: every way of computing learns the same.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/module.h"
-#include "base/safetensors.h"
+#include "cli/run_helpers.h"
 #include "cli/run_program.h"
 
 namespace evener {
@@ -15,12 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::joined;
 using test::ProgramResult;
+using test::record_in;
+using test::relative_distance;
 using test::run_program;
+using test::Words;
 using testing::AllOf;
 using testing::HasSubstr;
-
-using Words = std::vector<std::string>;
 
 class NativeCommand : public testing::Test {
  protected:
@@ -37,34 +37,19 @@ class NativeCommand : public testing::Test {
                    "--lr",       "0.1",
                    "--engine",   "native",
                    "--out",      (folder_ / name).string()};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined(std::move(words), more);
   }
 
   json run(const std::string& name, const Words& more) const {
     const ProgramResult result = run_program(words(name, more));
     EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
-    std::ifstream file(folder_ / name / "record.json");
-    return json::parse(file);
+    return record_in(folder_ / name);
   }
 
-  TensorMap last_weights(const std::string& name) const {
-    return read_safetensors(folder_ / name / "last.safetensors").tensors;
-  }
+  TensorMap last_weights(const std::string& name) const { return test::last_weights(folder_ / name); }
 
   test::TemporaryFolder folder_;
 };
-
-double distance(const TensorMap& a, const TensorMap& b) {
-  double squares = 0, norm = 0;
-  for (const auto& [name, tensor] : b) {
-    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
-      squares += std::pow(static_cast<double>(a.at(name).floats()[i]) - tensor.floats()[i], 2);
-      norm += std::pow(static_cast<double>(tensor.floats()[i]), 2);
-    }
-  }
-  return std::sqrt(squares / norm);
-}
 
 TEST_F(NativeCommand, ThreadsAndReplicasLearnWhatOneThreadOfPlainLoopsLearns) {
   const json expected = run("naive", {"--on", "cpu/t1", "--kernels", "naive", "--epochs", "2"});
@@ -83,29 +68,56 @@ TEST_F(NativeCommand, ThreadsAndReplicasLearnWhatOneThreadOfPlainLoopsLearns) {
       {"naive_processes", {"--on", "3xcpu/t1", "--kernels", "naive"}},
   };
   for (const auto& [name, options] : ways) {
-    Words more = options;
-    more.insert(more.end(), {"--epochs", "2"});
-    const json record = run(name, more);
+    const json record = run(name, joined(options, {"--epochs", "2"}));
     for (std::size_t e = 0; e < 2; ++e) {
       const double loss = expected["epochs"][e]["train_loss"];
       EXPECT_NEAR(record["epochs"][e]["train_loss"].get<double>(), loss, 1e-5 * loss) << name;
     }
     // 36 steps of rounding in another order; seen: 1e-6.
-    EXPECT_LT(distance(last_weights(name), last_weights("naive")), 2e-5) << name;
+    EXPECT_LT(relative_distance(last_weights(name), last_weights("naive")), 2e-5) << name;
   }
 }
 
 TEST_F(NativeCommand, ReplicasThatShareTheirWeightsResumeBitEqually) {
   const Words placement = {"--on", "2xcpu/t1", "--weight-decay", "0.001"};
-  const auto with = [&placement](const Words& more) {
-    Words words = placement;
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  };
-  run("whole", with({"--epochs", "4"}));
-  run("halves", with({"--epochs", "2"}));
-  run("halves", with({"--epochs", "4", "--resume"}));
+  run("whole", joined(placement, {"--epochs", "4"}));
+  run("halves", joined(placement, {"--epochs", "2"}));
+  run("halves", joined(placement, {"--epochs", "4", "--resume"}));
   EXPECT_EQ(last_weights("halves"), last_weights("whole"));
+}
+
+TEST_F(NativeCommand, AutoTakesItForPerceptronsOnCpus) {
+  for (const char* on : {"cpu/t1", "2xcpu/t1"}) {
+    const ProgramResult result = run_program(words(on, {"--engine", "auto", "--on", on, "--epochs", "1"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("engine native (a perceptron on CPUs)"));
+    const json record = record_in(folder_ / on);
+    EXPECT_EQ(record["engine"], "native");
+    EXPECT_EQ(record["config"]["engine"], "native");
+    EXPECT_EQ(record["config"]["loader-threads"], 0);
+  }
+  EXPECT_EQ(run("augmented", {"--engine", "auto", "--augment", "flip", "--epochs", "1"})["config"]["loader-threads"],
+            1);
+}
+
+TEST_F(NativeCommand, AutoGoesOnWithTheEngineOfTheRun) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  for (const char* engine : {"torch", "native"}) {
+    const std::string whole = std::string("whole-") + engine, halves = std::string("halves-") + engine;
+    run(whole, {"--engine", engine, "--on", "cpu/t1", "--epochs", "4"});
+    run(halves, {"--engine", engine, "--on", "cpu/t1", "--epochs", "2"});
+    const json record = run(halves, {"--engine", "auto", "--on", "cpu/t1", "--epochs", "4", "--resume"});
+    EXPECT_EQ(record["engine"], engine);
+    EXPECT_EQ(last_weights(halves), last_weights(whole)) << engine;
+  }
+  EXPECT_NE(last_weights("whole-torch"), last_weights("whole-native"));
+  // Asked for, the other engine goes on too.
+  EXPECT_EQ(run("halves-torch", {"--engine", "native", "--epochs", "5", "--resume"})["engine"], "native");
+}
+
+TEST_F(NativeCommand, MoreThreadsThanCpusAreNotStartedAndTheRecordSaysSo) {
+  const json record = run("many", {"--on", "cpu/t1000", "--epochs", "1"});
+  EXPECT_THAT(record["notes"].dump(), HasSubstr("there are no more CPUs here"));
 }
 
 TEST_F(NativeCommand, ADivergingRateEndsNamingTheStep) {

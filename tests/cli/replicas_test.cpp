@@ -8,6 +8,7 @@
 
 #include "base/module.h"
 #include "base/safetensors.h"
+#include "cli/run_helpers.h"
 #include "cli/run_program.h"
 
 namespace evener {
@@ -15,49 +16,25 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::joined;
+using test::last_weights;
 using test::ProgramResult;
+using test::record_in;
+using test::relative_distance;
+using test::resume_file;
 using test::run_program;
 using test::RunningProgram;
+using test::Words;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-using Words = std::vector<std::string>;
-
-TensorMap last_weights(const fs::path& dir) {
-  return read_safetensors(dir / "last.safetensors").tensors;
-}
-
 /// Momentum by parameter: a weighted sum of the gradients of all steps.
 TensorMap momentum(const fs::path& dir) {
-  for (const auto& file : fs::directory_iterator(dir)) {
-    if (!file.path().filename().string().starts_with("last.resume-")) continue;
-    TensorMap tensors = read_safetensors(file.path()).tensors;
-    std::erase_if(tensors, [](const auto& entry) { return !entry.first.ends_with(".momentum"); });
-    return tensors;
-  }
-  return {};
-}
-
-/// ||a - b|| / ||b|| over all float32 tensors.
-double relative_distance(const TensorMap& a, const TensorMap& b) {
-  double difference = 0, norm = 0;
-  for (const auto& [name, tensor] : b) {
-    if (tensor.dtype != DType::kF32) continue;
-    const std::int64_t count = element_count(tensor.shape);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double left = a.at(name).floats()[i], right = tensor.floats()[i];
-      difference += (left - right) * (left - right);
-      norm += right * right;
-    }
-  }
-  return std::sqrt(difference / norm);
-}
-
-json record_in(const fs::path& dir) {
-  std::ifstream file(dir / "record.json");
-  return json::parse(file);
+  TensorMap tensors = read_safetensors(resume_file(dir)).tensors;
+  std::erase_if(tensors, [](const auto& entry) { return !entry.first.ends_with(".momentum"); });
+  return tensors;
 }
 
 class Replicas : public testing::Test {
@@ -69,10 +46,8 @@ class Replicas : public testing::Test {
   /// Trains on `on`; the folder of the run.
   fs::path trained(const std::string& name, const std::string& on, const Words& options) {
     const fs::path out = folder_ / name;
-    Words words = {"train"};
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--on", on, "--out", out.string(), "--quiet"});
-    const ProgramResult result = run_program(words);
+    const Words where = {"--on", on, "--out", out.string(), "--quiet"};
+    const ProgramResult result = run_program(joined({"train"}, joined(options, where)));
     EXPECT_EQ(result.exit_code, 0) << on << ": " << result.err;
     return out;
   }
@@ -94,14 +69,12 @@ struct ExactCase {
 class Exactness : public Replicas, public testing::WithParamInterface<ExactCase> {
  protected:
   Words options() const {
-    return {"--data",    "synth:masks:120", "--size",   "40x32", "--split", "85/5/10", "--batch",
-            "11",        "--momentum",      "0.9",      "--lr",  "1e-8",    "--seed",  "3",
-            "--augment", "flip,crop:4",     "--epochs", "2"};
+    return {"--data",    "synth:masks:120", "--size",   "40x32", "--split",  "85/5/10", "--batch",
+            "11",        "--momentum",      "0.9",      "--lr",  "1e-8",     "--seed",  "3",
+            "--augment", "flip,crop:4",     "--epochs", "2",     "--engine", "torch"};
   }
-  TensorMap sums_of_gradients(const std::string& on, Words more = {}) {
-    Words words = options();
-    words.insert(words.begin(), GetParam().model);
-    words.insert(words.end(), more.begin(), more.end());
+  TensorMap sums_of_gradients(const std::string& on, const Words& more = {}) {
+    const Words words = joined({GetParam().model}, joined(options(), more));
     return momentum(trained("run" + std::to_string(runs_++), on, words));
   }
 
@@ -135,27 +108,24 @@ INSTANTIATE_TEST_SUITE_P(Models, Exactness,
 TEST_F(Replicas, LocalBatchNormLearnsSomethingElseAndTheRecordSaysSo) {
   const Words options = {"resnet18", "--data", "synth:masks:60", "--size", "40x32",    "--batch", "10",
                          "--lr",     "1e-8",   "--momentum",     "0.9",    "--epochs", "1"};
-  Words local = options;
-  local.insert(local.end(), {"--batch-norm", "local"});
-  const fs::path one = trained("one", "cpu/t1", options), two = trained("two", "2xcpu/t1", local);
+  const fs::path one = trained("one", "cpu/t1", options);
+  const fs::path two = trained("two", "2xcpu/t1", joined(options, {"--batch-norm", "local"}));
   EXPECT_GT(relative_distance(momentum(two), momentum(one)), 0.3);
   EXPECT_THAT(record_in(two)["notes"].dump(), HasSubstr("changes what is learnt (--batch-norm local)"));
 }
 
-/// A training of a few seconds.
+/// A training of a few seconds. On torch, whose replicas exchange gradients; native_test.cpp has the other engine.
 Words digits(const Words& more = {}) {
-  Words words = {"mlp:784-32-10", "--data", "synth:digits:400", "--batch",  "16",         "--epochs", "12",
-                 "--lr",          "0.1",    "--split",          "70/10/20", "--momentum", "0.9"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  Words words = {"mlp:784-32-10", "--data",  "synth:digits:400", "--batch",    "16",  "--epochs", "12",   "--lr",
+                 "0.1",           "--split", "70/10/20",         "--momentum", "0.9", "--engine", "torch"};
+  return joined(std::move(words), more);
 }
 
 /// The same, so long that it can be disturbed: augmentation takes its time.
 Words long_run(const fs::path& out, const Words& more = {}) {
   Words words = {"train",    "resnet20", "--data", "synth:masks:90", "--size", "48x36",    "--batch", "16",
                  "--epochs", "8",        "--lr",   "0.001",          "--on",   "2xcpu/t1", "--out",   out.string()};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return joined(std::move(words), more);
 }
 
 TEST_F(Replicas, TheRecordSaysWhatEachDid) {
@@ -166,6 +136,7 @@ TEST_F(Replicas, TheRecordSaysWhatEachDid) {
   EXPECT_NEAR(replicas[0]["share"].get<double>(), 0.75, 0.01);
   EXPECT_GT(replicas[1]["busy_s"].get<double>(), 0);
   EXPECT_GT(record["phases_s"]["exchange"].get<double>(), 0);
+  EXPECT_GT(record["phases_s"].value("spawn", 0.0), 0);
   EXPECT_THAT(record["memory"]["ranks"], SizeIs(2));
 }
 
@@ -260,9 +231,8 @@ TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
 }
 
 TEST_F(Replicas, ADivergingRunSaysSo) {
-  Words words = digits({"--on", "2xcpu/t1", "--out", (folder_ / "run").string(), "--lr", "1e30"});
-  words.insert(words.begin(), "train");
-  const ProgramResult result = run_program(words);
+  const Words words = digits({"--on", "2xcpu/t1", "--out", (folder_ / "run").string(), "--lr", "1e30"});
+  const ProgramResult result = run_program(joined({"train"}, words));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("the loss is not finite"));
   EXPECT_EQ(record_in(folder_ / "run")["status"], "diverged");
@@ -270,9 +240,7 @@ TEST_F(Replicas, ADivergingRunSaysSo) {
 
 TEST_F(Replicas, WhatCannotBeIsSaidBeforeTheWork) {
   const auto error_of = [&](const Words& more) {
-    Words words = digits(more);
-    words.insert(words.begin(), "train");
-    const ProgramResult result = run_program(words);
+    const ProgramResult result = run_program(joined({"train"}, digits(more)));
     EXPECT_EQ(result.exit_code, 2) << result.err;
     return result.err;
   };

@@ -9,6 +9,7 @@
 
 #include "base/module.h"
 #include "base/safetensors.h"
+#include "cli/run_helpers.h"
 #include "cli/run_program.h"
 
 namespace evener {
@@ -16,16 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::joined;
 using test::ProgramResult;
+using test::record_in;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-json record_in(const fs::path& dir) {
-  std::ifstream file(dir / "record.json");
-  return json::parse(file);
-}
+using Words = test::Words;
 
 TensorMap weights_in(const fs::path& file) {
   return read_safetensors(file).tensors;
@@ -39,10 +37,7 @@ class WeightsOption : public testing::Test {
 
   /// `evener train` into folder `name`.
   ProgramResult train(const std::string& name, const Words& words) const {
-    Words all = {"train"};
-    all.insert(all.end(), words.begin(), words.end());
-    all.insert(all.end(), {"--on", "cpu/t1", "--out", (folder_ / name).string()});
-    return run_program(all);
+    return run_program(joined(joined({"train"}, words), {"--on", "cpu/t1", "--out", (folder_ / name).string()}));
   }
   /// A training of a second: 400 digits, a small MLP with momentum and weight decay.
   ProgramResult train_mlp(const std::string& name, int epochs, const Words& more = {}) const {
@@ -61,8 +56,7 @@ class WeightsOption : public testing::Test {
                    "0.001",
                    "--epochs",
                    std::to_string(epochs)};
-    words.insert(words.end(), more.begin(), more.end());
-    return train(name, words);
+    return train(name, joined(std::move(words), more));
   }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -100,11 +94,7 @@ TEST_F(WeightsOption, TrainingGoesOnFromTheFile) {
 
 TEST_F(WeightsOption, AnotherNumberOfClassesGetsANewLastLayer) {
   const Words small = {"resnet20", "--size", "8x8", "--channels", "1", "--epochs", "1"};
-  const auto with = [&](const Words& more) {
-    Words words = small;
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  };
+  const auto with = [&](const Words& more) { return joined(small, more); };
   ASSERT_EQ(train("digits", with({"--data", "synth:digits:100"})).exit_code, 0);
   const Words masks = {"--data", "synth:masks:90", "--weights", file("digits/last.safetensors")};
   const ProgramResult result = train("masks", with(masks));
@@ -141,9 +131,7 @@ TEST_F(WeightsOption, ResumingIsBitEqualAndNeedsTheFileNoMore) {
   ASSERT_EQ(train_mlp("whole", 3, more).exit_code, 0);
   ASSERT_EQ(train_mlp("parts", 2, more).exit_code, 0);
   fs::remove(folder_ / "a/last.safetensors");
-  Words resume = more;
-  resume.push_back("--resume");
-  const ProgramResult result = train_mlp("parts", 3, resume);
+  const ProgramResult result = train_mlp("parts", 3, joined(more, {"--resume"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(weights_in(folder_ / "parts/last.safetensors"), weights_in(folder_ / "whole/last.safetensors"));
   const ProgramResult other = train_mlp("parts", 4, {"--resume", "--freeze", "0.weight"});

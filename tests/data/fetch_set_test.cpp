@@ -8,9 +8,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/module.h"
 #include "data/data_helpers.h"
-#include "data/loopback_server.h"
+#include "data/fetch_helpers.h"
 #include "data/tar_helpers.h"
 
 namespace evener::data {
@@ -29,14 +28,12 @@ using test::tar_end;
 using test::tar_entry;
 using testing::AllOf;
 using testing::HasSubstr;
-using Request = LoopbackServer::Request;
-using Reply = LoopbackServer::Reply;
 
-class FetchSet : public testing::Test {
+class FetchSet : public evener::test::FetchTest {
  protected:
   void SetUp() override {
-    if (module_status("fetch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "built without EVENER_FETCH";
-    evener::test::without_proxy();
+    FetchTest::SetUp();
+    if (IsSkipped()) return;
     write_text(files_ / "archive", archive_);
     entry_ = {"small", "a small set", "none", {}, ""};
     const Checksum checksum{ChecksumKind::kMd5, checksum_of(files_ / "archive", ChecksumKind::kMd5)};

@@ -6,10 +6,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/module.h"
 #include "base/stop.h"
-#include "base/test_folder.h"
-#include "data/loopback_server.h"
+#include "data/fetch_helpers.h"
 
 namespace evener::data {
 namespace {
@@ -27,19 +25,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using Request = LoopbackServer::Request;
-using Reply = LoopbackServer::Reply;
 
 // printf '%s' "The quick brown fox jumps over the lazy dog" | md5sum; sha256sum
 const std::string kFox = "The quick brown fox jumps over the lazy dog";
 constexpr const char* kFoxMd5 = "9e107d9d372bb6826bd81d3542a419d6";
 constexpr const char* kFoxSha256 = "d7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e592";
 
-class Fetch : public testing::Test {
+class Fetch : public evener::test::FetchTest {
  protected:
-  void SetUp() override {
-    if (module_status("fetch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "built without EVENER_FETCH";
-    evener::test::without_proxy();
+  Fetch() {
     listener_.note = [this](const std::string& text) { notes_ += text + "\n"; };
     listener_.progress = [this](const FetchProgress& progress) { last_done_ = progress.done_bytes; };
   }

@@ -1,9 +1,12 @@
 // Made-up batches and small networks for the tests of engines.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -23,6 +26,26 @@ struct OwnedBatch {
   data::Batch view() const { return view(0, static_cast<std::int64_t>(labels.size())); }
 };
 OwnedBatch random_batch(std::int64_t count, data::ImageShape shape, int classes, std::uint64_t seed = 7);
+
+/// The images of a batch as the data that a device keeps; `count` may claim more than there are.
+class BatchData : public data::Dataset {
+ public:
+  explicit BatchData(OwnedBatch batch, std::size_t count = 0)
+      : batch_(std::move(batch)), count_(count > 0 ? count : batch_.labels.size()), classes_(5, "c") {}
+  std::size_t size() const override { return count_; }
+  data::ImageShape shape() const override { return batch_.shape; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::int32_t label(std::size_t index) const override { return batch_.labels.at(index); }
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    std::copy_n(batch_.images.begin() + static_cast<std::ptrdiff_t>(index * chw.size()), chw.size(), chw.begin());
+  }
+  std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
+
+ private:
+  OwnedBatch batch_;
+  std::size_t count_;
+  std::vector<std::string> classes_;
+};
 
 /// Linear, ReLU, Linear over a flattened image.
 network::Network small_mlp(data::ImageShape shape, int classes);

@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "base/module.h"
-#include "engine/batches_helpers.h"
-#include "engine/engine.h"
+#include "engine/device_helpers.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
-#include "placement/machine.h"
 
 namespace evener {
 namespace {
@@ -20,6 +18,11 @@ namespace {
 using engine::Precision;
 using engine::StepReport;
 using engine::TrainerOptions;
+using test::BatchData;
+using test::DeviceTest;
+using test::kColour;
+using test::kManySteps;
+using test::kRate;
 using test::make_trainer;
 using test::OwnedBatch;
 using test::random_batch;
@@ -28,11 +31,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
-
-const data::ImageShape kColour{3, 14, 12};
-constexpr double kRate = 0.05;
-/// Steps until an engine does its steps as it does all later ones.
-constexpr int kManySteps = 12;
 
 network::Network with_dropout(data::ImageShape shape, int classes) {
   network::Network network("with_dropout", {shape.channels, shape.height, shape.width});
@@ -44,86 +42,6 @@ network::Network with_dropout(data::ImageShape shape, int classes) {
   network.add("fc", network::Linear{classes, true});
   return network;
 }
-
-/// A batch whose images are the data that a device keeps.
-class BatchData : public data::Dataset {
- public:
-  explicit BatchData(OwnedBatch batch) : batch_(std::move(batch)), classes_(5, "c") {}
-  std::size_t size() const override { return batch_.labels.size(); }
-  data::ImageShape shape() const override { return batch_.shape; }
-  const std::vector<std::string>& classes() const override { return classes_; }
-  std::int32_t label(std::size_t index) const override { return batch_.labels.at(index); }
-  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    std::copy_n(batch_.images.begin() + static_cast<std::ptrdiff_t>(index * chw.size()), chw.size(), chw.begin());
-  }
-  std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
-
- private:
-  OwnedBatch batch_;
-  std::vector<std::string> classes_;
-};
-
-class DeviceTest : public testing::TestWithParam<Device> {
- protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-    if (GetParam().kind == DeviceKind::kCpu) return;
-    const auto& gpus = placement::machine().cuda;
-    if (gpus.devices.empty()) GTEST_SKIP() << "there is no NVIDIA GPU to compute on: " << gpus.reason;
-    // Before anything asks LibTorch for devices.
-    const auto torch = engine::open_engine("torch");
-    ASSERT_EQ(torch->refusal(test::small_mlp(kColour, 5), on_device()), "");
-  }
-
-  TrainerOptions on_device() const {
-    TrainerOptions options = options_;
-    options.device = GetParam();
-    options.like_accelerator = true;
-    return options;
-  }
-
-  /// On a CPU another order of sums, in layers and in steps; on a GPU other algorithms for convolutions too (Winograd's
-  /// has errors of 1e-4).
-  double close() const { return GetParam().kind == DeviceKind::kCpu ? 2e-5 : 1e-3; }
-
-  /// `steps` steps with the parts of `batch` that have `sizes` images, over and over; every third at another rate.
-  StepReport train(engine::Trainer& trainer, const OwnedBatch& batch, const std::vector<std::int64_t>& sizes,
-                   int steps) const {
-    StepReport all;
-    for (int step = 0; step < steps; ++step) {
-      const std::int64_t count = sizes[static_cast<std::size_t>(step) % sizes.size()];
-      data::Batch part = batch.view(0, count);
-      part.epoch = static_cast<std::uint64_t>(step + 1);
-      add(all, trainer.step(part, 1.0 / static_cast<double>(count), step % 3 == 2 ? 0.5 * kRate : kRate));
-    }
-    add(all, trainer.settle());
-    return all;
-  }
-
-  static void add(StepReport& all, const StepReport& report) {
-    EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
-    all.sums += report.sums;
-    all.steps += report.steps;
-    all.finite = report.finite;
-  }
-
-  void expect_equal_training(const network::Network& network, const std::vector<std::int64_t>& sizes = {8}) {
-    const double tolerance = close();
-    const OwnedBatch batch = random_batch(8, kColour, 5);
-    const auto here = make_trainer(network, options_), there = make_trainer(network, on_device());
-    const StepReport expected = train(*here, batch, sizes, kManySteps), found = train(*there, batch, sizes, kManySteps);
-    EXPECT_EQ(found.steps, kManySteps);
-    EXPECT_TRUE(found.finite);
-    EXPECT_EQ(found.sums.count, expected.sums.count);
-    EXPECT_NEAR(found.sums.loss_sum, expected.sums.loss_sum, 10 * tolerance * expected.sums.loss_sum);
-    EXPECT_LT(relative_distance(there->state(), here->state()), tolerance);
-    if (!here->optimizer_state().empty()) {
-      EXPECT_LT(relative_distance(there->optimizer_state(), here->optimizer_state()), 50 * tolerance);
-    }
-  }
-
-  TrainerOptions options_;
-};
 
 TEST_P(DeviceTest, TrainsEveryKindOfNetworkAsTheCpuDoes) {
   expect_equal_training(test::small_mlp(kColour, 5));
@@ -395,69 +313,6 @@ TEST_P(DeviceTest, ComputesBesideACpuReplica) {
   EXPECT_LT(std::sqrt(distance / norm), close());
 }
 
-TEST_P(DeviceTest, SkipsStepsWhoseGradientsOverflow) {
-  options_.precision = Precision::kFp16;
-  const OwnedBatch batch = random_batch(8, kColour, 5);
-  for (const TrainerOptions& options : {options_, on_device()}) {
-    const auto trainer = make_trainer(test::small_mlp(kColour, 5), options);
-    const auto scale = [&] { return trainer->optimizer_state().at("optimizer.loss_scale").floats()[0]; };
-    EXPECT_EQ(scale(), 65536);
-    trainer->forward_backward(batch.view(), 1.0 / 8);
-    const TensorMap before = trainer->state();
-    trainer->gradient(1)[0] = std::numeric_limits<float>::infinity();  // as an exchange may bring it
-    trainer->apply(kRate);
-    EXPECT_EQ(trainer->state(), before);
-    EXPECT_EQ(scale(), 32768);
-    EXPECT_EQ(trainer->report().skipped_steps, 1);
-    trainer->forward_backward(batch.view(), 1.0 / 8);
-    trainer->apply(kRate);
-    EXPECT_NE(trainer->state(), before);
-    EXPECT_EQ(scale(), 32768);
-    EXPECT_EQ(trainer->report().skipped_steps, 1);
-  }
-}
-
-/// The scale, after that many good steps.
-void set_loss_scale(engine::Trainer& trainer, float scale, float good_steps = 0) {
-  TensorMap state = trainer.optimizer_state();
-  float* const values = state.at("optimizer.loss_scale").floats();
-  values[0] = scale;
-  values[1] = good_steps;
-  trainer.load_optimizer_state(state);
-}
-
-TEST_P(DeviceTest, TheLossScaleGrowsAfterManyGoodStepsAndIsPartOfTheState) {
-  options_.precision = Precision::kFp16;
-  const OwnedBatch batch = random_batch(8, kColour, 5);
-  const auto trainer = make_trainer(test::small_mlp(kColour, 5), on_device());
-  set_loss_scale(*trainer, 1024, 1998);
-  for (const float expected : {1024.0F, 2048.0F, 2048.0F}) {
-    trainer->step(batch.view(), 1.0 / 8, kRate);
-    trainer->settle();
-    EXPECT_EQ(trainer->optimizer_state().at("optimizer.loss_scale").floats()[0], expected);
-  }
-  EXPECT_EQ(trainer->optimizer_state().at("optimizer.loss_scale").floats()[1], 1);
-}
-
-TEST_P(DeviceTest, TheLossScaleLeavesNoTrace) {
-  options_.precision = Precision::kFp16;
-  const OwnedBatch batch = random_batch(8, kColour, 5);
-  TrainerOptions other = on_device();
-  // On a CPU both are bf16, and a power of two changes no digit. fp16 has 11 bits.
-  const bool cpu = GetParam().kind == DeviceKind::kCpu;
-  other.precision = cpu ? Precision::kBf16 : Precision::kFp32;
-  const double tolerance = cpu ? 1e-6 : 5e-2;
-  const auto scaled = make_trainer(test::small_resnet(kColour, 5), on_device()),
-             plain = make_trainer(test::small_resnet(kColour, 5), other);
-  set_loss_scale(*scaled, 1024);  // no step is to be skipped
-  EXPECT_NEAR(scaled->forward_backward(batch.view(), 1.0 / 8).loss_sum,
-              plain->forward_backward(batch.view(), 1.0 / 8).loss_sum, 0.05);
-  EXPECT_LT(relative_distance(scaled->gradients(), plain->gradients()), tolerance);
-  train(*scaled, batch, {8}, kManySteps);
-  train(*plain, batch, {8}, kManySteps);
-  EXPECT_LT(relative_distance(scaled->state(), plain->state()), tolerance);
-}
-
 TEST_P(DeviceTest, SaysWhatTheDeviceWasPutTo) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_device());
@@ -490,8 +345,7 @@ TEST_P(DeviceTest, ABatchNormLayerWithoutVarianceIsNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, DeviceTest, testing::Values(Device{DeviceKind::kCpu, 0}, Device{DeviceKind::kCuda, 0}),
-                         [](const auto& info) { return std::string(device_kind_name(info.param.kind)); });
+INSTANTIATE_TEST_SUITE_P(, DeviceTest, test::kDevices, test::device_test_name);
 
 TEST(CudaRefusal, SaysWhatIsMissingForAGpu) {
   if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";

@@ -2,10 +2,14 @@
 // golden_test.cpp's matter.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <ostream>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/module.h"
 #include "engine/batches_helpers.h"
@@ -51,6 +55,17 @@ TrainerOptions naive(TrainerOptions options = {}) {
   return options;
 }
 
+/// Also where there are fewer CPUs: the engine then takes no more threads than it is given CPUs.
+void set_threads(TrainerOptions& options, int threads) {
+  options.threads = threads;
+  options.cpus.clear();
+  const std::vector<int>& allowed = cpu_topology().allowed;
+  if (static_cast<std::size_t>(threads) <= allowed.size()) return;
+  for (std::size_t thread = 0; thread < static_cast<std::size_t>(threads); ++thread) {
+    options.cpus.push_back(allowed[thread % allowed.size()]);
+  }
+}
+
 bool has_bf16(const network::Network& network) {
   TrainerOptions options;
   options.precision = Precision::kBf16;
@@ -83,7 +98,7 @@ TEST_P(NativeCase, GradientsAndEvaluationsAreThoseOfPlainLoops) {
   for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
     if (precision == Precision::kBf16 && !has_bf16(network)) continue;
     TrainerOptions options;
-    options.threads = threads;
+    set_threads(options, threads);
     options.precision = precision;
     options.label_smoothing = 0.1;
     options.mean.assign(static_cast<std::size_t>(shape.channels), 0.4F);
@@ -188,7 +203,7 @@ TEST_F(NativeTest, LossesOfAHundredStepsAgree) {
   };
   TrainerOptions options;
   for (const int threads : {1, 2, 3}) {
-    options.threads = threads;
+    set_threads(options, threads);
     expect_near(options, 1e-4);
   }
   if (!has_bf16(network)) return;
@@ -345,6 +360,22 @@ TEST_F(NativeTest, RefusesForeignBatchesAndWeights) {
   EXPECT_THAT(message([&] { trainer->load_state(state); }), AllOf(HasSubstr("0.bias"), HasSubstr("20")));
   state.erase("0.bias");
   EXPECT_THAT(message([&] { trainer->load_state(state); }), HasSubstr("0.bias"));
+}
+
+std::ptrdiff_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+TEST_F(NativeTest, StartsNoMoreThreadsThanThereAreCpus) {
+  const network::Network network = network::build("mlp:20-7-5", {});
+  TrainerOptions options;
+  options.threads = 1000;
+  // The first trainer's threads may bring others: a sanitizer starts one of its own with the first thread of a process.
+  const auto first = native(network, options);
+  const std::ptrdiff_t before = threads_of_this_process();
+  const auto second = native(network, options);
+  EXPECT_EQ(threads_of_this_process(), before + std::min(usable_cpus(), 1000) - 1);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(Conclusion, TooFewSamplesStayUndecided) {
   Record a = run("cpu/t1", 20), b = run("cpu/t2", 40);
   a.images_per_s = measure::training_throughput(std::vector<double>{1, 20}, {});
   b.images_per_s = measure::training_throughput(std::vector<double>{1, 40}, {});
-  EXPECT_THAT(concluded({a, b}), HasSubstr("2.00x the speed of cpu/t1"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("trained 2.00x as fast as on cpu/t1"));
   EXPECT_THAT(concluded({a, b}), HasSubstr("undecided: too few samples"));
 }
 
@@ -96,6 +96,15 @@ TEST(Conclusion, WhatElseDiffersIsNamed) {
   Record a = run("cpu/t2", 10), b = run("cpu/t2", 20);
   b.precision = "bf16";
   EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 in bf16 trains"));
+}
+
+TEST(Conclusion, RunsOnOnePlacementAreToldApartByTheirOptions) {
+  Record a = run("cpu/t2", 10), b = run("cpu/t2", 20);
+  EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as in another run of the same ("));
+  a.config = {{"lr", 0.1}, {"nesterov", false}, {"seed", 1}};
+  b.config = {{"lr", 0.02}, {"nesterov", true}, {"seed", 1}};
+  EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 with --lr 0.02 and --nesterov trains"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as on cpu/t2 with --lr 0.1 and no --nesterov ("));
 }
 
 TEST(Conclusion, OneRun) {

@@ -37,6 +37,7 @@ class AheadTest : public testing::Test {
   void SetUp() override {
     if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
     options_.model = "mlp:784-12-10";
+    options_.engine = "torch";
     options_.data.location = "synth:digits:300";
     options_.batch = 16;  // 250 training images: the last batch of an epoch is short
     options_.epochs = 3;

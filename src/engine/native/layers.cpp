@@ -37,8 +37,7 @@ bool fits(const network::Network& network, std::size_t index) {
 std::string why_no_mlp(const network::Network& network) {
   const auto& layers = network.layers();
   constexpr const char* kScope =
-      "; the native engine computes multilayer perceptrons only (linear layers with activations between them). Use "
-      "--engine torch";
+      "; the native engine computes multilayer perceptrons only (linear layers with activations between them)";
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (fits(network, i)) continue;
     return "'" + network.model() + "' has the layer '" + layers[i].name + "' (" + network::op_name(layers[i].op) +

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/simd_level.h"
+#include "engine/native/device/trainer.h"
 #include "engine/native/kernels.h"
 #include "engine/native/trainer.h"
 
@@ -24,6 +25,7 @@ class NativeEngine : public Engine {
   }
 
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
+    if (options.device.kind != DeviceKind::kCpu) return std::make_unique<DeviceTrainer>(network, options);
     return std::make_unique<NativeTrainer>(network, options);
   }
 };

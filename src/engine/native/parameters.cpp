@@ -30,18 +30,35 @@ Parameters::Parameters(const network::Network& network, const std::vector<Dense>
   }
 }
 
+/// In an array.
+std::int64_t Parameters::place_of(const Entry& entry, std::int64_t output, std::int64_t input) const {
+  const std::int64_t outputs = entry.shape.front();
+  const std::int64_t inputs = entry.shape.size() == 2 ? entry.shape.back() : 1;
+  const auto first = static_cast<std::int64_t>(entry.offset);
+  if (layout_ == Layout::kRowMajor) return first + output * inputs + input;
+  if (layout_ == Layout::kColumnMajor) return first + input * outputs + output;
+  const std::int64_t columns = static_cast<std::int64_t>(entry.size) / std::max<std::int64_t>(inputs, 1);
+  const std::int64_t panel = output / kPanel * kPanel, width = std::min(kPanel, columns - panel);
+  return first + panel * inputs + input * width + output - panel;
+}
+
 /// visit(place in the array, place in the row-major tensor) for each value.
 template <class Visit>
 void Parameters::for_each(const Entry& entry, Visit visit) const {
-  const std::int64_t outputs = entry.shape.front();
   const std::int64_t inputs = entry.shape.size() == 2 ? entry.shape.back() : 1;
-  const std::int64_t columns = static_cast<std::int64_t>(entry.size) / std::max<std::int64_t>(inputs, 1);
-  for (std::int64_t o = 0; o < outputs; ++o) {
-    const std::int64_t panel = o / kPanel * kPanel, width = std::min(kPanel, columns - panel);
+  for (std::int64_t o = 0; o < entry.shape.front(); ++o) {
     for (std::int64_t i = 0; i < inputs; ++i) {
-      const std::int64_t row_major = o * inputs + i;
-      const std::int64_t place = layout_ == Layout::kRowMajor ? row_major : panel * inputs + i * width + o - panel;
-      visit(entry.offset + static_cast<std::size_t>(place), row_major);
+      visit(static_cast<std::size_t>(place_of(entry, o, i)), o * inputs + i);
+    }
+  }
+}
+
+void Parameters::copy(std::size_t index, const Array& from, const Parameters& there, const Array& to) const {
+  const Entry &here_entry = entries_[index], &there_entry = there.entries_[index];
+  const std::int64_t inputs = here_entry.shape.size() == 2 ? here_entry.shape.back() : 1;
+  for (std::int64_t i = 0; i < inputs; ++i) {  // outputs follow each other in all layouts but one
+    for (std::int64_t o = 0; o < here_entry.shape.front(); ++o) {
+      to.data()[there.place_of(there_entry, o, i)] = from.data()[place_of(here_entry, o, i)];
     }
   }
 }

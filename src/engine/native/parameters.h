@@ -13,8 +13,9 @@
 namespace evener::engine::native {
 
 enum class Layout {
-  kRowMajor,  // (outputs, inputs), as in a state dict
-  kPanels     // over the outputs (kernels.h); what is filled up stays zero
+  kRowMajor,     // (outputs, inputs), as in a state dict
+  kColumnMajor,  // (inputs, outputs)
+  kPanels        // over the outputs (kernels.h); what is filled up stays zero
 };
 
 class Parameters {
@@ -37,7 +38,11 @@ class Parameters {
   /// The opposite. Throws Error naming a tensor that is missing (from `what`) or of another shape.
   void write(const TensorMap& from, const std::string& suffix, bool all, const char* what, const Array& array) const;
 
+  /// The parameter `index` of an array in the layout that `there` says, from one in this layout.
+  void copy(std::size_t index, const Array& from, const Parameters& there, const Array& to) const;
+
  private:
+  std::int64_t place_of(const Entry& entry, std::int64_t output, std::int64_t input) const;
   template <class Visit>
   void for_each(const Entry& entry, Visit visit) const;
 

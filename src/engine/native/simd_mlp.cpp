@@ -38,8 +38,8 @@ SimdMlp::SimdMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays
       normalization_(std::move(normalization)),
       shared_(!options.shared.bytes.empty()),
       operands_(layers_.size()),
-      own_(static_cast<std::size_t>(std::max(options.threads, 1))),
       team_(options.threads, options.cpus) {
+  own_.resize(static_cast<std::size_t>(team_.size()));
   const std::int64_t values = kernels_.unit_values;
   std::int64_t widest = 0;
   for (std::size_t l = 0; l < layers_.size(); ++l) {

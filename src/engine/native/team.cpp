@@ -15,18 +15,30 @@ namespace {
 constexpr std::int64_t kSpin_ns = 300'000;
 constexpr int kLooks = 64;  // between two looks at the clock
 
-/// Where threads share CPUs, who spins keeps the one it waits for from coming.
-std::int64_t spin_ns(int threads, const std::vector<int>& cpus) {
-  const CpuTopology& topology = cpu_topology();
-  double available = static_cast<double>(cpus.empty() ? topology.allowed.size() : cpus.size());
-  if (topology.quota_cpus > 0) available = std::min(available, topology.quota_cpus);
-  return threads <= available ? kSpin_ns : 0;
+/// Threads that share a CPU wait for each other at every step, which takes longer than the work.
+int useful_threads(int threads, const std::vector<int>& cpus) {
+  const int available = cpus.empty() ? usable_cpus() : static_cast<int>(cpus.size());
+  return std::clamp(threads, 1, available);
+}
+
+/// The CPUs of the threads. Where those are all that there are, each thread has its own: the system may put two that
+/// spin on one, and leave another idle.
+std::vector<int> cpus_for(int threads, std::vector<int> cpus) {
+  const std::vector<int>& allowed = cpu_topology().allowed;
+  const bool too_many = cpus.empty() && static_cast<std::size_t>(threads) > allowed.size();
+  return too_many && usable_cpus() == static_cast<int>(allowed.size()) ? allowed : std::move(cpus);
+}
+
+/// Where a quota stops threads, who spins uses up what the one it waits for needs.
+std::int64_t spin_ns(int threads) {
+  const double quota = cpu_topology().quota_cpus;
+  return quota > 0 && threads > quota ? 0 : kSpin_ns;
 }
 
 }  // namespace
 
 Team::Team(int threads, std::vector<int> cpus)
-    : threads_(std::max(threads, 1)), cpus_(std::move(cpus)), spin_ns_(spin_ns(threads_, cpus_)) {
+    : threads_(useful_threads(threads, cpus)), cpus_(cpus_for(threads, std::move(cpus))), spin_ns_(spin_ns(threads_)) {
   const bool one_each = cpus_.size() == static_cast<std::size_t>(threads_);
   const auto pin = [this, one_each](int thread) {
     if (cpus_.empty()) return;

@@ -11,7 +11,8 @@ namespace evener::engine::native {
 
 class Team {
  public:
-  /// Starts threads - 1 workers. With as many `cpus` each thread is pinned to its own, the caller to the first.
+  /// Starts threads - 1 workers, but no more threads than there are CPUs for them: the `cpus`, or all that the process
+  /// may use where there are none. With as many CPUs as threads each is pinned to its own, the caller to the first.
   Team(int threads, std::vector<int> cpus);
   ~Team();
   Team(const Team&) = delete;

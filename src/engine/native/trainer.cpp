@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/phase.h"
+#include "engine/native/device/trainer.h"
 #include "engine/native/naive_mlp.h"
 #include "engine/native/simd_mlp.h"
 #include "engine/native/team.h"
@@ -13,34 +14,12 @@
 namespace evener::engine::native {
 namespace {
 
-// Names as the torch engine has them: a checkpoint of one can be gone on with by the other.
-constexpr const char* kMomentum = ".momentum";
-constexpr const char* kAverage = ".average";
-constexpr const char* kSteps = "optimizer.steps";
-
 /// Arrays that are shared and not one for each replica.
 constexpr int kSharedOnce = 2;
 
-Normalization normalization_of(const TrainerOptions& options, std::int64_t channels) {
-  Normalization map;
-  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
-    const float mean = c < options.mean.size() ? options.mean[c] : 0.0f;
-    const float deviation = c < options.standard_deviation.size() ? options.standard_deviation[c] : 1.0f;
-    map.scale.push_back(1.0f / (255.0f * deviation));
-    map.shift.push_back(-mean / deviation);
-  }
-  return map;
-}
-
-Layout layout_of(const TrainerOptions& options) {
-  return options.kernels == KernelChoice::kNaive ? Layout::kRowMajor : Layout::kPanels;
-}
-
 std::unique_ptr<Mlp> make_mlp(const network::Network& network, const std::vector<Dense>& layers,
                               const Parameters& parameters, Arrays& arrays, const TrainerOptions& options) {
-  // A vector counts as pixels of one channel.
-  const std::int64_t channels = network.input_shape().size() == 3 ? network.input_shape().front() : 1;
-  Normalization normalization = normalization_of(options, channels);
+  Normalization normalization = normalization_of(network, options);
   if (options.kernels == KernelChoice::kNaive) {
     return std::make_unique<NaiveMlp>(layers, parameters, arrays, options, std::move(normalization));
   }
@@ -50,14 +29,13 @@ std::unique_ptr<Mlp> make_mlp(const network::Network& network, const std::vector
 }  // namespace
 
 std::string why_not(const network::Network& network, const TrainerOptions& options) {
-  if (options.device.kind != DeviceKind::kCpu) {
-    return "the native engine of this build computes on the CPU only, not on " + device_text(options.device);
-  }
-  if (std::string why = why_no_mlp(network); !why.empty()) return why;
+  const std::string remedy = options.device.kind == DeviceKind::kOpencl ? "--on cpu" : "--engine torch";
+  if (std::string why = why_no_mlp(network); !why.empty()) return why + "; use " + remedy;
   if (options.optimizer.kind != OptimizerKind::kSgd) {
     return std::string("the native engine has the optimiser sgd, not ") + optimizer_name(options.optimizer.kind) +
-           "; use --optimizer sgd or --engine torch";
+           "; use --optimizer sgd or " + remedy;
   }
+  if (options.device.kind != DeviceKind::kCpu) return why_not_on_device(options);
   if (!uses_bfloat16(options.precision)) return {};
   const std::string precision = precision_name(options.precision);
   if (options.kernels == KernelChoice::kNaive) {
@@ -73,7 +51,7 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas) {
   const auto is_frozen = [](const network::Parameter& parameter) { return !parameter.trained; };
   const OptimizerOptions& optimizer = options.optimizer;
-  if (optimizer.clip_norm != 0 || optimizer.average_decay != 0) return 0;
+  if (options.device.kind != DeviceKind::kCpu || optimizer.clip_norm != 0 || optimizer.average_decay != 0) return 0;
   if (std::ranges::any_of(network.parameters(), is_frozen)) return 0;
   const Parameters parameters(network, dense_layers(network), layout_of(options));
   return parameters.size() * sizeof(float) * static_cast<std::size_t>(kSharedOnce + replicas);
@@ -84,13 +62,9 @@ NativeTrainer::NativeTrainer(const network::Network& network, const TrainerOptio
       inputs_(dense_layers(network).front().inputs),
       classes_(network.output_shape().front()),
       layers_(dense_layers(network)),
-      parameters_(network, layers_, layout_of(options)) {
+      parameters_(network, layers_, layout_of(options)),
+      trained_(parameters_) {
   make_arrays();
-  for (std::size_t i = 0; i < parameters_.entries().size(); ++i) {
-    if (!parameters_.entries()[i].trained) continue;
-    trained_.push_back(i);
-    trained_names_.push_back(parameters_.entries()[i].name);
-  }
   layer_ready_ = [this](std::size_t layer) { layer_ready(layer); };
   mlp_ = make_mlp(network, layers_, parameters_, arrays_, options_);
 }
@@ -116,28 +90,7 @@ void NativeTrainer::make_arrays() {
 }
 
 void NativeTrainer::layer_ready(std::size_t layer) {
-  if (!gradient_ready_) return;
-  // Last ones first, as the torch engine has them.
-  for (std::size_t i = trained_.size(); i-- > 0;) {
-    const bool of_bias = layers_[layer].bias && trained_[i] == layers_[layer].bias_parameter;
-    if (of_bias || trained_[i] == layers_[layer].weight_parameter) gradient_ready_(i);
-  }
-}
-
-void NativeTrainer::check(const data::Batch& batch) const {
-  const auto values = static_cast<std::int64_t>(batch.shape.bytes());
-  if (values != inputs_) {
-    throw Error("an image of " + std::to_string(values) + " values (" + std::to_string(batch.shape.channels) + "x" +
-                std::to_string(batch.shape.height) + "x" + std::to_string(batch.shape.width) +
-                ") was given to a network that takes " + std::to_string(inputs_));
-  }
-  for (const auto& labels : {batch.labels, batch.second_labels}) {
-    for (const std::int32_t label : labels) {
-      if (label >= 0 && label < classes_) continue;
-      throw Error("an image has class " + std::to_string(label) + ", but the network has " + std::to_string(classes_) +
-                  " outputs");
-    }
-  }
+  report_layer(layers_[layer], trained_, gradient_ready_);
 }
 
 BatchResult NativeTrainer::add_gradients(const data::Batch& batch, double weight) {
@@ -147,12 +100,12 @@ BatchResult NativeTrainer::add_gradients(const data::Batch& batch, double weight
     for (std::size_t l = layers_.size(); l-- > 0;) layer_ready(l);
     return {};
   }
-  check(batch);
+  check_batch(batch, inputs_, classes_);
   return mlp_->gradients(batch, weight, add, layer_ready_);
 }
 
 std::span<float> NativeTrainer::gradient(std::size_t index) {
-  const auto& entry = parameters_.entries().at(trained_.at(index));
+  const auto& entry = parameters_.entries().at(trained_.entries.at(index));
   if (!has_gradients_) throw Error("no gradient of '" + entry.name + "' yet");
   return {arrays_.gradients.data() + entry.offset, entry.size};
 }
@@ -169,20 +122,6 @@ UpdateRule NativeTrainer::rule(double learning_rate) const {
           static_cast<float>(optimizer.weight_decay), optimizer.nesterov};
 }
 
-/// As torch.nn.utils.clip_grad_norm_: by the norm of all gradients taken as one vector.
-void NativeTrainer::clip() {
-  if (options_.optimizer.clip_norm == 0) return;
-  double squares = 0;
-  for (std::size_t i = 0; i < trained_.size(); ++i) {
-    for (const float value : gradient(i)) squares += static_cast<double>(value) * value;
-  }
-  const double scale = options_.optimizer.clip_norm / (std::sqrt(squares) + 1e-6);
-  if (scale >= 1) return;
-  for (std::size_t i = 0; i < trained_.size(); ++i) {
-    for (float& value : gradient(i)) value *= static_cast<float>(scale);
-  }
-}
-
 void NativeTrainer::begin_update() {
   if (arrays_.average && steps_ == 0) {  // the first weights came after the constructor
     std::copy_n(arrays_.values.data(), arrays_.values.size(), arrays_.average.data());
@@ -190,11 +129,9 @@ void NativeTrainer::begin_update() {
   ++steps_;
 }
 
-/// The first weights say little: the average forgets faster at the start (as TensorFlow's ExponentialMovingAverage).
 void NativeTrainer::end_update() {
   if (!arrays_.average) return;
-  const double decay = std::min(options_.optimizer.average_decay, (1 + steps_) / (10 + steps_));
-  const auto share = static_cast<float>(1 - decay);
+  const auto share = static_cast<float>(average_share(options_.optimizer.average_decay, steps_));
   for (std::size_t i = 0; i < arrays_.values.size(); ++i) {
     float& average = arrays_.average.data()[i];
     average += share * (arrays_.values.data()[i] - average);
@@ -202,7 +139,11 @@ void NativeTrainer::end_update() {
 }
 
 void NativeTrainer::apply(double learning_rate) {
-  clip();
+  if (options_.optimizer.clip_norm != 0) {
+    std::vector<std::span<float>> all;
+    for (std::size_t i = 0; i < trained_.entries.size(); ++i) all.push_back(gradient(i));
+    clip_gradients(all, options_.optimizer.clip_norm);
+  }
   begin_update();
   mlp_->update(rule(learning_rate));
   end_update();
@@ -224,11 +165,11 @@ void NativeTrainer::apply_part(double learning_rate, std::span<const int> member
 }
 
 StepReport NativeTrainer::step(const data::Batch& batch, double weight, double learning_rate) {
-  const bool all_trained = trained_.size() == parameters_.entries().size();
+  const bool all_trained = trained_.entries.size() == parameters_.entries().size();
   if (options_.optimizer.clip_norm != 0 || !all_trained || batch.count == 0) {
     return Trainer::step(batch, weight, learning_rate);
   }
-  check(batch);
+  check_batch(batch, inputs_, classes_);
   has_gradients_ = false;
   begin_update();
   const BatchResult result = mlp_->step(batch, weight, rule(learning_rate));
@@ -249,7 +190,7 @@ void NativeTrainer::swap_average() {
 BatchResult NativeTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
-  check(batch);
+  check_batch(batch, inputs_, classes_);
   std::int32_t* found = nullptr;
   if (predicted != nullptr) {
     predicted->resize(predicted->size() + static_cast<std::size_t>(batch.count));
@@ -271,22 +212,13 @@ void NativeTrainer::load_state(const TensorMap& state) {
 }
 
 TensorMap NativeTrainer::optimizer_state() const {
-  TensorMap map;
-  if (arrays_.momentum) parameters_.read(arrays_.momentum, kMomentum, /*all=*/false, map);
-  if (arrays_.average) parameters_.read(arrays_.average, kAverage, /*all=*/false, map);
-  if (!map.empty()) map.emplace(kSteps, HostTensor::of_floats({}, {static_cast<float>(steps_)}));
-  return map;
+  return optimizer_tensors(parameters_, arrays_.momentum, arrays_.average, steps_);
 }
 
 void NativeTrainer::load_optimizer_state(const TensorMap& state) {
-  constexpr const char* kWhat = "the optimiser state has";
   if (follows()) return;
-  if (arrays_.momentum) parameters_.write(state, kMomentum, /*all=*/false, kWhat, arrays_.momentum);
-  if (arrays_.average) parameters_.write(state, kAverage, /*all=*/false, kWhat, arrays_.average);
-  if (!arrays_.momentum && !arrays_.average) return;
-  const auto steps = state.find(kSteps);
-  if (steps == state.end()) throw Error(std::string(kWhat) + " no '" + kSteps + "'");
-  steps_ = steps->second.floats()[0];
+  const double steps = read_optimizer_tensors(state, parameters_, arrays_.momentum, arrays_.average);
+  if (arrays_.momentum || arrays_.average) steps_ = steps;
 }
 
 }  // namespace evener::engine::native

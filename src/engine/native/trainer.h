@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "engine/native/mlp.h"
+#include "engine/native/trainer_parts.h"
 
 namespace evener::engine::native {
 
@@ -23,7 +24,7 @@ class NativeTrainer : public Trainer {
   void clear_gradients() override { has_gradients_ = false; }
   BatchResult add_gradients(const data::Batch& batch, double weight) override;
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
-  const std::vector<std::string>& trained_parameters() const override { return trained_names_; }
+  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
   std::span<float> gradient(std::size_t index) override;
   TensorMap gradients() const override;
   void apply(double learning_rate) override;
@@ -41,10 +42,8 @@ class NativeTrainer : public Trainer {
   void make_arrays();
   Array shared_array(int index) const;
   bool follows() const { return shares_arrays() && options_.shared.replica != 0; }
-  void check(const data::Batch& batch) const;
   UpdateRule rule(double learning_rate) const;
   void layer_ready(std::size_t layer);
-  void clip();
   void begin_update();
   void end_update();
 
@@ -52,9 +51,8 @@ class NativeTrainer : public Trainer {
   const std::int64_t inputs_, classes_;
   const std::vector<Dense> layers_;
   const Parameters parameters_;
+  const Trained trained_;
   Arrays arrays_;
-  std::vector<std::string> trained_names_;
-  std::vector<std::size_t> trained_;  // index into the network's parameters of each
   std::function<void(std::size_t)> gradient_ready_;
   std::function<void(std::size_t)> layer_ready_;
   bool has_gradients_ = false;

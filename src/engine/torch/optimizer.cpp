@@ -57,17 +57,7 @@ void Optimizer::step(double learning_rate) {
   clip(gradients);
   begin_average();
   steps_.add_(1);
-  if (options_.kind == OptimizerKind::kAdamW) {
-    const std::vector<at::Tensor> steps(parameters_.size(), steps_);
-    at::_fused_adamw_(parameters_, gradients, slots_[0].tensors, slots_[1].tensors, {}, steps, learning_rate,
-                      options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, /*amsgrad=*/false,
-                      /*maximize=*/false);
-  } else {
-    const std::vector<at::Tensor> none;
-    at::_fused_sgd_(parameters_, gradients, options_.momentum != 0 ? slots_[0].tensors : none, options_.weight_decay,
-                    options_.momentum, learning_rate, /*dampening=*/0, options_.nesterov, /*maximize=*/false,
-                    /*is_first_step=*/false);
-  }
+  update_parameters(gradients, learning_rate, std::nullopt);
   update_average();
 }
 
@@ -77,6 +67,13 @@ void Optimizer::step(const at::Tensor& learning_rate, const at::Tensor& skip) {
   clip_unseen(gradients);
   begin_average();
   steps_.add_(1 - skip);
+  update_parameters(gradients, learning_rate, skip);
+  update_average_unseen(skip);
+}
+
+template <class Rate>
+void Optimizer::update_parameters(const std::vector<at::Tensor>& gradients, const Rate& learning_rate,
+                                  const std::optional<at::Tensor>& skip) {
   if (options_.kind == OptimizerKind::kAdamW) {
     const std::vector<at::Tensor> steps(parameters_.size(), steps_);
     at::_fused_adamw_(parameters_, gradients, slots_[0].tensors, slots_[1].tensors, {}, steps, learning_rate,
@@ -88,7 +85,6 @@ void Optimizer::step(const at::Tensor& learning_rate, const at::Tensor& skip) {
                     options_.momentum, learning_rate, /*dampening=*/0, options_.nesterov, /*maximize=*/false,
                     /*is_first_step=*/false, /*grad_scale=*/{}, skip);
   }
-  update_average_unseen(skip);
 }
 
 /// As torch.nn.utils.clip_grad_norm_: by the norm of all gradients taken as one vector.

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ class Optimizer {
   };
 
   std::vector<at::Tensor> gradients() const;
+  /// SGD or AdamW. `learning_rate`: a number, or a tensor as for step(); no `skip`: always.
+  template <class Rate>
+  void update_parameters(const std::vector<at::Tensor>& gradients, const Rate& learning_rate,
+                         const std::optional<at::Tensor>& skip);
   void begin_average();
   void clip(std::vector<at::Tensor>& gradients) const;
   void clip_unseen(std::vector<at::Tensor>& gradients) const;

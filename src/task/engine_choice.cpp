@@ -1,0 +1,56 @@
+#include "task/engine_choice.h"
+
+#include <algorithm>
+
+namespace evener::task {
+namespace {
+
+bool in_16_bits(engine::Precision precision) {
+  return precision == engine::Precision::kBf16 || precision == engine::Precision::kFp16;
+}
+
+bool uses(const EngineQuestion& question, DeviceKind kind) {
+  return std::ranges::any_of(question.plans, [&](const placement::Plan* plan) {
+    return std::ranges::any_of(plan->replicas, [&](const placement::PlanReplica& replica) {
+      return replica.stages.front().device.kind == kind;
+    });
+  });
+}
+
+/// The processes of a plan are those of this host, its replicas are all.
+bool on_several_hosts(const placement::Plan& plan) {
+  std::size_t here = 0;
+  for (const auto& process : plan.processes) here += process.ranks.size();
+  return plan.replicas.size() > here;
+}
+
+bool does_all(const engine::Engine& native, const EngineQuestion& question) {
+  engine::TrainerOptions options = question.trainer;
+  if (!native.refusal(question.network, options).empty()) return false;
+  return std::ranges::all_of(question.plans, [&](const placement::Plan* plan) {
+    return std::ranges::all_of(plan->replicas, [&](const placement::PlanReplica& replica) {
+      options.device = replica.stages.front().device;
+      return native.refusal(question.network, options).empty();
+    });
+  });
+}
+
+}  // namespace
+
+EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level) {
+  if (native != nullptr && uses(question, DeviceKind::kOpencl)) return {"native", "torch knows no OpenCL"};
+  const bool possible = native != nullptr && question.before != "torch" && does_all(*native, question);
+  if (!question.before.empty()) {
+    const std::string name = possible ? "native" : "torch";
+    return {name, name == question.before ? "as the run began" : "native can't go on with this"};
+  }
+  if (!possible || uses(question, DeviceKind::kCuda) || level == SimdLevel::kBaseline) return {"torch", ""};
+  // Another host's processor may have no dot products of bfloat16, and all hosts have to choose alike.
+  if (in_16_bits(question.trainer.precision) &&
+      std::ranges::any_of(question.plans, [](const auto* plan) { return on_several_hosts(*plan); })) {
+    return {"torch", ""};
+  }
+  return {"native", "a perceptron on CPUs"};
+}
+
+}  // namespace evener::task

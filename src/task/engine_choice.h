@@ -1,0 +1,33 @@
+// Which engine trains where the user names none. Inside task/ only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/simd_level.h"
+#include "engine/engine.h"
+#include "network/network.h"
+#include "placement/plan.h"
+
+namespace evener::task {
+
+/// What is to be trained, and where.
+struct EngineQuestion {
+  const network::Network& network;
+  const engine::TrainerOptions& trainer;      // with the device of the first replica
+  std::vector<const placement::Plan*> plans;  // each of which may come to be run
+  std::string before;                         // the engine of the run that is gone on with; "" = a new run
+};
+
+struct EngineChoice {
+  std::string name;    // "native" or "torch"
+  std::string reason;  // in a few words; "" = nothing to say
+};
+
+/// The native engine on OpenCL, which torch does not know, and where it does all that is asked for on every replica of
+/// every plan and is the faster one (on CPUs); torch otherwise. A run that is gone on with keeps its engine, so that it
+/// learns what it would have learnt without a break, unless that can't do what is asked for now. `native`: null where
+/// its module can't be used. `level`: of this processor's vectors.
+EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level);
+
+}  // namespace evener::task

@@ -1,0 +1,47 @@
+#include "cli/run_helpers.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "base/safetensors.h"
+
+namespace evener::test {
+
+namespace fs = std::filesystem;
+
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+nlohmann::json record_in(const fs::path& folder) {
+  std::ifstream file(folder / "record.json");
+  return nlohmann::json::parse(file);
+}
+
+TensorMap last_weights(const fs::path& folder) {
+  return read_safetensors(folder / "last.safetensors").tensors;
+}
+
+fs::path resume_file(const fs::path& folder) {
+  for (const auto& file : fs::directory_iterator(folder)) {
+    if (file.path().filename().string().starts_with("last.resume-")) return file.path();
+  }
+  return {};
+}
+
+double relative_distance(const TensorMap& a, const TensorMap& b) {
+  double difference = 0, norm = 0;
+  for (const auto& [name, tensor] : b) {
+    if (tensor.dtype != DType::kF32) continue;
+    const std::int64_t count = element_count(tensor.shape);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double left = a.at(name).floats()[i], right = tensor.floats()[i];
+      difference += (left - right) * (left - right);
+      norm += right * right;
+    }
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace evener::test

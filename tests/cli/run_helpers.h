@@ -1,0 +1,30 @@
+// What a run of `evener train` has left in its folder, and how far its weights are from another's.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+
+namespace evener::test {
+
+using Words = std::vector<std::string>;
+
+/// `words`, and `more` behind them.
+Words joined(Words words, const Words& more);
+
+/// record.json of the run in `folder`.
+nlohmann::json record_in(const std::filesystem::path& folder);
+
+/// The tensors of last.safetensors.
+TensorMap last_weights(const std::filesystem::path& folder);
+
+/// last.resume-N.safetensors, with the optimiser's state; empty where there is none.
+std::filesystem::path resume_file(const std::filesystem::path& folder);
+
+/// ||a - b|| / ||b|| over the float32 tensors of `b`.
+double relative_distance(const TensorMap& a, const TensorMap& b);
+
+}  // namespace evener::test

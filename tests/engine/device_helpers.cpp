@@ -1,0 +1,67 @@
+#include "engine/device_helpers.h"
+
+#include "base/module.h"
+#include "placement/machine.h"
+
+namespace evener::test {
+
+using engine::StepReport;
+using engine::TrainerOptions;
+
+void DeviceTest::SetUp() {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  if (GetParam().kind == DeviceKind::kCpu) return;
+  const auto& gpus = placement::machine().cuda;
+  if (gpus.devices.empty()) GTEST_SKIP() << "there is no NVIDIA GPU to compute on: " << gpus.reason;
+  // Before anything asks LibTorch for devices.
+  const auto torch = engine::open_engine("torch");
+  ASSERT_EQ(torch->refusal(small_mlp(kColour, 5), on_device()), "");
+}
+
+TrainerOptions DeviceTest::on_device() const {
+  TrainerOptions options = options_;
+  options.device = GetParam();
+  options.like_accelerator = true;
+  return options;
+}
+
+StepReport DeviceTest::train(engine::Trainer& trainer, const OwnedBatch& batch, const std::vector<std::int64_t>& sizes,
+                             int steps) const {
+  StepReport all;
+  for (int step = 0; step < steps; ++step) {
+    const std::int64_t count = sizes[static_cast<std::size_t>(step) % sizes.size()];
+    data::Batch part = batch.view(0, count);
+    part.epoch = static_cast<std::uint64_t>(step + 1);
+    add(all, trainer.step(part, 1.0 / static_cast<double>(count), step % 3 == 2 ? 0.5 * kRate : kRate));
+  }
+  add(all, trainer.settle());
+  return all;
+}
+
+void DeviceTest::add(StepReport& all, const StepReport& report) {
+  EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
+  all.sums += report.sums;
+  all.steps += report.steps;
+  all.finite = report.finite;
+}
+
+void DeviceTest::expect_equal_training(const network::Network& network, const std::vector<std::int64_t>& sizes) {
+  const double tolerance = close();
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto here = make_trainer(network, options_), there = make_trainer(network, on_device());
+  const StepReport expected = train(*here, batch, sizes, kManySteps), found = train(*there, batch, sizes, kManySteps);
+  EXPECT_EQ(found.steps, kManySteps);
+  EXPECT_TRUE(found.finite);
+  EXPECT_EQ(found.sums.count, expected.sums.count);
+  EXPECT_NEAR(found.sums.loss_sum, expected.sums.loss_sum, 10 * tolerance * expected.sums.loss_sum);
+  EXPECT_LT(relative_distance(there->state(), here->state()), tolerance);
+  if (!here->optimizer_state().empty()) {
+    EXPECT_LT(relative_distance(there->optimizer_state(), here->optimizer_state()), 50 * tolerance);
+  }
+}
+
+std::string device_test_name(const testing::TestParamInfo<Device>& info) {
+  return device_kind_name(info.param.kind);
+}
+
+}  // namespace evener::test

@@ -1,0 +1,411 @@
+// The native engine on accelerators comes to what its plain loops do on the CPU: on the first OpenCL device (PoCL's,
+// which is the CPU again, will do) and on an NVIDIA GPU where there is one.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "base/test_folder.h"
+#include "engine/batches_helpers.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "placement/machine.h"
+
+namespace evener {
+namespace {
+
+using engine::KernelChoice;
+using engine::Precision;
+using engine::StepReport;
+using engine::TrainerOptions;
+using test::BatchData;
+using test::OwnedBatch;
+using test::random_batch;
+using test::relative_distance;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// float32 sums of a few hundred terms in another order.
+constexpr double kRounding = 4e-6;
+
+network::Network mlp(const std::string& model, data::ImageShape shape) {
+  return network::build(model, {.input = network::Shape{shape.channels, shape.height, shape.width}});
+}
+
+TrainerOptions naive(TrainerOptions options = {}) {
+  options.device = {};
+  options.kernels = KernelChoice::kNaive;
+  options.resident = nullptr;
+  return options;
+}
+
+std::unique_ptr<engine::Trainer> native(const network::Network& network, const TrainerOptions& options,
+                                        const TensorMap& state = {}) {
+  return test::make_trainer(network, options, state, "native");
+}
+
+class NativeDeviceTest : public testing::TestWithParam<Device> {
+ protected:
+  /// PoCL keeps what it has compiled in the home directory unless it is told otherwise.
+  static void SetUpTestSuite() {
+    static const test::TestFolder folder;
+    setenv("POCL_CACHE_DIR", folder.path().c_str(), /*overwrite=*/0);
+  }
+
+  void SetUp() override {
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+    const auto& found = placement::machine().accelerators(GetParam().kind);
+    if (found.devices.empty()) GTEST_SKIP() << "there is no " << device_text(GetParam()) << ": " << found.reason;
+    const std::string why = engine::open_engine("native")->refusal(mlp("mlp:16-3", {1, 4, 4}), on_device());
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+
+  static TrainerOptions on_device(TrainerOptions options = {}) {
+    options.device = GetParam();
+    return options;
+  }
+
+  static void add(StepReport& all, const StepReport& report) {
+    EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
+    all.sums += report.sums;
+    all.steps += report.steps;
+    all.finite = report.finite;
+  }
+
+  /// `steps` steps with the first images of `batch`, so many as `sizes` say, over and over; every third at another
+  /// rate.
+  static StepReport train(engine::Trainer& trainer, const OwnedBatch& batch, int steps,
+                          const std::vector<std::int64_t>& sizes, double rate = 0.1) {
+    StepReport all;
+    for (int step = 0; step < steps && all.finite; ++step) {
+      const std::int64_t count = sizes[static_cast<std::size_t>(step) % sizes.size()];
+      const double weight = 1.0 / static_cast<double>(count);
+      add(all, trainer.step(batch.view(0, count), weight, step % 3 == 2 ? 0.5 * rate : rate));
+    }
+    if (all.finite) add(all, trainer.settle());
+    return all;
+  }
+
+  /// A training of many steps on both, and what it comes to.
+  static void expect_equal_training(const network::Network& network, const data::ImageShape& shape,
+                                    const TrainerOptions& options, const std::vector<std::int64_t>& sizes = {11}) {
+    constexpr int kSteps = 30;  // with some that are replayed where that is possible
+    const OwnedBatch batch =
+        random_batch(*std::ranges::max_element(sizes), shape, static_cast<int>(network.output_shape().front()));
+    TrainerOptions there = on_device(options);
+    const auto reference = native(network, naive(options)), trainer = native(network, there);
+    const StepReport expected = train(*reference, batch, kSteps, sizes), found = train(*trainer, batch, kSteps, sizes);
+    EXPECT_EQ(found.steps, kSteps);
+    EXPECT_EQ(found.sums.count, expected.sums.count);
+    EXPECT_NEAR(found.sums.loss_sum, expected.sums.loss_sum, 1e-5 * expected.sums.loss_sum);
+    // Rounding errors grow as the weights move.
+    EXPECT_LT(relative_distance(trainer->state(), reference->state()), 10 * kRounding);
+    if (reference->optimizer_state().empty()) return;
+    EXPECT_LT(relative_distance(trainer->optimizer_state(), reference->optimizer_state()), 25 * kRounding);
+  }
+};
+
+struct Case {
+  std::string model;
+  data::ImageShape shape;
+  std::int64_t batch;
+};
+const Case kCases[] = {{"mlp:784-256-10", {1, 28, 28}, 64},
+                       {"mlp:785-3-2", {1, 5, 157}, 11},
+                       {"mlp:3-1-2", {1, 1, 3}, 1},
+                       {"mlp:1-785-3:tanh", {1, 1, 1}, 11},
+                       {"mlp:35-70-33-5:sigmoid", {1, 5, 7}, 13},
+                       {"mlp:36-97-130-80:relu", {3, 4, 3}, 65},  // several tiles, channels
+                       {"mlp:16-3", {1, 4, 4}, 5}};               // one layer
+
+TEST_P(NativeDeviceTest, GradientsAndEvaluationsAreThoseOfPlainLoops) {
+  for (const auto& [model, shape, count] : kCases) {
+    for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+      SCOPED_TRACE(model + " " + engine::loss_name(loss));
+      const network::Network network = mlp(model, shape);
+      const OwnedBatch batch = random_batch(count, shape, static_cast<int>(network.output_shape().front()));
+      TrainerOptions options;
+      options.loss = loss;
+      options.label_smoothing = 0.1;
+      options.mean.assign(static_cast<std::size_t>(shape.channels), 0.4F);
+      options.standard_deviation = {0.3F, 0.2F, 0.25F};
+      options.standard_deviation.resize(static_cast<std::size_t>(shape.channels));
+      const auto reference = native(network, naive(options)), trainer = native(network, on_device(options));
+      const double weight = 1.0 / static_cast<double>(count);
+      // A larger batch after a smaller one, and the other way round: what is left of the other must not matter.
+      for (const std::int64_t samples : {count / 2 + 1, count, count / 2 + 1}) {
+        const auto expected = reference->forward_backward(batch.view(0, samples), weight);
+        const auto found = trainer->forward_backward(batch.view(0, samples), weight);
+        EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
+        EXPECT_EQ(found.correct, expected.correct);
+        EXPECT_EQ(found.count, samples);
+        EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), kRounding);
+      }
+      std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
+      const auto expected = reference->evaluate(batch.view(), &expected_classes);
+      const auto found = trainer->evaluate(batch.view(), &classes_found);
+      EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
+      EXPECT_EQ(found.correct, expected.correct);
+      EXPECT_EQ(classes_found, expected_classes);
+    }
+  }
+}
+
+TEST_P(NativeDeviceTest, StepsAreThoseOfPlainLoops) {
+  const data::ImageShape shape{1, 12, 10};
+  const network::Network network = mlp("mlp:120-70-33-5:tanh", shape);
+  for (const bool nesterov : {false, true}) {
+    for (const double momentum : {0.0, 0.9}) {
+      for (const double average : {0.0, 0.99}) {
+        if (nesterov && momentum == 0) continue;
+        TrainerOptions options;
+        options.optimizer.momentum = momentum;
+        options.optimizer.nesterov = nesterov;
+        options.optimizer.weight_decay = 0.01;
+        options.optimizer.average_decay = average;
+        expect_equal_training(network, shape, options);
+      }
+    }
+  }
+}
+
+TEST_P(NativeDeviceTest, TakesBatchesOfSeveralSizesKernelByKernelToo) {
+  const data::ImageShape shape{1, 12, 10};
+  const network::Network network = mlp("mlp:120-40-5", shape);
+  TrainerOptions options;
+  expect_equal_training(network, shape, options, {8, 8, 8, 5});
+  expect_equal_training(network, shape, options, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 9});  // room is made late
+  options.step_graph = false;
+  expect_equal_training(network, shape, options, {8, 8, 8, 5});
+}
+
+TEST_P(NativeDeviceTest, ClipsGradientsAndKeepsFrozenParameters) {
+  const data::ImageShape shape{1, 12, 10};
+  network::Network network = mlp("mlp:120-40-5", shape);
+  TrainerOptions options;
+  options.optimizer.momentum = 0.9;
+  options.optimizer.clip_norm = 0.1;  // below the norm of these gradients
+  expect_equal_training(network, shape, options);
+  options.optimizer.clip_norm = 0;
+  network.freeze({"0.weight", "2.bias"});
+  expect_equal_training(network, shape, options);
+  const auto trainer = native(network, on_device(options));
+  EXPECT_THAT(trainer->trained_parameters(), ElementsAre("0.bias", "2.weight"));
+  network.freeze({"0.bias"});
+  expect_equal_training(network, shape, options);  // nothing to be done below the last layer
+}
+
+// The digits of 100 steps: rounding errors grow as the weights move, so the tolerance is wider than for one step.
+TEST_P(NativeDeviceTest, LossesOfAHundredStepsAgree) {
+  const data::ImageShape shape{1, 28, 28};
+  const network::Network network = mlp("mlp:784-64-10", shape);
+  const OwnedBatch data = random_batch(256, shape, 10);
+  const auto reference = native(network, naive()), trainer = native(network, on_device());
+  for (int i = 0; i < 100; ++i) {
+    const data::Batch batch = data.view(i % 4 * 64, i % 4 * 64 + 64);
+    const double expected = reference->step(batch, 1.0 / 64, 0.05).sums.loss_sum;
+    StepReport found = trainer->step(batch, 1.0 / 64, 0.05);
+    add(found, trainer->settle());
+    ASSERT_EQ(found.steps, 1);
+    ASSERT_NEAR(found.sums.loss_sum, expected, 1e-4 * expected) << "step " << i;
+  }
+}
+
+TEST_P(NativeDeviceTest, ComputesTheSameFromDataThatTheDeviceKeeps) {
+  const data::ImageShape shape{3, 5, 7};
+  const network::Network network = mlp("mlp:105-40-5", shape);
+  OwnedBatch batch = random_batch(21, shape, 5);
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) batch.samples[i] = static_cast<std::uint32_t>(i);
+  TrainerOptions options = on_device();
+  const auto sent = native(network, options);
+  options.resident = std::make_shared<BatchData>(batch);
+  const auto kept = native(network, options);
+  data::Batch named = batch.view(3, 17);
+  named.images = {};
+  for (int i = 0; i < 12; ++i) {
+    sent->step(batch.view(3, 17), 1.0 / 14, 0.1);
+    kept->step(named, 1.0 / 14, 0.1);
+  }
+  EXPECT_EQ(sent->settle().sums.loss_sum, kept->settle().sums.loss_sum);
+  EXPECT_EQ(sent->state(), kept->state());
+  EXPECT_EQ(sent->evaluate(batch.view(3, 17)).loss_sum, kept->evaluate(named).loss_sum);
+  const std::vector<std::uint32_t> outside(14, 21);
+  named.samples = outside;
+  try {
+    kept->step(named, 1.0 / 14, 0.1);
+    FAIL() << "an image that isn't there";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("image 21"), HasSubstr("keeps 21 images")));
+  }
+  EXPECT_THROW(sent->step(named, 1.0 / 14, 0.1), Error) << "no pixels, and none are kept";
+}
+
+TEST_P(NativeDeviceTest, MixedLabelsAreThoseOfPlainLoops) {
+  const data::ImageShape shape{1, 4, 4};
+  const network::Network network = mlp("mlp:16-20-5", shape);
+  const OwnedBatch owned = random_batch(6, shape, 5);
+  const std::vector<std::int32_t> second{4, 3, 2, 1, 0, 4};
+  const std::vector<float> shares{0.75F, 0.5F, 1, 0, 0.25F, 0.9F};
+  data::Batch batch = owned.view();
+  batch.second_labels = second;
+  batch.label_weights = shares;
+  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+    TrainerOptions options;
+    options.loss = loss;
+    const auto reference = native(network, naive(options)), trainer = native(network, on_device(options));
+    const auto expected = reference->forward_backward(batch, 0.5), found = trainer->forward_backward(batch, 0.5);
+    EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
+    EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), kRounding);
+  }
+}
+
+TEST_P(NativeDeviceTest, GradientsHaveTheOrderThatReplicasOnTheCpuHaveThemIn) {
+  const data::ImageShape shape{1, 12, 10};
+  const network::Network network = mlp("mlp:120-70-33-5", shape);
+  const OwnedBatch batch = random_batch(11, shape, 5);
+  const auto here = native(network, {}), there = native(network, on_device());
+  std::vector<std::size_t> ready;
+  there->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  here->forward_backward(batch.view(), 1.0 / 11);
+  there->add_gradients(batch.view(0, 0), 1.0 / 11);
+  for (const float value : there->gradient(0)) ASSERT_EQ(value, 0.0F);
+  there->add_gradients(batch.view(0, 7), 1.0 / 11);
+  there->add_gradients(batch.view(7, 11), 1.0 / 11);
+  EXPECT_EQ(ready.size(), 3 * here->trained_parameters().size());
+  for (std::size_t i = 0; i < here->trained_parameters().size(); ++i) {
+    const std::span<const float> expected = here->gradient(i), found = there->gradient(i);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t v = 0; v < found.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-6) << i << " " << v;
+  }
+  for (float& value : there->gradient(1)) value = 0;  // what an exchange leaves is what is applied
+  const TensorMap before = there->state();
+  there->apply(0.1);
+  EXPECT_EQ(there->state().at(there->trained_parameters()[1]), before.at(there->trained_parameters()[1]));
+  EXPECT_NE(there->state().at(there->trained_parameters()[0]), before.at(there->trained_parameters()[0]));
+}
+
+TEST_P(NativeDeviceTest, ALossThatIsNotFiniteEndsTheTraining) {
+  const data::ImageShape shape{1, 4, 4};
+  const network::Network network = mlp("mlp:16-20-3", shape);
+  const OwnedBatch batch = random_batch(6, shape, 3);
+  const auto reference = native(network, naive()), trainer = native(network, on_device());
+  const StepReport expected = train(*reference, batch, 40, {6}, 1e30);
+  const StepReport found = train(*trainer, batch, 40, {6}, 1e30);
+  EXPECT_FALSE(expected.finite);
+  EXPECT_FALSE(found.finite);
+  EXPECT_EQ(found.steps, expected.steps);
+  EXPECT_FALSE(trainer->forward_backward(batch.view(), 1.0 / 6).loss_sum < 1e30);
+  // That step and all later ones change nothing.
+  TensorMap state = network::initial_state(network, 1);
+  state.at("2.bias").floats()[1] = std::numeric_limits<float>::quiet_NaN();
+  trainer->load_state(state);
+  for (int i = 0; i < 3; ++i) trainer->step(batch.view(), 1.0 / 6, 0.1);
+  EXPECT_FALSE(trainer->settle().finite);
+  for (const char* name : {"0.weight", "0.bias", "2.weight"}) {
+    EXPECT_EQ(trainer->state().at(name), state.at(name)) << name;
+  }
+  // With other weights all is well again.
+  trainer->load_state(network::initial_state(network, 1));
+  EXPECT_EQ(train(*trainer, batch, 3, {6}).steps, 3);
+}
+
+TEST_P(NativeDeviceTest, ItsCheckpointsAreGoneOnWithOnTheCpu) {
+  const data::ImageShape shape{1, 12, 10};
+  const network::Network network = mlp("mlp:120-40-5", shape);
+  const OwnedBatch batch = random_batch(11, shape, 5);
+  TrainerOptions options;
+  options.optimizer.momentum = 0.9;
+  options.optimizer.average_decay = 0.9;
+  const auto whole = native(network, options), first = native(network, on_device(options));
+  train(*whole, batch, 6, {11});
+  train(*first, batch, 3, {11});
+  for (const TrainerOptions& then : {options, on_device(options)}) {
+    const auto second = native(network, then, first->state());
+    second->load_optimizer_state(first->optimizer_state());
+    train(*second, batch, 3, {11});
+    EXPECT_LT(relative_distance(second->state(), whole->state()), 5 * kRounding);
+    EXPECT_LT(relative_distance(second->optimizer_state(), whole->optimizer_state()), 10 * kRounding);
+    const TensorMap weights = second->state();
+    second->swap_average();
+    EXPECT_NE(second->state().at("0.weight"), weights.at("0.weight"));
+    second->swap_average();
+    EXPECT_EQ(second->state(), weights);
+  }
+}
+
+TEST_P(NativeDeviceTest, ReportsItsMemoryAndItsPhases) {
+  const data::ImageShape shape{1, 28, 28};
+  const network::Network network = mlp("mlp:784-64-10", shape);
+  const auto trainer = native(network, on_device());
+  train(*trainer, random_batch(16, shape, 10), 12, {16});
+  const engine::DeviceReport report = trainer->report();
+  EXPECT_GT(report.peak_memory_bytes.value_or(0), 2 * 784 * 64 * sizeof(float));
+  std::vector<std::string> phases;
+  for (const auto& [name, seconds] : report.step_phases_s) {
+    phases.push_back(name);
+    EXPECT_GT(seconds, 0) << name;
+  }
+  EXPECT_THAT(phases, ElementsAre("backward", "d2h", "forward", "h2d"));
+  EXPECT_THAT(report.notes,
+              ElementsAre(HasSubstr(GetParam().kind == DeviceKind::kCuda ? "graph" : "kernel by kernel")));
+}
+
+TEST_P(NativeDeviceTest, SaysWhatItCannotDo) {
+  const data::ImageShape shape{1, 4, 4};
+  const network::Network network = mlp("mlp:16-20-3", shape);
+  const auto engine = engine::open_engine("native");
+  TrainerOptions options = on_device();
+  options.precision = Precision::kBf16;
+  EXPECT_THAT(engine->refusal(network, options), AllOf(HasSubstr("bf16"), HasSubstr("--precision fp32")));
+  options = on_device();
+  options.kernels = KernelChoice::kNaive;
+  EXPECT_THAT(engine->refusal(network, options), AllOf(HasSubstr("naive"), HasSubstr("--on cpu")));
+  EXPECT_EQ(engine->shared_bytes(network, on_device(), 2), 0u);
+  options = on_device();
+  options.device.index = 99;
+  try {
+    native(network, options);
+    FAIL() << "a device that isn't there";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("there is no " + device_text(options.device)));
+  }
+}
+
+TEST_P(NativeDeviceTest, SaysWhatDoesNotFit) {
+  const data::ImageShape shape{1, 4, 4};
+  OwnedBatch batch = random_batch(1, shape, 3);
+  TrainerOptions options = on_device();
+  options.resident = std::make_shared<BatchData>(batch, std::size_t{1} << 40);
+  try {
+    native(mlp("mlp:16-3", shape), options);
+    FAIL() << "16 TB of images";
+  } catch (const engine::OutOfMemory& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("17.6 TB"), HasSubstr("--data-on host")));
+  }
+  options.resident = std::make_shared<BatchData>(batch);
+  constexpr std::int64_t kMany = 1 << 20;
+  const std::vector<std::int32_t> labels(kMany, 0);
+  const std::vector<std::uint32_t> samples(kMany, 0);
+  const data::Batch large{kMany, shape, {}, labels, samples, 1};
+  const auto trainer = native(mlp("mlp:16-300000-3", shape), options);
+  try {
+    trainer->step(large, 1, 0.1);
+    FAIL() << "2.5 TB of activations";
+  } catch (const engine::OutOfMemory& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("1048576 images"), HasSubstr("largest that fits"), HasSubstr("--batch")));
+  }
+  const data::Batch small{2, shape, {}, {labels.data(), 2}, {samples.data(), 2}, 1};
+  EXPECT_TRUE(trainer->step(small, 1, 0.1).finite) << "after that a smaller one";
+  EXPECT_EQ(trainer->settle().steps, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, NativeDeviceTest,
+                         testing::Values(Device{DeviceKind::kOpencl, 0}, Device{DeviceKind::kCuda, 0}),
+                         [](const auto& info) { return std::string(device_kind_name(info.param.kind)); });
+
+}  // namespace
+}  // namespace evener

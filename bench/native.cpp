@@ -143,7 +143,9 @@ void pack_input(benchmark::State& state, const native::Kernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const std::vector<std::uint8_t> images(static_cast<std::size_t>(layer.samples * layer.inputs), 7);
   const float scale = 1.0F / 255, shift = -0.4F;
-  const native::PackInput work{images.data(),  layer.samples,  1,
+  std::vector<const std::uint8_t*> places;
+  for (std::int64_t i = 0; i < layer.samples; ++i) places.push_back(images.data() + i * layer.inputs);
+  const native::PackInput work{places.data(),  layer.samples,  1,
                                layer.inputs,   &scale,         &shift,
                                layer.x.data(), layer.x_stride, kernels.unit_values == 2 ? layer.pairs.data() : nullptr,
                                layer.x_stride};

@@ -17,7 +17,9 @@
 namespace evener::comm {
 namespace {
 
-constexpr std::int64_t kSpin_ns = 20'000;               // what going to sleep and being woken costs
+// A few times what going to sleep and being woken costs, on a virtual machine above all: the ranks of a small network
+// meet several times in a step of 300 us.
+constexpr std::int64_t kSpin_ns = 300'000;
 constexpr std::int64_t kLongestSleep_ns = 100'000'000;  // then look whether the group was aborted
 constexpr std::size_t kPage_bytes = 4096;
 constexpr std::size_t kStagingParts = 4;  // of each rank and channel: two slots and two halves of mail

@@ -33,6 +33,11 @@ class Dataset {
   /// Writes sample `index` as uint8 (C, H, W) into `chw` (shape().bytes() long). Thread-safe. Throws Error if a file
   /// that could be opened before can't be read any more.
   virtual void read(std::size_t index, std::span<std::uint8_t> chw) const = 0;
+  /// Where sample `index` lies in memory, just as read() would write it; null: it has to be made, and read() does that.
+  virtual const std::uint8_t* pixels(std::size_t index) const {
+    static_cast<void>(index);
+    return nullptr;
+  }
   /// The file (or "#17") the sample comes from, for messages and predictions.csv.
   virtual std::string source(std::size_t index) const = 0;
 };

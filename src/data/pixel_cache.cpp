@@ -11,9 +11,15 @@ PixelCache::PixelCache(std::size_t samples, std::size_t bytes_per_sample, std::s
       pixels_(std::make_unique_for_overwrite<std::uint8_t[]>(capacity_ * bytes_per_sample)),
       states_(std::make_unique<std::atomic<State>[]>(capacity_)) {}
 
+const std::uint8_t* PixelCache::find(std::size_t sample) const {
+  if (sample >= capacity_ || states_[sample].load(std::memory_order_acquire) != State::kReady) return nullptr;
+  return pixels_.get() + sample * bytes_per_sample_;
+}
+
 bool PixelCache::load(std::size_t sample, std::span<std::uint8_t> out) const {
-  if (sample >= capacity_ || states_[sample].load(std::memory_order_acquire) != State::kReady) return false;
-  std::memcpy(out.data(), pixels_.get() + sample * bytes_per_sample_, bytes_per_sample_);
+  const std::uint8_t* pixels = find(sample);
+  if (pixels == nullptr) return false;
+  std::memcpy(out.data(), pixels, bytes_per_sample_);
   return true;
 }
 

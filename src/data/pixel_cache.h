@@ -14,6 +14,8 @@ class PixelCache {
  public:
   PixelCache(std::size_t samples, std::size_t bytes_per_sample, std::size_t limit_bytes);
 
+  /// Where a sample lies; null if it is not there.
+  const std::uint8_t* find(std::size_t sample) const;
   /// Copies a sample into `out`; false if it is not there.
   bool load(std::size_t sample, std::span<std::uint8_t> out) const;
   /// Keeps a sample, if there is room for it and nobody has stored it yet.

@@ -48,6 +48,14 @@ struct OptimizerOptions {
 struct SharedArrays {
   std::span<std::byte> bytes;  // Engine::shared_bytes of them; empty: none
   int replica = 0, replicas = 1;
+  std::int64_t batch = 0;      // samples of all replicas together, at most
+  std::function<void()> meet;  // returns when every replica that trains has called it
+};
+
+/// A replica's part of a batch that several compute together.
+struct BatchShare {
+  std::int64_t begin = 0, whole = 0;  // its first sample, and how many the batch has
+  std::span<const int> members;       // numbers of the replicas that compute it, ascending
 };
 
 struct TrainerOptions {
@@ -58,6 +66,7 @@ struct TrainerOptions {
   Loss loss = Loss::kCrossEntropy;
   MemoryLayout layout = MemoryLayout::kAuto;
   KernelChoice kernels = KernelChoice::kSimd;
+  int accumulate = 1;          // calls of add_gradients whose gradients make up a step
   double label_smoothing = 0;  // cross-entropy against (1 - s) * one-hot + s / classes
   OptimizerOptions optimizer;
   std::vector<float> mean, standard_deviation;  // per channel, applied to value / 255
@@ -67,8 +76,8 @@ struct TrainerOptions {
   /// the statistics of this replica's samples alone.
   std::function<void(std::span<double>)> sum_over_replicas;
   SharedArrays shared;
-  /// Data that the device keeps whole, so that batches need only say which samples they have (data::Batch::images may
-  /// be empty). For devices other than the CPU. Null = images come with each batch.
+  /// Data that the device keeps whole, or that the engine takes from memory itself, so that batches need only say which
+  /// samples they have (data::Batch::images may be empty). Null = images come with each batch.
   std::shared_ptr<const data::Dataset> resident = nullptr;
   /// Whether Trainer::step may replay the work of an earlier step as one (a CUDA graph) instead of starting every
   /// kernel anew.
@@ -160,6 +169,17 @@ class Trainer {
   /// and before any computes new ones.
   virtual void apply_part(double learning_rate, std::span<const int> members) {
     static_cast<void>(learning_rate), static_cast<void>(members);
+  }
+
+  /// Whether replicas compute each step together instead of each the gradients of its own samples. Then
+  /// shares_arrays(), and they call step_together() for every step.
+  virtual bool steps_together() const { return false; }
+  /// A step whose samples are this replica's `share` and those that the other members give; all of them get the report
+  /// of the whole batch. The weights may be read when all have returned.
+  virtual StepReport step_together(const data::Batch& share, const BatchShare& of, double weight,
+                                   double learning_rate) {
+    static_cast<void>(share), static_cast<void>(of), static_cast<void>(weight), static_cast<void>(learning_rate);
+    throw Error("this engine's replicas compute gradients on their own");
   }
 
   /// Exchanges the weights with their average (OptimizerOptions::average_decay), before an evaluation and after it.

@@ -31,4 +31,8 @@ struct Command {
   std::vector<std::int64_t> counts;  // of each rank; empty = all 0
 };
 
+/// A command as numbers of eight bytes, equally many for every command to so many ranks; and back.
+std::vector<std::int64_t> packed(const Command& command, int ranks);
+Command unpacked(const std::vector<std::int64_t>& numbers);
+
 }  // namespace evener::parallel

@@ -1,7 +1,6 @@
 #include "parallel/replica.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -26,28 +25,6 @@ std::vector<std::size_t> trained_sizes(const network::Network& network) {
     if (parameter.trained) sizes.push_back(static_cast<std::size_t>(element_count(parameter.shape)));
   }
   return sizes;
-}
-
-/// A command as numbers of eight bytes: its fields, then the counts.
-constexpr std::size_t kFields = 8;
-
-std::vector<std::int64_t> packed(const Command& command, int ranks) {
-  std::vector<std::int64_t> numbers = {static_cast<std::int64_t>(command.kind),
-                                       command.epoch,
-                                       command.step,
-                                       std::bit_cast<std::int64_t>(command.learning_rate),
-                                       command.part,
-                                       command.with_optimizer,
-                                       command.divides,
-                                       command.begin};
-  numbers.insert(numbers.end(), command.counts.begin(), command.counts.end());
-  numbers.resize(kFields + static_cast<std::size_t>(ranks), 0);
-  return numbers;
-}
-
-Command unpacked(const std::vector<std::int64_t>& n) {
-  return {static_cast<Command::Kind>(n[0]), n[1], n[2], std::bit_cast<double>(n[3]), n[4], n[5], n[6], n[7],
-          {n.begin() + kFields, n.end()}};
 }
 
 void broadcast(comm::Communicator& communicator, std::vector<std::int64_t>& numbers) {
@@ -89,7 +66,11 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   if (synchronised_) {
     options_.trainer.sum_over_replicas = [this](std::span<double> values) { sum_over_replicas(values); };
   }
-  options_.trainer.shared = {channels_.memory, rank(), ranks()};
+  engine::SharedArrays& shared = options_.trainer.shared;
+  shared.bytes = channels_.memory;
+  shared.replica = rank();
+  shared.replicas = ranks();
+  shared.meet = [this] { meet(); };
   trainer_ = engine.make_trainer(network, options_.trainer);
   members_.resize(static_cast<std::size_t>(ranks()));
   std::iota(members_.begin(), members_.end(), 0);
@@ -112,6 +93,14 @@ void Replica::sum_over_replicas(std::span<double> values) {
   const PhaseMark mark(Phase::kExchange);
   const Stopwatch waiting;
   channels_.sums->all_reduce(values);
+  pace_.exclude(waiting.seconds());
+}
+
+void Replica::meet() {
+  pace_.catch_up();
+  const PhaseMark mark(Phase::kExchange);
+  const Stopwatch waiting;
+  channels_.gradients->barrier();
   pace_.exclude(waiting.seconds());
 }
 
@@ -208,7 +197,7 @@ void Replica::obey(const Command& command) {
 
 void Replica::start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch) {
   serving_ = &loader;
-  whole_counts_.clear();
+  divided_.clear();
   loader.start_parts(std::move(order), epoch);
 }
 
@@ -217,21 +206,22 @@ void Replica::divide(const Command& command) {
   const auto first = command.counts.begin();
   const std::int64_t begin = std::accumulate(first, first + rank(), command.begin);
   serving_->add_part(begin, begin + command.counts[own]);
-  whole_counts_.push_back(std::accumulate(first, command.counts.end(), std::int64_t{0}));
+  divided_.push_back({begin - command.begin, std::accumulate(first, command.counts.end(), std::int64_t{0})});
 }
 
-/// This replica's share of the next batch, and how many samples the whole of it has.
-std::pair<const data::Batch*, std::int64_t> Replica::next_share() {
+/// This replica's share of the next batch, and where in the whole of it that lies.
+std::pair<const data::Batch*, Replica::Division> Replica::next_share() {
   const data::Batch* share = serving_->next();
-  if (share == nullptr || whole_counts_.empty()) throw Error("a batch was asked for that nobody had divided");
-  const std::int64_t whole = whole_counts_.front();
-  whole_counts_.pop_front();
-  return {share, whole};
+  if (share == nullptr || divided_.empty()) throw Error("a batch was asked for that nobody had divided");
+  const Division division = divided_.front();
+  divided_.pop_front();
+  return {share, division};
 }
 
 void Replica::train(const Command& command) {
   pace_.begin();
-  const auto [share, whole] = next_share();
+  const auto [share, division] = next_share();
+  const std::int64_t whole = division.whole;
   if (!member_) return;
   if (options_.on_progress) options_.on_progress(command.epoch, command.step);
   step_.images = whole;
@@ -239,6 +229,14 @@ void Replica::train(const Command& command) {
     take(trainer_->step(*share, 1.0 / static_cast<double>(whole), command.learning_rate));
     trained_ += share->count;
     step_.seconds = {pace_.seconds()};
+    return;
+  }
+  if (trainer_->steps_together()) {
+    const engine::BatchShare of{division.begin, whole, members_};
+    take(trainer_->step_together(*share, of, 1.0 / static_cast<double>(whole), command.learning_rate));
+    pace_.catch_up();
+    trained_ += share->count;
+    exchange_seconds();
     return;
   }
   step_.steps = 1;
@@ -307,6 +305,15 @@ void Replica::sum_step(const engine::BatchResult& own, double seconds) {
   channels_.sums->all_reduce(values);
   step_.sums = {values[0], std::llround(values[1]), std::llround(values[2])};
   step_.seconds.assign(values.begin() + 3, values.end());
+}
+
+/// Everyone's time at its own slot. All have done the step when this returns.
+void Replica::exchange_seconds() {
+  const double seconds = pace_.seconds();
+  const PhaseMark mark(Phase::kExchange);
+  step_.seconds.assign(static_cast<std::size_t>(ranks()), 0.0);
+  step_.seconds[static_cast<std::size_t>(rank())] = seconds;
+  channels_.sums->all_reduce(step_.seconds);
 }
 
 void Replica::evaluate() {

@@ -90,9 +90,14 @@ class Replica {
   int ranks() const { return channels_.control->size(); }
 
  private:
+  /// Where this replica's part of a batch begins in it, and how many samples the batch has.
+  struct Division {
+    std::int64_t begin = 0, whole = 0;
+  };
+
   void serve_first(std::int64_t count);
   void start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch);
-  std::pair<const data::Batch*, std::int64_t> next_share();
+  std::pair<const data::Batch*, Division> next_share();
   void obey(const Command& command);
   void divide(const Command& command);
   void train(const Command& command);
@@ -106,7 +111,9 @@ class Replica {
   void share_state(bool with_optimizer);
   void average_statistics(TensorMap& state);
   void set_members(const Command& command);
+  void exchange_seconds();
   void sum_over_replicas(std::span<double> values);
+  void meet();
 
   ReplicaOptions options_;
   std::shared_ptr<const data::Dataset> dataset_;
@@ -118,8 +125,8 @@ class Replica {
   bool synchronised_ = false;            // batch-norm
   std::vector<std::string> statistics_;  // names of the running statistics, where each replica has its own
   std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
-  data::Loader* serving_ = nullptr;        // the one that divided batches are for
-  std::deque<std::int64_t> whole_counts_;  // samples of the batches divided and not yet taken
+  data::Loader* serving_ = nullptr;  // the one that divided batches are for
+  std::deque<Division> divided_;     // batches divided and not yet taken
   std::unique_ptr<engine::Trainer> trainer_;
   std::unique_ptr<Exchange> exchange_;  // none where nothing is exchanged, or the engine shares its arrays
   bool last_part_ = false;              // of an accumulated batch: gradients become final

@@ -139,6 +139,7 @@ void TrainJob::State::open_engine(const std::string& before) {
   // are changed first.
   const bool alone = choice.name == "native" && !options.augment.any();
   setup.loader_threads = options.loader_threads.value_or(alone ? 0 : 1);
+  setup.engine_reads_data = alone && setup.loader_threads == 0;
 }
 
 void TrainJob::State::require_possible_training() const {
@@ -169,6 +170,8 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
 parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan& plan, int rank) const {
   parallel::ReplicaOptions replica;
   replica.trainer = options.trainer;
+  replica.trainer.accumulate = options.accumulate;
+  replica.trainer.shared.batch = options.batch;
   replica.trainer.mean = setup.normalization.mean;
   replica.trainer.standard_deviation = setup.normalization.standard_deviation;
   if (!plan.replicas.empty()) {
@@ -188,7 +191,8 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   replica.train_samples = data.split.train;
   replica.evaluation_parts = {data.split.val, data.split.test};
   replica.confusion_classes = confusion_classes(setup.classes.size());
-  if (options.data_on_device && replica.trainer.device.kind != DeviceKind::kCpu) {
+  const bool on_cpu = replica.trainer.device.kind == DeviceKind::kCpu;
+  if (on_cpu ? setup.engine_reads_data : options.data_on_device) {
     replica.trainer.resident = data.dataset;
     replica.loader.pixels = false;
   }

@@ -69,6 +69,7 @@ struct TrainSetup {
   std::vector<std::string> notes;     // on what the run starts from, for people and the record
   std::string engine, engine_reason;  // the engine's name; why it was chosen, "" = asked for or nothing to say
   int loader_threads = 1;
+  bool engine_reads_data = false;         // from memory: loaders only say which samples a batch has
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;

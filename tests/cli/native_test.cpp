@@ -76,6 +76,10 @@ TEST_F(NativeCommand, ThreadsAndReplicasLearnWhatOneThreadOfPlainLoopsLearns) {
     // 36 steps of rounding in another order; seen: 1e-6.
     EXPECT_LT(relative_distance(last_weights(name), last_weights("naive")), 2e-5) << name;
   }
+  // Those who compute a step together sum in the same order.
+  for (const char* name : {"two", "processes", "unequal", "threads"}) {
+    EXPECT_EQ(last_weights(name), last_weights("one")) << name;
+  }
 }
 
 TEST_F(NativeCommand, ReplicasThatShareTheirWeightsResumeBitEqually) {

@@ -108,19 +108,25 @@ class CifarDataset : public Dataset {
     return file->path.string() + "#" + std::to_string(record);
   }
 
+  const std::uint8_t* pixels(std::size_t index) const override {
+    return shape_ == ImageShape{3, kCifarSide, kCifarSide} ? stored(index) : nullptr;
+  }
+
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    const auto [file, record] = locate(index);
-    const std::uint8_t* planes = file->records.image(record);
-    if (shape_ == ImageShape{3, kCifarSide, kCifarSide}) {
+    if (const std::uint8_t* planes = pixels(index); planes != nullptr) {
       std::copy_n(planes, kCifarImageBytes, chw.data());
       return;
     }
-    Picture picture = from_planes({planes, kCifarImageBytes}, kCifarSide, kCifarSide);
+    Picture picture = from_planes({stored(index), kCifarImageBytes}, kCifarSide, kCifarSide);
     if (shape_.channels == 1) picture = to_grey(std::move(picture));
     write_planes(resize(std::move(picture), shape_.height, shape_.width), shape_.channels, chw);
   }
 
  private:
+  const std::uint8_t* stored(std::size_t index) const {
+    const auto [file, record] = locate(index);
+    return file->records.image(record);
+  }
   std::pair<const CifarFile*, std::size_t> locate(std::size_t index) const {
     const CifarFile* file = files_.data();
     while (index >= file->records.size()) index -= (file++)->records.size();

@@ -98,21 +98,25 @@ class IdxDataset : public Dataset {
     return part->images_path.string() + "#" + std::to_string(place);
   }
 
-  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+  const std::uint8_t* pixels(std::size_t index) const override {
     const auto [part, place] = locate(index);
-    const std::int64_t height = part->images.extents[1], width = part->images.extents[2];
-    const auto bytes = static_cast<std::size_t>(height * width);
-    const std::uint8_t* stored = part->images.values.data() + place * bytes;
-    if (shape_.channels == 1 && shape_.height == height && shape_.width == width) {
-      std::copy_n(stored, bytes, chw.data());
+    return stored_shape(*part) == shape_ ? part->images.values.data() + place * shape_.bytes() : nullptr;
+  }
+
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    if (const std::uint8_t* stored = pixels(index); stored != nullptr) {
+      std::copy_n(stored, shape_.bytes(), chw.data());
       return;
     }
-    Picture picture = Picture::unset(1, height, width);
-    std::copy_n(stored, bytes, picture.pixels.get());
+    const auto [part, place] = locate(index);
+    const ImageShape stored = stored_shape(*part);
+    Picture picture = Picture::unset(1, stored.height, stored.width);
+    std::copy_n(part->images.values.data() + place * stored.bytes(), stored.bytes(), picture.pixels.get());
     write_planes(resize(std::move(picture), shape_.height, shape_.width), shape_.channels, chw);
   }
 
  private:
+  static ImageShape stored_shape(const IdxPart& part) { return {1, part.images.extents[1], part.images.extents[2]}; }
   std::pair<const IdxPart*, std::size_t> locate(std::size_t index) const {
     const IdxPart* part = parts_.data();
     while (index >= part->labels.values.size()) index -= (part++)->labels.values.size();

@@ -92,6 +92,7 @@ class ImageFolder : public Dataset {
   std::int32_t label(std::size_t index) const override { return labels_[index]; }
   std::string source(std::size_t index) const override { return files_[samples_[index]].path.string(); }
 
+  const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(samples_[index]); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
     const std::uint32_t file = samples_[index];
     if (cache_.load(file, chw)) return;

@@ -82,8 +82,9 @@ class PackedDataset : public Dataset {
   std::int32_t label(std::size_t index) const override { return labels_[index]; }
   std::string source(std::size_t index) const override { return path_.string() + "#" + std::to_string(index); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    std::memcpy(chw.data(), images_ + index * shape_.bytes(), shape_.bytes());
+    std::memcpy(chw.data(), pixels(index), shape_.bytes());
   }
+  const std::uint8_t* pixels(std::size_t index) const override { return images_ + index * shape_.bytes(); }
 
   Part part(std::size_t index) const {
     static constexpr std::array<Part, 4> kParts = {Part::kTrain, Part::kVal, Part::kTest, Part::kUnused};

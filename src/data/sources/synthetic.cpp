@@ -54,6 +54,7 @@ class Synthetic : public Dataset {
   }
   std::string source(std::size_t index) const override { return "synth:" + kind_.name + "#" + std::to_string(index); }
 
+  const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(index); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
     if (cache_.load(index, chw)) return;
     const PhaseMark mark(Phase::kDecode);

@@ -25,7 +25,7 @@ enum class Function : std::uint8_t { kIdentity, kRelu, kRelu6, kSigmoid, kTanh }
 
 /// Pixels to normalised values: value * scale + shift of the channel.
 struct PackInput {
-  const std::uint8_t* images;  // (samples, channels, plane)
+  const std::uint8_t* const* images;  // of each sample: (channels, plane)
   std::int64_t samples, channels, plane;
   const float* scale;
   const float* shift;
@@ -137,9 +137,6 @@ struct Kernels {
   /// Values [begin, end); `velocity` is null without momentum.
   void (*update)(const UpdateRule& rule, float* values, const float* gradients, float* velocity, std::int64_t begin,
                  std::int64_t end);
-  /// The same with the sum of several gradients, in their order. `begin` and `end` are multiples of 16.
-  void (*update_sum)(const UpdateRule& rule, float* values, const float* const* gradients, int count, float* velocity,
-                     std::int64_t begin, std::int64_t end);
 };
 
 /// The kernels for this processor: the widest of AVX-512, AVX2 and plain x86-64 that it has.

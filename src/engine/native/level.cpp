@@ -15,6 +15,6 @@ namespace evener::engine::native::EVENER_NATIVE_LEVEL {
 constinit const Kernels table = {kUnitValues,     kTileRows,    pack_input,
                                  native::forward, native::loss, input_gradient,
                                  weight_gradient, transpose,    kPairs ? round_weights : nullptr,
-                                 update,          update_sum};
+                                 update};
 
 }  // namespace evener::engine::native::EVENER_NATIVE_LEVEL

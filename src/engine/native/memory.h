@@ -4,10 +4,12 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 
 namespace evener::engine::native {
 
@@ -44,6 +46,31 @@ class Array {
   static constexpr std::size_t kHugePage_bytes = std::size_t{2} << 20, kLine_bytes = 64;
   std::unique_ptr<float, FreeUnlessForeign> values_;
   std::size_t count_ = 0;
+};
+
+/// Hands out arrays: each of memory of its own, or all of one piece that replicas share, which is zero at first.
+class Arena {
+ public:
+  Arena() = default;
+  explicit Arena(std::span<std::byte> shared) : shared_(shared), shares_(true) {}
+  /// Only counts: its arrays are empty.
+  static Arena counting() { return Arena(std::span<std::byte>()); }
+
+  Array take(std::int64_t count) {
+    if (!shares_) return Array(static_cast<std::size_t>(count));
+    const std::size_t begin = taken_bytes_, size = static_cast<std::size_t>(count);
+    taken_bytes_ += (size * sizeof(float) + kAlignment_bytes - 1) / kAlignment_bytes * kAlignment_bytes;
+    if (shared_.empty() || count == 0) return {};
+    return {reinterpret_cast<float*>(shared_.data() + begin), size};
+  }
+  /// Of the shared piece.
+  std::size_t taken_bytes() const { return taken_bytes_; }
+
+ private:
+  static constexpr std::size_t kAlignment_bytes = 128;  // processors fetch lines in pairs
+  std::span<std::byte> shared_;
+  bool shares_ = false;
+  std::size_t taken_bytes_ = 0;
 };
 
 }  // namespace evener::engine::native

@@ -11,6 +11,7 @@
 #include "engine/native/kernels.h"
 #include "engine/native/memory.h"
 #include "engine/native/parameters.h"
+#include "engine/native/portion.h"
 
 namespace evener::engine::native {
 
@@ -29,23 +30,34 @@ inline bool uses_bfloat16(Precision precision) {
   return precision == Precision::kBf16 || precision == Precision::kFp16;
 }
 
+/// A batch, and where the pixels of each of its samples lie.
+struct Samples {
+  const data::Batch& batch;
+  const std::uint8_t* const* images;
+};
+
+/// Who does a step: this replica alone, or several that share their arrays, each a portion of it.
+struct Crew {
+  Portion portion = {};
+  const std::function<void()>* meet = nullptr;  // returns when all of them have called it; null: alone
+  std::span<const int> members = {};            // numbers of the replicas, ascending
+};
+
 class Mlp {
  public:
   virtual ~Mlp() = default;
 
   /// Gradients of `weight` times the sum of the losses, written to the array or, with `add`, added to it.
-  virtual BatchResult gradients(const data::Batch& batch, double weight, bool add,
+  virtual BatchResult gradients(const Samples& samples, double weight, bool add,
                                 const std::function<void(std::size_t layer)>& on_layer_ready) = 0;
-  /// The same and the update, without the gradients being kept. Where the loss isn't finite nothing is changed.
-  virtual BatchResult step(const data::Batch& batch, double weight, const UpdateRule& rule) = 0;
+  /// The same and the update, without the gradients being kept. Where the loss isn't finite nothing is changed. With a
+  /// crew, all members call it with the whole batch, and all get its result; the weights are those of the next step
+  /// when all have returned.
+  virtual BatchResult step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) = 0;
   /// The update of trained parameters with the gradients as they stand.
   virtual void update(const UpdateRule& rule) = 0;
-  /// The update of values [begin, end) of the arrays with the sum of several replicas' gradients, in their order. One
-  /// of them is this one's, whose gradients are lost. Only where Options say that arrays are shared.
-  virtual void update_part(const UpdateRule& rule, std::span<const float* const> gradients, std::int64_t begin,
-                           std::int64_t end) = 0;
   /// Forward only; `predicted` may be null.
-  virtual BatchResult evaluate(const data::Batch& batch, std::int32_t* predicted) = 0;
+  virtual BatchResult evaluate(const Samples& samples, std::int32_t* predicted) = 0;
   /// The weights were changed from outside.
   virtual void weights_changed() = 0;
 };

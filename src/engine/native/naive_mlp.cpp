@@ -63,14 +63,18 @@ float* NaiveMlp::gradient(std::size_t parameter) const {
   return arrays_.gradients.data() + parameters_.entries()[parameter].offset;
 }
 
-void NaiveMlp::forward(const data::Batch& batch) {
+void NaiveMlp::forward(const Samples& of) {
   const PhaseMark mark(Phase::kForward);
-  const auto samples = static_cast<std::size_t>(batch.count);
-  const std::size_t channels = normalization_.scale.size(), plane = batch.shape.bytes() / channels;
-  input_.resize(samples * batch.shape.bytes());
-  for (std::size_t i = 0; i < input_.size(); ++i) {
-    const std::size_t channel = i / plane % channels;
-    input_[i] = static_cast<float>(batch.images[i]) * normalization_.scale[channel] + normalization_.shift[channel];
+  const auto samples = static_cast<std::size_t>(of.batch.count);
+  const std::size_t pixels = of.batch.shape.bytes();
+  const std::size_t channels = normalization_.scale.size(), plane = pixels / channels;
+  input_.resize(samples * pixels);
+  for (std::size_t s = 0; s < samples; ++s) {
+    for (std::size_t i = 0; i < pixels; ++i) {
+      const std::size_t channel = i / plane;
+      input_[s * pixels + i] =
+          static_cast<float>(of.images[s][i]) * normalization_.scale[channel] + normalization_.shift[channel];
+    }
   }
   const std::vector<float>* x = &input_;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -158,21 +162,21 @@ void NaiveMlp::backward(std::size_t index, std::size_t samples) {
   }
 }
 
-BatchResult NaiveMlp::gradients(const data::Batch& batch, double weight, bool add,
+BatchResult NaiveMlp::gradients(const Samples& samples, double weight, bool add,
                                 const std::function<void(std::size_t layer)>& on_layer_ready) {
   if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
-  forward(batch);
-  const BatchResult result = losses(batch, weight, /*training=*/true, nullptr);
+  forward(samples);
+  const BatchResult result = losses(samples.batch, weight, /*training=*/true, nullptr);
   const PhaseMark mark(Phase::kBackward);
   for (std::size_t l = layers_.size(); l-- > 0;) {
-    backward(l, static_cast<std::size_t>(batch.count));
+    backward(l, static_cast<std::size_t>(samples.batch.count));
     on_layer_ready(l);
   }
   return result;
 }
 
-BatchResult NaiveMlp::step(const data::Batch& batch, double weight, const UpdateRule& rule) {
-  const BatchResult result = gradients(batch, weight, /*add=*/false, [](std::size_t) {});
+BatchResult NaiveMlp::step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& /*crew*/) {
+  const BatchResult result = gradients(samples, weight, /*add=*/false, [](std::size_t) {});
   if (std::isfinite(result.loss_sum)) update(rule);
   return result;
 }
@@ -181,35 +185,22 @@ void NaiveMlp::update(const UpdateRule& rule) {
   const PhaseMark mark(Phase::kUpdate);
   for (const auto& entry : parameters_.entries()) {
     if (!entry.trained) continue;
-    for (std::size_t i = entry.offset; i < entry.offset + entry.size; ++i) update_value(rule, i);
+    for (std::size_t i = entry.offset; i < entry.offset + entry.size; ++i) {
+      float& value = arrays_.values.data()[i];
+      float change = arrays_.gradients.data()[i] + rule.decay * value;
+      if (rule.momentum != 0) {
+        float& velocity = arrays_.momentum.data()[i];
+        velocity = rule.momentum * velocity + change;
+        change = rule.nesterov ? change + rule.momentum * velocity : velocity;
+      }
+      value -= rule.rate * change;
+    }
   }
 }
 
-void NaiveMlp::update_value(const UpdateRule& rule, std::size_t i) {
-  float& value = arrays_.values.data()[i];
-  float change = arrays_.gradients.data()[i] + rule.decay * value;
-  if (rule.momentum != 0) {
-    float& velocity = arrays_.momentum.data()[i];
-    velocity = rule.momentum * velocity + change;
-    change = rule.nesterov ? change + rule.momentum * velocity : velocity;
-  }
-  value -= rule.rate * change;
-}
-
-void NaiveMlp::update_part(const UpdateRule& rule, std::span<const float* const> gradients, std::int64_t begin,
-                           std::int64_t end) {
-  const PhaseMark mark(Phase::kUpdate);
-  for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-    float sum = 0;
-    for (const float* gradient : gradients) sum += gradient[i];
-    arrays_.gradients.data()[i] = sum;
-    update_value(rule, i);
-  }
-}
-
-BatchResult NaiveMlp::evaluate(const data::Batch& batch, std::int32_t* predicted) {
-  forward(batch);
-  return losses(batch, 0, /*training=*/false, predicted);
+BatchResult NaiveMlp::evaluate(const Samples& samples, std::int32_t* predicted) {
+  forward(samples);
+  return losses(samples.batch, 0, /*training=*/false, predicted);
 }
 
 }  // namespace evener::engine::native

@@ -1,4 +1,5 @@
-// The perceptron in plain loops over row-major arrays: what everything else is compared with. Never optimised.
+// The perceptron in plain loops over row-major arrays: what everything else is compared with. Never optimised, and
+// never shared between replicas.
 #pragma once
 
 #include <vector>
@@ -12,24 +13,21 @@ class NaiveMlp : public Mlp {
   NaiveMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
            Normalization normalization);
 
-  BatchResult gradients(const data::Batch& batch, double weight, bool add,
+  BatchResult gradients(const Samples& samples, double weight, bool add,
                         const std::function<void(std::size_t layer)>& on_layer_ready) override;
-  BatchResult step(const data::Batch& batch, double weight, const UpdateRule& rule) override;
+  BatchResult step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) override;
   void update(const UpdateRule& rule) override;
-  void update_part(const UpdateRule& rule, std::span<const float* const> gradients, std::int64_t begin,
-                   std::int64_t end) override;
-  BatchResult evaluate(const data::Batch& batch, std::int32_t* predicted) override;
+  BatchResult evaluate(const Samples& samples, std::int32_t* predicted) override;
   void weights_changed() override {}
 
  private:
   float* values(std::size_t parameter) const;
   float* gradient(std::size_t parameter) const;
-  void forward(const data::Batch& batch);
+  void forward(const Samples& samples);
   /// Loss of one sample, and `weight` times its derivatives into the last layer's slopes.
   float loss_of(const data::Batch& batch, std::size_t sample, double weight, bool training);
   BatchResult losses(const data::Batch& batch, double weight, bool training, std::int32_t* predicted);
   void backward(std::size_t layer, std::size_t samples);
-  void update_value(const UpdateRule& rule, std::size_t index);
 
   std::vector<Dense> layers_;
   const Parameters& parameters_;

@@ -60,11 +60,23 @@ void pack_plane(const PackInput& work, const std::uint8_t* image, const std::uin
   }
 }
 
-void pack_input(const PackInput& work, std::int64_t begin, std::int64_t end) {
+constexpr std::int64_t kAhead = 4;  // samples; each lies somewhere else in memory
+
+/// Asks for the beginning of a sample; the processor sees by itself how it goes on.
+[[gnu::always_inline]] inline void expect_image(const PackInput& work, std::int64_t sample, std::int64_t end) {
+  constexpr std::int64_t kLine_bytes = 64, kMost_bytes = 1024;
+  if (sample >= end) return;
   const std::int64_t bytes = work.channels * work.plane;
+  for (std::int64_t i = 0; i < (bytes < kMost_bytes ? bytes : kMost_bytes); i += kLine_bytes) {
+    __builtin_prefetch(work.images[sample] + i);
+  }
+}
+
+void pack_input(const PackInput& work, std::int64_t begin, std::int64_t end) {
   for (std::int64_t sample = begin; sample < end; sample += kUnitValues) {
-    const std::uint8_t* image = work.images + sample * bytes;
-    const std::uint8_t* other = kPairs && sample + 1 < end ? image + bytes : nullptr;
+    for (std::int64_t s = sample; s < sample + kUnitValues; ++s) expect_image(work, s + kAhead, end);
+    const std::uint8_t* image = work.images[sample];
+    const std::uint8_t* other = kPairs && sample + 1 < end ? work.images[sample + 1] : nullptr;
     for (std::int64_t channel = 0; channel < work.channels; ++channel) {
       pack_plane(work, image, other, sample, channel);
     }
@@ -120,20 +132,6 @@ void update(const UpdateRule& rule, float* values, const float* gradients, float
       step = rule.nesterov ? gradient + rule.momentum * velocity[i] : velocity[i];
     }
     values[i] -= rule.rate * step;
-  }
-}
-
-void update_sum(const UpdateRule& rule, float* values, const float* const* gradients, int count, float* velocity,
-                std::int64_t begin, std::int64_t end) {
-  // The others' gradients lie in other cores' caches, and those hold the weights too: asked for so early, to read and
-  // to write, that several lines are under way.
-  constexpr std::int64_t kAhead = 512;
-  for (std::int64_t i = begin; i < end; i += kLanes) {
-    Vector sum = load(gradients[0] + i);
-    for (int g = 1; g < count; ++g) sum += load(gradients[g] + i);
-    for (int g = 0; g < count; ++g) __builtin_prefetch(gradients[g] + i + kAhead);
-    __builtin_prefetch(values + i + kAhead, 1);
-    store(values + i, updated(rule, load(values + i), sum, velocity != nullptr ? velocity + i : nullptr));
   }
 }
 

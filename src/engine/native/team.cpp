@@ -101,9 +101,4 @@ void Team::serve(int thread) {
   }
 }
 
-Range share_of(std::int64_t count, int index, int threads, std::int64_t unit) {
-  const std::int64_t units = (count + unit - 1) / unit;
-  return {std::min(count, units * index / threads * unit), std::min(count, units * (index + 1) / threads * unit)};
-}
-
 }  // namespace evener::engine::native

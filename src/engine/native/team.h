@@ -49,10 +49,4 @@ class Team {
   std::vector<std::thread> workers_;
 };
 
-/// The part of `count` things that is thread `index`'s of `threads`: [begin, end), multiples of `unit` but for the end.
-struct Range {
-  std::int64_t begin, end;
-};
-Range share_of(std::int64_t count, int index, int threads, std::int64_t unit = 1);
-
 }  // namespace evener::engine::native

@@ -9,21 +9,26 @@
 #include "engine/native/device/trainer.h"
 #include "engine/native/naive_mlp.h"
 #include "engine/native/simd_mlp.h"
-#include "engine/native/team.h"
 
 namespace evener::engine::native {
 namespace {
 
-/// Arrays that are shared and not one for each replica.
-constexpr int kSharedOnce = 2;
-
 std::unique_ptr<Mlp> make_mlp(const network::Network& network, const std::vector<Dense>& layers,
-                              const Parameters& parameters, Arrays& arrays, const TrainerOptions& options) {
+                              const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
+                              Arena* shared) {
   Normalization normalization = normalization_of(network, options);
   if (options.kernels == KernelChoice::kNaive) {
     return std::make_unique<NaiveMlp>(layers, parameters, arrays, options, std::move(normalization));
   }
-  return std::make_unique<SimdMlp>(layers, parameters, arrays, options, std::move(normalization));
+  return std::make_unique<SimdMlp>(layers, parameters, arrays, options, std::move(normalization), shared);
+}
+
+/// What replicas share of the parameters and of a batch; Arrays' members that they don't share stay empty.
+Arrays take_shared(const Parameters& parameters, Arena& arena) {
+  Arrays arrays;
+  arrays.values = arena.take(static_cast<std::int64_t>(parameters.size()));
+  arrays.momentum = arena.take(static_cast<std::int64_t>(parameters.size()));
+  return arrays;
 }
 
 }  // namespace
@@ -51,10 +56,16 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas) {
   const auto is_frozen = [](const network::Parameter& parameter) { return !parameter.trained; };
   const OptimizerOptions& optimizer = options.optimizer;
-  if (options.device.kind != DeviceKind::kCpu || optimizer.clip_norm != 0 || optimizer.average_decay != 0) return 0;
+  if (options.device.kind != DeviceKind::kCpu || options.kernels == KernelChoice::kNaive) return 0;
+  if (optimizer.clip_norm != 0 || optimizer.average_decay != 0 || options.accumulate > 1) return 0;
   if (std::ranges::any_of(network.parameters(), is_frozen)) return 0;
-  const Parameters parameters(network, dense_layers(network), layout_of(options));
-  return parameters.size() * sizeof(float) * static_cast<std::size_t>(kSharedOnce + replicas);
+  const std::vector<Dense> layers = dense_layers(network);
+  const Parameters parameters(network, layers, layout_of(options));
+  Arena arena = Arena::counting();
+  take_shared(parameters, arena);
+  SharedBatch(options.shared.batch, static_cast<std::size_t>(layers.front().inputs), arena);
+  SimdMlp::count_shared(layers, options.precision, options.shared.batch, replicas, arena);
+  return arena.taken_bytes();
 }
 
 NativeTrainer::NativeTrainer(const network::Network& network, const TrainerOptions& options)
@@ -63,28 +74,25 @@ NativeTrainer::NativeTrainer(const network::Network& network, const TrainerOptio
       classes_(network.output_shape().front()),
       layers_(dense_layers(network)),
       parameters_(network, layers_, layout_of(options)),
-      trained_(parameters_) {
+      trained_(parameters_),
+      images_(options.resident) {
   make_arrays();
   layer_ready_ = [this](std::size_t layer) { layer_ready(layer); };
-  mlp_ = make_mlp(network, layers_, parameters_, arrays_, options_);
-}
-
-/// Shared: the weights, their momentum, then each replica's gradients.
-Array NativeTrainer::shared_array(int index) const {
-  auto* first = reinterpret_cast<float*>(options_.shared.bytes.data());
-  return {first + static_cast<std::size_t>(index) * parameters_.size(), parameters_.size()};
+  mlp_ = make_mlp(network, layers_, parameters_, arrays_, options_, shares_arrays() ? &shared_ : nullptr);
 }
 
 void NativeTrainer::make_arrays() {
   const bool momentum = options_.optimizer.momentum != 0;
+  arrays_.gradients = Array(parameters_.size());
   if (shares_arrays()) {
-    arrays_.values = shared_array(0);
-    if (momentum) arrays_.momentum = shared_array(1);
-    arrays_.gradients = shared_array(kSharedOnce + options_.shared.replica);
+    shared_ = Arena(options_.shared.bytes);
+    Arrays shared = take_shared(parameters_, shared_);
+    arrays_.values = std::move(shared.values);
+    if (momentum) arrays_.momentum = std::move(shared.momentum);
+    shared_batch_ = SharedBatch(options_.shared.batch, static_cast<std::size_t>(inputs_), shared_);
     return;
   }
   arrays_.values = Array(parameters_.size());
-  arrays_.gradients = Array(parameters_.size());
   if (momentum) arrays_.momentum = Array(parameters_.size());
   if (options_.optimizer.average_decay != 0) arrays_.average = Array(parameters_.size());
 }
@@ -101,7 +109,7 @@ BatchResult NativeTrainer::add_gradients(const data::Batch& batch, double weight
     return {};
   }
   check_batch(batch, inputs_, classes_);
-  return mlp_->gradients(batch, weight, add, layer_ready_);
+  return mlp_->gradients(images_.of(batch), weight, add, layer_ready_);
 }
 
 std::span<float> NativeTrainer::gradient(std::size_t index) {
@@ -149,36 +157,35 @@ void NativeTrainer::apply(double learning_rate) {
   end_update();
 }
 
-void NativeTrainer::apply_part(double learning_rate, std::span<const int> members) {
-  std::vector<const float*>& gradients = member_gradients_;
-  gradients.clear();
-  int index = 0;
-  for (const int member : members) {
-    if (member == options_.shared.replica) index = static_cast<int>(gradients.size());
-    gradients.push_back(shared_array(kSharedOnce + member).data());
-  }
-  constexpr std::int64_t kLine = 16;  // values of a cache line, which only one replica writes
-  const Range part =
-      share_of(static_cast<std::int64_t>(parameters_.size()), index, static_cast<int>(gradients.size()), kLine);
-  begin_update();
-  mlp_->update_part(rule(learning_rate), gradients, part.begin, part.end);
-}
-
 StepReport NativeTrainer::step(const data::Batch& batch, double weight, double learning_rate) {
   const bool all_trained = trained_.entries.size() == parameters_.entries().size();
   if (options_.optimizer.clip_norm != 0 || !all_trained || batch.count == 0) {
     return Trainer::step(batch, weight, learning_rate);
   }
   check_batch(batch, inputs_, classes_);
+  return step(images_.of(batch), weight, learning_rate, {});
+}
+
+StepReport NativeTrainer::step(const Samples& samples, double weight, double learning_rate, const Crew& crew) {
   has_gradients_ = false;
   begin_update();
-  const BatchResult result = mlp_->step(batch, weight, rule(learning_rate));
+  const BatchResult result = mlp_->step(samples, weight, rule(learning_rate), crew);
   if (!std::isfinite(result.loss_sum)) {
     --steps_;
     return {{}, 0, false};
   }
   end_update();
   return {result, 1, true};
+}
+
+StepReport NativeTrainer::step_together(const data::Batch& share, const BatchShare& of, double weight,
+                                        double learning_rate) {
+  check_batch(share, inputs_, classes_);
+  shared_batch_.put(share, of.begin, images_);
+  options_.shared.meet();
+  const Samples samples = shared_batch_.whole(of.whole, share, images_);
+  return step(samples, weight, learning_rate,
+              {{of.begin, of.begin + share.count, of.whole}, &options_.shared.meet, of.members});
 }
 
 void NativeTrainer::swap_average() {
@@ -196,7 +203,7 @@ BatchResult NativeTrainer::evaluate(const data::Batch& batch, std::vector<std::i
     predicted->resize(predicted->size() + static_cast<std::size_t>(batch.count));
     found = predicted->data() + predicted->size() - batch.count;
   }
-  return mlp_->evaluate(batch, found);
+  return mlp_->evaluate(images_.of(batch), found);
 }
 
 TensorMap NativeTrainer::state() const {

@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "engine/native/mlp.h"
+#include "engine/native/sample_images.h"
 #include "engine/native/trainer_parts.h"
 
 namespace evener::engine::native {
@@ -30,7 +31,9 @@ class NativeTrainer : public Trainer {
   void apply(double learning_rate) override;
   StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
   bool shares_arrays() const override { return !options_.shared.bytes.empty(); }
-  void apply_part(double learning_rate, std::span<const int> members) override;
+  bool steps_together() const override { return shares_arrays(); }
+  StepReport step_together(const data::Batch& share, const BatchShare& of, double weight,
+                           double learning_rate) override;
   void swap_average() override;
   BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
@@ -40,7 +43,7 @@ class NativeTrainer : public Trainer {
 
  private:
   void make_arrays();
-  Array shared_array(int index) const;
+  StepReport step(const Samples& samples, double weight, double learning_rate, const Crew& crew);
   bool follows() const { return shares_arrays() && options_.shared.replica != 0; }
   UpdateRule rule(double learning_rate) const;
   void layer_ready(std::size_t layer);
@@ -52,11 +55,13 @@ class NativeTrainer : public Trainer {
   const std::vector<Dense> layers_;
   const Parameters parameters_;
   const Trained trained_;
+  Arena shared_;
   Arrays arrays_;
+  SharedBatch shared_batch_;
+  SampleImages images_;
   std::function<void(std::size_t)> gradient_ready_;
   std::function<void(std::size_t)> layer_ready_;
   bool has_gradients_ = false;
-  std::vector<const float*> member_gradients_;
   double steps_ = 0;
   std::unique_ptr<Mlp> mlp_;
 };

@@ -72,6 +72,7 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   shared.replicas = ranks();
   shared.meet = [this] { meet(); };
   trainer_ = engine.make_trainer(network, options_.trainer);
+  all_shared_ = trainer_->shares_arrays() && std::ranges::all_of(network.parameters(), &network::Parameter::trained);
   members_.resize(static_cast<std::size_t>(ranks()));
   std::iota(members_.begin(), members_.end(), 0);
   if ((ranks() > 1 && !trainer_->shares_arrays()) || options_.always_exchange) {
@@ -345,7 +346,7 @@ void Replica::sum_evaluation() {
 void Replica::share_state(bool with_optimizer) {
   if (ranks() == 1) return;
   const PhaseMark mark(Phase::kExchange);
-  if (trainer_->shares_arrays()) return channels_.control->barrier();
+  if (all_shared_ && !with_optimizer) return channels_.control->barrier();
   TensorMap state = trainer_->state();
   if (options_.local_batch_norm) average_statistics(state);
   broadcast(*channels_.control, state);

@@ -123,6 +123,7 @@ class Replica {
   bool member_ = true;
   std::vector<int> members_;             // ranks that train
   bool synchronised_ = false;            // batch-norm
+  bool all_shared_ = false;              // no parameter or buffer is this replica's own
   std::vector<std::string> statistics_;  // names of the running statistics, where each replica has its own
   std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
   data::Loader* serving_ = nullptr;  // the one that divided batches are for

@@ -93,6 +93,8 @@ TEST_P(Exactness, EveryDivisionOfTheBatchGivesTheSameGradients) {
   EXPECT_LT(relative_distance(sums_of_gradients("cpu/t2"), expected), tolerance);
   EXPECT_LT(relative_distance(sums_of_gradients("3xcpu/t1"), expected), tolerance);
   EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--replicas", "threads"}), expected), tolerance);
+  EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--exchange", "always"}), expected), tolerance);
+  EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--clip-norm", "1e9"}), expected), tolerance);
   EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--exchange-precision", "bf16"}), expected),
             std::max(tolerance, 0.01));  // bf16 has 8 significant bits: 2^-9 for each gradient
 }
@@ -114,7 +116,7 @@ TEST_F(Replicas, LocalBatchNormLearnsSomethingElseAndTheRecordSaysSo) {
   EXPECT_THAT(record_in(two)["notes"].dump(), HasSubstr("changes what is learnt (--batch-norm local)"));
 }
 
-/// A training of a few seconds. On torch, whose replicas exchange gradients; native_test.cpp has the other engine.
+/// A training of a few seconds. On torch; native_test.cpp has the other engine.
 Words digits(const Words& more = {}) {
   Words words = {"mlp:784-32-10", "--data",  "synth:digits:400", "--batch",    "16",  "--epochs", "12",   "--lr",
                  "0.1",           "--split", "70/10/20",         "--momentum", "0.9", "--engine", "torch"};
@@ -153,6 +155,15 @@ TEST_F(Replicas, ThreadsAndProcessesGiveTheSameBits) {
   const fs::path processes = trained("processes", "2xcpu/t1", digits());
   const fs::path threads = trained("threads", "2xcpu/t1", digits({"--replicas", "threads"}));
   EXPECT_EQ(last_weights(processes), last_weights(threads));
+}
+
+// The same sums go through the same kernels. With numbers of outputs that
+// don't fill a vector.
+TEST_F(Replicas, SharedWeightsAndExchangedGradientsGiveTheSameBits) {
+  const fs::path shared = trained("shared", "2xcpu/t1", digits());
+  const fs::path exchanged = trained("exchanged", "2xcpu/t1", digits({"--exchange", "always"}));
+  EXPECT_EQ(last_weights(shared), last_weights(exchanged));
+  EXPECT_EQ(momentum(shared), momentum(exchanged));
 }
 
 TEST_F(Replicas, AForcedExchangeOfOneChangesNothing) {

@@ -28,10 +28,17 @@ class BlankImages : public data::Dataset {
   std::vector<std::string> classes_{"a", "b"};
 };
 
+/// In memory of all replicas: how many steps replica 0 did, and every replica's gradient.
+struct Shared {
+  std::int64_t steps;
+  float gradients[3];
+};
+
 /// Every sample's gradient is 1, so a step's is 1 when no sample was lost or counted twice.
 class CountingTrainer : public engine::Trainer {
  public:
-  explicit CountingTrainer(int rank) : rank_(rank) {}
+  CountingTrainer(int rank, std::span<std::byte> shared)
+      : rank_(rank), shared_(shared.empty() ? nullptr : reinterpret_cast<Shared*>(shared.data())) {}
 
   void clear_gradients() override { gradient_ = {}; }
   engine::BatchResult add_gradients(const data::Batch& batch, double weight) override {
@@ -39,7 +46,11 @@ class CountingTrainer : public engine::Trainer {
     const bool slow = rank_ == 1 && steps_ < 70;
     if (batch.count > 0) std::this_thread::sleep_for(std::chrono::microseconds(slow ? 3000 : 100 * batch.count));
     for (float& value : gradient_) value += static_cast<float>(weight * static_cast<double>(batch.count));
-    for (std::size_t i = gradient_.size(); i-- > 0;) ready_(i);
+    if (shared_ != nullptr) {
+      shared_->gradients[rank_] = gradient_[0];
+      if (rank_ == 0) shared_->steps = steps_;
+    }
+    for (std::size_t i = gradient_.size(); i-- > 0 && ready_;) ready_(i);
     return {0.5 * static_cast<double>(batch.count), 0, batch.count};
   }
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { ready_ = std::move(callback); }
@@ -49,6 +60,15 @@ class CountingTrainer : public engine::Trainer {
   void apply(double) override {
     for (const float value : gradient_) EXPECT_NEAR(value, 1, 1e-5) << "step " << steps_ << " of rank " << rank_;
     ++steps_;
+  }
+  bool shares_arrays() const override { return shared_ != nullptr; }
+  void apply_part(double, std::span<const int> members) override {
+    gradient_ = {};
+    for (const int member : members) {
+      for (float& value : gradient_) value += shared_->gradients[member];
+    }
+    EXPECT_EQ(steps_, shared_->steps) << "rank " << rank_ << " has not the state of rank 0";
+    apply(0);
   }
   void swap_average() override {}
   engine::BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override {
@@ -65,6 +85,7 @@ class CountingTrainer : public engine::Trainer {
 
  private:
   const int rank_;
+  Shared* const shared_;
   std::int64_t steps_ = 0;
   std::array<float, 2> gradient_{};
   std::vector<std::string> names_{"weight", "bias"};
@@ -76,8 +97,9 @@ class CountingEngine : public engine::Engine {
   explicit CountingEngine(int rank) : rank_(rank) {}
   const char* name() const override { return "counting"; }
   std::string refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
-  std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
-    return std::make_unique<CountingTrainer>(rank_);
+  std::unique_ptr<engine::Trainer> make_trainer(const network::Network&,
+                                                const engine::TrainerOptions& options) override {
+    return std::make_unique<CountingTrainer>(rank_, options.shared.bytes);
   }
 
  private:
@@ -122,14 +144,25 @@ std::string train(const Seat& seat) {
   return "led";
 }
 
-TEST(DataParallel, LosesNoSampleWhoeverLeavesOrComesBack) {
+/// Three replicas; with memory that all see, their trainers share arrays.
+void expect_every_sample(std::size_t shared_bytes) {
   placement::Plan plan;
   plan.processes.emplace_back();
   for (int rank = 0; rank < 3; ++rank) {
     plan.replicas.push_back({rank, {placement::PlanStage{}}, std::nullopt});
     plan.processes[0].ranks.push_back(rank);
   }
-  EXPECT_EQ(run_ranks(plan, train, {}).front(), "led");
+  LaunchOptions launch;
+  launch.shared_bytes = shared_bytes;
+  EXPECT_EQ(run_ranks(plan, train, launch).front(), "led");
+}
+
+TEST(DataParallel, LosesNoSampleWhoeverLeavesOrComesBack) {
+  expect_every_sample(0);
+}
+
+TEST(DataParallel, LosesNoSampleWhereArraysAreShared) {
+  expect_every_sample(sizeof(Shared));
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ class TorchEngine : public Engine {
     return refusal.empty() ? replica_refusal(network, options) : refusal;
   }
 
+  std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options,
+                           int replicas) const override {
+    return torch_engine::shared_bytes(network, options, replicas);
+  }
+
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
     if (const std::string refusal = device_refusal(options.device); !refusal.empty()) throw Error(refusal);
     try {

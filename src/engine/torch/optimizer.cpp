@@ -11,30 +11,39 @@ namespace evener::engine::torch_engine {
 namespace {
 
 constexpr const char* kSteps = "optimizer.steps";
+constexpr const char* kAverage = ".average";
 
 }  // namespace
 
+std::vector<std::string> slot_suffixes(const OptimizerOptions& options) {
+  std::vector<std::string> suffixes;
+  if (options.kind == OptimizerKind::kAdamW) {
+    suffixes = {".exp_avg", ".exp_avg_sq"};
+  } else if (options.momentum != 0) {
+    suffixes = {".momentum"};
+  }
+  if (options.average_decay != 0) suffixes.push_back(kAverage);
+  return suffixes;
+}
+
 Optimizer::Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters,
-                     const OptimizerOptions& options)
+                     const OptimizerOptions& options, const SharedParameters* shared)
     : names_(std::move(names)),
       parameters_(std::move(parameters)),
       options_(options),
+      shared_(shared),
       steps_(at::zeros({}, at::TensorOptions()
                                .dtype(at::kFloat)
                                .device(parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().device()))) {
-  const bool adam = options_.kind == OptimizerKind::kAdamW;
-  if (adam) {
-    slots_.push_back({".exp_avg", {}});
-    slots_.push_back({".exp_avg_sq", {}});
-  } else if (options_.momentum != 0) {
-    slots_.push_back({".momentum", {}});
+  for (const std::string& suffix : slot_suffixes(options_)) {
+    std::vector<at::Tensor> tensors;
+    if (shared_ != nullptr) {
+      tensors = shared_->slot(slots_.size());
+    } else {
+      for (const auto& parameter : parameters_) tensors.push_back(at::zeros_like(parameter.detach()));
+    }
+    slots_.push_back({suffix, std::move(tensors)});
   }
-  for (Slot& slot : slots_) {
-    for (const auto& parameter : parameters_) slot.tensors.push_back(at::zeros_like(parameter.detach()));
-  }
-  if (options_.average_decay == 0) return;
-  slots_.push_back({".average", {}});
-  for (const auto& parameter : parameters_) slots_.back().tensors.push_back(parameter.detach().clone());
 }
 
 std::vector<at::Tensor> Optimizer::gradients() const {
@@ -57,8 +66,18 @@ void Optimizer::step(double learning_rate) {
   clip(gradients);
   begin_average();
   steps_.add_(1);
-  update_parameters(gradients, learning_rate, std::nullopt);
+  update(all_with(gradients), learning_rate, std::nullopt);
   update_average();
+}
+
+void Optimizer::step_part(double learning_rate, std::span<const int> members) {
+  const c10::NoGradGuard no_grad;
+  steps_.add_(1);
+  shared_->for_each_piece(members, [&](const SharedParameters::Piece& piece) {
+    const at::TensorList slots = piece.slots;
+    const std::size_t first = std::min<std::size_t>(slots.size(), 1);
+    update({piece.values, piece.gradients, slots.slice(0, first), slots.slice(first)}, learning_rate, std::nullopt);
+  });
 }
 
 void Optimizer::step(const at::Tensor& learning_rate, const at::Tensor& skip) {
@@ -67,23 +86,27 @@ void Optimizer::step(const at::Tensor& learning_rate, const at::Tensor& skip) {
   clip_unseen(gradients);
   begin_average();
   steps_.add_(1 - skip);
-  update_parameters(gradients, learning_rate, skip);
+  update(all_with(gradients), learning_rate, skip);
   update_average_unseen(skip);
 }
 
+Optimizer::Lists Optimizer::all_with(const std::vector<at::Tensor>& gradients) const {
+  const bool adam = options_.kind == OptimizerKind::kAdamW, first = adam || options_.momentum != 0;
+  return {parameters_, gradients, first ? at::TensorList(slots_[0].tensors) : at::TensorList(),
+          adam ? at::TensorList(slots_[1].tensors) : at::TensorList()};
+}
+
 template <class Rate>
-void Optimizer::update_parameters(const std::vector<at::Tensor>& gradients, const Rate& learning_rate,
-                                  const std::optional<at::Tensor>& skip) {
+void Optimizer::update(const Lists& lists, const Rate& learning_rate, const std::optional<at::Tensor>& skip) const {
   if (options_.kind == OptimizerKind::kAdamW) {
-    const std::vector<at::Tensor> steps(parameters_.size(), steps_);
-    at::_fused_adamw_(parameters_, gradients, slots_[0].tensors, slots_[1].tensors, {}, steps, learning_rate,
+    const std::vector<at::Tensor> steps(lists.values.size(), steps_);
+    at::_fused_adamw_(lists.values, lists.gradients, lists.first_slot, lists.second_slot, {}, steps, learning_rate,
                       options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, /*amsgrad=*/false,
                       /*maximize=*/false, /*grad_scale=*/{}, skip);
   } else {
-    const std::vector<at::Tensor> none;
-    at::_fused_sgd_(parameters_, gradients, options_.momentum != 0 ? slots_[0].tensors : none, options_.weight_decay,
-                    options_.momentum, learning_rate, /*dampening=*/0, options_.nesterov, /*maximize=*/false,
-                    /*is_first_step=*/false, /*grad_scale=*/{}, skip);
+    at::_fused_sgd_(lists.values, lists.gradients, lists.first_slot, options_.weight_decay, options_.momentum,
+                    learning_rate, /*dampening=*/0, options_.nesterov, /*maximize=*/false, /*is_first_step=*/false,
+                    /*grad_scale=*/{}, skip);
   }
 }
 
@@ -143,8 +166,9 @@ void Optimizer::load_state(const TensorMap& state) {
     if (found == state.end()) throw Error("the optimiser state has no '" + name + "'");
     return found->second;
   };
+  const bool followed = shared_ != nullptr && shared_->follows();  // by another replica, which loads them
   for (Slot& slot : slots_) {
-    for (std::size_t i = 0; i < names_.size(); ++i) {
+    for (std::size_t i = 0; i < names_.size() && !followed; ++i) {
       const std::string name = names_[i] + slot.suffix;
       copy_from_host(find(name), name, slot.tensors[i]);
     }

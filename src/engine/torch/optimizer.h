@@ -8,19 +8,27 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/torch/shared_parameters.h"
 
 namespace evener::engine::torch_engine {
+
+/// What is kept for each parameter beside its value, as names in a state end: ".momentum".
+std::vector<std::string> slot_suffixes(const OptimizerOptions& options);
 
 class Optimizer {
  public:
   /// `parameters` are views of the trained ones; their gradients are read from and, when clipped, written to
-  /// them. All are on one device.
-  Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters, const OptimizerOptions& options);
+  /// them. All are on one device. `shared`: where they lie with the slots, in memory of all replicas; null = they
+  /// don't.
+  Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters, const OptimizerOptions& options,
+            const SharedParameters* shared);
 
   void step(double learning_rate);
   /// The same without reading or writing a value on the host, so that it can be captured. `learning_rate` and `skip`:
   /// float32 () beside the parameters; with a `skip` of 1 nothing changes.
   void step(const at::Tensor& learning_rate, const at::Tensor& skip);
+  /// A step of this replica's part of the shared parameters, with the sums of the members' gradients.
+  void step_part(double learning_rate, std::span<const int> members);
   void swap_average();
 
   TensorMap state() const;
@@ -34,10 +42,14 @@ class Optimizer {
   };
 
   std::vector<at::Tensor> gradients() const;
+  /// What a step goes through, side by side; the slots as far as there are any.
+  struct Lists {
+    at::TensorList values, gradients, first_slot, second_slot;
+  };
+  Lists all_with(const std::vector<at::Tensor>& gradients) const;
   /// SGD or AdamW. `learning_rate`: a number, or a tensor as for step(); no `skip`: always.
   template <class Rate>
-  void update_parameters(const std::vector<at::Tensor>& gradients, const Rate& learning_rate,
-                         const std::optional<at::Tensor>& skip);
+  void update(const Lists& lists, const Rate& learning_rate, const std::optional<at::Tensor>& skip) const;
   void begin_average();
   void clip(std::vector<at::Tensor>& gradients) const;
   void clip_unseen(std::vector<at::Tensor>& gradients) const;
@@ -47,6 +59,7 @@ class Optimizer {
   const std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
   const OptimizerOptions options_;
+  const SharedParameters* const shared_;
   std::vector<Slot> slots_;
   at::Tensor steps_;  // done so far; a float32 scalar, as AdamW's kernel reads it
   bool average_began_ = false;

@@ -81,7 +81,8 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
     trained_.push_back(graph_.tensors()[i]);
   }
   handed_out_.assign(trained_.size(), 0);
-  optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, options_.optimizer);
+  if (!options_.shared.bytes.empty()) share_parameters();
+  optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, options_.optimizer, shared_.get());
   if (options_.precision == Precision::kFp16) scaler_ = std::make_unique<LossScaler>(graph_.device());
   watch_gradients();
   if (ahead_) drive_device();
@@ -93,6 +94,13 @@ TorchTrainer::~TorchTrainer() {
     settle();
   } catch (const Error&) {  // of a device that failed before
   }
+}
+
+void TorchTrainer::share_parameters() {
+  shared_ = std::make_unique<SharedParameters>(options_.shared, trained_, slot_suffixes(options_.optimizer).size());
+  shared_gradients_ = shared_->gradients();
+  const std::vector<at::Tensor> values = shared_->values();
+  for (std::size_t i = 0; i < trained_.size(); ++i) trained_[i].set_data(values[i]);
 }
 
 void TorchTrainer::drive_device() {
@@ -275,6 +283,7 @@ void TorchTrainer::load_state(const TensorMap& state) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto found = state.find(parameters[i].name);
     if (found == state.end()) throw Error("the weights have no tensor '" + parameters[i].name + "'");
+    if (shared_ && shared_->follows() && parameters[i].trained) continue;  // others use them, and replica 0 loads them
     copy_from_host(found->second, found->first, graph_.tensors()[i]);
   }
 }

@@ -13,6 +13,7 @@
 #include "engine/torch/host_gradients.h"
 #include "engine/torch/loss_scaler.h"
 #include "engine/torch/optimizer.h"
+#include "engine/torch/shared_parameters.h"
 #include "engine/torch/streams.h"
 #include "engine/torch/whole_steps.h"
 
@@ -34,6 +35,8 @@ class TorchTrainer : public Trainer {
   StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
   StepReport settle() override;
   DeviceReport report() const override;
+  bool shares_arrays() const override { return shared_ != nullptr; }
+  void apply_part(double learning_rate, std::span<const int> members) override;
   void swap_average() override;
   BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
@@ -46,6 +49,7 @@ class TorchTrainer : public Trainer {
     at::Tensor logits, loss, labels;
   };
 
+  void share_parameters();
   void drive_device();
   Found forward(const BatchTensors& batch, bool training);
   Found forward_on_host(const data::Batch& batch, bool training);
@@ -59,6 +63,7 @@ class TorchTrainer : public Trainer {
   void train_on_nothing(std::uint64_t epoch);
   void watch_gradients();
   void gradient_computed(std::size_t index);
+  void put_into_shared(std::size_t index);
   void tell_ready();
   at::Tensor unscaled(std::size_t index) const;
   std::vector<at::Tensor> gradients_where(bool handed_out) const;
@@ -75,6 +80,8 @@ class TorchTrainer : public Trainer {
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // keeps the hooks alive
   std::function<void(std::size_t)> gradient_ready_;
   std::vector<char> handed_out_;  // gradients that gradient() gave away since they were cleared: no longer scaled
+  std::unique_ptr<SharedParameters> shared_;  // null: values, slots and gradients are this replica's own
+  std::vector<at::Tensor> shared_gradients_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<LossScaler> scaler_;  // of fp16, on every device: all replicas of a run skip the same steps
   std::vector<DropoutLayer> dropout_;

@@ -23,6 +23,7 @@ void TorchTrainer::watch_gradients() {
 
 /// On the thread that autograd uses for the device.
 void TorchTrainer::gradient_computed(std::size_t index) {
+  if (shared_) put_into_shared(index);
   if (!gradient_ready_) return;
   if (!ahead_) {
     gradient_ready_(index);
@@ -31,6 +32,17 @@ void TorchTrainer::gradient_computed(std::size_t index) {
   const c10::NoGradGuard no_grad;
   host_gradients_->fetch(index, unscaled(index));
   ready_.push_back(index);
+}
+
+/// Later batches are added in place.
+void TorchTrainer::put_into_shared(std::size_t index) {
+  at::Tensor& gradient = trained_[index].mutable_grad();
+  const at::Tensor& place = shared_gradients_[index];
+  if (gradient.is_same(place)) return;
+  const PhaseMark mark(Phase::kExchange);
+  const c10::NoGradGuard no_grad;
+  place.copy_(gradient);
+  gradient = place;
 }
 
 /// In the order in which the device computes them, each when it has landed: while the device computes the next ones.
@@ -101,6 +113,11 @@ void TorchTrainer::apply(double learning_rate) {
   }
   const auto number = at::TensorOptions().dtype(at::kFloat).device(graph_.device());
   update_unseen(at::full({}, learning_rate, number), at::zeros({}, number));
+}
+
+void TorchTrainer::apply_part(double learning_rate, std::span<const int> members) {
+  const PhaseMark mark(Phase::kUpdate);
+  optimizer_->step_part(learning_rate, members);
 }
 
 void TorchTrainer::update_unseen(const at::Tensor& learning_rate, const at::Tensor& stopped) {

@@ -25,6 +25,7 @@ def parse():
     parser.add_argument("--classes", type=int, required=True)
     parser.add_argument("--input", required=True, metavar="CxHxW")
     parser.add_argument("--batch", type=int, required=True, help="of all replicas together")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1, help="of each replica")
     parser.add_argument("--warm-up", type=int, default=10)
@@ -50,7 +51,7 @@ def replica(rank, options, store, results):
     for index in range(options.warm_up + options.steps):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
             loss = loss_function(model(images[index % BATCHES]), labels[index % BATCHES])
         loss.backward()
         optimizer.step()

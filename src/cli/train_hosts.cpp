@@ -1,6 +1,9 @@
 #include "cli/train_hosts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -8,6 +11,7 @@
 #include "base/host_name.h"
 #include "parallel/host_launch.h"
 #include "parallel/host_list.h"
+#include "parallel/launcher.h"
 #include "placement/plan.h"
 #include "task/checkpoint.h"
 
@@ -21,6 +25,11 @@ void remove_beginning(const fs::path& out) {
   std::error_code ignored;
   fs::remove(out / "samples.csv", ignored);
   fs::remove(out, ignored);  // only if empty
+}
+
+std::string without_advice(std::string text) {
+  const std::size_t advice = text.find(parallel::kResumeAdvice);
+  return advice == std::string::npos ? text : text.erase(advice, std::string(parallel::kResumeAdvice).size());
 }
 
 }  // namespace
@@ -38,10 +47,12 @@ std::vector<std::string> command_line() {
 std::vector<std::string> hosts_to_start(const TrainFlags& flags) {
   if (flags.hosts_started > 0) return {};
   auto hosts = flags.hosts.empty() ? parallel::slurm_hosts() : parallel::parse_hosts(flags.hosts);
-  if (!hosts.empty() && (flags.restarts > 0 || flags.elastic)) {
+  if (!hosts.empty() && flags.elastic) {
     throw UsageError(
-        "--restarts and --elastic go on by themselves on one host only; on several, give the same command again with "
-        "--resume");
+        "--elastic goes on with fewer replicas on one host only; on several, --restarts 1 starts all of them again");
+  }
+  if (!hosts.empty() && flags.restarts > 0 && flags.out.empty()) {
+    throw UsageError("--restarts on several hosts needs to know where the checkpoints are; give --out FOLDER");
   }
   return hosts;
 }
@@ -69,12 +80,24 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
   launch.words.insert(launch.words.end(), {kHostsStarted, std::to_string(hosts.size())});
   const fs::path out = flags.out;
   const bool made_here = !out.empty() && !fs::exists(out);
-  try {
-    parallel::run_on_hosts(launch);
-  } catch (...) {
-    // The first host's process may have been ended before it could take its folder away.
+  // The first host's process may have been ended before it could take its folder away.
+  const auto tidy = [&] {
     if (made_here && !task::has_checkpoint(out)) remove_beginning(out);
-    throw;
+  };
+  for (int left = flags.restarts;; --left) {
+    try {
+      return parallel::run_on_hosts(launch);
+    } catch (const parallel::HostLost& lost) {
+      tidy();
+      if (left <= 0) throw;
+      const bool begun = task::has_checkpoint(out);
+      fmt::print(stderr, "evener: {}; starting again from {}\n", without_advice(lost.what()),
+                 begun ? "the last checkpoint" : "the beginning");
+      if (begun && !std::ranges::count(launch.words, "--resume")) launch.words.emplace_back("--resume");
+    } catch (...) {
+      tidy();
+      throw;
+    }
   }
 }
 

@@ -115,8 +115,6 @@ TrainingOutcome from_message(const std::string& message) {
           {}};
 }
 
-constexpr const char* kResumeAdvice = ". The same command with --resume goes on from the last checkpoint";
-
 /// A lost rank starts all of them again from the last checkpoint, as often as --restarts allows, and then, with
 /// --elastic, those that are left.
 std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOptions& options, const TrainFlags& flags,
@@ -131,11 +129,11 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOption
       launch.shared_bytes = job.shared_bytes();
       return parallel::run_ranks(options.plan, body, launch);
     } catch (const parallel::RankLost& lost) {
-      if (position.hosts > 1) throw Error(std::string(lost.what()) + kResumeAdvice);
+      if (position.hosts > 1) throw Error(std::string(lost.what()) + parallel::kResumeAdvice);
       std::string note = std::string(lost.what()) + "; starting again from the last checkpoint";
       if (left <= 0) {
         if (!flags.elastic) {
-          throw Error(std::string(lost.what()) + kResumeAdvice + "; --restarts 1 does so by itself");
+          throw Error(std::string(lost.what()) + parallel::kResumeAdvice + "; --restarts 1 does so by itself");
         }
         options.plan = placement::without_replica(std::move(options.plan), lost.rank());
         observer.record().placement = placement_record(options.plan);

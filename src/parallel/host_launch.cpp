@@ -81,9 +81,11 @@ void kill_orphans() {
   }
 }
 
-[[noreturn]] void fail(const ChildEnd& end, const std::string& text) {
+[[noreturn]] void fail(const ChildEnd& end, const HostReport& report) {
+  const std::string text = report.text();
   if (end.exit_code == 2) throw UsageError(text);
   if (end.exit_code == 130 || stop_requested()) throw Interrupted(text);
+  if (report.lost()) throw HostLost(text);
   throw Error(text);
 }
 
@@ -120,7 +122,7 @@ void run_on_hosts(const HostLaunch& launch) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const ChildEnd end = run_child(*find_program(words.front()), words, options);
   kill_orphans();
-  if (!end.good()) fail(end, report.text());
+  if (!end.good()) fail(end, report);
 }
 
 }  // namespace evener::parallel

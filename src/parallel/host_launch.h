@@ -4,7 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace evener::parallel {
+
+/// A host, or a rank on one, was lost. The run may go on from its last checkpoint.
+class HostLost : public Error {
+ public:
+  using Error::Error;
+};
 
 struct HostLaunch {
   std::vector<std::string> hosts;
@@ -17,9 +25,9 @@ struct HostLaunch {
 /// in an allocation where there is no mpirun. Throws Error when there is neither.
 std::vector<std::string> starter_words(const HostLaunch& launch);
 
-/// stdout of host 0's process is ours, messages of all go to our stderr. A stop request is passed on. Throws what the
-/// first process that failed said (Error, UsageError or Interrupted by its exit code). Nothing is left running here;
-/// hosts that can't be reached end by themselves.
+/// stdout of host 0's process is ours, messages of all go to our stderr. A stop request is passed on. Throws HostLost,
+/// or what the first process that failed said (Error, UsageError or Interrupted by its exit code). Nothing is left
+/// running here; hosts that can't be reached end by themselves.
 void run_on_hosts(const HostLaunch& launch);
 
 }  // namespace evener::parallel

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "parallel/launcher.h"
+
 namespace evener::parallel {
 namespace {
 
@@ -138,6 +140,10 @@ void HostReport::end_block() {
     }
   }
   block_.clear();
+}
+
+bool HostReport::lost() const {
+  return finding_is_loss_ || error_.find(kResumeAdvice) != std::string::npos;
 }
 
 std::string HostReport::text() const {

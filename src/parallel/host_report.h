@@ -18,6 +18,8 @@ class HostReport {
   bool failed() const { return failed_; }
   /// A host doesn't answer, so the starter waits for it in vain.
   bool no_answer() const { return error_.find("no sign of life") != std::string::npos; }
+  /// A host or one of its ranks was lost: the run may go on from its last checkpoint.
+  bool lost() const;
   /// What went wrong: a host's own message if there is one, otherwise what the starter said. Never empty.
   std::string text() const;
 

@@ -43,6 +43,9 @@ class RankLost : public Error {
   int rank_;
 };
 
+/// What the end of a run says that lost a rank. Who started it on several hosts knows the loss by it.
+inline constexpr const char* kResumeAdvice = ". The same command with --resume goes on from the last checkpoint";
+
 struct LaunchOptions {
   bool always_group = false;     // make a group also for one rank, so that collectives are really run
   bool always_fork = false;      // processes of their own also for a plan of one process: nothing of theirs stays here

@@ -10,6 +10,7 @@
 #include "parallel/host_link.h"
 #include "parallel/host_list.h"
 #include "parallel/host_report.h"
+#include "parallel/launcher.h"
 
 namespace evener::parallel {
 namespace {
@@ -181,6 +182,19 @@ TEST(HostReports, WhatIsNotKnownIsKept) {
   const std::string text = said({"[a:12] something odd", kDashes, "A thing went wrong.", kDashes});
   EXPECT_THAT(text, HasSubstr("[a:12] something odd"));
   EXPECT_THAT(text, HasSubstr("A thing went wrong."));
+}
+
+TEST(HostReports, OnlyALossMayBeGoneOnAfter) {
+  const auto lost = [](const std::vector<std::string>& lines) {
+    HostReport report(2);
+    for (const auto& line : lines) report.take(line);
+    return report.lost();
+  };
+  EXPECT_TRUE(
+      lost({kDashes, "mpirun noticed that process rank 1 with PID 0 on node b exited on signal 9 (Killed).", kDashes}));
+  EXPECT_TRUE(lost({std::string("evener: on host b: rank 3 was killed") + kResumeAdvice}));
+  EXPECT_FALSE(lost({"evener: on host b: no space"}));
+  EXPECT_FALSE(lost({kDashes, "could not find an executable:", "Executable: /opt/evener", "Node: b", kDashes}));
 }
 
 TEST(HostReports, AFailureIsSeenAtOnce) {

@@ -35,6 +35,11 @@ class Context:
     seed: int
     precisions: tuple = ("fp32", "bf16")  # of experiments that compare several
 
+    @property
+    def precision(self):
+        """Of experiments that have one: bf16, unless the processor lacks it or fp32 was asked for."""
+        return self.precisions[-1]
+
     def folder(self):
         """A temporary folder below the results; use with `with`."""
         return tempfile.TemporaryDirectory(prefix="work-", dir=self.results)

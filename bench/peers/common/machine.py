@@ -22,6 +22,12 @@ def cpus():
     return sorted(os.sched_getaffinity(0))
 
 
+def has_bf16():
+    """Whether the processor multiplies bfloat16; where it doesn't, bf16 is emulated, and many times slower than fp32."""
+    flags = next((line for line in _lines("/proc/cpuinfo") if line.startswith("flags")), "").split()
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
 def quota():
     """CPUs that the control group allows, rounded up; 0 = no limit known."""
     try:

@@ -2,7 +2,7 @@
 
 from common import compare, training
 
-TITLE = "ResNet-34, input 1x148x197, batch 32, bf16: --exchange always against none, images/s of training steps"
+TITLE = "ResNet-34, input 1x148x197, batch 32: --exchange always against none, images/s of training steps"
 NEEDS_PEERS = False
 
 WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9)
@@ -13,7 +13,7 @@ def run(context):
     on = f"cpu/t{context.threads}"
 
     def rate(*options):
-        return training.evener(context, WORK, "bf16", steps, [], on=on, options=options)
+        return training.evener(context, WORK, context.precision, steps, [], on=on, options=options)
 
     comparison = compare.rounds(
         context, "forced", "images/s", 0.98, ours=lambda: rate("--exchange", "always"), peer=rate

@@ -6,7 +6,7 @@ import statistics
 from common import compare, training
 from common.context import say
 
-TITLE = "ResNet-18, input 1x48x64, bf16: shares 4:1 to 32:1 with a device of an eighth of the speed; two devices, images/s"
+TITLE = "ResNet-18, input 1x48x64: shares 4:1 to 32:1 with a device of an eighth of the speed; two devices, images/s"
 NEEDS_PEERS = False
 
 HELPED = "cpu/t1+cpu/t1@0.125"
@@ -20,7 +20,7 @@ def run(context):
     def rate(on, batch, *options):
         work = training.Work("resnet18", 1, 48, 64, batch=batch, classes=9)
         options = (*options, "--batch-norm", "local")
-        return lambda: training.evener(context, work, "bf16", steps, [], on=on, options=options)[0]
+        return lambda: training.evener(context, work, context.precision, steps, [], on=on, options=options)[0]
 
     sides = {"cpu/t1 alone": rate("cpu/t1", BATCH), "measured shares": rate(HELPED, BATCH)}
     sides |= {f"shares {factor}:1": rate(HELPED, BATCH, "--shares", f"{factor}:1") for factor in FACTORS}

@@ -22,7 +22,7 @@ def run(context):
             context.rest()
             record = context.evener(
                 *("train", "resnet34", "--data", f"{folder}/masks", "--split", "100/0", "--size", "197x148"),
-                *("--channels", 1, "--batch", BATCH, "--epochs", 2, "--precision", "bf16", "--lr", 0.01),
+                *("--channels", 1, "--batch", BATCH, "--epochs", 2, "--precision", context.precision, "--lr", 0.01),
                 *("--on", f"cpu/t{context.threads}", "--seed", context.seed),
                 *("--out", f"{folder}/run{index}", "--json", "-", "--quiet"),
             )

@@ -12,7 +12,7 @@ NEEDS_PEERS = False
 WITHIN = 0.15
 WORKS = {
     "mlp": ("mlp:784-256-10", "--data", "synth:digits:20000", "--batch", 64),
-    "resnet18": ("resnet18", "--data", "synth:masks:1600", "--size", "64x48", "--batch", 32, "--precision", "bf16"),
+    "resnet18": ("resnet18", "--data", "synth:masks:1600", "--size", "64x48", "--batch", 32),
     "mobilenet": ("mobilenet_v2", "--data", "synth:masks:800", "--size", "96x96", "--channels", 3, "--batch", 32),
 }
 
@@ -20,6 +20,7 @@ WORKS = {
 def run(context):
     predictions, choices, samples = [], [], {}
     for name, words in WORKS.items():
+        words = (*words, "--precision", context.precision if name == "resnet18" else "fp32")
         predicted, measured, chosen = {}, {}, []
         for index in range(context.runs):
             context.rest()

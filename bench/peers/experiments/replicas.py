@@ -5,7 +5,7 @@ import statistics
 from common import compare, training
 from common.context import say
 
-TITLE = "ResNet-34, input 1x148x197, batch 32, bf16: two replicas of one thread each, images/s of training steps"
+TITLE = "ResNet-34, input 1x148x197, batch 32: two replicas of one thread each, images/s of training steps"
 NEEDS_PEERS = True
 
 WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9)
@@ -15,13 +15,14 @@ def run(context):
     steps = 3 if context.quick else WORK.steps
 
     def evener(on, *options):
-        return lambda: training.evener(context, WORK, "bf16", steps, [], on=on, options=options)[0]
+        return lambda: training.evener(context, WORK, context.precision, steps, [], on=on, options=options)[0]
 
     def ddp():
         return context.peer(
             "pytorch_ddp.py",
             *("--model", WORK.model, "--classes", WORK.classes, "--input", "1x148x197", "--batch", WORK.batch),
             *("--warm-up", 2 if context.quick else training.WARM_UP, "--steps", steps, "--seed", context.seed),
+            *("--precision", context.precision),
         )["images_per_s"]
 
     rates = compare.interleaved(

@@ -5,7 +5,7 @@ import statistics
 
 from common import compare, training
 
-TITLE = "ResNet-34, input 1x148x197, batch 128, bf16: cpu/t1+cpu/t1@F, images/s of training steps"
+TITLE = "ResNet-34, input 1x148x197, batch 128: cpu/t1+cpu/t1@F, images/s of training steps"
 NEEDS_PEERS = False
 
 WORK = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=6)
@@ -33,7 +33,7 @@ def run(context):
 
 def together(context, factor, steps):
     on = f"cpu/t1+cpu/t1@{factor}"
-    return training.evener(context, WORK, "bf16", steps, [], on=on, options=("--batch-norm", "local"))[0]
+    return training.evener(context, WORK, context.precision, steps, [], on=on, options=("--batch-norm", "local"))[0]
 
 
 def side_by_side(context, factor, steps):
@@ -43,7 +43,7 @@ def side_by_side(context, factor, steps):
 
     def rate(index, on, batch):
         work = training.Work("resnet34", 1, 148, 197, batch=batch, classes=9)
-        return training.evener(context, work, "bf16", steps, [], on=on, cpu=index)[0]
+        return training.evener(context, work, context.precision, steps, [], on=on, cpu=index)[0]
 
     with concurrent.futures.ThreadPoolExecutor() as pool:
         runs = [pool.submit(rate, index, on, batch) for index, (on, batch) in enumerate(sizes.items())]
@@ -56,7 +56,7 @@ def hopeless(context):
     steps = 20 if context.quick else 120
 
     def rate(on):
-        return training.evener(context, work, "bf16", steps, [], on=on)[0]
+        return training.evener(context, work, context.precision, steps, [], on=on)[0]
 
     comparison = compare.rounds(
         context, "F=0.01", "images/s", 0.99, ours=lambda: rate("cpu/t1+cpu/t1@0.01"), peer=lambda: rate("cpu/t1")

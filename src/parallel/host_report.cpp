@@ -143,7 +143,7 @@ void HostReport::end_block() {
 }
 
 bool HostReport::lost() const {
-  return finding_is_loss_ || error_.find(kResumeAdvice) != std::string::npos;
+  return finding_is_loss_ || no_answer() || error_.find(kResumeAdvice) != std::string::npos;
 }
 
 std::string HostReport::text() const {

@@ -161,8 +161,9 @@ class Trainer {
   virtual StepReport settle() { return {}; }
   virtual DeviceReport report() const { return {}; }
 
-  /// Whether trained parameters, their gradients and the optimiser's values lie in TrainerOptions::shared. Then apply_part
-  /// does what an exchange would, and loading them is replica 0's matter: the others load the rest of a state alone.
+  /// Whether trained parameters, their gradients and the optimiser's values lie in TrainerOptions::shared. Then
+  /// apply_part does what an exchange would, and loading them is replica 0's matter: the others load the rest of a
+  /// state alone.
   virtual bool shares_arrays() const { return false; }
   /// Instead of apply(): the optimiser step for one part of the parameters, which is this replica's of `members`
   /// (ascending), with the sum of the members' gradients. Every member does its part, after all have their gradients

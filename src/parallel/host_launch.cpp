@@ -119,8 +119,8 @@ void run_on_hosts(const HostLaunch& launch) {
   options.give_up = [&] {
     return failed_at && Clock::now() - *failed_at > (report.no_answer() ? kGraceWithoutAnswer : kGrace);
   };
-  // mpirun looks for OpenCL devices through hwloc; the drivers of some (PoCL, by LLVM) take over the handler of SIGUSR1,
-  // and a stop request would never come to the hosts.
+  // mpirun looks for OpenCL devices through hwloc; the drivers of some (PoCL, by LLVM) take over the handler of
+  // SIGUSR1, and a stop request would never come to the hosts.
   setenv("HWLOC_COMPONENTS", "-opencl", /*overwrite=*/0);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const ChildEnd end = run_child(*find_program(words.front()), words, options);

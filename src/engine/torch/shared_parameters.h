@@ -1,6 +1,6 @@
 // What replicas on one host keep once for all of them: the trained parameters' values and what the optimiser keeps for
-// each value, beside one array of gradients per replica. All arrays are laid out alike. After a step each replica updates
-// its part of the values and slots, whose gradients it sums; nothing is copied back.
+// each value, beside one array of gradients per replica. All arrays are laid out alike. After a step each replica
+// updates its part of the values and slots, whose gradients it sums; nothing is copied back.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -19,14 +19,6 @@ namespace {
   return unit;
 }
 
-[[gnu::always_inline]] inline Vector pixels(const std::uint8_t* from, float scale, float shift) {
-  using Bytes = std::uint8_t __attribute__((vector_size(kLanes)));
-  using Integers = std::int32_t __attribute__((vector_size(4 * kLanes)));
-  Bytes bytes;
-  __builtin_memcpy(&bytes, from, sizeof(bytes));
-  return __builtin_convertvector(__builtin_convertvector(bytes, Integers), Vector) * scale + shift;
-}
-
 /// One channel of one sample, or of two with pairs (`other`: of the next sample, null where there is none).
 void pack_plane(const PackInput& work, const std::uint8_t* image, const std::uint8_t* other, std::int64_t sample,
                 std::int64_t channel) {
@@ -39,10 +31,10 @@ void pack_plane(const PackInput& work, const std::uint8_t* image, const std::uin
   [[maybe_unused]] Unit* pairs = kPairs ? work.pairs + sample / 2 * work.pairs_stride + first : nullptr;
   std::int64_t i = 0;
   for (; i + kLanes <= work.plane; i += kLanes) {
-    const Vector value = pixels(image + i, scale, shift);
+    const Vector value = load_bytes<kLanes>(image + i) * scale + shift;
     store_values(row, first + i, value);
     if constexpr (kPairs) {
-      const Vector second = other != nullptr ? pixels(other + i, scale, shift) : Vector{};
+      const Vector second = other != nullptr ? load_bytes<kLanes>(other + i) * scale + shift : Vector{};
       if (other != nullptr) store_values(next, first + i, second);
       store(pairs + i, pair_of(value, second));
     }

@@ -27,6 +27,18 @@ using Half = std::uint16_t __attribute__((vector_size(2 * kLanes)));
 [[gnu::always_inline]] inline void store(float* to, Vector value) {
   __builtin_memcpy(to, &value, sizeof(value));
 }
+/// Bytes as values. By intrinsics: g++ 12 converts vectors of bytes one by one.
+template <int Lanes>
+[[gnu::always_inline]] inline auto load_bytes(const std::uint8_t* from) {
+  if constexpr (Lanes == 16) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  } else if constexpr (Lanes == 8) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadu_si64(from)));
+  } else {
+    const __m128i words = _mm_unpacklo_epi8(_mm_loadu_si32(from), __m128i{});
+    return _mm_cvtepi32_ps(_mm_unpacklo_epi16(words, __m128i{}));
+  }
+}
 [[gnu::always_inline]] inline Vector all(float value) {
   return value - Vector{};
 }

@@ -14,16 +14,19 @@ constexpr double kShortest_s = 0.0005;
 void Pace::begin() {
   clock_ = Stopwatch();
   excluded_s_ = slept_s_ = 0;
+  carried_s_ = missing_s_;
 }
 
 void Pace::catch_up() {
   if (factor_ >= 1) return;
   const double worked_s = seconds() - slept_s_;
-  const double missing_s = worked_s / factor_ - seconds();
-  if (missing_s < kShortest_s) return;
+  missing_s_ = carried_s_ + worked_s / factor_ - (worked_s + slept_s_);
+  if (missing_s_ < kShortest_s) return;
   const Stopwatch sleeping;
-  std::this_thread::sleep_for(std::chrono::duration<double>(missing_s));
-  slept_s_ += sleeping.seconds();
+  std::this_thread::sleep_for(std::chrono::duration<double>(missing_s_));
+  const double slept_s = sleeping.seconds();
+  slept_s_ += slept_s;
+  missing_s_ -= slept_s;
 }
 
 }  // namespace evener::parallel

@@ -12,7 +12,8 @@ class Pace {
 
   void begin();
   /// Sleeps until the work since begin() has taken as long as on the slower device. Called now and then during the
-  /// work, so that what others see of it (gradients becoming ready) comes as late as from the slower device.
+  /// work, so that what others see of it (gradients becoming ready) comes as late as from the slower device. Sleeps
+  /// that would be too short are made up for later, also after the next begin().
   void catch_up();
   /// Time since begin() that was not work but waiting for others.
   void exclude(double seconds) { excluded_s_ += seconds; }
@@ -23,6 +24,8 @@ class Pace {
   const double factor_;
   Stopwatch clock_;
   double excluded_s_ = 0, slept_s_ = 0;
+  double missing_s_ = 0;  // sleep that was too short to be worth it, or less than nothing after one that was too long
+  double carried_s_ = 0;  // what was missing at begin()
 };
 
 }  // namespace evener::parallel

@@ -24,6 +24,21 @@ TEST(Pace, WorkTakesAsLongAsOnTheSlowerDevice) {
   EXPECT_GE(pace.seconds(), 0.059);
 }
 
+TEST(Pace, ShortStepsAreStretchedTogether) {
+  Pace pace(0.25);
+  double worked_s = 0;
+  const Stopwatch all;
+  while (worked_s < 0.01) {
+    pace.begin();
+    const Stopwatch clock;
+    while (clock.seconds() < 0.00005) {
+    }
+    worked_s += clock.seconds();
+    pace.catch_up();
+  }
+  EXPECT_GE(all.seconds(), 4 * worked_s - 0.001);
+}
+
 TEST(Pace, WaitingForOthersIsNotStretched) {
   Pace pace(0.001);  // stretched, 10 ms would be 10 s
   pace.begin();

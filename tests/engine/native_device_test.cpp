@@ -1,113 +1,29 @@
-// The native engine on accelerators comes to what its plain loops do on the CPU: on the first OpenCL device (PoCL's,
-// which is the CPU again, will do) and on an NVIDIA GPU where there is one.
+// The native engine on accelerators comes to what its plain loops do on the CPU.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <limits>
 
 #include "base/error.h"
-#include "base/module.h"
-#include "base/test_folder.h"
-#include "engine/batches_helpers.h"
+#include "engine/native_device_helpers.h"
 #include "network/init.h"
-#include "network/zoo.h"
-#include "placement/machine.h"
 
 namespace evener {
 namespace {
 
-using engine::KernelChoice;
-using engine::Precision;
 using engine::StepReport;
 using engine::TrainerOptions;
 using test::BatchData;
+using test::kRounding;
+using test::mlp;
+using test::naive;
+using test::native;
+using test::NativeDeviceTest;
 using test::OwnedBatch;
 using test::random_batch;
 using test::relative_distance;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-/// float32 sums of a few hundred terms in another order.
-constexpr double kRounding = 4e-6;
-
-network::Network mlp(const std::string& model, data::ImageShape shape) {
-  return network::build(model, {.input = network::Shape{shape.channels, shape.height, shape.width}});
-}
-
-TrainerOptions naive(TrainerOptions options = {}) {
-  options.device = {};
-  options.kernels = KernelChoice::kNaive;
-  options.resident = nullptr;
-  return options;
-}
-
-std::unique_ptr<engine::Trainer> native(const network::Network& network, const TrainerOptions& options,
-                                        const TensorMap& state = {}) {
-  return test::make_trainer(network, options, state, "native");
-}
-
-class NativeDeviceTest : public testing::TestWithParam<Device> {
- protected:
-  /// PoCL keeps what it has compiled in the home directory unless it is told otherwise.
-  static void SetUpTestSuite() {
-    static const test::TestFolder folder;
-    setenv("POCL_CACHE_DIR", folder.path().c_str(), /*overwrite=*/0);
-  }
-
-  void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
-    const auto& found = placement::machine().accelerators(GetParam().kind);
-    if (found.devices.empty()) GTEST_SKIP() << "there is no " << device_text(GetParam()) << ": " << found.reason;
-    const std::string why = engine::open_engine("native")->refusal(mlp("mlp:16-3", {1, 4, 4}), on_device());
-    if (!why.empty()) GTEST_SKIP() << why;
-  }
-
-  static TrainerOptions on_device(TrainerOptions options = {}) {
-    options.device = GetParam();
-    return options;
-  }
-
-  static void add(StepReport& all, const StepReport& report) {
-    EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
-    all.sums += report.sums;
-    all.steps += report.steps;
-    all.finite = report.finite;
-  }
-
-  /// `steps` steps with the first images of `batch`, so many as `sizes` say, over and over; every third at another
-  /// rate.
-  static StepReport train(engine::Trainer& trainer, const OwnedBatch& batch, int steps,
-                          const std::vector<std::int64_t>& sizes, double rate = 0.1) {
-    StepReport all;
-    for (int step = 0; step < steps && all.finite; ++step) {
-      const std::int64_t count = sizes[static_cast<std::size_t>(step) % sizes.size()];
-      const double weight = 1.0 / static_cast<double>(count);
-      add(all, trainer.step(batch.view(0, count), weight, step % 3 == 2 ? 0.5 * rate : rate));
-    }
-    if (all.finite) add(all, trainer.settle());
-    return all;
-  }
-
-  /// A training of many steps on both, and what it comes to.
-  static void expect_equal_training(const network::Network& network, const data::ImageShape& shape,
-                                    const TrainerOptions& options, const std::vector<std::int64_t>& sizes = {11}) {
-    constexpr int kSteps = 30;  // with some that are replayed where that is possible
-    const OwnedBatch batch =
-        random_batch(*std::ranges::max_element(sizes), shape, static_cast<int>(network.output_shape().front()));
-    TrainerOptions there = on_device(options);
-    const auto reference = native(network, naive(options)), trainer = native(network, there);
-    const StepReport expected = train(*reference, batch, kSteps, sizes), found = train(*trainer, batch, kSteps, sizes);
-    EXPECT_EQ(found.steps, kSteps);
-    EXPECT_EQ(found.sums.count, expected.sums.count);
-    EXPECT_NEAR(found.sums.loss_sum, expected.sums.loss_sum, 1e-5 * expected.sums.loss_sum);
-    // Rounding errors grow as the weights move.
-    EXPECT_LT(relative_distance(trainer->state(), reference->state()), 10 * kRounding);
-    if (reference->optimizer_state().empty()) return;
-    EXPECT_LT(relative_distance(trainer->optimizer_state(), reference->optimizer_state()), 25 * kRounding);
-  }
-};
 
 struct Case {
   std::string model;
@@ -335,72 +251,6 @@ TEST_P(NativeDeviceTest, ItsCheckpointsAreGoneOnWithOnTheCpu) {
     second->swap_average();
     EXPECT_EQ(second->state(), weights);
   }
-}
-
-TEST_P(NativeDeviceTest, ReportsItsMemoryAndItsPhases) {
-  const data::ImageShape shape{1, 28, 28};
-  const network::Network network = mlp("mlp:784-64-10", shape);
-  const auto trainer = native(network, on_device());
-  train(*trainer, random_batch(16, shape, 10), 12, {16});
-  const engine::DeviceReport report = trainer->report();
-  EXPECT_GT(report.peak_memory_bytes.value_or(0), 2 * 784 * 64 * sizeof(float));
-  std::vector<std::string> phases;
-  for (const auto& [name, seconds] : report.step_phases_s) {
-    phases.push_back(name);
-    EXPECT_GT(seconds, 0) << name;
-  }
-  EXPECT_THAT(phases, ElementsAre("backward", "d2h", "forward", "h2d"));
-  EXPECT_THAT(report.notes,
-              ElementsAre(HasSubstr(GetParam().kind == DeviceKind::kCuda ? "graph" : "kernel by kernel")));
-}
-
-TEST_P(NativeDeviceTest, SaysWhatItCannotDo) {
-  const data::ImageShape shape{1, 4, 4};
-  const network::Network network = mlp("mlp:16-20-3", shape);
-  const auto engine = engine::open_engine("native");
-  TrainerOptions options = on_device();
-  options.precision = Precision::kBf16;
-  EXPECT_THAT(engine->refusal(network, options), AllOf(HasSubstr("bf16"), HasSubstr("--precision fp32")));
-  options = on_device();
-  options.kernels = KernelChoice::kNaive;
-  EXPECT_THAT(engine->refusal(network, options), AllOf(HasSubstr("naive"), HasSubstr("--on cpu")));
-  EXPECT_EQ(engine->shared_bytes(network, on_device(), 2), 0u);
-  options = on_device();
-  options.device.index = 99;
-  try {
-    native(network, options);
-    FAIL() << "a device that isn't there";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("there is no " + device_text(options.device)));
-  }
-}
-
-TEST_P(NativeDeviceTest, SaysWhatDoesNotFit) {
-  const data::ImageShape shape{1, 4, 4};
-  OwnedBatch batch = random_batch(1, shape, 3);
-  TrainerOptions options = on_device();
-  options.resident = std::make_shared<BatchData>(batch, std::size_t{1} << 40);
-  try {
-    native(mlp("mlp:16-3", shape), options);
-    FAIL() << "16 TB of images";
-  } catch (const engine::OutOfMemory& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("17.6 TB"), HasSubstr("--data-on host")));
-  }
-  options.resident = std::make_shared<BatchData>(batch);
-  constexpr std::int64_t kMany = 1 << 20;
-  const std::vector<std::int32_t> labels(kMany, 0);
-  const std::vector<std::uint32_t> samples(kMany, 0);
-  const data::Batch large{kMany, shape, {}, labels, samples, 1};
-  const auto trainer = native(mlp("mlp:16-300000-3", shape), options);
-  try {
-    trainer->step(large, 1, 0.1);
-    FAIL() << "2.5 TB of activations";
-  } catch (const engine::OutOfMemory& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("1048576 images"), HasSubstr("largest that fits"), HasSubstr("--batch")));
-  }
-  const data::Batch small{2, shape, {}, {labels.data(), 2}, {samples.data(), 2}, 1};
-  EXPECT_TRUE(trainer->step(small, 1, 0.1).finite) << "after that a smaller one";
-  EXPECT_EQ(trainer->settle().steps, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, NativeDeviceTest,

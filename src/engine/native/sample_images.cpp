@@ -34,21 +34,21 @@ const std::uint8_t* SampleImages::in_memory(std::uint32_t sample) const {
   return dataset_->pixels(sample);
 }
 
-const std::uint8_t* SampleImages::found(const data::Batch& batch, std::size_t index) {
+const std::uint8_t* SampleImages::pixels(const data::Batch& batch, std::size_t index) {
   const std::size_t bytes = batch.shape.bytes();
   if (!batch.images.empty()) return batch.images.data() + index * bytes;
   const std::uint32_t sample = batch.samples[index];
   if (const std::uint8_t* place = in_memory(sample); place != nullptr) return place;
   // Room for all at once: what was made before stays where it is.
   made_.resize(std::max(made_.size(), batch.samples.size() * bytes));
-  const auto pixels = std::span(made_).subspan(index * bytes, bytes);
-  dataset_->read(sample, pixels);
-  return pixels.data();
+  const auto place = std::span(made_).subspan(index * bytes, bytes);
+  read(sample, place);
+  return place.data();
 }
 
 Samples SampleImages::of(const data::Batch& batch) {
   places_.resize(static_cast<std::size_t>(batch.count));
-  for (std::size_t i = 0; i < places_.size(); ++i) places_[i] = found(batch, i);
+  for (std::size_t i = 0; i < places_.size(); ++i) places_[i] = pixels(batch, i);
   return {batch, places_.data()};
 }
 
@@ -78,7 +78,7 @@ void SharedBatch::put(const data::Batch& share, std::int64_t begin, const Sample
     if (given) {
       std::ranges::copy(share.images.subspan(i * image_bytes_, image_bytes_), to.begin());
     } else if (brings) {
-      images.dataset_->read(share.samples[i], to);
+      images.read(share.samples[i], to);
     }
   }
 }
@@ -93,12 +93,12 @@ Samples SharedBatch::whole(std::int64_t count, const data::Batch& share, SampleI
             share.epoch,
             first<std::int32_t>(second_labels_, mixed),
             first<float>(label_weights_, mixed)};
-  images.places_.resize(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < images.places_.size(); ++i) {
+  places_.resize(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < places_.size(); ++i) {
     const bool here = as<std::uint8_t>(has_pixels_)[i] != 0;
-    images.places_[i] = here ? as<std::uint8_t>(pixels_) + i * image_bytes_ : images.found(whole_, i);
+    places_[i] = here ? as<std::uint8_t>(pixels_) + i * image_bytes_ : images.pixels(whole_, i);
   }
-  return {whole_, images.places_.data()};
+  return {whole_, places_.data()};
 }
 
 }  // namespace evener::engine::native

@@ -19,14 +19,15 @@ class SampleImages {
   /// `dataset` may be null: batches come with their pixels.
   explicit SampleImages(std::shared_ptr<const data::Dataset> dataset) : dataset_(std::move(dataset)) {}
 
-  /// Valid until the next call. Throws Error where there are no pixels, or what the data throws.
+  /// All of the batch's. Valid until the next call. Throws Error where there are no pixels, or what the data throws.
   Samples of(const data::Batch& batch);
+  /// The pixels of the batch's sample of this index, in the same way.
+  const std::uint8_t* pixels(const data::Batch& batch, std::size_t index);
+  /// Of a sample of the data; null if that has to read it first.
+  const std::uint8_t* in_memory(std::uint32_t sample) const;
+  void read(std::uint32_t sample, std::span<std::uint8_t> pixels) const { dataset_->read(sample, pixels); }
 
  private:
-  friend class SharedBatch;
-  const std::uint8_t* in_memory(std::uint32_t sample) const;
-  const std::uint8_t* found(const data::Batch& batch, std::size_t index);
-
   std::shared_ptr<const data::Dataset> dataset_;
   std::vector<const std::uint8_t*> places_;
   std::vector<std::uint8_t> made_;  // pixels of samples that had to be read
@@ -49,6 +50,7 @@ class SharedBatch {
   Array mixed_, samples_, labels_, second_labels_, label_weights_;
   Array has_pixels_, pixels_;  // a byte for each sample; of those that the data doesn't have in memory
   data::Batch whole_;
+  std::vector<const std::uint8_t*> places_;  // of its pixels
 };
 
 }  // namespace evener::engine::native

@@ -17,6 +17,10 @@
 namespace evener::comm {
 namespace {
 
+/// What values of a slot are added up in.
+template <typename Slot>
+using Sum = std::conditional_t<std::is_same_v<Slot, double>, double, float>;
+
 // How a piece travels. `p` is the channel's phase, the same for all members while none of them has passed the next
 // meeting:
 //
@@ -30,6 +34,11 @@ namespace {
 // slot, at p. Two pieces in a row (p = q + 2) have different slots, so another meeting lies between: p >= q + 3. Every
 // reader of the first comes to meeting q + 2 after reading, and the writer of the second comes out of that meeting
 // before writing.
+//
+// What is small meets once: each member brings all of it in its small slot number p % 2, and sums all slots itself. Who
+// writes into that slot again does so at p + 2 or later, after meeting p + 1, to which every reader comes after
+// reading. What a member said of its call may then be overwritten before another has looked, so a copy lies in the
+// slot.
 //
 // No rank keeps a count of its own: the phase can't go on without a member, so that one that comes back finds it as
 // the others left it, no matter whether they already wait in the next meeting. It is compared only for equality and
@@ -68,6 +77,8 @@ class SharedCommunicator : public Communicator {
  private:
   template <typename Slot, typename Value>
   void reduce(std::span<const std::span<Value>> parts, Call::Kind kind);
+  template <typename Slot, typename Value>
+  void reduce_small(std::span<const std::span<Value>> parts, const Call& call);
   template <typename Slot>
   void sum_my_share(std::size_t count, int which);
   template <typename Slot>
@@ -82,7 +93,14 @@ class SharedCommunicator : public Communicator {
   static int slot_of(std::uint32_t phase) { return static_cast<int>(phase / 2 % 2); }
   RankRow& row(int rank) const { return memory_.row(channel_, rank); }
   void say(const Call& call) { row(rank_).call.store(call.packed(), std::memory_order_relaxed); }
+  static int small_slot_of(std::uint32_t phase) { return static_cast<int>(phase % 2); }
+  SmallSlot& small_slot(int rank, std::uint32_t phase) const {
+    return memory_.small_slot(channel_, rank, small_slot_of(phase));
+  }
+  SmallSlot& begin_small(const Call& call);
+  std::uint32_t meet_small(const Call& call);
   void check_agreement(const Call& call) const;
+  [[noreturn]] void disagree(int member, const Call& call) const;
   void meet(const Call& call);
   [[noreturn]] void give_up_meeting(std::uint32_t phase, const Call& call) const;
   void await_mail(const Mailbox& box, std::uint32_t addressee, int other, const char* what) const;
@@ -131,14 +149,38 @@ void SharedCommunicator::call_off(const std::string& why) const {
 
 void SharedCommunicator::check_agreement(const Call& call) const {
   for (const int member : members_) {
-    const std::uint64_t word = row(member).call.load(std::memory_order_relaxed);
-    if (word == call.packed()) continue;
-    const std::string text = "rank " + std::to_string(member) + " came to " + Call::unpacked(word).text() + ", rank " +
-                             std::to_string(rank_) + " to " + call.text() +
-                             ": the ranks don't run the same program or the same options";
-    memory_.abort(text);
-    throw Error(text);
+    if (row(member).call.load(std::memory_order_relaxed) != call.packed()) disagree(member, call);
   }
+}
+
+void SharedCommunicator::disagree(int member, const Call& call) const {
+  const Call other = Call::unpacked(row(member).call.load(std::memory_order_relaxed));
+  const std::string text = "rank " + std::to_string(member) + " came to " + other.text() + ", rank " +
+                           std::to_string(rank_) + " to " + call.text() +
+                           ": the ranks don't run the same program or the same options";
+  memory_.abort(text);
+  throw Error(text);
+}
+
+/// This rank's small slot, for what it brings.
+SmallSlot& SharedCommunicator::begin_small(const Call& call) {
+  say(call);
+  const std::uint32_t now = phase();
+  SmallSlot& mine = small_slot(rank_, now);
+  mine.call = call.packed();
+  mine.phase = now;
+  return mine;
+}
+
+/// Afterwards the small slots of all members are full, and stay so until this rank comes to the next meeting.
+std::uint32_t SharedCommunicator::meet_small(const Call& call) {
+  const std::uint32_t now = phase();
+  meet(call);
+  for (const int member : members_) {
+    const SmallSlot& slot = small_slot(member, now);
+    if (slot.call != call.packed() || slot.phase != now) disagree(member, call);
+  }
+  return now;
 }
 
 template <typename Slot>
@@ -155,8 +197,20 @@ void SharedCommunicator::sum_my_share(std::size_t count, int which) {
   const auto [begin, size] = share<Slot>(count, mine);
   std::vector<const Slot*> slots;
   for (const int member : members_) slots.push_back(slot<Slot>(member, which) + begin);
-  using Sum = std::conditional_t<std::is_same_v<Slot, double>, double, float>;
-  sum_in_order<Sum, Slot>(slots, size, slot<Slot>(rank_, which) + begin);
+  sum_in_order<Sum<Slot>, Slot>(slots, size, slot<Slot>(rank_, which) + begin);
+}
+
+template <typename Slot, typename Value>
+void SharedCommunicator::reduce_small(std::span<const std::span<Value>> parts, const Call& call) {
+  PartsWalk<Value> from(parts), to(parts);
+  Slot* mine = reinterpret_cast<Slot*>(begin_small(call).bytes);
+  from.next(call.count, [&](const Value* run, std::size_t size, std::size_t at) { to_wire(run, size, mine + at); });
+  const std::uint32_t met = meet_small(call);
+  std::vector<const Slot*> slots;
+  for (const int member : members_) slots.push_back(reinterpret_cast<const Slot*>(small_slot(member, met).bytes));
+  Slot sums[SmallSlot::kBytes / sizeof(Slot)];
+  sum_in_order<Sum<Slot>, Slot>(slots, call.count, sums);
+  to.next(call.count, [&](Value* run, std::size_t size, std::size_t at) { from_wire(sums + at, size, run); });
 }
 
 template <typename Slot, typename Value>
@@ -166,6 +220,7 @@ void SharedCommunicator::reduce(std::span<const std::span<Value>> parts, Call::K
   std::size_t total = 0;
   for (const auto& part : parts) total += part.size();
   const Call call{kind, 0, total};
+  if (total * sizeof(Slot) <= SmallSlot::kBytes) return reduce_small<Slot>(parts, call);
   say(call);
   PartsWalk<Value> from(parts), to(parts);
   const std::size_t longest = memory_.options().staging_bytes / sizeof(Slot);
@@ -196,6 +251,13 @@ void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   }
   if (members_.size() == 1) return;
   const Call call{Call::Kind::kBroadcast, root, bytes.size()};
+  if (bytes.size() <= SmallSlot::kBytes) {
+    SmallSlot& mine = begin_small(call);
+    if (rank_ == root) std::ranges::copy(bytes, mine.bytes);
+    const std::uint32_t met = meet_small(call);
+    if (rank_ != root) std::copy_n(small_slot(root, met).bytes, bytes.size(), bytes.begin());
+    return;
+  }
   say(call);
   do {
     const auto piece = bytes.first(std::min(bytes.size(), memory_.options().staging_bytes));

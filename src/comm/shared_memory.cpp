@@ -55,7 +55,8 @@ SharedMemory::SharedMemory(const SharedGroupOptions& options)
   lives_ = sizeof(AbortNote);
   meetings_ = lives_ + ranks * sizeof(LifeSigns);
   rows_ = meetings_ + channels * sizeof(Meeting);
-  mailboxes_ = rows_ + channels * ranks * sizeof(RankRow);
+  small_slots_ = rows_ + channels * ranks * sizeof(RankRow);
+  mailboxes_ = small_slots_ + channels * ranks * 2 * sizeof(SmallSlot);
   staging_ = rounded_up(mailboxes_ + channels * ranks * 2 * sizeof(Mailbox), kPage_bytes);
   common_ = rounded_up(staging_ + channels * ranks * kStagingParts * options_.staging_bytes, kPage_bytes);
   size_bytes_ = common_ + options_.common_bytes;
@@ -70,7 +71,10 @@ SharedMemory::SharedMemory(const SharedGroupOptions& options)
   for (std::size_t i = 0; i < ranks; ++i) new (begin_ + lives_ + i * sizeof(LifeSigns)) LifeSigns{};
   for (std::size_t i = 0; i < channels; ++i) new (begin_ + meetings_ + i * sizeof(Meeting)) Meeting{};
   for (std::size_t i = 0; i < channels * ranks; ++i) new (begin_ + rows_ + i * sizeof(RankRow)) RankRow{};
-  for (std::size_t i = 0; i < channels * ranks * 2; ++i) new (begin_ + mailboxes_ + i * sizeof(Mailbox)) Mailbox{};
+  for (std::size_t i = 0; i < channels * ranks * 2; ++i) {
+    new (begin_ + small_slots_ + i * sizeof(SmallSlot)) SmallSlot{};
+    new (begin_ + mailboxes_ + i * sizeof(Mailbox)) Mailbox{};
+  }
 }
 
 SharedMemory::~SharedMemory() {
@@ -96,6 +100,11 @@ Meeting& SharedMemory::meeting(int channel) const {
 
 RankRow& SharedMemory::row(int channel, int rank) const {
   return at<RankRow>(rows_ + rank_of_channel(channel, rank) * sizeof(RankRow));
+}
+
+SmallSlot& SharedMemory::small_slot(int channel, int rank, int which) const {
+  return at<SmallSlot>(small_slots_ +
+                       (rank_of_channel(channel, rank) * 2 + static_cast<std::size_t>(which)) * sizeof(SmallSlot));
 }
 
 Mailbox& SharedMemory::mailbox(int channel, int rank, int half) const {

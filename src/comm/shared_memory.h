@@ -38,6 +38,14 @@ struct alignas(kLine_bytes) RankRow {
   std::atomic<std::uint64_t> call;     // the collective it is in (shared_communicator.cpp)
 };
 
+/// What a rank brings to a collective of few bytes; it fills its two by turns.
+struct alignas(kLine_bytes) SmallSlot {
+  static constexpr std::size_t kBytes = 496;
+  std::uint64_t call;   // which collective
+  std::uint32_t phase;  // the meeting it is for
+  alignas(16) std::byte bytes[kBytes];
+};
+
 /// Half of a rank's outgoing mail; it fills the two by turns.
 struct alignas(kLine_bytes) Mailbox {
   std::atomic<std::uint32_t> addressee;  // 0 = empty, otherwise 1 + the rank it is for
@@ -55,6 +63,7 @@ class SharedMemory {
   LifeSigns& life(int rank) const;
   Meeting& meeting(int channel) const;
   RankRow& row(int channel, int rank) const;
+  SmallSlot& small_slot(int channel, int rank, int which) const;
   Mailbox& mailbox(int channel, int rank, int half) const;
   std::byte* mail(int channel, int rank, int half) const;
   std::size_t mail_bytes() const { return options_.staging_bytes; }
@@ -81,7 +90,7 @@ class SharedMemory {
 
   SharedGroupOptions options_;
   std::int64_t spin_ns_;
-  std::size_t lives_ = 0, meetings_ = 0, rows_ = 0, mailboxes_ = 0, staging_ = 0, common_ = 0,
+  std::size_t lives_ = 0, meetings_ = 0, rows_ = 0, small_slots_ = 0, mailboxes_ = 0, staging_ = 0, common_ = 0,
               size_bytes_ = 0;  // offsets, end
   std::byte* begin_ = nullptr;
 };

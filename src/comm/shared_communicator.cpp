@@ -100,7 +100,7 @@ class SharedCommunicator : public Communicator {
   SmallSlot& begin_small(const Call& call);
   std::uint32_t meet_small(const Call& call);
   void check_agreement(const Call& call) const;
-  [[noreturn]] void disagree(int member, const Call& call) const;
+  [[noreturn]] void disagree(int member, std::uint64_t word, const Call& call) const;
   void meet(const Call& call);
   [[noreturn]] void give_up_meeting(std::uint32_t phase, const Call& call) const;
   void await_mail(const Mailbox& box, std::uint32_t addressee, int other, const char* what) const;
@@ -149,13 +149,14 @@ void SharedCommunicator::call_off(const std::string& why) const {
 
 void SharedCommunicator::check_agreement(const Call& call) const {
   for (const int member : members_) {
-    if (row(member).call.load(std::memory_order_relaxed) != call.packed()) disagree(member, call);
+    const std::uint64_t word = row(member).call.load(std::memory_order_relaxed);
+    if (word != call.packed()) disagree(member, word, call);
   }
 }
 
-void SharedCommunicator::disagree(int member, const Call& call) const {
-  const Call other = Call::unpacked(row(member).call.load(std::memory_order_relaxed));
-  const std::string text = "rank " + std::to_string(member) + " came to " + other.text() + ", rank " +
+/// `word`: the member's call, packed.
+void SharedCommunicator::disagree(int member, std::uint64_t word, const Call& call) const {
+  const std::string text = "rank " + std::to_string(member) + " came to " + Call::unpacked(word).text() + ", rank " +
                            std::to_string(rank_) + " to " + call.text() +
                            ": the ranks don't run the same program or the same options";
   memory_.abort(text);
@@ -168,7 +169,7 @@ SmallSlot& SharedCommunicator::begin_small(const Call& call) {
   const std::uint32_t now = phase();
   SmallSlot& mine = small_slot(rank_, now);
   mine.call = call.packed();
-  mine.phase = now;
+  mine.came_for = now + 1;
   return mine;
 }
 
@@ -178,7 +179,9 @@ std::uint32_t SharedCommunicator::meet_small(const Call& call) {
   meet(call);
   for (const int member : members_) {
     const SmallSlot& slot = small_slot(member, now);
-    if (slot.call != call.packed() || slot.phase != now) disagree(member, call);
+    // Who came to something larger or to a barrier has not written here.
+    if (slot.came_for != now + 1) disagree(member, row(member).call.load(std::memory_order_relaxed), call);
+    if (slot.call != call.packed()) disagree(member, slot.call, call);
   }
   return now;
 }

@@ -41,8 +41,8 @@ struct alignas(kLine_bytes) RankRow {
 /// What a rank brings to a collective of few bytes; it fills its two by turns.
 struct alignas(kLine_bytes) SmallSlot {
   static constexpr std::size_t kBytes = 496;
-  std::uint64_t call;   // which collective
-  std::uint32_t phase;  // the meeting it is for
+  std::uint64_t call;      // which collective
+  std::uint32_t came_for;  // 1 + the phase it is for; 0 = none yet
   alignas(16) std::byte bytes[kBytes];
 };
 

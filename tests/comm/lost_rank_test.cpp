@@ -119,6 +119,12 @@ TEST_P(LostRanks, ThatDoSomethingElseAreFoundOut) {
     EXPECT_THAT(error_of([&] { group.join(rank, 0, "shm")->all_reduce(values); }),
                 AllOf(HasSubstr("all_reduce of 10 float32 values"), HasSubstr("all_reduce of 2000 float32 values")));
   });
+  SharedGroup small(group_options(2));
+  run_ranks(GetParam(), 2, [&](int rank) {
+    auto values = values_of(rank, rank == 0 ? 10 : 11);
+    EXPECT_THAT(error_of([&] { small.join(rank, 0, "shm")->all_reduce(values); }),
+                AllOf(HasSubstr("all_reduce of 10 float32 values"), HasSubstr("all_reduce of 11 float32 values")));
+  });
   SharedGroup messages(group_options(2));
   run_ranks(GetParam(), 2, [&](int rank) {
     const auto end = messages.join(rank, 0, "shm");

@@ -12,20 +12,20 @@ namespace {
 /// Batches divided ahead of the one that is computed: as many as loaders prepare. Later changes of the shares come
 /// into effect so many steps later.
 constexpr int kAhead = 2;
-/// First steps of a run make what later ones reuse: their times say nothing.
-constexpr std::int64_t kWarmUpSteps = 2;
 
 }  // namespace
 
 DataParallel::DataParallel(Replica& replica, Shares shares, std::int64_t batch, bool may_leave)
     : replica_(replica),
       shares_(std::move(shares)),
-      membership_(replica.ranks()),
-      batch_(batch),
       may_leave_(may_leave && shares_.is_measured()),
-      members_(membership_.active()),
+      membership_(may_leave_ ? shares_.speeds() : std::vector<double>(shares_.speeds().size(), 1)),
+      batch_(batch),
+      members_(shares_.speeds().size(), true),
       trained_(members_.size(), 0),
-      busy_s_(members_.size(), 0) {}
+      busy_s_(members_.size(), 0) {
+  if (!membership_.reason().empty()) notes_.push_back(membership_.reason());
+}
 
 void DataParallel::command(Command::Kind kind) {
   Command command;
@@ -114,7 +114,7 @@ void DataParallel::observe(const std::vector<std::int64_t>& counts, double step_
     trained_[r] += counts[r];
     busy_s_[r] += counts[r] > 0 ? result.seconds[r] : 0;
   }
-  if (steps_++ < kWarmUpSteps) return;
+  ++steps_;
   shares_.observe(counts, result.seconds);
   if (!may_leave_) return;
   const auto samples = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});

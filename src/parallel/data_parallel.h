@@ -68,9 +68,9 @@ class DataParallel {
 
   Replica& replica_;
   Shares shares_;
+  const bool may_leave_;
   Membership membership_;
   const std::int64_t batch_;
-  const bool may_leave_;
   std::int64_t epoch_ = 0, samples_ = 0;           // of what is being served
   std::int64_t next_division_ = 0;                 // sample at which it begins
   std::deque<std::vector<std::int64_t>> divided_;  // batches divided and not yet taken

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "base/names.h"
 
@@ -12,95 +11,132 @@ namespace {
 constexpr std::size_t kWindow = 10;    // steps whose median counts
 constexpr int kSettleSteps = 5;        // after a change: batches divided before it, new sizes
 constexpr int kFirstSettleSteps = 12;  // at the start: shares are still being found
-constexpr int kFirstPause = 50, kLongestPause = 3200;
+constexpr std::int64_t kFirstPause = 50, kLongestPause = 3200;
+/// Steps for each that a trial lost, until the next one.
+constexpr double kPauseForALostStep = 100;
 /// A replica is put to the test when the others alone promise this share of the speed with it.
 constexpr double kSuspicious = 0.97;
+/// One that promises no more than this share of the fastest one's speed stays out at first, for so many steps.
+constexpr double kNextToNothing = 0.02;
+constexpr std::int64_t kNotAtFirst = 500;
+/// So many steps in a row at less than this share of the speed without it are enough of a trial.
+constexpr double kHopeless = 0.5;
+constexpr int kHopelessSteps = 3;
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+std::string replica_text(int replica) {
+  return "replica " + std::to_string(replica);
+}
 
 }  // namespace
 
-Membership::Membership(int ranks)
-    : active_(static_cast<std::size_t>(ranks), true), settling_(kFirstSettleSteps), pause_steps_(kFirstPause) {}
+Membership::Membership(const std::vector<double>& speeds)
+    : active_(speeds.size(), true), trials_(speeds.size(), {0, kFirstPause}), settling_(kFirstSettleSteps) {
+  const double fastest = std::ranges::max(speeds);
+  for (std::size_t r = 1; r < speeds.size(); ++r) {
+    if (speeds[r] > kNextToNothing * fastest) continue;
+    active_[r] = false;
+    trials_[r].next = kNotAtFirst;
+    reason_ += (reason_.empty() ? "" : "; ") + replica_text(static_cast<int>(r)) + " waits: in a first probe it made " +
+               si_text(speeds[r]) + " images/s, the fastest " + si_text(fastest);
+  }
+}
 
-bool Membership::observe(std::int64_t samples, double seconds, const std::vector<double>& speeds) {
-  if (active_.size() < 2 || seconds <= 0) return false;
+void Membership::observe(std::int64_t samples, double seconds, const std::vector<double>& speeds) {
+  if (active_.size() < 2 || seconds <= 0) return;
+  ++steps_;
+  const double rate = static_cast<double>(samples) / seconds;
+  const bool first_steps = state_ == State::kWatch && settling_ > kFirstSettleSteps / 2;
+  const double without = state_ == State::kTrialWith ? rate_without_ : sum_without(speeds, weakest(speeds));
+  const bool hopeless = state_ != State::kTrialWithout && !first_steps && rate < kHopeless * without;
+  hopeless_steps_ = hopeless ? hopeless_steps_ + 1 : 0;
+  if (state_ == State::kTrialWith) lost_steps_ += std::max(0.0, rate_without_ / rate - 1);
   if (settling_ > 0) {
     --settling_;
-    return false;
+  } else {
+    rates_.push_back(rate);
   }
-  if (state_ == State::kPause) {
-    if (--pause_left_ > 0) return false;
-    if (active_[static_cast<std::size_t>(weakest_)]) {  // it helped: look again whether it still does
-      enter(State::kTogether, 0);
-      return false;
+  if (hopeless_steps_ == kHopelessSteps) rates_.assign(kWindow, rate);
+  if (rates_.size() < kWindow) return;
+  state_ == State::kWatch ? watch(speeds) : end_trial();
+}
+
+/// The slowest one that may be put to the test; 0: there is none.
+int Membership::weakest(const std::vector<double>& speeds) const {
+  int weakest = 0;
+  for (std::size_t r = 1; r < speeds.size(); ++r) {
+    const bool may_be_tried = active_[r] && trials_[r].next <= steps_;
+    if (may_be_tried && (weakest == 0 || speeds[r] < speeds[static_cast<std::size_t>(weakest)])) {
+      weakest = static_cast<int>(r);
     }
-    active_[static_cast<std::size_t>(weakest_)] = true;
-    reason_ = "replica " + std::to_string(weakest_) + " is tried again";
+  }
+  return weakest;
+}
+
+/// Of those that take part. Nothing where there is nobody to leave out.
+double Membership::sum_without(const std::vector<double>& speeds, int left_out) const {
+  double sum = 0;
+  for (std::size_t r = 0; r < speeds.size() && left_out > 0; ++r) {
+    if (active_[r] && static_cast<int>(r) != left_out) sum += speeds[r];
+  }
+  return sum;
+}
+
+void Membership::watch(const std::vector<double>& speeds) {
+  if (start_trial_with()) return;
+  rate_with_ = median(rates_);
+  rates_.erase(rates_.begin());
+  const int candidate = weakest(speeds);
+  if (candidate > 0 && sum_without(speeds, candidate) >= kSuspicious * rate_with_) start_trial_without(candidate);
+}
+
+/// Of a replica whose time has come, if there is one.
+bool Membership::start_trial_with() {
+  for (std::size_t r = 1; r < active_.size(); ++r) {
+    if (active_[r] || trials_[r].next > steps_) continue;
+    rate_without_ = median(rates_);
+    active_[r] = true;
+    tried_ = static_cast<int>(r);
+    reason_ = replica_text(tried_) + " is tried";
     enter(State::kTrialWith, kSettleSteps);
     return true;
-  }
-  rates_.push_back(static_cast<double>(samples) / seconds);
-  if (rates_.size() < kWindow) return false;
-  switch (state_) {
-    case State::kTogether:
-      return watch_together(speeds);
-    case State::kTrialWithout:
-      return end_trial_without();
-    case State::kTrialWith:
-      return end_trial_with();
-    case State::kPause:
-      break;
   }
   return false;
 }
 
-bool Membership::watch_together(const std::vector<double>& speeds) {
-  rate_with_ = median_rate();
-  rates_.erase(rates_.begin());
-  const auto weakest = std::min_element(speeds.begin() + 1, speeds.end());
-  const double others = std::accumulate(speeds.begin(), speeds.end(), 0.0) - *weakest;
-  if (others < kSuspicious * rate_with_) return false;
-  weakest_ = static_cast<int>(weakest - speeds.begin());
-  active_[static_cast<std::size_t>(weakest_)] = false;
-  reason_ = "replica " + std::to_string(weakest_) + " pauses, to see whether it helps";
+void Membership::start_trial_without(int weakest) {
+  tried_ = weakest;
+  active_[static_cast<std::size_t>(weakest)] = false;
+  reason_ = replica_text(weakest) + " pauses, to see whether it helps";
   enter(State::kTrialWithout, kSettleSteps);
-  return true;
 }
 
-bool Membership::end_trial_without() {
-  rate_without_ = median_rate();
+void Membership::end_trial() {
+  const bool was_in = state_ == State::kTrialWithout;
+  (was_in ? rate_without_ : rate_with_) = median(rates_);
   const bool helps = rate_with_ > rate_without_;
-  active_[static_cast<std::size_t>(weakest_)] = helps;
-  const std::string figures = si_text(rate_with_) + " images/s with it, " + si_text(rate_without_) + " without";
-  reason_ = "replica " + std::to_string(weakest_) +
-            (helps ? " goes on: " : " left, its help costs more than it brings: ") + figures;
-  pause_left_ = pause_steps_;
-  pause_steps_ = std::min(2 * pause_steps_, kLongestPause);
-  enter(State::kPause, kSettleSteps);
-  return helps;
-}
-
-bool Membership::end_trial_with() {
-  rate_with_ = median_rate();
-  const bool helps = rate_with_ > rate_without_;
-  active_[static_cast<std::size_t>(weakest_)] = helps;
-  reason_ = "replica " + std::to_string(weakest_) + (helps ? " is back: " : " stays out: ") + si_text(rate_with_) +
-            " images/s with it, " + si_text(rate_without_) + " without";
-  pause_left_ = pause_steps_;
-  pause_steps_ = std::min(2 * pause_steps_, kLongestPause);
-  enter(State::kPause, kSettleSteps);
-  return !helps;
+  const char* const outcome = was_in ? (helps ? " goes on: " : " left, its help costs more than it brings: ")
+                                     : (helps ? " is back: " : " stays out: ");
+  reason_ = replica_text(tried_) + outcome + si_text(rate_with_) + " images/s with it, " + si_text(rate_without_) +
+            " without";
+  active_[static_cast<std::size_t>(tried_)] = helps;
+  auto& [next, pause] = trials_[static_cast<std::size_t>(tried_)];
+  const double for_lost_steps = helps ? 0 : kPauseForALostStep * lost_steps_;
+  next = steps_ + std::max(pause, static_cast<std::int64_t>(for_lost_steps));
+  pause = std::min(2 * pause, kLongestPause);
+  enter(State::kWatch, kSettleSteps);
 }
 
 void Membership::enter(State state, int settle_steps) {
   state_ = state;
   settling_ = settle_steps;
+  hopeless_steps_ = 0;
+  lost_steps_ = 0;
   rates_.clear();
-}
-
-double Membership::median_rate() const {
-  std::vector<double> sorted = rates_;
-  std::ranges::sort(sorted);
-  return sorted[sorted.size() / 2];
 }
 
 }  // namespace evener::parallel

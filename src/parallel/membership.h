@@ -1,4 +1,4 @@
-// Whether the weakest replica helps more than it costs, found out by trying.
+// Whether each replica helps more than it costs, found out by trying.
 #pragma once
 
 #include <cstdint>
@@ -7,38 +7,47 @@
 
 namespace evener::parallel {
 
-/// Compares the speed of steps with the weakest replica and without it. A replica that brings nothing stays out, and is
-/// tried again after pauses that double. Rank 0, which leads, always stays.
+/// Compares the speed of steps with a replica and without it, one replica at a time. One that brings nothing stays out
+/// and is tried again after pauses that double, and that are so long that its trials take a hundredth of the time. Rank
+/// 0, which leads, always stays.
 class Membership {
  public:
-  explicit Membership(int ranks);
+  /// `speeds`: a first guess for each replica. One that promises next to nothing stays out at first.
+  explicit Membership(const std::vector<double>& speeds);
 
   const std::vector<bool>& active() const { return active_; }
 
-  /// After a step on `samples` in `seconds` (of the whole step, waiting included). `speeds`: of each replica. True when
-  /// active() has changed.
-  bool observe(std::int64_t samples, double seconds, const std::vector<double>& speeds);
+  /// After a step on `samples` in `seconds` (of the whole step, waiting included). `speeds`: of each replica.
+  void observe(std::int64_t samples, double seconds, const std::vector<double>& speeds);
 
-  /// Why the last change happened, for the record: "replica 1 left: ...".
+  /// Why active() is what it is, for the record: "replica 1 left: ...". Empty as long as all take part.
   const std::string& reason() const { return reason_; }
 
  private:
-  enum class State { kTogether, kTrialWithout, kPause, kTrialWith };
+  enum class State { kWatch, kTrialWithout, kTrialWith };
+  struct Trials {
+    std::int64_t next = 0;  // not before this step
+    std::int64_t pause;     // steps, the next time
+  };
 
-  bool watch_together(const std::vector<double>& speeds);
-  bool end_trial_without();
-  bool end_trial_with();
+  void watch(const std::vector<double>& speeds);
+  bool start_trial_with();
+  void start_trial_without(int weakest);
+  void end_trial();
   void enter(State state, int settle_steps);
-  double median_rate() const;
+  int weakest(const std::vector<double>& speeds) const;
+  double sum_without(const std::vector<double>& speeds, int left_out) const;
 
   std::vector<bool> active_;
-  State state_ = State::kTogether;
-  int settling_;     // steps that are not counted yet
-  int pause_steps_;  // the next pause's length
-  int pause_left_ = 0;
-  int weakest_ = -1;  // the replica that is tried
-  double rate_with_ = 0, rate_without_ = 0;
-  std::vector<double> rates_;  // samples/s of the steps of this state
+  std::vector<Trials> trials_;
+  State state_ = State::kWatch;
+  int settling_;            // steps that are not counted yet
+  int hopeless_steps_ = 0;  // in a row
+  int tried_ = 0;           // the replica that a trial is about
+  std::int64_t steps_ = 0;
+  double rate_with_ = 0, rate_without_ = 0;  // samples/s
+  double lost_steps_ = 0;                    // that would have fitted into the time that the trial took longer
+  std::vector<double> rates_;                // samples/s of the steps of this state
   std::string reason_;
 };
 

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace evener::parallel {
 namespace {
 
 /// Weight of the newest observation in the moving average of a replica's speed.
 constexpr double kNewest = 0.3;
-/// A new division has to shorten the step by this share.
-constexpr double kDeadBand = 0.03;
 
 }  // namespace
 
@@ -56,25 +55,40 @@ double Shares::time_of(std::span<const std::int64_t> counts) const {
 }
 
 std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::vector<bool>& active) {
+  Division& last = last_[samples];
   std::vector<double> speeds = speeds_;
-  bool as_before = last_.size() == speeds.size() && std::accumulate(last_.begin(), last_.end(), 0LL) == samples;
+  bool as_before = last.counts.size() == speeds.size();
   for (std::size_t i = 0; i < speeds.size(); ++i) {
     if (!active[i]) speeds[i] = 0;
-    as_before = as_before && (active[i] || last_[i] == 0);
+    as_before = as_before && (active[i] || last.counts[i] == 0);
   }
   std::vector<std::int64_t> counts = divide(samples, speeds);
-  if (as_before && time_of(counts) > (1 - kDeadBand) * time_of(last_)) return last_;
-  last_ = counts;
-  return counts;
+  if (as_before) {
+    last.passed_up_s += time_of(last.counts) - time_of(counts);
+    if (last.passed_up_s <= change_s_) return last.counts;
+  }
+  last = {std::move(counts)};
+  return last.counts;
 }
 
 void Shares::observe(std::span<const std::int64_t> counts, std::span<const double> seconds) {
   if (!measured_) return;
+  double change_s = 0;
+  bool compared = false;
   for (std::size_t i = 0; i < speeds_.size(); ++i) {
     if (counts[i] == 0 || seconds[i] <= 0) continue;
+    Past& past = pasts_[i];
+    const bool begins = past.first_s.empty();  // which takes longer for other reasons too
+    const auto [first, is_new] = past.first_s.try_emplace(counts[i], begins ? 0 : seconds[i]);
+    if (is_new) continue;
     const double speed = static_cast<double>(counts[i]) / seconds[i];
-    speeds_[i] += kNewest * (speed - speeds_[i]);
+    speeds_[i] += (past.observed ? kNewest : 1) * (speed - speeds_[i]);
+    past.observed = true;
+    if (first->second == 0) continue;
+    change_s = std::max(change_s, std::exchange(first->second, 0) - seconds[i]);
+    compared = true;
   }
+  if (compared) change_s_ = change_s;
 }
 
 }  // namespace evener::parallel

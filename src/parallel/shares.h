@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -22,20 +23,37 @@ class Shares {
   bool is_measured() const { return measured_; }
   const std::vector<double>& speeds() const { return speeds_; }
 
-  /// A division stays as it is until another one would shorten the step by more than a few percent: every change costs
-  /// memory of new sizes and primitives made anew. `active[r]` = false: replica r gets nothing.
+  /// A division stays as it is until the time that better ones would have saved comes to what a change costs: the
+  /// first step of a new size makes primitives and memory that later ones reuse. `active[r]` = false: replica r gets
+  /// nothing.
   std::vector<std::int64_t> divide_batch(std::int64_t samples, const std::vector<bool>& active);
 
-  /// After a step: replica r computed counts[r] samples in seconds[r].
+  /// After a step: replica r computed counts[r] samples in seconds[r]. The first step of a size tells what a change
+  /// costs, and not how fast the replica is.
   void observe(std::span<const std::int64_t> counts, std::span<const double> seconds);
 
  private:
-  Shares(std::vector<double> speeds, bool measured) : speeds_(std::move(speeds)), measured_(measured) {}
+  Shares(std::vector<double> speeds, bool measured)
+      : speeds_(std::move(speeds)), measured_(measured), pasts_(speeds_.size()) {}
   double time_of(std::span<const std::int64_t> counts) const;
+
+  /// How batches of one size are divided.
+  struct Division {
+    std::vector<std::int64_t> counts;
+    double passed_up_s = 0;  // what better divisions would have saved, had they been taken
+  };
+
+  /// What a replica did.
+  struct Past {
+    bool observed = false;                   // its speed is no mere guess any more
+    std::map<std::int64_t, double> first_s;  // by size: what the first step took; 0 once compared with another
+  };
 
   std::vector<double> speeds_;
   bool measured_;
-  std::vector<std::int64_t> last_;  // division of the last whole batch
+  std::map<std::int64_t, Division> last_;  // by the samples of a batch: the last of an epoch may have fewer
+  std::vector<Past> pasts_;                // of each replica
+  double change_s_ = 0;                    // how much longer the first steps of the last new sizes took
 };
 
 }  // namespace evener::parallel

@@ -23,7 +23,7 @@ bool both(const std::vector<bool>& active) {
 }
 
 TEST(Membership, AReplicaThatHelpsIsNeverAskedToLeave) {
-  Membership membership(2);
+  Membership membership({10, 5});
   const int steps = run(
       membership, {10, 5}, 500, [](const auto&) { return 14.0; }, [&] { return !both(membership.active()); });
   EXPECT_EQ(steps, 500);
@@ -31,10 +31,10 @@ TEST(Membership, AReplicaThatHelpsIsNeverAskedToLeave) {
 }
 
 TEST(Membership, AReplicaThatCostsMoreThanItBringsLeavesAndTheReasonSaysSo) {
-  Membership membership(2);
+  Membership membership({10, 5});
   const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };
   const int left =
-      run(membership, {10, 0.1}, 200, rate, [&] { return membership.reason().find("left") != std::string::npos; });
+      run(membership, {10, 0.3}, 200, rate, [&] { return membership.reason().find("left") != std::string::npos; });
   EXPECT_LT(left, 60);
   EXPECT_THAT(membership.active(), ElementsAre(true, false));
   EXPECT_THAT(membership.reason(),
@@ -42,10 +42,10 @@ TEST(Membership, AReplicaThatCostsMoreThanItBringsLeavesAndTheReasonSaysSo) {
 }
 
 TEST(Membership, IsTriedAgainAndComesBackWhenItHelps) {
-  Membership membership(2);
+  Membership membership({10, 5});
   double together = 9.5;
   const auto rate = [&](const auto& active) { return both(active) ? together : 10.0; };
-  run(membership, {10, 0.1}, 200, rate, [&] { return membership.reason().find("left") != std::string::npos; });
+  run(membership, {10, 0.3}, 200, rate, [&] { return membership.reason().find("left") != std::string::npos; });
   together = 12;  // whatever held it up is over
   run(membership, {10, 2}, 300, rate, [&] { return membership.reason().find("back") != std::string::npos; });
   EXPECT_THAT(membership.active(), ElementsAre(true, true));
@@ -53,10 +53,10 @@ TEST(Membership, IsTriedAgainAndComesBackWhenItHelps) {
 }
 
 TEST(Membership, TrialsBecomeRarer) {
-  Membership membership(2);
+  Membership membership({10, 5});
   const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };
   int steps_together = 0;
-  run(membership, {10, 0.1}, 4000, rate, [&] {
+  run(membership, {10, 0.3}, 4000, rate, [&] {
     steps_together += both(membership.active()) ? 1 : 0;
     return false;
   });
@@ -65,15 +65,51 @@ TEST(Membership, TrialsBecomeRarer) {
 }
 
 TEST(Membership, RankZeroStays) {
-  Membership membership(2);
+  Membership membership({10, 5});
   const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };
   run(membership, {0.1, 10}, 300, rate, [&] { return false; });
   EXPECT_TRUE(membership.active()[0]);
 }
 
+TEST(Membership, OneThatPromisesNextToNothingStaysOutAtFirst) {
+  Membership membership({100, 1, 30});
+  EXPECT_THAT(membership.active(), ElementsAre(true, false, true));
+  EXPECT_EQ(membership.reason(), "replica 1 waits: in a first probe it made 1 images/s, the fastest 100");
+  const auto rate = [](const auto& active) { return active[1] ? 150.0 : 130.0; };
+  const auto is_back = [&] { return membership.reason().find("back") != std::string::npos; };
+  EXPECT_GT(run(membership, {100, 1, 30}, 1000, rate, is_back), 500);
+  EXPECT_THAT(membership.active(), ElementsAre(true, true, true));
+}
+
+TEST(Membership, EndsAHopelessTrialAfterThreeStepsAndWaitsTheLonger) {
+  Membership membership({10, 0.1});
+  const auto rate = [](const auto& active) { return both(active) ? 0.5 : 10.0; };
+  std::vector<int> together;  // steps that the second took part in
+  for (int step = 0; step < 10'000; ++step) {
+    if (both(membership.active())) together.push_back(step);
+    membership.observe(100, 100 / rate(membership.active()), {10, 0.1});
+  }
+  // Each trial took the time of 57 steps more.
+  EXPECT_THAT(together, ElementsAre(500, 501, 502, 6203, 6204, 6205));
+}
+
+TEST(Membership, IsTriedSoonWhenItIsHopelessFromTheStart) {
+  Membership membership({10, 5});  // as the probe said
+  const auto rate = [](const auto& active) { return both(active) ? 0.5 : 10.0; };
+  EXPECT_LT(run(membership, {10, 0.3}, 100, rate, [&] { return !both(membership.active()); }), 10);
+}
+
+TEST(Membership, SeveralMayLeave) {
+  Membership membership({10, 0.3, 5, 0.3});
+  const auto rate = [](const std::vector<bool>& active) { return 15.0 - (active[1] ? 1 : 0) - (active[3] ? 1 : 0); };
+  run(membership, {10, 0.3, 5, 0.3}, 110, rate, [&] { return !membership.active()[1] && !membership.active()[3]; });
+  EXPECT_THAT(membership.active(), ElementsAre(true, false, true, false));
+}
+
 TEST(Membership, AloneIsAlwaysTogether) {
-  Membership membership(1);
-  for (int step = 0; step < 100; ++step) EXPECT_FALSE(membership.observe(10, 1, {10}));
+  Membership membership({10});
+  for (int step = 0; step < 100; ++step) membership.observe(10, 1, {10});
+  EXPECT_THAT(membership.active(), ElementsAre(true));
 }
 
 }  // namespace

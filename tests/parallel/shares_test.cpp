@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace evener::parallel {
 namespace {
@@ -58,11 +60,64 @@ TEST(Shares, FollowTheSpeedsThatAreSeen) {
   EXPECT_NEAR(counts[0], 64, 2);
 }
 
-TEST(Shares, SmallDifferencesChangeNothing) {
+/// Replicas of `speeds`, which lose `first_s` with the first step of each size.
+class Replicas {
+ public:
+  Replicas(std::vector<double> speeds, double first_s)
+      : speeds_(std::move(speeds)), first_s_(first_s), seen_(speeds_.size()) {}
+
+  /// A step; returns how long the slowest took.
+  double compute(Shares& shares, const Counts& counts) {
+    std::vector<double> seconds;
+    for (std::size_t r = 0; r < counts.size(); ++r) {
+      seconds.push_back(static_cast<double>(counts[r]) / speeds_[r]);
+      if (counts[r] > 0 && seen_[r].insert(counts[r]).second) seconds.back() += first_s_;
+    }
+    shares.observe(counts, seconds);
+    return std::ranges::max(seconds);
+  }
+
+ private:
+  std::vector<double> speeds_;
+  double first_s_;
+  std::vector<std::set<std::int64_t>> seen_;
+};
+
+TEST(Shares, TakeTheFirstStepOfASizeForWhatAChangeCosts) {
+  Shares shares = Shares::measured({40, 4});
+  Replicas replicas({40, 4}, 1.5);
+  for (int step = 0; step < 5; ++step) {  // the guess was right: nothing to change, however long the first step took
+    const Counts counts = shares.divide_batch(128, kBoth);
+    EXPECT_THAT(counts, ElementsAre(117, 11));
+    replicas.compute(shares, counts);
+  }
+  EXPECT_THAT(shares.speeds(), ElementsAre(40, 4));
+}
+
+TEST(Shares, ChangeWhenTheTimePassedUpComesToWhatAChangeCosts) {
+  Shares shares = Shares::measured({40, 10});
+  Replicas replicas({40, 4}, 1.5);
+  std::vector<Counts> taken;
+  double total_s = 0;
+  for (int step = 0; step < 20; ++step) {
+    const Counts counts = shares.divide_batch(128, kBoth);
+    if (taken.empty() || taken.back() != counts) taken.push_back(counts);
+    total_s += replicas.compute(shares, counts);
+  }
+  EXPECT_THAT(taken.back(), ElementsAre(117, 11));
+  EXPECT_LE(taken.size(), 5);
+  EXPECT_LE(total_s, 1.25 * 20 * 128 / 44);  // of that 0.1 for each change, on the second replica
+}
+
+TEST(Shares, ABatchOfAnotherSizeChangesNoDivision) {
   Shares shares = Shares::measured({10, 10});
-  const Counts before = shares.divide_batch(128, kBoth);
-  shares.observe(before, std::vector<double>{6.3, 6.5});  // 1.5 % apart
-  EXPECT_EQ(shares.divide_batch(128, kBoth), before);
+  Replicas replicas({10, 10.3}, 5);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_THAT(shares.divide_batch(128, kBoth), ElementsAre(64, 64));
+    replicas.compute(shares, {64, 64});
+    EXPECT_THAT(shares.divide_batch(20, kBoth), ElementsAre(10, 10));
+    replicas.compute(shares, {10, 10});
+  }
 }
 
 TEST(Shares, AReplicaThatIsNotActiveGetsNothing) {

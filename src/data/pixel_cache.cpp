@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/huge_pages.h"
+
 namespace evener::data {
 
 PixelCache::PixelCache(std::size_t samples, std::size_t bytes_per_sample, std::size_t limit_bytes)
     : bytes_per_sample_(bytes_per_sample),
       capacity_(std::min(samples, limit_bytes / std::max<std::size_t>(bytes_per_sample, 1))),
-      pixels_(std::make_unique_for_overwrite<std::uint8_t[]>(capacity_ * bytes_per_sample)),
+      pixels_(static_cast<std::uint8_t*>(allocate_pages(capacity_ * bytes_per_sample)), &std::free),
       states_(std::make_unique<std::atomic<State>[]>(capacity_)) {}
 
 const std::uint8_t* PixelCache::find(std::size_t sample) const {

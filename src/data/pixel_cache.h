@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 
@@ -26,7 +27,7 @@ class PixelCache {
 
   std::size_t bytes_per_sample_;
   std::size_t capacity_;
-  std::unique_ptr<std::uint8_t[]> pixels_;
+  std::unique_ptr<std::uint8_t, decltype(&std::free)> pixels_;
   std::unique_ptr<std::atomic<State>[]> states_;
 };
 

@@ -67,7 +67,7 @@ std::size_t ByteReader::read(std::uint8_t* out, std::size_t count) {
   return given;
 }
 
-std::uint64_t ByteReader::read_values(std::uint64_t count, std::vector<std::uint8_t>& values) {
+std::uint64_t ByteReader::read_values(std::uint64_t count, PageBytes& values) {
   constexpr std::uint64_t kStep = std::uint64_t{1} << 26;
   while (values.size() < count) {
     const std::size_t before = values.size();

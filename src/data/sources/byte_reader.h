@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <vector>
+
+#include "base/huge_pages.h"
 
 namespace evener::data {
 
@@ -19,7 +20,7 @@ class ByteReader {
   std::size_t read(std::uint8_t* out, std::size_t count);
   /// Appends to `values` until it has `count` bytes or the file ends; returns how many are valid. Takes memory in
   /// steps, since a count out of a file is not to be trusted.
-  std::uint64_t read_values(std::uint64_t count, std::vector<std::uint8_t>& values);
+  std::uint64_t read_values(std::uint64_t count, PageBytes& values);
   /// No more than this can come in all.
   std::uint64_t possible_bytes() const;
 

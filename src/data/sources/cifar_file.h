@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
+
+#include "base/huge_pages.h"
 
 namespace evener::data {
 
@@ -15,7 +16,7 @@ constexpr std::size_t kCifarImageBytes = 3 * kCifarSide * kCifarSide;  // three 
 /// What one file holds: records of one label (CIFAR-10) or two (CIFAR-100: coarse, fine) and an image.
 struct CifarRecords {
   CifarKind kind = CifarKind::kCifar10;
-  std::vector<std::uint8_t> bytes;
+  PageBytes bytes;
 
   std::size_t label_bytes() const { return kind == CifarKind::kCifar10 ? 1 : 2; }
   std::size_t record_bytes() const { return label_bytes() + kCifarImageBytes; }

@@ -6,12 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/huge_pages.h"
+
 namespace evener::data {
 
 /// An array of bytes with its extents.
 struct IdxArray {
   std::vector<std::int64_t> extents;
-  std::vector<std::uint8_t> values;
+  PageBytes values;
 };
 
 /// Parses a whole file held in memory, which must hold unsigned bytes in `dimensions` dimensions. Memory is taken only

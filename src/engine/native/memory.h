@@ -1,15 +1,14 @@
 // Memory of the kernels: aligned, zeroed, in huge pages where the system has them.
 #pragma once
 
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <span>
+
+#include "base/huge_pages.h"
 
 namespace evener::engine::native {
 
@@ -26,13 +25,10 @@ class Array {
   Array() = default;
   explicit Array(std::size_t count) : count_(count) {
     if (count == 0) return;
-    const std::size_t unit = count * sizeof(float) >= kHugePage_bytes ? kHugePage_bytes : kLine_bytes;
-    const std::size_t bytes = (count * sizeof(float) + unit - 1) / unit * unit;
-    values_.reset(static_cast<float*>(std::aligned_alloc(unit, bytes)));
-    if (!values_) throw std::bad_alloc();
     // The weight gradient walks over a column of the inputs: each sample lies in another page of 4 KiB.
-    if (unit == kHugePage_bytes) madvise(values_.get(), bytes, MADV_HUGEPAGE);
-    std::memset(values_.get(), 0, bytes);
+    const std::size_t whole_lines = (count + kLine - 1) / kLine * kLine;
+    values_.reset(static_cast<float*>(allocate_pages(whole_lines * sizeof(float))));
+    std::fill_n(values_.get(), whole_lines, 0.0F);
   }
 
   /// On memory of others, which outlives it.
@@ -43,7 +39,7 @@ class Array {
   explicit operator bool() const { return count_ > 0; }
 
  private:
-  static constexpr std::size_t kHugePage_bytes = std::size_t{2} << 20, kLine_bytes = 64;
+  static constexpr std::size_t kLine = 16;  // values of a cache line
   std::unique_ptr<float, FreeUnlessForeign> values_;
   std::size_t count_ = 0;
 };

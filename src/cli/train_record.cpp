@@ -126,6 +126,8 @@ void fill_replicas(measure::Record& record, const task::TrainResult& result) {
     replica.busy_s = work.busy_s;
     if (all > 0) replica.share = static_cast<double>(work.samples) / static_cast<double>(all);
   }
+  if (result.replicas.size() < 2) return;
+  for (const auto& [step, samples] : result.shares) record.placement.divisions.push_back({step, samples});
 }
 
 /// The figures of the GPUs, in the order of their replicas.

@@ -36,9 +36,15 @@ struct ReplicaRecord {
   std::optional<double> busy_s = {};         // that it read and computed, without waiting for others
   std::string host = {};                     // its name, where there are several
 };
+/// How batches were divided from a step on (0: the first one that this process did).
+struct DivisionRecord {
+  std::int64_t step = 0;
+  std::vector<std::int64_t> samples;  // of each replica
+};
 struct PlacementRecord {
   std::string text;  // as it was given: "cpu/t2"
   std::vector<ReplicaRecord> replicas;
+  std::vector<DivisionRecord> divisions = {};  // of whole batches; empty where one replica took all
 };
 
 struct ModelRecord {

@@ -80,6 +80,12 @@ void read_into(const JsonReader& json, PlacementRecord& placement) {
     });
     placement.replicas.push_back(std::move(replica));
   });
+  json.each("divisions", [&](const JsonReader& division_json) {
+    DivisionRecord division;
+    division_json.read("step", division.step);
+    division_json.read("samples", division.samples);
+    placement.divisions.push_back(std::move(division));
+  });
 }
 
 void read_into(const JsonReader& json, Validity& validity) {

@@ -63,7 +63,11 @@ Json placement_json(const PlacementRecord& placement) {
                         {"samples", value(replica.samples)},
                         {"busy_s", value(replica.busy_s)}});
   }
-  return {{"text", placement.text}, {"replicas", replicas}};
+  Json divisions = Json::array();
+  for (const DivisionRecord& division : placement.divisions) {
+    divisions.push_back({{"step", division.step}, {"samples", division.samples}});
+  }
+  return {{"text", placement.text}, {"replicas", replicas}, {"divisions", divisions}};
 }
 
 Json data_json(const DataRecord& data) {

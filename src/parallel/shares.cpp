@@ -10,6 +10,8 @@ namespace {
 
 /// Weight of the newest observation in the moving average of a replica's speed.
 constexpr double kNewest = 0.3;
+/// A change costs no less than this share of a step, also where nothing is made anew: data in other caches.
+constexpr double kLeastCost = 0.1;
 
 }  // namespace
 
@@ -64,8 +66,9 @@ std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::
   }
   std::vector<std::int64_t> counts = divide(samples, speeds);
   if (as_before) {
-    last.passed_up_s += time_of(last.counts) - time_of(counts);
-    if (last.passed_up_s <= change_s_) return last.counts;
+    const double step_s = time_of(counts);
+    last.passed_up_s += time_of(last.counts) - step_s;
+    if (last.passed_up_s <= std::max(change_s_, kLeastCost * step_s)) return last.counts;
   }
   last = {std::move(counts)};
   return last.counts;

@@ -40,6 +40,20 @@ std::string row(const Record& record, std::size_t rank) {
   return html + "</tr>";
 }
 
+std::string division_text(const measure::DivisionRecord& division) {
+  std::string text;
+  for (const std::int64_t samples : division.samples) text += (text.empty() ? "" : " : ") + std::to_string(samples);
+  return text;
+}
+
+/// How the shares of a batch came about, where they changed.
+std::string divisions_part(const std::vector<measure::DivisionRecord>& divisions) {
+  if (divisions.size() < 2) return "";
+  return fmt::format("<p>A batch was divided {} at first and {} from step {} on, after {} change{}.</p>",
+                     division_text(divisions.front()), division_text(divisions.back()), divisions.back().step + 1,
+                     divisions.size() - 1, divisions.size() == 2 ? "" : "s");
+}
+
 }  // namespace
 
 std::string replicas_part(std::span<const Run> runs) {
@@ -55,7 +69,7 @@ std::string replicas_part(std::span<const Run> runs) {
         "<th class=\"number\">exchange, waiting, update</th></tr></thead><tbody>",
         run_color(n), escape_html(runs[n].name));
     for (std::size_t rank = 0; rank < replicas; ++rank) html += row(record, rank);
-    html += "</tbody></table></div></div>";
+    html += "</tbody></table></div>" + divisions_part(record.placement.divisions) + "</div>";
   }
   return html.empty() ? "" : "<section><h2>Replicas</h2>" + html + "</section>";
 }

@@ -136,6 +136,7 @@ TEST_F(Replicas, TheRecordSaysWhatEachDid) {
   ASSERT_THAT(replicas, SizeIs(2));
   EXPECT_EQ(replicas[0]["samples"].get<int>() + replicas[1]["samples"].get<int>(), 280 * 12);
   EXPECT_NEAR(replicas[0]["share"].get<double>(), 0.75, 0.01);
+  EXPECT_EQ(record["placement"]["divisions"], json::parse(R"([{"step": 0, "samples": [12, 4]}])"));
   EXPECT_GT(replicas[1]["busy_s"].get<double>(), 0);
   EXPECT_GT(record["phases_s"]["exchange"].get<double>(), 0);
   EXPECT_GT(record["phases_s"].value("spawn", 0.0), 0);

@@ -30,6 +30,7 @@ Record full_record() {
   record.data = {"synth:masks", 100, {"a", "b"}, {1, 2, 3}, 85, 2, 13, 4};
   record.placement = {"2xcpu/t1", {{{{"cpu", 1, {0, 1}, 0.5}}, 0.25}}};
   record.placement.replicas[0].host = "alpha";
+  record.placement.divisions = {{7, {24, 8}}};
   record.engine = "torch";
   record.precision = "bf16";
   record.batch = 32;
@@ -60,6 +61,7 @@ TEST(Record, SurvivesTheWayThroughJson) {
   EXPECT_EQ(back.seeds.at("seed"), 18446744073709551615u);
   EXPECT_EQ(back.placement.replicas[0].stages[0].emulated_speed, 0.5);
   EXPECT_EQ(back.placement.replicas[0].host, "alpha");
+  EXPECT_EQ(back.placement.divisions[0].samples, (std::vector<std::int64_t>{24, 8}));
   EXPECT_EQ(back.epochs[0].phases_s.at("read"), 0.25);
   EXPECT_EQ(back.images_per_s.interval, (Interval{19, 21}));
   EXPECT_EQ(back.memory.ranks[0].peak_rss_bytes, 9u);

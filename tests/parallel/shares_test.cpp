@@ -109,6 +109,15 @@ TEST(Shares, ChangeWhenTheTimePassedUpComesToWhatAChangeCosts) {
   EXPECT_LE(total_s, 1.25 * 20 * 128 / 44);  // of that 0.1 for each change, on the second replica
 }
 
+TEST(Shares, SmallDifferencesChangeNothingForSomeSteps) {
+  Shares shares = Shares::measured({10, 10});
+  const Counts before = shares.divide_batch(128, kBoth);
+  for (int step = 0; step < 6; ++step) {
+    shares.observe(before, std::vector<double>{6.3, 6.4});  // 1.6 % apart
+    EXPECT_EQ(shares.divide_batch(128, kBoth), before);
+  }
+}
+
 TEST(Shares, ABatchOfAnotherSizeChangesNoDivision) {
   Shares shares = Shares::measured({10, 10});
   Replicas replicas({10, 10.3}, 5);

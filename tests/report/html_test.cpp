@@ -58,7 +58,9 @@ TEST(Html, TellsWhatEachReplicaDid) {
   auto& record = runs.front().record;
   record.placement.replicas = {fast, slow};
   record.times.train = 60;
+  record.placement.divisions = {{0, {10, 6}}, {4, {11, 5}}, {9, {12, 4}}};
   const std::string page = html_page(runs, "", "");
+  EXPECT_THAT(page, HasSubstr("divided 10 : 6 at first and 12 : 4 from step 10 on, after 2 changes"));
   EXPECT_THAT(page, AllOf(HasSubstr("<td>cpu/t1</td><td class=\"number\">750</td><td class=\"number\">75.0 %</td>"
                                     "<td class=\"number\">15.0</td><td class=\"number\">50.0 s</td>"
                                     "<td class=\"number\">10.0 s</td>"),

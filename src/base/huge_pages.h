@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <vector>
 
 namespace evener {
@@ -28,7 +27,7 @@ struct PageAllocator {
   bool operator==(const PageAllocator&) const = default;
 };
 
-/// Pixels of many images.
+/// Bytes of a data set: each step reads some from all over them.
 using PageBytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 
 }  // namespace evener

@@ -44,7 +44,7 @@ struct DivisionRecord {
 struct PlacementRecord {
   std::string text;  // as it was given: "cpu/t2"
   std::vector<ReplicaRecord> replicas;
-  std::vector<DivisionRecord> divisions = {};  // of whole batches; empty where one replica took all
+  std::vector<DivisionRecord> divisions = {};  // of whole batches; empty with a single replica
 };
 
 struct ModelRecord {

@@ -87,7 +87,8 @@ double Membership::sum_without(const std::vector<double>& speeds, int left_out) 
 }
 
 void Membership::watch(const std::vector<double>& speeds) {
-  if (start_trial_with()) return;
+  // Not after hopeless steps, which say little of the speed without whoever is out.
+  if (hopeless_steps_ < kHopelessSteps && start_trial_with()) return;
   rate_with_ = median(rates_);
   rates_.erase(rates_.begin());
   const int candidate = weakest(speeds);

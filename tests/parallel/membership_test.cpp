@@ -99,6 +99,15 @@ TEST(Membership, IsTriedSoonWhenItIsHopelessFromTheStart) {
   EXPECT_LT(run(membership, {10, 0.3}, 100, rate, [&] { return !both(membership.active()); }), 10);
 }
 
+TEST(Membership, HopelessStepsSayNothingOfTheSpeedWithoutOneThatIsOut) {
+  Membership membership({10, 0.1, 5});
+  int step = 0;
+  // Replica 1 waits for its trial at step 500, just when replica 2 has become hopeless.
+  for (; step < 505; ++step) membership.observe(100, 100 / (step < 497 ? 15 : 0.5), {10, 0.1, 5});
+  EXPECT_FALSE(membership.active()[1]) << membership.reason();
+  EXPECT_FALSE(membership.active()[2]) << membership.reason();
+}
+
 TEST(Membership, SeveralMayLeave) {
   Membership membership({10, 0.3, 5, 0.3});
   const auto rate = [](const std::vector<bool>& active) { return 15.0 - (active[1] ? 1 : 0) - (active[3] ? 1 : 0); };

@@ -66,6 +66,7 @@ build() { # PRESET TARGET
     fi
     die 'the build failed.' "The full output is in $log"
   fi
+  if grep -q ' warning: ' "$log"; then say "the compiler warned $(grep -c ' warning: ' "$log") times; see $log"; fi
   if grep '^\[[0-9]*/[0-9]*\]' "$log" | grep -qv 'Re-checking globbed'; then
     say "built ($preset) in $((SECONDS - start)) s"
     note_step "build-$preset" $((SECONDS - start)) 0 "$(du -sB1 "$folder" | cut -f1)"

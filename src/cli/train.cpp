@@ -114,6 +114,9 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_option("--seed", flags.seed, "Of the first weights, the order and the split")->capture_default_str();
   command.add_option("--replicas", flags.replicas, "Several replicas as processes or as threads, or auto")
       ->capture_default_str();
+  command.add_flag("--oversubscribe", flags.oversubscribe,
+                   "All replicas of a placement such as 16xcpu/t1, also more than there are CPUs (default: as many as "
+                   "have CPUs of their own)");
   command.add_option(
       "--shares", flags.shares,
       "Who gets how much of each batch: equal, measured, or weights such as 12:1 (default: equal where all "

@@ -66,6 +66,7 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
   config["data-on"] = options.data_on_device ? "device" : "host";
   config["step-graph"] = trainer.step_graph ? "auto" : "off";
   config["replicas"] = flags.replicas;
+  config["oversubscribe"] = flags.oversubscribe;
   config["shares"] = flags.shares.empty() ? json() : json(flags.shares);
   config["batch-norm"] = options.local_batch_norm ? "local" : "synchronised";
   config["exchange"] = flags.exchange;

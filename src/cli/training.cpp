@@ -220,6 +220,8 @@ placement::PlanOptions plan_options(const TrainFlags& flags) {
   options.precision = engine::precision_name(parse_precision(flags.precision));
   options.replicas = placement::parse_replicas_as(flags.replicas);
   if (!flags.shares.empty()) options.shares = placement::parse_shares(flags.shares);
+  // Another host may have more CPUs than this one.
+  options.oversubscribe = flags.oversubscribe || flags.hosts_started > 0 || !hosts_to_start(flags).empty();
   return options;
 }
 

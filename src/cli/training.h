@@ -35,7 +35,7 @@ struct TrainFlags {
   std::uint64_t seed = 1;
   std::string replicas = "auto", shares, exchange = "auto", exchange_precision = "fp32", batch_norm = "synchronised";
   int restarts = 0;
-  bool elastic = false;
+  bool elastic = false, oversubscribe = false;
   double plan_seconds = 15;  // that --on auto may measure
   std::string hosts;         // names, or a file
   int hosts_started = 0;     // kHostsStarted

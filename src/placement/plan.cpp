@@ -56,7 +56,7 @@ class Planner {
 
   void add_group(const ReplicaGroup& group) {
     const Stage& first = group.stages.front();
-    const int copies = first.all ? static_cast<int>(machine_.cuda.devices.size()) : group.count;
+    const int copies = first.all ? static_cast<int>(machine_.cuda.devices.size()) : useful_copies(group);
     if (first.all && copies == 0) refuse(first, "there is no CUDA GPU: " + absence(machine_.cuda));
     for (int copy = 0; copy < copies; ++copy) {
       PlanReplica replica;
@@ -67,6 +67,28 @@ class Planner {
       }
       plan_.replicas.push_back(std::move(replica));
     }
+  }
+
+  // Of CPU replicas that share CPUs each waits for the others' turns, several times a step: four processes on two CPUs
+  // trained a perceptron at 0.4 of the speed of two.
+  int useful_copies(const ReplicaGroup& group) {
+    if (group.count == 1 || options_.oversubscribe || (options_.shares && !options_.shares->weights.empty())) {
+      return group.count;
+    }
+    int threads = 0, cpus = 0;
+    for (const Stage& stage : group.stages) {
+      if (stage.kind != DeviceKind::kCpu) return group.count;
+      threads += stage.threads.value_or(1);
+    }
+    for (const auto& core : machine_.cpu.cores) cpus += static_cast<int>(core.size());
+    if (machine_.cpu.quota_cpus > 0) cpus = std::min(cpus, machine_.cores);
+    const int copies = std::clamp(cpus / threads, 1, group.count);
+    if (copies < group.count) {
+      plan_.warnings.push_back(std::to_string(copies) + " of " + std::to_string(group.count) + " replicas: there " +
+                               (cpus == 1 ? "is 1 CPU" : "are " + std::to_string(cpus) + " CPUs") +
+                               ", and more would only take turns on them; --oversubscribe takes all");
+    }
+    return copies;
   }
 
   static std::string absence(const AcceleratorList& list) {

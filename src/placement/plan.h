@@ -27,7 +27,8 @@ Shares parse_shares(const std::string& text);
 struct PlanOptions {
   std::string precision = "fp32";
   ReplicasAs replicas = ReplicasAs::kAuto;
-  std::optional<Shares> shares;  // not given: equal if all replicas are alike, else measured
+  std::optional<Shares> shares = {};  // not given: equal if all replicas are alike, else measured
+  bool oversubscribe = false;         // all of the CPU replicas of "16x", also more than the CPUs
 };
 
 struct PlanStage {
@@ -60,7 +61,8 @@ struct Plan {
 };
 
 /// Resolves `placement` on `machine`. CPU stages without /t share what is left of the cores after one for each GPU
-/// in use and the threads of stages with /t, evenly, the first ones taking the remainder; each gets at least one.
+/// in use and the threads of stages with /t, evenly, the first ones taking the remainder; each gets at least one. Of
+/// "16xcpu/t1" no more replicas are made than have CPUs of their own, unless options say so or give each its share.
 /// Throws UsageError pointing at the stage: a device that isn't there or can't be used, two replicas on one GPU.
 Plan make_plan(const Placement& placement, const Machine& machine, const PlanOptions& options = {});
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -45,6 +46,7 @@ class Planner {
   double left_s() const { return begin_s_ + seconds_ - probe_.now_s(); }
 
   void take(const std::vector<Candidate>& candidates) {
+    std::map<std::string, std::string> placements_of_warning;
     for (const Candidate& candidate : candidates) {
       Row row;
       row.text = candidate.text;
@@ -52,8 +54,15 @@ class Planner {
       if (candidate.plan) {
         row.plan = *candidate.plan;
         row.refusal = probe_.refusal(row.plan);
+        for (const std::string& warning : row.plan.warnings) {
+          std::string& warned = placements_of_warning[warning];
+          warned += (warned.empty() ? "" : ", ") + row.text;
+        }
       }
       result_.rows.push_back(std::move(row));
+    }
+    for (const auto& [warning, placements] : placements_of_warning) {
+      result_.notes.push_back(placements + ": " + warning);
     }
   }
 

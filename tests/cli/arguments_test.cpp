@@ -106,7 +106,7 @@ TEST(Placements, AreRefusedWithACaret) {
 }
 
 TEST(Placements, ArePlannedOnADryRun) {
-  const ProgramResult result = run_program(dry_run({"--on", "3xcpu/t1..cpu/t1@0.5"}));
+  const ProgramResult result = run_program(dry_run({"--on", "3xcpu/t1..cpu/t1@0.5", "--oversubscribe"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("placement  3xcpu/t1..cpu/t1@0.5\n"), HasSubstr("process 2  rank 2\n"),

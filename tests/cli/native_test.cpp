@@ -29,14 +29,15 @@ class NativeCommand : public testing::Test {
   }
 
   Words words(const std::string& name, const Words& more) const {
-    Words words = {"train",      "mlp:784-32-10",
-                   "--data",     "synth:digits:400",
-                   "--batch",    "16",
-                   "--split",    "70/10/20",
-                   "--momentum", "0.9",
-                   "--lr",       "0.1",
-                   "--engine",   "native",
-                   "--out",      (folder_ / name).string()};
+    Words words = {"train",          "mlp:784-32-10",
+                   "--data",         "synth:digits:400",
+                   "--batch",        "16",
+                   "--split",        "70/10/20",
+                   "--momentum",     "0.9",
+                   "--lr",           "0.1",
+                   "--engine",       "native",
+                   "--out",          (folder_ / name).string(),
+                   "--oversubscribe"};
     return joined(std::move(words), more);
   }
 

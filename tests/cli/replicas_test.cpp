@@ -43,10 +43,10 @@ class Replicas : public testing::Test {
     if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   }
 
-  /// Trains on `on`; the folder of the run.
+  /// Trains on `on`, with all of its replicas also where there is but one CPU; the folder of the run.
   fs::path trained(const std::string& name, const std::string& on, const Words& options) {
     const fs::path out = folder_ / name;
-    const Words where = {"--on", on, "--out", out.string(), "--quiet"};
+    const Words where = {"--on", on, "--oversubscribe", "--out", out.string(), "--quiet"};
     const ProgramResult result = run_program(joined({"train"}, joined(options, where)));
     EXPECT_EQ(result.exit_code, 0) << on << ": " << result.err;
     return out;
@@ -125,8 +125,9 @@ Words digits(const Words& more = {}) {
 
 /// The same, so long that it can be disturbed: augmentation takes its time.
 Words long_run(const fs::path& out, const Words& more = {}) {
-  Words words = {"train",    "resnet20", "--data", "synth:masks:90", "--size", "48x36",    "--batch", "16",
-                 "--epochs", "8",        "--lr",   "0.001",          "--on",   "2xcpu/t1", "--out",   out.string()};
+  Words words = {"train",     "resnet20", "--data", "synth:masks:90", "--size", "48x36",    "--batch",         "16",
+                 "--epochs",  "8",        "--lr",   "0.001",          "--on",   "2xcpu/t1", "--oversubscribe", "--out",
+                 out.string()};
   return joined(std::move(words), more);
 }
 

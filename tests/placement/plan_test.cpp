@@ -72,12 +72,32 @@ TEST(Threads, LeaveWhatOthersWereGivenExplicitly) {
 TEST(Threads, OversubscriptionIsWarnedAboutWithItsNumbers) {
   EXPECT_THAT(plan_for("cpu/t8", {.cores = 8}).warnings, IsEmpty());
   EXPECT_THAT(plan_for("cpu/t9", {.cores = 8}).warnings, ElementsAre(HasSubstr("9 computing threads on 8 cores")));
-  EXPECT_THAT(plan_for("4xcpu/t1", {.cores = 2}).warnings, ElementsAre(HasSubstr("4 computing threads on 2 cores")));
+  EXPECT_THAT(plan_for("4xcpu/t1", {.cores = 2}, {.oversubscribe = true}).warnings,
+              ElementsAre(HasSubstr("4 computing threads on 2 cores")));
   EXPECT_THAT(plan_for("cuda:0+cpu/t8", {.cores = 8, .gpus = 1}).warnings,
               ElementsAre(HasSubstr("8 computing threads and 1 thread driving GPUs on 8 cores")));
   EXPECT_THAT(plan_for("cuda:0+cpu", {.cores = 1, .gpus = 1}).warnings, ElementsAre(HasSubstr("on 1 core:")));
   EXPECT_THAT(plan_for("cpu/t4", {.cores = 64, .quota_cpus = 2}).warnings,
               ElementsAre(HasSubstr("the CPU quota here is 2)")));
+}
+
+TEST(Replicas, NoMoreThanHaveCpusOfTheirOwn) {
+  const Plan plan = plan_for("16xcpu/t1", {.cores = 2});
+  EXPECT_THAT(threads_of(plan), ElementsAre(1, 1));
+  EXPECT_EQ(plan.replicas[0].share, 0.5);
+  EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("2 of 16 replicas: there are 2 CPUs")));
+  EXPECT_THAT(threads_of(plan_for("4xcpu/t3", {.cores = 8})), ElementsAre(3, 3));
+  EXPECT_THAT(threads_of(plan_for("3xcpu", {.cores = 2})), ElementsAre(1, 1));
+  EXPECT_THAT(plan_for("2xcpu/t4", {.cores = 1}).warnings,
+              ElementsAre(HasSubstr("1 of 2 replicas: there is 1 CPU,"), HasSubstr("4 computing threads on 1 core")));
+  EXPECT_EQ(plan_for("4xcpu/t1", {.cores = 2, .threads_per_core = 2}).replicas.size(), 4);  // a CPU each, not a core
+  EXPECT_EQ(plan_for("4xcpu/t1", {.cores = 8, .quota_cpus = 2.5}).replicas.size(), 3);
+}
+
+TEST(Replicas, AllWhereThatWasMeant) {
+  EXPECT_EQ(plan_for("16xcpu/t1", {.cores = 2}, {.oversubscribe = true}).replicas.size(), 16);
+  EXPECT_EQ(plan_for("3xcpu/t1", {.cores = 2}, {.shares = parse_shares("2:1:3")}).replicas.size(), 3);
+  EXPECT_EQ(plan_for("cpu/t1+cpu/t1+cpu/t1@0.5", {.cores = 2}).replicas.size(), 3);
 }
 
 TEST(Cpus, StagesGetCoresOfTheirOwn) {
@@ -102,7 +122,7 @@ TEST(Cpus, SecondHardwareThreadsComeLast) {
 
 TEST(Cpus, NothingIsPinnedWhereThatWouldHarm) {
   EXPECT_THAT(plan_for("cpu/t1", {.cores = 8}).replicas[0].stages[0].cpus, IsEmpty());  // two programs would meet
-  EXPECT_THAT(plan_for("2xcpu/t8", {.cores = 4}).replicas[0].stages[0].cpus, IsEmpty());
+  EXPECT_THAT(plan_for("2xcpu/t8", {.cores = 4}, {.oversubscribe = true}).replicas[0].stages[0].cpus, IsEmpty());
   EXPECT_THAT(plan_for("2xcpu", {.cores = 64, .quota_cpus = 4}).replicas[0].stages[0].cpus, IsEmpty());
   EXPECT_THAT(plan_for("cpu", {.cores = 2}).replicas[0].stages[0].cpus, ElementsAre(0, 1));
 }

@@ -53,6 +53,12 @@ MadeUpProbe two_cores() {
   return probe;
 }
 
+TEST(Compare, TellsWhatPlansWarnOf) {
+  MadeUpProbe probe = two_cores();
+  probe.steps["4xcpu/t1"] = probe.steps["2xcpu/t1"];
+  EXPECT_THAT(compare_on(probe, "4xcpu/t1").notes, ElementsAre(HasSubstr("4xcpu/t1: 2 of 4 replicas")));
+}
+
 TEST(Compare, MeasuresAllWhereThereIsTimeAndTakesTheFastest) {
   MadeUpProbe probe = two_cores();
   const Comparison comparison = compare_on(probe, "auto");

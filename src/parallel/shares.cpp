@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -10,8 +11,20 @@ namespace {
 
 /// Weight of the newest observation in the moving average of a replica's speed.
 constexpr double kNewest = 0.3;
+/// The same for the variance of its time, of which single steps say less.
+constexpr double kNewestVariance = 0.15;
+/// One very slow step is not taken for more than this share off the expected time.
+constexpr double kFarthest = 0.25;
 /// A change costs no less than this share of a step, also where nothing is made anew: data in other caches.
 constexpr double kLeastCost = 0.1;
+
+double normal_density(double x) {
+  return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+}
+
+double normal_distribution(double x) {
+  return std::erfc(-x / std::numbers::sqrt2) / 2;
+}
 
 }  // namespace
 
@@ -48,12 +61,28 @@ Shares Shares::measured(std::vector<double> speeds) {
   return {std::move(speeds), true};
 }
 
-double Shares::time_of(std::span<const std::int64_t> counts) const {
-  double longest = 0;
+/// The mean of the largest of normally distributed times, taken one after the other (C. E. Clark, The Greatest of a
+/// Finite Set of Random Variables, 1961).
+double Shares::expected_s(std::span<const std::int64_t> counts) const {
+  double mean = 0, variance = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0) longest = std::max(longest, static_cast<double>(counts[i]) / speeds_[i]);
+    if (counts[i] == 0) continue;
+    const double own = static_cast<double>(counts[i]) / speeds_[i];
+    const double own_variance = own * own * pasts_[i].variance;
+    const double deviation = std::sqrt(variance + own_variance);
+    if (mean == 0 || deviation == 0) {
+      variance = own > mean ? own_variance : variance;
+      mean = std::max(mean, own);
+      continue;
+    }
+    const double ahead = (mean - own) / deviation;
+    const double before = normal_distribution(ahead), here = 1 - before, between = deviation * normal_density(ahead);
+    const double square =
+        (mean * mean + variance) * before + (own * own + own_variance) * here + (mean + own) * between;
+    mean = mean * before + own * here + between;
+    variance = std::max(0.0, square - mean * mean);
   }
-  return longest;
+  return mean;
 }
 
 std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::vector<bool>& active) {
@@ -66,8 +95,8 @@ std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::
   }
   std::vector<std::int64_t> counts = divide(samples, speeds);
   if (as_before) {
-    const double step_s = time_of(counts);
-    last.passed_up_s += time_of(last.counts) - step_s;
+    const double step_s = expected_s(counts);
+    last.passed_up_s += expected_s(last.counts) - step_s;
     if (last.passed_up_s <= std::max(change_s_, kLeastCost * step_s)) return last.counts;
   }
   last = {std::move(counts)};
@@ -85,6 +114,10 @@ void Shares::observe(std::span<const std::int64_t> counts, std::span<const doubl
     const auto [first, is_new] = past.first_s.try_emplace(counts[i], begins ? 0 : seconds[i]);
     if (is_new) continue;
     const double speed = static_cast<double>(counts[i]) / seconds[i];
+    if (past.observed) {
+      const double off = std::clamp(speeds_[i] / speed - 1, -kFarthest, kFarthest);
+      past.variance += kNewestVariance * (off * off - past.variance);
+    }
     speeds_[i] += (past.observed ? kNewest : 1) * (speed - speeds_[i]);
     past.observed = true;
     if (first->second == 0) continue;

@@ -12,7 +12,9 @@ namespace evener::parallel {
 /// slowest finishes as early as whole samples allow.
 std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> speeds);
 
-/// Speeds as they are observed, and the division of batches that follows from them.
+/// Speeds as they are observed, and the division of batches that follows from them. A replica's time varies from step
+/// to step, and all wait for the last; so a division is judged by what its steps last on average, in which a small
+/// share that is a sample too large counts for more than one that is too small.
 class Shares {
  public:
   /// Fixed weights: observations change nothing.
@@ -32,10 +34,12 @@ class Shares {
   /// costs, and not how fast the replica is.
   void observe(std::span<const std::int64_t> counts, std::span<const double> seconds);
 
+  /// How long a step of this division lasts on average, until the slowest has done its samples.
+  double expected_s(std::span<const std::int64_t> counts) const;
+
  private:
   Shares(std::vector<double> speeds, bool measured)
       : speeds_(std::move(speeds)), measured_(measured), pasts_(speeds_.size()) {}
-  double time_of(std::span<const std::int64_t> counts) const;
 
   /// How batches of one size are divided.
   struct Division {
@@ -46,6 +50,7 @@ class Shares {
   /// What a replica did.
   struct Past {
     bool observed = false;                   // its speed is no mere guess any more
+    double variance = 0;                     // of its time, as a share of the expected one
     std::map<std::int64_t, double> first_s;  // by size: what the first step took; 0 once compared with another
   };
 

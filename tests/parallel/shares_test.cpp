@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 #include <set>
+#include <span>
 
 namespace evener::parallel {
 namespace {
@@ -107,6 +109,50 @@ TEST(Shares, ChangeWhenTheTimePassedUpComesToWhatAChangeCosts) {
   EXPECT_THAT(taken.back(), ElementsAre(117, 11));
   EXPECT_LE(taken.size(), 5);
   EXPECT_LE(total_s, 1.25 * 20 * 128 / 44);  // of that 0.1 for each change, on the second replica
+}
+
+/// Mean time of steps of 128 samples on replicas whose time varies by these shares of it, after some to settle.
+double varying_step_s(Shares& shares, std::span<const double> speeds, std::span<const double> spreads, Counts& counts) {
+  constexpr int kSettle = 30, kSteps = 400;
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  double sum_s = 0;
+  for (int step = 0; step < kSettle + kSteps; ++step) {
+    counts = shares.divide_batch(128, kBoth);
+    std::vector<double> seconds;
+    for (std::size_t r = 0; r < counts.size(); ++r) {
+      seconds.push_back(static_cast<double>(counts[r]) / speeds[r] * (1 + spreads[r] * normal(random)));
+    }
+    shares.observe(counts, seconds);
+    if (step >= kSettle) sum_s += std::ranges::max(seconds);
+  }
+  return sum_s / kSteps;
+}
+
+TEST(Shares, WhoHasASmallShareGetsLessWhenTimesVary) {
+  const std::vector<double> speeds = {29, 2.2}, spreads = {0.04, 0.08};
+  Counts counts;
+  Shares by_speed = Shares::fixed(speeds), cautious = Shares::measured(speeds);
+  const double by_speed_s = varying_step_s(by_speed, speeds, spreads, counts);
+  EXPECT_THAT(counts, ElementsAre(119, 9));
+  const double cautious_s = varying_step_s(cautious, speeds, spreads, counts);
+  EXPECT_LT(counts[1], 9);
+  EXPECT_LT(cautious_s, 0.985 * by_speed_s);
+  EXPECT_NEAR(cautious.expected_s(counts), cautious_s, 0.05 * cautious_s);
+}
+
+TEST(Shares, ExpectTheMeanOfTheSlowestOfThree) {
+  const std::vector<double> speeds = {10, 10, 10};
+  Shares shares = Shares::measured(speeds);
+  const Counts counts = {50, 50, 50};
+  EXPECT_EQ(shares.expected_s(counts), 5);
+  for (int step = 0; step < 400; ++step) {  // off by a tenth, now up, now down
+    const double slow = 5.5, fast = 4.5;
+    shares.observe(counts, step % 2 == 0 ? std::vector{slow, slow, fast} : std::vector{fast, fast, slow});
+  }
+  // 0.846 standard deviations above the mean, were they independent; the moving averages add to what is seen of them.
+  EXPECT_GT(shares.expected_s(counts), 5 + 0.8 * 0.5);
+  EXPECT_LT(shares.expected_s(counts), 5 + 1.2 * 0.5);
 }
 
 TEST(Shares, SmallDifferencesChangeNothingForSomeSteps) {

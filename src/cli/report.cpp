@@ -72,7 +72,9 @@ void put_table(const ReportOptions& options, const std::vector<report::Run>& run
 
 void put_page(const ReportOptions& options, const std::vector<report::Run>& runs) {
   fs::path path = options.html;
-  if (path.empty()) path = runs.size() == 1 ? fs::path(options.runs.front()) / "report.html" : fs::path("report.html");
+  if (path.empty()) {
+    path = options.runs.size() == 1 ? fs::path(options.runs.front()) / "report.html" : fs::path("report.html");
+  }
   try {
     const report::WrittenPage page = report::write_html(path, runs);
     fmt::print(stderr, "report: {}\n", fs::absolute(page.path).lexically_normal().string());
@@ -99,11 +101,12 @@ int run_report(const ReportOptions& options) {
 void add_report(CLI::App& app, Action& action) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* report = app.add_subcommand("report", "Show runs side by side: a table, and an HTML page with plots");
-  report->add_option("RUN_DIR", options->runs, "Folders of runs (what --out was)")->required();
+  report->add_option("RUN_DIR", options->runs, "Folders of runs (what --out was), or a folder with several of them")
+      ->required();
   CLI::Option* html =
       report
           ->add_option("--html", options->html,
-                       "Where the page goes (default: RUN_DIR/report.html; ./report.html for several runs)")
+                       "Where the page goes (default: RUN_DIR/report.html; ./report.html for several folders)")
           ->type_name("FILE");
   report->add_flag("--no-html", options->no_html, "Write no page")->excludes(html);
   report->add_option("--csv", options->csv, "Write a CSV with a row per run ('-': to stdout, instead of the table)")
@@ -116,7 +119,7 @@ void add_report(CLI::App& app, Action& action) {
       "Examples:\n"
       "  evener report runs/a\n"
       "  evener report runs/a runs/b --html compare.html\n"
-      "  evener report runs/* --markdown --no-html\n"
+      "  evener report runs/ --markdown --no-html\n"
       "  evener report runs/a --json - | jq .accuracy\n");
   report->callback([options, &action] { action = [options] { return run_report(*options); }; });
 }

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -74,6 +76,22 @@ std::string folder_name(const fs::path& dir) {
   return name.empty() ? dir.string() : name;
 }
 
+bool has_record(const fs::path& dir) {
+  std::error_code unreadable;
+  return fs::exists(dir / "record.json", unreadable);
+}
+
+/// The folders in `dir` that are runs.
+std::vector<fs::path> run_folders(const fs::path& dir) {
+  std::vector<fs::path> runs;
+  std::error_code unreadable;  // load_run() says so
+  for (const auto& entry : fs::directory_iterator(dir, unreadable)) {
+    if (has_record(entry.path())) runs.push_back(entry.path());
+  }
+  std::ranges::sort(runs);
+  return runs;
+}
+
 }  // namespace
 
 Run load_run(const fs::path& dir) {
@@ -96,13 +114,19 @@ Run load_run(const fs::path& dir) {
 
 std::vector<Run> load_runs(const std::vector<fs::path>& dirs) {
   std::vector<Run> runs;
-  std::set<std::string> names;
   for (const fs::path& dir : dirs) {
-    Run run = load_run(dir);
+    const std::vector<fs::path> inside = has_record(dir) ? std::vector<fs::path>() : run_folders(dir);
+    if (inside.empty()) runs.push_back(load_run(dir));
+    const auto given = static_cast<std::ptrdiff_t>(runs.size());
+    for (const fs::path& run : inside) runs.push_back(load_run(run));
+    std::stable_sort(runs.begin() + given, runs.end(),
+                     [](const Run& a, const Run& b) { return a.record.started < b.record.started; });
+  }
+  std::set<std::string> names;
+  for (Run& run : runs) {
     const std::string name = run.name;
     for (int n = 2; names.contains(run.name); ++n) run.name = fmt::format("{} ({})", name, n);
     names.insert(run.name);
-    runs.push_back(std::move(run));
   }
   return runs;
 }

@@ -25,7 +25,8 @@ struct Run {
 
 /// Reads DIR/record.json and, if there, DIR/samples.csv. Throws Error naming the folder and the missing file.
 Run load_run(const std::filesystem::path& dir);
-/// All of them, with unique names.
+/// All of them, with unique names. A folder that has no record but whose folders have some stands for those, in the
+/// order in which they were started.
 std::vector<Run> load_runs(const std::vector<std::filesystem::path>& dirs);
 
 }  // namespace evener::report

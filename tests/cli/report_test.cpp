@@ -65,6 +65,14 @@ TEST_F(ReportCommand, JsonToStdoutIsPure) {
   EXPECT_FALSE(exists("a/report.html"));
 }
 
+TEST_F(ReportCommand, AFolderOfRunsHasItsPage) {
+  run("sweep/a", "cpu/t1", 10);
+  run("sweep/b", "cpu/t2", 20);
+  const auto result = run_program({"report", (folder_ / "sweep").string()});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("cpu/t1"), HasSubstr("cpu/t2"))) << result.err;
+  EXPECT_TRUE(exists("sweep/report.html"));
+}
+
 TEST_F(ReportCommand, CsvAndMarkdown) {
   const std::string a = run("a", "cpu/t1", 10);
   const auto to_stdout = run_program({"report", a, "--csv", "-", "--no-html"});

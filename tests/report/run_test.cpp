@@ -69,5 +69,19 @@ TEST(LoadRuns, NamesAreUnique) {
   EXPECT_EQ(runs[2].name, "run (3)");
 }
 
+TEST(LoadRuns, AFolderOfRunsStandsForThemInTheOrderOfTheirStart) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "sweep/b", {.started = "2026-11-21T10:15:00Z"});
+  test::write_sample_run(folder / "sweep/c", {.started = "2026-11-21T10:16:00Z"});
+  test::write_sample_run(folder / "sweep/a", {.started = "2026-11-21T10:17:00Z"});
+  std::filesystem::create_directories(folder / "sweep/not-a-run");
+  const auto runs = load_runs({folder / "sweep", folder / "sweep/b"});
+  ASSERT_EQ(runs.size(), 4);
+  EXPECT_EQ(runs[0].name, "b");
+  EXPECT_EQ(runs[1].name, "c");
+  EXPECT_EQ(runs[2].name, "a");
+  EXPECT_EQ(runs[3].name, "b (2)");
+}
+
 }  // namespace
 }  // namespace evener::report

@@ -92,7 +92,7 @@ report::Samples sample_samples(const measure::Record& record) {
 
 measure::Record sample_record(const SampleRun& sample) {
   measure::Record record;
-  record.started = "2026-11-21T10:15:00Z";
+  record.started = sample.started;
   record.command = {"evener", "train",          sample.model, "--data", sample.data,
                     "--on",   sample.placement, "--size",     "197x148"};
   record.config = {{"model", sample.model}, {"data", sample.data},     {"on", sample.placement}, {"lr", 0.05},

@@ -16,6 +16,7 @@ struct SampleRun {
   int epochs = 8;
   double test_accuracy = 0.972;
   int threads = 2;
+  std::string started = "2026-11-21T10:15:00Z";
 };
 
 /// A run that trained well on a machine without energy counters and judged itself VALID.

@@ -124,6 +124,7 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOption
   launch.hosts = hosts_options(position, job);
   launch.always_group = options.always_exchange;
   launch.on_started = [&sampler](const std::vector<pid_t>& pids) { sampler.watch({pids.begin(), pids.end()}); };
+  launch.on_ended = [&sampler](pid_t pid, std::uint64_t peak_bytes) { sampler.ended(pid, peak_bytes); };
   for (int left = flags.restarts;; --left) {
     try {
       launch.shared_bytes = job.shared_bytes();

@@ -226,6 +226,14 @@ void ProcessSampler::watch(const std::vector<int>& children) {
   state_->summary.child_peak_rss_bytes.assign(children.size(), 0);
 }
 
+void ProcessSampler::ended(int child, std::uint64_t peak_rss_bytes) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = std::ranges::find(state_->children, child);
+  if (found == state_->children.end()) return;
+  auto& peak = state_->summary.child_peak_rss_bytes[static_cast<std::size_t>(found - state_->children.begin())];
+  peak = std::max(peak, peak_rss_bytes);
+}
+
 SamplerSummary ProcessSampler::stop() {
   if (!state_->finished) {
     {

@@ -41,7 +41,7 @@ struct SamplerSummary {
   /// The kernel's high-water mark (VmHWM), between samples too; with children the sum of theirs and its own, in which
   /// shared pages count several times.
   std::optional<std::uint64_t> peak_rss_bytes;
-  std::vector<std::uint64_t> child_peak_rss_bytes;  // of each child, as far as samples saw it
+  std::vector<std::uint64_t> child_peak_rss_bytes;  // of each child; of those still running as far as samples saw it
   std::optional<std::uint64_t> swap_bytes_max;      // of this process swapped out
   std::optional<std::int64_t> throttle_events;  // thermal throttling of any core during the run; absent = not visible
   Energy energy;
@@ -57,6 +57,8 @@ class ProcessSampler {
 
   /// From now on these processes count as part of this one: their CPU time and memory are added to its own.
   void watch(const std::vector<int>& children);
+  /// One of them has ended, which the kernel says had this peak: no sample may have seen it.
+  void ended(int child, std::uint64_t peak_rss_bytes);
 
   /// Takes a last sample, ends the thread and says what was seen. A second call returns the same.
   SamplerSummary stop();

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,8 +104,9 @@ struct Child {
 
 class Watch {
  public:
-  Watch(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats, const RankBody& body)
-      : plan_(plan), group_(*seats.front().front().group), oom_kills_before_(oom_kills()) {
+  Watch(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats, const RankBody& body,
+        const LaunchOptions& options)
+      : plan_(plan), options_(options), group_(*seats.front().front().group), oom_kills_before_(oom_kills()) {
     std::fflush(nullptr);  // or the children write it again
     const PhaseMark mark(Phase::kSpawn);
     for (const auto& of_process : seats) start(of_process, body);
@@ -210,8 +212,10 @@ class Watch {
       }
       if (child.ended) continue;
       int status = 0;
-      if (waitpid(child.pid, &status, 0) != child.pid) continue;
+      rusage usage{};
+      if (wait4(child.pid, &status, 0, &usage) != child.pid) continue;
       child.ended = true;
+      if (options_.on_ended) options_.on_ended(child.pid, static_cast<std::uint64_t>(usage.ru_maxrss) * 1024);
       std::size_t told = 0;
       for (const RankOutcome& outcome : outcomes) {
         for (const Seat& seat : child.seats) told += outcome.rank == seat.local_rank ? 1 : 0;
@@ -266,6 +270,7 @@ class Watch {
   }
 
   const placement::Plan& plan_;
+  const LaunchOptions& options_;
   comm::SharedGroup& group_;
   const std::uint64_t oom_kills_before_;
   std::vector<Child> children_;
@@ -319,7 +324,7 @@ std::vector<RankOutcome> run_seats(const std::vector<Seat>& seats, const RankBod
 
 std::vector<RankOutcome> run_processes(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats,
                                        const RankBody& body, const LaunchOptions& options) {
-  Watch watch(plan, seats, body);
+  Watch watch(plan, seats, body, options);
   if (options.on_started) options.on_started(watch.pids());
   return watch.wait();
 }

@@ -166,6 +166,21 @@ TEST(ProcessSampler, SeesThisProcess) {
   EXPECT_FALSE(summary.core_percent_mean.empty());
 }
 
+TEST(ProcessSampler, CountsChildrenThatEndedBetweenSamples) {
+  constexpr std::uint64_t kPeak_bytes = std::uint64_t{5} << 30;
+  constexpr int kNobody = 1 << 30;  // no process has this number
+  SamplerOptions options;
+  options.interval_ms = 10'000;
+  ProcessSampler sampler(options);
+  sampler.watch({kNobody});
+  sampler.ended(kNobody - 1, 2 * kPeak_bytes);  // not one of ours
+  sampler.ended(kNobody, kPeak_bytes);
+  const SamplerSummary summary = sampler.stop();
+  EXPECT_EQ(summary.child_peak_rss_bytes, std::vector{kPeak_bytes});
+  EXPECT_GT(summary.peak_rss_bytes.value_or(0), kPeak_bytes);
+  EXPECT_LT(summary.peak_rss_bytes.value_or(0), 2 * kPeak_bytes);
+}
+
 TEST(ProcessSampler, RefusesWhatItCantDo) {
   EXPECT_THROW(ProcessSampler({.interval_ms = 50}), UsageError);
   EXPECT_THROW(ProcessSampler({.interval_ms = 20000}), UsageError);

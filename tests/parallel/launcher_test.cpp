@@ -143,6 +143,23 @@ TEST_F(RankProcesses, TheirMemoryIsWhatWasLoadedBefore) {
   EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("42", "42"));
 }
 
+TEST_F(RankProcesses, TheLargestSizeOfEachIsTold) {
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  std::vector<std::pair<pid_t, std::uint64_t>> peaks;
+  options_.on_ended = [&](pid_t pid, std::uint64_t peak_bytes) { peaks.emplace_back(pid, peak_bytes); };
+  const auto body = [](const Seat& seat) {
+    const std::vector<char> memory(seat.rank == 1 ? kBytes : 1, 'x');  // gone again when the process ends
+    return std::string(1, memory.back());
+  };
+  run_ranks(plan_of(2, true), body, options_);
+  ASSERT_EQ(peaks.size(), 2);
+  if (peaks[0].first != pids_[0]) std::swap(peaks[0], peaks[1]);
+  EXPECT_EQ(peaks[0].first, pids_[0]);
+  EXPECT_EQ(peaks[1].first, pids_[1]);
+  EXPECT_GT(peaks[1].second, kBytes);
+  EXPECT_GT(peaks[1].second, peaks[0].second + kBytes / 2);
+}
+
 TEST_F(RankProcesses, AStopRequestReachesThem) {
   install_stop_handlers();
   const auto body = [](const Seat&) {

@@ -52,12 +52,27 @@ def run(context):
         rates = compare.interleaved(context, "images/s", {f"{key[0]} {key[1]}": side(key) for key in settings()})
 
     print(table(records), flush=True)
+    comparisons = [too_many(axis, rates, context) for axis in ("threads", "processes") if context.threads < WORKERS[-1]]
+    if comparisons:
+        print(compare.table(comparisons, "best"), flush=True)
     return {
         "data": data,
         "epochs": epochs,
         "rates": rates,
+        "comparisons": [comparison.json() for comparison in comparisons],
         "records": {f"{key[0]} {key[1]}": found for key, found in records.items()},
     }
+
+
+def too_many(axis, rates, context):
+    """The slowest with more workers than cores against the fastest of all."""
+    middle = {count: statistics.median(rates[f"{axis} {count}"]) for count in WORKERS}
+    slowest = min((count for count in WORKERS if count > context.threads), key=middle.get)
+    best = max(middle, key=middle.get)
+    sides = (rates[f"{axis} {slowest}"], rates[f"{axis} {best}"])
+    comparison = compare.of_rates(axis, "images/s", 0.9, *sides, context.seed)
+    comparison.notes.append(f"{axis}: {slowest}, the slowest with more than {context.threads}, against {best}, the fastest")
+    return comparison
 
 
 def figures(record):
@@ -73,17 +88,18 @@ def figures(record):
         ),
         "wait_shares": [1 - replica["busy_s"] / train_s for replica in record["placement"]["replicas"]],
         "accuracy": record["accuracy"]["test"],
+        "ranks": len(record["placement"]["replicas"]),
         "valid": record["validity"]["valid"],
     }
 
 
 def table(records):
-    lines = [f"{'':<16}{'s/epoch':>9}{'speedup':>9}{'spawn ms':>10}{'connect ms':>12}{'exchange':>10}{'wait of ranks':>15}{'accuracy':>10}"]  # fmt: skip
+    lines = [f"{'':<16}{'ranks':>6}{'s/epoch':>9}{'speedup':>9}{'spawn ms':>10}{'connect ms':>12}{'exchange':>10}{'wait of ranks':>15}{'accuracy':>10}"]  # fmt: skip
     first = {}
     for (axis, value), found in records.items():
         middle = {
             name: statistics.median(figure[name] for figure in found)
-            for name in ("epoch_s", "spawn_s", "connect_s", "exchange_share", "accuracy")
+            for name in ("ranks", "epoch_s", "spawn_s", "connect_s", "exchange_share", "accuracy")
         }
         waits = [statistics.median(shares) for shares in zip(*(figure["wait_shares"] for figure in found))]
         several = len(waits) > 1
@@ -91,8 +107,9 @@ def table(records):
         exchange = f"{100 * middle['exchange_share']:.0f} %" if several else "-"
         speedup = first.setdefault(axis, middle["epoch_s"]) / middle["epoch_s"]
         lines.append(
-            f"{axis + ' ' + str(value):<16}{middle['epoch_s']:>9.3f}{speedup:>9.2f}{1e3 * middle['spawn_s']:>10.2f}"
+            f"{axis + ' ' + str(value):<16}{middle['ranks']:>6.0f}{middle['epoch_s']:>9.3f}{speedup:>9.2f}{1e3 * middle['spawn_s']:>10.2f}"
             f"{1e3 * middle['connect_s']:>12.2f}{exchange:>10}{wait:>15}{100 * middle['accuracy']:>8.2f} %"
         )
+    lines.append("ranks: that trained; no more are started than have CPUs of their own")
     lines.append("speedup: against the first line of its kind; spawn, connect, exchange: of rank 0, waiting for others included")
     return "\n".join(lines)

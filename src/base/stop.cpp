@@ -19,16 +19,37 @@ void on_signal(int) {
   _exit(130);
 }
 
+void on_repeatable_signal(int) {
+  stop_flag.store(true);
+}
+
+constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+
+sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : kStopSignals) sigaddset(&set, signal);
+  return set;
+}
+
+void install(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // reads and writes under way go on; the work looks at the flag between steps
+  for (const int signal : kStopSignals) sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 void install_stop_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;  // reads and writes under way go on; the work looks at the flag between steps
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGUSR1, &action, nullptr);
+  install(on_signal);
+}
+
+void take_stop_signals_as_one() {
+  install(on_repeatable_signal);
+  const sigset_t let_through = stop_signals();
+  pthread_sigmask(SIG_UNBLOCK, &let_through, nullptr);
 }
 
 bool stop_requested() {
@@ -44,9 +65,7 @@ void clear_stop_request() {
 }
 
 BlockedStopSignals::BlockedStopSignals() {
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&blocked, signal);
+  const sigset_t blocked = stop_signals();
   pthread_sigmask(SIG_BLOCK, &blocked, &before_);
 }
 

@@ -12,6 +12,11 @@ bool stop_requested();
 void request_stop();
 void clear_stop_request();
 
+/// For a child whose parent passes its stop request on: a signal to the whole group (Ctrl-C, timeout, scancel) reaches
+/// both, so further signals change nothing here; the parent ends its children where it ends itself. Lets the signals
+/// through if they were held back.
+void take_stop_signals_as_one();
+
 /// Holds the signals back from this thread, for its lifetime; a child that is forked meanwhile begins with them held
 /// back.
 class BlockedStopSignals {

@@ -22,6 +22,7 @@
 #include "base/descriptor.h"
 #include "base/phase.h"
 #include "base/stop.h"
+#include "engine/engine.h"
 
 namespace evener::parallel {
 namespace {
@@ -32,10 +33,23 @@ constexpr int kLook_ms = 100;                    // between looks at the childre
 /// that a stop of everything (Ctrl-Z, a suspended laptop) isn't taken for one.
 constexpr int kFrozenLooks = 60;
 
+std::string progress_text(const comm::SharedGroup::Progress& at) {
+  if (at.epoch == 0) return "";
+  return "; it was in epoch " + std::to_string(at.epoch) + ", step " + std::to_string(at.step);
+}
+
 RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& text) {
   const bool first = seat.group == nullptr || !seat.group->aborted();
   if (seat.group != nullptr) seat.group->abort("rank " + std::to_string(seat.rank) + " failed: " + text);
   return {seat.local_rank, kind, first, text};
+}
+
+/// One of several is lost by it: the others could go on without it, or with smaller batches elsewhere.
+RankOutcome out_of_memory(const Seat& seat, const std::string& text) {
+  if (seat.ranks == 1) return failed(seat, RankOutcome::Kind::kError, text);
+  const auto at = seat.group != nullptr ? seat.group->progress(seat.local_rank) : comm::SharedGroup::Progress{};
+  return failed(seat, RankOutcome::Kind::kOutOfMemory,
+                "rank " + std::to_string(seat.rank) + ": " + text + progress_text(at));
 }
 
 /// Signs of life of a process's ranks, from a thread of its own: a rank may compute for minutes.
@@ -104,24 +118,26 @@ struct Child {
 
 class Watch {
  public:
-  Watch(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats, const RankBody& body,
-        const LaunchOptions& options)
-      : plan_(plan), options_(options), group_(*seats.front().front().group), oom_kills_before_(oom_kills()) {
-    std::fflush(nullptr);  // or the children write it again
-    const PhaseMark mark(Phase::kSpawn);
-    for (const auto& of_process : seats) start(of_process, body);
-  }
+  Watch(const placement::Plan& plan, comm::SharedGroup& group, const LaunchOptions& options)
+      : plan_(plan), options_(options), group_(group), oom_kills_before_(oom_kills()) {}
 
   /// Whatever happened, no child is left.
   ~Watch() {
     for (Child& child : children_) {
       if (child.ended) continue;
       kill(child.pid, SIGKILL);
-      waitpid(child.pid, nullptr, 0);
+      await_end(child);
     }
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
+
+  /// Forks a child for each list of seats.
+  void start(const std::vector<std::vector<Seat>>& seats, const RankBody& body) {
+    std::fflush(nullptr);  // or the children write it again
+    const PhaseMark mark(Phase::kSpawn);
+    for (const auto& of_process : seats) start(of_process, body);
+  }
 
   std::vector<pid_t> pids() const {
     std::vector<pid_t> pids;
@@ -129,14 +145,20 @@ class Watch {
     return pids;
   }
 
-  /// Until all have ended well, or one did not: then the others need not go on.
+  /// Until all have ended well, or one did not: then the others need not go on. One that fails because of another gives
+  /// that one some time to say why; it may hang for good.
   std::vector<RankOutcome> wait() {
     std::vector<RankOutcome> outcomes;
+    int looks_since_failure = 0;
     while (true) {
       const bool quiet = read_pipes(outcomes);
+      bool failed = false;
       for (const RankOutcome& outcome : outcomes) {
-        if (outcome.kind != RankOutcome::Kind::kDone && outcome.first) return outcomes;
+        if (outcome.kind == RankOutcome::Kind::kDone) continue;
+        if (outcome.first) return outcomes;
+        failed = true;
       }
+      if (failed && ++looks_since_failure > kFrozenLooks) return outcomes;
       if (!reap(outcomes)) return outcomes;
       if (quiet) look_for_frozen();
       pass_on_stop();
@@ -162,13 +184,8 @@ class Watch {
   [[noreturn]] void become_child(pid_t parent, const std::vector<Seat>& seats, const RankBody& body, int pipe) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);  // it died before the line above
-    // Ctrl-C and mpirun's SIGUSR1 reach us too, or did before the fork; the parent passes them on as one SIGTERM, so
-    // that they are not taken for two.
-    clear_stop_request();
-    sigset_t passed_on;
-    sigemptyset(&passed_on);
-    sigaddset(&passed_on, SIGTERM);
-    sigprocmask(SIG_UNBLOCK, &passed_on, nullptr);
+    clear_stop_request();               // the parent passes it on
+    take_stop_signals_as_one();
     for (Child& sibling : children_) sibling.pipe.close();
     live(seats, body, pipe);
   }
@@ -211,11 +228,7 @@ class Watch {
         continue;
       }
       if (child.ended) continue;
-      int status = 0;
-      rusage usage{};
-      if (wait4(child.pid, &status, 0, &usage) != child.pid) continue;
-      child.ended = true;
-      if (options_.on_ended) options_.on_ended(child.pid, static_cast<std::uint64_t>(usage.ru_maxrss) * 1024);
+      const int status = await_end(child);
       std::size_t told = 0;
       for (const RankOutcome& outcome : outcomes) {
         for (const Seat& seat : child.seats) told += outcome.rank == seat.local_rank ? 1 : 0;
@@ -225,6 +238,16 @@ class Watch {
       lose(child, "ended with " + end_text(end) + reason_of(end));
     }
     return running;
+  }
+
+  /// Its status, as wait() has it.
+  int await_end(Child& child) const {
+    int status = 0;
+    rusage usage{};
+    while (wait4(child.pid, &status, 0, &usage) < 0 && errno == EINTR) continue;
+    child.ended = true;
+    if (options_.on_ended) options_.on_ended(child.pid, static_cast<std::uint64_t>(usage.ru_maxrss) * 1024);
+    return status;
   }
 
   std::string reason_of(const ChildEnd& end) const {
@@ -250,13 +273,13 @@ class Watch {
   [[noreturn]] void lose(const Child& child, const std::string& what) {
     if (group_.aborted()) throw Error(group_.abort_reason());  // its end is what came of that
     const int rank = child.seats.front().rank;
-    const comm::SharedGroup::Progress at = group_.progress(child.seats.front().local_rank);
+    const auto at = group_.progress(child.seats.front().local_rank);
     const auto& device = plan_.replicas[static_cast<std::size_t>(rank)].stages.front();
     std::string text =
         "rank " + std::to_string(rank) + " (process " + std::to_string(child.pid) + ", " + device_text(device.device);
     if (device.device.kind == DeviceKind::kCpu) text += "/t" + std::to_string(device.threads);
     text += ") " + what;
-    if (at.epoch > 0) text += "; it was in epoch " + std::to_string(at.epoch) + ", step " + std::to_string(at.step);
+    text += progress_text(at);
     group_.abort(text);
     throw RankLost(rank, text);
   }
@@ -287,8 +310,10 @@ RankOutcome outcome_of(const Seat& seat, const RankBody& body) {
     return failed(seat, Kind::kUsageError, error.what());
   } catch (const Interrupted& error) {
     return failed(seat, Kind::kInterrupted, error.what());
+  } catch (const engine::OutOfMemory& error) {
+    return out_of_memory(seat, error.what());
   } catch (const std::bad_alloc&) {
-    return failed(seat, Kind::kError, "out of memory; use a smaller --batch or fewer replicas");
+    return out_of_memory(seat, "out of memory; use a smaller --batch or fewer replicas");
   } catch (const std::exception& error) {
     return failed(seat, Kind::kError, error.what());
   }
@@ -308,6 +333,7 @@ std::vector<std::string> results_of(const std::vector<RankOutcome>& outcomes) {
   }
   if (failure->kind == Kind::kUsageError) throw UsageError(failure->text);
   if (failure->kind == Kind::kInterrupted) throw Interrupted(failure->text);
+  if (failure->kind == Kind::kOutOfMemory) throw RankLost(failure->rank, failure->text);
   throw Error(failure->text);
 }
 
@@ -324,7 +350,8 @@ std::vector<RankOutcome> run_seats(const std::vector<Seat>& seats, const RankBod
 
 std::vector<RankOutcome> run_processes(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats,
                                        const RankBody& body, const LaunchOptions& options) {
-  Watch watch(plan, seats, body, options);
+  Watch watch(plan, *seats.front().front().group, options);
+  watch.start(seats, body);
   if (options.on_started) options.on_started(watch.pids());
   return watch.wait();
 }

@@ -10,7 +10,7 @@
 namespace evener::parallel {
 
 struct RankOutcome {
-  enum class Kind : std::int32_t { kDone, kError, kUsageError, kInterrupted };
+  enum class Kind : std::int32_t { kDone, kError, kUsageError, kInterrupted, kOutOfMemory };
   int rank = 0;  // on its host
   Kind kind = Kind::kDone;
   bool first = true;  // a failure that no other rank's failure caused

@@ -73,6 +73,8 @@ class RunningProgram {
   RunningProgram& operator=(const RunningProgram&) = delete;
 
   void send(int signal) const { ::kill(pid_, signal); }
+  /// To its children too, as a terminal, timeout and Slurm do.
+  void send_to_group(int signal) const { ::kill(-pid_, signal); }
   /// The processes that it has started and that still run.
   std::vector<pid_t> children() const {
     std::ifstream list("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children");

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <fstream>
+#include <new>
 #include <thread>
 
 #include "base/stop.h"
@@ -16,6 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 placement::Plan plan_of(int ranks, bool processes) {
   placement::Plan plan;
@@ -82,6 +85,19 @@ TEST_P(Ranks, TheFirstFailureIsTheOneThatIsTold) {
     return std::string();
   };
   EXPECT_EQ(failure_of<UsageError>(plan_of(3, GetParam()), body), "no such weather");
+}
+
+TEST_P(Ranks, OneOutOfMemoryIsLostAndNamed) {
+  const auto body = [](const Seat& seat) {
+    seat.group->set_progress(seat.local_rank, 2, 7);
+    if (seat.rank == 1) throw std::bad_alloc();
+    sum_of_ranks(seat);
+    return std::string();
+  };
+  EXPECT_EQ(failure_of<RankLost>(plan_of(2, GetParam()), body),
+            "rank 1: out of memory; use a smaller --batch or fewer replicas; it was in epoch 2, step 7");
+  EXPECT_THAT(failure_of<Error>(plan_of(1, GetParam()), [](const Seat&) -> std::string { throw std::bad_alloc(); }),
+              StartsWith("out of memory"));
 }
 
 INSTANTIATE_TEST_SUITE_P(As, Ranks, testing::Bool(),
@@ -169,6 +185,51 @@ TEST_F(RankProcesses, AStopRequestReachesThem) {
   options_.on_started = [](const std::vector<pid_t>&) { request_stop(); };
   EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("stopped", "stopped"));
   clear_stop_request();
+}
+
+TEST_F(RankProcesses, ASignalToTheWholeGroupIsOneRequest) {
+  const auto body = [](const Seat&) {
+    raise(SIGTERM);  // the group's
+    for (int i = 0; i < 1000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    raise(SIGTERM);  // the one that the parent passes on
+    return std::string(stop_requested() ? "stopped" : "never told");
+  };
+  install_stop_handlers();
+  EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("stopped", "stopped"));
+}
+
+TEST_F(RankProcesses, OneThatHangsDoesNotKeepTheOthersFailureBack) {
+  const auto body = [](const Seat& seat) {
+    if (seat.rank == 1) std::this_thread::sleep_for(std::chrono::minutes(5));
+    seat.group->abort("rank 1 did not come");  // as a collective does that nobody else comes to
+    throw Error("rank 1 did not come");
+    return std::string();
+  };
+  EXPECT_EQ(failure_of<Error>(plan_of(2, true), body, options_), "rank 1 did not come");
+  for (const pid_t pid : pids_) EXPECT_TRUE(gone(pid));
+}
+
+TEST_F(RankProcesses, EndWithThoseThatCouldNotBeStarted) {
+  const pid_t tester = fork();  // whose limits are its own
+  if (tester == 0) {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    const int next = dup(0);
+    files.rlim_cur = static_cast<rlim_t>(next) + 5;  // a pipe for the first, not for the second
+    close(next);
+    const auto body = [](const Seat&) {
+      std::this_thread::sleep_for(std::chrono::minutes(5));
+      return std::string();
+    };
+    LaunchOptions options;
+    setrlimit(RLIMIT_NOFILE, &files);
+    const std::string text = failure_of<Error>(plan_of(8, true), body, options);
+    const bool none_left = waitpid(-1, nullptr, WNOHANG) < 0;
+    _exit(text.starts_with("can't make a pipe") && none_left ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(tester, &status, 0), tester);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST_F(RankProcesses, EndWithWhoStartedThem) {

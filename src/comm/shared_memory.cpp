@@ -133,13 +133,15 @@ bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, st
     if (done()) return true;
   }
   const std::int64_t timeout = std::chrono::nanoseconds(options_.timeout).count();
-  for (;;) {
+  // A stop of everything (Ctrl-Z, a suspended laptop) counts as one sleep, however long it was.
+  for (std::int64_t waited = 0;;) {
     if (done()) return true;
     throw_if_aborted();
-    const std::int64_t left = timeout - (now_ns() - begin);
-    if (left <= 0) return false;
+    if (waited >= timeout) return false;
     // An abort between the look above and the sleep is seen after one sleep.
-    futex_wait(word, seen, std::min(left, kLongestSleep_ns));
+    const std::int64_t asleep = now_ns();
+    futex_wait(word, seen, std::min(timeout - waited, kLongestSleep_ns));
+    waited += std::min(now_ns() - asleep, kLongestSleep_ns);
   }
 }
 

@@ -65,6 +65,25 @@ TEST(LostRank, ThatIsFrozenIsNamedAfterTheTimeout) {
   EXPECT_TRUE(processes.good_end(2)) << "the frozen rank itself gets the reason when it goes on";
 }
 
+TEST(LostRank, IsNoneThatWasStoppedWithAllOthers) {
+  auto options = group_options(2);
+  options.timeout = std::chrono::milliseconds(400);
+  SharedGroup group(options);
+  RankProcesses processes(2, [&](int rank) {
+    const auto end = group.join(rank, 0, "shm");
+    group.beat(rank);
+    if (rank == 1) wait_until([&] { return group.beats(1) > 1; });
+    EXPECT_NO_THROW(end->barrier());
+  });
+  wait_until([&] { return group.beats(0) + group.beats(1) == 2; });
+  for (const int rank : {0, 1}) kill(processes.pid(rank), SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  for (const int rank : {0, 1}) kill(processes.pid(rank), SIGCONT);
+  group.beat(1);
+  EXPECT_TRUE(processes.good_end(0));
+  EXPECT_TRUE(processes.good_end(1));
+}
+
 class LostRanks : public testing::TestWithParam<RanksAre> {};
 
 INSTANTIATE_TEST_SUITE_P(, LostRanks, testing::Values(RanksAre::kThreads, RanksAre::kProcesses),

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@ namespace evener::comm::mpi {
 namespace {
 
 constexpr std::int64_t kSpin_ns = 20'000, kShortestSleep_ns = 20'000, kLongestSleep_ns = 1'000'000;
+constexpr std::int64_t kLongestLook_ns = 100'000'000;
 constexpr std::int64_t kLongestWait_ns = std::int64_t{30} * 60 * 1'000'000'000;  // as within a host
 
 }  // namespace
@@ -39,13 +41,14 @@ void Link::throw_if_lost() const {
 }
 
 void Link::wait(std::span<MPI_Request> requests, std::span<MPI_Status> statuses, const char* call) const {
-  const std::int64_t begin = now_ns();
-  for (;;) {
+  std::int64_t waited = 0;  // a stop of everything counts as one look, however long it was
+  for (std::int64_t last_look = now_ns();;) {
     int done = 0;
     check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses.data()), call);
     if (done != 0) return;
     throw_if_lost();
-    const std::int64_t waited = now_ns() - begin;
+    const std::int64_t now = now_ns();
+    waited += std::min(now - std::exchange(last_look, now), kLongestLook_ns);
     if (waited > kLongestWait_ns) {
       throw Error("between the hosts, " + std::string(call) +
                   " did not end within 30 min: another host is busy or lost");

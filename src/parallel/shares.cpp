@@ -53,12 +53,12 @@ std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> s
   return counts;
 }
 
-Shares Shares::fixed(std::vector<double> weights) {
-  return {std::move(weights), false};
+Shares Shares::fixed(std::vector<double> weights, std::int64_t least) {
+  return {std::move(weights), false, least};
 }
 
-Shares Shares::measured(std::vector<double> speeds) {
-  return {std::move(speeds), true};
+Shares Shares::measured(std::vector<double> speeds, std::int64_t least) {
+  return {std::move(speeds), true, least};
 }
 
 /// The mean of the largest of normally distributed times, taken one after the other (C. E. Clark, The Greatest of a
@@ -85,6 +85,15 @@ double Shares::expected_s(std::span<const std::int64_t> counts) const {
   return mean;
 }
 
+/// What is too few goes to whoever has most, the last ones first: rank 0 leads, and takes part where it can.
+void Shares::fold_small(std::vector<std::int64_t>& counts) const {
+  for (std::size_t i = counts.size(); i-- > 0;) {
+    if (counts[i] >= least_) continue;
+    const std::int64_t few = std::exchange(counts[i], 0);
+    *std::ranges::max_element(counts) += few;
+  }
+}
+
 std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::vector<bool>& active) {
   Division& last = last_[samples];
   std::vector<double> speeds = speeds_;
@@ -94,6 +103,7 @@ std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::
     as_before = as_before && (active[i] || last.counts[i] == 0);
   }
   std::vector<std::int64_t> counts = divide(samples, speeds);
+  fold_small(counts);
   if (as_before) {
     const double step_s = expected_s(counts);
     last.passed_up_s += expected_s(last.counts) - step_s;
@@ -124,7 +134,9 @@ void Shares::observe(std::span<const std::int64_t> counts, std::span<const doubl
     change_s = std::max(change_s, std::exchange(first->second, 0) - seconds[i]);
     compared = true;
   }
-  if (compared) change_s_ = change_s;
+  if (!compared) return;
+  change_s_ = std::min(change_s, last_change_s_.value_or(change_s));  // one of them may have been held up
+  last_change_s_ = change_s;
 }
 
 }  // namespace evener::parallel

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,10 +18,10 @@ std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> s
 /// share that is a sample too large counts for more than one that is too small.
 class Shares {
  public:
-  /// Fixed weights: observations change nothing.
-  static Shares fixed(std::vector<double> weights);
+  /// Fixed weights: observations change nothing. Whoever would get fewer than `least` samples of a batch gets none.
+  static Shares fixed(std::vector<double> weights, std::int64_t least = 1);
   /// `speeds`: a first guess, samples per second.
-  static Shares measured(std::vector<double> speeds);
+  static Shares measured(std::vector<double> speeds, std::int64_t least = 1);
 
   bool is_measured() const { return measured_; }
   const std::vector<double>& speeds() const { return speeds_; }
@@ -38,8 +39,8 @@ class Shares {
   double expected_s(std::span<const std::int64_t> counts) const;
 
  private:
-  Shares(std::vector<double> speeds, bool measured)
-      : speeds_(std::move(speeds)), measured_(measured), pasts_(speeds_.size()) {}
+  Shares(std::vector<double> speeds, bool measured, std::int64_t least)
+      : speeds_(std::move(speeds)), measured_(measured), least_(least), pasts_(speeds_.size()) {}
 
   /// How batches of one size are divided.
   struct Division {
@@ -54,11 +55,15 @@ class Shares {
     std::map<std::int64_t, double> first_s;  // by size: what the first step took; 0 once compared with another
   };
 
+  void fold_small(std::vector<std::int64_t>& counts) const;
+
   std::vector<double> speeds_;
   bool measured_;
+  std::int64_t least_;
   std::map<std::int64_t, Division> last_;  // by the samples of a batch: the last of an epoch may have fewer
   std::vector<Past> pasts_;                // of each replica
-  double change_s_ = 0;                    // how much longer the first steps of the last new sizes took
+  double change_s_ = 0;                    // how much longer first steps of new sizes take
+  std::optional<double> last_change_s_;    // that of the last ones
 };
 
 }  // namespace evener::parallel

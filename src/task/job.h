@@ -8,6 +8,7 @@
 #include "parallel/replica.h"
 #include "parallel/shares.h"
 #include "task/checkpoint.h"
+#include "task/limits.h"
 #include "task/train.h"
 
 namespace evener::task {
@@ -20,6 +21,8 @@ struct TrainJob::State {
   parallel::ReplicaOptions replica_options(const placement::Plan& plan, int rank) const;
   /// See TrainJob::shared_bytes.
   std::size_t shared_bytes(const placement::Plan& plan) const;
+  /// See limits.h.
+  std::int64_t least_share() const { return task::least_share(setup.network, options.local_batch_norm); }
 
   const TrainOptions& options;
   TrainObserver& observer;
@@ -47,7 +50,8 @@ struct TrainJob::State {
   void resume(Checkpoint checkpoint);
 };
 
-/// Fixed shares of the plan, or the speeds of a short probe that every replica takes part in.
-parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& replica);
+/// Fixed shares of the plan, or the speeds of a short probe that every replica takes part in; none of fewer than
+/// `least` samples.
+parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& replica, std::int64_t least);
 
 }  // namespace evener::task

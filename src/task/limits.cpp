@@ -23,6 +23,15 @@ Need need_of(const network::Network& network, engine::Precision precision) {
   return {memory.fixed_bytes(), std::max<std::int64_t>(1, memory.per_sample_bytes / (wide ? 1 : 2))};
 }
 
+/// The first batch-norm layer that has one value of each channel per image; null if there is none.
+const network::Layer* norm_of_one_value(const network::Network& network) {
+  const auto found = std::ranges::find_if(network.layers(), [](const network::Layer& layer) {
+    const bool one_value = layer.shape.size() <= 1 || layer.shape[1] * layer.shape[2] == 1;
+    return one_value && std::holds_alternative<network::BatchNorm>(layer.op);
+  });
+  return found != network.layers().end() ? &*found : nullptr;
+}
+
 std::int64_t fitting(const Need& need, std::int64_t available) {
   return std::max<std::int64_t>(0, (available - need.fixed_bytes) / need.per_sample_bytes);
 }
@@ -61,15 +70,16 @@ void require_disk_space(const std::filesystem::path& out, const network::Network
 void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch) {
   const auto images = static_cast<std::int64_t>(train_images);
   const bool single = batch == 1 || images == 1 || images % batch == 1;
-  if (!single) return;
-  for (const auto& layer : network.layers()) {
-    if (!std::holds_alternative<network::BatchNorm>(layer.op)) continue;
-    if (layer.shape.size() > 1 && layer.shape[1] * layer.shape[2] > 1) continue;
-    throw UsageError(
-        "with " + std::to_string(images) + " training images and --batch " + std::to_string(batch) +
-        " a batch has one image, and batch-norm layer '" + layer.name + "' (output " + shape_text(layer.shape) +
-        ") would have one value per channel, too few for a variance. Use another --batch or a larger --size");
-  }
+  const network::Layer* layer = single ? norm_of_one_value(network) : nullptr;
+  if (layer == nullptr) return;
+  throw UsageError(
+      "with " + std::to_string(images) + " training images and --batch " + std::to_string(batch) +
+      " a batch has one image, and batch-norm layer '" + layer->name + "' (output " + shape_text(layer->shape) +
+      ") would have one value per channel, too few for a variance. Use another --batch or a larger --size");
+}
+
+std::int64_t least_share(const network::Network& network, bool local_batch_norm) {
+  return local_batch_norm && norm_of_one_value(network) != nullptr ? 2 : 1;
 }
 
 bool uses_accelerator(const placement::Plan& plan) {

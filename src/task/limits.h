@@ -27,6 +27,10 @@ void require_disk_space(const std::filesystem::path& out, const network::Network
 /// is then undefined: a batch of one image where the layer sees one pixel.
 void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch);
 
+/// How few samples of a batch a replica can train on: 2 where it takes a batch-norm layer's statistics from its own
+/// samples and these have one value per channel each, else 1.
+std::int64_t least_share(const network::Network& network, bool local_batch_norm);
+
 /// Whether a replica of `plan` computes elsewhere than on the CPU.
 bool uses_accelerator(const placement::Plan& plan);
 

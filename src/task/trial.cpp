@@ -183,7 +183,7 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
     parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
     parallel::Replica replica(*job_.engine, job_.setup.network, job_.data.dataset,
                               job_.replica_options(plan, seat.rank), std::move(channels));
-    parallel::Shares shares = first_shares(plan, replica);
+    parallel::Shares shares = first_shares(plan, replica, job_.least_share());
     replica.trainer().load_state(job_.state);
     if (seat.rank != 0) {
       replica.serve();

@@ -155,6 +155,35 @@ TEST(Shares, ExpectTheMeanOfTheSlowestOfThree) {
   EXPECT_LT(shares.expected_s(counts), 5 + 1.2 * 0.5);
 }
 
+TEST(Shares, GiveNobodyTooFew) {
+  Shares fixed = Shares::fixed({63, 1}, 2);
+  EXPECT_THAT(fixed.divide_batch(64, kBoth), ElementsAre(64, 0));
+  EXPECT_THAT(fixed.divide_batch(128, kBoth), ElementsAre(126, 2));
+  Shares equal = Shares::fixed({1, 1}, 2);
+  EXPECT_THAT(equal.divide_batch(3, kBoth), ElementsAre(3, 0));
+  EXPECT_THAT(equal.divide_batch(2, kBoth), ElementsAre(2, 0));
+  EXPECT_THAT(equal.divide_batch(1, kBoth), ElementsAre(1, 0));
+}
+
+TEST(Shares, AreNotHeldByOneFirstStepThatWasHeldUp) {
+  Shares shares = Shares::measured({10, 10});
+  const auto take = [&shares](std::int64_t first, double seconds_0, double seconds_1) {
+    shares.observe(Counts{first, 128 - first}, std::vector{seconds_0, seconds_1});
+  };
+  for (const std::int64_t first : {64, 62, 60}) {  // new sizes, of which the first step takes longer
+    const double held_up_s = first == 60 ? 20 : 1;
+    take(first, first / 10. + held_up_s, (128 - first) / 10.);
+    for (int step = 0; step < 3; ++step) take(first, first / 10., (128 - first) / 10.);
+  }
+  shares.divide_batch(128, kBoth);
+  int steps = 0;
+  for (Counts counts = {64, 64}; counts[0] > 48 && steps < 100; ++steps) {  // the first one is half as fast now
+    counts = shares.divide_batch(128, kBoth);
+    take(counts[0], counts[0] / 5., counts[1] / 10.);
+  }
+  EXPECT_LT(steps, 8);
+}
+
 TEST(Shares, SmallDifferencesChangeNothingForSomeSteps) {
   Shares shares = Shares::measured({10, 10});
   const Counts before = shares.divide_batch(128, kBoth);

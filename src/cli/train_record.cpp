@@ -190,6 +190,9 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
                  static_cast<std::int64_t>(setup.test_images),
                  static_cast<std::int64_t>(setup.skipped.size())};
   record.notes = setup.notes;
+  record.fallbacks = plan.fallbacks;
+  record.notes.insert(record.notes.end(), plan.warnings.begin(), plan.warnings.end());
+  record.notes.insert(record.notes.end(), plan.notes.begin(), plan.notes.end());
   record.placement = placement_record(plan);
   for (const auto& replica : plan.replicas) {
     const auto& stage = replica.stages.front();
@@ -210,8 +213,8 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   const bool fewer_threads = std::ranges::any_of(
       plan.replicas, [](const placement::PlanReplica& r) { return r.stages.front().threads > usable_cpus(); });
   if (setup.engine == "native" && fewer_threads) {
-    record.notes.push_back("the native engine took " + std::to_string(usable_cpus()) +
-                           " threads for a replica: there are no more CPUs here");
+    record.fallbacks.push_back("the native engine took " + std::to_string(usable_cpus()) +
+                               " threads for a replica: there are no more CPUs here");
   }
   if (options.local_batch_norm && plan.replicas.size() > 1) {
     record.notes.push_back(

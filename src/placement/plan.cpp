@@ -84,9 +84,9 @@ class Planner {
     if (machine_.cpu.quota_cpus > 0) cpus = std::min(cpus, machine_.cores);
     const int copies = std::clamp(cpus / threads, 1, group.count);
     if (copies < group.count) {
-      plan_.warnings.push_back(std::to_string(copies) + " of " + std::to_string(group.count) + " replicas: there " +
-                               (cpus == 1 ? "is 1 CPU" : "are " + std::to_string(cpus) + " CPUs") +
-                               ", and more would only take turns on them; --oversubscribe takes all");
+      plan_.fallbacks.push_back(std::to_string(copies) + " of " + std::to_string(group.count) + " replicas: there " +
+                                (cpus == 1 ? "is 1 CPU" : "are " + std::to_string(cpus) + " CPUs") +
+                                ", and more would only take turns on them; --oversubscribe takes all");
     }
     return copies;
   }

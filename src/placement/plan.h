@@ -55,9 +55,10 @@ struct Plan {
   std::vector<PlanReplica> replicas;  // by rank; never empty
   std::vector<PlanProcess> processes;
   std::string precision = "fp32";
-  int cores = 1;                      // that this machine offers
-  std::vector<std::string> warnings;  // what will cost time or change results
-  std::vector<std::string> notes;     // what is worth knowing
+  int cores = 1;                       // that this machine offers
+  std::vector<std::string> fallbacks;  // what is done otherwise than asked for
+  std::vector<std::string> warnings;   // what will cost time or change results
+  std::vector<std::string> notes;      // what is worth knowing
 };
 
 /// Resolves `placement` on `machine`. CPU stages without /t share what is left of the cores after one for each GPU

@@ -86,7 +86,9 @@ std::string plan_text(const Plan& plan) {
     text += "process " + std::to_string(i) + "  " + rank_list(plan.processes[i].ranks) + "\n";
   }
   for (const std::string& note : plan.notes) text += "note: " + note + "\n";
-  for (const std::string& warning : plan.warnings) text += "warning: " + warning + "\n";
+  for (const auto* warnings : {&plan.fallbacks, &plan.warnings}) {
+    for (const std::string& warning : *warnings) text += "warning: " + warning + "\n";
+  }
   const std::string missing = missing_parts(plan);
   if (!missing.empty()) text += "can't be run yet: " + missing + "\n";
   return text;

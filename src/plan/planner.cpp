@@ -54,9 +54,11 @@ class Planner {
       if (candidate.plan) {
         row.plan = *candidate.plan;
         row.refusal = probe_.refusal(row.plan);
-        for (const std::string& warning : row.plan.warnings) {
-          std::string& warned = placements_of_warning[warning];
-          warned += (warned.empty() ? "" : ", ") + row.text;
+        for (const auto* texts : {&row.plan.fallbacks, &row.plan.warnings}) {
+          for (const std::string& warning : *texts) {
+            std::string& warned = placements_of_warning[warning];
+            warned += (warned.empty() ? "" : ", ") + row.text;
+          }
         }
       }
       result_.rows.push_back(std::move(row));
@@ -165,7 +167,9 @@ class Planner {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       Row& row = *contenders[i];
       if (left_s() < kStart_s + kSteps * work_.batch / row.images_per_s) continue;
-      look(row.plan, left_s() / static_cast<double>(contenders.size() - i));
+      placement::Plan plan = row.plan;
+      plan.text = key_of(row);
+      look(plan, left_s() / static_cast<double>(contenders.size() - i));
       fill(row);
     }
   }

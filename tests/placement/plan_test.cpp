@@ -85,11 +85,13 @@ TEST(Replicas, NoMoreThanHaveCpusOfTheirOwn) {
   const Plan plan = plan_for("16xcpu/t1", {.cores = 2});
   EXPECT_THAT(threads_of(plan), ElementsAre(1, 1));
   EXPECT_EQ(plan.replicas[0].share, 0.5);
-  EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("2 of 16 replicas: there are 2 CPUs")));
+  EXPECT_THAT(plan.fallbacks, ElementsAre(HasSubstr("2 of 16 replicas: there are 2 CPUs")));
+  EXPECT_THAT(plan_text(plan), HasSubstr("warning: 2 of 16 replicas"));
   EXPECT_THAT(threads_of(plan_for("4xcpu/t3", {.cores = 8})), ElementsAre(3, 3));
   EXPECT_THAT(threads_of(plan_for("3xcpu", {.cores = 2})), ElementsAre(1, 1));
-  EXPECT_THAT(plan_for("2xcpu/t4", {.cores = 1}).warnings,
-              ElementsAre(HasSubstr("1 of 2 replicas: there is 1 CPU,"), HasSubstr("4 computing threads on 1 core")));
+  const Plan one = plan_for("2xcpu/t4", {.cores = 1});
+  EXPECT_THAT(one.fallbacks, ElementsAre(HasSubstr("1 of 2 replicas: there is 1 CPU,")));
+  EXPECT_THAT(one.warnings, ElementsAre(HasSubstr("4 computing threads on 1 core")));
   EXPECT_EQ(plan_for("4xcpu/t1", {.cores = 2, .threads_per_core = 2}).replicas.size(), 4);  // a CPU each, not a core
   EXPECT_EQ(plan_for("4xcpu/t1", {.cores = 8, .quota_cpus = 2.5}).replicas.size(), 3);
 }

@@ -84,6 +84,13 @@ TEST(Compare, LooksTwiceAtThoseThatMayBeTheBest) {
   EXPECT_EQ(std::ranges::count(probe.tried, "cpu/t1"), 1);
 }
 
+TEST(Compare, CountsBothLooksAtWhatIsNamedWithoutItsThreads) {
+  MadeUpProbe probe = two_cores();
+  const Comparison comparison = compare_on(probe, "cpu,2xcpu/t1");
+  EXPECT_EQ(std::ranges::count(probe.tried, "cpu/t2"), 2);
+  EXPECT_NEAR(row_of(comparison, "cpu").images_per_s, 32 / (0.01 + 0.002 * 32), 1e-6);
+}
+
 TEST(Compare, GivesGroupsTheirCeilingAndTheMemoryOfAllReplicas) {
   MadeUpProbe probe = two_cores();
   const Comparison comparison = compare_on(probe, "auto");

@@ -22,6 +22,19 @@ fs::path default_out(const std::string& model) {
   return fs::path("runs") / (name + "-" + stamp);
 }
 
+namespace {
+
+void remove_run(const fs::path& folder) {
+  for (const auto& file : fs::directory_iterator(folder)) {
+    const std::string name = file.path().filename().string();
+    const bool old = name.starts_with("last.") || name == "best.safetensors" || name == "record.json" ||
+                     name == "epochs.csv" || name == "report.html";
+    if (old) fs::remove(file.path());
+  }
+}
+
+}  // namespace
+
 OutFolder::OutFolder(fs::path path, bool resume, bool overwrite) : path_(std::move(path)), existed_(fs::exists(path_)) {
   const bool holds_run = task::has_checkpoint(path_) || fs::exists(path_ / "record.json");
   if (holds_run && !resume && !overwrite) {
@@ -35,22 +48,18 @@ OutFolder::OutFolder(fs::path path, bool resume, bool overwrite) : path_(std::mo
 }
 
 OutFolder::~OutFolder() {
-  if (began_ || replaces_ || (existed_ && task::has_checkpoint(path_))) return;
+  if (began_) return;
   std::error_code ignored;
-  fs::remove(path_ / "samples.csv", ignored);
+  fs::remove(path_ / kNewSamples, ignored);
+  if (!existed_) fs::remove(path_ / kSamples, ignored);
   if (!existed_) fs::remove(path_, ignored);  // only if empty
 }
 
 void OutFolder::begin() {
   began_ = true;
-  if (!replaces_) return;
-  for (const auto& file : fs::directory_iterator(path_)) {
-    const std::string name = file.path().filename().string();
-    // samples.csv is being written by this run already.
-    const bool old = name.starts_with("last.") || name == "best.safetensors" || name == "record.json" ||
-                     name == "epochs.csv" || name == "report.html";
-    if (old) fs::remove(file.path());
-  }
+  if (replaces_) remove_run(path_);
+  std::error_code ignored;  // none where a run goes on
+  fs::rename(path_ / kNewSamples, path_ / kSamples, ignored);
 }
 
 }  // namespace evener::cli

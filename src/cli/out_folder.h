@@ -10,6 +10,10 @@ namespace evener::cli {
 /// "runs/MODEL-TIME", a name that sorts by time: where a run goes without --out.
 std::filesystem::path default_out(const std::string& model);
 
+/// The samples of a run, and where they are written until it has begun: it may replace another.
+inline constexpr const char* kSamples = "samples.csv";
+inline constexpr const char* kNewSamples = "samples.csv.new";
+
 class OutFolder {
  public:
   /// Throws UsageError if `path` holds a run and neither `resume` nor `overwrite` is set, Error if there is nothing to

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
+#include "cli/out_folder.h"
 #include "parallel/host_launch.h"
 #include "parallel/host_list.h"
 #include "parallel/launcher.h"
@@ -23,13 +24,15 @@ namespace fs = std::filesystem;
 /// A run that came to nothing has written no more than this.
 void remove_beginning(const fs::path& out) {
   std::error_code ignored;
-  fs::remove(out / "samples.csv", ignored);
+  for (const char* name : {kSamples, kNewSamples}) fs::remove(out / name, ignored);
   fs::remove(out, ignored);  // only if empty
 }
 
 std::string without_advice(std::string text) {
-  const std::size_t advice = text.find(parallel::kResumeAdvice);
-  return advice == std::string::npos ? text : text.erase(advice, std::string(parallel::kResumeAdvice).size());
+  for (const std::string advice : {parallel::kResumeAdvice, parallel::kNothingSaved}) {
+    if (const std::size_t at = text.find(advice); at != std::string::npos) text.erase(at, advice.size());
+  }
+  return text;
 }
 
 }  // namespace
@@ -80,6 +83,7 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
   launch.words.insert(launch.words.end(), {kHostsStarted, std::to_string(hosts.size())});
   const fs::path out = flags.out;
   const bool made_here = !out.empty() && !fs::exists(out);
+  const auto saved_before = task::checkpoint_time(out);  // of a run that --overwrite replaces
   // The first host's process may have been ended before it could take its folder away.
   const auto tidy = [&] {
     if (made_here && !task::has_checkpoint(out)) remove_beginning(out);
@@ -90,7 +94,7 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
     } catch (const parallel::HostLost& lost) {
       tidy();
       if (left <= 0) throw;
-      const bool begun = task::has_checkpoint(out);
+      const bool begun = flags.resume || task::checkpoint_time(out) != saved_before;
       fmt::print(stderr, "evener: {}; starting again from {}\n", without_advice(lost.what()),
                  begun ? "the last checkpoint" : "the beginning");
       if (begun && !std::ranges::count(launch.words, "--resume")) launch.words.emplace_back("--resume");

@@ -19,6 +19,7 @@
 #include "cli/train_hosts.h"
 #include "cli/train_record.h"
 #include "placement/machine.h"
+#include "task/checkpoint.h"
 
 namespace evener::cli {
 namespace {
@@ -132,12 +133,13 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOption
       launch.shared_bytes = job.shared_bytes();
       return parallel::run_ranks(options.plan, body, launch);
     } catch (const parallel::RankLost& lost) {
-      if (position.hosts > 1) throw Error(std::string(lost.what()) + parallel::kResumeAdvice);
-      std::string note = std::string(lost.what()) + "; starting again from the last checkpoint";
+      const bool saved = task::has_checkpoint(options.out);
+      const std::string loss = std::string(lost.what()) + (saved ? parallel::kResumeAdvice : parallel::kNothingSaved);
+      if (position.hosts > 1) throw Error(loss);
+      std::string note =
+          std::string(lost.what()) + "; starting again from " + (saved ? "the last checkpoint" : "the beginning");
       if (left <= 0) {
-        if (!flags.elastic) {
-          throw Error(std::string(lost.what()) + parallel::kResumeAdvice + "; --restarts 1 does so by itself");
-        }
+        if (!flags.elastic) throw Error(loss + "; --restarts 1 starts it again by itself");
         options.plan = placement::without_replica(std::move(options.plan), lost.rank());
         observer.record().placement = placement_record(options.plan);
         note += " without it";
@@ -153,7 +155,7 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOption
 measure::SamplerOptions sampling_options(const TrainFlags& flags, const fs::path& out) {
   measure::SamplerOptions sampling;
   sampling.interval_ms = flags.sample_interval_ms;
-  sampling.csv = out / "samples.csv";
+  sampling.csv = out / (flags.resume ? kSamples : kNewSamples);
   sampling.append = flags.resume;
   if (flags.resume) sampling.csv_start_s = last_sample_s(sampling.csv);
   return sampling;

@@ -223,7 +223,8 @@ ProcessSampler::~ProcessSampler() {
 void ProcessSampler::watch(const std::vector<int>& children) {
   const std::lock_guard lock(state_->mutex);
   state_->children = children;
-  state_->summary.child_peak_rss_bytes.assign(children.size(), 0);
+  auto& peaks = state_->summary.child_peak_rss_bytes;
+  if (peaks.size() != children.size()) peaks.assign(children.size(), 0);
 }
 
 void ProcessSampler::ended(int child, std::uint64_t peak_rss_bytes) {

@@ -143,7 +143,8 @@ void HostReport::end_block() {
 }
 
 bool HostReport::lost() const {
-  return finding_is_loss_ || no_answer() || error_.find(kResumeAdvice) != std::string::npos;
+  const auto says = [this](const char* words) { return error_.find(words) != std::string::npos; };
+  return finding_is_loss_ || no_answer() || says(kResumeAdvice) || says(kNothingSaved);
 }
 
 std::string HostReport::text() const {

@@ -116,6 +116,12 @@ bool has_checkpoint(const fs::path& dir) {
   return fs::exists(dir / kLast);
 }
 
+std::optional<fs::file_time_type> checkpoint_time(const fs::path& dir) {
+  std::error_code error;
+  const auto time = fs::last_write_time(dir / kLast, error);
+  return error ? std::nullopt : std::optional(time);
+}
+
 void save_last(const fs::path& dir, const engine::Trainer& trainer, const WeightsInfo& info, const Progress& progress,
                const json& config) {
   const std::string generation = generation_of(progress);

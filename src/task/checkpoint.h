@@ -43,6 +43,8 @@ struct Checkpoint {
 
 /// Whether `dir` holds last.safetensors.
 bool has_checkpoint(const std::filesystem::path& dir);
+/// When it was written; nothing if there is none.
+std::optional<std::filesystem::file_time_type> checkpoint_time(const std::filesystem::path& dir);
 
 /// Writes the pair and removes the older resume file. `config`: what must be equal for a resume.
 void save_last(const std::filesystem::path& dir, const engine::Trainer& trainer, const WeightsInfo& info,

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu.h"
 #include "base/module.h"
 #include "base/safetensors.h"
 #include "cli/run_helpers.h"
@@ -232,7 +233,7 @@ TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
   {
     RunningProgram program(EVENER_PROGRAM, long_run(out));
     ASSERT_TRUE(program.wait_for("epoch 2/8")) << program.err();
-    program.send(SIGINT);
+    program.send_to_group(SIGINT);
     const ProgramResult result = program.finish();
     EXPECT_EQ(result.exit_code, 130) << result.err;
     EXPECT_THAT(result.err, HasSubstr("the same command with --resume goes on"));
@@ -241,6 +242,46 @@ TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
   ASSERT_EQ(run_program(long_run(out, {"--resume"})).exit_code, 0);
   ASSERT_EQ(run_program(long_run(folder_ / "whole")).exit_code, 0);
   EXPECT_EQ(last_weights(out), last_weights(folder_ / "whole"));
+}
+
+TEST_F(Replicas, ATimeLimitSavesAsCtrlCDoes) {
+  const fs::path out = folder_ / "stopped";
+  RunningProgram program(EVENER_PROGRAM, long_run(out));
+  ASSERT_TRUE(program.wait_for("epoch 2/8")) << program.err();
+  program.send_to_group(SIGTERM);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(record_in(out)["status"], "interrupted");
+}
+
+TEST_F(Replicas, BeforeTheFirstCheckpointNobodyIsSentToOne) {
+  for (const std::string restarts : {"0", "1"}) {
+    RunningProgram program(EVENER_PROGRAM, long_run(folder_ / ("lost" + restarts), {"--restarts", restarts}));
+    ASSERT_TRUE(program.wait_for("images to train on")) << program.err();
+    std::vector<pid_t> ranks;
+    while (ranks.size() < 2 && program.err().find("epoch") == std::string::npos) ranks = program.children();
+    ASSERT_THAT(ranks, SizeIs(2));
+    kill(ranks[1], SIGKILL);
+    const ProgramResult result = program.finish();
+    EXPECT_EQ(result.exit_code, restarts == "0" ? 1 : 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(restarts == "0" ? "Nothing was saved yet" : "starting again from the beginning"));
+  }
+}
+
+TEST_F(Replicas, FewerThanAskedForIsInTheRecord) {
+  const fs::path out = folder_ / "run";
+  const std::string on = std::to_string(usable_cpus() + 1) + "xcpu/t1";
+  ASSERT_EQ(run_program(joined({"train"}, digits({"--on", on, "--out", out.string()}))).exit_code, 0);
+  const json record = record_in(out);
+  EXPECT_THAT(record["placement"]["replicas"], SizeIs(usable_cpus()));
+  EXPECT_THAT(record["fallbacks"].dump(), HasSubstr("of " + std::to_string(usable_cpus() + 1) + " replicas"));
+  EXPECT_EQ(record["validity"]["valid"], false);
+}
+
+TEST_F(Replicas, OnSharesOfTheirOwnBatchNormSeesNoSingleValue) {
+  // The last batch of an epoch has three images, of one pixel each in the last layers.
+  const Words words = {"--data", "synth:masks:35", "--size", "32x32", "--batch", "16", "--split", "100/0"};
+  trained("run", "2xcpu/t1", joined({"resnet18", "--epochs", "1", "--batch-norm", "local"}, words));
 }
 
 TEST_F(Replicas, ADivergingRunSaysSo) {

@@ -37,6 +37,11 @@ Words small_run(const fs::path& out, const Words& more = {}) {
   return joined(std::move(words), more);
 }
 
+std::string content_of(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 /// The same words with another value for an option that is among them.
 Words with_value(Words words, const std::string& option, const std::string& value) {
   *std::next(std::find(words.begin(), words.end(), option)) = value;
@@ -193,7 +198,14 @@ TEST_F(TrainCommand, AnExistingRunIsNotOverwrittenUnasked) {
   const ProgramResult again = run_program(small_run(out()));
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("holds a run already"));
+  const std::string samples = content_of(out() / "samples.csv");
+  const Words elsewhere = with_value(small_run(out(), {"--overwrite"}), "--data", (folder_ / "nowhere").string());
+  EXPECT_NE(run_program(elsewhere).exit_code, 0);
+  EXPECT_EQ(content_of(out() / "samples.csv"), samples) << "of the old run, which stays";
+  EXPECT_FALSE(fs::exists(out() / "samples.csv.new"));
   EXPECT_EQ(run_program(small_run(out(), {"--overwrite"})).exit_code, 0);
+  EXPECT_NE(content_of(out() / "samples.csv"), samples);
+  EXPECT_FALSE(fs::exists(out() / "samples.csv.new"));
 }
 
 TEST_F(TrainCommand, ResumeRefusesOtherSettings) {

@@ -175,6 +175,7 @@ TEST(ProcessSampler, CountsChildrenThatEndedBetweenSamples) {
   sampler.watch({kNobody});
   sampler.ended(kNobody - 1, 2 * kPeak_bytes);  // not one of ours
   sampler.ended(kNobody, kPeak_bytes);
+  sampler.watch({kNobody - 2});  // started again, in its place
   const SamplerSummary summary = sampler.stop();
   EXPECT_EQ(summary.child_peak_rss_bytes, std::vector{kPeak_bytes});
   EXPECT_GT(summary.peak_rss_bytes.value_or(0), kPeak_bytes);

@@ -193,6 +193,7 @@ TEST(HostReports, OnlyALossMayBeGoneOnAfter) {
   EXPECT_TRUE(
       lost({kDashes, "mpirun noticed that process rank 1 with PID 0 on node b exited on signal 9 (Killed).", kDashes}));
   EXPECT_TRUE(lost({std::string("evener: on host b: rank 3 was killed") + kResumeAdvice}));
+  EXPECT_TRUE(lost({std::string("evener: on host b: rank 3 was killed") + kNothingSaved}));
   EXPECT_TRUE(lost({"evener: on host a: called off: host b (host 1 of 2) has given no sign of life for 5 s"}));
   EXPECT_FALSE(lost({"evener: on host b: no space"}));
   EXPECT_FALSE(lost({kDashes, "could not find an executable:", "Executable: /opt/evener", "Node: b", kDashes}));

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -167,17 +169,22 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
 
 namespace {
 
+/// Nothing where it was not finite.
+std::string loss_text(const std::optional<double>& loss) {
+  return loss ? fmt::format(", loss {:.6f}", *loss) : "";
+}
+
 void print_summary(const TrainingOutcome& outcome) {
   const measure::Record& record = outcome.record;
   const measure::Accuracy& accuracy = record.accuracy;
   if (accuracy.val && accuracy.val_epoch) {
     fmt::print("best validation accuracy  {:.2f} % (epoch {})\n", 100 * *accuracy.val, *accuracy.val_epoch);
   } else if (accuracy.val) {
-    fmt::print("validation accuracy       {:.2f} %, loss {:.6f}\n", 100 * *accuracy.val, accuracy.val_loss.value_or(0));
+    fmt::print("validation accuracy       {:.2f} %{}\n", 100 * *accuracy.val, loss_text(accuracy.val_loss));
   }
   if (accuracy.test) {
-    fmt::print("test accuracy             {:.2f} % ({} weights), loss {:.6f}\n", 100 * *accuracy.test,
-               accuracy.test_weights, accuracy.test_loss.value_or(0));
+    fmt::print("test accuracy             {:.2f} % ({} weights){}\n", 100 * *accuracy.test, accuracy.test_weights,
+               loss_text(accuracy.test_loss));
   }
   if (record.images_per_s.median)
     fmt::print("training speed            {} images/s\n", si_text(*record.images_per_s.median));

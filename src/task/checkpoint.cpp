@@ -1,7 +1,5 @@
 #include "task/checkpoint.h"
 
-#include <cmath>
-
 #include "base/error.h"
 #include "base/safetensors.h"
 #include "task/normalization.h"
@@ -33,8 +31,7 @@ json epoch_json(const EpochResult& epoch) {
             {"train_loss", epoch.train_loss},
             {"train_accuracy", epoch.train_accuracy},
             {"best", epoch.best}};
-  // JSON has no infinity: a validation loss beyond float is left out, as if not measured.
-  if (epoch.val_loss && std::isfinite(*epoch.val_loss)) j["val_loss"] = *epoch.val_loss;
+  if (epoch.val_loss) j["val_loss"] = *epoch.val_loss;
   if (epoch.val_accuracy) j["val_accuracy"] = *epoch.val_accuracy;
   return j;
 }

@@ -1,6 +1,7 @@
 #include "task/train.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/clock.h"
@@ -22,6 +23,15 @@ constexpr double kCheckpointInterval_s = 300;
 
 double mean_of(double sum, std::int64_t count) {
   return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+bool is_finite(const TensorMap& tensors) {
+  return std::ranges::all_of(tensors, [](const auto& entry) {
+    const HostTensor& tensor = entry.second;
+    if (tensor.dtype != DType::kF32) return true;
+    const float* values = tensor.floats();
+    return std::all_of(values, values + element_count(tensor.shape), [](float value) { return std::isfinite(value); });
+  });
 }
 
 /// The run as rank 0 leads it.
@@ -60,6 +70,7 @@ class TrainRun {
         interrupted();
         return std::move(result_);
       }
+      if (!std::isfinite(found->loss)) tell("the validation loss of these weights is not finite");
       result_.val_loss = found->loss;
       result_.val_accuracy = found->accuracy;
       result_.confusion = std::move(found->confusion);
@@ -86,8 +97,9 @@ class TrainRun {
     progress_.partial = {};
     progress_.partial_seconds = 0;
     observer_.on_epoch(epoch);
-    if (last || checkpoint_is_cheap()) save();
-    return true;
+    // At the end, weights that no validation has judged wait for the test.
+    const bool due = last ? setup_.val_images > 0 : checkpoint_is_cheap();
+    return !due || save();
   }
 
   /// The remaining steps of the epoch; afterwards progress_ holds the whole epoch's sums.
@@ -122,8 +134,7 @@ class TrainRun {
       observer_.on_step(told);
       for (const auto& note : replicas_.take_notes()) tell(note);
       if (since_save_.seconds() > kCheckpointInterval_s) {
-        if (!settle(epoch.epoch)) return false;
-        save();
+        if (!settle(epoch.epoch) || !save()) return false;
       }
     }
     if (first == setup_.steps_per_epoch) epoch.learning_rate = rate(first - 1);
@@ -135,7 +146,10 @@ class TrainRun {
   bool take(const parallel::StepResult& result, int epoch) {
     progress_.partial += result.sums;
     known_steps_ += result.steps;
-    return result.applied || diverged(epoch, known_steps_ + 1);
+    if (result.applied) return true;
+    const std::int64_t step = known_steps_ + 1;
+    return diverged("the loss is not finite in epoch " + std::to_string(epoch) + ", step " + std::to_string(step),
+                    step);
   }
 
   /// Waits for the results of steps that are not known yet.
@@ -184,9 +198,12 @@ class TrainRun {
     auto found = evaluate(EvaluationPart::kValidation);
     epoch.validate_seconds = clock.seconds();
     result_.validate_s += epoch.validate_seconds;
-    if (found) take_if_best(epoch, *found);
+    const bool finite = found && std::isfinite(found->loss);
+    if (finite) take_if_best(epoch, *found);
     replicas_.swap_average();
-    return found ? true : interrupted();
+    if (!found) return interrupted();
+    return finite ||
+           diverged("the validation loss is not finite after epoch " + std::to_string(epoch.epoch), progress_.step);
   }
 
   void take_if_best(EpochResult& epoch, Evaluation& found) {
@@ -229,6 +246,14 @@ class TrainRun {
       interrupted();
       return;
     }
+    if (!std::isfinite(found->loss)) {
+      if (options_.epochs > 0) {
+        const int epoch = progress_.best_epoch != 0 ? progress_.best_epoch : progress_.epoch;
+        diverged("the test loss is not finite with the weights of epoch " + std::to_string(epoch), progress_.step);
+        return;
+      }
+      tell("the test loss of these weights is not finite");
+    }
     result_.confusion = std::move(found->confusion);
     result_.test_loss = found->loss;
     result_.test_accuracy = found->accuracy;
@@ -251,20 +276,31 @@ class TrainRun {
     return false;
   }
 
-  bool diverged(int epoch, std::int64_t step) {
+  std::string place_text() const {
+    if (progress_.step == 0) return "after epoch " + std::to_string(progress_.epoch);
+    return "in epoch " + std::to_string(progress_.epoch + 1) + " after step " + std::to_string(progress_.step);
+  }
+
+  /// `step`: the last one done, counted as progress_.step.
+  bool diverged(const std::string& what, std::int64_t step) {
     result_.status = TrainStatus::kDiverged;
-    result_.status_reason = "the loss is not finite in epoch " + std::to_string(epoch) + ", step " +
-                            std::to_string(step) + ": the training diverged. Try a smaller --lr (now " +
-                            si_text(rate(step - 1)) + "), --warmup 1, or --precision fp32";
+    result_.status_reason = what + ": the training diverged. Try a smaller --lr (now " + si_text(rate(step - 1)) +
+                            "), --warmup 1, or --precision fp32";
     return false;
   }
 
-  void save() {
+  /// False where the weights are not finite, which not every epoch's validation has shown: the last checkpoint stays,
+  /// and the run has to end.
+  bool save() {
     const Stopwatch clock;
     if (!best_saved_) {
       save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
       best_saved_ = true;
-    } else if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
+    }
+    if (!is_finite(replicas_.trainer().state())) {
+      return diverged("the weights are not finite " + place_text(), progress_.step);
+    }
+    if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
       replicas_.swap_average();  // nothing to validate on: the last is the best
       save_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
       replicas_.swap_average();
@@ -273,6 +309,7 @@ class TrainRun {
     last_save_s_ = clock.seconds();
     result_.checkpoint_s += last_save_s_;
     since_save_ = Stopwatch();
+    return true;
   }
 
   bool checkpoint_is_cheap() const { return last_save_s_ < kCheckpointShare * since_save_.seconds(); }

@@ -155,8 +155,8 @@ class TrainJob {
 
   /// One rank's part of the run: trains as the options say, or evaluates when they say 0 epochs. Rank 0 tells the
   /// observer, writes checkpoints, and returns the result; the others' results are empty. Ctrl-C (base/stop.h) saves a
-  /// checkpoint and ends with kInterrupted; a loss that is not finite ends with kDiverged and leaves the last good
-  /// checkpoint.
+  /// checkpoint and ends with kInterrupted; a loss of training, validation or test, or weights, that are not finite
+  /// end with kDiverged and leave the last good checkpoint. Where nothing is trained, a note tells of such a loss.
   TrainResult run(const parallel::Seat& seat);
 
   /// Memory that the replicas' engines want to have in common (parallel::LaunchOptions); 0 where gradients are

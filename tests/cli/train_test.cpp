@@ -289,6 +289,18 @@ TEST_F(TrainCommand, ADivergingRunSaysWhereAndWhatToTry) {
   EXPECT_FALSE(fs::exists(out() / "last.safetensors"));
 }
 
+TEST_F(TrainCommand, WeightsThatTheLastStepSpoiltAreNoResult) {
+  Words words = with_value(small_run(out()), "--lr", "1e30");
+  words = with_value(with_value(words, "--batch", "1000"), "--epochs", "1");
+  const ProgramResult result = run_program(words);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              testing::AllOf(HasSubstr("validation loss is not finite after epoch 1"), HasSubstr("smaller --lr")));
+  EXPECT_THAT(result.out, Not(HasSubstr("accuracy")));
+  EXPECT_EQ(record_in(out())["status"], "diverged");
+  EXPECT_FALSE(fs::exists(out() / "last.safetensors"));
+}
+
 TEST_F(TrainCommand, DryRunPrintsThePlanAndTrainsNothing) {
   const ProgramResult result = run_program(with_value(small_run(out(), {"--dry-run"}), "--on", "2xcpu/t1"));
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -23,6 +23,7 @@ using test::record_in;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Words = test::Words;
 
 TensorMap weights_in(const fs::path& file) {
@@ -79,6 +80,23 @@ TEST_F(WeightsOption, EpochsZeroEvaluatesWhatWasTrained) {
   EXPECT_TRUE(evaluated["epochs"].empty());
   for (const char* name : {"last.safetensors", "best.safetensors"})
     EXPECT_FALSE(fs::exists(folder_ / "b" / name)) << name;
+}
+
+TEST_F(WeightsOption, EpochsZeroTellsOfLossesThatAreNotFinite) {
+  ASSERT_EQ(train_mlp("a", 1).exit_code, 0);
+  SafetensorsFile weights = read_safetensors(folder_ / "a/best.safetensors");
+  for (auto& [name, tensor] : weights.tensors) {
+    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] *= 1e30F;  // products are beyond
+  }
+  write_safetensors(folder_ / "large.safetensors", weights.tensors, weights.metadata);
+  const ProgramResult result = train_mlp("b", 0, {"--weights", file("large.safetensors")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("the validation loss of these weights is not finite"),
+                                HasSubstr("the test loss of these weights is not finite")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("test accuracy"), Not(HasSubstr("loss"))));
+  const json record = record_in(folder_ / "b");
+  EXPECT_TRUE(record["accuracy"]["test_loss"].is_null());
+  EXPECT_THAT(record["notes"].dump(), HasSubstr("the test loss of these weights is not finite"));
 }
 
 TEST_F(WeightsOption, TrainingGoesOnFromTheFile) {

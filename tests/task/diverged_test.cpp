@@ -1,0 +1,110 @@
+// Runs whose last step of an epoch spoils the weights, which no loss of training shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/module.h"
+#include "base/test_folder.h"
+#include "parallel/launcher.h"
+#include "task/checkpoint.h"
+#include "task/train.h"
+
+namespace evener::task {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+bool are_finite(const TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
+      if (!std::isfinite(tensor.floats()[i])) return false;
+    }
+  }
+  return true;
+}
+
+class DivergedTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (module_status(GetParam()).state == ModuleState::kNotBuilt) GTEST_SKIP() << GetParam() << " is not built";
+    options_.model = "mlp:784-12-10";
+    options_.engine = GetParam();
+    options_.data.location = "synth:digits:100";
+    options_.data.split = {70, 10, 20};
+    options_.batch = 100;  // an epoch is one step
+    options_.epochs = 1;
+    options_.learning_rate = 1e30;
+    options_.plan.text = "cpu/t1";
+    options_.plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
+    options_.plan.processes = {{{0}}};
+    options_.out = folder_.path();
+  }
+
+  TrainResult run() {
+    TrainObserver observer;
+    TrainResult result;
+    TrainJob job(options_, observer);
+    parallel::run_ranks(options_.plan,
+                        [&](const parallel::Seat& seat) {
+                          result = job.run(seat);
+                          return std::string();
+                        },
+                        {});
+    return result;
+  }
+
+  TrainOptions options_;
+  test::TestFolder folder_;
+};
+
+TEST_P(DivergedTest, TheValidationShowsIt) {
+  const TrainResult result = run();
+  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_THAT(result.status_reason,
+              AllOf(HasSubstr("the validation loss is not finite after epoch 1"), HasSubstr("Try a smaller --lr")));
+  EXPECT_EQ(result.best_epoch, 0);
+  EXPECT_FALSE(result.test_loss.has_value());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+TEST_P(DivergedTest, TheTestShowsItWithoutAValidation) {
+  options_.data.split = {70, 0, 30};
+  const TrainResult result = run();
+  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_THAT(result.status_reason, HasSubstr("the test loss is not finite with the weights of epoch 1"));
+  EXPECT_FALSE(result.test_loss.has_value());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+TEST_P(DivergedTest, WeightsThatNothingJudgesAreNotSavedEither) {
+  options_.data.split = {70, 0};
+  options_.trainer.optimizer.weight_decay = 1e30;  // beyond float, not only their products
+  const TrainResult result = run();
+  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_THAT(result.status_reason, HasSubstr("the weights are not finite after epoch 1"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+TEST_P(DivergedTest, TheLastGoodCheckpointStays) {
+  // The squared error grows by the rate squared with each step: beyond float in the second.
+  options_.model = "mlp:784-10";
+  options_.trainer.loss = engine::Loss::kMse;
+  options_.learning_rate = 1e12;
+  options_.epochs = 3;
+  const TrainResult result = run();
+  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_THAT(result.status_reason, HasSubstr("the validation loss is not finite after epoch 2"));
+  const Checkpoint last = load_last(folder_.path());
+  EXPECT_EQ(last.progress.epoch, 1);
+  EXPECT_TRUE(are_finite(last.state));
+  EXPECT_EQ(load_best(folder_.path()), last.state);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, DivergedTest, testing::Values("native", "torch"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace evener::task

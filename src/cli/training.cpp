@@ -192,6 +192,16 @@ void check_numbers(const TrainFlags& flags) {
     throw UsageError("--loader-threads is " + std::to_string(*flags.loader_threads) + "; the most is 1024");
 }
 
+/// What one engine, or one loss, would not heed.
+void require_heeded(const TrainFlags& flags) {
+  if (flags.engine == "torch" && flags.kernels == "naive") {
+    throw UsageError("--kernels naive are plain loops of the native engine; leave it out, or use --engine native");
+  }
+  if (flags.loss == "mse" && flags.label_smoothing > 0) {
+    throw UsageError("--label-smoothing changes the targets of cross-entropy alone; leave it out with --loss mse");
+  }
+}
+
 /// A run that replaces another removes its weights; they can't be what it starts from.
 void require_weights_stay(const TrainFlags& flags) {
   if (flags.weights.empty() || !flags.overwrite || flags.out.empty()) return;
@@ -238,6 +248,7 @@ placement::Plan plan_of(const TrainFlags& flags) {
 
 task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan) {
   check_numbers(flags);
+  require_heeded(flags);
   task::TrainOptions options;
   options.model = flags.model;
   options.engine = chosen("engine", flags.engine, {"auto", "torch", "native"});

@@ -38,6 +38,7 @@ bool does_all(const engine::Engine& native, const EngineQuestion& question) {
 }  // namespace
 
 EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level) {
+  if (question.trainer.kernels == engine::KernelChoice::kNaive) return {"native", "torch has no naive kernels"};
   if (native != nullptr && uses(question, DeviceKind::kOpencl)) return {"native", "torch knows no OpenCL"};
   const bool possible = native != nullptr && question.before != "torch" && does_all(*native, question);
   if (!question.before.empty()) {

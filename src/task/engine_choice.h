@@ -24,10 +24,10 @@ struct EngineChoice {
   std::string reason;  // in a few words; "" = nothing to say
 };
 
-/// The native engine on OpenCL, which torch does not know, and where it does all that is asked for on every replica of
-/// every plan and is the faster one (on CPUs); torch otherwise. A run that is gone on with keeps its engine, so that it
-/// learns what it would have learnt without a break, unless that can't do what is asked for now. `native`: null where
-/// its module can't be used. `level`: of this processor's vectors.
+/// The native engine on OpenCL and for naive kernels, which torch does not know, and where it does all that is asked
+/// for on every replica of every plan and is the faster one (on CPUs); torch otherwise. A run that is gone on with
+/// keeps its engine, so that it learns what it would have learnt without a break, unless that can't do what is asked
+/// for now. `native`: null where its module can't be used. `level`: of this processor's vectors.
 EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level);
 
 }  // namespace evener::task

@@ -141,6 +141,20 @@ TEST_F(NativeCommand, RefusesOtherNetworksBeforeAnyWork) {
   EXPECT_FALSE(fs::exists(folder_ / "refused" / "last.safetensors"));
 }
 
+TEST_F(NativeCommand, NaiveKernelsAreNeverReplacedByTorch) {
+  const auto refused = [&](const Words& more) {
+    const ProgramResult result =
+        run_program(words("refused", joined({"--engine", "auto", "--kernels", "naive"}, more)));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_FALSE(fs::exists(folder_ / "refused"));
+    return result.err;
+  };
+  EXPECT_THAT(refused({"--precision", "bf16"}), HasSubstr("--kernels naive computes in fp32 only"));
+  EXPECT_THAT(refused({"--optimizer", "adamw", "--momentum", "0"}), HasSubstr("has the optimiser sgd"));
+  EXPECT_THAT(refused({"--engine", "torch"}), HasSubstr("plain loops of the native engine"));
+  EXPECT_EQ(run("naive", {"--engine", "auto", "--kernels", "naive", "--epochs", "1"})["engine"], "native");
+}
+
 TEST_F(NativeCommand, OffersTheNearestName) {
   const ProgramResult result = run_program(words("x", {"--kernels", "naiv"}));
   EXPECT_EQ(result.exit_code, 2);

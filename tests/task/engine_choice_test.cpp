@@ -108,6 +108,22 @@ TEST_F(EngineChoiceTest, ARunKeepsItsEngine) {
   EXPECT_EQ(chosen("resnet20", fp32, {plan_of({kCpu})}, "torch"), "torch");
 }
 
+TEST_F(EngineChoiceTest, NaiveKernelsAreNativeWhetherItCanOrNot) {
+  auto naive = with(engine::Precision::kFp32);
+  naive.kernels = engine::KernelChoice::kNaive;
+  EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}, "", SimdLevel::kBaseline), "native");
+  EXPECT_EQ(chosen("resnet20", naive, {plan_of({kCpu})}), "native");
+  EXPECT_EQ(chosen(kMlp, naive, {plan_of({kGpu})}), "native");
+  EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}, "torch"), "native");  // a run that goes on with them
+  naive.optimizer.kind = engine::OptimizerKind::kAdamW;
+  EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native");
+  naive = with(engine::Precision::kBf16);
+  naive.kernels = engine::KernelChoice::kNaive;
+  EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native");
+  native_.reset();
+  EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native") << "whose absence is told then";
+}
+
 TEST_F(EngineChoiceTest, WithoutItsModuleThereIsTorch) {
   native_.reset();
   EXPECT_EQ(chosen(kMlp, with(engine::Precision::kFp32), {plan_of({kCpu})}), "torch");

@@ -7,11 +7,14 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <mutex>
 #include <ostream>
+#include <set>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/module.h"
+#include "base/phase.h"
 #include "engine/batches_helpers.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -27,6 +30,7 @@ using test::random_batch;
 using test::relative_distance;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 /// float32 sums of a few hundred terms in another order.
 constexpr double kRounding = 2e-6;
@@ -339,6 +343,29 @@ TEST_F(NativeTest, RefusesWhatItCannotDo) {
   options = {};
   options.device = {DeviceKind::kCuda, 1};
   EXPECT_THAT(why(network, options), HasSubstr("cuda:1"));
+}
+
+TEST_F(NativeTest, EvaluationIsNoForwardPhase) {
+  struct Heard : PhaseListener {
+    Heard() { set_phase_listener(this); }
+    ~Heard() override { set_phase_listener(nullptr); }
+    void on_phase(Phase phase, bool, std::int64_t, std::int64_t, std::int64_t) override {
+      const std::lock_guard lock(mutex);
+      phases.insert(phase);
+    }
+    std::mutex mutex;
+    std::set<Phase> phases;
+  };
+  const data::ImageShape shape{1, 4, 4};
+  const OwnedBatch batch = random_batch(8, shape, 3);
+  for (const TrainerOptions& options : {TrainerOptions{}, naive()}) {
+    const auto trainer = native(mlp("mlp:16-20-3", shape), options);
+    Heard heard;
+    trainer->evaluate(batch.view(), nullptr);
+    EXPECT_THAT(heard.phases, testing::ElementsAre(Phase::kEvaluate));
+    trainer->forward_backward(batch.view(), 1);
+    EXPECT_THAT(heard.phases, testing::ElementsAre(Phase::kForward, Phase::kBackward, Phase::kEvaluate));
+  }
 }
 
 TEST_F(NativeTest, RefusesForeignBatchesAndWeights) {

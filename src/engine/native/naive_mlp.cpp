@@ -64,7 +64,6 @@ float* NaiveMlp::gradient(std::size_t parameter) const {
 }
 
 void NaiveMlp::forward(const Samples& of) {
-  const PhaseMark mark(Phase::kForward);
   const auto samples = static_cast<std::size_t>(of.batch.count);
   const std::size_t pixels = of.batch.shape.bytes();
   const std::size_t channels = normalization_.scale.size(), plane = pixels / channels;
@@ -165,8 +164,12 @@ void NaiveMlp::backward(std::size_t index, std::size_t samples) {
 BatchResult NaiveMlp::gradients(const Samples& samples, double weight, bool add,
                                 const std::function<void(std::size_t layer)>& on_layer_ready) {
   if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
-  forward(samples);
-  const BatchResult result = losses(samples.batch, weight, /*training=*/true, nullptr);
+  BatchResult result;
+  {
+    const PhaseMark mark(Phase::kForward);
+    forward(samples);
+    result = losses(samples.batch, weight, /*training=*/true, nullptr);
+  }
   const PhaseMark mark(Phase::kBackward);
   for (std::size_t l = layers_.size(); l-- > 0;) {
     backward(l, static_cast<std::size_t>(samples.batch.count));

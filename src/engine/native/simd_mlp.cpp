@@ -153,7 +153,7 @@ bool SimdMlp::meet(int thread, const Call& call) {
 void SimdMlp::work(int thread, const Call& call) {
   {
     std::optional<PhaseMark> mark;
-    if (thread == 0) mark.emplace(Phase::kForward);
+    if (thread == 0) mark.emplace(call.backward ? Phase::kForward : Phase::kEvaluate);
     pack(thread, call);
     if (call.backward) transpose_weights(thread, call);
     if (!forward(thread, call)) return;

@@ -174,7 +174,7 @@ int demo(const DemoFlags& flags) {
   for (const auto& run : runs) records.push_back(run.record);
   const auto page = report::write_html(fs::path(flags.out) / "report.html", runs);
   fmt::print("\n{}\n", report::terminal_text(report::summary_table(runs)));
-  fmt::print("{}\n\nreport: {}\n", report::conclusion(records), fs::absolute(page.path).string());
+  fmt::print("{}\n\nreport: {}\n", report::terminal_conclusion(records), fs::absolute(page.path).string());
   if (!page.hint.empty()) fmt::print("{}\n", page.hint);
   return 0;
 }

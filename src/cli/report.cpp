@@ -67,7 +67,7 @@ void put_table(const ReportOptions& options, const std::vector<report::Run>& run
   for (const report::Run& run : runs) records.push_back(run.record);
   const report::Table table = report::summary_table(runs);
   put(options.markdown ? report::markdown_text(table) : report::terminal_text(table, terminal_width()));
-  put("\n" + report::conclusion(records) + "\n");
+  put("\n" + (options.markdown ? report::markdown_conclusion(records) : report::terminal_conclusion(records)) + "\n");
 }
 
 void put_page(const ReportOptions& options, const std::vector<report::Run>& runs) {

@@ -211,4 +211,12 @@ std::string conclusion(std::span<const Record> records) {
   return sentence + ".";
 }
 
+std::string terminal_conclusion(std::span<const Record> records) {
+  return printable(conclusion(records));
+}
+
+std::string markdown_conclusion(std::span<const Record> records) {
+  return escape_markdown(conclusion(records));
+}
+
 }  // namespace evener::report

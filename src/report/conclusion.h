@@ -13,4 +13,8 @@ namespace evener::report {
 /// where there are too few samples, and where a run is INVALID. `records` in the order of the runs.
 std::string conclusion(std::span<const measure::Record> records);
 
+/// The same, harmless where it is shown: records may come from elsewhere.
+std::string terminal_conclusion(std::span<const measure::Record> records);
+std::string markdown_conclusion(std::span<const measure::Record> records);
+
 }  // namespace evener::report

@@ -82,7 +82,7 @@ std::string escape_markdown(std::string_view text) {
       escaped += c;
     }
   }
-  return escaped;
+  return printable(escaped);
 }
 
 std::string csv_cell(std::string_view text) {
@@ -93,9 +93,15 @@ std::string csv_cell(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  std::string safe(text);
-  for (char& c : safe) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    const char c = text[n];
+    // U+0080 to U+009F in UTF-8: U+009B alone begins an escape sequence.
+    const bool second_set =
+        c == '\xc2' && n + 1 < text.size() && (static_cast<unsigned char>(text[n + 1]) & 0xe0) == 0x80;
+    if (second_set) ++n;
+    safe += second_set || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   }
   return safe;
 }

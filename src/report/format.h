@@ -18,12 +18,12 @@ std::string percent_text(const std::optional<double>& share);
 std::string escape_html(std::string_view text);
 /// JSON that may stand in a <script> element: no '<', '>', '&', U+2028 or U+2029 in it.
 std::string escape_json_for_script(std::string_view json);
-/// '|', newlines and HTML made harmless in a Markdown table.
+/// '|', newlines and HTML made harmless in a Markdown table, and all else as printable() does.
 std::string escape_markdown(std::string_view text);
 /// Quoted where RFC 4180 asks for it.
 std::string csv_cell(std::string_view text);
 
-/// Replaces what a terminal would obey (escape sequences, newlines) by '?'.
+/// Replaces what a terminal would obey (control characters of both sets, newlines) by '?'.
 std::string printable(std::string_view text);
 /// Characters that a UTF-8 text takes on a terminal (one per code point).
 std::size_t display_width(std::string_view text);

@@ -46,6 +46,19 @@ TEST_F(ReportCommand, OneRunGetsATableAndAPageInItsFolder) {
   EXPECT_TRUE(exists("a/report.html"));
 }
 
+TEST_F(ReportCommand, ARecordCantControlTheTerminal) {
+  const std::string a = run("a", "\x1b[2J\xc2\x9b<i>", 10);
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--markdown"}}) {
+    std::vector<std::string> words = {"report", a, "--no-html"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto result = run_program(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xc2\x9b"))));
+    const char* placement = more.empty() ? "?[2J?<i>" : "?\\[2J?\\<i\\>";
+    EXPECT_THAT(result.out, HasSubstr(std::string("of synth:masks on ") + placement + " at 10.0 images/s"));
+  }
+}
+
 TEST_F(ReportCommand, SeveralRunsAreCompared) {
   const std::string a = run("a", "cpu/t1", 10), b = run("b", "cpu/t2", 20);
   const auto result = run_program({"report", a, b}, {.environment = {}, .cwd = folder_.path()});

@@ -27,6 +27,13 @@ TEST(Conclusion, ComparesTwoRuns) {
                    "at equal test accuracy \\(97\\.2 % and 97\\.0 %\\)\\."));
 }
 
+TEST(Conclusion, IsHarmlessWhereItIsShown) {
+  const std::vector<Record> records = {run("\x1b[2J\n<b>", 14.5)};
+  EXPECT_THAT(conclusion(records), HasSubstr("on \x1b[2J\n<b>"));
+  EXPECT_THAT(terminal_conclusion(records), HasSubstr("on ?[2J?<b>"));
+  EXPECT_THAT(markdown_conclusion(records), HasSubstr("on ?\\[2J \\<b\\>"));
+}
+
 TEST(Conclusion, ASlowerSecondRunIsToldAsItIs) {
   EXPECT_THAT(concluded({run("cpu/t2", 26.9), run("cpu/t1", 14.5)}), HasSubstr("cpu/t1 trains 0.5"));
 }

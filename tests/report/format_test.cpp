@@ -41,10 +41,15 @@ TEST(Format, CsvIsQuotedWhereNeeded) {
 
 TEST(Format, MarkdownCantBreakATable) {
   EXPECT_EQ(escape_markdown("a|b\n<i>"), "a\\|b \\<i\\>");
+  EXPECT_EQ(escape_markdown("\x1b[2J"), "?\\[2J");
 }
 
 TEST(Format, TerminalsObeyNothing) {
   EXPECT_EQ(printable("a\x1b[31mred\n"), "a?[31mred?");
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "31m \xc2\x80\xc2\x9f"),
+            "a?31m ??");
+  EXPECT_EQ(printable("\u00a0größer \u0400 \xc2"), "\u00a0größer \u0400 \xc2");
   EXPECT_EQ(display_width("größer"), 6u);
 }
 

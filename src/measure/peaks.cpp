@@ -20,7 +20,8 @@ namespace {
 constexpr int kSums = 12;  // independent ones: more than a multiply-add takes cycles, times those that run at once
 constexpr std::int64_t kRounds = 400'000;
 constexpr int kTries = 8;
-constexpr std::size_t kMemory_bytes = std::size_t{128} << 20;  // of each thread; more than its share of the caches
+// Of each thread: more than its share of the caches, and the least that is taken in a small container.
+constexpr std::uint64_t kMemory_bytes = std::uint64_t{128} << 20, kLeast_bytes = std::uint64_t{1} << 20;
 
 // Loops over an array of sums would keep them in memory. The empty statement hides each value from the compiler, which
 // would else do all rounds at once.
@@ -78,10 +79,13 @@ Operation fma_operation() {
 }
 
 /// Work of all threads together per second, from when all have begun to when the last has ended; the best of several.
-double rate(int threads, double work_of_each, const std::function<void(int thread)>& work) {
+/// Before that each thread prepares itself.
+double rate(int threads, double work_of_each, const std::function<void(int thread)>& prepare,
+            const std::function<void(int thread)>& work) {
   std::barrier meeting(threads);
   double best = 0;
   const auto body = [&](int thread) {
+    prepare(thread);
     for (int i = 0; i < kTries; ++i) {
       meeting.arrive_and_wait();
       const Stopwatch clock;
@@ -99,27 +103,35 @@ double rate(int threads, double work_of_each, const std::function<void(int threa
 
 double gflops(const Operation& operation, int threads) {
   const double work = static_cast<double>(kRounds) * kSums * operation.flops;
-  return rate(threads, work, [&](int) { operation.run(); }) / 1e9;
+  const auto nothing = [](int) {};
+  return rate(threads, work, nothing, [&](int) { operation.run(); }) / 1e9;
 }
 
 double memory_gb_per_s(int threads) {
-  constexpr std::size_t kWords = kMemory_bytes / sizeof(std::uint64_t);
+  const std::size_t bytes = read_by_each_bytes(threads, memory_limits().available_bytes);
+  const std::size_t count = bytes / sizeof(std::uint64_t);
   std::vector<std::vector<std::uint64_t>> memory(static_cast<std::size_t>(threads));
-  for (auto& part : memory) part.assign(kWords, 1);
-  return rate(threads, static_cast<double>(kMemory_bytes),
-              [&](int thread) {
-                // Several sums: one alone would wait for its own additions.
-                std::uint64_t sums[8] = {};
-                const std::uint64_t* words = memory[static_cast<std::size_t>(thread)].data();
-                for (std::size_t i = 0; i < kWords; i += 8) {
-                  for (std::size_t j = 0; j < 8; ++j) sums[j] += words[i + j];
-                }
-                asm volatile("" : : "r"(sums) : "memory");
-              }) /
-         1e9;
+  // Pages lie on the node of the thread that touches them first.
+  const auto fill = [&](int thread) { memory[static_cast<std::size_t>(thread)].assign(count, 1); };
+  const auto read = [&](int thread) {
+    // Several sums: one alone would wait for its own additions.
+    std::uint64_t sums[8] = {};
+    const std::uint64_t* words = memory[static_cast<std::size_t>(thread)].data();
+    for (std::size_t i = 0; i < count; i += 8) {
+      for (std::size_t j = 0; j < 8; ++j) sums[j] += words[i + j];
+    }
+    asm volatile("" : : "r"(sums) : "memory");
+  };
+  return rate(threads, static_cast<double>(bytes), fill, read) / 1e9;
 }
 
 }  // namespace
+
+std::size_t read_by_each_bytes(int threads, std::uint64_t available_bytes) {
+  constexpr std::uint64_t kLine_bytes = 64;
+  const std::uint64_t most = available_bytes / 4 / static_cast<std::uint64_t>(threads);
+  return std::clamp(most, kLeast_bytes, kMemory_bytes) / kLine_bytes * kLine_bytes;
+}
 
 Peaks measure_peaks() {
   Peaks peaks;

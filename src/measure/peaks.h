@@ -2,6 +2,8 @@
 // held.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,5 +21,9 @@ struct Peaks {
 
 /// Measures for about two seconds, on one thread and on one for each usable core; takes the best of several tries.
 Peaks measure_peaks();
+
+/// What each of `threads` threads reads: 128 MiB, or less where all of it were more than a quarter of the memory that
+/// is available, but 1 MiB at least.
+std::size_t read_by_each_bytes(int threads, std::uint64_t available_bytes);
 
 }  // namespace evener::measure

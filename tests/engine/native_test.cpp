@@ -345,6 +345,21 @@ TEST_F(NativeTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(why(network, options), HasSubstr("cuda:1"));
 }
 
+TEST_F(NativeTest, RefusesLayersThatAreTooWideForCuda) {
+  const auto why = [](const std::string& model, data::ImageShape shape, DeviceKind kind) {
+    TrainerOptions options;
+    options.device = {kind, 0};
+    return engine::open_engine("native")->refusal(mlp(model, shape), options);
+  };
+  constexpr const char* kTooWide = "has 2097152 inputs; the native engine's kernels for CUDA take up to 2097120";
+  const data::ImageShape wide{1, 2048, 1024};
+  EXPECT_THAT(why("mlp:2097152-2", wide, DeviceKind::kCuda), HasSubstr(std::string("layer '0' ") + kTooWide));
+  EXPECT_THAT(why("mlp:4-2097152-2", {1, 2, 2}, DeviceKind::kCuda), HasSubstr(std::string("layer '2' ") + kTooWide));
+  EXPECT_THAT(why("mlp:2097120-2", {1, 2040, 1028}, DeviceKind::kCuda), Not(HasSubstr("inputs")));
+  EXPECT_THAT(why("mlp:2097152-2", wide, DeviceKind::kOpencl), Not(HasSubstr("inputs")));
+  EXPECT_EQ(why("mlp:2097152-2", wide, DeviceKind::kCpu), "");
+}
+
 TEST_F(NativeTest, EvaluationIsNoForwardPhase) {
   struct Heard : PhaseListener {
     Heard() { set_phase_listener(this); }

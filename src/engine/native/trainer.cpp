@@ -40,7 +40,7 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
     return std::string("the native engine has the optimiser sgd, not ") + optimizer_name(options.optimizer.kind) +
            "; use --optimizer sgd or " + remedy;
   }
-  if (options.device.kind != DeviceKind::kCpu) return why_not_on_device(options);
+  if (options.device.kind != DeviceKind::kCpu) return why_not_on_device(network, options);
   if (!uses_bfloat16(options.precision)) return {};
   const std::string precision = precision_name(options.precision);
   if (options.kernels == KernelChoice::kNaive) {

@@ -25,8 +25,23 @@ std::string needs_of(DeviceKind kind) {
   return "; './evener --with-cuda setup' fetches CUDA's libraries and builds it";
 }
 
-std::unique_ptr<Accelerator> open_accelerator(const Parameters& parameters, const TrainerOptions& options) {
-  if (const std::string why = why_not_on_device(options); !why.empty()) throw Error(why);
+/// Products lay a layer's inputs along a grid's second axis, of which CUDA has less.
+std::string why_too_wide(const network::Network& network) {
+  constexpr std::int64_t kGroups = 65535;
+  const std::int64_t most = kGroups * TileShape{}.tile_rows();
+  for (const Dense& layer : dense_layers(network)) {
+    if (layer.inputs <= most) continue;
+    const network::Parameter& weight = network.parameters()[layer.weight_parameter];
+    return "layer '" + network.layers()[static_cast<std::size_t>(weight.layer)].name + "' has " +
+           std::to_string(layer.inputs) + " inputs; the native engine's kernels for CUDA take up to " +
+           std::to_string(most) + "; use a smaller --size, --engine torch, or --on cpu";
+  }
+  return {};
+}
+
+std::unique_ptr<Accelerator> open_accelerator(const network::Network& network, const Parameters& parameters,
+                                              const TrainerOptions& options) {
+  if (const std::string why = why_not_on_device(network, options); !why.empty()) throw Error(why);
   const std::string name = module_name(options.device.kind);
   if (parameters.size() > std::numeric_limits<std::int32_t>::max()) {
     throw Error("the network has " + std::to_string(parameters.size()) +
@@ -42,7 +57,7 @@ std::unique_ptr<Accelerator> open_accelerator(const Parameters& parameters, cons
 
 }  // namespace
 
-std::string why_not_on_device(const TrainerOptions& options) {
+std::string why_not_on_device(const network::Network& network, const TrainerOptions& options) {
   const std::string device = device_text(options.device);
   const char* module = module_name(options.device.kind);
   if (module == nullptr) return "the native engine computes on cpu, opencl:K and cuda:K, not on " + device;
@@ -53,6 +68,9 @@ std::string why_not_on_device(const TrainerOptions& options) {
   }
   if (options.kernels == KernelChoice::kNaive) {
     return "--kernels naive are plain loops on the CPU; leave it out on " + device + ", or use --on cpu";
+  }
+  if (options.device.kind == DeviceKind::kCuda) {
+    if (std::string why = why_too_wide(network); !why.empty()) return why;
   }
   const ModuleStatus status = module_status(module);
   if (status.state == ModuleState::kUsable) return "";
@@ -70,7 +88,7 @@ DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptio
       parameters_(network, layers_, Layout::kColumnMajor),
       host_parameters_(network, layers_, layout_of(options)),
       trained_(parameters_),
-      accelerator_(open_accelerator(parameters_, options)),
+      accelerator_(open_accelerator(network, parameters_, options)),
       mlp_(*accelerator_, layers_, parameters_, options_, normalization_of(network, options)),
       feed_(*accelerator_, options.resident.get()),
       steps_(*accelerator_, feed_, mlp_, options.optimizer.average_decay != 0, options.step_graph),

@@ -14,8 +14,9 @@
 
 namespace evener::engine::native {
 
-/// Why this engine can't train on such a device; "" if it can. Whether there is one shows when a trainer is made.
-std::string why_not_on_device(const TrainerOptions& options);
+/// Why this engine can't train the perceptron on such a device; "" if it can. Whether there is one shows when a trainer
+/// is made.
+std::string why_not_on_device(const network::Network& network, const TrainerOptions& options);
 
 /// Weights, momentum and images stay on the device. Gradients go through the host only where somebody wants them:
 /// other replicas, clipping, several batches of one step.

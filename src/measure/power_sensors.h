@@ -35,7 +35,7 @@ class PowercapSensor {
   const std::string& refusal() const { return refusal_; }
 
   /// Reads the counters and adds what was used since the last call; the first call sets the zero. Must be called more
-  /// often than a counter wraps (at 200 W about every 20 minutes; the sampler does so each minute).
+  /// often than a counter wraps (at 200 W about every 20 minutes; the sampler does so every 20 seconds).
   void update();
   /// Energy between the first and the last update(). Windows under one second are refused.
   Energy energy(double window_s) const;

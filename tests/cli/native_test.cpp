@@ -122,7 +122,7 @@ TEST_F(NativeCommand, AutoGoesOnWithTheEngineOfTheRun) {
 
 TEST_F(NativeCommand, MoreThreadsThanCpusAreNotStartedAndTheRecordSaysSo) {
   const json record = run("many", {"--on", "cpu/t1000", "--epochs", "1"});
-  EXPECT_THAT(record["notes"].dump(), HasSubstr("there are no more CPUs here"));
+  EXPECT_THAT(record["fallbacks"].dump(), HasSubstr("there are no more CPUs here"));
 }
 
 TEST_F(NativeCommand, ADivergingRateEndsNamingTheStep) {

@@ -4,16 +4,27 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
 
 namespace evener {
 namespace {
 
-std::atomic<bool> stop_flag{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "the handler may only touch lock-free atomics");
+/// timeout and some terminals send one request twice at once: to the process, and to its group.
+constexpr std::int64_t kOneRequest_ns = 200'000'000;
 
-// Async-signal-safe: an atomic exchange, write and _exit only.
+std::atomic<bool> stop_flag{false};
+std::atomic<std::int64_t> first_signal_ns{0};  // 0: none came yet
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
+              "the handler may only touch lock-free atomics");
+
+// Async-signal-safe: lock-free atomics, clock_gettime, write and _exit only.
 void on_signal(int) {
-  if (!stop_flag.exchange(true)) return;
+  const std::int64_t now = now_ns();
+  std::int64_t first = 0;
+  if (first_signal_ns.compare_exchange_strong(first, now)) first = now;
+  if (!stop_flag.exchange(true) || now - first < kOneRequest_ns) return;
   constexpr char message[] = "\nevener: second signal: ended at once; what was not saved yet is lost\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, message, sizeof message - 1);
   _exit(130);
@@ -62,6 +73,7 @@ void request_stop() {
 
 void clear_stop_request() {
   stop_flag.store(false);
+  first_signal_ns.store(0);
 }
 
 BlockedStopSignals::BlockedStopSignals() {

@@ -5,7 +5,8 @@
 
 namespace evener {
 
-/// Installs the handlers: the first signal sets the flag, a second one ends the process at once with 130.
+/// Installs the handlers: the first signal sets the flag, a second one, but for one that comes with the first, ends the
+/// process at once with 130.
 void install_stop_handlers();
 bool stop_requested();
 /// For tests, and for work that wants to end another part in good order.

@@ -139,7 +139,7 @@ std::vector<std::string> run_on_all_ranks(task::TrainJob& job, task::TrainOption
       std::string note =
           std::string(lost.what()) + "; starting again from " + (saved ? "the last checkpoint" : "the beginning");
       if (left <= 0) {
-        if (!flags.elastic) throw Error(loss + "; --restarts 1 starts it again by itself");
+        if (!flags.elastic) throw Error(loss + (flags.restarts > 0 ? "" : "; --restarts 1 starts it again by itself"));
         options.plan = placement::without_replica(std::move(options.plan), lost.rank());
         observer.record().placement = placement_record(options.plan);
         note += " without it";

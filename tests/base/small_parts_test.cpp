@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <regex>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/device.h"
@@ -53,12 +55,20 @@ TEST_F(Stop, TheFirstSignalSetsTheFlag) {
   EXPECT_TRUE(stop_requested());
 }
 
+TEST_F(Stop, SignalsThatComeTogetherAreOneRequest) {
+  install_stop_handlers();
+  raise(SIGTERM);  // timeout's to the process
+  raise(SIGTERM);  // and its to the group
+  EXPECT_TRUE(stop_requested());
+}
+
 TEST_F(Stop, TheSecondSignalEndsTheProcessWith130) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
         install_stop_handlers();
         raise(SIGINT);
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
         raise(SIGINT);
       },
       testing::ExitedWithCode(130), "second signal");

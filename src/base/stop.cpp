@@ -11,7 +11,7 @@
 namespace evener {
 namespace {
 
-/// timeout and some terminals send one request twice at once: to the process, and to its group.
+/// timeout sends one request twice at once: to the process, and to its group.
 constexpr std::int64_t kOneRequest_ns = 200'000'000;
 
 std::atomic<bool> stop_flag{false};

@@ -44,7 +44,7 @@ RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& 
   return {seat.local_rank, kind, first, text};
 }
 
-/// One of several is lost by it: the others could go on without it, or with smaller batches elsewhere.
+/// One of several is lost by it: the run may go on from its last checkpoint, and without this rank.
 RankOutcome out_of_memory(const Seat& seat, const std::string& text) {
   if (seat.ranks == 1) return failed(seat, RankOutcome::Kind::kError, text);
   const auto at = seat.group != nullptr ? seat.group->progress(seat.local_rank) : comm::SharedGroup::Progress{};

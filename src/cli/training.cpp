@@ -62,9 +62,7 @@ class Observer : public task::TrainObserver {
       record_.notes.push_back(batch_note_);
       progress_.note("note: " + batch_note_);
     }
-    for (const auto* warnings : {&plan_.fallbacks, &plan_.warnings}) {
-      for (const auto& warning : *warnings) progress_.note("warning: " + warning);
-    }
+    for (const auto& warning : placement::all_warnings(plan_)) progress_.note("warning: " + warning);
     for (const auto& text : plan_.notes) progress_.note("note: " + text);
     progress_.setup(setup);
     epoch_begin_ = phases_.snapshot();

@@ -40,15 +40,6 @@ void fill_normal(std::vector<float>& values, double deviation, Random random) {
   }
 }
 
-// Where the first value that is NaN or infinite stands; -1 = nowhere.
-std::int64_t first_not_finite(const HostTensor& tensor) {
-  const std::int64_t count = element_count(tensor.shape);
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(tensor.floats()[i])) return i;
-  }
-  return -1;
-}
-
 // "a, b, c and 4 more"
 std::string join(const std::vector<std::string>& names) {
   std::string text;
@@ -58,6 +49,15 @@ std::string join(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::int64_t first_not_finite(const HostTensor& tensor) {
+  if (tensor.dtype != DType::kF32) return -1;
+  const std::int64_t count = element_count(tensor.shape);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(tensor.floats()[i])) return i;
+  }
+  return -1;
+}
 
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
   if (is_counter(parameter)) return HostTensor::scalar_i64(0);
@@ -112,7 +112,7 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
                                       shape_text(parameter.shape)));
     } else if (found->second.dtype != (is_counter(parameter) ? DType::kI64 : DType::kF32)) {
       mistyped.push_back(parameter.name);
-    } else if (const std::int64_t at = is_counter(parameter) ? -1 : first_not_finite(found->second); at >= 0) {
+    } else if (const std::int64_t at = first_not_finite(found->second); at >= 0) {
       unusable.push_back(fmt::format("{} (value {} is {})", parameter.name, at, found->second.floats()[at]));
     }
   }

@@ -17,6 +17,9 @@ namespace evener::network {
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
 TensorMap initial_state(const Network& network, std::uint64_t seed);
 
+/// Where the first value of a float32 tensor stands that is NaN or infinite; -1 = nowhere.
+std::int64_t first_not_finite(const HostTensor& tensor);
+
 /// Throws Error listing the tensors that are missing, extra, of another shape or of another type, or that hold NaN or
 /// infinity; `source` (a file) is named in the message.
 void check_state(const Network& network, const TensorMap& state, const std::string& source);

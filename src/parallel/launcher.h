@@ -54,7 +54,7 @@ struct LaunchOptions {
   std::size_t shared_bytes = 0;  // that the replicas' engines want to have in common (Engine::shared_bytes)
   /// The children's process numbers by rank, once they run; not called where the ranks are threads of this process.
   std::function<void(const std::vector<pid_t>&)> on_started = {};
-  /// A child has ended by itself: its process number and the largest size that it had in memory.
+  /// A child has ended, by itself or not: its process number and the largest size that it had in memory.
   std::function<void(pid_t, std::uint64_t peak_rss_bytes)> on_ended = {};
   HostsOptions hosts = {};  // of which this is one; the plan's replicas are those of all
 };

@@ -61,6 +61,9 @@ struct Plan {
   std::vector<std::string> notes;      // what is worth knowing
 };
 
+/// What the user is warned of: the fallbacks, then the warnings.
+std::vector<std::string> all_warnings(const Plan& plan);
+
 /// Resolves `placement` on `machine`. CPU stages without /t share what is left of the cores after one for each GPU
 /// in use and the threads of stages with /t, evenly, the first ones taking the remainder; each gets at least one. Of
 /// "16xcpu/t1" no more replicas are made than have CPUs of their own, unless options say so or give each its share.

@@ -72,6 +72,12 @@ std::string cpu_list_text(const std::vector<int>& cpus) {
   return text;
 }
 
+std::vector<std::string> all_warnings(const Plan& plan) {
+  std::vector<std::string> all = plan.fallbacks;
+  all.insert(all.end(), plan.warnings.begin(), plan.warnings.end());
+  return all;
+}
+
 std::string plan_text(const Plan& plan) {
   std::string text = "placement  " + plan.text + "\n";
   text += "machine    " + counted(static_cast<std::size_t>(plan.cores), "core", "cores") + " to compute with\n";
@@ -86,9 +92,7 @@ std::string plan_text(const Plan& plan) {
     text += "process " + std::to_string(i) + "  " + rank_list(plan.processes[i].ranks) + "\n";
   }
   for (const std::string& note : plan.notes) text += "note: " + note + "\n";
-  for (const auto* warnings : {&plan.fallbacks, &plan.warnings}) {
-    for (const std::string& warning : *warnings) text += "warning: " + warning + "\n";
-  }
+  for (const std::string& warning : all_warnings(plan)) text += "warning: " + warning + "\n";
   const std::string missing = missing_parts(plan);
   if (!missing.empty()) text += "can't be run yet: " + missing + "\n";
   return text;

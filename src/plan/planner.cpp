@@ -54,11 +54,9 @@ class Planner {
       if (candidate.plan) {
         row.plan = *candidate.plan;
         row.refusal = probe_.refusal(row.plan);
-        for (const auto* texts : {&row.plan.fallbacks, &row.plan.warnings}) {
-          for (const std::string& warning : *texts) {
-            std::string& warned = placements_of_warning[warning];
-            warned += (warned.empty() ? "" : ", ") + row.text;
-          }
+        for (const std::string& warning : placement::all_warnings(row.plan)) {
+          std::string& warned = placements_of_warning[warning];
+          warned += (warned.empty() ? "" : ", ") + row.text;
         }
       }
       result_.rows.push_back(std::move(row));

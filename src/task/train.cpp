@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "base/phase.h"
 #include "base/stop.h"
+#include "network/init.h"
 #include "parallel/data_parallel.h"
 #include "task/checkpoint.h"
 #include "task/evaluation.h"
@@ -26,12 +27,7 @@ double mean_of(double sum, std::int64_t count) {
 }
 
 bool is_finite(const TensorMap& tensors) {
-  return std::ranges::all_of(tensors, [](const auto& entry) {
-    const HostTensor& tensor = entry.second;
-    if (tensor.dtype != DType::kF32) return true;
-    const float* values = tensor.floats();
-    return std::all_of(values, values + element_count(tensor.shape), [](float value) { return std::isfinite(value); });
-  });
+  return std::ranges::all_of(tensors, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
 }
 
 /// The run as rank 0 leads it.

@@ -248,6 +248,7 @@ TEST_F(Replicas, ATimeLimitSavesAsCtrlCDoes) {
   const fs::path out = folder_ / "stopped";
   RunningProgram program(EVENER_PROGRAM, long_run(out));
   ASSERT_TRUE(program.wait_for("epoch 2/8")) << program.err();
+  program.send(SIGTERM);  // as timeout does
   program.send_to_group(SIGTERM);
   const ProgramResult result = program.finish();
   EXPECT_EQ(result.exit_code, 130) << result.err;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/native/levels.h"
-#include "engine/native/memory.h"
+#include "engine/native_mlp/levels.h"
+#include "engine/native_mlp/memory.h"
 #include "measure/peaks.h"
 
 namespace evener {

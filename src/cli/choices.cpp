@@ -25,14 +25,6 @@ const std::string& chosen(const char* what, const std::string& name, const std::
   return name;
 }
 
-engine::Precision parse_precision(const std::string& name) {
-  chosen("precision", name, {"fp32", "tf32", "bf16", "fp16"});
-  return name == "fp32"   ? engine::Precision::kFp32
-         : name == "tf32" ? engine::Precision::kTf32
-         : name == "bf16" ? engine::Precision::kBf16
-                          : engine::Precision::kFp16;
-}
-
 engine::Loss parse_loss(const std::string& name) {
   chosen("loss", name, {"cross-entropy", "mse"});
   return name == "mse" ? engine::Loss::kMse : engine::Loss::kCrossEntropy;

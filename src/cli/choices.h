@@ -12,7 +12,6 @@ namespace evener::cli {
 /// `name` if it is one of `known`, otherwise a UsageError: "unknown engine 'torhc'; did you mean 'torch'? ...".
 const std::string& chosen(const char* what, const std::string& name, const std::vector<std::string>& known);
 
-engine::Precision parse_precision(const std::string& name);
 engine::Loss parse_loss(const std::string& name);
 engine::KernelChoice parse_kernels(const std::string& name);
 engine::MemoryLayout parse_layout(const std::string& name);

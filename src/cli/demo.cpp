@@ -14,6 +14,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "base/precision.h"
 #include "base/stop.h"
 #include "cli/command.h"
 #include "measure/record.h"
@@ -51,10 +52,7 @@ struct Job {
 
 /// bf16 where the CPU multiplies it fast: half the time, the same accuracy.
 std::string fast_precision() {
-  for (const auto& feature : cpu_topology().features) {
-    if (feature == "avx512_bf16" || feature == "amx_bf16") return "bf16";
-  }
-  return "fp32";
+  return precision_name(has_fast_bf16(cpu_topology().features) ? Precision::kBf16 : Precision::kFp32);
 }
 
 /// "resnet34 on cpu/t1" in a folder of its own; `words`: the options that differ from job to job.

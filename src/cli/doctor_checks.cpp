@@ -9,6 +9,7 @@
 
 #include "base/module.h"
 #include "base/names.h"
+#include "base/precision.h"
 #include "measure/peaks.h"
 #include "measure/power_sensors.h"
 #include "placement/plan.h"
@@ -41,10 +42,10 @@ Finding check_cpu(const Machine& machine) {
 
 Finding check_features(const CpuTopology& cpu) {
   const std::string list = fmt::format("{}", fmt::join(cpu.features, " "));
-  const bool bf16 = list.find("bf16") != std::string::npos;
   if (cpu.features.empty())
     return {Mark::kNote, "instructions", "no AVX2: expect slow training", "use a newer machine or a GPU"};
-  if (!bf16) return {Mark::kOk, "instructions", list + "; no bf16, so --precision fp32 is the fastest", ""};
+  if (!has_fast_bf16(cpu.features))
+    return {Mark::kOk, "instructions", list + "; no bf16, so --precision fp32 is the fastest", ""};
   return {Mark::kOk, "instructions", list, ""};
 }
 

@@ -14,7 +14,7 @@
 #include "base/names.h"
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "data/fetch_set.h"
+#include "data/fetch/fetch_set.h"
 
 namespace evener::cli {
 namespace {

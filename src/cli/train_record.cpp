@@ -1,10 +1,12 @@
 #include "cli/train_record.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/module.h"
+#include "base/precision.h"
 #include "measure/validity.h"
 #include "network/cost.h"
 
@@ -33,7 +35,7 @@ json config_of(const TrainFlags& flags, const task::TrainOptions& options, const
                  {"data", options.data.location},
                  {"on", flags.on},
                  {"engine", setup.engine},
-                 {"precision", engine::precision_name(trainer.precision)},
+                 {"precision", precision_name(trainer.precision)},
                  {"batch", options.batch},
                  {"epochs", options.epochs},
                  {"lr", options.learning_rate},
@@ -202,14 +204,14 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
     record.gpus.back().name = stage.device_name;
   }
   record.engine = setup.engine;
-  record.precision = engine::precision_name(options.trainer.precision);
+  record.precision = precision_name(options.trainer.precision);
   record.batch = options.batch;
-  if (options.trainer.precision == engine::Precision::kFp16 && options.trainer.device.kind == DeviceKind::kCpu) {
-    record.fallbacks.push_back("fp16 was computed as bf16: the CPU has no fast fp16 products");
+  std::set<std::string> substitutes;  // one line, however many replicas compute something else than was asked for
+  for (const auto& replica : plan.replicas) {
+    substitutes.insert(precision_fallback(options.trainer.precision, replica.stages.front().device.kind));
   }
-  if (options.trainer.precision == engine::Precision::kTf32 && options.trainer.device.kind == DeviceKind::kCpu) {
-    record.fallbacks.push_back("tf32 was computed as fp32: the CPU has no TF32 products");
-  }
+  substitutes.erase("");
+  record.fallbacks.insert(record.fallbacks.end(), substitutes.begin(), substitutes.end());
   const bool fewer_threads = std::ranges::any_of(
       plan.replicas, [](const placement::PlanReplica& r) { return r.stages.front().threads > usable_cpus(); });
   if (setup.engine == "native" && fewer_threads) {

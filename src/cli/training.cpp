@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "base/precision.h"
 #include "cli/batch_option.h"
 #include "cli/choices.h"
 #include "cli/data_options.h"
@@ -230,9 +231,9 @@ engine::OptimizerOptions optimizer_options(const TrainFlags& flags) {
 
 placement::PlanOptions plan_options(const TrainFlags& flags) {
   placement::PlanOptions options;
-  options.precision = engine::precision_name(parse_precision(flags.precision));
+  options.precision = precision_name(parse_precision(flags.precision));
   options.replicas = placement::parse_replicas_as(flags.replicas);
-  if (!flags.shares.empty()) options.shares = placement::parse_shares(flags.shares);
+  if (!flags.shares.empty()) options.shares = placement::parse_share_rule(flags.shares);
   // Another host may have more CPUs than this one.
   options.oversubscribe = flags.oversubscribe || flags.hosts_started > 0 || !hosts_to_start(flags).empty();
   return options;

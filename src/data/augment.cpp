@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "data/colour.h"
+#include "data/codecs/colour.h"
 #include "data/resize.h"
 
 namespace evener::data {

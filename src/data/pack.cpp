@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/safetensors.h"
 #include "data/each_index.h"
 #include "data/sources/packed_parts.h"
+#include "weights/safetensors.h"
 
 namespace evener::data {
 
@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{64} << 20;  // decoded ahead of being written
 
-std::vector<TensorDescription> tensors_of(std::size_t images, const ImageShape& shape) {
+std::vector<weights::TensorDescription> tensors_of(std::size_t images, const ImageShape& shape) {
   const auto count = static_cast<std::int64_t>(images);
   return {{"labels", DType::kI32, {count}},
           {"images", DType::kU8, {count, shape.channels, shape.height, shape.width}},
           {"parts", DType::kU8, {count}}};
 }
 
-Metadata metadata_of(const OpenedData& data, const std::string& source, int threads) {
-  Metadata metadata{
+weights::Metadata metadata_of(const OpenedData& data, const std::string& source, int threads) {
+  weights::Metadata metadata{
       {"format", kPackFormat}, {"source", source}, {"classes", nlohmann::json(data.dataset->classes()).dump()}};
   if (data.split.train.empty()) return metadata;
   const ChannelStatistics statistics = channel_statistics(*data.dataset, data.split.train, threads);
@@ -63,7 +63,7 @@ std::vector<std::uint8_t> parts_of(const OpenedData& data) {
 
 std::uint64_t packed_bytes(std::size_t images, const ImageShape& shape) {
   constexpr std::uint64_t kHeaderBytes = 4096;
-  return data_bytes(tensors_of(images, shape)) + kHeaderBytes;
+  return weights::data_bytes(tensors_of(images, shape)) + kHeaderBytes;
 }
 
 void require_room_for_pack(std::size_t images, const ImageShape& shape, const std::filesystem::path& file) {
@@ -76,12 +76,12 @@ void write_packed(const OpenedData& data, const std::string& source, const std::
   require_room_for_pack(dataset.size(), dataset.shape(), file);
   std::vector<std::int32_t> labels(dataset.size());
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(i);
-  write_safetensors(file, tensors_of(dataset.size(), dataset.shape()), metadata_of(data, source, threads),
-                    [&](std::ostream& out) {
-                      write_values(out, labels);
-                      write_images(out, dataset, threads);
-                      write_values(out, parts_of(data));
-                    });
+  weights::write_safetensors(file, tensors_of(dataset.size(), dataset.shape()), metadata_of(data, source, threads),
+                             [&](std::ostream& out) {
+                               write_values(out, labels);
+                               write_images(out, dataset, threads);
+                               write_values(out, parts_of(data));
+                             });
 }
 
 }  // namespace evener::data

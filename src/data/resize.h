@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "data/picture.h"
+#include "data/codecs/picture.h"
 
 namespace evener::data {
 

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/codecs/png_encode.h"
 #include "data/each_index.h"
-#include "data/png_encode.h"
 
 namespace evener::data {
 

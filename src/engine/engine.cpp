@@ -9,20 +9,6 @@
 
 namespace evener::engine {
 
-const char* precision_name(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-      return "fp32";
-    case Precision::kTf32:
-      return "tf32";
-    case Precision::kBf16:
-      return "bf16";
-    case Precision::kFp16:
-      return "fp16";
-  }
-  return "?";
-}
-
 const char* loss_name(Loss loss) {
   return loss == Loss::kMse ? "mse" : "cross-entropy";
 }

@@ -13,20 +13,19 @@
 
 #include "base/device.h"
 #include "base/error.h"
+#include "base/precision.h"
 #include "base/tensor.h"
 #include "data/loader.h"
 #include "network/network.h"
 
 namespace evener::engine {
 
-enum class Precision { kFp32, kTf32, kBf16, kFp16 };  // TF32: float32 with products rounded to 10 bits, on CUDA
 enum class Loss { kCrossEntropy, kMse };  // MSE: against one-hot targets, mean over outputs, as torch.nn.MSELoss
 enum class MemoryLayout { kAuto, kChannelsFirst, kChannelsLast };
 
 /// Of the native engine: the fastest of this processor, or plain loops as a reference.
 enum class KernelChoice { kSimd, kNaive };
 
-const char* precision_name(Precision precision);
 const char* loss_name(Loss loss);
 
 enum class OptimizerKind { kSgd, kAdamW };

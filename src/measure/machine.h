@@ -11,7 +11,7 @@
 namespace evener::measure {
 
 /// Absent values are unknown on this machine (no governor in a container, say).
-struct Machine {
+struct MachineRecord {
   std::string cpu;  // model as the kernel names it
   int packages = 0;
   int cores = 0;                          // physical cores this process may use
@@ -28,7 +28,7 @@ struct Machine {
 };
 
 /// Reads it from the kernel's files below `root` (tests give a made-up tree) and from base/cpu.h.
-Machine read_machine(const std::filesystem::path& root = "/");
+MachineRecord read_machine(const std::filesystem::path& root = "/");
 
 /// {"evener": `version`, "compiler": "g++ 12.2.0", "build": "optimised" | "not optimised"}; engines add theirs.
 std::map<std::string, std::string> program_versions(const std::string& version);

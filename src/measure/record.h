@@ -102,7 +102,7 @@ struct Accuracy {
 };
 
 /// Which classes were taken for which, by the weights that were tested.
-struct Confusion {
+struct ConfusionRecord {
   std::string part;                               // "test" or "validation": the images that were counted
   std::vector<std::vector<std::int64_t>> counts;  // [true class][found class]; empty = not counted
 };
@@ -145,7 +145,7 @@ struct Record {
   std::vector<std::string> command;                  // argv
   nlohmann::json config = nlohmann::json::object();  // every option with the value that was used
   std::map<std::string, std::uint64_t> seeds;        // {"seed": 1} or one per dimension
-  Machine machine;
+  MachineRecord machine;
   std::map<std::string, std::string> versions;
   ModelRecord model;
   DataRecord data;
@@ -162,7 +162,7 @@ struct Record {
   Throughput images_per_s;
   std::vector<EpochRecord> epochs;
   Accuracy accuracy;
-  Confusion confusion;
+  ConfusionRecord confusion;
   Memory memory;
   CpuUse cpu;
   std::vector<GpuUse> gpus;

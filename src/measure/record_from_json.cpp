@@ -27,7 +27,7 @@ void read_spread(const JsonReader& json, const char* key, std::optional<Spread>&
   target = spread;
 }
 
-void read_into(const JsonReader& json, Machine& machine) {
+void read_into(const JsonReader& json, MachineRecord& machine) {
   json.read("cpu", machine.cpu);
   json.read("packages", machine.packages);
   json.read("cores", machine.cores);
@@ -140,7 +140,7 @@ EpochRecord read_epoch(const JsonReader& json) {
   return epoch;
 }
 
-void read_into(const JsonReader& json, Confusion& confusion) {
+void read_into(const JsonReader& json, ConfusionRecord& confusion) {
   json.read("part", confusion.part);
   json.read("counts", confusion.counts);
   for (const auto& row : confusion.counts) {

@@ -31,7 +31,7 @@ Json table(const std::map<std::string, T>& map) {
   return json;
 }
 
-Json machine_json(const Machine& machine) {
+Json machine_json(const MachineRecord& machine) {
   return {{"cpu", machine.cpu},
           {"packages", machine.packages},
           {"cores", machine.cores},

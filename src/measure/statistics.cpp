@@ -6,19 +6,13 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "base/statistics.h"
 
 namespace evener::measure {
 namespace {
 
 constexpr int kResamples = 2000;
 constexpr std::size_t kWarmUpSteps = 10;
-
-double sorted_quantile(std::span<const double> sorted, double q) {
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 /// Medians of resamples; the n-th resample is keyed by (seed, stream, n).
 std::vector<double> resampled_medians(std::span<const double> samples, std::uint64_t seed, std::uint64_t stream) {
@@ -39,17 +33,6 @@ Interval middle_95(std::vector<double> values) {
 }
 
 }  // namespace
-
-std::optional<double> quantile(std::span<const double> samples, double q) {
-  if (samples.empty()) return std::nullopt;
-  std::vector<double> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted_quantile(sorted, std::clamp(q, 0.0, 1.0));
-}
-
-std::optional<double> median(std::span<const double> samples) {
-  return quantile(samples, 0.5);
-}
 
 std::optional<Interval> median_interval(std::span<const double> samples, std::uint64_t seed) {
   if (samples.size() < kFewestSamples) return std::nullopt;

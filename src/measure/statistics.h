@@ -18,10 +18,6 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// Linear interpolation between order statistics (R's type 7). `q` in [0, 1]; absent for no samples.
-std::optional<double> quantile(std::span<const double> samples, double q);
-std::optional<double> median(std::span<const double> samples);
-
 /// Fewer samples than this say nothing about their spread: no interval, no verdict.
 constexpr std::size_t kFewestSamples = 3;
 

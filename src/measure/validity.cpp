@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/names.h"
+#include "base/statistics.h"
 
 namespace evener::measure {
 namespace {

@@ -1,6 +1,7 @@
 // What a network costs per sample: parameters, floating-point operations, bytes of activations.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct TrainingMemory {
   std::int64_t buffer_bytes = 0;      // running statistics
   std::int64_t per_sample_bytes = 0;  // activations that backward reads again, and the widest layer's gradients
 
+  /// Of one sample whose activations have so many bits (activation_bits); weights and gradients stay float32. Never 0.
+  std::int64_t sample_bytes(int bits) const { return std::max<std::int64_t>(1, per_sample_bytes * bits / 32); }
   std::int64_t fixed_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes + buffer_bytes; }
 };
 TrainingMemory training_memory(const Network& network);

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/names.h"
+#include "base/statistics.h"
 
 namespace evener::parallel {
 namespace {
@@ -22,11 +23,6 @@ constexpr std::int64_t kNotAtFirst = 500;
 /// So many steps in a row at less than this share of the speed without it are enough of a trial.
 constexpr double kHopeless = 0.5;
 constexpr int kHopelessSteps = 3;
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 std::string replica_text(int replica) {
   return "replica " + std::to_string(replica);
@@ -89,7 +85,7 @@ double Membership::sum_without(const std::vector<double>& speeds, int left_out) 
 void Membership::watch(const std::vector<double>& speeds) {
   // Not after hopeless steps, which say little of the speed without whoever is out.
   if (hopeless_steps_ < kHopelessSteps && start_trial_with()) return;
-  rate_with_ = median(rates_);
+  rate_with_ = median(rates_).value_or(0);
   rates_.erase(rates_.begin());
   const int candidate = weakest(speeds);
   if (candidate > 0 && sum_without(speeds, candidate) >= kSuspicious * rate_with_) start_trial_without(candidate);
@@ -99,7 +95,7 @@ void Membership::watch(const std::vector<double>& speeds) {
 bool Membership::start_trial_with() {
   for (std::size_t r = 1; r < active_.size(); ++r) {
     if (active_[r] || trials_[r].next > steps_) continue;
-    rate_without_ = median(rates_);
+    rate_without_ = median(rates_).value_or(0);
     active_[r] = true;
     tried_ = static_cast<int>(r);
     reason_ = replica_text(tried_) + " is tried";
@@ -118,7 +114,7 @@ void Membership::start_trial_without(int weakest) {
 
 void Membership::end_trial() {
   const bool was_in = state_ == State::kTrialWithout;
-  (was_in ? rate_without_ : rate_with_) = median(rates_);
+  (was_in ? rate_without_ : rate_with_) = median(rates_).value_or(0);
   const bool helps = rate_with_ > rate_without_;
   const char* const outcome = was_in ? (helps ? " goes on: " : " left, its help costs more than it brings: ")
                                      : (helps ? " is back: " : " stays out: ");

@@ -25,9 +25,9 @@ std::string device_list(const AcceleratorList& list) {
   return text;
 }
 
-class Planner {
+class PlanBuilder {
  public:
-  Planner(const Placement& placement, const Machine& machine, const PlanOptions& options)
+  PlanBuilder(const Placement& placement, const Machine& machine, const PlanOptions& options)
       : placement_(placement), machine_(machine), options_(options) {}
 
   Plan make() {
@@ -206,7 +206,7 @@ class Planner {
     auto& replicas = plan_.replicas;
     const bool same =
         std::all_of(replicas.begin(), replicas.end(), [&](const auto& r) { return alike(r, replicas[0]); });
-    Shares shares = options_.shares.value_or(Shares{!same, {}});
+    ShareRule shares = options_.shares.value_or(ShareRule{!same, {}});
     if (replicas.size() == 1) shares = {};  // it gets everything, whatever was asked for
     if (shares.measured) return;
     if (shares.weights.empty()) shares.weights.assign(replicas.size(), 1);
@@ -271,10 +271,10 @@ ReplicasAs parse_replicas_as(const std::string& text) {
   throw UsageError(unknown_name_message("--replicas", text, {"auto", "processes", "threads"}));
 }
 
-Shares parse_shares(const std::string& text) {
+ShareRule parse_share_rule(const std::string& text) {
   if (text == "measured") return {true, {}};
   if (text == "equal") return {false, {}};
-  Shares shares;
+  ShareRule shares;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ':');) {
     double weight = 0;
@@ -292,7 +292,7 @@ Shares parse_shares(const std::string& text) {
 }
 
 Plan make_plan(const Placement& placement, const Machine& machine, const PlanOptions& options) {
-  return Planner(placement, machine, options).make();
+  return PlanBuilder(placement, machine, options).make();
 }
 
 Plan on_hosts(Plan plan, int hosts) {

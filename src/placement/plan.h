@@ -17,18 +17,18 @@ enum class ReplicasAs { kAuto, kProcesses, kThreads };
 ReplicasAs parse_replicas_as(const std::string& text);
 
 /// How a batch is divided among the replicas: equally, by measured speed, or by given weights.
-struct Shares {
+struct ShareRule {
   bool measured = false;
   std::vector<double> weights;  // "12:1"; empty = equal unless measured
 };
 /// "measured", "equal" or "12:1". Throws UsageError.
-Shares parse_shares(const std::string& text);
+ShareRule parse_share_rule(const std::string& text);
 
 struct PlanOptions {
   std::string precision = "fp32";
   ReplicasAs replicas = ReplicasAs::kAuto;
-  std::optional<Shares> shares = {};  // not given: equal if all replicas are alike, else measured
-  bool oversubscribe = false;         // all of the CPU replicas of "16x", also more than the CPUs
+  std::optional<ShareRule> shares = {};  // not given: equal if all replicas are alike, else measured
+  bool oversubscribe = false;            // all of the CPU replicas of "16x", also more than the CPUs
 };
 
 struct PlanStage {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "base/tensor.h"
 #include "comm/communicator.h"
 #include "measure/others_load.h"
@@ -46,7 +47,7 @@ double all_reduce_s(comm::Communicator& communicator, std::size_t values, comm::
   const int rounds = std::clamp(static_cast<int>(seconds / std::max(round_s, 1e-7)), 3, 200);
   std::vector<double> times;
   for (int i = 0; i < rounds; ++i) times.push_back(once());
-  return *measure::median(times);
+  return *median(times);
 }
 
 class MachineProbe : public Probe {
@@ -117,7 +118,7 @@ std::pair<double, double> typical_step(const std::vector<double>& seconds) {
     steps = 0;
   }
   if (blocks.size() < measure::kFewestSamples) blocks = seconds;
-  const double typical_s = measure::median(blocks).value_or(0);
+  const double typical_s = median(blocks).value_or(0);
   const auto interval = measure::median_interval(blocks);
   return {typical_s, interval && typical_s > 0 ? (interval->high - interval->low) / 2 / typical_s : 0};
 }

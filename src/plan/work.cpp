@@ -1,3 +1,4 @@
+#include "base/precision.h"
 #include "network/cost.h"
 #include "plan/planner.h"
 
@@ -17,11 +18,9 @@ Work work_of(const task::Trials& trials) {
     if (!options.local_batch_norm && std::holds_alternative<network::BatchNorm>(layer.op)) work.small_exchanges += 2;
   }
   const auto memory = network::training_memory(setup.network);
-  const auto precision = options.trainer.precision;
-  const bool half = precision == engine::Precision::kBf16 || precision == engine::Precision::kFp16;
   work.gradient_bytes = static_cast<double>(memory.gradient_bytes) / (options.wire == comm::Wire::kBFloat16 ? 2 : 1);
   work.fixed_bytes = static_cast<double>(memory.fixed_bytes());
-  work.per_image_bytes = static_cast<double>(memory.per_sample_bytes) / (half ? 2 : 1);
+  work.per_image_bytes = static_cast<double>(memory.sample_bytes(activation_bits(options.trainer.precision)));
   const auto cost = network::total_cost(setup.network);
   if (cost.forward_flops > 0) {
     work.forward_share =

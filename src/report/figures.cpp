@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/statistics.h"
+
 namespace evener::report {
 
 std::optional<double> seconds_per_epoch(const measure::Record& record) {
@@ -11,7 +13,7 @@ std::optional<double> seconds_per_epoch(const measure::Record& record) {
     if (epoch.seconds) seconds.push_back(*epoch.seconds);
   }
   if (seconds.size() > 1) seconds.erase(seconds.begin());
-  return measure::median(seconds);
+  return median(seconds);
 }
 
 std::optional<double> best_val_accuracy(const measure::Record& record) {

@@ -10,7 +10,7 @@
 namespace evener::report {
 namespace {
 
-using measure::Confusion;
+using measure::ConfusionRecord;
 
 /// Wider tables can't be read; then only the most frequent mistake of each class is told.
 constexpr std::size_t kWidestMatrix = 20;
@@ -78,7 +78,7 @@ std::string classes_part(std::span<const Run> runs) {
   std::string html;
   for (std::size_t n = 0; n < runs.size(); ++n) {
     const measure::Record& record = runs[n].record;
-    const Confusion& confusion = record.confusion;
+    const ConfusionRecord& confusion = record.confusion;
     if (confusion.counts.empty()) continue;
     html += fmt::format(
         "<details class=\"card\"{}><summary><span class=\"swatch\" style=\"--run:{}\"></span>Classes of {} ({} "

@@ -160,7 +160,7 @@ std::string job_plots(std::span<const Run> runs, const std::vector<std::size_t>&
   return html + "</div>";
 }
 
-std::string machine_rows(const measure::Machine& machine) {
+std::string machine_rows(const measure::MachineRecord& machine) {
   std::string cpus =
       fmt::format("{} cores, {} logical CPUs usable of {}", machine.cores, machine.logical_cpus, machine.online_cpus);
   if (machine.quota_cpus) cpus += fmt::format(", limited to {:g} CPUs", *machine.quota_cpus);
@@ -251,7 +251,7 @@ std::string setting_part(std::span<const Run> runs) {
   std::vector<std::string> shown;
   for (const Run& run : runs) {
     // Load at the start differs from run to run on one machine, so it doesn't tell machines apart.
-    measure::Machine machine = run.record.machine;
+    measure::MachineRecord machine = run.record.machine;
     machine.load_1min.reset();
     std::string versions;
     for (const auto& [name, version] : run.record.versions) {

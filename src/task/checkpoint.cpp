@@ -1,8 +1,8 @@
 #include "task/checkpoint.h"
 
 #include "base/error.h"
-#include "base/safetensors.h"
 #include "task/normalization.h"
+#include "weights/safetensors.h"
 
 namespace evener::task {
 namespace {
@@ -81,7 +81,7 @@ Progress progress_from(const json& j) {
   return progress;
 }
 
-Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
+weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
   return {{"format", "evener-weights-1"},
           {"generation", generation},
           {"model", info.model},
@@ -91,7 +91,7 @@ Metadata weights_metadata(const WeightsInfo& info, const std::string& generation
           {"standard_deviation", json(info.standard_deviation).dump()}};
 }
 
-const std::string& entry(const Metadata& metadata, const std::string& key, const fs::path& path) {
+const std::string& entry(const weights::Metadata& metadata, const std::string& key, const fs::path& path) {
   const auto found = metadata.find(key);
   if (found == metadata.end()) {
     throw Error(path.string() + " is not a checkpoint of evener: its metadata has no '" + key + "'");
@@ -123,21 +123,21 @@ void save_last(const fs::path& dir, const engine::Trainer& trainer, const Weight
                const json& config) {
   const std::string generation = generation_of(progress);
   const fs::path resume = resume_path(dir, generation);
-  write_safetensors(resume, trainer.optimizer_state(),
-                    {{"format", "evener-resume-1"},
-                     {"generation", generation},
-                     {"progress", progress_json(progress).dump()},
-                     {"config", config.dump()}});
-  write_safetensors(dir / kLast, trainer.state(), weights_metadata(info, generation));
+  weights::write_safetensors(resume, trainer.optimizer_state(),
+                             {{"format", "evener-resume-1"},
+                              {"generation", generation},
+                              {"progress", progress_json(progress).dump()},
+                              {"config", config.dump()}});
+  weights::write_safetensors(dir / kLast, trainer.state(), weights_metadata(info, generation));
   remove_other_resume_files(dir, resume);
 }
 
 void save_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
-  write_safetensors(dir / kBest, state, weights_metadata(info, std::to_string(epoch) + ".0"));
+  weights::write_safetensors(dir / kBest, state, weights_metadata(info, std::to_string(epoch) + ".0"));
 }
 
 TensorMap load_best(const fs::path& dir) {
-  return read_safetensors(dir / kBest).tensors;
+  return weights::read_safetensors(dir / kBest).tensors;
 }
 
 Checkpoint load_last(const fs::path& dir) {
@@ -147,12 +147,12 @@ Checkpoint load_last(const fs::path& dir) {
                 " does not exist. Leave out --resume to start, or name the "
                 "folder of the earlier run with --out");
   }
-  SafetensorsFile weights = read_safetensors(last);
+  weights::SafetensorsFile weights = weights::read_safetensors(last);
   const fs::path resume = resume_path(dir, entry(weights.metadata, "generation", last));
   if (!fs::exists(resume)) {
     throw Error("can't resume: " + resume.string() + ", which belongs to " + last.string() + ", is missing");
   }
-  SafetensorsFile rest = read_safetensors(resume);
+  weights::SafetensorsFile rest = weights::read_safetensors(resume);
   Checkpoint checkpoint;
   try {
     checkpoint.progress = progress_from(json::parse(entry(rest.metadata, "progress", resume)));

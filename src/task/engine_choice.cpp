@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "base/precision.h"
+
 namespace evener::task {
 namespace {
-
-bool in_16_bits(engine::Precision precision) {
-  return precision == engine::Precision::kBf16 || precision == engine::Precision::kFp16;
-}
 
 bool uses(const EngineQuestion& question, DeviceKind kind) {
   return std::ranges::any_of(question.plans, [&](const placement::Plan* plan) {
@@ -47,7 +45,7 @@ EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine*
   }
   if (!possible || uses(question, DeviceKind::kCuda) || level == SimdLevel::kBaseline) return {"torch", ""};
   // Another host's processor may have no dot products of bfloat16, and all hosts have to choose alike.
-  if (in_16_bits(question.trainer.precision) &&
+  if (activation_bits(question.trainer.precision) == 16 &&
       std::ranges::any_of(question.plans, [](const auto* plan) { return on_several_hosts(*plan); })) {
     return {"torch", ""};
   }

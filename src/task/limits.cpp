@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/precision.h"
 #include "network/cost.h"
 
 namespace evener::task {
@@ -16,11 +17,9 @@ struct Need {
   std::int64_t fixed_bytes, per_sample_bytes;
 };
 
-Need need_of(const network::Network& network, engine::Precision precision) {
+Need need_of(const network::Network& network, Precision precision) {
   const auto memory = network::training_memory(network);
-  const bool wide = precision == engine::Precision::kFp32 || precision == engine::Precision::kTf32;
-  // Activations are half as wide in 16 bits; weights and their gradients stay float32.
-  return {memory.fixed_bytes(), std::max<std::int64_t>(1, memory.per_sample_bytes / (wide ? 1 : 2))};
+  return {memory.fixed_bytes(), memory.sample_bytes(activation_bits(precision))};
 }
 
 /// The first batch-norm layer that has one value of each channel per image; null if there is none.
@@ -38,11 +37,11 @@ std::int64_t fitting(const Need& need, std::int64_t available) {
 
 }  // namespace
 
-std::int64_t predicted_largest_batch(const network::Network& network, engine::Precision precision) {
+std::int64_t predicted_largest_batch(const network::Network& network, Precision precision) {
   return fitting(need_of(network, precision), static_cast<std::int64_t>(memory_limits().available_bytes));
 }
 
-void require_memory(const network::Network& network, std::int64_t batch, engine::Precision precision) {
+void require_memory(const network::Network& network, std::int64_t batch, Precision precision) {
   const Need need = need_of(network, precision);
   const auto available = static_cast<std::int64_t>(memory_limits().available_bytes);
   const std::int64_t fits = fitting(need, available);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "base/precision.h"
 #include "data/augment.h"
 #include "engine/engine.h"
 #include "network/network.h"
@@ -13,11 +14,11 @@
 namespace evener::task {
 
 /// The largest batch that fits into the memory that is available, by the same estimate as require_memory; 0 = none.
-std::int64_t predicted_largest_batch(const network::Network& network, engine::Precision precision);
+std::int64_t predicted_largest_batch(const network::Network& network, Precision precision);
 
 /// Throws Error naming the largest batch that fits when training with `batch` would need more than the memory that is
 /// available. An estimate (network/cost.h), so it refuses only what is clearly too large.
-void require_memory(const network::Network& network, std::int64_t batch, engine::Precision precision);
+void require_memory(const network::Network& network, std::int64_t batch, Precision precision);
 
 /// Throws Error when `out` can't be written to or has no room for the checkpoints of a run: last, best, the optimiser's
 /// state, and a second copy of the largest while it is replaced.

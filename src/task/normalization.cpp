@@ -44,21 +44,21 @@ bool usable(const data::ChannelStatistics& statistics) {
 
 }  // namespace
 
-Normalization parse_normalization(const std::string& text) {
-  using Source = Normalization::Source;
+NormalizationRule parse_normalization(const std::string& text) {
+  using Source = NormalizationRule::Source;
   if (text.empty()) return {};
   if (text == "data") return {Source::kData, text, {}};
   if (text == "imagenet") return {Source::kGiven, text, kImageNet};
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) malformed(text);
   const std::string_view view = text;
-  Normalization result{
+  NormalizationRule result{
       Source::kGiven, text, {numbers(text, view.substr(0, slash)), numbers(text, view.substr(slash + 1))}};
   if (result.given.mean.size() != result.given.standard_deviation.size() || !usable(result.given)) malformed(text);
   return result;
 }
 
-data::ChannelStatistics for_channels(const Normalization& normalization, std::int64_t channels) {
+data::ChannelStatistics for_channels(const NormalizationRule& normalization, std::int64_t channels) {
   const auto count = static_cast<std::size_t>(channels);
   data::ChannelStatistics result = normalization.given;
   if (result.mean.size() == 1) {
@@ -71,7 +71,7 @@ data::ChannelStatistics for_channels(const Normalization& normalization, std::in
                    (result.mean.size() == 3 ? "3" : "1") + ", or give a number for each channel");
 }
 
-std::optional<data::ChannelStatistics> normalization_of(const Metadata& metadata, std::int64_t channels) {
+std::optional<data::ChannelStatistics> normalization_of(const weights::Metadata& metadata, std::int64_t channels) {
   const auto mean = metadata.find("mean"), deviation = metadata.find("standard_deviation");
   if (mean == metadata.end() || deviation == metadata.end()) return std::nullopt;
   data::ChannelStatistics result;

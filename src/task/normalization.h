@@ -4,13 +4,13 @@
 #include <optional>
 #include <string>
 
-#include "base/safetensors.h"
 #include "data/dataset.h"
+#include "weights/safetensors.h"
 
 namespace evener::task {
 
 /// What was asked for with --normalize.
-struct Normalization {
+struct NormalizationRule {
   enum class Source {
     kDefault,  // as the weights' file says, if there is one that does; otherwise of the training images
     kData,     // of the training images
@@ -22,13 +22,13 @@ struct Normalization {
 };
 
 /// "data", "imagenet", or MEAN/STD: "0.5/0.25", "0.49:0.48:0.45/0.25:0.24:0.26". Throws UsageError.
-Normalization parse_normalization(const std::string& text);
+NormalizationRule parse_normalization(const std::string& text);
 
 /// The given values for `channels` channels. Throws UsageError when there are another number of them.
-data::ChannelStatistics for_channels(const Normalization& normalization, std::int64_t channels);
+data::ChannelStatistics for_channels(const NormalizationRule& normalization, std::int64_t channels);
 
 /// What a file of weights says of itself: its metadata "mean" and "standard_deviation". Nothing where it says nothing
 /// or something else than lists of `channels` usable numbers.
-std::optional<data::ChannelStatistics> normalization_of(const Metadata& metadata, std::int64_t channels);
+std::optional<data::ChannelStatistics> normalization_of(const weights::Metadata& metadata, std::int64_t channels);
 
 }  // namespace evener::task

@@ -1,6 +1,7 @@
 #include "task/resume_config.h"
 
 #include "base/error.h"
+#include "base/precision.h"
 
 namespace evener::task {
 namespace {
@@ -46,7 +47,7 @@ nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setu
            {static_cast<int>(options.schedule.kind), options.schedule.drop_epochs, options.schedule.drop_factor,
             options.schedule.warmup_epochs}},
           {"seed", trainer.seed},
-          {"precision", engine::precision_name(trainer.precision)},
+          {"precision", precision_name(trainer.precision)},
           {"loss", engine::loss_name(trainer.loss)},
           {"momentum", trainer.optimizer.momentum},
           {"weight decay", trainer.optimizer.weight_decay},

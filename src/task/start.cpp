@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "base/weights_file.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "weights/weights_file.h"
 
 namespace evener::task {
 namespace {
@@ -38,7 +38,7 @@ std::vector<std::string> first_parts(const network::Network& network) {
 }
 
 /// The file with what it says of its model, for messages.
-std::string source_text(const TrainOptions& options, const Metadata& metadata) {
+std::string source_text(const TrainOptions& options, const weights::Metadata& metadata) {
   const auto model = metadata.find("model");
   const std::string of = model == metadata.end() ? "" : fmt::format(" (of model {})", printable(model->second));
   return fmt::format("'{}'{}", options.weights.string(), of);
@@ -66,7 +66,7 @@ void note_fit(const network::FittedState& fitted, const TrainOptions& options, s
 }
 
 /// A file with the same number of other classes keeps its head; that may not be what is wanted.
-void note_classes(const Metadata& metadata, const std::vector<std::string>& classes, Start& start) {
+void note_classes(const weights::Metadata& metadata, const std::vector<std::string>& classes, Start& start) {
   const auto found = metadata.find("classes");
   if (found == metadata.end()) return;
   const auto theirs = nlohmann::json::parse(found->second, nullptr, false);
@@ -74,15 +74,15 @@ void note_classes(const Metadata& metadata, const std::vector<std::string>& clas
   start.notes.push_back("the file's classes have other names than the data's; its last layer is kept as it is");
 }
 
-void set_normalization(const TrainOptions& options, const Metadata& metadata, const data::OpenedData& data,
+void set_normalization(const TrainOptions& options, const weights::Metadata& metadata, const data::OpenedData& data,
                        const data::Progress& progress, Start& start) {
   const std::int64_t channels = data.dataset->shape().channels;
-  if (options.normalization.source == Normalization::Source::kGiven) {
+  if (options.normalization.source == NormalizationRule::Source::kGiven) {
     start.normalization = for_channels(options.normalization, channels);
     start.normalized_by = "given";
     return;
   }
-  if (options.normalization.source == Normalization::Source::kDefault) {
+  if (options.normalization.source == NormalizationRule::Source::kDefault) {
     if (const auto of_file = normalization_of(metadata, channels)) {
       start.normalization = *of_file;
       start.normalized_by = "weights";
@@ -98,7 +98,7 @@ void set_normalization(const TrainOptions& options, const Metadata& metadata, co
                             ? *data.statistics
                             : data::channel_statistics(*data.dataset, data.split.train, options.data.threads, progress);
   start.normalized_by = "data";
-  if (!options.weights.empty() && options.normalization.source == Normalization::Source::kDefault) {
+  if (!options.weights.empty() && options.normalization.source == NormalizationRule::Source::kDefault) {
     start.notes.push_back(
         "images are normalised by the mean and the standard deviation of the training images; if the "
         "weights were trained with others, give them with --normalize (such as imagenet)");
@@ -152,11 +152,11 @@ std::string freeze_text(const network::Network& network) {
 Start make_start(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data,
                  const data::Progress& progress) {
   Start start;
-  Metadata metadata;
+  weights::Metadata metadata;
   if (options.weights.empty()) {
     start.state = network::initial_state(setup.network, options.trainer.seed);
   } else {
-    SafetensorsFile file = read_weights(options.weights);
+    weights::SafetensorsFile file = weights::read_weights(options.weights);
     metadata = std::move(file.metadata);
     network::FittedState fitted = network::fit_state(setup.network, std::move(file.tensors),
                                                      source_text(options, metadata), options.trainer.seed);

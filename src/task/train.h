@@ -28,7 +28,7 @@ struct TrainOptions {
   data::DataOptions data;
   std::string engine = "auto";     // a name, or "auto": task/engine_choice.h
   engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`
-  Normalization normalization;
+  NormalizationRule normalization;
   std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
   std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
   std::int64_t batch = 64;          // global, whatever the placement

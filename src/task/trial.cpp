@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/statistics.h"
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
 #include "parallel/launcher.h"
@@ -63,9 +64,7 @@ class Trial {
   }
 
   void add(TrialSteps steps) {
-    std::vector<double> sorted = steps.seconds;
-    std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
-    image_s_ = sorted[sorted.size() / 2] / static_cast<double>(steps.images);
+    image_s_ = median(steps.seconds).value_or(0) / static_cast<double>(steps.images);
     result_.sizes.push_back(std::move(steps));
   }
 

@@ -21,12 +21,14 @@ const std::map<std::string, Rooms>& allowed_rooms() {
   static const std::map<std::string, Rooms> allowed = [] {
     std::map<std::string, Rooms> rule;
     rule["base"] = {};
-    for (const char* room : {"network", "data", "comm", "placement", "measure"}) rule[room] = {"base"};
-    rule["engine"] = {"base", "network", "data"};
-    rule["parallel"] = {"base", "network", "data", "comm", "engine", "placement"};
+    for (const char* room : {"weights", "comm", "placement", "measure"}) rule[room] = {"base"};
+    for (const char* room : {"network", "data"}) rule[room] = {"base", "weights"};
+    rule["engine"] = {"base", "weights", "network", "data"};
+    rule["parallel"] = plus(rule["engine"], {"engine", "comm", "placement"});
     rule["task"] = plus(rule["parallel"], {"parallel"});  // not measure: it marks phases through base/phase.h
     rule["plan"] = plus(rule["task"], {"task", "measure"});
-    rule["bench"] = plus(rule["plan"], {"plan"});
+    rule["run"] = plus(rule["plan"], {"plan"});
+    rule["bench"] = plus(rule["run"], {"run"});
     rule["report"] = {"base", "measure"};
     rule["cli"] = plus(rule["bench"], {"bench", "report"});
     return rule;
@@ -43,11 +45,11 @@ const Vendor kVendors[] = {
     {"^openvino/", "engine/openvino"},
     {"^mpi\\.h$", "comm/mpi"},
     {"^nccl", "comm/nccl"},
-    {"^(cuda|cublas|cudnn|nvrtc|nvml|curand)", "engine/native/cuda"},
-    {"^CL/", "engine/native/opencl"},
+    {"^(cuda|cublas|cudnn|nvrtc|nvml|curand)", "engine/native_mlp/cuda"},
+    {"^CL/", "engine/native_mlp/opencl"},
     {"^hwloc", "base"},
     {"^CLI/", "cli"},
-    {"^(curl|openssl)/", "data/fetch"},
+    {"^(curl|openssl)/", "data/fetch/web_module"},
     {"^omp\\.h$", "(no folder yet)"},
 };
 

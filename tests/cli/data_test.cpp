@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_program.h"
-#include "data/png_encode.h"
+#include "data/codecs/png_encode.h"
 
 namespace evener::test {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/cpu.h"
 #include "base/module.h"
-#include "base/safetensors.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
+#include "weights/safetensors.h"
 
 namespace evener {
 namespace {
@@ -33,7 +33,7 @@ using testing::SizeIs;
 
 /// Momentum by parameter: a weighted sum of the gradients of all steps.
 TensorMap momentum(const fs::path& dir) {
-  TensorMap tensors = read_safetensors(resume_file(dir)).tensors;
+  TensorMap tensors = weights::read_safetensors(resume_file(dir)).tensors;
   std::erase_if(tensors, [](const auto& entry) { return !entry.first.ends_with(".momentum"); });
   return tensors;
 }

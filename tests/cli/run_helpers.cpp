@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/safetensors.h"
+#include "weights/safetensors.h"
 
 namespace evener::test {
 
@@ -20,7 +20,7 @@ nlohmann::json record_in(const fs::path& folder) {
 }
 
 TensorMap last_weights(const fs::path& folder) {
-  return read_safetensors(folder / "last.safetensors").tensors;
+  return weights::read_safetensors(folder / "last.safetensors").tensors;
 }
 
 fs::path resume_file(const fs::path& folder) {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/module.h"
-#include "base/safetensors.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
+#include "weights/safetensors.h"
 
 namespace evener {
 namespace {
@@ -333,8 +333,8 @@ TEST_F(TrainCommand, AccumulatingLearnsWhatTheWholeBatchLearns) {
   ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
   const fs::path parts = folder_ / "parts";
   ASSERT_EQ(run_program(small_run(parts, {"--accumulate", "3"})).exit_code, 0);
-  const TensorMap whole = read_safetensors(out() / "last.safetensors").tensors;
-  const TensorMap summed = read_safetensors(parts / "last.safetensors").tensors;
+  const TensorMap whole = weights::read_safetensors(out() / "last.safetensors").tensors;
+  const TensorMap summed = weights::read_safetensors(parts / "last.safetensors").tensors;
   for (const auto& [name, tensor] : whole) {
     for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
       ASSERT_NEAR(summed.at(name).floats()[i], tensor.floats()[i], 2e-4) << name;  // 54 steps of float32 sums
@@ -367,10 +367,10 @@ TEST_F(TrainCommand, PatienceEndsATrainingThatNoLongerGetsBetter) {
 
 TEST_F(TrainCommand, TheAverageOfTheWeightsIsWhatIsKeptAsBest) {
   ASSERT_EQ(run_program(small_run(out(), {"--ema", "0.9", "--split", "80/0/20"})).exit_code, 0);
-  const TensorMap best = read_safetensors(out() / "best.safetensors").tensors;
-  const TensorMap last = read_safetensors(out() / "last.safetensors").tensors;
+  const TensorMap best = weights::read_safetensors(out() / "best.safetensors").tensors;
+  const TensorMap last = weights::read_safetensors(out() / "last.safetensors").tensors;
   EXPECT_NE(best, last);
-  const TensorMap state = read_safetensors(resume_file(out())).tensors;
+  const TensorMap state = weights::read_safetensors(resume_file(out())).tensors;
   EXPECT_EQ(state.at("0.weight.average"), best.at("0.weight"));
 }
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/module.h"
-#include "base/safetensors.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
+#include "weights/safetensors.h"
 
 namespace evener {
 namespace {
@@ -27,7 +27,7 @@ using testing::Not;
 using Words = test::Words;
 
 TensorMap weights_in(const fs::path& file) {
-  return read_safetensors(file).tensors;
+  return weights::read_safetensors(file).tensors;
 }
 
 class WeightsOption : public testing::Test {
@@ -84,11 +84,11 @@ TEST_F(WeightsOption, EpochsZeroEvaluatesWhatWasTrained) {
 
 TEST_F(WeightsOption, EpochsZeroTellsOfLossesThatAreNotFinite) {
   ASSERT_EQ(train_mlp("a", 1).exit_code, 0);
-  SafetensorsFile weights = read_safetensors(folder_ / "a/best.safetensors");
+  weights::SafetensorsFile weights = weights::read_safetensors(folder_ / "a/best.safetensors");
   for (auto& [name, tensor] : weights.tensors) {
     for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] *= 1e30F;  // products are beyond
   }
-  write_safetensors(folder_ / "large.safetensors", weights.tensors, weights.metadata);
+  weights::write_safetensors(folder_ / "large.safetensors", weights.tensors, weights.metadata);
   const ProgramResult result = train_mlp("b", 0, {"--weights", file("large.safetensors")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("the validation loss of these weights is not finite"),
@@ -176,13 +176,14 @@ TEST_F(WeightsOption, ListsCanStandInAFile) {
 
 TEST_F(WeightsOption, MistakesAreExplainedAndLeaveNothing) {
   std::ofstream(folder_ / "page.pt") << "<!DOCTYPE html><html>";
-  write_safetensors(folder_ / "other.safetensors",
-                    {{"0.weight", HostTensor::of_floats({32, 3}, std::vector<float>(96))}}, {{"model", "mlp:3-32-10"}});
+  weights::write_safetensors(folder_ / "other.safetensors",
+                             {{"0.weight", HostTensor::of_floats({32, 3}, std::vector<float>(96))}},
+                             {{"model", "mlp:3-32-10"}});
   TensorMap bad = {{"0.weight", HostTensor::of_floats({32, 784}, std::vector<float>(32 * 784))},
                    {"0.bias", HostTensor::of_floats({32}, std::vector<float>(32))},
                    {"2.weight", HostTensor::of_floats({10, 32}, std::vector<float>(320))},
                    {"2.bias", HostTensor::of_floats({10}, std::vector<float>(10, std::nanf("")))}};
-  write_safetensors(folder_ / "nan.safetensors", bad);
+  weights::write_safetensors(folder_ / "nan.safetensors", bad);
   struct Mistake {
     int epochs;
     Words words;

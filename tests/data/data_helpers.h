@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/run_program.h"
+#include "data/codecs/picture.h"
 #include "data/dataset.h"
-#include "data/picture.h"
 
 namespace evener::data::test {
 

@@ -1,5 +1,5 @@
 // Decoding against Pillow (tests/golden/data), and files that are not what they should be.
-#include "data/decode.h"
+#include "data/codecs/decode.h"
 
 #include <gmock/gmock.h>
 #include <zlib.h>
@@ -9,10 +9,10 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/safetensors.h"
-#include "data/codecs.h"
-#include "data/colour.h"
+#include "data/codecs/codecs.h"
+#include "data/codecs/colour.h"
 #include "data/data_helpers.h"
+#include "weights/safetensors.h"
 
 namespace evener::data {
 namespace {
@@ -21,7 +21,7 @@ using namespace test;
 using ::testing::HasSubstr;
 
 const TensorMap& expected() {
-  static const TensorMap tensors = read_safetensors(golden_file("expected.safetensors")).tensors;
+  static const TensorMap tensors = weights::read_safetensors(golden_file("expected.safetensors")).tensors;
   return tensors;
 }
 

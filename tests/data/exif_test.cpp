@@ -1,4 +1,4 @@
-#include "data/exif.h"
+#include "data/codecs/exif.h"
 
 #include "data/data_helpers.h"
 

@@ -1,5 +1,5 @@
 // Whole data sets of a catalogue, from a server on this machine; the real catalogue is checked for sense.
-#include "data/fetch_set.h"
+#include "data/fetch/fetch_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

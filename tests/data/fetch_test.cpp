@@ -1,12 +1,11 @@
 // Downloads from a server on this machine that can break off, lie, redirect and ignore ranges.
-#include "data/fetch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop.h"
+#include "data/fetch/download.h"
 #include "data/fetch_helpers.h"
 
 namespace evener::data {

@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "data/codecs.h"
+#include "data/codecs/codecs.h"
+#include "data/codecs/decode.h"
 #include "data/data_helpers.h"
-#include "data/decode.h"
 #include "data/resize.h"
 
 namespace evener::data {

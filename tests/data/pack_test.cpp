@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "base/error.h"
-#include "base/safetensors.h"
 #include "base/test_folder.h"
 #include "data/data_helpers.h"
+#include "weights/safetensors.h"
 
 namespace evener::data {
 namespace {
@@ -102,11 +102,11 @@ TEST_F(Pack, AFullDiskIsFoundBeforeTheWork) {
 }
 
 TEST_F(Pack, RefusesOtherContents) {
-  const SafetensorsFile good = read_safetensors(packed());
-  const auto error = [&](const std::function<void(SafetensorsFile&)>& change) {
-    SafetensorsFile bad = good;
+  const weights::SafetensorsFile good = weights::read_safetensors(packed());
+  const auto error = [&](const std::function<void(weights::SafetensorsFile&)>& change) {
+    weights::SafetensorsFile bad = good;
     change(bad);
-    write_safetensors(file(), bad.tensors, bad.metadata);
+    weights::write_safetensors(file(), bad.tensors, bad.metadata);
     return error_of([&] { open_data(options_for(file().string())); });
   };
   EXPECT_THAT(error([](auto& bad) { bad.metadata.clear(); }), HasSubstr("no 'format'"));

@@ -6,10 +6,10 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "data/codecs/decode.h"
 #include "data/data_helpers.h"
-#include "data/decode.h"
 #include "data/resize_kernels.h"
+#include "weights/safetensors.h"
 
 namespace evener::data {
 namespace {
@@ -18,7 +18,7 @@ using namespace test;
 
 TEST(Resize, EqualsPillow) {
   int compared = 0;
-  for (const auto& [name, tensor] : read_safetensors(golden_file("expected.safetensors")).tensors) {
+  for (const auto& [name, tensor] : weights::read_safetensors(golden_file("expected.safetensors")).tensors) {
     const std::size_t marker = name.find("/resize/");
     if (marker == std::string::npos) continue;
     SCOPED_TRACE(name);

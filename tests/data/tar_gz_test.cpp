@@ -1,4 +1,4 @@
-#include "data/tar_gz.h"
+#include "data/fetch/tar_gz.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

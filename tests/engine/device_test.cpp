@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/module.h"
+#include "base/precision.h"
 #include "engine/device_helpers.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
@@ -15,7 +16,7 @@
 namespace evener {
 namespace {
 
-using engine::Precision;
+using Precision;
 using engine::StepReport;
 using engine::TrainerOptions;
 using test::BatchData;

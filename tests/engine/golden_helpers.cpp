@@ -5,8 +5,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/precision.h"
 #include "base/random.h"
-#include "base/safetensors.h"
+#include "weights/safetensors.h"
 
 namespace evener::test {
 namespace {
@@ -43,10 +44,10 @@ GoldenTensors tensors_of(const TensorMap& tensors, const std::string& kind, cons
 
 }  // namespace
 
-GoldenCase read_golden(const std::string& name, engine::Precision precision) {
+GoldenCase read_golden(const std::string& name, Precision precision) {
   const auto [tensors, metadata] =
-      read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
-  const std::string kind = precision == engine::Precision::kFp32 ? "fp32" : "bf16";
+      weights::read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+  const std::string kind = precision == Precision::kFp32 ? "fp32" : "bf16";
   GoldenCase golden;
   golden.name = name;
   golden.model = metadata.at("model");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/precision.h"
 #include "base/tensor.h"
 #include "data/dataset.h"
 #include "engine/batches_helpers.h"
@@ -34,7 +35,7 @@ struct GoldenCase {
 };
 
 /// Reads tests/golden/<name>.safetensors; the deviations are those of `precision`.
-GoldenCase read_golden(const std::string& name, engine::Precision precision);
+GoldenCase read_golden(const std::string& name, Precision precision);
 
 /// The batch that the golden file was made with.
 OwnedBatch golden_batch(const GoldenCase& golden);

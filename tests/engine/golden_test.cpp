@@ -8,14 +8,15 @@
 #include <ostream>
 
 #include "base/module.h"
+#include "base/precision.h"
 #include "engine/golden_helpers.h"
 #include "network/zoo.h"
 
 namespace evener {
 namespace {
 
+using Precision;
 using engine::MemoryLayout;
-using engine::Precision;
 using test::GoldenCase;
 using test::GoldenTensors;
 
@@ -54,7 +55,7 @@ std::string setting_name(const testing::TestParamInfo<Setting>& info) {
   const std::string engine = info.param.engine == "torch"                         ? ""
                              : info.param.kernels == engine::KernelChoice::kNaive ? "_native_naive"
                                                                                   : "_native";
-  return info.param.file + "_" + engine::precision_name(info.param.precision) + layout + engine;
+  return info.param.file + "_" + precision_name(info.param.precision) + layout + engine;
 }
 
 class GoldenTest : public testing::TestWithParam<Setting> {

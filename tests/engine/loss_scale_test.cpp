@@ -3,12 +3,13 @@
 
 #include <limits>
 
+#include "base/precision.h"
 #include "engine/device_helpers.h"
 
 namespace evener {
 namespace {
 
-using engine::Precision;
+using Precision;
 using engine::TrainerOptions;
 using test::kColour;
 using test::kManySteps;

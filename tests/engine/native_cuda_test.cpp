@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "engine/native/cuda/compiler.h"
-#include "engine/native/device/kernels.h"
+#include "engine/native_mlp/cuda/compiler.h"
+#include "engine/native_mlp/device/kernels.h"
 
 namespace evener {
 namespace {

@@ -2,13 +2,14 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "base/precision.h"
 #include "engine/native_device_helpers.h"
 
 namespace evener {
 namespace {
 
+using Precision;
 using engine::KernelChoice;
-using engine::Precision;
 using engine::TrainerOptions;
 using test::BatchData;
 using test::mlp;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/native/levels.h"
+#include "engine/native_mlp/levels.h"
 
 namespace evener {
 namespace {

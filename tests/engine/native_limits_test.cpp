@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/phase.h"
+#include "base/precision.h"
 #include "engine/batches_helpers.h"
 #include "network/zoo.h"
 
@@ -64,7 +65,7 @@ TEST_F(NativeLimits, RefusesWhatItCannotDo) {
   options.optimizer.kind = engine::OptimizerKind::kAdamW;
   EXPECT_THAT(why(network, options), AllOf(HasSubstr("adamw"), HasSubstr("--optimizer sgd")));
   options = naive();
-  options.precision = engine::Precision::kBf16;
+  options.precision = Precision::kBf16;
   EXPECT_THAT(why(network, options), AllOf(HasSubstr("naive"), HasSubstr("bf16")));
   options = {};
   options.device = {DeviceKind::kCuda, 1};

@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/module.h"
+#include "base/precision.h"
 #include "engine/batches_helpers.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -15,8 +16,8 @@
 namespace evener {
 namespace {
 
+using Precision;
 using engine::KernelChoice;
-using engine::Precision;
 using engine::TrainerOptions;
 using test::OwnedBatch;
 using test::random_batch;

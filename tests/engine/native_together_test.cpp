@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/module.h"
+#include "base/precision.h"
 #include "engine/batches_helpers.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -16,7 +17,7 @@
 namespace evener {
 namespace {
 
-using engine::Precision;
+using Precision;
 using engine::StepReport;
 using engine::TrainerOptions;
 using test::OwnedBatch;

@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/module.h"
+#include "base/precision.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -79,7 +80,7 @@ void expect_same(const SharedStep& shared, const SharedStep& whole, const Tolera
   for (const auto& ready : shared.ready) EXPECT_EQ(ready, shared.ready.front()) << "gradients in another order";
 }
 
-test::Start started(network::Network network, engine::Precision precision = engine::Precision::kFp32) {
+test::Start started(network::Network network, Precision precision = Precision::kFp32) {
   engine::TrainerOptions options;
   options.precision = precision;
   TensorMap state = network::initial_state(network, 1);
@@ -117,7 +118,7 @@ TEST_F(ReplicasTest, PartsOfANetworkWithBatchNormButNoConvolution) {
 TEST_F(ReplicasTest, PartsInBf16) {
   const auto batch = random_batch(kBatch, kShape, kClasses);
   for (const auto& network : {test::small_resnet(kShape, kClasses), test::small_mobilenet(kShape, kClasses)}) {
-    const auto start = started(network, engine::Precision::kBf16);
+    const auto start = started(network, Precision::kBf16);
     const auto whole = lone_step(start, batch);
     for (const auto& parts : kDivisions) {
       SCOPED_TRACE(network.model() + testing::PrintToString(parts));

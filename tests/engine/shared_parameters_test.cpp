@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/module.h"
+#include "base/precision.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
 
@@ -224,8 +225,8 @@ TEST_F(SharedParametersTest, WhatNeedsAllGradientsAtOnceIsExchanged) {
   };
   // Values, momentum, and three times gradients, each parameter from a multiple of 64 on.
   EXPECT_EQ(bytes([](auto&) {}), (4800 * 16 + 64 + 128 + 64) * sizeof(float) * 5);
-  EXPECT_GT(bytes([](auto& options) { options.precision = engine::Precision::kBf16; }), 0u);
-  EXPECT_EQ(bytes([](auto& options) { options.precision = engine::Precision::kFp16; }), 0u);
+  EXPECT_GT(bytes([](auto& options) { options.precision = Precision::kBf16; }), 0u);
+  EXPECT_EQ(bytes([](auto& options) { options.precision = Precision::kFp16; }), 0u);
   EXPECT_EQ(bytes([](auto& options) { options.optimizer.clip_norm = 1; }), 0u);
   EXPECT_EQ(bytes([](auto& options) { options.optimizer.average_decay = 0.9; }), 0u);
   EXPECT_EQ(bytes([](auto& options) { options.like_accelerator = true; }), 0u);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/module.h"
+#include "base/precision.h"
 #include "engine/batches_helpers.h"
 #include "engine/engine.h"
 
@@ -222,7 +223,7 @@ TEST_F(TrainerTest, Bf16IsNearFp32) {
   const auto batch = random_batch(8, kColour, 4);
   engine::TrainerOptions options;
   const auto exact = make_trainer(network, options);
-  options.precision = engine::Precision::kBf16;
+  options.precision = Precision::kBf16;
   const auto rounded = make_trainer(network, options);
   const double loss = exact->forward_backward(batch.view(), 1.0 / 8).loss_sum;
   const double rounded_loss = rounded->forward_backward(batch.view(), 1.0 / 8).loss_sum;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/colour.h"
-#include "data/decode.h"
-#include "data/exif.h"
+#include "data/codecs/colour.h"
+#include "data/codecs/decode.h"
+#include "data/codecs/exif.h"
 #include "data/resize.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

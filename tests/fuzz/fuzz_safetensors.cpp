@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "weights/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::string path =
@@ -23,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::fclose(file);
   if (!written) std::abort();
   try {
-    const evener::SafetensorsFile whole = evener::read_safetensors(path);
-    if (evener::read_safetensors_metadata(path) != whole.metadata) std::abort();
+    const evener::weights::SafetensorsFile whole = evener::weights::read_safetensors(path);
+    if (evener::weights::read_safetensors_metadata(path) != whole.metadata) std::abort();
   } catch (const evener::Error&) {
   }
   return 0;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "data/tar_gz.h"
+#include "data/fetch/tar_gz.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/torch_file.h"
-#include "base/torch_storage.h"
+#include "weights/torch_file.h"
+#include "weights/torch_storage.h"
 
 namespace {
 
@@ -23,11 +23,11 @@ void allow_errors(Act act) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  allow_errors([&] { evener::parse_torch_file(bytes); });
-  allow_errors([&] { evener::pickle::parse(bytes, evener::torch_names()); });
+  allow_errors([&] { evener::weights::parse_torch_file(bytes); });
+  allow_errors([&] { evener::weights::pickle::parse(bytes, evener::weights::torch_names()); });
   // The front of a legacy file up to its object is constant; without it the fuzzer reaches the object sooner.
   static const std::string kFront(
       "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.", 25);
-  allow_errors([&] { evener::parse_torch_file(kFront + std::string(bytes)); });
+  allow_errors([&] { evener::weights::parse_torch_file(kFront + std::string(bytes)); });
   return 0;
 }

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "base/safetensors.h"
 #include "network/zoo.h"
+#include "weights/safetensors.h"
 
 namespace evener::network {
 namespace {
@@ -55,7 +55,8 @@ TEST(Init, NormalFollowsTheFormulaOfTheHeader) {
 // make_golden.py computes the same values in numpy.
 TEST(Init, FirstValuesAreThoseOfTheGoldenFiles) {
   for (const char* name : {"mlp_relu", "resnet18_rgb", "resnet34_grey"}) {
-    const auto golden = read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+    const auto golden =
+        weights::read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
     const HostTensor& first = golden.tensors.at("initial.first");
     const bool grey = golden.metadata.at("input").starts_with("1x");
     const Network network =

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/safetensors.h"
 #include "network/cost.h"
+#include "weights/safetensors.h"
 
 namespace evener::network {
 namespace {
@@ -35,7 +35,7 @@ std::vector<std::string> names_of(const Network& network, bool trained) {
   return names;
 }
 
-std::vector<std::string> listed(const Metadata& metadata, const std::string& key) {
+std::vector<std::string> listed(const weights::Metadata& metadata, const std::string& key) {
   std::vector<std::string> names;
   std::istringstream stream(metadata.at(key));
   for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
@@ -85,7 +85,7 @@ TEST(Zoo, SmallResNetsHaveThePapersParameters) {
 TEST(Zoo, ParametersHavePyTorchsNamesInItsOrder) {
   for (const char* name : {"resnet18_rgb", "resnet34_grey", "resnet20", "mobilenet_v2", "mlp_relu"}) {
     const auto golden =
-        read_safetensors_metadata(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+        weights::read_safetensors_metadata(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
     const Network network = build(golden.at("model"), {});
     EXPECT_EQ(names_of(network, true), listed(golden, "trained")) << name;
     EXPECT_EQ(names_of(network, false), listed(golden, "buffers")) << name;

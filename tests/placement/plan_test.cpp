@@ -98,7 +98,7 @@ TEST(Replicas, NoMoreThanHaveCpusOfTheirOwn) {
 
 TEST(Replicas, AllWhereThatWasMeant) {
   EXPECT_EQ(plan_for("16xcpu/t1", {.cores = 2}, {.oversubscribe = true}).replicas.size(), 16);
-  EXPECT_EQ(plan_for("3xcpu/t1", {.cores = 2}, {.shares = parse_shares("2:1:3")}).replicas.size(), 3);
+  EXPECT_EQ(plan_for("3xcpu/t1", {.cores = 2}, {.shares = parse_share_rule("2:1:3")}).replicas.size(), 3);
   EXPECT_EQ(plan_for("cpu/t1+cpu/t1+cpu/t1@0.5", {.cores = 2}).replicas.size(), 3);
 }
 
@@ -180,21 +180,21 @@ TEST(Shares, AreEqualForEqualReplicasAndElseMeasured) {
 
 TEST(Shares, CanBeGiven) {
   PlanOptions options;
-  options.shares = parse_shares("12:1");
+  options.shares = parse_share_rule("12:1");
   const Plan plan = plan_for("cuda:0+cpu", {.gpus = 1}, options);
   EXPECT_DOUBLE_EQ(*plan.replicas[0].share, 12.0 / 13);
   EXPECT_DOUBLE_EQ(*plan.replicas[1].share, 1.0 / 13);
   EXPECT_THAT(refusal("3xcpu/t1", {}, options), HasSubstr("gives 2 weights, but placement '3xcpu/t1' has 3 replicas"));
-  options.shares = parse_shares("equal");
+  options.shares = parse_share_rule("equal");
   EXPECT_EQ(plan_for("cuda:0+cpu", {.gpus = 1}, options).replicas[1].share, 0.5);
-  options.shares = parse_shares("measured");
+  options.shares = parse_share_rule("measured");
   EXPECT_FALSE(plan_for("2xcpu/t1", {}, options).replicas[1].share);
   EXPECT_EQ(plan_for("cpu", {}, options).replicas[0].share, 1);
 }
 
 TEST(Shares, NonsenseIsRefused) {
   for (const char* text : {"", ":", "1:", "1:0", "-1:2", "1:x", "nan:1", "inf:1", "12;1", "mesured"}) {
-    EXPECT_THROW(parse_shares(text), UsageError) << text;
+    EXPECT_THROW(parse_share_rule(text), UsageError) << text;
   }
 }
 
@@ -247,7 +247,7 @@ TEST(Runnable, ReplicasOfOneStageOnTheCpu) {
 
 TEST(WithoutReplica, TheOthersTakeOverItsShareAndAreNumberedAnew) {
   PlanOptions options;
-  options.shares = parse_shares("5:2:3");
+  options.shares = parse_share_rule("5:2:3");
   const Plan plan = without_replica(plan_for("cpu/t1+cpu/t2+cpu/t3", {.cores = 8}, options), 1);
   ASSERT_EQ(plan.replicas.size(), 2U);
   EXPECT_EQ(plan.replicas[1].rank, 1);
@@ -293,7 +293,7 @@ TEST(CpuListText, JoinsRanges) {
 
 TEST(Hosts, RepeatTheReplicasInTheOrderOfHosts) {
   PlanOptions options;
-  options.shares = parse_shares("3:1");
+  options.shares = parse_share_rule("3:1");
   const Plan plan = on_hosts(plan_for("2xcpu/t1", {.cores = 4}, options), 3);
   ASSERT_EQ(plan.replicas.size(), 6U);
   std::vector<double> shares;

@@ -51,7 +51,7 @@ TEST(Resolve, TurnsWhatTheMachineCantDoIntoAReason) {
   EXPECT_THAT(gpu.refusal, HasSubstr("there is no cuda:0: nobody looked"));
   EXPECT_EQ(gpu.refusal.find('\n'), std::string::npos);
   placement::PlanOptions shares;
-  shares.shares = placement::Shares{false, {12, 1}};
+  shares.shares = placement::ShareRule{false, {12, 1}};
   EXPECT_THAT(resolve("4xcpu/t1", machine_of(4), shares).refusal, HasSubstr("--shares"));
   EXPECT_TRUE(resolve("2xcpu/t1", machine_of(2), shares).plan);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/precision.h"
 #include "network/zoo.h"
 #include "placement/plan.h"
 #include "task/limits.h"
@@ -100,11 +101,11 @@ TEST(CanTrain, SaysNoOnlyWhereMemoryIsShort) {
 
 TEST(PredictedLargestBatch, IsWhatRequireMemoryAllows) {
   const auto network = network::build("resnet18", {});
-  const std::int64_t wide = predicted_largest_batch(network, engine::Precision::kFp32);
+  const std::int64_t wide = predicted_largest_batch(network, Precision::kFp32);
   ASSERT_GT(wide, 0);
-  EXPECT_NO_THROW(require_memory(network, wide / 2, engine::Precision::kFp32));
-  EXPECT_THROW(require_memory(network, 2 * wide, engine::Precision::kFp32), Error);
-  EXPECT_GT(predicted_largest_batch(network, engine::Precision::kBf16), wide * 3 / 2);
+  EXPECT_NO_THROW(require_memory(network, wide / 2, Precision::kFp32));
+  EXPECT_THROW(require_memory(network, 2 * wide, Precision::kFp32), Error);
+  EXPECT_GT(predicted_largest_batch(network, Precision::kBf16), wide * 3 / 2);
 }
 
 placement::Plan plan_on(DeviceKind kind) {

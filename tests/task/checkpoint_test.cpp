@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/safetensors.h"
 #include "base/test_folder.h"
+#include "weights/safetensors.h"
 
 namespace evener::task {
 namespace {
@@ -110,7 +110,7 @@ TEST(Checkpoint, AKillBetweenTheTwoFilesLeavesTheOlderPair) {
 TEST(Checkpoint, WeightsSayWhatTheyAre) {
   const test::TestFolder dir;
   save_best(dir.path(), FixedTrainer(1).state(), kInfo, 3);
-  const Metadata metadata = read_safetensors_metadata(dir.path() / "best.safetensors");
+  const weights::Metadata metadata = weights::read_safetensors_metadata(dir.path() / "best.safetensors");
   EXPECT_EQ(metadata.at("model"), "mlp:2-2");
   EXPECT_EQ(metadata.at("classes"), R"(["a","b"])");
   EXPECT_EQ(metadata.at("input"), "[1,1,2]");
@@ -128,7 +128,7 @@ TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
   fs::rename(aside, resume);
   fs::resize_file(dir.path() / "last.safetensors", fs::file_size(dir.path() / "last.safetensors") - 1);
   EXPECT_THAT(refusal(dir.path()), HasSubstr("last.safetensors"));
-  write_safetensors(dir.path() / "last.safetensors", FixedTrainer(1).state());
+  weights::write_safetensors(dir.path() / "last.safetensors", FixedTrainer(1).state());
   EXPECT_THAT(refusal(dir.path()), HasSubstr("not a checkpoint of evener"));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/module.h"
+#include "base/precision.h"
 #include "network/zoo.h"
 #include "placement/placement.h"
 
@@ -47,8 +48,7 @@ class EngineChoiceTest : public testing::Test {
 
 constexpr const char* kMlp = "mlp:3072-32-10";
 
-engine::TrainerOptions with(engine::Precision precision,
-                            engine::OptimizerKind optimizer = engine::OptimizerKind::kSgd) {
+engine::TrainerOptions with(Precision precision, engine::OptimizerKind optimizer = engine::OptimizerKind::kSgd) {
   engine::TrainerOptions options;
   options.device = kCpu;
   options.precision = precision;
@@ -57,7 +57,7 @@ engine::TrainerOptions with(engine::Precision precision,
 }
 
 TEST_F(EngineChoiceTest, NativeIsForPerceptronsOnCpusAndOpencl) {
-  using engine::Precision;
+  using Precision;
   const auto fp32 = with(Precision::kFp32);
   const auto on_gpu = [](engine::TrainerOptions options) {
     options.device = kGpu;
@@ -94,22 +94,21 @@ TEST_F(EngineChoiceTest, NativeIsForPerceptronsOnCpusAndOpencl) {
 }
 
 TEST_F(EngineChoiceTest, PlainInstructionsAreLeftToTorch) {
-  const auto fp32 = with(engine::Precision::kFp32);
+  const auto fp32 = with(Precision::kFp32);
   EXPECT_EQ(chosen(kMlp, fp32, {plan_of({kCpu})}, "", SimdLevel::kBaseline), "torch");
   EXPECT_EQ(chosen(kMlp, fp32, {plan_of({kCpu})}, "", SimdLevel::kAvx512), "native");
 }
 
 TEST_F(EngineChoiceTest, ARunKeepsItsEngine) {
-  const auto fp32 = with(engine::Precision::kFp32);
+  const auto fp32 = with(Precision::kFp32);
   EXPECT_EQ(chosen(kMlp, fp32, {plan_of({kCpu})}, "torch"), "torch");
   EXPECT_EQ(chosen(kMlp, fp32, {plan_of({kCpu})}, "native", SimdLevel::kBaseline), "native");
-  EXPECT_EQ(chosen(kMlp, with(engine::Precision::kFp32, engine::OptimizerKind::kAdamW), {plan_of({kCpu})}, "native"),
-            "torch");
+  EXPECT_EQ(chosen(kMlp, with(Precision::kFp32, engine::OptimizerKind::kAdamW), {plan_of({kCpu})}, "native"), "torch");
   EXPECT_EQ(chosen("resnet20", fp32, {plan_of({kCpu})}, "torch"), "torch");
 }
 
 TEST_F(EngineChoiceTest, NaiveKernelsAreNativeWhetherItCanOrNot) {
-  auto naive = with(engine::Precision::kFp32);
+  auto naive = with(Precision::kFp32);
   naive.kernels = engine::KernelChoice::kNaive;
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}, "", SimdLevel::kBaseline), "native");
   EXPECT_EQ(chosen("resnet20", naive, {plan_of({kCpu})}), "native");
@@ -117,7 +116,7 @@ TEST_F(EngineChoiceTest, NaiveKernelsAreNativeWhetherItCanOrNot) {
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}, "torch"), "native");  // a run that goes on with them
   naive.optimizer.kind = engine::OptimizerKind::kAdamW;
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native");
-  naive = with(engine::Precision::kBf16);
+  naive = with(Precision::kBf16);
   naive.kernels = engine::KernelChoice::kNaive;
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native");
   native_.reset();
@@ -126,8 +125,8 @@ TEST_F(EngineChoiceTest, NaiveKernelsAreNativeWhetherItCanOrNot) {
 
 TEST_F(EngineChoiceTest, WithoutItsModuleThereIsTorch) {
   native_.reset();
-  EXPECT_EQ(chosen(kMlp, with(engine::Precision::kFp32), {plan_of({kCpu})}), "torch");
-  EXPECT_EQ(chosen(kMlp, with(engine::Precision::kFp32), {plan_of({kCpu})}, "native"), "torch");
+  EXPECT_EQ(chosen(kMlp, with(Precision::kFp32), {plan_of({kCpu})}), "torch");
+  EXPECT_EQ(chosen(kMlp, with(Precision::kFp32), {plan_of({kCpu})}, "native"), "torch");
 }
 
 }  // namespace

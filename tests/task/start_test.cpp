@@ -51,8 +51,8 @@ TEST(FreezeText, CountsParametersAndValues) {
 }
 
 TEST(Normalization, TakesNamesAndNumbers) {
-  EXPECT_EQ(parse_normalization("").source, Normalization::Source::kDefault);
-  EXPECT_EQ(parse_normalization("data").source, Normalization::Source::kData);
+  EXPECT_EQ(parse_normalization("").source, NormalizationRule::Source::kDefault);
+  EXPECT_EQ(parse_normalization("data").source, NormalizationRule::Source::kData);
   const auto imagenet = for_channels(parse_normalization("imagenet"), 3);
   EXPECT_EQ(imagenet.mean, (std::vector<float>{0.485F, 0.456F, 0.406F}));
   EXPECT_EQ(imagenet.standard_deviation, (std::vector<float>{0.229F, 0.224F, 0.225F}));

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/phase.h"
-#include "data/colour.h"
+#include "data/codecs/colour.h"
 #include "data/resize.h"
 #include "data/sources/cifar_file.h"
 #include "data/sources/source.h"

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/safetensors.h"
 #include "data/pack.h"
 #include "data/sources/packed_parts.h"
 #include "data/sources/source.h"
+#include "weights/safetensors.h"
 
 namespace evener::data {
 
@@ -24,8 +24,8 @@ using nlohmann::json;
               "; 'evener data pack SOURCE --out FILE.safetensors' makes one");
 }
 
-const SafetensorsLayout::Tensor& tensor_of(const SafetensorsLayout& layout, const fs::path& path,
-                                           const std::string& name, DType dtype, std::size_t rank) {
+const weights::SafetensorsLayout::Tensor& tensor_of(const weights::SafetensorsLayout& layout, const fs::path& path,
+                                                    const std::string& name, DType dtype, std::size_t rank) {
   const auto* tensor = layout.find(name);
   if (tensor == nullptr) fail(path, "it has no tensor '" + name + "'");
   if (tensor->dtype != dtype || tensor->shape.size() != rank) {
@@ -36,7 +36,7 @@ const SafetensorsLayout::Tensor& tensor_of(const SafetensorsLayout& layout, cons
 
 /// A list out of the metadata. `absent_is_empty`: a file without training samples has no statistics.
 template <typename Value>
-std::vector<Value> list_of(const SafetensorsLayout& layout, const fs::path& path, const std::string& key,
+std::vector<Value> list_of(const weights::SafetensorsLayout& layout, const fs::path& path, const std::string& key,
                            bool absent_is_empty = false) {
   const auto found = layout.metadata.find(key);
   if (found == layout.metadata.end()) {
@@ -104,8 +104,8 @@ class PackedDataset : public Dataset {
   }
 
  private:
-  static SafetensorsLayout checked_layout(const fs::path& path) {
-    SafetensorsLayout layout = read_safetensors_layout(path);
+  static weights::SafetensorsLayout checked_layout(const fs::path& path) {
+    weights::SafetensorsLayout layout = weights::read_safetensors_layout(path);
     const auto format = layout.metadata.find("format");
     if (format == layout.metadata.end()) fail(path, "its metadata has no 'format'");
     if (format->second != kPackFormat) {
@@ -139,7 +139,7 @@ class PackedDataset : public Dataset {
   }
 
   fs::path path_;
-  SafetensorsLayout layout_;
+  weights::SafetensorsLayout layout_;
   MappedFile file_;
   ImageShape shape_;
   std::vector<std::string> classes_;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/names.h"
+#include "base/precision.h"
 #include "network/cost.h"
 
 namespace evener::engine::torch_engine {
@@ -18,8 +19,7 @@ constexpr const char* kCudaModule = "torch_cuda";
 /// Images that memory of so many bytes may have room for.
 std::int64_t predicted_images(const network::Network& network, Precision precision, std::uint64_t bytes) {
   const auto memory = network::training_memory(network);
-  const bool wide = precision == Precision::kFp32 || precision == Precision::kTf32;
-  const std::int64_t per_sample = std::max<std::int64_t>(1, memory.per_sample_bytes / (wide ? 1 : 2));
+  const std::int64_t per_sample = memory.sample_bytes(activation_bits(precision));
   return std::max<std::int64_t>(0, (static_cast<std::int64_t>(bytes) - memory.fixed_bytes()) / per_sample);
 }
 

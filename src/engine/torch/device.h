@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/precision.h"
 #include "engine/engine.h"
 #include "engine/torch/step_graph.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "base/precision.h"
+
 namespace evener::engine::torch_engine {
 namespace {
 
@@ -15,15 +17,14 @@ bool has(const network::Network& network) {
 }  // namespace
 
 at::ScalarType compute_type(const TrainerOptions& options) {
-  switch (options.precision) {
+  switch (computed_precision(options.precision, options.device.kind)) {
     case Precision::kFp32:
     case Precision::kTf32:
-      return at::kFloat;
+      break;
     case Precision::kBf16:
       return at::kBFloat16;
     case Precision::kFp16:
-      // A CPU has no fast fp16 products; bf16 has the same width.
-      return options.device.kind == DeviceKind::kCpu ? at::kBFloat16 : at::kHalf;
+      return at::kHalf;
   }
   return at::kFloat;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/precision.h"
 #include "engine/torch/optimizer.h"
 
 namespace evener::engine::torch_engine {

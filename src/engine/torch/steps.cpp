@@ -29,9 +29,9 @@ bool is_relu(const Layers& layers, int index) {
   return kind == network::ActivationKind::kRelu || kind == network::ActivationKind::kRelu6;
 }
 
-class Planner {
+class StepCompiler {
  public:
-  Planner(const network::Network& network, bool fuse)
+  StepCompiler(const network::Network& network, bool fuse)
       : layers_(network.layers()), readers_(readers_of(layers_)), taken_(layers_.size(), false), fuse_(fuse) {}
 
   std::vector<Step> plan() {
@@ -113,7 +113,7 @@ class Planner {
 }  // namespace
 
 std::vector<Step> plan_steps(const network::Network& network, bool fuse) {
-  return Planner(network, fuse).plan();
+  return StepCompiler(network, fuse).plan();
 }
 
 }  // namespace evener::engine::torch_engine

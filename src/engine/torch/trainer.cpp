@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/phase.h"
+#include "base/precision.h"
 #include "engine/torch/device.h"
 #include "engine/torch/formats.h"
 #include "engine/torch/loss.h"

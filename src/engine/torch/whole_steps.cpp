@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/phase.h"
+#include "base/statistics.h"
 #include "engine/torch/device.h"
 
 namespace evener::engine::torch_engine {
@@ -21,12 +22,6 @@ constexpr std::int64_t kMostTimed = 1000;
 /// Steps whose results are left to come: one that computes, and one that waits for it.
 constexpr std::size_t kUnderWay = 2;
 static_assert(kUnderWay < Feed::kSlots);
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 }  // namespace
 
@@ -180,7 +175,7 @@ StepReport WholeSteps::report_until(std::size_t left) {
 
 std::map<std::string, double> WholeSteps::phases_s() const {
   std::map<std::string, double> phases;
-  for (const auto& [name, times] : times_s_) phases[name] = median(times);
+  for (const auto& [name, times] : times_s_) phases[name] = median(times).value_or(0);
   return phases;
 }
 

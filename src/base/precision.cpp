@@ -1,0 +1,58 @@
+#include "base/precision.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener {
+namespace {
+
+constexpr std::array<std::pair<Precision, const char*>, 4> kNames = {{{Precision::kFp32, "fp32"},
+                                                                      {Precision::kTf32, "tf32"},
+                                                                      {Precision::kBf16, "bf16"},
+                                                                      {Precision::kFp16, "fp16"}}};
+
+}  // namespace
+
+const char* precision_name(Precision precision) {
+  for (const auto& [known, name] : kNames) {
+    if (known == precision) return name;
+  }
+  return "?";
+}
+
+Precision parse_precision(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [precision, known] : kNames) {
+    if (name == known) return precision;
+    names.emplace_back(known);
+  }
+  throw UsageError(unknown_name_message("precision", name, names));
+}
+
+int activation_bits(Precision precision) {
+  return precision == Precision::kBf16 || precision == Precision::kFp16 ? 16 : 32;
+}
+
+Precision computed_precision(Precision asked, DeviceKind kind) {
+  if (kind != DeviceKind::kCpu) return asked;
+  if (asked == Precision::kFp16) return Precision::kBf16;
+  if (asked == Precision::kTf32) return Precision::kFp32;
+  return asked;
+}
+
+std::string precision_fallback(Precision asked, DeviceKind kind) {
+  const Precision computed = computed_precision(asked, kind);
+  if (computed == asked) return "";
+  const char* reason = asked == Precision::kFp16 ? "the CPU has no fast fp16 products" : "the CPU has no TF32 products";
+  return std::string(precision_name(asked)) + " was computed as " + precision_name(computed) + ": " + reason;
+}
+
+bool has_fast_bf16(const std::vector<std::string>& features) {
+  return std::ranges::any_of(features, [](const auto& name) { return name == "avx512_bf16" || name == "amx_bf16"; });
+}
+
+}  // namespace evener

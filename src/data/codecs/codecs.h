@@ -1,0 +1,53 @@
+// What decode.cpp needs of each file format. Orientation is the EXIF value, 1 (upright) to 8.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+
+#include "data/codecs/picture.h"
+
+namespace evener::data {
+
+struct StoredHeader {
+  std::int64_t channels = 0;  // 1 or 3, after conversion
+  std::int64_t height = 0;    // as stored
+  std::int64_t width = 0;
+  int orientation = 1;
+};
+
+struct StoredPicture {
+  Picture picture;  // as stored
+  int orientation = 1;
+};
+
+/// The size that a picture decoded quickly is wanted for.
+struct FastTarget {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
+/// Throw Error with the reason.
+StoredHeader read_jpeg_header(std::string_view file);
+StoredPicture decode_jpeg(std::string_view file);
+/// At an eighth, a quarter or half of its size if that is still as large as the target, and less exactly.
+StoredPicture decode_jpeg_fast(std::string_view file, FastTarget upright_target);
+StoredHeader read_png_header(std::string_view file);
+StoredPicture decode_png(std::string_view file);
+StoredHeader read_webp_header(std::string_view file);
+StoredPicture decode_webp(std::string_view file);
+StoredHeader read_bmp_header(std::string_view file);
+StoredPicture decode_bmp(std::string_view file);
+StoredHeader read_pnm_header(std::string_view file);
+StoredPicture decode_pnm(std::string_view file);
+StoredHeader read_tiff_header(std::string_view file);
+StoredPicture decode_tiff(std::string_view file);
+
+/// Throws Error for a picture without pixels or beyond kMaxPixels.
+void check_picture_size(std::int64_t width, std::int64_t height);
+
+/// To be held while a picture is decoded. Giant pictures are decoded one after another, so that many threads don't need
+/// many times their memory; for others the lock is empty.
+std::unique_lock<std::mutex> wait_for_turn(std::int64_t width, std::int64_t height);
+
+}  // namespace evener::data

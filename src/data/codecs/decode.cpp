@@ -1,0 +1,104 @@
+#include "data/codecs/decode.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "data/codecs/codecs.h"
+#include "data/codecs/exif.h"
+
+namespace evener::data {
+
+namespace {
+
+struct Codec {
+  std::string_view magic;
+  StoredHeader (*read_header)(std::string_view file);
+  StoredPicture (*decode)(std::string_view file);
+};
+
+constexpr std::string_view kJpegMagic("\xFF\xD8\xFF", 3);
+constexpr std::string_view kRiffMagic("RIFF");  // WebP, but also sound and video
+
+constexpr Codec kCodecs[] = {
+    {kJpegMagic, read_jpeg_header, decode_jpeg},   {{"\x89PNG\r\n\x1a\n", 8}, read_png_header, decode_png},
+    {kRiffMagic, read_webp_header, decode_webp},   {"BM", read_bmp_header, decode_bmp},
+    {{"II*\0", 4}, read_tiff_header, decode_tiff}, {{"MM\0*", 4}, read_tiff_header, decode_tiff},
+};
+
+bool has_at(std::string_view file, std::size_t offset, std::string_view text) {
+  return file.size() >= offset && file.substr(offset, text.size()) == text;
+}
+
+/// 'P', a digit from 1 to 6, and white space.
+bool is_pnm(std::string_view file) {
+  return file.size() >= 3 && file[0] == 'P' && file[1] >= '1' && file[1] <= '6' &&
+         (file[2] == ' ' || file[2] == '\n' || file[2] == '\r' || file[2] == '\t' || file[2] == '#');
+}
+
+/// What else a file may be, for the message.
+std::string other_format(std::string_view file) {
+  if (file.starts_with("GIF8")) return "a GIF file";
+  if (file.starts_with("RIFF")) return "a sound or video file";
+  if (has_at(file, 4, "ftyp")) return "a HEIF, AVIF or video file";
+  if (file.starts_with("%PDF")) return "a PDF file";
+  for (const char c : file.substr(0, 64)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 32 && byte != '\n' && byte != '\r' && byte != '\t') return "something else";
+  }
+  return "a text file";
+}
+
+const Codec& codec_of(std::string_view file) {
+  static constexpr Codec kPnm{"P", read_pnm_header, decode_pnm};
+  if (file.empty()) throw Error("the file is empty");
+  if (is_pnm(file)) return kPnm;
+  bool is_beginning = file == "P" || (file.size() < 12 && file.starts_with(kRiffMagic));
+  for (const Codec& codec : kCodecs) {
+    const bool is_webp = codec.magic != kRiffMagic || has_at(file, 8, "WEBP");
+    if (file.starts_with(codec.magic) && is_webp) return codec;
+    is_beginning = is_beginning || codec.magic.starts_with(file);
+  }
+  if (is_beginning) throw Error("the file is cut short: it has " + std::to_string(file.size()) + " bytes");
+  throw Error("no JPEG, PNG, WebP, BMP, TIFF or PNM file, but " + other_format(file));
+}
+
+}  // namespace
+
+void check_picture_size(std::int64_t width, std::int64_t height) {
+  if (width < 1 || height < 1) {
+    throw Error("the image has no pixels (" + std::to_string(width) + "x" + std::to_string(height) + ")");
+  }
+  if (width > kMaxPixels / height) {
+    throw Error("the image is too large: " + std::to_string(width) + "x" + std::to_string(height) +
+                " pixels, at most " + std::to_string(kMaxPixels) + " are decoded");
+  }
+}
+
+std::unique_lock<std::mutex> wait_for_turn(std::int64_t width, std::int64_t height) {
+  constexpr std::int64_t kGiantPixels = std::int64_t{1} << 25;
+  static std::mutex giants;
+  return width * height < kGiantPixels ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(giants);
+}
+
+PictureHeader read_picture_header(std::string_view file) {
+  const StoredHeader stored = codec_of(file).read_header(file);
+  PictureHeader header{stored.channels, stored.height, stored.width};
+  if (is_transposed(stored.orientation)) std::swap(header.height, header.width);
+  return header;
+}
+
+Picture decode_picture(std::string_view file) {
+  StoredPicture stored = codec_of(file).decode(file);
+  return turn_upright(std::move(stored.picture), stored.orientation);
+}
+
+Picture decode_picture_fast(std::string_view file, std::int64_t height, std::int64_t width) {
+  const Codec& codec = codec_of(file);
+  const bool is_jpeg = codec.magic == kJpegMagic;
+  StoredPicture stored = is_jpeg ? decode_jpeg_fast(file, {height, width}) : codec.decode(file);
+  return turn_upright(std::move(stored.picture), stored.orientation);
+}
+
+}  // namespace evener::data

@@ -1,0 +1,37 @@
+// JPEG, PNG, WebP, BMP, TIFF and PNM (PBM, PGM, PPM) files to pictures, told apart by content, not by name.
+// Files are untrusted: sizes are checked before memory is taken, damaged and cut short files are refused.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "data/codecs/picture.h"
+
+namespace evener::data {
+
+/// Larger pictures are refused (2^28 pixels: 16384 x 16384).
+constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
+
+/// What a file says of itself before its pixels are decoded.
+struct PictureHeader {
+  std::int64_t channels = 0;  // of the picture that decode_picture gives: 1 grey, 3 colour
+  std::int64_t height = 0;    // upright, after EXIF orientation
+  std::int64_t width = 0;
+};
+
+/// Reads the header alone; the same refusals as decode_picture as far as they can be known from it.
+PictureHeader read_picture_header(std::string_view file);
+
+/// Decodes a whole file, held in memory, to 8 bit, upright by its EXIF orientation. What becomes of it is what Pillow's
+/// convert("L") or convert("RGB") would make of it: palettes are looked up, alpha is dropped, CMYK and YCCK (taken as
+/// inverted, as Adobe writes them) become RGB. Of 16 bits per channel the upper 8 are kept. Of TIFF files the first
+/// page is decoded; animated WebP is refused.
+/// Throws Error with the reason alone (the caller knows the file's name): empty, of no known format (and what it is
+/// instead), cut short, damaged, too large.
+Picture decode_picture(std::string_view file);
+
+/// As decode_picture for a picture that will be brought to height x width: JPEG files are scaled while they are decoded
+/// (to no less than that) and decoded less exactly. The pixels differ a little from other programs'.
+Picture decode_picture_fast(std::string_view file, std::int64_t height, std::int64_t width);
+
+}  // namespace evener::data

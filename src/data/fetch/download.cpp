@@ -1,0 +1,305 @@
+#include "data/fetch/download.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <system_error>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/module.h"
+#include "base/names.h"
+#include "base/stop.h"
+#include "data/fetch/part_file.h"
+
+namespace evener::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An address is of no use; the next one may be. Its text says why.
+struct AddressTrouble {
+  std::string reason;
+};
+/// What is in the part doesn't fit to what the server has.
+struct PartTrouble {
+  std::string reason;
+};
+
+// Made once and never given back: its code may run until the end of the process.
+Web& web() {
+  static Web* const instance = static_cast<Web*>(require_module("fetch").create());
+  return *instance;
+}
+
+std::string file_name(const Download& download) {
+  return download.path.filename().string();
+}
+
+fs::path folder_of(const Download& download) {
+  return download.path.has_parent_path() ? download.path.parent_path() : fs::path(".");
+}
+
+std::string status_text(int status) {
+  switch (status) {
+    case 401:
+    case 403:
+      return fmt::format("the server refuses to give it (status {})", status);
+    case 404:
+    case 410:
+      return fmt::format("the server does not have it (status {})", status);
+    case 407:
+      return "the proxy wants a password (status 407); set https_proxy=http://USER:PASSWORD@HOST:PORT";
+    case 429:
+    case 503:
+      return fmt::format("the server is overloaded (status {}); try again later", status);
+    default:
+      return fmt::format("the server answered with status {}", status);
+  }
+}
+
+std::string end_text(const HttpResult& result, int stalled_after_s) {
+  switch (result.end) {
+    case HttpEnd::kNoHost:
+      return "its name can't be resolved: is there a network, is a proxy needed (https_proxy)?";
+    case HttpEnd::kNoConnection:
+      return "no connection: is there a network, is a proxy needed (https_proxy)?";
+    case HttpEnd::kBrokenOff:
+      return "the connection broke off";
+    case HttpEnd::kStalled:
+      return fmt::format("nothing came for {} s", stalled_after_s);
+    case HttpEnd::kNotTrusted:
+      return "no trustworthy connection: " + result.text +
+             "; is the package ca-certificates installed? SSL_CERT_FILE names a file with certificates of your own";
+    case HttpEnd::kBadRedirect:
+      return "it leads to where it may not lead: " + result.text;
+    case HttpEnd::kDone:
+    case HttpEnd::kStopped:
+    case HttpEnd::kFailed:
+      break;
+  }
+  return result.text;
+}
+
+/// "bytes 100-199/200"; the total may be "*".
+struct ContentRange {
+  std::uint64_t first = 0;
+  std::optional<std::uint64_t> total;
+};
+
+std::optional<ContentRange> parse_content_range(const std::string& text) {
+  constexpr std::string_view kUnit = "bytes ";
+  ContentRange range;
+  if (!text.starts_with(kUnit)) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data() + kUnit.size(), end, range.first);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
+  const auto slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  std::uint64_t total = 0;
+  if (text.substr(slash + 1) == "*") return range;
+  const auto last = std::from_chars(text.data() + slash + 1, end, total);
+  if (last.ec != std::errc() || last.ptr != end) return std::nullopt;
+  range.total = total;
+  return range;
+}
+
+/// One request to one address, into the part.
+class Attempt {
+ public:
+  Attempt(const Download& download, const std::string& url, PartFile& part, const FetchListener& listener)
+      : download_(download), url_(url), part_(part), listener_(listener), total_(download.bytes) {}
+
+  void run() {
+    HttpRequest request;
+    request.url = url_;
+    request.first_byte = part_.size();
+    request.stalled_after_s = download_.stalled_after_s;
+    // Another address marks its versions in another way: there only length and checksum tell.
+    if (const PartFile::Origin origin = part_.origin(); origin.url == url_) request.if_range = origin.version;
+    request.on_head = [this](const ResponseHead& head) { accept(head); };
+    request.on_bytes = [this](std::string_view bytes) { take(bytes); };
+    request.stop = [] { return stop_requested(); };
+    const HttpResult result = web().get(request);
+    if (result.end == HttpEnd::kStopped) throw Interrupted("");
+    if (result.end != HttpEnd::kDone) throw AddressTrouble{end_text(result, download_.stalled_after_s)};
+    if (total_ && part_.size() < *total_) {
+      throw AddressTrouble{fmt::format("it ended after {} of {} bytes", part_.size(), *total_)};
+    }
+  }
+
+ private:
+  void accept(const ResponseHead& head) {
+    if (head.status == 416) throw PartTrouble{"the server has no more than what is there"};
+    if (head.status != 200 && head.status != 206) throw AddressTrouble{status_text(head.status)};
+    if (head.content_type.starts_with("text/html")) {
+      throw AddressTrouble{"a web page came instead of the file (of a proxy, or one that asks to log in?)"};
+    }
+    if (head.status == 206) {
+      accept_rest(head);
+    } else {
+      accept_whole(head);
+    }
+    const bool weak = head.etag.empty() || head.etag.starts_with("W/");  // not good enough for parts of files
+    part_.set_origin({url_, weak ? head.last_modified : head.etag});
+  }
+
+  void accept_rest(const ResponseHead& head) {
+    const auto range = parse_content_range(head.content_range);
+    if (!range || range->first != part_.size() || part_.size() == 0) {
+      throw PartTrouble{
+          fmt::format("the server gives the bytes '{}' instead of those from {} on", head.content_range, part_.size())};
+    }
+    if (range->total) check_total(*range->total);
+    listener_.note(fmt::format("{}: going on after {}", file_name(download_), bytes_text(part_.size())));
+  }
+
+  void accept_whole(const ResponseHead& head) {
+    if (head.content_bytes) check_total(*head.content_bytes);
+    if (part_.size() == 0) return;
+    listener_.note(file_name(download_) + ": the server gives it from its beginning only, or has a new version; " +
+                   bytes_text(part_.size()) + " are loaded again");
+    part_.restart();
+  }
+
+  void check_total(std::uint64_t total) {
+    if (download_.bytes && total != *download_.bytes) {
+      throw AddressTrouble{
+          fmt::format("the server announces {} bytes, the file has {}: it is another version of it, or "
+                      "something else",
+                      total, *download_.bytes)};
+    }
+    if (total > limit()) throw AddressTrouble{too_much(total)};
+    total_ = total;
+    if (!download_.bytes) require_writable_directory(folder_of(download_), total - part_.size());
+  }
+
+  void take(std::string_view bytes) {
+    // libcurl itself reads no further than an announced length.
+    if (part_.size() + bytes.size() > limit()) {
+      part_.restart();
+      throw AddressTrouble{too_much(limit() + 1)};
+    }
+    part_.append(bytes);
+    listener_.progress({"downloading", file_name(download_), part_.size(), total_});
+  }
+
+  std::uint64_t limit() const { return download_.bytes.value_or(download_.limit_bytes); }
+  std::string too_much(std::uint64_t bytes) const {
+    return fmt::format("{} bytes or more came or were announced, {} at most are accepted", bytes, limit());
+  }
+
+  const Download& download_;
+  const std::string& url_;
+  PartFile& part_;
+  const FetchListener& listener_;
+  std::optional<std::uint64_t> total_;
+};
+
+/// "" if the file at `path` is the one meant, else what is wrong with it.
+std::string check(const Download& download, const fs::path& path, const FetchListener& listener) {
+  const std::uint64_t bytes = fs::file_size(path);
+  if (download.bytes && bytes != *download.bytes) {
+    return fmt::format("it has {} bytes instead of {}", bytes, *download.bytes);
+  }
+  if (!download.checksum) return "";
+  const Checksum& expected = *download.checksum;
+  const std::string hex = checksum_of(path, expected.kind, listener);
+  if (hex.starts_with(expected.hex)) return "";
+  return fmt::format("its {} is {}, expected {}{}", checksum_name(expected.kind), hex, expected.hex,
+                     expected.hex.size() < hex.size() ? "..." : "");
+}
+
+/// Loads what is missing and checks it. Throws AddressTrouble or PartTrouble.
+void load(const Download& download, const std::string& url, PartFile& part, const FetchListener& listener) {
+  if (download.bytes && part.size() > *download.bytes) part.restart();
+  const bool went_on = part.size() > 0;
+  if (!download.bytes || part.size() < *download.bytes) Attempt(download, url, part, listener).run();
+  const std::string wrong = check(download, part.path(), listener);
+  if (wrong.empty()) return;
+  part.restart();
+  if (went_on) throw PartTrouble{wrong};
+  throw AddressTrouble{wrong + ": damaged on its way, or another version of the file"};
+}
+
+/// Tries one address; a part that doesn't fit is thrown away once.
+void try_address(const Download& download, const std::string& url, PartFile& part, const FetchListener& listener) {
+  try {
+    load(download, url, part, listener);
+  } catch (const PartTrouble& trouble) {
+    listener.note(file_name(download) + ": what was there from before does not fit (" + trouble.reason +
+                  "); beginning anew");
+    part.restart();
+    try {
+      load(download, url, part, listener);
+    } catch (const PartTrouble& again) {
+      throw AddressTrouble{again.reason};
+    }
+  }
+}
+
+std::string kept_text(const PartFile& part) {
+  if (part.size() == 0) return "";
+  return fmt::format("; {} are kept in '{}', the same command goes on from there", bytes_text(part.size()),
+                     part.path().string());
+}
+
+void fetch_into(PartFile& part, const Download& download, const FetchListener& listener) {
+  std::string troubles;
+  for (const std::string& url : download.urls) {
+    try {
+      try_address(download, url, part, listener);
+      part.finish();
+      return;
+    } catch (const AddressTrouble& trouble) {
+      troubles += "\n  " + url + ": " + trouble.reason;
+    } catch (const Interrupted&) {
+      throw Interrupted("stopped while '" + file_name(download) + "' was being downloaded" + kept_text(part));
+    }
+  }
+  throw Error(
+      fmt::format("can't download '{}':{}\n  try again later{}; or get it on another machine and put it at '{}'",
+                  file_name(download), troubles, kept_text(part), download.path.string()));
+}
+
+}  // namespace
+
+const char* checksum_name(ChecksumKind kind) {
+  return kind == ChecksumKind::kMd5 ? "MD5" : "SHA-256";
+}
+
+std::string checksum_of(const fs::path& path, ChecksumKind kind, const FetchListener& listener) {
+  constexpr std::size_t kBlockBytes = 1U << 20;
+  const Descriptor file = open_for_reading(path);
+  const std::uint64_t total = size_of(file, path);
+  const std::unique_ptr<Digest> digest = web().digest(kind);
+  std::string block(kBlockBytes, '\0');
+  for (std::uint64_t done = 0;;) {
+    if (stop_requested()) throw Interrupted("stopped while '" + path.string() + "' was being checked");
+    const std::size_t got = read_at(file, path, done, block.data(), block.size());
+    if (got == 0) return digest->hex();
+    digest->add({block.data(), got});
+    done += got;
+    listener.progress({"checking", path.filename().string(), done, total});
+  }
+}
+
+bool fetch_file(const Download& download, const FetchListener& listener) {
+  std::error_code missing;
+  if (fs::exists(download.path, missing)) {
+    const std::string wrong = check(download, download.path, listener);
+    if (wrong.empty()) return false;
+    throw Error("'" + download.path.string() + "' is there, but " + wrong +
+                ": it is damaged or another file; remove it and run the same command again");
+  }
+  require_writable_directory(folder_of(download));
+  PartFile part(download.path);
+  if (download.bytes && *download.bytes > part.size()) {
+    require_writable_directory(folder_of(download), *download.bytes - part.size());
+  }
+  fetch_into(part, download, listener);
+  return true;
+}
+
+}  // namespace evener::data

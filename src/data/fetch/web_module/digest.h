@@ -1,0 +1,12 @@
+// Checksums by libcrypto.
+#pragma once
+
+#include <memory>
+
+#include "data/fetch/web.h"
+
+namespace evener::data::fetch_module {
+
+std::unique_ptr<Digest> make_digest(ChecksumKind kind);
+
+}  // namespace evener::data::fetch_module

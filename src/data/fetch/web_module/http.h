@@ -1,0 +1,10 @@
+// One HTTP(S) request by libcurl.
+#pragma once
+
+#include "data/fetch/web.h"
+
+namespace evener::data::fetch_module {
+
+HttpResult http_get(const HttpRequest& request);
+
+}  // namespace evener::data::fetch_module

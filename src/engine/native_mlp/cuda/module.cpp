@@ -1,0 +1,36 @@
+// The module's door: what base/module.h looks for.
+#include "base/module.h"
+
+#include <cuda.h>
+
+#include "engine/native_mlp/cuda/accelerator.h"
+
+namespace evener::engine::native {
+namespace {
+
+class CudaAccelerators : public AcceleratorDriver {
+ public:
+  std::unique_ptr<Accelerator> open(int index) override { return open_cuda_device(index); }
+};
+
+const char* version() {
+  static const std::string text =
+      "CUDA " + std::to_string(CUDA_VERSION / 1000) + "." + std::to_string(CUDA_VERSION % 1000 / 10) + ", NVRTC";
+  return text.c_str();
+}
+const char* unusable_reason() {
+  static const std::string why = why_no_cuda();
+  return why.c_str();
+}
+void* create() {
+  return new CudaAccelerators;
+}
+
+}  // namespace
+}  // namespace evener::engine::native
+
+extern "C" {
+extern const evener::ModuleEntry evener_module;
+const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native::version,
+                                           evener::engine::native::unusable_reason, evener::engine::native::create};
+}

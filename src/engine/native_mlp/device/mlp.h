@@ -1,0 +1,88 @@
+// A perceptron on an accelerator: its arrays there, and the launches that make up a step, a gradient or an evaluation.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/native_mlp/device/accelerator.h"
+#include "engine/native_mlp/device/kernels.h"
+#include "engine/native_mlp/mlp.h"
+
+namespace evener::engine::native {
+
+/// A batch as a block of work on the device (kernels.h).
+struct DeviceBatch {
+  std::int64_t count = 0;
+  bool mixed = false;                    // with second labels
+  const DeviceMemory* block = nullptr;   // Header, indices, labels; pixels where the data isn't resident
+  const DeviceMemory* images = nullptr;  // of resident data; null: in the block
+};
+
+class DeviceMlp {
+ public:
+  /// `parameters` say where values lie in arrays (Layout::kColumnMajor). Throws OutOfMemory.
+  DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers, const Parameters& parameters,
+            const TrainerOptions& options, const Normalization& normalization);
+
+  /// Places for results, of a step (Header::result) or of anything else.
+  static constexpr int kStepResults = 64, kOtherResult = kStepResults;
+
+  /// Room for batches of so many samples. Throws OutOfMemory, naming how many would fit. Returns whether memory moved:
+  /// what was recorded before is void.
+  bool grow(std::int64_t samples);
+
+  /// Forward and loss; the result goes where the header says, the classes found to predicted(). `purpose`: kLossOnly
+  /// (of an evaluation), kLossAndSlopes, kLossOfStep.
+  void forward(const DeviceBatch& batch, int purpose);
+  /// Backward to the lowest trained layer, after a forward with slopes. `mode`: kUpdateAtOnce (nothing happens where a
+  /// loss was not finite), kWriteGradient, kAddGradient. `on_layer` is called when a layer's work was given, last
+  /// first.
+  void backward(const DeviceBatch& batch, int mode, const std::function<void(std::size_t layer)>& on_layer);
+  /// The update of trained parameters with the gradients as they stand, at the block's rate.
+  void update(const DeviceMemory& block);
+  /// The average of the weights goes the block's share of the way to them.
+  void follow(const DeviceMemory& block);
+  void swap_average() { values_.swap(average_); }
+
+  DeviceMemory& values() const { return *values_; }
+  DeviceMemory& momentum() const { return *momentum_; }  // only where the optimiser has one
+  DeviceMemory& average() const { return *average_; }    // only where one is kept
+  DeviceMemory& gradients() const { return *gradients_; }
+  DeviceMemory& results() const { return *results_; }  // DeviceResult [kStepResults + 1]
+  DeviceMemory& predicted() const { return *predicted_; }
+  /// float32 (1): not 0 from the first step on whose loss was not finite.
+  DeviceMemory& stopped() const { return *stopped_; }
+
+  std::uint64_t allocated_bytes() const { return allocated_bytes_; }
+
+ private:
+  struct Kernels {
+    std::unique_ptr<Kernel> gather, forward, input_gradient, weight_gradient, update, follow, loss;
+  };
+  std::unique_ptr<DeviceMemory> allocate(std::size_t values);
+  std::int64_t activations(std::int64_t samples) const;
+  Grid tiles(std::int64_t rows, std::int64_t columns) const;
+  std::int32_t place_of(std::size_t parameter) const;
+  std::int32_t trained_place_of(std::size_t parameter, bool exists) const;
+  std::size_t lowest_trained_layer() const;
+  void upload(DeviceMemory& to, const std::vector<float>& values);
+
+  Accelerator& accelerator_;
+  const std::vector<Dense>& layers_;
+  const Parameters& parameters_;
+  const OptimizerOptions optimizer_;
+  const bool squared_;
+  const float smoothing_;
+  const std::int64_t plane_;
+  const TileShape tile_;
+  Kernels kernels_;
+  std::unique_ptr<DeviceMemory> values_, momentum_, average_, gradients_, results_, stopped_, scale_, shift_;
+  // For so many samples: what goes into each layer and what comes out of the last; derivatives by what goes into each
+  // layer's function.
+  std::int64_t capacity_ = 0;
+  std::vector<std::unique_ptr<DeviceMemory>> x_, slopes_;
+  std::unique_ptr<DeviceMemory> predicted_;
+  std::uint64_t allocated_bytes_ = 0, fixed_bytes_ = 0;
+};
+
+}  // namespace evener::engine::native

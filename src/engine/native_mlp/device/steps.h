@@ -1,0 +1,68 @@
+// Training steps that nobody waits for: their results stay on the device and are fetched some at a time. Where the
+// device can record work, steps are replayed as one from some steps on.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/native_mlp/device/accelerator.h"
+#include "engine/native_mlp/device/feed.h"
+#include "engine/native_mlp/device/mlp.h"
+
+namespace evener::engine::native {
+
+class DeviceSteps {
+ public:
+  /// `average`: the weights' average follows each step. `replay`: as TrainerOptions::step_graph.
+  DeviceSteps(Accelerator& accelerator, DeviceFeed& feed, DeviceMlp& mlp, bool average, bool replay);
+
+  /// Gives a step to the device. Reports steps before it, the last kMostUnread at most are left to come.
+  StepReport run(const data::Batch& batch, Header header);
+  /// Waits for the steps that were not reported.
+  StepReport settle();
+  /// The weights are others from here on: a loss that was not finite counts no more.
+  void restart();
+  /// What was recorded is void: memory of the device has been exchanged.
+  void forget();
+
+  /// Medians over the timed steps, in seconds.
+  std::map<std::string, double> phases_s() const;
+  /// How steps were run; "" before the first.
+  std::string note() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// Results on their way to the host, in places that follow each other.
+  struct Fetch {
+    std::size_t first = 0, count = 0;
+    std::unique_ptr<Moment> landed;
+  };
+  void launch(const DeviceBatch& batch, std::vector<std::unique_ptr<Moment>>* moments);
+  void launch_timed(const DeviceBatch& batch, std::unique_ptr<Moment> before_copy);
+  void replay(const DeviceBatch& batch);
+  void fetch();
+  StepReport report_until(std::size_t left);
+
+  Accelerator& accelerator_;
+  DeviceFeed& feed_;
+  DeviceMlp& mlp_;
+  const bool average_;
+  bool replay_;
+  std::unique_ptr<HostMemory> results_;  // DeviceResult [DeviceMlp::kStepResults]
+  std::vector<std::int64_t> counts_;     // samples of the step in each place
+  std::size_t next_ = 0, unread_ = 0;    // place of the next step; steps not fetched yet, before it
+  Clock::time_point fetched_at_;
+  std::deque<Fetch> fetches_;
+  std::unique_ptr<Recording> recording_;
+  std::int64_t recorded_count_ = 0, same_count_ = 0, last_count_ = 0, steps_ = 0, replayed_ = 0;
+  bool recorded_mixed_ = false;
+  int recorded_moves_ = 0;
+  std::map<std::string, std::vector<double>> times_s_;
+};
+
+}  // namespace evener::engine::native

@@ -1,0 +1,300 @@
+#include "engine/native_mlp/device/trainer.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/module.h"
+#include "base/phase.h"
+#include "base/precision.h"
+
+namespace evener::engine::native {
+namespace {
+
+const char* module_name(DeviceKind kind) {
+  if (kind == DeviceKind::kOpencl) return "native_opencl";
+  return kind == DeviceKind::kCuda ? "native_cuda" : nullptr;
+}
+
+/// What a module that was not built had needed.
+std::string needs_of(DeviceKind kind) {
+  if (kind == DeviceKind::kOpencl) {
+    return "; it is built where the packages opencl-headers and ocl-icd-opencl-dev are installed";
+  }
+  return "; './evener --with-cuda setup' fetches CUDA's libraries and builds it";
+}
+
+/// Products lay a layer's inputs along a grid's second axis, of which CUDA has less.
+std::string why_too_wide(const network::Network& network) {
+  constexpr std::int64_t kGroups = 65535;
+  const std::int64_t most = kGroups * TileShape{}.tile_rows();
+  for (const Dense& layer : dense_layers(network)) {
+    if (layer.inputs <= most) continue;
+    const network::Parameter& weight = network.parameters()[layer.weight_parameter];
+    return "layer '" + network.layers()[static_cast<std::size_t>(weight.layer)].name + "' has " +
+           std::to_string(layer.inputs) + " inputs; the native engine's kernels for CUDA take up to " +
+           std::to_string(most) + "; use a smaller --size, --engine torch, or --on cpu";
+  }
+  return {};
+}
+
+std::unique_ptr<Accelerator> open_accelerator(const network::Network& network, const Parameters& parameters,
+                                              const TrainerOptions& options) {
+  if (const std::string why = why_not_on_device(network, options); !why.empty()) throw Error(why);
+  const std::string name = module_name(options.device.kind);
+  if (parameters.size() > std::numeric_limits<std::int32_t>::max()) {
+    throw Error("the network has " + std::to_string(parameters.size()) +
+                " parameters; the native engine's kernels for " + "accelerators can count 2^31; use --on cpu");
+  }
+  static std::mutex mutex;  // replicas may be threads
+  static std::map<std::string, std::unique_ptr<AcceleratorDriver>> drivers;
+  const std::lock_guard lock(mutex);
+  auto& driver = drivers[name];
+  if (!driver) driver.reset(static_cast<AcceleratorDriver*>(require_module(name).create()));
+  return driver->open(options.device.index);
+}
+
+}  // namespace
+
+std::string why_not_on_device(const network::Network& network, const TrainerOptions& options) {
+  const std::string device = device_text(options.device);
+  const char* module = module_name(options.device.kind);
+  if (module == nullptr) return "the native engine computes on cpu, opencl:K and cuda:K, not on " + device;
+  if (options.precision != Precision::kFp32) {
+    return "on " + device + " the native engine computes in fp32, not in " + precision_name(options.precision) +
+           "; use --precision fp32" +
+           (options.device.kind == DeviceKind::kCuda ? ", or --engine torch, which has the others" : ", or --on cpu");
+  }
+  if (options.kernels == KernelChoice::kNaive) {
+    return "--kernels naive are plain loops on the CPU; leave it out on " + device + ", or use --on cpu";
+  }
+  if (options.device.kind == DeviceKind::kCuda) {
+    if (std::string why = why_too_wide(network); !why.empty()) return why;
+  }
+  const ModuleStatus status = module_status(module);
+  if (status.state == ModuleState::kUsable) return "";
+  std::string text = "the native engine can't compute on " + device + ": the module '" + module + "' can't be used: ";
+  text += status.reason + "; " + status.remedy;
+  if (status.state == ModuleState::kNotBuilt) text += needs_of(options.device.kind);
+  return text;
+}
+
+DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptions& options)
+    : options_(options),
+      inputs_(dense_layers(network).front().inputs),
+      classes_(network.output_shape().front()),
+      layers_(dense_layers(network)),
+      parameters_(network, layers_, Layout::kColumnMajor),
+      host_parameters_(network, layers_, layout_of(options)),
+      trained_(parameters_),
+      accelerator_(open_accelerator(network, parameters_, options)),
+      mlp_(*accelerator_, layers_, parameters_, options_, normalization_of(network, options)),
+      feed_(*accelerator_, options.resident.get()),
+      steps_(*accelerator_, feed_, mlp_, options.optimizer.average_decay != 0, options.step_graph),
+      gradients_(host_parameters_.size()),
+      staged_(parameters_.size()) {}
+
+/// The device may be at work on memory that is about to go.
+DeviceTrainer::~DeviceTrainer() {
+  try {
+    accelerator_->finish();
+  } catch (const Error&) {  // it has failed before, and whoever called it then was told
+  }
+}
+
+/// For work whose result is waited for.
+DeviceBatch DeviceTrainer::put(const data::Batch& batch, double weight) {
+  check_batch(batch, inputs_, classes_);
+  if (mlp_.grow(batch.count)) steps_.forget();
+  Header header;
+  header.weight = static_cast<float>(weight);
+  header.result = DeviceMlp::kOtherResult;
+  return feed_.put(batch, header);
+}
+
+BatchResult DeviceTrainer::result_of(std::int64_t count) {
+  const PhaseMark mark(Phase::kD2H);
+  DeviceResult result;
+  accelerator_->copy_out(&result, mlp_.results(), DeviceMlp::kOtherResult * sizeof result, sizeof result);
+  accelerator_->finish();
+  return {result.loss, static_cast<std::int64_t>(result.correct), count};
+}
+
+BatchResult DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
+  const bool add = std::exchange(has_gradients_, true);
+  if (batch.count == 0) {
+    if (!add) std::fill_n(gradients_.data(), gradients_.size(), 0.0F);
+    if (!add) send_gradients();
+    for (std::size_t l = layers_.size(); l-- > 0;) report_layer(layers_[l], trained_, gradient_ready_);
+    return {};
+  }
+  const DeviceBatch given = put(batch, weight);
+  {
+    const PhaseMark mark(Phase::kForward);
+    mlp_.forward(given, kLossAndSlopes);
+  }
+  std::vector<std::unique_ptr<Moment>> fetched(layers_.size());
+  {
+    const PhaseMark mark(Phase::kBackward);
+    mlp_.backward(given, add ? kAddGradient : kWriteGradient, [&](std::size_t layer) {
+      fetch_gradients(layer);
+      fetched[layer] = accelerator_->mark();
+    });
+  }
+  const BatchResult result = result_of(batch.count);
+  for (std::size_t l = layers_.size(); l-- > 0;) {
+    fetched[l]->wait();
+    for (const std::size_t entry : trained_.entries) {
+      const bool of_layer =
+          entry == layers_[l].weight_parameter || (layers_[l].bias && entry == layers_[l].bias_parameter);
+      if (of_layer) parameters_.copy(entry, staged_, host_parameters_, gradients_);
+    }
+    report_layer(layers_[l], trained_, gradient_ready_);
+  }
+  return result;
+}
+
+/// Starts the copies of a layer's gradients.
+void DeviceTrainer::fetch_gradients(std::size_t layer) {
+  for (const std::size_t index : trained_.entries) {
+    const bool of_bias = layers_[layer].bias && index == layers_[layer].bias_parameter;
+    if (!of_bias && index != layers_[layer].weight_parameter) continue;
+    const auto& entry = parameters_.entries()[index];
+    accelerator_->copy_out(staged_.data() + entry.offset, mlp_.gradients(), entry.offset * sizeof(float),
+                           entry.size * sizeof(float));
+  }
+}
+
+/// They may have been exchanged or clipped.
+void DeviceTrainer::send_gradients() {
+  const PhaseMark mark(Phase::kH2D);
+  for (const std::size_t entry : trained_.entries) host_parameters_.copy(entry, gradients_, parameters_, staged_);
+  upload(mlp_.gradients(), staged_);
+}
+
+std::span<float> DeviceTrainer::gradient(std::size_t index) {
+  const auto& entry = host_parameters_.entries().at(trained_.entries.at(index));
+  if (!has_gradients_) throw Error("no gradient of '" + entry.name + "' yet");
+  return {gradients_.data() + entry.offset, entry.size};
+}
+
+TensorMap DeviceTrainer::gradients() const {
+  TensorMap map;
+  if (has_gradients_) host_parameters_.read(gradients_, "", /*all=*/false, map);
+  return map;
+}
+
+/// The header of a step. The first weights came after the constructor: their average begins with them.
+Header DeviceTrainer::begin_update(double learning_rate, double weight) {
+  const double decay = options_.optimizer.average_decay;
+  if (decay != 0 && updates_ == 0) {
+    Header first;
+    first.average_share = 1;
+    mlp_.follow(feed_.put(first));
+  }
+  ++updates_;
+  Header header;
+  header.rate = static_cast<float>(learning_rate);
+  header.weight = static_cast<float>(weight);
+  header.average_share = static_cast<float>(average_share(decay, updates_));
+  return header;
+}
+
+void DeviceTrainer::apply(double learning_rate) {
+  if (options_.optimizer.clip_norm != 0) {
+    std::vector<std::span<float>> all;
+    for (std::size_t i = 0; i < trained_.entries.size(); ++i) all.push_back(gradient(i));
+    clip_gradients(all, options_.optimizer.clip_norm);
+  }
+  send_gradients();
+  const PhaseMark mark(Phase::kUpdate);
+  const DeviceMemory& block = feed_.put(begin_update(learning_rate, 0));
+  mlp_.update(block);
+  if (options_.optimizer.average_decay != 0) mlp_.follow(block);
+  accelerator_->finish();
+}
+
+StepReport DeviceTrainer::step(const data::Batch& batch, double weight, double learning_rate) {
+  if (options_.optimizer.clip_norm != 0 || batch.count == 0) return Trainer::step(batch, weight, learning_rate);
+  check_batch(batch, inputs_, classes_);
+  has_gradients_ = false;
+  return steps_.run(batch, begin_update(learning_rate, weight));
+}
+
+StepReport DeviceTrainer::settle() {
+  return steps_.settle();
+}
+
+DeviceReport DeviceTrainer::report() const {
+  DeviceReport report;
+  report.peak_memory_bytes = mlp_.allocated_bytes() + feed_.allocated_bytes();
+  report.step_phases_s = steps_.phases_s();
+  if (const std::string note = steps_.note(); !note.empty()) report.notes.push_back(note);
+  return report;
+}
+
+void DeviceTrainer::swap_average() {
+  if (options_.optimizer.average_decay == 0) return;
+  steps_.forget();
+  mlp_.swap_average();
+}
+
+BatchResult DeviceTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
+  if (batch.count == 0) return {};
+  const PhaseMark mark(Phase::kEvaluate);
+  mlp_.forward(put(batch, 0), kLossOnly);
+  if (predicted != nullptr) {
+    predicted->resize(predicted->size() + static_cast<std::size_t>(batch.count));
+    const std::size_t bytes = static_cast<std::size_t>(batch.count) * sizeof(std::int32_t);
+    accelerator_->copy_out(predicted->data() + predicted->size() - batch.count, mlp_.predicted(), 0, bytes);
+  }
+  return result_of(batch.count);
+}
+
+Array DeviceTrainer::download(const DeviceMemory& memory) const {
+  const PhaseMark mark(Phase::kD2H);
+  Array array(parameters_.size());
+  accelerator_->copy_out(array.data(), memory, 0, array.size() * sizeof(float));
+  accelerator_->finish();
+  return array;
+}
+
+void DeviceTrainer::upload(DeviceMemory& memory, const Array& array) {
+  accelerator_->copy_in(memory, 0, array.data(), array.size() * sizeof(float));
+  accelerator_->finish();
+}
+
+TensorMap DeviceTrainer::state() const {
+  TensorMap map;
+  parameters_.read(download(mlp_.values()), "", /*all=*/true, map);
+  return map;
+}
+
+void DeviceTrainer::load_state(const TensorMap& state) {
+  Array values(parameters_.size());
+  parameters_.write(state, "", /*all=*/true, "the weights have", values);
+  steps_.restart();
+  upload(mlp_.values(), values);
+}
+
+TensorMap DeviceTrainer::optimizer_state() const {
+  Array momentum, average;
+  if (options_.optimizer.momentum != 0) momentum = download(mlp_.momentum());
+  if (options_.optimizer.average_decay != 0) average = download(mlp_.average());
+  return optimizer_tensors(parameters_, momentum, average, updates_);
+}
+
+void DeviceTrainer::load_optimizer_state(const TensorMap& state) {
+  Array momentum, average;
+  if (options_.optimizer.momentum != 0) momentum = Array(parameters_.size());
+  if (options_.optimizer.average_decay != 0) average = Array(parameters_.size());
+  const double steps = read_optimizer_tensors(state, parameters_, momentum, average);
+  if (!momentum && !average) return;
+  updates_ = steps;
+  if (momentum) upload(mlp_.momentum(), momentum);
+  if (average) upload(mlp_.average(), average);
+}
+
+}  // namespace evener::engine::native

@@ -1,0 +1,71 @@
+// Trainer of perceptrons on an accelerator.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/native_mlp/device/feed.h"
+#include "engine/native_mlp/device/mlp.h"
+#include "engine/native_mlp/device/steps.h"
+#include "engine/native_mlp/parameters.h"
+#include "engine/native_mlp/trainer_parts.h"
+
+namespace evener::engine::native {
+
+/// Why this engine can't train the perceptron on such a device; "" if it can. Whether there is one shows when a trainer
+/// is made.
+std::string why_not_on_device(const network::Network& network, const TrainerOptions& options);
+
+/// Weights, momentum and images stay on the device. Gradients go through the host only where somebody wants them:
+/// other replicas, clipping, several batches of one step.
+class DeviceTrainer : public Trainer {
+ public:
+  DeviceTrainer(const network::Network& network, const TrainerOptions& options);
+  ~DeviceTrainer() override;
+
+  void clear_gradients() override { has_gradients_ = false; }
+  BatchResult add_gradients(const data::Batch& batch, double weight) override;
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
+  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
+  std::span<float> gradient(std::size_t index) override;
+  TensorMap gradients() const override;
+  void apply(double learning_rate) override;
+  StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
+  StepReport settle() override;
+  DeviceReport report() const override;
+  void swap_average() override;
+  BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
+  TensorMap state() const override;
+  void load_state(const TensorMap& state) override;
+  TensorMap optimizer_state() const override;
+  void load_optimizer_state(const TensorMap& state) override;
+
+ private:
+  DeviceBatch put(const data::Batch& batch, double weight);
+  BatchResult result_of(std::int64_t count);
+  void fetch_gradients(std::size_t layer);
+  void send_gradients();
+  Array download(const DeviceMemory& memory) const;
+  void upload(DeviceMemory& memory, const Array& array);
+  Header begin_update(double learning_rate, double weight);
+
+  const TrainerOptions options_;
+  const std::int64_t inputs_, classes_;
+  const std::vector<Dense> layers_;
+  const Parameters parameters_;       // of the device's arrays
+  const Parameters host_parameters_;  // of gradients as other replicas have theirs
+  const Trained trained_;
+  const std::unique_ptr<Accelerator> accelerator_;
+  DeviceMlp mlp_;
+  DeviceFeed feed_;
+  DeviceSteps steps_;
+  Array gradients_;  // in host_parameters_' layout
+  Array staged_;     // in that of the device
+  bool has_gradients_ = false;
+  double updates_ = 0;
+  std::function<void(std::size_t)> gradient_ready_;
+};
+
+}  // namespace evener::engine::native

@@ -1,0 +1,20 @@
+// All kernels for one instruction set and precision. Compiled once per level, with EVENER_NATIVE_LEVEL naming it.
+#if EVENER_NATIVE_PAIRS
+#include "engine/native_mlp/bf16.h"
+#else
+#include "engine/native_mlp/fp32.h"
+#endif
+
+#include "engine/native_mlp/levels.h"
+#include "engine/native_mlp/loss.h"
+#include "engine/native_mlp/operands.h"
+#include "engine/native_mlp/products.h"
+
+namespace evener::engine::native::EVENER_NATIVE_LEVEL {
+
+constinit const Kernels table = {kUnitValues,     kTileRows,    pack_input,
+                                 native::forward, native::loss, input_gradient,
+                                 weight_gradient, transpose,    kPairs ? round_weights : nullptr,
+                                 update};
+
+}  // namespace evener::engine::native::EVENER_NATIVE_LEVEL

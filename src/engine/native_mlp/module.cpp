@@ -1,0 +1,52 @@
+// The module's door: the factory function that base/module.h looks for, and the Engine behind it.
+#include "base/module.h"
+
+#include <string>
+
+#include "base/simd_level.h"
+#include "engine/native_mlp/device/trainer.h"
+#include "engine/native_mlp/kernels.h"
+#include "engine/native_mlp/trainer.h"
+
+namespace evener::engine::native {
+namespace {
+
+class NativeEngine : public Engine {
+ public:
+  const char* name() const override { return "native"; }
+
+  std::string refusal(const network::Network& network, const TrainerOptions& options) const override {
+    return why_not(network, options);
+  }
+
+  std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options,
+                           int replicas) const override {
+    return native::shared_bytes(network, options, replicas);
+  }
+
+  std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
+    if (options.device.kind != DeviceKind::kCpu) return std::make_unique<DeviceTrainer>(network, options);
+    return std::make_unique<NativeTrainer>(network, options);
+  }
+};
+
+const char* version() {
+  static const std::string text =
+      std::string("kernels for ") + simd_level_name() + (bfloat16_kernels() != nullptr ? " with bf16" : "");
+  return text.c_str();
+}
+const char* unusable_reason() {
+  return "";
+}
+void* create() {
+  return new NativeEngine;
+}
+
+}  // namespace
+}  // namespace evener::engine::native
+
+extern "C" {
+extern const evener::ModuleEntry evener_module;
+const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native::version,
+                                           evener::engine::native::unusable_reason, evener::engine::native::create};
+}

@@ -1,0 +1,232 @@
+#include "engine/native_mlp/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/phase.h"
+#include "base/precision.h"
+#include "engine/native_mlp/device/trainer.h"
+#include "engine/native_mlp/naive_mlp.h"
+#include "engine/native_mlp/simd_mlp.h"
+
+namespace evener::engine::native {
+namespace {
+
+std::unique_ptr<Mlp> make_mlp(const network::Network& network, const std::vector<Dense>& layers,
+                              const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
+                              Arena* shared) {
+  Normalization normalization = normalization_of(network, options);
+  if (options.kernels == KernelChoice::kNaive) {
+    return std::make_unique<NaiveMlp>(layers, parameters, arrays, options, std::move(normalization));
+  }
+  return std::make_unique<SimdMlp>(layers, parameters, arrays, options, std::move(normalization), shared);
+}
+
+/// What replicas share of the parameters and of a batch; Arrays' members that they don't share stay empty.
+Arrays take_shared(const Parameters& parameters, Arena& arena) {
+  Arrays arrays;
+  arrays.values = arena.take(static_cast<std::int64_t>(parameters.size()));
+  arrays.momentum = arena.take(static_cast<std::int64_t>(parameters.size()));
+  return arrays;
+}
+
+}  // namespace
+
+std::string why_not(const network::Network& network, const TrainerOptions& options) {
+  const std::string remedy = options.device.kind == DeviceKind::kOpencl ? "--on cpu" : "--engine torch";
+  if (std::string why = why_no_mlp(network); !why.empty()) return why + "; use " + remedy;
+  if (options.optimizer.kind != OptimizerKind::kSgd) {
+    return std::string("the native engine has the optimiser sgd, not ") + optimizer_name(options.optimizer.kind) +
+           "; use --optimizer sgd or " + remedy;
+  }
+  if (options.device.kind != DeviceKind::kCpu) return why_not_on_device(network, options);
+  if (computed_precision(options.precision, DeviceKind::kCpu) != Precision::kBf16) return {};
+  const std::string precision = precision_name(options.precision);
+  if (options.kernels == KernelChoice::kNaive) {
+    return "--kernels naive computes in fp32 only, not in " + precision + "; use --kernels simd or --precision fp32";
+  }
+  if (bfloat16_kernels() == nullptr) {
+    return "this processor has no dot products of bfloat16 (AVX512-BF16), which the native engine needs for " +
+           precision + "; use --precision fp32 or --engine torch";
+  }
+  return {};
+}
+
+std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas) {
+  const auto is_frozen = [](const network::Parameter& parameter) { return !parameter.trained; };
+  const OptimizerOptions& optimizer = options.optimizer;
+  if (options.device.kind != DeviceKind::kCpu || options.kernels == KernelChoice::kNaive) return 0;
+  if (optimizer.clip_norm != 0 || optimizer.average_decay != 0 || options.accumulate > 1) return 0;
+  if (std::ranges::any_of(network.parameters(), is_frozen)) return 0;
+  const std::vector<Dense> layers = dense_layers(network);
+  const Parameters parameters(network, layers, layout_of(options));
+  Arena arena = Arena::counting();
+  take_shared(parameters, arena);
+  SharedBatch(options.shared.batch, static_cast<std::size_t>(layers.front().inputs), arena);
+  SimdMlp::count_shared(layers, options.precision, options.shared.batch, replicas, arena);
+  return arena.taken_bytes();
+}
+
+NativeTrainer::NativeTrainer(const network::Network& network, const TrainerOptions& options)
+    : options_(options),
+      inputs_(dense_layers(network).front().inputs),
+      classes_(network.output_shape().front()),
+      layers_(dense_layers(network)),
+      parameters_(network, layers_, layout_of(options)),
+      trained_(parameters_),
+      images_(options.resident) {
+  make_arrays();
+  layer_ready_ = [this](std::size_t layer) { layer_ready(layer); };
+  mlp_ = make_mlp(network, layers_, parameters_, arrays_, options_, shares_arrays() ? &shared_ : nullptr);
+}
+
+void NativeTrainer::make_arrays() {
+  const bool momentum = options_.optimizer.momentum != 0;
+  arrays_.gradients = Array(parameters_.size());
+  if (shares_arrays()) {
+    shared_ = Arena(options_.shared.bytes);
+    Arrays shared = take_shared(parameters_, shared_);
+    arrays_.values = std::move(shared.values);
+    if (momentum) arrays_.momentum = std::move(shared.momentum);
+    shared_batch_ = SharedBatch(options_.shared.batch, static_cast<std::size_t>(inputs_), shared_);
+    return;
+  }
+  arrays_.values = Array(parameters_.size());
+  if (momentum) arrays_.momentum = Array(parameters_.size());
+  if (options_.optimizer.average_decay != 0) arrays_.average = Array(parameters_.size());
+}
+
+void NativeTrainer::layer_ready(std::size_t layer) {
+  report_layer(layers_[layer], trained_, gradient_ready_);
+}
+
+BatchResult NativeTrainer::add_gradients(const data::Batch& batch, double weight) {
+  const bool add = std::exchange(has_gradients_, true);
+  if (batch.count == 0) {
+    if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
+    for (std::size_t l = layers_.size(); l-- > 0;) layer_ready(l);
+    return {};
+  }
+  check_batch(batch, inputs_, classes_);
+  return mlp_->gradients(images_.of(batch), weight, add, layer_ready_);
+}
+
+std::span<float> NativeTrainer::gradient(std::size_t index) {
+  const auto& entry = parameters_.entries().at(trained_.entries.at(index));
+  if (!has_gradients_) throw Error("no gradient of '" + entry.name + "' yet");
+  return {arrays_.gradients.data() + entry.offset, entry.size};
+}
+
+TensorMap NativeTrainer::gradients() const {
+  TensorMap map;
+  if (has_gradients_) parameters_.read(arrays_.gradients, "", /*all=*/false, map);
+  return map;
+}
+
+UpdateRule NativeTrainer::rule(double learning_rate) const {
+  const OptimizerOptions& optimizer = options_.optimizer;
+  return {static_cast<float>(learning_rate), static_cast<float>(optimizer.momentum),
+          static_cast<float>(optimizer.weight_decay), optimizer.nesterov};
+}
+
+void NativeTrainer::begin_update() {
+  if (arrays_.average && steps_ == 0) {  // the first weights came after the constructor
+    std::copy_n(arrays_.values.data(), arrays_.values.size(), arrays_.average.data());
+  }
+  ++steps_;
+}
+
+void NativeTrainer::end_update() {
+  if (!arrays_.average) return;
+  const auto share = static_cast<float>(average_share(options_.optimizer.average_decay, steps_));
+  for (std::size_t i = 0; i < arrays_.values.size(); ++i) {
+    float& average = arrays_.average.data()[i];
+    average += share * (arrays_.values.data()[i] - average);
+  }
+}
+
+void NativeTrainer::apply(double learning_rate) {
+  if (options_.optimizer.clip_norm != 0) {
+    std::vector<std::span<float>> all;
+    for (std::size_t i = 0; i < trained_.entries.size(); ++i) all.push_back(gradient(i));
+    clip_gradients(all, options_.optimizer.clip_norm);
+  }
+  begin_update();
+  mlp_->update(rule(learning_rate));
+  end_update();
+}
+
+StepReport NativeTrainer::step(const data::Batch& batch, double weight, double learning_rate) {
+  const bool all_trained = trained_.entries.size() == parameters_.entries().size();
+  if (options_.optimizer.clip_norm != 0 || !all_trained || batch.count == 0) {
+    return Trainer::step(batch, weight, learning_rate);
+  }
+  check_batch(batch, inputs_, classes_);
+  return step(images_.of(batch), weight, learning_rate, {});
+}
+
+StepReport NativeTrainer::step(const Samples& samples, double weight, double learning_rate, const Crew& crew) {
+  has_gradients_ = false;
+  begin_update();
+  const BatchResult result = mlp_->step(samples, weight, rule(learning_rate), crew);
+  if (!std::isfinite(result.loss_sum)) {
+    --steps_;
+    return {{}, 0, false};
+  }
+  end_update();
+  return {result, 1, true};
+}
+
+StepReport NativeTrainer::step_together(const data::Batch& share, const BatchShare& of, double weight,
+                                        double learning_rate) {
+  check_batch(share, inputs_, classes_);
+  shared_batch_.put(share, of.begin, images_);
+  options_.shared.meet();
+  const Samples samples = shared_batch_.whole(of.whole, share, images_);
+  return step(samples, weight, learning_rate,
+              {{of.begin, of.begin + share.count, of.whole}, &options_.shared.meet, of.members});
+}
+
+void NativeTrainer::swap_average() {
+  if (!arrays_.average) return;
+  std::swap_ranges(arrays_.values.data(), arrays_.values.data() + arrays_.values.size(), arrays_.average.data());
+  mlp_->weights_changed();
+}
+
+BatchResult NativeTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
+  if (batch.count == 0) return {};
+  const PhaseMark mark(Phase::kEvaluate);
+  check_batch(batch, inputs_, classes_);
+  std::int32_t* found = nullptr;
+  if (predicted != nullptr) {
+    predicted->resize(predicted->size() + static_cast<std::size_t>(batch.count));
+    found = predicted->data() + predicted->size() - batch.count;
+  }
+  return mlp_->evaluate(images_.of(batch), found);
+}
+
+TensorMap NativeTrainer::state() const {
+  TensorMap map;
+  parameters_.read(arrays_.values, "", /*all=*/true, map);
+  return map;
+}
+
+void NativeTrainer::load_state(const TensorMap& state) {
+  if (follows()) return;
+  parameters_.write(state, "", /*all=*/true, "the weights have", arrays_.values);
+  mlp_->weights_changed();
+}
+
+TensorMap NativeTrainer::optimizer_state() const {
+  return optimizer_tensors(parameters_, arrays_.momentum, arrays_.average, steps_);
+}
+
+void NativeTrainer::load_optimizer_state(const TensorMap& state) {
+  if (follows()) return;
+  const double steps = read_optimizer_tensors(state, parameters_, arrays_.momentum, arrays_.average);
+  if (arrays_.momentum || arrays_.average) steps_ = steps;
+}
+
+}  // namespace evener::engine::native

@@ -1,0 +1,97 @@
+#include "engine/native_mlp/trainer_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace evener::engine::native {
+namespace {
+
+constexpr const char* kMomentum = ".momentum";
+constexpr const char* kAverage = ".average";
+constexpr const char* kSteps = "optimizer.steps";
+
+}  // namespace
+
+Normalization normalization_of(const network::Network& network, const TrainerOptions& options) {
+  const std::int64_t channels = network.input_shape().size() == 3 ? network.input_shape().front() : 1;
+  Normalization map;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    const float mean = c < options.mean.size() ? options.mean[c] : 0.0f;
+    const float deviation = c < options.standard_deviation.size() ? options.standard_deviation[c] : 1.0f;
+    map.scale.push_back(1.0f / (255.0f * deviation));
+    map.shift.push_back(-mean / deviation);
+  }
+  return map;
+}
+
+void check_batch(const data::Batch& batch, std::int64_t inputs, std::int64_t classes) {
+  const auto values = static_cast<std::int64_t>(batch.shape.bytes());
+  if (values != inputs) {
+    throw Error("an image of " + std::to_string(values) + " values (" + std::to_string(batch.shape.channels) + "x" +
+                std::to_string(batch.shape.height) + "x" + std::to_string(batch.shape.width) +
+                ") was given to a network that takes " + std::to_string(inputs));
+  }
+  for (const auto& labels : {batch.labels, batch.second_labels}) {
+    for (const std::int32_t label : labels) {
+      if (label >= 0 && label < classes) continue;
+      throw Error("an image has class " + std::to_string(label) + ", but the network has " + std::to_string(classes) +
+                  " outputs");
+    }
+  }
+}
+
+Trained::Trained(const Parameters& parameters) {
+  for (std::size_t i = 0; i < parameters.entries().size(); ++i) {
+    if (!parameters.entries()[i].trained) continue;
+    entries.push_back(i);
+    names.push_back(parameters.entries()[i].name);
+  }
+}
+
+void report_layer(const Dense& layer, const Trained& trained, const std::function<void(std::size_t)>& ready) {
+  if (!ready) return;
+  for (std::size_t i = trained.entries.size(); i-- > 0;) {
+    const bool of_bias = layer.bias && trained.entries[i] == layer.bias_parameter;
+    if (of_bias || trained.entries[i] == layer.weight_parameter) ready(i);
+  }
+}
+
+void clip_gradients(const std::vector<std::span<float>>& gradients, double norm) {
+  if (norm == 0) return;
+  double squares = 0;
+  for (const auto& gradient : gradients) {
+    for (const float value : gradient) squares += static_cast<double>(value) * value;
+  }
+  const double scale = norm / (std::sqrt(squares) + 1e-6);
+  if (scale >= 1) return;
+  for (const auto& gradient : gradients) {
+    for (float& value : gradient) value *= static_cast<float>(scale);
+  }
+}
+
+double average_share(double decay, double step) {
+  return 1 - std::min(decay, (1 + step) / (10 + step));
+}
+
+TensorMap optimizer_tensors(const Parameters& parameters, const Array& momentum, const Array& average, double steps) {
+  TensorMap map;
+  if (momentum) parameters.read(momentum, kMomentum, /*all=*/false, map);
+  if (average) parameters.read(average, kAverage, /*all=*/false, map);
+  if (!map.empty()) map.emplace(kSteps, HostTensor::of_floats({}, {static_cast<float>(steps)}));
+  return map;
+}
+
+double read_optimizer_tensors(const TensorMap& from, const Parameters& parameters, const Array& momentum,
+                              const Array& average) {
+  constexpr const char* kWhat = "the optimiser state has";
+  if (momentum) parameters.write(from, kMomentum, /*all=*/false, kWhat, momentum);
+  if (average) parameters.write(from, kAverage, /*all=*/false, kWhat, average);
+  if (!momentum && !average) return 0;
+  const auto steps = from.find(kSteps);
+  if (steps == from.end()) throw Error(std::string(kWhat) + " no '" + kSteps + "'");
+  return steps->second.floats()[0];
+}
+
+}  // namespace evener::engine::native

@@ -1,0 +1,382 @@
+// The opcodes follow CPython's Lib/pickletools.py, which documents them one by one.
+#include "weights/pickle.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener::weights::pickle {
+namespace {
+
+// Real files have some twenty values per tensor; these limits keep a hostile one below some 200 MB.
+constexpr std::size_t kMostValues = 2'000'000;
+constexpr std::size_t kMostStack = 1'000'000;
+constexpr std::size_t kMostMemo = 1'000'000;
+
+constexpr std::string_view kOrderedDict = "collections.OrderedDict";
+
+[[noreturn]] void fail(const std::string& what) {
+  throw Error(what);
+}
+
+/// The bytes from front to back.
+class Bytes {
+ public:
+  explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
+
+  std::size_t position() const { return position_; }
+
+  std::string_view take(std::uint64_t count) {
+    if (count > bytes_.size() - position_) {
+      fail("its pickle is cut short: " + std::to_string(count) + " bytes are needed at byte " +
+           std::to_string(position_) + ", " + std::to_string(bytes_.size() - position_) + " are left");
+    }
+    const std::string_view taken = bytes_.substr(position_, count);
+    position_ += count;
+    return taken;
+  }
+
+  /// Up to and without the next line feed, which is passed over.
+  std::string_view line() {
+    const std::size_t end = bytes_.find('\n', position_);
+    if (end == std::string_view::npos) fail("its pickle is cut short within a name");
+    const std::string_view taken = bytes_.substr(position_, end - position_);
+    position_ = end + 1;
+    return taken;
+  }
+
+  /// Little-endian.
+  template <class T>
+  T number() {
+    static_assert(std::endian::native == std::endian::little);
+    T value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+
+ private:
+  std::string_view bytes_;
+  std::size_t position_ = 0;
+};
+
+class Machine {
+ public:
+  Machine(std::string_view bytes, std::span<const std::string_view> allowed) : bytes_(bytes), allowed_(allowed) {}
+
+  Pickle run() {
+    while (step(bytes_.number<std::uint8_t>())) continue;
+    result_.root = pop();
+    if (!stack_.empty() || !marks_.empty()) fail("its pickle ends with values left over");
+    result_.size = bytes_.position();
+    return std::move(result_);
+  }
+
+ private:
+  /// One opcode; false after the last.
+  bool step(std::uint8_t opcode) {
+    if (opcode == '.') return false;
+    if (!framing(opcode) && !scalar(opcode) && !text(opcode) && !container(opcode) && !memo(opcode) &&
+        !object(opcode)) {
+      const char digits[] = "0123456789abcdef";
+      fail(std::string("its pickle uses opcode 0x") + digits[opcode >> 4] + digits[opcode & 15] + " at byte " +
+           std::to_string(bytes_.position() - 1) + ", which files of weights have no need of");
+    }
+    return true;
+  }
+
+  bool framing(std::uint8_t opcode) {
+    switch (opcode) {
+      case 0x80: {  // PROTO
+        const int protocol = bytes_.number<std::uint8_t>();
+        if (protocol < 2 || protocol > 5) fail("its pickle has protocol " + std::to_string(protocol) + ", not 2 to 5");
+        return true;
+      }
+      case 0x95:  // FRAME: a hint for readers of streams
+        bytes_.number<std::uint64_t>();
+        return true;
+      case '(':  // MARK
+        if (marks_.size() >= kMostStack) fail("its pickle is nested too deeply");
+        marks_.push_back(stack_.size());
+        return true;
+      case '0':  // POP
+        pop();
+        return true;
+      case '1':  // POP_MARK
+        take_marked();
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool scalar(std::uint8_t opcode) {
+    switch (opcode) {
+      case 'N':
+        push({});
+        return true;
+      case 0x88:  // NEWTRUE
+      case 0x89:  // NEWFALSE
+        push({.kind = Kind::kBool, .integer = opcode == 0x88});
+        return true;
+      case 'J':  // BININT
+        push({.kind = Kind::kInt, .integer = bytes_.number<std::int32_t>()});
+        return true;
+      case 'K':  // BININT1
+        push({.kind = Kind::kInt, .integer = bytes_.number<std::uint8_t>()});
+        return true;
+      case 'M':  // BININT2
+        push({.kind = Kind::kInt, .integer = bytes_.number<std::uint16_t>()});
+        return true;
+      case 0x8a:  // LONG1
+        push_long(bytes_.take(bytes_.number<std::uint8_t>()));
+        return true;
+      case 0x8b:  // LONG4
+        push_long(bytes_.take(bytes_.number<std::uint32_t>()));
+        return true;
+      case 'G': {  // BINFLOAT, big-endian
+        const auto bits = __builtin_bswap64(bytes_.number<std::uint64_t>());
+        push({.kind = Kind::kFloat, .number = std::bit_cast<double>(bits)});
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  bool text(std::uint8_t opcode) {
+    std::uint64_t length = 0;
+    switch (opcode) {
+      case 'U':   // SHORT_BINSTRING
+      case 0x8c:  // SHORT_BINUNICODE
+        length = bytes_.number<std::uint8_t>();
+        break;
+      case 'T':  // BINSTRING
+      case 'X':  // BINUNICODE
+        length = bytes_.number<std::uint32_t>();
+        break;
+      case 0x8d:  // BINUNICODE8
+        length = bytes_.number<std::uint64_t>();
+        break;
+      default:
+        return false;
+    }
+    push({.kind = Kind::kText, .text = bytes_.take(length)});
+    return true;
+  }
+
+  bool container(std::uint8_t opcode) {
+    switch (opcode) {
+      case ')':
+      case 't':
+      case 0x85:
+      case 0x86:
+      case 0x87:
+        push({.kind = Kind::kTuple, .items = tuple_items(opcode)});
+        return true;
+      case ']':
+        push({.kind = Kind::kList});
+        return true;
+      case '}':
+        push({.kind = Kind::kDict});
+        return true;
+      case 'a':
+      case 'e':
+        append(Kind::kList, opcode == 'a' ? take_top(1) : take_marked());
+        return true;
+      case 's':
+      case 'u':
+        append(Kind::kDict, opcode == 's' ? take_top(2) : take_marked());
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool memo(std::uint8_t opcode) {
+    switch (opcode) {
+      case 'q':  // BINPUT
+        remember(bytes_.number<std::uint8_t>());
+        return true;
+      case 'r':  // LONG_BINPUT
+        remember(bytes_.number<std::uint32_t>());
+        return true;
+      case 0x94:  // MEMOIZE
+        remember(static_cast<std::uint32_t>(memo_.size()));
+        return true;
+      case 'h':  // BINGET
+        recall(bytes_.number<std::uint8_t>());
+        return true;
+      case 'j':  // LONG_BINGET
+        recall(bytes_.number<std::uint32_t>());
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool object(std::uint8_t opcode) {
+    switch (opcode) {
+      case 'c': {  // GLOBAL
+        const std::string_view module = bytes_.line();
+        push_global(module, bytes_.line());
+        return true;
+      }
+      case 0x93: {  // STACK_GLOBAL
+        const std::vector<Ref> names = take_top(2);
+        const Value &module = result_[names[0]], &name = result_[names[1]];
+        if (module.kind != Kind::kText || name.kind != Kind::kText) fail("its pickle names something without a text");
+        push_global(module.text, name.text);
+        return true;
+      }
+      case 'R': {  // REDUCE
+        const std::vector<Ref> call = take_top(2);
+        reduce(call[0], call[1]);
+        return true;
+      }
+      case 'b':  // BUILD: attributes of an OrderedDict, which weights have no need of
+        pop();
+        if (result_[top()].kind != Kind::kDict) fail("its pickle sets the state of something that is no OrderedDict");
+        return true;
+      case 'Q':  // BINPERSID
+        push({.kind = Kind::kPersistent, .items = take_top(1)});
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void push(Value value) {
+    if (result_.values.size() >= kMostValues) {
+      fail("its pickle has more than " + std::to_string(kMostValues) + " values, too many for a file of weights");
+    }
+    result_.values.push_back(std::move(value));
+    push_ref(static_cast<Ref>(result_.values.size() - 1));
+  }
+  void push_ref(Ref ref) {
+    if (stack_.size() >= kMostStack) fail("its pickle is nested too deeply");
+    stack_.push_back(ref);
+  }
+
+  void push_long(std::string_view bytes) {
+    if (bytes.size() > sizeof(std::int64_t)) return push({.kind = Kind::kLong, .text = bytes});
+    const bool negative = !bytes.empty() && (static_cast<unsigned char>(bytes.back()) & 0x80) != 0;
+    std::int64_t value = negative ? -1 : 0;
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
+    push({.kind = Kind::kInt, .integer = value});
+  }
+
+  void push_global(std::string_view module, std::string_view name) {
+    // "__builtin__" was Python 2's; nothing of it is on any list, so no translation is needed.
+    const std::string whole = std::string(module) + "." + std::string(name);
+    if (whole == kOrderedDict) return push({.kind = Kind::kGlobal, .text = kOrderedDict});
+    const auto found = std::find(allowed_.begin(), allowed_.end(), whole);
+    if (found == allowed_.end()) {
+      fail("its pickle asks for '" + printable(whole) +
+           "', which is not run here: only tensors and plain containers are read");
+    }
+    push({.kind = Kind::kGlobal, .text = *found});
+  }
+
+  void reduce(Ref function, Ref arguments) {
+    if (result_[function].kind != Kind::kGlobal || result_[arguments].kind != Kind::kTuple) {
+      fail("its pickle calls something that is no function");
+    }
+    if (result_[function].text == kOrderedDict) return push({.kind = Kind::kDict, .items = pairs_of(arguments)});
+    push({.kind = Kind::kCall, .items = {function, arguments}});
+  }
+
+  /// What Python 2 passes to OrderedDict: one list of pairs. Python 3 passes nothing and sets the items later.
+  std::vector<Ref> pairs_of(Ref arguments) {
+    const std::vector<Ref>& given = result_[arguments].items;
+    std::vector<Ref> items;
+    if (given.empty()) return items;
+    const auto is_sequence = [](const Value& value) { return value.kind == Kind::kList || value.kind == Kind::kTuple; };
+    const Value& list = result_[given[0]];
+    if (given.size() != 1 || !is_sequence(list)) fail("its pickle makes an OrderedDict of something else than pairs");
+    for (const Ref ref : list.items) {
+      const Value& pair = result_[ref];
+      if (!is_sequence(pair) || pair.items.size() != 2)
+        fail("its pickle makes an OrderedDict of something else than pairs");
+      // One list may be passed again and again.
+      if (++pairs_ > kMostValues) fail("its pickle makes too many OrderedDicts for a file of weights");
+      items.insert(items.end(), pair.items.begin(), pair.items.end());
+    }
+    return items;
+  }
+
+  std::vector<Ref> tuple_items(std::uint8_t opcode) {
+    if (opcode == 't') return take_marked();
+    return opcode == ')' ? std::vector<Ref>() : take_top(opcode - 0x84u);
+  }
+
+  void append(Kind kind, const std::vector<Ref>& items) {
+    Value& target = result_.values[top()];
+    if (target.kind != kind) fail("its pickle adds elements to something that is no container of that kind");
+    if (kind == Kind::kDict && items.size() % 2 != 0) fail("its pickle has a key without a value");
+    target.items.insert(target.items.end(), items.begin(), items.end());
+  }
+
+  void remember(std::uint32_t key) {
+    memo_[key] = top();
+    if (memo_.size() > kMostMemo) fail("its pickle remembers too many values for a file of weights");
+  }
+  void recall(std::uint32_t key) {
+    const auto found = memo_.find(key);
+    if (found == memo_.end()) fail("its pickle recalls value " + std::to_string(key) + ", which it never stored");
+    push_ref(found->second);
+  }
+
+  /// What lies below the last mark can't be reached.
+  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+
+  Ref top() const {
+    if (stack_.size() <= floor()) fail("its pickle takes a value that isn't there");
+    return stack_.back();
+  }
+  Ref pop() {
+    const Ref ref = top();
+    stack_.pop_back();
+    return ref;
+  }
+  std::vector<Ref> take_top(std::size_t count) {
+    if (stack_.size() - floor() < count) fail("its pickle takes a value that isn't there");
+    std::vector<Ref> taken(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
+    stack_.resize(stack_.size() - count);
+    return taken;
+  }
+  std::vector<Ref> take_marked() {
+    if (marks_.empty()) fail("its pickle takes values up to a mark that isn't there");
+    std::vector<Ref> taken = take_top(stack_.size() - marks_.back());
+    marks_.pop_back();
+    return taken;
+  }
+
+  Bytes bytes_;
+  std::span<const std::string_view> allowed_;
+  Pickle result_;
+  std::vector<Ref> stack_;
+  std::vector<std::size_t> marks_;     // heights of the stack
+  std::size_t pairs_ = 0;              // passed to OrderedDict so far
+  std::map<std::uint32_t, Ref> memo_;  // a tree: no choice of keys makes it slow
+};
+
+}  // namespace
+
+const Value* Pickle::find(const Value& dict, std::string_view key) const {
+  const Value* found = nullptr;
+  for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const Value& name = values[dict.items[i]];
+    if (name.kind == Kind::kText && name.text == key) found = &values[dict.items[i + 1]];
+  }
+  return found;
+}
+
+Pickle parse(std::string_view bytes, std::span<const std::string_view> allowed) {
+  return Machine(bytes, allowed).run();
+}
+
+}  // namespace evener::weights::pickle

@@ -1,0 +1,117 @@
+#include "weights/weights_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "weights/torch_file.h"
+
+namespace evener::weights {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::string_view_literals;
+
+constexpr std::size_t kHeadBytes = 512;
+constexpr std::string_view kPrefix = "module.";
+
+std::string head_of(const fs::path& path) {
+  const Descriptor file = open_for_reading(path);
+  std::string head(kHeadBytes, '\0');
+  head.resize(read_at(file, path, 0, head.data(), head.size()));
+  return head;
+}
+
+struct Signature {
+  std::size_t at;
+  std::string_view bytes;
+  const char* kind;
+};
+
+constexpr std::array<Signature, 13> kSignatures = {{
+    {4, "TFL3"sv, "a TensorFlow Lite model"},
+    {0, "\x89HDF\r\n"sv, "an HDF5 file, perhaps of Keras"},
+    {0, "\x93NUMPY"sv, "a NumPy array"},
+    {0, "GGUF"sv, "a GGUF model"},
+    {0, "version https://git-lfs"sv,
+     "a Git LFS pointer, a text that stands for the file; fetch it with 'git lfs pull'"},
+    {257, "ustar"sv, "a tar archive; PyTorch wrote such ones before 0.2, and others are to be unpacked first"},
+    {0, "\x1f\x8b"sv, "packed with gzip; unpack it first"},
+    {0, "7767517\n"sv, "a network description of ncnn"},
+    {0, "\x89PNG"sv, "a PNG image"},
+    {0, "\xff\xd8\xff"sv, "a JPEG image"},
+    {0, "<?xml"sv, "an XML file"},
+    {0, "%PDF"sv, "a PDF document"},
+    {0, "\x80"sv, "a Python pickle, but not of torch.save"},
+}};
+
+/// What a file that begins with `head` seems to be.
+std::string guess(const std::string& head) {
+  if (head.empty()) return "empty";
+  for (const Signature& signature : kSignatures) {
+    if (std::string_view(head).substr(std::min(signature.at, head.size())).starts_with(signature.bytes)) {
+      return signature.kind;
+    }
+  }
+  std::string text = head;
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const bool html = text.find("<!doctype html") != std::string::npos || text.find("<html") != std::string::npos;
+  if (html) return "an HTML page, perhaps of a failed download";
+  // ONNX begins with its version, field 1, a small number; the producer's name follows.
+  if (head.front() == '\x08' && head.find('\x12') != std::string::npos) return "an ONNX model";
+  const bool readable = std::ranges::all_of(head, [](unsigned char c) { return c >= 0x20 || std::isspace(c) != 0; });
+  return readable ? "a text" : "of an unknown kind";
+}
+
+bool is_safetensors(const std::string& head) {
+  std::uint64_t length = 0;
+  if (head.size() <= sizeof length) return false;
+  std::memcpy(&length, head.data(), sizeof length);
+  return head[sizeof length] == '{' && length < std::uint64_t{1} << 32;
+}
+
+TensorMap read_torch(const fs::path& path) {
+  const std::string bytes = read_file(path);
+  try {
+    return parse_torch_file(bytes);
+  } catch (const Error& error) {
+    throw Error("'" + path.string() + "' can't be read as PyTorch weights: " + error.what());
+  }
+}
+
+void strip_prefix(TensorMap& tensors) {
+  const auto prefixed = [](const auto& item) { return item.first.starts_with(kPrefix); };
+  if (tensors.empty() || !std::ranges::all_of(tensors, prefixed)) return;
+  TensorMap stripped;
+  while (!tensors.empty()) {
+    auto node = tensors.extract(tensors.begin());
+    node.key().erase(0, kPrefix.size());
+    stripped.insert(std::move(node));
+  }
+  tensors = std::move(stripped);
+}
+
+}  // namespace
+
+SafetensorsFile read_weights(const fs::path& path) {
+  const std::string head = head_of(path);
+  SafetensorsFile file;
+  if (is_safetensors(head)) {
+    file = read_safetensors(path);
+  } else if (head.starts_with("PK\x03\x04") || is_legacy_torch(head)) {
+    file.tensors = read_torch(path);
+  } else {
+    throw Error("'" + path.string() + "' holds no weights that can be read: it seems to be " + guess(head) +
+                ". Safetensors files and state dicts saved by PyTorch can be read");
+  }
+  strip_prefix(file.tensors);
+  return file;
+}
+
+}  // namespace evener::weights

@@ -82,6 +82,10 @@ std::string printable(std::string_view text) {
   return text.size() > kLongest ? result + "..." : result;
 }
 
+std::string quoted_text(std::string_view text) {
+  return "'" + printable(text) + "'";
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   return si_text(static_cast<double>(bytes), "B");
 }

@@ -17,6 +17,8 @@ std::string unknown_name_message(std::string_view what, std::string_view name, c
 
 /// `text` from a foreign file for a message: cut after 100 bytes, what a terminal would obey replaced by '?'.
 std::string printable(std::string_view text);
+/// The same in single quotes.
+std::string quoted_text(std::string_view text);
 
 /// "1.5 GB" (powers of 1000, three significant digits).
 std::string bytes_text(std::uint64_t bytes);

@@ -10,10 +10,8 @@
 namespace evener {
 namespace {
 
-constexpr std::array<std::pair<Precision, const char*>, 4> kNames = {{{Precision::kFp32, "fp32"},
-                                                                      {Precision::kTf32, "tf32"},
-                                                                      {Precision::kBf16, "bf16"},
-                                                                      {Precision::kFp16, "fp16"}}};
+constexpr std::array<std::pair<Precision, const char*>, 4> kNames = {
+    {{Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}}};
 
 }  // namespace
 

@@ -42,10 +42,6 @@ constexpr std::int64_t kLegacyVersion = 1001;
   throw Error(what);
 }
 
-std::string quoted(std::string_view text) {
-  return "'" + printable(text) + "'";
-}
-
 /// What a persistent value says: ('storage', type, key, location, count[, view]).
 struct Description {
   const ElementKind* kind;
@@ -65,7 +61,7 @@ Description describe(const Pickle& pickle, const Value& persistent) {
                     item(2).kind == Kind::kText && item(4).kind == Kind::kInt && item(4).integer >= 0;
   if (!good) fail("it describes a tensor's memory in an unknown way");
   const ElementKind* kind = find_element_kind(item(1).text);
-  if (kind == nullptr) fail("it keeps a tensor in " + quoted(item(1).text) + ", which is no kind of memory");
+  if (kind == nullptr) fail("it keeps a tensor in " + quoted_text(item(1).text) + ", which is no kind of memory");
   const Value* view = tuple.items.size() == 6 && item(5).kind != Kind::kNone ? &item(5) : nullptr;
   return {kind, item(2).text, static_cast<std::uint64_t>(item(4).integer), view};
 }
@@ -73,7 +69,7 @@ Description describe(const Pickle& pickle, const Value& persistent) {
 std::uint64_t bytes_of(std::uint64_t count, const ElementKind& kind, std::string_view key) {
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(count, kind.bytes, &bytes)) {
-    fail("the memory " + quoted(key) + " of its tensors would have " + std::to_string(count) +
+    fail("the memory " + quoted_text(key) + " of its tensors would have " + std::to_string(count) +
          " elements, more than there can be");
   }
   return bytes;
@@ -91,7 +87,7 @@ class ZipStorages : public StorageSource {
     const std::string_view bytes = content(asked.key);
     const std::uint64_t needed = bytes_of(asked.count, *asked.kind, asked.key);
     if (needed != bytes.size()) {
-      fail("the memory " + quoted(asked.key) + " of its tensors should have " + std::to_string(needed) +
+      fail("the memory " + quoted_text(asked.key) + " of its tensors should have " + std::to_string(needed) +
            " bytes, but has " + std::to_string(bytes.size()));
     }
     return {asked.kind, bytes, asked.count};
@@ -102,7 +98,7 @@ class ZipStorages : public StorageSource {
   std::string_view content(std::string_view key) {
     const std::string name = folder_ + "data/" + std::string(key);
     const ZipEntry* entry = archive_.find(name);
-    if (entry == nullptr) fail("its archive has no entry " + quoted(name) + ", the memory of a tensor");
+    if (entry == nullptr) fail("its archive has no entry " + quoted_text(name) + ", the memory of a tensor");
     if (!entry->deflated) {
       std::string unused;
       return archive_.read(*entry, unused);
@@ -127,9 +123,10 @@ class LegacyStorages : public StorageSource {
     for (const pickle::Ref ref : keys[keys.root].items) {
       const std::string_view key = keys[ref].text;
       const auto kind = kinds.find(key);
-      if (kind == kinds.end()) fail("it has memory " + quoted(key) + " that no tensor uses");
+      if (kind == kinds.end()) fail("it has memory " + quoted_text(key) + " that no tensor uses");
       const Storage storage = take(data, key, *kind->second);
-      if (!storages_.emplace(std::string(key), storage).second) fail("it has the memory " + quoted(key) + " twice");
+      if (!storages_.emplace(std::string(key), storage).second)
+        fail("it has the memory " + quoted_text(key) + " twice");
     }
     if (!data.empty()) fail(std::to_string(data.size()) + " bytes follow its last tensor and belong to none");
   }
@@ -137,10 +134,10 @@ class LegacyStorages : public StorageSource {
   Storage find(const Pickle& pickle, const Value& persistent) override {
     const Description asked = describe(pickle, persistent);
     const auto found = storages_.find(asked.key);
-    if (found == storages_.end()) fail("it lacks the memory " + quoted(asked.key) + " of a tensor");
+    if (found == storages_.end()) fail("it lacks the memory " + quoted_text(asked.key) + " of a tensor");
     const Storage& whole = found->second;
     if (whole.kind != asked.kind || whole.count != asked.count) {
-      fail("the memory " + quoted(asked.key) + " of its tensors should have " + std::to_string(asked.count) +
+      fail("the memory " + quoted_text(asked.key) + " of its tensors should have " + std::to_string(asked.count) +
            " elements of " + std::string(asked.kind->storage) + ", but has " + std::to_string(whole.count) + " of " +
            std::string(whole.kind->storage));
     }
@@ -161,13 +158,13 @@ class LegacyStorages : public StorageSource {
 
   static Storage take(std::string_view& data, std::string_view key, const ElementKind& kind) {
     std::uint64_t count = 0;
-    if (data.size() < sizeof count) fail("it is cut short before the memory " + quoted(key) + " of its tensors");
+    if (data.size() < sizeof count) fail("it is cut short before the memory " + quoted_text(key) + " of its tensors");
     std::memcpy(&count, data.data(), sizeof count);
     data.remove_prefix(sizeof count);
     const std::uint64_t needed = bytes_of(count, kind, key);
     if (needed > data.size()) {
-      fail("the memory " + quoted(key) + " of its tensors should have " + std::to_string(needed) + " bytes, but only " +
-           std::to_string(data.size()) + " follow; the file is cut short");
+      fail("the memory " + quoted_text(key) + " of its tensors should have " + std::to_string(needed) +
+           " bytes, but only " + std::to_string(data.size()) + " follow; the file is cut short");
     }
     const Storage storage{&kind, data.substr(0, needed), count};
     data.remove_prefix(needed);

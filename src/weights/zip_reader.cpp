@@ -109,10 +109,6 @@ void widen(ZipEntry& entry, std::string_view extra) {
   }
 }
 
-std::string quoted(std::string_view name) {
-  return "'" + printable(name) + "'";
-}
-
 /// The entry at `at`; `at` moves behind it.
 ZipEntry read_entry(std::string_view directory, std::uint64_t& at) {
   const Fields head(directory, at, kEntryBytes, "an entry of its directory");
@@ -127,14 +123,14 @@ ZipEntry read_entry(std::string_view directory, std::uint64_t& at) {
   entry.header = head.get<std::uint32_t>(42);
   widen(entry, rest.text(name, extra));
   const auto flags = head.get<std::uint16_t>(8), method = head.get<std::uint16_t>(10);
-  if (flags & 1) fail("entry " + quoted(entry.name) + " of its zip archive is encrypted");
+  if (flags & 1) fail("entry " + quoted_text(entry.name) + " of its zip archive is encrypted");
   if (method != 0 && method != 8) {
-    fail("entry " + quoted(entry.name) + " of its zip archive is packed with method " + std::to_string(method) +
+    fail("entry " + quoted_text(entry.name) + " of its zip archive is packed with method " + std::to_string(method) +
          "; only stored and deflated ones can be read");
   }
   entry.deflated = method == 8;
   if (!entry.deflated && entry.size != entry.packed) {
-    fail("entry " + quoted(entry.name) + " of its zip archive has two different sizes");
+    fail("entry " + quoted_text(entry.name) + " of its zip archive has two different sizes");
   }
   at += kEntryBytes + name + extra + comment;
   return entry;
@@ -166,7 +162,7 @@ ZipReader::ZipReader(std::string_view bytes) : bytes_(bytes) {
   for (std::uint64_t i = 0; i < found.entries; ++i) entries_.push_back(read_entry(directory, at));
   std::ranges::sort(entries_, {}, &ZipEntry::name);
   const auto twice = std::ranges::adjacent_find(entries_, {}, &ZipEntry::name);
-  if (twice != entries_.end()) fail("its zip archive has the entry " + quoted(twice->name) + " twice");
+  if (twice != entries_.end()) fail("its zip archive has the entry " + quoted_text(twice->name) + " twice");
   check_sizes(entries_, bytes.size());
 }
 
@@ -178,7 +174,7 @@ const ZipEntry* ZipReader::find(std::string_view name) const {
 std::string_view ZipReader::read(const ZipEntry& entry, std::string& buffer) const {
   const Fields local(bytes_, entry.header, kLocalBytes, "an entry");
   if (local.get<std::uint32_t>(0) != kLocalSignature) {
-    fail("entry " + quoted(entry.name) + " of its zip archive isn't where the directory says");
+    fail("entry " + quoted_text(entry.name) + " of its zip archive isn't where the directory says");
   }
   // The name and the extra field may be longer here than in the directory: PyTorch aligns the data with them.
   const std::uint64_t begin = entry.header + kLocalBytes + local.get<std::uint16_t>(26) + local.get<std::uint16_t>(28);
@@ -188,7 +184,7 @@ std::string_view ZipReader::read(const ZipEntry& entry, std::string& buffer) con
 
   constexpr std::uint64_t kMost = std::numeric_limits<uInt>::max();
   if (entry.packed > kMost || entry.size > kMost) {
-    fail("entry " + quoted(entry.name) + " of its zip archive is too large to be unpacked here");
+    fail("entry " + quoted_text(entry.name) + " of its zip archive is too large to be unpacked here");
   }
   buffer.assign(entry.size, '\0');
   z_stream stream{};
@@ -200,7 +196,7 @@ std::string_view ZipReader::read(const ZipEntry& entry, std::string& buffer) con
   const int status = inflate(&stream, Z_FINISH);
   const bool whole = status == Z_STREAM_END && stream.total_out == entry.size;
   inflateEnd(&stream);
-  if (!whole) fail("entry " + quoted(entry.name) + " of its zip archive is damaged");
+  if (!whole) fail("entry " + quoted_text(entry.name) + " of its zip archive is damaged");
   return buffer;
 }
 

@@ -18,19 +18,6 @@ std::vector<double> noisy(double mean, double spread, int count, std::uint64_t k
   return samples;
 }
 
-TEST(Statistics, MedianOfOddEvenAndNoSamples) {
-  EXPECT_EQ(median(std::vector<double>{5, 1, 3}), 3);
-  EXPECT_EQ(median(std::vector<double>{4, 1, 2, 3}), 2.5);
-  EXPECT_EQ(median(std::vector<double>{}), std::nullopt);
-}
-
-TEST(Statistics, QuantilesInterpolateLikeType7) {
-  const std::vector<double> samples{10, 20, 30, 40, 50};
-  EXPECT_DOUBLE_EQ(*quantile(samples, 0.25), 20);
-  EXPECT_DOUBLE_EQ(*quantile(samples, 0.1), 14);
-  EXPECT_DOUBLE_EQ(*quantile(samples, 1), 50);
-}
-
 TEST(Statistics, IntervalHoldsTheMedianAndRepeats) {
   const std::vector<double> samples = noisy(100, 5, 40, 1);
   const Interval interval = *median_interval(samples);

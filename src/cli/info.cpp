@@ -126,6 +126,16 @@ nlohmann::ordered_json layer_json(const Network& net, std::size_t index, const L
           {"activation_bytes", cost.activation_bytes}};
 }
 
+nlohmann::ordered_json outputs_json(const Network& net) {
+  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+  for (const Output& output : net.outputs()) {
+    outputs.push_back({{"name", output.name},
+                       {"layer", net.layers()[static_cast<std::size_t>(output.layer)].name},
+                       {"shape", net.output_shape(output)}});
+  }
+  return outputs;
+}
+
 nlohmann::ordered_json network_json(const Network& net) {
   const std::vector<LayerCost> costs = layer_costs(net);
   const LayerCost total = total_cost(net);
@@ -137,6 +147,7 @@ nlohmann::ordered_json network_json(const Network& net) {
           {"model", net.model()},
           {"input", net.input_shape()},
           {"output", net.output_shape()},
+          {"outputs", outputs_json(net)},
           {"parameters", total.parameters},
           {"forward_macs", forward_macs(net)},
           {"forward_flops", total.forward_flops},
@@ -162,8 +173,8 @@ int run_info(const InfoOptions& options) {
     }
     write_file_atomically(options.json, text);
   }
-  fmt::print("{}: input {} (C, H, W), {} outputs\n\n{}\n{}", net.model(), shape_text(net.input_shape()),
-             net.output_shape().front(), table_text(net), summary_text(net));
+  fmt::print("{}: input {} (C, H, W), {}\n\n{}\n{}", net.model(), shape_text(net.input_shape()), outputs_text(net),
+             table_text(net), summary_text(net));
   return 0;
 }
 

@@ -40,6 +40,24 @@ void fill_normal(std::vector<float>& values, double deviation, Random random) {
   }
 }
 
+// Marks the layers whose parameters decide how many values an output has: those with parameters that feed an output
+// with only layers without parameters between.
+std::vector<bool> head_layers(const Network& network) {
+  const std::vector<Layer>& layers = network.layers();
+  std::vector<bool> has_parameters(layers.size()), reached(layers.size()), head(layers.size());
+  for (const Parameter& parameter : network.parameters()) {
+    has_parameters[static_cast<std::size_t>(parameter.layer)] = true;
+  }
+  for (const Output& output : network.outputs()) reached[static_cast<std::size_t>(output.layer)] = true;
+  for (std::size_t i = layers.size(); i-- > 0;) {  // a layer stands after all that feed it
+    if (!reached[i]) continue;
+    head[i] = has_parameters[i];
+    if (head[i]) continue;
+    for (const int input : layers[i].inputs) reached[static_cast<std::size_t>(input)] = true;
+  }
+  return head;
+}
+
 // "a, b, c and 4 more"
 std::string join(const std::vector<std::string>& names) {
   std::string text;
@@ -129,13 +147,13 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
   report("neither float32 nor a counter's int64", mistyped);
   report("with NaN or infinity", unusable);
   if (problems.empty()) return;
-  throw Error(fmt::format("{} does not fit {} with input {} and {} outputs:{}", source, network.model(),
-                          shape_text(network.input_shape()), network.output_shape().front(), problems));
+  throw Error(fmt::format("{} does not fit {} with input {} and {}:{}", source, network.model(),
+                          shape_text(network.input_shape()), outputs_text(network), problems));
 }
 
 FittedState fit_state(const Network& network, TensorMap given, const std::string& source, std::uint64_t seed) {
   FittedState result;
-  const int head = static_cast<int>(network.layers().size()) - 1;
+  const std::vector<bool> head = head_layers(network);
   for (const Parameter& parameter : network.parameters()) {
     const auto found = given.find(parameter.name);
     if (found == given.end()) {
@@ -150,8 +168,8 @@ FittedState fit_state(const Network& network, TensorMap given, const std::string
       tensor = tensor.to_floats();
       ++result.converted;
     }
-    if (parameter.layer != head || tensor.shape.empty()) continue;
-    result.file_outputs = tensor.shape[0];
+    if (!head[static_cast<std::size_t>(parameter.layer)] || tensor.shape.empty()) continue;
+    if (result.file_outputs == 0) result.file_outputs = tensor.shape[0];
     Shape ours = tensor.shape;
     ours[0] = parameter.shape[0];
     if (ours == tensor.shape || ours != parameter.shape) continue;

@@ -27,10 +27,12 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
 /// Weights from elsewhere, made to fit a network.
 struct FittedState {
   TensorMap state;
-  std::vector<std::string> new_head;  // tensors of the last layer that have first values: the file has other classes
-  std::int64_t file_outputs = 0;      // of that last layer in the file; 0 = unknown
-  std::size_t new_counters = 0;       // num_batches_tracked, which older PyTorch did not have: they begin at 0
-  std::size_t converted = 0;          // tensors that were not in float32
+  // Tensors that have first values, because the file was trained for other classes: those of the layers with parameters
+  // that feed an output directly, with only layers without parameters between.
+  std::vector<std::string> new_head;
+  std::int64_t file_outputs = 0;  // of the first such layer in the file; 0 = unknown
+  std::size_t new_counters = 0;   // num_batches_tracked, which older PyTorch did not have: they begin at 0
+  std::size_t converted = 0;      // tensors that were not in float32
 };
 
 /// Brings `given` into the form of check_state, which has the last word. `seed`: of the first values of a new head.

@@ -48,6 +48,7 @@ Network::Network(std::string model, Shape input) : model_(std::move(model)) {
                     model_, kMaxInputExtent, shape_text(input)));
   }
   layers_.push_back({"input", Input{}, {}, std::move(input)});
+  outputs_.push_back({"output", 0});
 }
 
 int Network::add(std::string name, Op op, std::vector<int> inputs) {
@@ -70,13 +71,42 @@ int Network::add(std::string name, Op op, std::vector<int> inputs) {
   layer.shape = infer_shape(model_, layer, shapes);
   std::ranges::move(layer_parameters(layer, index, shapes.front()), std::back_inserter(parameters_));
   layers_.push_back(std::move(layer));
+  if (!outputs_marked_) outputs_.front().layer = index;
   return index;
+}
+
+void Network::set_output(std::string name, int layer) {
+  const auto has_name = [&](const Output& output) { return output.name == name; };
+  const bool taken = outputs_marked_ && std::ranges::any_of(outputs_, has_name);
+  if (name.empty() || taken) {
+    throw Error(
+        fmt::format("{}: an output needs a name of its own, '{}' is {}", model_, name, taken ? "taken" : "empty"));
+  }
+  if (layer < 1 || layer >= static_cast<int>(layers_.size())) {
+    throw Error(fmt::format("{}: output '{}' is to be layer {}, but the layers that are computed are 1 to {}", model_,
+                            name, layer, layers_.size() - 1));
+  }
+  if (!outputs_marked_) outputs_.clear();
+  outputs_marked_ = true;
+  outputs_.push_back({std::move(name), layer});
 }
 
 void Network::freeze(const std::vector<std::string>& names) {
   for (Parameter& parameter : parameters_) {
     if (std::ranges::find(names, parameter.name) != names.end()) parameter.trained = false;
   }
+}
+
+std::string outputs_text(const Network& network) {
+  const std::vector<Output>& outputs = network.outputs();
+  if (outputs.size() == 1 && network.output_shape().size() == 1) {
+    return fmt::format("{} outputs", network.output_shape().front());
+  }
+  std::string text;
+  for (const Output& output : outputs) {
+    text += (text.empty() ? "" : ", ") + output.name + " " + shape_text(network.output_shape(output));
+  }
+  return (outputs.size() == 1 ? "output " : "outputs ") + text;
 }
 
 }  // namespace evener::network

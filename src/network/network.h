@@ -89,6 +89,12 @@ struct Parameter {
   bool buffer = false;   // running statistics, which are never trained
 };
 
+/// A layer whose result the network gives out, and the name by which it is asked for.
+struct Output {
+  std::string name;  // "boxes"; unique among the outputs
+  int layer = 0;     // index of its layer
+};
+
 /// Layers are added in topological order; each addition infers its shape and throws Error naming the layer and both
 /// shapes when they do not fit.
 class Network {
@@ -98,12 +104,23 @@ class Network {
   /// Adds a layer fed by `inputs` (indices; default: the layer before) and returns its index.
   int add(std::string name, Op op, std::vector<int> inputs = {});
 
+  /// Marks the result of `layer` as an output of that name, after those marked before. A network that marks none has
+  /// one output named "output": its last layer. Throws Error for a name that is empty or taken, and for a layer that
+  /// the network doesn't compute.
+  void set_output(std::string name, int layer);
+
   /// Marks the parameters of these names as not trained. Buffers and other names are passed over.
   void freeze(const std::vector<std::string>& names);
 
   const std::string& model() const { return model_; }  // "resnet34", "mlp:784-256-10"
   const Shape& input_shape() const { return layers_.front().shape; }
-  const Shape& output_shape() const { return layers_.back().shape; }
+  /// At least one, in the order in which they were marked.
+  const std::vector<Output>& outputs() const { return outputs_; }
+  const Shape& output_shape(const Output& output) const {
+    return layers_[static_cast<std::size_t>(output.layer)].shape;
+  }
+  /// Of the first output, the only one that a classifier has.
+  const Shape& output_shape() const { return output_shape(outputs_.front()); }
   const std::vector<Layer>& layers() const { return layers_; }
   /// In state-dict order (layer by layer: weight, bias, running_mean, running_var, num_batches_tracked).
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -112,6 +129,12 @@ class Network {
   std::string model_;
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_;
+  std::vector<Output> outputs_;
+  bool outputs_marked_ = false;  // whether somebody called set_output; else the one output follows the last layer
 };
+
+/// "9 outputs" of a network that puts out one vector, else all names and shapes: "outputs boxes 4x10x10, scores
+/// 2x10x10".
+std::string outputs_text(const Network& network);
 
 }  // namespace evener::network

@@ -45,6 +45,7 @@ TEST(InfoCommand, JsonHasTheSameNumbers) {
   EXPECT_EQ(info.at("parameters"), 11689512);
   EXPECT_EQ(info.at("input"), json({3, 224, 224}));
   EXPECT_EQ(info.at("output"), json({1000}));
+  EXPECT_EQ(info.at("outputs"), json::parse(R"([{"name": "output", "layer": "fc", "shape": [1000]}])"));
   EXPECT_EQ(info.at("training_memory").at("source"), "estimated");
   std::int64_t forward = 0;
   for (const json& layer : info.at("layers")) forward += layer.at("forward_flops").get<std::int64_t>();

@@ -186,6 +186,40 @@ TEST_F(FitState, AnotherNumberOfClassesGetsANewHead) {
   EXPECT_THROW(fit_state(network_, given_, "x", 2), Error) << "another number of features is another network";
 }
 
+// The head of each output is found through layers without parameters, also where it isn't the last layer.
+TEST(FitStateOfOutputs, EachOutputsLastLayerWithParametersMayBeginAnew) {
+  const auto network_for = [](std::int64_t classes) {
+    Network network("net", {3, 8, 8});
+    const int trunk = network.add("trunk", Conv2d{.out_channels = 4, .kernel = 3});
+    const int scores = network.add("scores", Conv2d{.out_channels = classes, .kernel = 3, .bias = true}, {trunk});
+    network.add("pool", GlobalAveragePool{});
+    network.set_output("scores", network.add("flatten", Flatten{}));
+    network.set_output("boxes", network.add("boxes", Conv2d{.out_channels = 4 * classes}, {trunk}));
+    network.set_output("map", network.add("sigmoid", Activation{ActivationKind::kSigmoid}, {scores}));
+    network.add("bypassed", Conv2d{.out_channels = 2}, {trunk});
+    return network;
+  };
+  const TensorMap given = initial_state(network_for(5), 1);
+  const Network network = network_for(3);
+  const FittedState fitted = fit_state(network, given, "x", 2);
+  EXPECT_THAT(fitted.new_head, testing::ElementsAre("scores.weight", "scores.bias", "boxes.weight"));
+  EXPECT_EQ(fitted.file_outputs, 5) << "of the first";
+  EXPECT_EQ(fitted.state.at("boxes.weight"), initial_state(network, 2).at("boxes.weight"));
+  EXPECT_EQ(fitted.state.at("trunk.weight"), given.at("trunk.weight"));
+
+  TensorMap other = given;
+  other["bypassed.weight"] = HostTensor::of_floats({3, 4, 1, 1}, std::vector<float>(12, 1.0F));
+  EXPECT_THROW(fit_state(network, other, "x", 2), Error) << "the last layer is no head where it is no output";
+  other = given;
+  other["trunk.weight"] = HostTensor::of_floats({5, 3, 3, 3}, std::vector<float>(135, 1.0F));
+  try {
+    fit_state(network, other, "x", 2);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("does not fit net with input 3x8x8 and outputs scores 3, boxes 12x6x6"));
+  }
+}
+
 TEST_F(FitState, CountersOfOlderPyTorchBeginAtZero) {
   std::erase_if(given_, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });
   const FittedState fitted = fit_state(network_, given_, "x", 2);

@@ -112,6 +112,52 @@ TEST(Network, KeepsItsLayersInOrderAndTheirNamesUnique) {
   EXPECT_THAT(message_of([&] { network.add("loop", Activation{}, {-1}); }), HasSubstr("fed by layer -1"));
 }
 
+TEST(Network, TheLastLayerIsTheOutputWhereNoneIsMarked) {
+  Network network("net", {3, 8, 8});
+  network.add("conv", Conv2d{.out_channels = 4, .kernel = 3});
+  ASSERT_EQ(network.outputs().size(), 1U);
+  EXPECT_EQ(network.outputs()[0].layer, 1);
+  network.add("pool", GlobalAveragePool{});
+  ASSERT_EQ(network.outputs().size(), 1U);
+  EXPECT_EQ(network.outputs()[0].name, "output");
+  EXPECT_EQ(network.outputs()[0].layer, 2);
+  EXPECT_EQ(network.output_shape(), (Shape{4, 1, 1}));
+  EXPECT_EQ(outputs_text(network), "output output 4x1x1");
+  network.add("flatten", Flatten{});
+  EXPECT_EQ(outputs_text(network), "4 outputs");
+}
+
+TEST(Network, MarkedOutputsStandInTheOrderOfMarking) {
+  Network network("net", {3, 8, 8});
+  const int trunk = network.add("trunk", Conv2d{.out_channels = 4, .kernel = 3});
+  const int scores = network.add("scores", Conv2d{.out_channels = 2}, {trunk});
+  const int boxes = network.add("boxes", Conv2d{.out_channels = 5}, {trunk});
+  network.set_output("regression", boxes);
+  network.set_output("class", scores);
+  network.add("unused", Conv2d{.out_channels = 7}, {trunk});
+  ASSERT_EQ(network.outputs().size(), 2U);
+  EXPECT_EQ(network.outputs()[0].name, "regression");
+  EXPECT_EQ(network.output_shape(), (Shape{5, 6, 6})) << "of the first";
+  EXPECT_EQ(network.outputs()[1].name, "class");
+  EXPECT_EQ(network.output_shape(network.outputs()[1]), (Shape{2, 6, 6}));
+  EXPECT_EQ(outputs_text(network), "outputs regression 5x6x6, class 2x6x6");
+
+  EXPECT_THAT(message_of([&] { network.set_output("class", trunk); }), HasSubstr("'class' is taken"));
+  EXPECT_THAT(message_of([&] { network.set_output("", trunk); }), HasSubstr("empty"));
+  EXPECT_THAT(message_of([&] { network.set_output("a", 0); }), HasSubstr("'a' is to be layer 0"));
+  EXPECT_THAT(message_of([&] { network.set_output("a", 5); }), HasSubstr("are 1 to 4"));
+  EXPECT_EQ(network.outputs().size(), 2U) << "a refused output leaves no trace";
+}
+
+TEST(Network, AnOutputMayBeNamedOutput) {
+  Network network("net", {3, 8, 8});
+  const int trunk = network.add("trunk", Conv2d{.out_channels = 4, .kernel = 3});
+  network.add("relu", Activation{});
+  network.set_output("output", trunk);
+  ASSERT_EQ(network.outputs().size(), 1U);
+  EXPECT_EQ(network.outputs()[0].layer, trunk);
+}
+
 TEST(Network, ParametersComeInStateDictOrderWithTheirFans) {
   Network network("net", {2, 8, 8});
   network.add("conv", Conv2d{.out_channels = 6, .kernel = 3, .groups = 2, .bias = true});

@@ -72,6 +72,11 @@ Graph::Graph(network::Network network, const GraphOptions& options)
 }
 
 at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutMasks& masks, const Replicas* replicas) {
+  return forward_outputs(std::move(input), training, masks, replicas).front();
+}
+
+std::vector<at::Tensor> Graph::forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
+                                               const Replicas* replicas) {
   std::vector<at::Tensor> outputs(network_.layers().size());
   outputs[0] = as(input, options_.compute);
   input.reset();
@@ -80,7 +85,11 @@ at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutMasks& m
     outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, masks, replicas);
     for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();
   }
-  return as(outputs.back(), at::kFloat);
+  std::vector<at::Tensor> results;
+  for (const network::Output& output : network_.outputs()) {
+    results.push_back(as(outputs[static_cast<std::size_t>(output.layer)], at::kFloat));
+  }
+  return results;
 }
 
 at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,

@@ -24,9 +24,12 @@ class Graph {
  public:
   Graph(network::Network network, const GraphOptions& options);
 
-  /// `input` (N, C, H, W) float32 -> logits (N, outputs) float32. In training mode batch-norm uses and updates batch
-  /// statistics and dropout is active, by `masks`. `replicas`: whose samples belong to the same batch (null = this
-  /// one's alone); outlives the backward pass.
+  /// `input` (N, C, H, W) float32 -> the network's outputs, (N, shape) in float32, in the order of Network::outputs().
+  /// In training mode batch-norm uses and updates batch statistics and dropout is active, by `masks`. `replicas`: whose
+  /// samples belong to the same batch (null = this one's alone); outlives the backward pass.
+  std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
+                                          const Replicas* replicas = nullptr);
+  /// The same, and of it the first output, the only one that a classifier has.
   at::Tensor forward(at::Tensor input, bool training, const DropoutMasks& masks, const Replicas* replicas = nullptr);
 
   const network::Network& network() const { return network_; }

@@ -14,9 +14,13 @@ bool is(const Layers& layers, int index) {
   return index >= 0 && std::holds_alternative<Op>(layers[static_cast<std::size_t>(index)].op);
 }
 
-/// The layers that read each layer's output.
-std::vector<std::vector<int>> readers_of(const Layers& layers) {
+constexpr int kCaller = -1;  // reads the network's outputs
+
+/// The layers that read each layer's result, and kCaller where it is an output of the network.
+std::vector<std::vector<int>> readers_of(const network::Network& network) {
+  const Layers& layers = network.layers();
   std::vector<std::vector<int>> readers(layers.size());
+  for (const auto& output : network.outputs()) readers[static_cast<std::size_t>(output.layer)].push_back(kCaller);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     for (const int input : layers[i].inputs) readers[static_cast<std::size_t>(input)].push_back(static_cast<int>(i));
   }
@@ -32,7 +36,7 @@ bool is_relu(const Layers& layers, int index) {
 class StepCompiler {
  public:
   StepCompiler(const network::Network& network, bool fuse)
-      : layers_(network.layers()), readers_(readers_of(layers_)), taken_(layers_.size(), false), fuse_(fuse) {}
+      : layers_(network.layers()), readers_(readers_of(network)), taken_(layers_.size(), false), fuse_(fuse) {}
 
   std::vector<Step> plan() {
     for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
@@ -76,8 +80,13 @@ class StepCompiler {
     taken_[static_cast<std::size_t>(layer)] = true;
   }
 
-  /// Finds which outputs may be overwritten (one reader, and a producer whose backward does not need its output) and
-  /// when each can be let go.
+  bool is_given_out(int layer) const {
+    const auto& readers = readers_[static_cast<std::size_t>(layer)];
+    return std::find(readers.begin(), readers.end(), kCaller) != readers.end();
+  }
+
+  /// Finds which results may be overwritten (one reader, and a producer whose backward does not need its result) and
+  /// when each can be let go. Those that the caller gets stay as they are.
   void plan_memory() {
     std::vector<int> reads(layers_.size(), 0), last_reader(layers_.size(), -1);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -90,13 +99,14 @@ class StepCompiler {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       Step& step = steps_[i];
       for (const int input : step.inputs) {
-        const bool last = last_reader[static_cast<std::size_t>(input)] == static_cast<int>(i);
+        const bool last = last_reader[static_cast<std::size_t>(input)] == static_cast<int>(i) && !is_given_out(input);
         if (last && std::find(step.dead.begin(), step.dead.end(), input) == step.dead.end()) step.dead.push_back(input);
       }
       const bool single = step.layer == step.output;
       output_unneeded[static_cast<std::size_t>(step.output)] =
-          single && (is<network::BatchNorm>(layers_, step.layer) || is<network::Conv2d>(layers_, step.layer) ||
-                     is<network::Linear>(layers_, step.layer) || is<network::Add>(layers_, step.layer));
+          single && !is_given_out(step.output) &&
+          (is<network::BatchNorm>(layers_, step.layer) || is<network::Conv2d>(layers_, step.layer) ||
+           is<network::Linear>(layers_, step.layer) || is<network::Add>(layers_, step.layer));
       if (step.inputs.empty()) continue;
       const auto first = static_cast<std::size_t>(step.inputs.front());
       step.overwrites = single && reads[first] == 1 && output_unneeded[first];

@@ -1,0 +1,316 @@
+#include "parallel/flow.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <tuple>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/stop.h"
+#include "engine/engine.h"
+#include "placement/plan.h"
+
+namespace evener::parallel {
+namespace {
+
+/// How often the thread of the sink looks for a stop request while it waits for items.
+constexpr double kLook_s = 0.05;
+
+/// Calls `body`, and adds the seconds that it takes to `sum_s`.
+template <class Body>
+auto timed(double& sum_s, Body body) {
+  const Stopwatch clock;
+  struct Adder {
+    double& sum_s;
+    const Stopwatch& clock;
+    ~Adder() { sum_s += clock.seconds(); }
+  } const adder{sum_s, clock};
+  return body();
+}
+
+using Origins = std::vector<std::shared_ptr<const FlowOrigin>>;
+
+/// The origins of all items, each once. Faces of one photo stand next to each other.
+Origins origins_of(const std::vector<FlowItem>& items) {
+  Origins origins;
+  for (const FlowItem& item : items) {
+    for (const auto& origin : item.origins) {
+      if (origins.empty() || origins.back() != origin) origins.push_back(origin);
+    }
+  }
+  return origins;
+}
+
+/// "step 'run', items 'a.jpg' to 'd.jpg': ".
+std::string place_text(const FlowStep& step, const Origins& origins) {
+  std::string text = "step '" + step.name + "'";
+  if (!origins.empty()) text += (origins.size() > 1 ? ", items '" : ", item '") + origins.front()->name + "'";
+  if (origins.size() > 1) text += " to '" + origins.back()->name + "'";
+  return text + ": ";
+}
+
+/// Throws the exception that is being handled again, with `place` before its message. An Interrupted stays as it is,
+/// as does a lack of memory, which has no message of its own.
+[[noreturn]] void rethrow_from(const std::string& place) {
+  try {
+    throw;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const UsageError& error) {
+    throw UsageError(place + error.what());
+  } catch (const engine::OutOfMemory& error) {
+    throw engine::OutOfMemory(place + error.what());
+  } catch (const std::exception& error) {
+    throw Error(place + error.what());
+  }
+}
+
+/// Whether the exception that is being handled is about the item, and not about the machine or what the user asked for.
+bool is_about_the_item() {
+  try {
+    throw;
+  } catch (const Interrupted&) {
+    return false;
+  } catch (const UsageError&) {
+    return false;
+  } catch (const engine::OutOfMemory&) {
+    return false;
+  } catch (const Error&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void require(bool good, const FlowStep& step, const std::string& what) {
+  if (!good) throw Error("step '" + step.name + "' of a flow " + what);
+}
+
+/// One run of a flow: its queues, its threads, and what becomes of it. Queue s is the one before stage s.
+class FlowRun {
+ public:
+  FlowRun(const FlowSource& source, const std::vector<FlowStage>& stages, const FlowOptions& options,
+          FlowReport& report)
+      : source_(source), stages_(stages), report_(report), workers_left_(stages.size()) {
+    report_ = {};
+    report_.steps.push_back({source.step.name, std::vector<FlowWorkerReport>(1), std::nullopt});
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const FlowStep& step = stages[s].step;
+      queues_.push_back(std::make_unique<FlowQueue>(std::max(step.capacity, stages[s].batch), options.keep_order));
+      const auto workers = static_cast<std::size_t>(step.workers);
+      report_.steps.push_back({step.name, std::vector<FlowWorkerReport>(workers), std::nullopt});
+      workers_left_[s] = step.workers;
+    }
+  }
+
+  void execute() {
+    const Stopwatch clock;
+    try {
+      start();
+    } catch (...) {
+      fail();
+    }
+    work(stages_.size() - 1, 0);
+    threads_.clear();  // joins: all ends with the sink, or because the flow was cancelled
+    report_.seconds = clock.seconds();
+    describe_queues();
+    sort_set_aside();
+    if (failure_) std::rethrow_exception(failure_);
+    if (!cancelled_) return;
+    const std::int64_t done = report_.steps.back().workers.front().items;
+    throw Interrupted("interrupted after " + std::to_string(done) + (done == 1 ? " item" : " items"));
+  }
+
+ private:
+  void start() {
+    threads_.emplace_back([this] { hand_out(); });
+    for (std::size_t s = 0; s + 1 < stages_.size(); ++s) {
+      for (int worker = 0; worker < stages_[s].step.workers; ++worker) {
+        threads_.emplace_back([this, s, worker] { work(s, worker); });
+      }
+    }
+  }
+
+  /// The life of the source's thread.
+  void hand_out() {
+    FlowWorkerReport& figures = report_.steps.front().workers.front();
+    try {
+      begin(source_.step, 0);
+      while (!ended()) {
+        std::optional<FlowItem> item = timed(figures.busy_s, [&] { return next_item(figures.items); });
+        if (!item) break;
+        const std::int64_t place = figures.items++;
+        std::vector<FlowItem> items;
+        items.push_back(std::move(*item));
+        if (!timed(figures.wait_room_s, [&] { return queues_.front()->put(place, std::move(items)); })) break;
+      }
+    } catch (...) {
+      fail();
+    }
+    queues_.front()->close();
+  }
+
+  std::optional<FlowItem> next_item(std::int64_t number) {
+    auto origin = std::make_shared<FlowOrigin>();
+    origin->number = number;
+    try {
+      const std::optional<PhaseMark> mark = mark_of(source_.step);
+      std::shared_ptr<void> value = source_.next(origin->name);
+      if (!value) return std::nullopt;
+      if (origin->name.empty()) origin->name = std::to_string(number);
+      return FlowItem{std::move(value), {std::move(origin)}};
+    } catch (...) {
+      rethrow_from("step '" + source_.step.name + "', after " + std::to_string(number) + " items: ");
+    }
+  }
+
+  /// The life of a worker of stage s. The sink is the last stage, and its worker the thread that runs the flow.
+  void work(std::size_t s, int worker) {
+    const FlowStage& stage = stages_[s];
+    const bool sink = s + 1 == stages_.size();
+    FlowWorkerReport& figures = report_.steps[s + 1].workers[static_cast<std::size_t>(worker)];
+    try {
+      begin(stage.step, worker);
+      while (!ended()) {
+        auto handful = timed(figures.wait_input_s, [&] { return take(s, sink); });
+        if (!handful) break;
+        auto results = timed(figures.busy_s, [&] { return results_of(s, handful->items, worker); });
+        figures.items += static_cast<std::int64_t>(handful->items.size());
+        if (sink) continue;
+        const auto put = [&] { return queues_[s + 1]->put(handful->place, std::move(results)); };
+        if (!timed(figures.wait_room_s, put)) break;
+      }
+    } catch (...) {
+      fail();
+    }
+    if (--workers_left_[s] == 0 && !sink) queues_[s + 1]->close();
+  }
+
+  std::optional<FlowQueue::Handful> take(std::size_t s, bool sink) {
+    const std::size_t most = stages_[s].batch;
+    // The sink's thread looks for stop requests, for all others that wait.
+    while (sink && !queues_[s]->wait_to_take(most, kLook_s)) ended();
+    return queues_[s]->take(most);
+  }
+
+  /// Nothing where the items were set aside.
+  std::vector<FlowItem> results_of(std::size_t s, std::vector<FlowItem>& items, int worker) {
+    const FlowStage& stage = stages_[s];
+    std::vector<std::shared_ptr<void>> values;
+    try {
+      const std::optional<PhaseMark> mark = mark_of(stage.step);
+      values = stage.work(items, worker);
+    } catch (const std::exception& error) {
+      if (stage.step.on_failure != OnFailure::kSetAside || !is_about_the_item()) {
+        rethrow_from(place_text(stage.step, origins_of(items)));
+      }
+      set_aside(stage.step, items, error.what());
+    }
+    const bool one_each = values.size() == items.size();
+    std::vector<FlowItem> results;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      results.push_back({std::move(values[i]), one_each ? items[i].origins : origins_of(items)});
+    }
+    return results;
+  }
+
+  static std::optional<PhaseMark> mark_of(const FlowStep& step) {
+    return step.phase ? std::optional<PhaseMark>(std::in_place, *step.phase) : std::nullopt;
+  }
+
+  void begin(const FlowStep& step, int worker) {
+    if (!step.on_start) return;
+    try {
+      step.on_start(worker);
+    } catch (...) {
+      rethrow_from("step '" + step.name + "', start of worker " + std::to_string(worker) + ": ");
+    }
+  }
+
+  /// Whether the flow was cancelled; a stop request cancels it.
+  bool ended() {
+    if (!cancelled_ && stop_requested()) cancel();
+    return cancelled_;
+  }
+
+  /// The exception that is being handled ends the flow, unless another one came first.
+  void fail() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+    cancel();
+  }
+
+  void cancel() {
+    cancelled_ = true;
+    for (const auto& queue : queues_) queue->cancel();
+  }
+
+  void set_aside(const FlowStep& step, const std::vector<FlowItem>& items, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& origin : origins_of(items)) {
+      report_.set_aside.push_back({origin->number, origin->name, step.name, reason});
+    }
+  }
+
+  void describe_queues() {
+    for (std::size_t s = 0; s < queues_.size(); ++s) {
+      const FlowQueue& queue = *queues_[s];
+      report_.steps[s + 1].queue = FlowQueueReport{queue.capacity(), queue.mean_depth(), queue.max_depth()};
+    }
+  }
+
+  /// Workers set items aside as they come to them; the report has them in the order of the source.
+  void sort_set_aside() {
+    std::ranges::sort(report_.set_aside, {},
+                      [](const SetAsideItem& item) { return std::tie(item.number, item.step, item.reason); });
+  }
+
+  const FlowSource& source_;
+  const std::vector<FlowStage>& stages_;
+  FlowReport& report_;
+  std::vector<std::unique_ptr<FlowQueue>> queues_;
+  std::vector<std::atomic<int>> workers_left_;  // of each stage
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;            // of what follows, and of the report's list of items that were set aside
+  std::exception_ptr failure_;  // the first
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+FlowStep deal_over(const placement::Plan& plan, FlowStep step) {
+  step.workers = static_cast<int>(plan.replicas.size());
+  std::vector<std::vector<int>> cpus;
+  for (const auto& replica : plan.replicas) cpus.push_back(replica.stages.front().cpus);
+  step.on_start = [cpus = std::move(cpus), then = std::move(step.on_start)](int worker) {
+    pin_this_thread(cpus.at(static_cast<std::size_t>(worker)));
+    if (then) then(worker);
+  };
+  return step;
+}
+
+Flow::Flow(FlowSource source, std::vector<FlowStage> stages) : source_(std::move(source)), stages_(std::move(stages)) {
+  require(source_.step.workers == 1, source_.step, "is its source, which has one worker");
+  for (const FlowStage& stage : stages_) {
+    require(stage.step.workers >= 1, stage.step,
+            "has " + std::to_string(stage.step.workers) + " workers; it needs at least one");
+    require(stage.step.capacity >= 1, stage.step, "has a queue without room; it needs room for at least one item");
+    require(stage.batch >= 1, stage.step, "takes batches of 0 items; a batch has at least one");
+  }
+  require(stages_.back().step.workers == 1, stages_.back().step, "is its sink, which has one worker");
+}
+
+void Flow::run(const FlowOptions& options) {
+  FlowRun(source_, stages_, options, report_).execute();
+}
+
+}  // namespace evener::parallel

@@ -1,0 +1,565 @@
+#include "parallel/flow.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/stop.h"
+#include "engine/engine.h"
+#include "placement/plan.h"
+
+namespace evener::parallel {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Le;
+using testing::SizeIs;
+
+/// 0, 1, ..., count - 1.
+std::function<std::optional<int>()> numbers(int count) {
+  return [count, next = 0]() mutable { return next < count ? std::optional<int>(next++) : std::nullopt; };
+}
+
+std::vector<int> all_of(int count) {
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+std::string file_name(const int& number) {
+  return std::to_string(number) + ".jpg";
+}
+
+/// Up to 2 ms, different for each item and each `salt`.
+void take_some_time(int number, int salt) {
+  const int part = (number * 7919 + salt * 104729) % 41;
+  std::this_thread::sleep_for(std::chrono::microseconds(50 * part));
+}
+
+/// Waits until `condition` holds; false after 20 s, so that a test that fails ends.
+template <class Condition>
+bool comes_true(Condition condition) {
+  const Stopwatch clock;
+  while (!condition()) {
+    if (clock.seconds() > 20) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return true;
+}
+
+template <class Thrown>
+std::string message_of(Flow& flow) {
+  try {
+    flow.run();
+  } catch (const Thrown& error) {
+    return error.what();
+  }
+  return "nothing of this type was thrown";
+}
+
+std::vector<int> through_three_steps(int workers, const FlowOptions& options = {}) {
+  std::vector<int> results;
+  Flow flow = flow_from<int>({.name = "count"}, numbers(200))
+                  .map({.name = "double", .workers = workers, .capacity = 3},
+                       [](int number) {
+                         take_some_time(number, 1);
+                         return 2 * number;
+                       })
+                  .map({.name = "write out", .workers = 2 * workers, .capacity = 5},
+                       [](int number) {
+                         take_some_time(number, 2);
+                         return std::to_string(number);
+                       })
+                  .map({.name = "halve", .workers = workers, .capacity = 1},
+                       [](const std::string& text) {
+                         take_some_time(std::stoi(text), 3);
+                         return std::stoi(text) / 2;
+                       })
+                  .into({.name = "keep"}, [&](int number) { results.push_back(number); });
+  flow.run(options);
+  return results;
+}
+
+TEST(Flow, KeepsTheOrderWhoeverIsFaster) {
+  EXPECT_THAT(through_three_steps(1), ElementsAreArray(all_of(200)));
+  EXPECT_THAT(through_three_steps(4), ElementsAreArray(all_of(200)));
+}
+
+TEST(Flow, LosesNothingInAnyOrder) {
+  std::vector<int> results = through_three_steps(4, {.keep_order = false});
+  std::ranges::sort(results);
+  EXPECT_THAT(results, ElementsAreArray(all_of(200)));
+}
+
+TEST(Flow, AQuickItemPassesASlowOneWhereOrderIsNotKept) {
+  std::atomic<bool> second_arrived = false;
+  std::vector<int> results;
+  Flow flow = flow_from<int>({.name = "count"}, numbers(2))
+                  .map({.name = "wait", .workers = 2},
+                       [&](int number) {
+                         if (number == 0) {
+                           EXPECT_TRUE(comes_true([&] { return second_arrived.load(); }));
+                         }
+                         return number;
+                       })
+                  .into({.name = "keep"}, [&](int number) {
+                    results.push_back(number);
+                    if (number == 1) second_arrived = true;
+                  });
+  flow.run({.keep_order = false});
+  EXPECT_THAT(results, ElementsAre(1, 0));
+}
+
+TEST(Flow, QueuesBoundWhatIsUnderWay) {
+  std::atomic<int> handed_out = 0, arrived = 0, most = 0;
+  // What each worker has in hand, the source and the sink among them, and what the queues hold.
+  constexpr int kBound = (1 + 3 + 1 + 1) + (2 + 4 + 1);
+  const auto next = [&, count = numbers(100)]() mutable {
+    const auto number = count();
+    if (number) most = std::max(most.load(), ++handed_out - arrived);
+    return number;
+  };
+  Flow flow = flow_from<int>({.name = "count"}, next)
+                  .map({.name = "pass on", .workers = 3, .capacity = 2}, [](int number) { return number; })
+                  .map({.name = "pass on too", .workers = 1, .capacity = 4}, [](int number) { return number; })
+                  .into({.name = "wait", .capacity = 1}, [&](int number) {
+                    if (number == 0) {
+                      EXPECT_TRUE(comes_true([&] { return handed_out == kBound; }));
+                    }
+                    ++arrived;
+                  });
+  flow.run();
+  EXPECT_EQ(arrived, 100);
+  EXPECT_EQ(most, kBound);
+}
+
+TEST(Flow, ASlowItemHoldsTheOthersWithinTheWindow) {
+  std::atomic<int> begun = 0, begun_before_first_ended = 0;
+  // The first one, two more that the queue has room for behind it, and those of the three other workers.
+  constexpr int kWindow = 1 + 2 + 3;
+  std::vector<int> results;
+  Flow flow = flow_from<int>({.name = "count"}, numbers(50))
+                  .map({.name = "wait", .workers = 4},
+                       [&](int number) {
+                         ++begun;
+                         if (number != 0) return number;
+                         EXPECT_TRUE(comes_true([&] { return begun == kWindow; }));
+                         std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                         begun_before_first_ended = begun.load();
+                         return number;
+                       })
+                  .into({.name = "keep", .capacity = 3}, [&](int number) { results.push_back(number); });
+  flow.run();
+  EXPECT_EQ(begun_before_first_ended, kWindow);
+  EXPECT_THAT(results, ElementsAreArray(all_of(50)));
+}
+
+/// Faces of a photo: as many as the last digit of its number, up to 3.
+std::vector<std::string> faces_of(int photo) {
+  std::vector<std::string> faces;
+  for (int face = 0; face < photo % 4; ++face) faces.push_back(std::to_string(photo) + "." + std::to_string(face));
+  return faces;
+}
+
+TEST(Flow, OneItemBecomesAnyNumberAndBatchesAreCollected) {
+  std::vector<std::string> wanted;
+  for (int photo = 0; photo < 40; ++photo) {
+    for (const auto& face : faces_of(photo)) wanted.push_back("face " + face);
+  }
+  for (const int workers : {1, 3}) {
+    std::mutex mutex;
+    std::multiset<std::size_t> batches;
+    std::vector<std::string> results;
+    Flow flow = flow_from<int>({.name = "count"}, numbers(40))
+                    .expand({.name = "detect", .workers = workers},
+                            [](int photo) {
+                              take_some_time(photo, 4);
+                              return faces_of(photo);
+                            })
+                    .batch(16)
+                    .expand({.name = "embed", .workers = workers, .capacity = 2},
+                            [&](std::vector<std::string> faces) {
+                              const std::lock_guard lock(mutex);
+                              batches.insert(faces.size());
+                              for (auto& face : faces) face.insert(0, "face ");
+                              return faces;
+                            })
+                    .into({.name = "keep"}, [&](std::string face) { results.push_back(std::move(face)); });
+    flow.run();
+    EXPECT_THAT(results, ElementsAreArray(wanted));
+    EXPECT_THAT(batches, ElementsAre(60 % 16, 16, 16, 16));
+  }
+}
+
+TEST(Flow, ABatchMayBecomeOneResult) {
+  std::vector<int> sums;
+  Flow flow = flow_from<int>({.name = "count"}, numbers(10))
+                  .batch(4)
+                  .map({.name = "sum", .workers = 2},
+                       [](const std::vector<int>& batch) { return std::accumulate(batch.begin(), batch.end(), 0); })
+                  .batch(2)
+                  .into({.name = "keep"}, [&](const std::vector<int>& batch) {
+                    sums.insert(sums.end(), batch.begin(), batch.end());
+                    sums.push_back(-1);
+                  });
+  flow.run();
+  EXPECT_THAT(sums, ElementsAre(0 + 1 + 2 + 3, 4 + 5 + 6 + 7, -1, 8 + 9, -1));
+}
+
+TEST(Flow, ItemsMayBeOfTypesThatAreOnlyMoved) {
+  std::vector<int> results;
+  Flow flow = flow_from<int>({.name = "count"}, numbers(3))
+                  .map({.name = "box"}, [](int number) { return std::make_unique<int>(number); })
+                  .batch(2)
+                  .expand({.name = "pass on"}, [](std::vector<std::unique_ptr<int>> boxes) { return boxes; })
+                  .into({.name = "unbox"}, [&](std::unique_ptr<int> box) { results.push_back(*box); });
+  flow.run();
+  EXPECT_THAT(results, ElementsAre(0, 1, 2));
+}
+
+/// A flow of numbered photos whose middle step throws `Thrown` for number 5. `alive` counts the items that exist.
+template <class Thrown>
+Flow failing_in_the_middle(const std::shared_ptr<int>& alive, int workers) {
+  struct Photo {
+    int number;
+    std::shared_ptr<int> alive;
+  };
+  const auto next = [alive, count = numbers(1'000'000)]() mutable { return Photo{*count(), alive}; };
+  const auto name = [](const Photo& photo) { return file_name(photo.number); };
+  return flow_from<Photo>({.name = "list"}, next, name)
+      .map({.name = "read", .workers = workers}, [](Photo photo) { return photo; })
+      .map({.name = "decode", .workers = workers},
+           [](Photo photo) {
+             if (photo.number == 5) throw Thrown("the file is cut off");
+             return photo;
+           })
+      .into({.name = "keep"}, [](const Photo&) {});
+}
+
+TEST(Flow, AFailingStepEndsItAndSaysWhere) {
+  const auto alive = std::make_shared<int>(0);
+  for (const int workers : {1, 4}) {
+    Flow flow = failing_in_the_middle<Error>(alive, workers);
+    const long unused = alive.use_count();
+    EXPECT_EQ(message_of<Error>(flow), "step 'decode', item '5.jpg': the file is cut off");
+    EXPECT_EQ(alive.use_count(), unused) << "no item is left in a queue or a thread";
+    EXPECT_THAT(flow.report().steps.back().workers.front().items, Le(5));
+  }
+}
+
+TEST(Flow, WhatKindOfErrorItWasStaysKnown) {
+  const auto alive = std::make_shared<int>(0);
+  Flow wrong_use = failing_in_the_middle<UsageError>(alive, 2);
+  EXPECT_EQ(message_of<UsageError>(wrong_use), "step 'decode', item '5.jpg': the file is cut off");
+  Flow no_memory = failing_in_the_middle<engine::OutOfMemory>(alive, 2);
+  EXPECT_EQ(message_of<engine::OutOfMemory>(no_memory), "step 'decode', item '5.jpg': the file is cut off");
+  Flow foreign = failing_in_the_middle<std::out_of_range>(alive, 2);
+  EXPECT_EQ(message_of<Error>(foreign), "step 'decode', item '5.jpg': the file is cut off");
+  Flow interrupted = failing_in_the_middle<Interrupted>(alive, 2);
+  EXPECT_EQ(message_of<Interrupted>(interrupted), "the file is cut off");
+}
+
+TEST(Flow, ItemsAreSetAsideInTheOrderOfTheSource) {
+  for (const int workers : {1, 4}) {
+    std::vector<int> results;
+    Flow flow = flow_from<int>({.name = "list"}, numbers(30), file_name)
+                    .map({.name = "read", .workers = workers, .on_failure = OnFailure::kSetAside},
+                         [](int number) {
+                           take_some_time(number, 5);
+                           if (number % 10 == 3) throw Error("unreadable");
+                           return number;
+                         })
+                    .map({.name = "decode", .workers = workers, .on_failure = OnFailure::kSetAside},
+                         [](int number) {
+                           take_some_time(number, 6);
+                           if (number % 10 == 1) throw Error("odd");
+                           return number;
+                         })
+                    .into({.name = "keep"}, [&](int number) { results.push_back(number); });
+    flow.run();
+    std::vector<std::string> told;
+    for (const auto& item : flow.report().set_aside) told.push_back(item.name + " " + item.step + ": " + item.reason);
+    EXPECT_THAT(told, ElementsAre("1.jpg decode: odd", "3.jpg read: unreadable", "11.jpg decode: odd",
+                                  "13.jpg read: unreadable", "21.jpg decode: odd", "23.jpg read: unreadable"));
+    std::vector<int> wanted = all_of(30);
+    std::erase_if(wanted, [](int number) { return number % 10 == 1 || number % 10 == 3; });
+    EXPECT_THAT(results, ElementsAreArray(wanted));
+  }
+}
+
+TEST(Flow, ABatchIsSetAsideWithAllItsItems) {
+  std::vector<int> results;
+  Flow flow = flow_from<int>({.name = "list"}, numbers(9), file_name)
+                  .batch(3)
+                  .expand({.name = "run", .on_failure = OnFailure::kSetAside},
+                          [](std::vector<int> batch) {
+                            if (batch.front() == 3) throw Error("odd");
+                            return batch;
+                          })
+                  .map({.name = "look", .on_failure = OnFailure::kSetAside},
+                       [](int number) {
+                         if (number == 7) throw Error("not found");
+                         return number;
+                       })
+                  .into({.name = "keep"}, [&](int number) { results.push_back(number); });
+  flow.run();
+  std::vector<std::string> told;
+  for (const auto& item : flow.report().set_aside) told.push_back(item.name + " " + item.step + ": " + item.reason);
+  EXPECT_THAT(told, ElementsAre("3.jpg run: odd", "4.jpg run: odd", "5.jpg run: odd", "7.jpg look: not found"));
+  EXPECT_THAT(results, ElementsAre(0, 1, 2, 6, 8));
+}
+
+TEST(Flow, OnlyWhatIsAboutAnItemSetsItAside) {
+  const auto flow_throwing = [](auto error) {
+    return flow_from<int>({.name = "list"}, numbers(9), file_name)
+        .map({.name = "decode", .on_failure = OnFailure::kSetAside},
+             [error](int number) {
+               if (number == 4) throw error;
+               return number;
+             })
+        .into({.name = "keep"}, [](int) {});
+  };
+  Flow wrong_use = flow_throwing(UsageError("wrong"));
+  EXPECT_THROW(wrong_use.run(), UsageError);
+  Flow no_memory = flow_throwing(engine::OutOfMemory("full"));
+  EXPECT_THROW(no_memory.run(), engine::OutOfMemory);
+  Flow no_host_memory = flow_throwing(std::bad_alloc());
+  EXPECT_THROW(no_host_memory.run(), std::bad_alloc);
+  EXPECT_THAT(no_host_memory.report().set_aside, IsEmpty());
+}
+
+TEST(Flow, AnEmptySourceEndsAtOnce) {
+  int calls = 0;
+  Flow flow = flow_from<int>({.name = "count"}, numbers(0))
+                  .batch(4)
+                  .expand({.name = "pass on", .workers = 3},
+                          [&](std::vector<int> batch) {
+                            ++calls;
+                            return batch;
+                          })
+                  .into({.name = "keep"}, [&](int) { ++calls; });
+  flow.run();
+  EXPECT_EQ(calls, 0);
+  EXPECT_THAT(flow.report().steps, SizeIs(3));
+}
+
+TEST(Flow, ASourceThatThrowsEndsIt) {
+  const auto next = [count = numbers(1'000)]() mutable {
+    const auto number = count();
+    if (number == 7) throw Error("the folder is gone");
+    return number;
+  };
+  Flow flow = flow_from<int>({.name = "list"}, next)
+                  .map({.name = "pass on", .workers = 2}, [](int number) { return number; })
+                  .into({.name = "keep"}, [](int) {});
+  EXPECT_EQ(message_of<Error>(flow), "step 'list', after 7 items: the folder is gone");
+}
+
+TEST(Flow, ASinkThatThrowsEndsIt) {
+  Flow flow = flow_from<int>({.name = "count"}, numbers(1'000'000))
+                  .map({.name = "pass on", .workers = 2}, [](int number) { return number; })
+                  .batch(3)
+                  .into({.name = "write"}, [](const std::vector<int>& batch) {
+                    if (batch.front() > 10) throw Error("the disk is full");
+                  });
+  EXPECT_EQ(message_of<Error>(flow), "step 'write', items '12' to '14': the disk is full");
+}
+
+class FlowStop : public testing::Test {
+ protected:
+  void SetUp() override { clear_stop_request(); }
+  void TearDown() override { clear_stop_request(); }
+};
+
+TEST_F(FlowStop, EndsAFlowAfterWhatIsUnderWay) {
+  std::vector<int> results;
+  Flow flow = flow_from<int>({.name = "count"}, numbers(1'000'000))
+                  .map({.name = "pass on", .workers = 3}, [](int number) { return number; })
+                  .into({.name = "keep"}, [&](int number) {
+                    results.push_back(number);
+                    if (number == 9) request_stop();
+                  });
+  EXPECT_EQ(message_of<Interrupted>(flow), "interrupted after 10 items");
+  EXPECT_THAT(results, ElementsAreArray(all_of(10)));
+}
+
+TEST_F(FlowStop, EndsAFlowInWhichAllWait) {
+  std::atomic<bool> waiting = false;
+  const auto next = [&]() -> std::optional<int> {
+    waiting = true;
+    EXPECT_TRUE(comes_true(stop_requested));  // such as a camera that has nothing to show
+    return 1;
+  };
+  Flow flow = flow_from<int>({.name = "count"}, next)
+                  .batch(4)
+                  .map({.name = "pass on", .workers = 3}, [](std::vector<int> batch) { return batch; })
+                  .into({.name = "keep"}, [](const std::vector<int>&) { ADD_FAILURE(); });
+  const std::jthread stopper([&] {
+    EXPECT_TRUE(comes_true([&] { return waiting.load(); }));
+    request_stop();
+  });
+  EXPECT_THROW(flow.run(), Interrupted);
+}
+
+TEST(Flow, ReportsWhatEachWorkerDid) {
+  Flow flow = flow_from<int>({.name = "count"}, numbers(60))
+                  .map({.name = "wait", .workers = 3, .capacity = 4},
+                       [](int number) {
+                         take_some_time(number, 7);
+                         return number;
+                       })
+                  .batch(8)
+                  .into({.name = "keep", .capacity = 2}, [](const std::vector<int>&) {});
+  flow.run();
+  const FlowReport& report = flow.report();
+  std::vector<std::string> names;
+  for (const auto& step : report.steps) {
+    names.push_back(step.name);
+    std::int64_t items = 0;
+    for (const auto& worker : step.workers) {
+      items += worker.items;
+      EXPECT_THAT((std::vector{worker.busy_s, worker.wait_input_s, worker.wait_room_s}), Each(Ge(0)));
+      EXPECT_LE(worker.busy_s + worker.wait_input_s + worker.wait_room_s, report.seconds);
+    }
+    EXPECT_EQ(items, 60) << step.name;
+  }
+  EXPECT_THAT(names, ElementsAre("count", "wait", "keep"));
+  EXPECT_THAT(report.steps[1].workers, SizeIs(3));
+  double busy_s = 0;
+  for (const auto& worker : report.steps[1].workers) busy_s += worker.busy_s;
+  double slept_s = 0;
+  for (int number = 0; number < 60; ++number) slept_s += 50e-6 * ((number * 7919 + 7 * 104729) % 41);
+  EXPECT_GE(busy_s, slept_s);
+  EXPECT_FALSE(report.steps[0].queue);
+  EXPECT_EQ(report.steps[1].queue->capacity, 4U);
+  EXPECT_EQ(report.steps[2].queue->capacity, 8U) << "room for its batch";
+  for (const std::size_t step : {1U, 2U}) {
+    const FlowQueueReport& queue = *report.steps[step].queue;
+    EXPECT_THAT(queue.max_depth, AllOf(Ge(1U), Le(queue.capacity)));
+    EXPECT_GE(queue.mean_depth, 0);
+    EXPECT_LE(queue.mean_depth, static_cast<double>(queue.max_depth));
+  }
+}
+
+TEST(Flow, MarksItsPhasesForAMeter) {
+  struct Listener : PhaseListener {
+    void on_phase(Phase phase, bool, std::int64_t, std::int64_t, std::int64_t) override {
+      ++marks[static_cast<std::size_t>(phase)];
+    }
+    std::array<std::atomic<int>, kPhaseCount> marks{};
+  } listener;
+  set_phase_listener(&listener);
+  Flow flow = flow_from<int>({.name = "list", .phase = Phase::kRead}, numbers(10))
+                  .map({.name = "decode", .workers = 2, .phase = Phase::kDecode}, [](int number) { return number; })
+                  .batch(4)
+                  .map({.name = "run", .phase = Phase::kForward}, [](std::vector<int> batch) { return batch; })
+                  .into({.name = "keep"}, [](const std::vector<int>&) {});
+  flow.run();
+  set_phase_listener(nullptr);
+  const auto marks = [&](Phase phase) { return listener.marks[static_cast<std::size_t>(phase)].load(); };
+  EXPECT_EQ(marks(Phase::kRead), 11) << "the last call says that there is no more";
+  EXPECT_EQ(marks(Phase::kDecode), 10);
+  EXPECT_EQ(marks(Phase::kForward), 3);
+}
+
+TEST(Flow, EachWorkerStartsInItsOwnThread) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::multiset<int> started, at_work;
+  const FlowStep step = {.name = "work", .workers = 3, .on_start = [&](int worker) {
+                           const std::lock_guard lock(mutex);
+                           started.insert(worker);
+                           threads.insert(std::this_thread::get_id());
+                         }};
+  Flow flow = flow_from<int>({.name = "count"}, numbers(50))
+                  .map(step,
+                       [&](int number, int worker) {
+                         const std::lock_guard lock(mutex);
+                         EXPECT_TRUE(threads.contains(std::this_thread::get_id()));
+                         at_work.insert(worker);
+                         return number;
+                       })
+                  .into({.name = "keep"}, [](int) {});
+  flow.run();
+  EXPECT_THAT(started, ElementsAre(0, 1, 2));
+  EXPECT_THAT(threads, SizeIs(3));
+  EXPECT_THAT(at_work, AllOf(SizeIs(50), Each(AllOf(Ge(0), Le(2)))));
+}
+
+TEST(Flow, AWorkerThatCannotStartEndsIt) {
+  const FlowStep step = {.name = "run", .workers = 3, .on_start = [](int worker) {
+                           if (worker == 1) throw Error("no such device");
+                         }};
+  Flow flow = flow_from<int>({.name = "count"}, numbers(1'000'000))
+                  .map(step, [](int number) { return number; })
+                  .into({.name = "keep"}, [](int) {});
+  EXPECT_EQ(message_of<Error>(flow), "step 'run', start of worker 1: no such device");
+}
+
+TEST(Flow, DealsWorkersOverAPlacement) {
+  const std::vector<int>& allowed = cpu_topology().allowed;
+  placement::Plan plan;
+  for (int rank = 0; rank < 2; ++rank) {
+    placement::PlanStage stage;
+    stage.cpus = {rank == 0 ? allowed.front() : allowed.back()};
+    plan.replicas.push_back({rank, {stage}, 0.5});
+  }
+  std::mutex mutex;
+  std::set<std::pair<int, int>> pinned;  // worker, CPU
+  FlowStep run = {.name = "run", .on_start = [&](int worker) {
+                    cpu_set_t cpus;
+                    ASSERT_EQ(sched_getaffinity(0, sizeof cpus, &cpus), 0);
+                    EXPECT_EQ(CPU_COUNT(&cpus), 1);
+                    const std::lock_guard lock(mutex);
+                    for (const int cpu : allowed) {
+                      if (CPU_ISSET(cpu, &cpus)) pinned.emplace(worker, cpu);
+                    }
+                  }};
+  Flow flow = flow_from<int>({.name = "count"}, numbers(4))
+                  .map(deal_over(plan, std::move(run)), [](int number) { return number; })
+                  .into({.name = "keep"}, [](int) {});
+  flow.run();
+  EXPECT_THAT(pinned, ElementsAre(std::pair(0, allowed.front()), std::pair(1, allowed.back())));
+}
+
+TEST(Flow, RefusesNumbersThatCannotBe) {
+  const auto error_of = [](FlowStep source, FlowStep step, FlowStep sink, std::size_t batch) -> std::string {
+    try {
+      flow_from<int>(std::move(source), numbers(1))
+          .batch(batch)
+          .expand(std::move(step), [](std::vector<int> items) { return items; })
+          .into(std::move(sink), [](int) {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of({.name = "a"}, {.name = "b"}, {.name = "c"}, 1), "");
+  EXPECT_THAT(error_of({.name = "a"}, {.name = "b", .workers = 0}, {.name = "c"}, 1), HasSubstr("'b' of a flow has 0"));
+  EXPECT_THAT(error_of({.name = "a"}, {.name = "b", .capacity = 0}, {.name = "c"}, 1), HasSubstr("without room"));
+  EXPECT_THAT(error_of({.name = "a"}, {.name = "b"}, {.name = "c"}, 0), HasSubstr("batches of 0 items"));
+  EXPECT_THAT(error_of({.name = "a", .workers = 2}, {.name = "b"}, {.name = "c"}, 1), HasSubstr("is its source"));
+  EXPECT_THAT(error_of({.name = "a"}, {.name = "b"}, {.name = "c", .workers = 2}, 1), HasSubstr("is its sink"));
+}
+
+}  // namespace
+}  // namespace evener::parallel

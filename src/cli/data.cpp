@@ -19,7 +19,7 @@
 #include "cli/data_options.h"
 #include "cli/image_size.h"
 #include "cli/progress.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 #include "data/pack.h"
 #include "data/write_folder.h"
 
@@ -63,7 +63,7 @@ void set_size(const std::string& text, data::DataOptions& options) {
 
 std::vector<std::size_t> images_per_class(const data::Dataset& dataset) {
   std::vector<std::size_t> counts(dataset.classes().size());
-  for (std::size_t i = 0; i < dataset.size(); ++i) ++counts[static_cast<std::size_t>(dataset.label(i))];
+  for (std::size_t i = 0; i < dataset.size(); ++i) ++counts[static_cast<std::size_t>(data::label_of(dataset, i))];
   return counts;
 }
 

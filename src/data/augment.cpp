@@ -38,16 +38,43 @@ std::int64_t whole(double uniform, std::int64_t most) {
   return static_cast<std::int64_t>(uniform * static_cast<double>(most + 1));
 }
 
-/// A part of the image of a random area and shape (3:4 to 4:3 of its own), brought back to its size.
-void resized_crop(const Draw& draw, double least_area, const ImageShape& shape, std::span<std::uint8_t> chw) {
+/// A part of the image, in pixels.
+struct Region {
+  std::int64_t left = 0, top = 0, width = 0, height = 0;
+};
+
+/// The part that a resized crop shows: of a random area and shape (3:4 to 4:3 of the image's own).
+Region crop_region(const Draw& draw, double least_area, const ImageShape& shape) {
   const double scale = std::sqrt(least_area + (1 - least_area) * draw.area);
   const double stretch = std::exp((draw.ratio - 0.5) * std::log(4.0 / 3.0));  // of the width; the height gets 1 / it
   const auto extent = [](std::int64_t whole_extent, double part) {
     const double wanted = std::round(static_cast<double>(whole_extent) * part);
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, whole_extent);
   };
-  const std::int64_t width = extent(shape.width, scale * stretch), height = extent(shape.height, scale / stretch);
-  const std::int64_t left = whole(draw.left, shape.width - width), top = whole(draw.top, shape.height - height);
+  Region region;
+  region.width = extent(shape.width, scale * stretch);
+  region.height = extent(shape.height, scale / stretch);
+  region.left = whole(draw.left, shape.width - region.width);
+  region.top = whole(draw.top, shape.height - region.height);
+  return region;
+}
+
+/// How far a shift by up to `padding` pixels moves the image.
+struct Offset {
+  std::int64_t right = 0, down = 0;
+};
+
+Offset shift_offset(const Draw& draw, std::int64_t padding) {
+  return {whole(draw.right, 2 * padding) - padding, whole(draw.down, 2 * padding) - padding};
+}
+
+bool is_mirrored(const Draw& draw) {
+  return draw.flip < 0.5;
+}
+
+/// Brings a part of the image to the size of the whole.
+void resized_crop(const Region& region, const ImageShape& shape, std::span<std::uint8_t> chw) {
+  const auto& [left, top, width, height] = region;
   const auto plane = static_cast<std::size_t>(shape.height * shape.width);
   for (std::int64_t c = 0; c < shape.channels; ++c) {
     std::uint8_t* pixels = chw.data() + static_cast<std::size_t>(c) * plane;
@@ -60,8 +87,9 @@ void resized_crop(const Draw& draw, double least_area, const ImageShape& shape, 
   }
 }
 
-/// Moves the image by (right, down) pixels; what comes in is black.
-void shift(std::int64_t right, std::int64_t down, const ImageShape& shape, std::span<std::uint8_t> chw) {
+/// Moves the image; what comes in is black.
+void shift(const Offset& offset, const ImageShape& shape, std::span<std::uint8_t> chw) {
+  const auto [right, down] = offset;
   if (right == 0 && down == 0) return;
   const std::int64_t kept = std::max<std::int64_t>(shape.width - std::abs(right), 0);
   std::vector<std::uint8_t> before(static_cast<std::size_t>(shape.height * shape.width));
@@ -81,6 +109,33 @@ void mirror(const ImageShape& shape, std::span<std::uint8_t> chw) {
     std::uint8_t* pixels = chw.data() + row * shape.width;
     std::reverse(pixels, pixels + shape.width);
   }
+}
+
+/// A box on the part of the image that is brought to the size of the whole.
+void enlarge(const Region& region, const ImageShape& shape, LabelledBox& box) {
+  const float wider = static_cast<float>(shape.width) / static_cast<float>(region.width);
+  const float higher = static_cast<float>(shape.height) / static_cast<float>(region.height);
+  const auto left = static_cast<float>(region.left), top = static_cast<float>(region.top);
+  box.x1 = (box.x1 - left) * wider, box.x2 = (box.x2 - left) * wider;
+  box.y1 = (box.y1 - top) * higher, box.y2 = (box.y2 - top) * higher;
+}
+
+void move(const Offset& offset, LabelledBox& box) {
+  const auto right = static_cast<float>(offset.right), down = static_cast<float>(offset.down);
+  box.x1 += right, box.x2 += right;
+  box.y1 += down, box.y2 += down;
+}
+
+/// The part of a box that is on the image. It has no area if there is none.
+void clip(const ImageShape& shape, LabelledBox& box) {
+  const auto width = static_cast<float>(shape.width), height = static_cast<float>(shape.height);
+  box.x1 = std::clamp(box.x1, 0.0F, width), box.x2 = std::clamp(box.x2, 0.0F, width);
+  box.y1 = std::clamp(box.y1, 0.0F, height), box.y2 = std::clamp(box.y2, 0.0F, height);
+}
+
+LabelledBox mirrored(const LabelledBox& box, const ImageShape& shape) {
+  const auto width = static_cast<float>(shape.width);
+  return {width - box.x2, box.y1, width - box.x1, box.y2, box.label, box.is_difficult};
 }
 
 std::uint8_t rounded(float value) {
@@ -130,13 +185,23 @@ double beta(double alpha, Random& random) {
 void augment_image(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
                    std::uint32_t sample, std::span<std::uint8_t> chw) {
   const Draw draw(Random(seed, Purpose::kAugment, epoch, sample));
-  if (options.least_area > 0) resized_crop(draw, options.least_area, shape, chw);
-  if (options.crop_padding > 0) {
-    const std::int64_t most = options.crop_padding;
-    shift(whole(draw.right, 2 * most) - most, whole(draw.down, 2 * most) - most, shape, chw);
-  }
-  if (options.flip && draw.flip < 0.5) mirror(shape, chw);
+  if (options.least_area > 0) resized_crop(crop_region(draw, options.least_area, shape), shape, chw);
+  if (options.crop_padding > 0) shift(shift_offset(draw, options.crop_padding), shape, chw);
+  if (options.flip && is_mirrored(draw)) mirror(shape, chw);
   if (options.colour > 0) jitter(draw, options.colour, shape, chw);
+}
+
+void augment_boxes(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
+                   std::uint32_t sample, std::vector<LabelledBox>& boxes) {
+  const Draw draw(Random(seed, Purpose::kAugment, epoch, sample));
+  for (LabelledBox& box : boxes) {
+    if (options.least_area > 0) enlarge(crop_region(draw, options.least_area, shape), shape, box);
+    clip(shape, box);  // before it is moved: what the crop left out does not come back
+    if (options.crop_padding > 0) move(shift_offset(draw, options.crop_padding), box);
+    clip(shape, box);
+    if (options.flip && is_mirrored(draw)) box = mirrored(box, shape);
+  }
+  std::erase_if(boxes, [](const LabelledBox& box) { return !(box.x1 < box.x2 && box.y1 < box.y2); });
 }
 
 Mixture draw_mixture(double alpha, std::span<const std::uint32_t> partners, std::uint64_t seed, std::uint64_t epoch,

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/image_shape.h"
+#include "data/targets.h"
 
 namespace evener::data {
 
@@ -32,6 +33,11 @@ std::string augment_text(const AugmentOptions& options);
 /// Changes one image (C, H, W) in place; all but mixup.
 void augment_image(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
                    std::uint32_t sample, std::span<std::uint8_t> chw);
+
+/// Moves the boxes on an image as augment_image, given the same numbers, moves what they are around. Boxes are clipped
+/// at the image's edges, and those that have no area left are dropped.
+void augment_boxes(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
+                   std::uint32_t sample, std::vector<LabelledBox>& boxes);
 
 /// With which sample of `partners` a sample is mixed, and the weight of the sample itself: at least a half, so that its
 /// own label remains the main one.

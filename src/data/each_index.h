@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <functional>
 
-#include "data/dataset.h"
-
 namespace evener::data {
+
+/// Is told, on the thread of the caller, how much of a long piece of work is done.
+using Progress = std::function<void(std::size_t done, std::size_t count)>;
 
 /// Calls `work(i)` for i in [0, count), on `threads` threads (the caller's is one of them). After the first exception
 /// no further round begins, and it is rethrown. Throws Interrupted when a stop is requested (base/stop.h). `progress`

@@ -14,22 +14,6 @@
 
 namespace evener::data {
 
-Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
-  const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-  Batch part = batch;
-  part.count = end - begin;
-  if (!batch.images.empty()) {
-    part.images = batch.images.subspan(first * batch.shape.bytes(), count * batch.shape.bytes());
-  }
-  part.labels = batch.labels.subspan(first, count);
-  part.samples = batch.samples.subspan(first, count);
-  if (!batch.label_weights.empty()) {
-    part.second_labels = batch.second_labels.subspan(first, count);
-    part.label_weights = batch.label_weights.subspan(first, count);
-  }
-  return part;
-}
-
 std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, std::uint64_t seed,
                                        std::uint64_t epoch) {
   std::vector<std::uint32_t> order =
@@ -43,10 +27,8 @@ namespace {
 /// One batch in the ring. Filled by whoever claimed it, read by the consumer once it is ready.
 struct Slot {
   std::vector<std::uint8_t> images;
-  std::vector<std::int32_t> labels;
+  TargetStore targets;
   std::vector<std::uint32_t> samples;
-  std::vector<std::int32_t> second_labels;  // empty without mixup
-  std::vector<float> label_weights;
   std::exception_ptr failure;
   bool ready = false;
 };
@@ -89,6 +71,7 @@ struct Loader::State {
   void work();
   void claim_and_assemble(std::unique_lock<std::mutex>& lock);
   void assemble(Part part, Slot& slot) const;
+  SampleTargets targets_of(std::uint32_t sample) const;
   void read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const;
   void mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const;
 };
@@ -107,19 +90,27 @@ void Loader::State::assemble(Part part, Slot& slot) const {
   const std::size_t count = end - begin;
   const std::size_t bytes = dataset->shape().bytes();
   slot.images.resize(pixels ? count * bytes : 0);
-  slot.labels.resize(count);
   slot.samples.assign(order.begin() + static_cast<std::ptrdiff_t>(begin),
                       order.begin() + static_cast<std::ptrdiff_t>(end));
   const bool is_mixed = augmentation.options.mixup > 0;
-  slot.second_labels.resize(is_mixed ? count : 0);
-  slot.label_weights.resize(is_mixed ? count : 0);
+  slot.targets.reset(dataset->target_kind(), is_mixed, count);
   for (std::size_t i = 0; i < count; ++i) {
-    slot.labels[i] = dataset->label(slot.samples[i]);
+    slot.targets.set(i, targets_of(slot.samples[i]));
     if (!pixels) continue;
     const auto chw = std::span(slot.images).subspan(i * bytes, bytes);
     read_augmented(slot.samples[i], chw);
     if (is_mixed) mix(i, slot, chw);
   }
+}
+
+/// The targets of a sample: its boxes where augmentation moved them.
+SampleTargets Loader::State::targets_of(std::uint32_t sample) const {
+  SampleTargets targets = dataset->targets(sample);
+  auto* boxes = std::get_if<std::vector<LabelledBox>>(&targets);
+  if (boxes != nullptr && augmentation.options.any()) {
+    augment_boxes(augmentation.options, dataset->shape(), augmentation.seed, epoch, sample, *boxes);
+  }
+  return targets;
 }
 
 void Loader::State::read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const {
@@ -138,8 +129,7 @@ void Loader::State::mix(std::size_t place, Slot& slot, std::span<std::uint8_t> c
   read_augmented(mixture.partner, other);
   const PhaseMark mark(Phase::kAugment);
   mix_images(mixture.weight, other, chw);
-  slot.second_labels[place] = dataset->label(mixture.partner);
-  slot.label_weights[place] = mixture.weight;
+  slot.targets.mix(place, label_of(*dataset, mixture.partner), mixture.weight);
 }
 
 /// With the lock held and can_claim(): assembles the next batch, without the lock meanwhile.
@@ -175,6 +165,9 @@ void Loader::State::work() {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : state_(std::make_unique<State>()) {
   if (options.batch < 1) throw UsageError("a batch needs at least one sample, not " + std::to_string(options.batch));
+  if (options.augmentation.options.mixup > 0 && dataset->target_kind() != TargetKind::kClasses) {
+    throw UsageError("--augment mixup mixes the classes of images, but the data has boxes; leave mixup out");
+  }
   if (options.augmentation.options.mixup > 0 && options.augmentation.partners.empty()) {
     throw Error("mixup has no samples to mix with");
   }
@@ -252,14 +245,12 @@ const Batch* Loader::next() {
   ++state.served;
   state.holding = true;
   state.work_to_do.notify_one();
-  state.view = {static_cast<std::int64_t>(slot.labels.size()),
+  state.view = {static_cast<std::int64_t>(slot.samples.size()),
                 state.dataset->shape(),
                 slot.images,
-                slot.labels,
+                slot.targets.view(),
                 slot.samples,
-                state.epoch,
-                slot.second_labels,
-                slot.label_weights};
+                state.epoch};
   return &state.view;
 }
 

@@ -7,26 +7,10 @@
 #include <vector>
 
 #include "data/augment.h"
+#include "data/batch.h"
 #include "data/dataset.h"
 
 namespace evener::data {
-
-/// A view on one assembled batch; valid until the next call of Loader::next.
-struct Batch {
-  std::int64_t count = 0;
-  ImageShape shape;
-  std::span<const std::uint8_t> images;    // (count, C, H, W); empty where the loader serves no pixels
-  std::span<const std::int32_t> labels;    // (count)
-  std::span<const std::uint32_t> samples;  // indices into the dataset, which key dropout and augmentation
-  std::uint64_t epoch = 0;
-  // Of mixed images (--augment mixup): sample i is label_weights[i] parts of labels[i] and the rest of
-  // second_labels[i]. Both are empty where nothing is mixed.
-  std::span<const std::int32_t> second_labels = {};
-  std::span<const float> label_weights = {};
-};
-
-/// Samples begin..end-1 of a batch.
-Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end);
 
 /// The order of samples in an epoch: a permutation keyed by (seed, epoch).
 std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, std::uint64_t seed, std::uint64_t epoch);
@@ -46,9 +30,12 @@ struct LoaderOptions {
   bool pixels = true;  // false: batches only say which samples they have, for devices that have the images already
 };
 
-/// Serves a list of samples batch by batch; the last batch may be short. One consumer thread.
+/// Serves a list of samples batch by batch; the last batch may be short. One consumer thread. Boxes move along with the
+/// pixels that augmentation moves.
 class Loader {
  public:
+  /// Throws UsageError for an impossible batch, and for mixup where the data has boxes; Error for partners that the
+  /// data doesn't have.
   Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
   ~Loader();
 
@@ -59,8 +46,8 @@ class Loader {
   /// The batch after those already named: samples begin..end-1 of the order; none is a batch too. Throws Error when
   /// that lies outside of the order.
   void add_part(std::int64_t begin, std::int64_t end);
-  /// The next batch, or nullptr after the last (that was named). Waits (phase "read") if it is not ready. Rethrows a
-  /// loader's Error.
+  /// The next batch, or nullptr after the last (that was named); valid until the next call. Waits (phase "read") if it
+  /// is not ready. Rethrows a loader's Error.
   const Batch* next();
 
  private:

@@ -1,4 +1,6 @@
 // From a location to a divided dataset: chooses the source, checks the options, splits what comes undivided.
+#include "data/open_data.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -8,7 +10,6 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/names.h"
-#include "data/dataset.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -78,17 +79,10 @@ bool has(const std::vector<Part>& parts, Part part) {
 /// Divides the samples of one part with `percent`.
 Split split_part(const Source& source, Part part, const std::vector<double>& percent, std::uint64_t seed) {
   std::vector<std::uint32_t> members;
-  std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < source.parts.size(); ++i) {
-    if (source.parts[i] != part) continue;
-    members.push_back(static_cast<std::uint32_t>(i));
-    labels.push_back(source.dataset->label(i));
+    if (source.parts[i] == part) members.push_back(static_cast<std::uint32_t>(i));
   }
-  Split split = stratified_split(labels, source.dataset->classes().size(), percent, seed);
-  for (std::vector<std::uint32_t>* indices : {&split.train, &split.val, &split.test}) {
-    for (std::uint32_t& index : *indices) index = members[index];
-  }
-  return split;
+  return split_samples(*source.dataset, members, percent, seed);
 }
 
 Split divide(const Source& source, const DataOptions& options) {

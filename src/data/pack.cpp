@@ -75,7 +75,7 @@ void write_packed(const OpenedData& data, const std::string& source, const std::
   const Dataset& dataset = *data.dataset;
   require_room_for_pack(dataset.size(), dataset.shape(), file);
   std::vector<std::int32_t> labels(dataset.size());
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(i);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = label_of(dataset, i);
   weights::write_safetensors(file, tensors_of(dataset.size(), dataset.shape()), metadata_of(data, source, threads),
                              [&](std::ostream& out) {
                                write_values(out, labels);

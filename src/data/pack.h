@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "data/dataset.h"
+#include "data/open_data.h"
 
 namespace evener::data {
 

@@ -1,12 +1,14 @@
+#include "data/split.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <string>
 
 #include "base/error.h"
 #include "base/random.h"
-#include "data/dataset.h"
 
 namespace evener::data {
 
@@ -76,6 +78,25 @@ Counts divide(std::size_t count, const Percent& percent) {
   return parts;
 }
 
+/// Shuffles `members` by (seed, key) and deals them to the parts.
+void deal(const std::vector<std::uint32_t>& members, const Percent& percent, std::uint64_t seed, std::uint64_t key,
+          Split& split) {
+  const auto order = permutation(static_cast<std::uint32_t>(members.size()), Random(seed, Purpose::kSplit, key));
+  const Counts counts = divide(members.size(), percent);
+  std::size_t next = 0;
+  std::size_t p = 0;
+  for (std::vector<std::uint32_t>* part : {&split.train, &split.val, &split.test}) {
+    for (std::size_t i = 0; i < counts[p]; ++i) part->push_back(members[order[next++]]);
+    ++p;
+  }
+}
+
+void sort_parts(Split& split) {
+  for (std::vector<std::uint32_t>* part : {&split.train, &split.val, &split.test}) {
+    std::sort(part->begin(), part->end());
+  }
+}
+
 }  // namespace
 
 Split stratified_split(const std::vector<std::int32_t>& labels, std::size_t class_count,
@@ -86,19 +107,34 @@ Split stratified_split(const std::vector<std::int32_t>& labels, std::size_t clas
     of_class.at(static_cast<std::size_t>(labels[i])).push_back(static_cast<std::uint32_t>(i));
   }
   Split split;
-  for (std::size_t c = 0; c < class_count; ++c) {
-    const std::vector<std::uint32_t>& members = of_class[c];
-    const auto order = permutation(static_cast<std::uint32_t>(members.size()), Random(seed, Purpose::kSplit, c));
-    const Counts counts = divide(members.size(), parts_percent);
-    std::size_t next = 0;
-    std::size_t p = 0;
-    for (std::vector<std::uint32_t>* part : {&split.train, &split.val, &split.test}) {
-      for (std::size_t i = 0; i < counts[p]; ++i) part->push_back(members[order[next++]]);
-      ++p;
-    }
+  for (std::size_t c = 0; c < class_count; ++c) deal(of_class[c], parts_percent, seed, c, split);
+  sort_parts(split);
+  return split;
+}
+
+Split plain_split(std::size_t count, const std::vector<double>& percent, std::uint64_t seed) {
+  const Percent parts_percent = checked(percent);
+  std::vector<std::uint32_t> members(count);
+  std::iota(members.begin(), members.end(), 0U);
+  Split split;
+  deal(members, parts_percent, seed, 0, split);
+  sort_parts(split);
+  return split;
+}
+
+Split split_samples(const Dataset& dataset, std::span<const std::uint32_t> samples, const std::vector<double>& percent,
+                    std::uint64_t seed) {
+  Split split;
+  if (dataset.target_kind() == TargetKind::kBoxes) {
+    split = plain_split(samples.size(), percent, seed);
+  } else {
+    std::vector<std::int32_t> labels;
+    labels.reserve(samples.size());
+    for (const std::uint32_t sample : samples) labels.push_back(label_of(dataset, sample));
+    split = stratified_split(labels, dataset.classes().size(), percent, seed);
   }
   for (std::vector<std::uint32_t>* part : {&split.train, &split.val, &split.test}) {
-    std::sort(part->begin(), part->end());
+    for (std::uint32_t& index : *part) index = samples[index];
   }
   return split;
 }

@@ -67,7 +67,7 @@ void write_image_folder(const Dataset& dataset, const fs::path& folder, int thre
   for_each_index(dataset.size(), threads, [&](std::size_t i) {
     std::vector<std::uint8_t> pixels(dataset.shape().bytes());
     dataset.read(i, pixels);
-    const std::string& name = dataset.classes()[static_cast<std::size_t>(dataset.label(i))];
+    const std::string& name = dataset.classes()[static_cast<std::size_t>(label_of(dataset, i))];
     write_plainly(work.path() / name / fmt::format("{:06}.png", i), encode_png(dataset.shape(), pixels));
   });
   work.rename(target);

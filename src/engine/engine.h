@@ -15,7 +15,8 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "base/tensor.h"
-#include "data/loader.h"
+#include "data/batch.h"
+#include "data/dataset.h"
 #include "network/network.h"
 
 namespace evener::engine {

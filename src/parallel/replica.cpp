@@ -324,9 +324,10 @@ void Replica::evaluate() {
   std::vector<std::int32_t> predicted;
   evaluation_.sums += trainer_->evaluate(*share, &predicted);
   const std::size_t classes = options_.confusion_classes;
+  const std::span<const std::int32_t> labels = data::class_labels(share->targets);
   for (std::size_t i = 0; i < predicted.size() && classes > 0; ++i) {
     const auto found = static_cast<std::size_t>(predicted[i]);
-    if (found < classes) ++evaluation_.confusion[static_cast<std::size_t>(share->labels[i]) * classes + found];
+    if (found < classes) ++evaluation_.confusion[static_cast<std::size_t>(labels[i]) * classes + found];
   }
   pace_.catch_up();
 }

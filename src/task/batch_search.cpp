@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/loader.h"
+#include "data/batch.h"
 
 namespace evener::task {
 namespace {
@@ -42,7 +41,7 @@ bool can_train(engine::Engine& engine, const network::Network& network, const en
   const std::vector<std::uint8_t> pixels(options.resident ? 0 : count * shape.bytes(), 0);
   const std::vector<std::int32_t> labels(count, 0);
   const std::vector<std::uint32_t> samples(count, 0);
-  const data::Batch batch{images, shape, pixels, labels, samples, 1};
+  const data::Batch batch{images, shape, pixels, data::ClassTargets{labels}, samples, 1};
   try {
     const auto trainer = engine.make_trainer(network, options);
     trainer->load_state(state);

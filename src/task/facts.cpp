@@ -13,7 +13,7 @@ constexpr const char* kSameData = "give all hosts the same data under the same p
 /// Which sample is where, and its class. Names may differ in the folders above the data.
 std::string order_of(const data::OpenedData& data) {
   std::string text;
-  for (std::size_t i = 0; i < data.dataset->size(); ++i) text += std::to_string(data.dataset->label(i)) + ",";
+  for (std::size_t i = 0; i < data.dataset->size(); ++i) text += std::to_string(data::label_of(*data.dataset, i)) + ",";
   for (const auto* part : {&data.split.train, &data.split.val, &data.split.test}) {
     text += ";";
     for (const auto sample : *part) text += std::to_string(sample) + ",";

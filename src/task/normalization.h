@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "data/dataset.h"
+#include "data/channel_statistics.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

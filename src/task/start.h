@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/tensor.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 #include "network/network.h"
 #include "task/train.h"
 

@@ -11,7 +11,7 @@
 
 #include "comm/communicator.h"
 #include "data/augment.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 #include "engine/engine.h"
 #include "network/network.h"
 #include "parallel/launcher.h"

@@ -196,10 +196,11 @@ std::vector<Served> serve(const LoaderOptions& options, std::uint64_t epoch, std
       Served& entry = served[batch->samples[i]];
       const auto image = batch->images.subspan(i * kShape.bytes(), kShape.bytes());
       entry.pixels.assign(image.begin(), image.end());
-      entry.label = batch->labels[i];
-      if (batch->label_weights.empty()) continue;
-      entry.second_label = batch->second_labels[i];
-      entry.weight = batch->label_weights[i];
+      entry.label = class_labels(batch->targets)[i];
+      const auto* mixed = std::get_if<MixedClassTargets>(&batch->targets);
+      if (mixed == nullptr) continue;
+      entry.second_label = mixed->second_labels[i];
+      entry.weight = mixed->label_weights[i];
     }
   }
   return served;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "data/data_helpers.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 #include "data/sources/cifar_file.h"
 
 namespace evener::data {
@@ -72,7 +72,7 @@ TEST(Cifar, ReadsAFolderWithItsPartsAndNames) {
   EXPECT_THAT(opened.split.train, SizeIs(4));
   EXPECT_THAT(opened.split.val, SizeIs(4));
   ASSERT_THAT(opened.split.test, SizeIs(1));
-  EXPECT_EQ(opened.dataset->label(opened.split.test[0]), 7);
+  EXPECT_EQ(label_of(*opened.dataset, opened.split.test[0]), 7);
   EXPECT_EQ(opened.dataset->classes()[7], "h");
   EXPECT_THAT(opened.dataset->source(5), HasSubstr("data_batch_2.bin.gz#1"));
   std::vector<std::uint8_t> pixels(3072);

@@ -155,4 +155,17 @@ void CountingDataset::read(std::size_t index, std::span<std::uint8_t> chw) const
   std::fill(chw.begin(), chw.end(), static_cast<std::uint8_t>(index % 251));
 }
 
+void BoxedDataset::read(std::size_t index, std::span<std::uint8_t> chw) const {
+  std::fill(chw.begin(), chw.end(), std::uint8_t{0});
+  const auto plane = static_cast<std::size_t>(shape_.height * shape_.width);
+  for (const LabelledBox& box : boxes_[index]) {
+    for (std::size_t i = 0; i < chw.size(); ++i) {
+      const auto x = static_cast<float>(i % plane % static_cast<std::size_t>(shape_.width)) + 0.5F;
+      const auto y = static_cast<float>(i % plane / static_cast<std::size_t>(shape_.width)) + 0.5F;
+      const bool is_inside = box.x1 < x && x < box.x2 && box.y1 < y && y < box.y2;
+      if (is_inside) chw[i] = static_cast<std::uint8_t>(100 + box.label);
+    }
+  }
+}
+
 }  // namespace evener::data::test

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/run_program.h"
@@ -45,7 +46,7 @@ std::string idx_file(std::uint32_t magic, const std::vector<std::uint32_t>& exte
 std::string error_of(const std::function<void()>& work);
 
 /// A dataset in memory: sample i has the label i % classes and pixels of value i % 251.
-class CountingDataset : public Dataset {
+class CountingDataset : public ClassDataset {
  public:
   CountingDataset(std::size_t size, ImageShape shape, std::size_t classes = 2);
 
@@ -59,6 +60,27 @@ class CountingDataset : public Dataset {
  private:
   std::size_t size_;
   ImageShape shape_;
+  std::vector<std::string> classes_;
+};
+
+/// Black images in memory with the boxes that they are given: sample i has boxes[i]. Where a box is, the image has its
+/// label plus 100, so that pixels show whether boxes moved along with them.
+class BoxedDataset : public Dataset {
+ public:
+  BoxedDataset(ImageShape shape, std::vector<std::vector<LabelledBox>> boxes)
+      : shape_(shape), boxes_(std::move(boxes)), classes_{"cat", "dog", "bird"} {}
+
+  std::size_t size() const override { return boxes_.size(); }
+  ImageShape shape() const override { return shape_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  TargetKind target_kind() const override { return TargetKind::kBoxes; }
+  SampleTargets targets(std::size_t index) const override { return boxes_[index]; }
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override;
+  std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
+
+ private:
+  ImageShape shape_;
+  std::vector<std::vector<LabelledBox>> boxes_;
   std::vector<std::string> classes_;
 };
 

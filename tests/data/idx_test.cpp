@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "data/data_helpers.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 #include "data/sources/idx_file.h"
 
 namespace evener::data {
@@ -63,7 +63,7 @@ TEST_F(Idx, ReadsTrainingAndTestFilesInAnySpelling) {
   std::vector<std::uint8_t> pixels(6);
   opened.dataset->read(68, pixels);
   EXPECT_EQ(pixels[5], 8);
-  EXPECT_EQ(opened.dataset->label(68), 2);
+  EXPECT_EQ(label_of(*opened.dataset, 68), 2);
   EXPECT_THAT(opened.dataset->source(68), HasSubstr("t10k-images.idx3-ubyte.gz#8"));
   EXPECT_THAT(open({90, 10}).split.val, SizeIs(6));
   EXPECT_THAT(open({100, 0}).split.val, SizeIs(0));

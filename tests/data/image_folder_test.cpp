@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "data/data_helpers.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 #include "data/write_folder.h"
 
 namespace evener::data {
@@ -56,7 +56,7 @@ TEST_F(ImageFolder, TakesFoldersForClassesInSortedOrder) {
   std::vector<std::uint8_t> pixels(12);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(name_of(opened.dataset->source(i)), names[i]);
-    EXPECT_EQ(opened.dataset->label(i), labels[i]);
+    EXPECT_EQ(label_of(*opened.dataset, i), labels[i]);
     opened.dataset->read(i, pixels);
     EXPECT_EQ(pixels[11], values[i]);
   }
@@ -185,7 +185,7 @@ TEST_F(ImageFolder, LeavesOutClassesWithoutUsableImages) {
   write_bytes(folder_ / "b/1.png", "broken");
   const OpenedData opened = open();
   EXPECT_THAT(opened.dataset->classes(), ElementsAre("a", "c"));
-  EXPECT_EQ(opened.dataset->label(1), 1);
+  EXPECT_EQ(label_of(*opened.dataset, 1), 1);
   EXPECT_THAT(opened.notes, ::testing::Contains(HasSubstr("'b' has no usable image")));
 }
 
@@ -294,7 +294,7 @@ TEST_F(ImageFolder, TakesClassesByPattern) {
   EXPECT_THAT(opened.dataset->classes(), ElementsAre("bream", "shrimp"));
   ASSERT_EQ(opened.dataset->size(), 3u);
   EXPECT_EQ(name_of(opened.dataset->source(1)), "Bream GT/deep/2.png");
-  EXPECT_EQ(opened.dataset->label(2), 1);
+  EXPECT_EQ(label_of(*opened.dataset, 2), 1);
   EXPECT_THAT(opened.notes, ::testing::Contains(HasSubstr("1 image files belong to no --class")));
 }
 

@@ -54,7 +54,7 @@ TEST(Loader, ServesTheOrderWithItsPixelsAndLabels) {
       ASSERT_EQ(batch->images.size(), static_cast<std::size_t>(batch->count) * 6);
       for (std::size_t i = 0; i < static_cast<std::size_t>(batch->count); ++i, ++place) {
         EXPECT_EQ(batch->samples[i], order[place]);
-        EXPECT_EQ(batch->labels[i], static_cast<std::int32_t>(order[place] % 4));
+        EXPECT_EQ(class_labels(batch->targets)[i], static_cast<std::int32_t>(order[place] % 4));
         EXPECT_EQ(batch->images[i * 6 + 5], order[place] % 251);
       }
     }
@@ -77,7 +77,7 @@ TEST(Loader, ServesSamplesAloneWhereNobodyWantsPixels) {
   const Batch* batch = loader.next();
   EXPECT_EQ(batch->count, 10);
   EXPECT_TRUE(batch->images.empty());
-  EXPECT_EQ(batch->labels[7], 3);
+  EXPECT_EQ(class_labels(batch->targets)[7], 3);
   const Batch part = part_of(*batch, 2, 5);
   EXPECT_EQ(part.count, 3);
   EXPECT_TRUE(part.images.empty());

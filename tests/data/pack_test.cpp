@@ -51,7 +51,7 @@ TEST_F(Pack, OpensAsItsSource) {
   EXPECT_EQ(opened.split.test, expected.split.test);
   std::vector<std::uint8_t> ours(expected.dataset->shape().bytes()), theirs(ours.size());
   for (std::size_t i = 0; i < expected.dataset->size(); ++i) {
-    EXPECT_EQ(opened.dataset->label(i), expected.dataset->label(i));
+    EXPECT_EQ(label_of(*opened.dataset, i), label_of(*expected.dataset, i));
     opened.dataset->read(i, ours);
     expected.dataset->read(i, theirs);
     ASSERT_EQ(ours, theirs) << i;

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "data/data_helpers.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 
 namespace evener::data {
 namespace {

@@ -1,4 +1,6 @@
 // Dividing data, and its statistics.
+#include "data/split.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -7,8 +9,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/channel_statistics.h"
 #include "data/data_helpers.h"
-#include "data/dataset.h"
 
 namespace evener::data {
 namespace {
@@ -92,6 +94,47 @@ TEST(Split, RefusesImpossiblePercentages) {
     EXPECT_THROW(stratified_split({0, 1}, 2, percent, 1), UsageError);
   }
   EXPECT_THAT(error_of([] { stratified_split({0, 1}, 2, {90, 20}, 1); }), HasSubstr("'90/20'"));
+}
+
+TEST(Split, OfBoxesIsPlainShuffledAndKeyedByTheSeed) {
+  const Split split = plain_split(200, {85, 2, 13}, 1);
+  EXPECT_EQ(split.train.size(), 170u);
+  EXPECT_EQ(split.val.size(), 4u);
+  EXPECT_EQ(split.test.size(), 26u);
+  std::set<std::uint32_t> all;
+  for (const auto* part : {&split.train, &split.val, &split.test}) {
+    EXPECT_TRUE(std::is_sorted(part->begin(), part->end()));
+    all.insert(part->begin(), part->end());
+  }
+  EXPECT_EQ(all.size(), 200u);
+  EXPECT_EQ(*all.rbegin(), 199u);
+  EXPECT_EQ(plain_split(200, {85, 2, 13}, 1).test, split.test);
+  EXPECT_NE(plain_split(200, {85, 2, 13}, 2).test, split.test);
+  EXPECT_GT(split.test.back() - split.test.front(), 100u) << "not one piece of the data";
+  EXPECT_THROW(plain_split(200, {90, 20}, 1), UsageError);
+}
+
+TEST(Split, OfADatasetGoesByItsTargetsAndNamesItsSamples) {
+  const std::vector<std::uint32_t> some{3, 5, 8, 9, 20, 21, 22, 24, 30, 31};
+  const BoxedDataset boxed({1, 2, 2}, std::vector<std::vector<LabelledBox>>(40));
+  const Split plain = split_samples(boxed, some, {60, 20, 20}, 4), places = plain_split(10, {60, 20, 20}, 4);
+  ASSERT_EQ(plain.val.size(), places.val.size());
+  for (std::size_t i = 0; i < plain.val.size(); ++i) EXPECT_EQ(plain.val[i], some[places.val[i]]);
+
+  const CountingDataset classes(40, {1, 2, 2});  // even samples are of class 0: 5 of them
+  const Split stratified = split_samples(classes, some, {60, 20, 20}, 4);
+  for (const auto& [part, count] : {std::pair(&stratified.train, 3), {&stratified.val, 1}, {&stratified.test, 1}}) {
+    EXPECT_EQ(std::count_if(part->begin(), part->end(), [](std::uint32_t sample) { return sample % 2 == 0; }), count);
+    for (const std::uint32_t sample : *part) EXPECT_TRUE(std::binary_search(some.begin(), some.end(), sample));
+  }
+}
+
+/// Runs that are resumed rely on these numbers: they are divided anew by the program that goes on with them.
+TEST(Split, OfClassesIsWhatItAlwaysWas) {
+  const Split split = stratified_split(labels_of({12, 8}), 2, {60, 20, 20}, 1);
+  EXPECT_THAT(split.train, ElementsAre(2, 3, 5, 6, 7, 8, 10, 13, 14, 15, 16, 17));
+  EXPECT_THAT(split.val, ElementsAre(0, 9, 11, 18, 19));
+  EXPECT_THAT(split.test, ElementsAre(1, 4, 12));
 }
 
 TEST(Statistics, AreExactWhateverTheThreads) {

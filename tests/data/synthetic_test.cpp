@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/data_helpers.h"
-#include "data/dataset.h"
+#include "data/open_data.h"
 #include "data/resize.h"
 #include "data/sources/polygon.h"
 
@@ -44,7 +44,7 @@ TEST(Synthetic, HasTheSizesOfItsModels) {
   EXPECT_EQ(digits->shape(), (ImageShape{1, 28, 28}));
   EXPECT_EQ(digits->classes().size(), 10u);
   EXPECT_EQ(open("synth:digits")->size(), 12000u);
-  EXPECT_EQ(digits->label(23), 3);
+  EXPECT_EQ(label_of(*digits, 23), 3);
 }
 
 TEST(Synthetic, IsKeyedBySeedAndSample) {

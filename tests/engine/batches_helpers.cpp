@@ -23,7 +23,7 @@ data::Batch OwnedBatch::view(std::int64_t begin, std::int64_t end) const {
   return {end - begin,
           shape,
           std::span(images).subspan(first * shape.bytes(), count * shape.bytes()),
-          std::span(labels).subspan(first, count),
+          data::ClassTargets{std::span(labels).subspan(first, count)},
           std::span(samples).subspan(first, count),
           epoch};
 }

@@ -28,7 +28,7 @@ struct OwnedBatch {
 OwnedBatch random_batch(std::int64_t count, data::ImageShape shape, int classes, std::uint64_t seed = 7);
 
 /// The images of a batch as the data that a device keeps; `count` may claim more than there are.
-class BatchData : public data::Dataset {
+class BatchData : public data::ClassDataset {
  public:
   explicit BatchData(OwnedBatch batch, std::size_t count = 0)
       : batch_(std::move(batch)), count_(count > 0 ? count : batch_.labels.size()), classes_(5, "c") {}

@@ -16,7 +16,6 @@
 namespace evener {
 namespace {
 
-using Precision;
 using engine::StepReport;
 using engine::TrainerOptions;
 using test::BatchData;
@@ -88,8 +87,7 @@ TEST_P(DeviceTest, LearnsFromMixedImages) {
   std::vector<std::int32_t> second(batch.labels.rbegin(), batch.labels.rend());
   const std::vector<float> weights = {1, 0.9F, 0.75F, 0.5F, 0.5F, 0.25F, 0.1F, 0};
   data::Batch mixed = batch.view();
-  mixed.second_labels = second;
-  mixed.label_weights = weights;
+  mixed.targets = data::MixedClassTargets{batch.labels, second, weights};
   const auto here = make_trainer(test::small_mlp(kColour, 5)),
              there = make_trainer(test::small_mlp(kColour, 5), on_device());
   for (int step = 0; step < kManySteps; ++step) {
@@ -183,14 +181,14 @@ TEST_P(DeviceTest, KeepsAllDataOnTheDevice) {
     const std::vector<std::int32_t> labels(batch.labels.rbegin(), batch.labels.rend());
     numbers.images = {};
     numbers.samples = order;
-    numbers.labels = labels;
+    numbers.targets = data::ClassTargets{labels};
     there->step(numbers, 1.0 / 8, kRate);
     for (std::size_t i = 0; i < order.size(); ++i) {
       const auto from = batch.view(order[i], order[i] + 1).images;
       std::ranges::copy(from, some.images.begin() + static_cast<std::ptrdiff_t>(i * from.size()));
     }
     data::Batch pixels = some.view();
-    pixels.labels = labels;
+    pixels.targets = data::ClassTargets{labels};
     here->step(pixels, 1.0 / 8, kRate);
   }
   there->settle();

@@ -15,7 +15,6 @@
 namespace evener {
 namespace {
 
-using Precision;
 using engine::MemoryLayout;
 using test::GoldenCase;
 using test::GoldenTensors;

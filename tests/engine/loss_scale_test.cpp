@@ -9,7 +9,6 @@
 namespace evener {
 namespace {
 
-using Precision;
 using engine::TrainerOptions;
 using test::kColour;
 using test::kManySteps;

@@ -8,7 +8,6 @@
 namespace evener {
 namespace {
 
-using Precision;
 using engine::KernelChoice;
 using engine::TrainerOptions;
 using test::BatchData;
@@ -74,7 +73,7 @@ TEST_P(NativeDeviceTest, SaysWhatDoesNotFit) {
   constexpr std::int64_t kMany = 1 << 20;
   const std::vector<std::int32_t> labels(kMany, 0);
   const std::vector<std::uint32_t> samples(kMany, 0);
-  const data::Batch large{kMany, shape, {}, labels, samples, 1};
+  const data::Batch large{kMany, shape, {}, data::ClassTargets{labels}, samples, 1};
   const auto trainer = native(mlp("mlp:16-300000-3", shape), options);
   try {
     trainer->step(large, 1, 0.1);
@@ -82,7 +81,7 @@ TEST_P(NativeDeviceTest, SaysWhatDoesNotFit) {
   } catch (const engine::OutOfMemory& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("1048576 images"), HasSubstr("largest that fits"), HasSubstr("--batch")));
   }
-  const data::Batch small{2, shape, {}, {labels.data(), 2}, {samples.data(), 2}, 1};
+  const data::Batch small = data::part_of(large, 0, 2);
   EXPECT_TRUE(trainer->step(small, 1, 0.1).finite) << "after that a smaller one";
   EXPECT_EQ(trainer->settle().steps, 1);
 }

@@ -16,7 +16,6 @@
 namespace evener {
 namespace {
 
-using Precision;
 using engine::KernelChoice;
 using engine::TrainerOptions;
 using test::OwnedBatch;
@@ -299,8 +298,7 @@ TEST_F(NativeTest, MixedLabelsAndSquaredErrorsAreThoseOfPlainLoops) {
   const std::vector<std::int32_t> second{4, 3, 2, 1, 0, 4};
   const std::vector<float> shares{0.75F, 0.5F, 1, 0, 0.25F, 0.9F};
   data::Batch batch = owned.view();
-  batch.second_labels = second;
-  batch.label_weights = shares;
+  batch.targets = data::MixedClassTargets{owned.labels, second, shares};
   for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
     TrainerOptions options;
     options.loss = loss;

@@ -17,7 +17,6 @@
 namespace evener {
 namespace {
 
-using Precision;
 using engine::StepReport;
 using engine::TrainerOptions;
 using test::OwnedBatch;
@@ -67,8 +66,7 @@ class NativeTogether : public testing::Test {
 
   data::Batch mixed_batch() const {
     data::Batch batch = batch_.view();
-    batch.second_labels = second_labels_;
-    batch.label_weights = label_weights_;
+    batch.targets = data::MixedClassTargets{batch_.labels, second_labels_, label_weights_};
     return batch;
   }
 

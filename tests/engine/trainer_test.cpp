@@ -279,8 +279,7 @@ TEST_F(TrainerTest, MixedLabelsWeighTheLossesOfBoth) {
     batch.labels = first;
     const std::vector<float> weights(6, 0.75F);
     data::Batch mixed = batch.view();
-    mixed.second_labels = second;
-    mixed.label_weights = weights;
+    mixed.targets = data::MixedClassTargets{batch.labels, second, weights};
     const auto of_both = trainer->forward_backward(mixed, 1.0);
     EXPECT_EQ(of_both.correct, of_first.correct);
     // Both losses are linear in the label, or (the squared one) in its gradient.

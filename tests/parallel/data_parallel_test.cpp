@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 1603, kBatch = 64;  // the last batch of an epoch has 3
 
-class BlankImages : public data::Dataset {
+class BlankImages : public data::ClassDataset {
  public:
   std::size_t size() const override { return kSamples; }
   data::ImageShape shape() const override { return {1, 1, 1}; }

@@ -70,7 +70,7 @@ TEST(Normalization, OtherTextsAndNumbersOfChannelsAreRefused) {
 }
 
 TEST(Normalization, IsReadFromMetadata) {
-  const Metadata good = {{"mean", "[0.5,0.25,0.1]"}, {"standard_deviation", "[1.0,2.0,3.0]"}};
+  const weights::Metadata good = {{"mean", "[0.5,0.25,0.1]"}, {"standard_deviation", "[1.0,2.0,3.0]"}};
   ASSERT_TRUE(normalization_of(good, 3));
   EXPECT_EQ(normalization_of(good, 3)->mean, (std::vector<float>{0.5F, 0.25F, 0.1F}));
   EXPECT_FALSE(normalization_of(good, 1));

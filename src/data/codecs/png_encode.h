@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "data/dataset.h"
+#include "data/image_shape.h"
 
 namespace evener::data {
 

@@ -88,7 +88,7 @@ std::vector<std::string> class_names(const fs::path& folder, CifarKind kind) {
   return names;
 }
 
-class CifarDataset : public Dataset {
+class CifarDataset : public ClassDataset {
  public:
   CifarDataset(std::vector<CifarFile> files, std::vector<std::string> classes, const ImageShape& shape)
       : files_(std::move(files)), classes_(std::move(classes)), shape_(shape) {

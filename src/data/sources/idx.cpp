@@ -74,7 +74,7 @@ std::optional<IdxPart> read_part(const fs::path& folder, Part part, const std::s
   return read;
 }
 
-class IdxDataset : public Dataset {
+class IdxDataset : public ClassDataset {
  public:
   IdxDataset(std::vector<IdxPart> parts, const ImageShape& shape) : parts_(std::move(parts)), shape_(shape) {
     std::uint8_t largest = 0;

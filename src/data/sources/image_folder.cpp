@@ -51,7 +51,7 @@ void load_image(const fs::path& path, const ImageShape& shape, DecodeMode mode, 
   write_planes(picture, shape.channels, chw);
 }
 
-class ImageFolder : public Dataset {
+class ImageFolder : public ClassDataset {
  public:
   /// Decodes all images in parallel; reasons()[i] says why images[i] can't be used, "" if it can.
   ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)

@@ -50,7 +50,7 @@ std::vector<Value> list_of(const weights::SafetensorsLayout& layout, const fs::p
   }
 }
 
-class PackedDataset : public Dataset {
+class PackedDataset : public ClassDataset {
  public:
   explicit PackedDataset(const fs::path& path) : path_(path), layout_(checked_layout(path)), file_(path) {
     const auto& images = tensor_of(layout_, path, "images", DType::kU8, 4);

@@ -37,7 +37,7 @@ const std::array<Kind, 2>& kinds() {
 }
 
 /// Sample i is of class i modulo the number of classes.
-class Synthetic : public Dataset {
+class Synthetic : public ClassDataset {
  public:
   Synthetic(const Kind& kind, std::size_t samples, const ImageShape& shape, const DataOptions& options)
       : kind_(kind),

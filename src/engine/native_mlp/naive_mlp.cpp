@@ -95,16 +95,17 @@ void NaiveMlp::forward(const Samples& of) {
 float NaiveMlp::loss_of(const data::Batch& batch, std::size_t sample, double weight, bool training) {
   const auto classes = static_cast<std::size_t>(layers_.back().outputs);
   const float* logits = outputs_.back().data() + sample * classes;
-  const bool mixed = !batch.label_weights.empty();
-  const float first_share = mixed ? batch.label_weights[sample] : 1;
+  const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets);
+  const auto label = static_cast<std::size_t>(data::class_labels(batch.targets)[sample]);
+  const float first_share = mixed != nullptr ? mixed->label_weights[sample] : 1;
   const float smoothing = training && loss_ == Loss::kCrossEntropy ? static_cast<float>(smoothing_) : 0;
   const float largest = *std::max_element(logits, logits + classes);
   float sum = 0;
   for (std::size_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - largest);
   float loss = 0;
   for (std::size_t c = 0; c < classes; ++c) {
-    float target = c == static_cast<std::size_t>(batch.labels[sample]) ? first_share : 0;
-    if (mixed && c == static_cast<std::size_t>(batch.second_labels[sample])) target += 1 - first_share;
+    float target = c == label ? first_share : 0;
+    if (mixed != nullptr && c == static_cast<std::size_t>(mixed->second_labels[sample])) target += 1 - first_share;
     target = (1 - smoothing) * target + smoothing / static_cast<float>(classes);
     float derivative = 0;
     if (loss_ == Loss::kCrossEntropy) {
@@ -124,11 +125,12 @@ BatchResult NaiveMlp::losses(const data::Batch& batch, double weight, bool train
   const auto classes = static_cast<std::size_t>(layers_.back().outputs);
   BatchResult result;
   result.count = batch.count;
+  const std::span<const std::int32_t> labels = data::class_labels(batch.targets);
   if (training) slopes_.back().resize(outputs_.back().size());
   for (std::size_t s = 0; s < static_cast<std::size_t>(batch.count); ++s) {
     const float* logits = outputs_.back().data() + s * classes;
     const auto best = static_cast<std::int32_t>(std::max_element(logits, logits + classes) - logits);
-    result.correct += best == batch.labels[s];
+    result.correct += best == labels[s];
     if (predicted != nullptr) predicted[s] = best;
     result.loss_sum += static_cast<double>(loss_of(batch, s, weight, training));
   }

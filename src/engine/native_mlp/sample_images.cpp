@@ -64,11 +64,14 @@ SharedBatch::SharedBatch(std::int64_t samples, std::size_t image_bytes, Arena& a
 
 void SharedBatch::put(const data::Batch& share, std::int64_t begin, const SampleImages& images) {
   put_at(samples_, begin, share.samples);
-  put_at(labels_, begin, share.labels);
-  put_at(second_labels_, begin, share.second_labels);
-  put_at(label_weights_, begin, share.label_weights);
+  put_at(labels_, begin, data::class_labels(share.targets));
+  const auto* mixed = std::get_if<data::MixedClassTargets>(&share.targets);
+  if (mixed != nullptr) {
+    put_at(second_labels_, begin, mixed->second_labels);
+    put_at(label_weights_, begin, mixed->label_weights);
+  }
   // All shares that have samples say the same of this one.
-  if (share.count > 0 && begin == 0) *as<std::int32_t>(mixed_) = share.label_weights.empty() ? 0 : 1;
+  if (share.count > 0 && begin == 0) *as<std::int32_t>(mixed_) = mixed != nullptr ? 1 : 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(share.count); ++i) {
     const std::size_t place = static_cast<std::size_t>(begin) + i;
     const bool given = !share.images.empty();
@@ -84,15 +87,13 @@ void SharedBatch::put(const data::Batch& share, std::int64_t begin, const Sample
 }
 
 Samples SharedBatch::whole(std::int64_t count, const data::Batch& share, SampleImages& images) {
-  const std::int64_t mixed = *as<std::int32_t>(mixed_) != 0 ? count : 0;
-  whole_ = {count,
-            share.shape,
-            {},
-            first<std::int32_t>(labels_, count),
-            first<std::uint32_t>(samples_, count),
-            share.epoch,
-            first<std::int32_t>(second_labels_, mixed),
-            first<float>(label_weights_, mixed)};
+  const auto labels = first<std::int32_t>(labels_, count);
+  data::Targets targets = data::ClassTargets{labels};
+  if (*as<std::int32_t>(mixed_) != 0) {
+    targets = data::MixedClassTargets{labels, first<std::int32_t>(second_labels_, count),
+                                      first<float>(label_weights_, count)};
+  }
+  whole_ = {count, share.shape, {}, targets, first<std::uint32_t>(samples_, count), share.epoch};
   places_.resize(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const bool here = as<std::uint8_t>(has_pixels_)[i] != 0;

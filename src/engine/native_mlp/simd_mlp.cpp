@@ -231,14 +231,14 @@ LossInput SimdMlp::loss_of(const Call& call) const {
   const Dense& last = layers_.back();
   const Workspace::Layer& own = call.space->layers.back();
   const data::Batch& batch = call.samples.batch;
-  const bool mixed = !batch.label_weights.empty();
+  const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets);
   return {call.space->logits.data(),
           layout_.logits_stride,
           last.outputs,
           last.columns(),
-          batch.labels.data(),
-          mixed ? batch.second_labels.data() : nullptr,
-          batch.label_weights.data(),
+          data::class_labels(batch.targets).data(),
+          mixed != nullptr ? mixed->second_labels.data() : nullptr,
+          mixed != nullptr ? mixed->label_weights.data() : nullptr,
           loss_ == Loss::kMse,
           call.backward ? smoothing_ : 0,
           call.weight,

@@ -33,7 +33,9 @@ void check_batch(const data::Batch& batch, std::int64_t inputs, std::int64_t cla
                 std::to_string(batch.shape.height) + "x" + std::to_string(batch.shape.width) +
                 ") was given to a network that takes " + std::to_string(inputs));
   }
-  for (const auto& labels : {batch.labels, batch.second_labels}) {
+  const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets);
+  const auto second_labels = mixed != nullptr ? mixed->second_labels : std::span<const std::int32_t>();
+  for (const auto& labels : {data::class_labels(batch.targets), second_labels}) {
     for (const std::int32_t label : labels) {
       if (label >= 0 && label < classes) continue;
       throw Error("an image has class " + std::to_string(label) + ", but the network has " + std::to_string(classes) +

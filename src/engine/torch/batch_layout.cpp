@@ -23,7 +23,7 @@ BatchLayout::BatchLayout(const data::Batch& batch, bool with_images, const std::
     samples_ = add(at::kLong, {n});
   }
   labels_ = add(at::kLong, {n});
-  if (!batch.label_weights.empty()) {
+  if (std::holds_alternative<data::MixedClassTargets>(batch.targets)) {
     second_labels_ = add(at::kLong, {n});
     label_weights_ = add(at::kFloat, {n});
   }
@@ -68,10 +68,10 @@ void fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, d
   } else {
     std::ranges::copy(batch.samples, parts.samples.mutable_data_ptr<std::int64_t>());
   }
-  std::ranges::copy(batch.labels, parts.labels.mutable_data_ptr<std::int64_t>());
-  if (parts.label_weights.defined()) {
-    std::ranges::copy(batch.second_labels, parts.second_labels.mutable_data_ptr<std::int64_t>());
-    std::ranges::copy(batch.label_weights, parts.label_weights.mutable_data_ptr<float>());
+  std::ranges::copy(data::class_labels(batch.targets), parts.labels.mutable_data_ptr<std::int64_t>());
+  if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
+    std::ranges::copy(mixed->second_labels, parts.second_labels.mutable_data_ptr<std::int64_t>());
+    std::ranges::copy(mixed->label_weights, parts.label_weights.mutable_data_ptr<float>());
   }
   for (const DropoutLayer& layer : dropout) {
     const auto mask = parts.masks.find(layer.layer);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/loader.h"
+#include "data/batch.h"
 #include "engine/torch/dropout.h"
 
 namespace evener::engine::torch_engine {

@@ -126,7 +126,7 @@ at::Tensor to_input(const data::Batch& batch, const Normalization& normalization
 }
 
 at::Tensor to_labels(const data::Batch& batch) {
-  return to_tensor(batch.labels);
+  return to_tensor(data::class_labels(batch.targets));
 }
 
 at::Tensor to_tensor(std::span<const std::int32_t> labels) {

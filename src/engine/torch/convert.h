@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "base/tensor.h"
-#include "data/loader.h"
+#include "data/batch.h"
 
 namespace evener::engine::torch_engine {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "data/batch.h"
 #include "data/dataset.h"
-#include "data/loader.h"
 #include "engine/torch/batch_layout.h"
 #include "engine/torch/convert.h"
 #include "engine/torch/dropout.h"

@@ -145,9 +145,9 @@ TorchTrainer::Found TorchTrainer::forward_on_host(const data::Batch& batch, bool
   const at::Tensor logits = graph_.forward(to_input(batch, normalization_, graph_.format()), training, masks,
                                            synchronised_ ? &replicas_ : nullptr);
   at::Tensor second_labels, first_part;
-  if (!batch.label_weights.empty()) {
-    second_labels = to_tensor(batch.second_labels);
-    first_part = to_tensor(batch.label_weights);
+  if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
+    second_labels = to_tensor(mixed->second_labels);
+    first_part = to_tensor(mixed->label_weights);
   }
   return {logits, loss_of(logits, labels, second_labels, first_part, training), labels};
 }
@@ -181,7 +181,7 @@ void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
   const std::vector<std::uint8_t> image(shape.bytes(), 0);
   const std::vector<std::int32_t> label(1, 0);
   const std::vector<std::uint32_t> sample(1, 0);
-  train_on({1, shape, image, label, sample, epoch}, 0);
+  train_on({1, shape, image, data::ClassTargets{label}, sample, epoch}, 0);
 }
 
 BatchResult TorchTrainer::train_on(const data::Batch& batch, double weight) {

@@ -89,7 +89,7 @@ DeviceBatch DeviceFeed::put(const data::Batch& batch, const Header& header) {
   const PhaseMark mark(Phase::kH2D);
   check(batch);
   const auto count = static_cast<std::size_t>(batch.count);
-  const bool mixed = !batch.label_weights.empty();
+  const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets);
   const std::size_t words = kHeaderWords + kBlockArrays * count;
   const std::size_t bytes = words * 4 + (images_ ? 0 : batch.images.size());
   std::byte* block = room(bytes);
@@ -98,12 +98,12 @@ DeviceBatch DeviceFeed::put(const data::Batch& batch, const Header& header) {
     std::memcpy(block + (kHeaderWords + array * count) * 4, values.data(), values.size() * 4);
   };
   if (images_) put_words(0, batch.samples);
-  put_words(1, batch.labels);
-  if (mixed) put_words(2, batch.second_labels);
-  if (mixed) put_words(3, batch.label_weights);
+  put_words(1, data::class_labels(batch.targets));
+  if (mixed != nullptr) put_words(2, mixed->second_labels);
+  if (mixed != nullptr) put_words(3, mixed->label_weights);
   if (!images_) std::memcpy(block + words * 4, batch.images.data(), batch.images.size());
   send(bytes);
-  return {batch.count, mixed, block_.get(), images_.get()};
+  return {batch.count, mixed != nullptr, block_.get(), images_.get()};
 }
 
 const DeviceMemory& DeviceFeed::put(const Header& header) {

@@ -5,8 +5,8 @@
 #include <array>
 #include <memory>
 
+#include "data/batch.h"
 #include "data/dataset.h"
-#include "data/loader.h"
 #include "engine/native_mlp/device/accelerator.h"
 #include "engine/native_mlp/device/kernels.h"
 #include "engine/native_mlp/device/mlp.h"

@@ -1,11 +1,11 @@
+#include "data/channel_statistics.h"
+
 #include <algorithm>
 #include <cmath>
 #include <mutex>
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "data/dataset.h"
-#include "data/each_index.h"
 
 namespace evener::data {
 

@@ -1,0 +1,31 @@
+// Dividing data into parts for training, validation and test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace evener::data {
+
+/// Which samples are for what. Indices ascend within a part.
+struct Split {
+  std::vector<std::uint32_t> train, val, test;
+};
+
+/// Stratified, seeded split: each class is divided by `percent` (train, val[, test]; sum <= 100), to the nearest whole
+/// samples; every class with at least as many samples as there are non-zero parts has one in each; a class with fewer
+/// has its first sample in train. Throws UsageError for impossible percentages.
+Split stratified_split(const std::vector<std::int32_t>& labels, std::size_t class_count,
+                       const std::vector<double>& percent, std::uint64_t seed);
+
+/// The same for `count` samples that have no classes, as if all were of one: shuffled by the seed, then divided.
+Split plain_split(std::size_t count, const std::vector<double>& percent, std::uint64_t seed);
+
+/// Divides some samples of a dataset: stratified where each has a class, plainly where they have boxes.
+Split split_samples(const Dataset& dataset, std::span<const std::uint32_t> samples, const std::vector<double>& percent,
+                    std::uint64_t seed);
+
+}  // namespace evener::data

@@ -1,0 +1,69 @@
+#include "data/targets.h"
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace evener::data {
+
+const char* targets_name(const Targets& targets) {
+  if (std::holds_alternative<ClassTargets>(targets)) return "classes";
+  return std::holds_alternative<MixedClassTargets>(targets) ? "mixed classes" : "boxes";
+}
+
+std::span<const std::int32_t> class_labels(const Targets& targets) {
+  if (const auto* classes = std::get_if<ClassTargets>(&targets)) return classes->labels;
+  if (const auto* mixed = std::get_if<MixedClassTargets>(&targets)) return mixed->labels;
+  throw Error(std::string("this loss compares outputs with a class for each image, but the batch has ") +
+              targets_name(targets) + "; give data that has classes");
+}
+
+Targets part_of(const Targets& targets, std::size_t begin, std::size_t end) {
+  const std::size_t count = end - begin;
+  if (const auto* classes = std::get_if<ClassTargets>(&targets)) {
+    return ClassTargets{classes->labels.subspan(begin, count)};
+  }
+  if (const auto* mixed = std::get_if<MixedClassTargets>(&targets)) {
+    return MixedClassTargets{mixed->labels.subspan(begin, count), mixed->second_labels.subspan(begin, count),
+                             mixed->label_weights.subspan(begin, count)};
+  }
+  return BoxTargets{std::get<BoxTargets>(targets).boxes.subspan(begin, count)};
+}
+
+void TargetStore::reset(TargetKind kind, bool is_mixed, std::size_t count) {
+  kind_ = kind;
+  is_mixed_ = is_mixed;
+  const bool has_classes = kind == TargetKind::kClasses;
+  labels_.resize(has_classes ? count : 0);
+  second_labels_.resize(has_classes && is_mixed ? count : 0);
+  label_weights_.resize(has_classes && is_mixed ? count : 0);
+  boxes_.resize(has_classes ? 0 : count);
+}
+
+void TargetStore::set(std::size_t place, SampleTargets targets) {
+  auto* boxes = std::get_if<std::vector<LabelledBox>>(&targets);
+  const TargetKind kind = boxes != nullptr ? TargetKind::kBoxes : TargetKind::kClasses;
+  if (kind != kind_) {
+    throw Error(std::string("a sample has ") + (boxes != nullptr ? "boxes" : "a class") +
+                ", but the others of its data " + (boxes != nullptr ? "have classes" : "have boxes"));
+  }
+  if (boxes != nullptr) {
+    boxes_[place] = std::move(*boxes);
+  } else {
+    labels_[place] = std::get<std::int32_t>(targets);
+  }
+}
+
+void TargetStore::mix(std::size_t place, std::int32_t second_label, float weight) {
+  second_labels_[place] = second_label;
+  label_weights_[place] = weight;
+}
+
+Targets TargetStore::view() const {
+  if (kind_ == TargetKind::kBoxes) return BoxTargets{boxes_};
+  if (is_mixed_) return MixedClassTargets{labels_, second_labels_, label_weights_};
+  return ClassTargets{labels_};
+}
+
+}  // namespace evener::data

@@ -1,16 +1,17 @@
-// From argv and --config FILE.toml to a parsed CLI::App, with messages that name the nearest option.
+// From argv and --config FILE.toml to options with their values, with messages that name the nearest option.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace evener::cli {
 
 /// Thrown after --help or --version was printed.
 struct HelpPrinted {};
 
-/// Adds --config to every command that has options, then parses argv; the keys of a `--config FILE.toml` stand in for
-/// options not given on the command line. Of an option given twice the last one counts. Throws UsageError with the
-/// nearest known name for unknown commands, options and keys, and HelpPrinted.
-void parse(CLI::App& app, int argc, char** argv);
+/// Gives the options of the chosen command the values in argv; the keys of a `--config FILE.toml`, which every command
+/// with options takes, stand in for options not given there. Of an option given twice the last one counts. Returns the
+/// chosen command, a part of `program`; `program` itself where none was chosen. Throws UsageError with the nearest
+/// known name for unknown commands, options and keys, and for values that are no good; HelpPrinted.
+const Command& parse(const Command& program, const std::string& version, int argc, char** argv);
 
 }  // namespace evener::cli

@@ -1,21 +1,33 @@
-// The commands of the program: each adds its sub-command to the parser and says what to run when it was chosen.
+// The commands of the program: each says how it is called, which options it has, and what it does.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/options/option_set.h"
 
 namespace evener::cli {
 
-/// What the chosen command does; returns the exit code (0 done, 3 done but INVALID). Errors are thrown.
-using Action = std::function<int()>;
+/// A command, or one with sub-commands, of which one has to be given.
+struct Command {
+  std::string name;     // "train"
+  std::string summary;  // one line
+  OptionSet options = {};
+  std::string footer = {};  // of --help: examples
+  std::vector<Command> commands = {};
+  /// Does it, once the options have their values; owns them. Returns the exit code (0 done, 3 done but INVALID). Errors
+  /// are thrown.
+  std::function<int()> run = {};
+};
 
-void add_info(CLI::App& app, Action& action);
-void add_train(CLI::App& app, Action& action);
-void add_plan(CLI::App& app, Action& action);
-void add_report(CLI::App& app, Action& action);
-void add_data(CLI::App& app, Action& action);
-void add_data_fetch(CLI::App& data, Action& action);
-void add_doctor(CLI::App& app, Action& action);
-void add_demo(CLI::App& app, Action& action);
+Command info_command();
+Command train_command();
+Command plan_command();
+Command report_command();
+Command data_command();
+Command data_fetch_command();
+Command doctor_command();
+Command demo_command();
 
 }  // namespace evener::cli

@@ -35,10 +35,16 @@ constexpr int kMostImages = 7650;               // what the thesis trained on
 constexpr int kFewestEpochs = 4;                // so that three count after the first, which warms up
 constexpr int kMostEpochs = 8;
 
-struct DemoFlags {
-  std::string out = "runs/demo";
-  double minutes = 4;
-  std::uint64_t seed = 1;
+struct DemoFlags : OptionGroup {
+  DemoFlags() : OptionGroup("Demo") {}
+
+  Option<std::string> out{
+      *this, {"--out", "DIR", "Folder for the runs and the report; replaced if it is there"}, "runs/demo"};
+  Option<double> minutes{*this,
+                         {"--minutes", "MINUTES", "About how long it may take; it is sized by a short probe"},
+                         4,
+                         {.range = from_to(0.2, 24 * 60)}};
+  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the images, the first weights and the order"}, 1};
 };
 
 using Words = std::vector<std::string>;
@@ -60,9 +66,9 @@ Job make_job(const DemoFlags& demo, const std::string& name, const std::string& 
              const Words& words) {
   std::string folder = name + "-" + on;
   std::replace(folder.begin(), folder.end(), '/', '-');
-  Job job{model, on, {"train", model}, fs::path(demo.out) / folder};
+  Job job{model, on, {"train", model}, fs::path(*demo.out) / folder};
   job.words.insert(job.words.end(), words.begin(), words.end());
-  const Words common = {"--on", on, "--seed", std::to_string(demo.seed), "--overwrite", "--out", job.out.string()};
+  const Words common = {"--on", on, "--seed", std::to_string(*demo.seed), "--overwrite", "--out", job.out.string()};
   job.words.insert(job.words.end(), common.begin(), common.end());
   return job;
 }
@@ -147,10 +153,10 @@ std::vector<Job> plan_jobs(const DemoFlags& demo) {
   double seconds_per_image = 0;
   for (const auto& on : placements) seconds_per_image += probe(demo, on);
   // Loading, validation, the digits and the report take about a tenth.
-  const auto [images, epochs] = size_of_job(0.85 * 60 * demo.minutes, seconds_per_image);
+  const auto [images, epochs] = size_of_job(0.85 * 60 * *demo.minutes, seconds_per_image);
   std::fprintf(stderr, "%d images and %d epochs of ResNet-34 on %s fit into %s\n", images, epochs,
                placements.size() > 1 ? "one thread, on all, and on two replicas" : "one thread",
-               duration_text(60 * demo.minutes).c_str());
+               duration_text(60 * *demo.minutes).c_str());
   std::vector<Job> jobs;
   for (const auto& on : placements) jobs.push_back(digits_job(demo, on));
   for (const auto& on : placements) jobs.push_back(masks_job(demo, "masks-resnet34", on, images, epochs));
@@ -158,9 +164,6 @@ std::vector<Job> plan_jobs(const DemoFlags& demo) {
 }
 
 int demo(const DemoFlags& flags) {
-  if (!(flags.minutes >= 0.2 && flags.minutes <= 24 * 60)) {
-    throw UsageError(fmt::format("--minutes is {}; it has to be from 0.2 to 1440", flags.minutes));
-  }
   std::vector<fs::path> folders;
   for (const Job& job : plan_jobs(flags)) {
     std::fprintf(stderr, "\n== %s on %s\n", job.model.c_str(), job.on.c_str());
@@ -170,7 +173,7 @@ int demo(const DemoFlags& flags) {
   const auto runs = report::load_runs(folders);
   std::vector<measure::Record> records;
   for (const auto& run : runs) records.push_back(run.record);
-  const auto page = report::write_html(fs::path(flags.out) / "report.html", runs);
+  const auto page = report::write_html(fs::path(*flags.out) / "report.html", runs);
   fmt::print("\n{}\n", report::terminal_text(report::summary_table(runs)));
   fmt::print("{}\n\nreport: {}\n", report::terminal_conclusion(records), fs::absolute(page.path).string());
   if (!page.hint.empty()) fmt::print("{}\n", page.hint);
@@ -179,16 +182,13 @@ int demo(const DemoFlags& flags) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("demo", "Train two networks on generated images, compare placements, report");
+Command demo_command() {
   const auto flags = std::make_shared<DemoFlags>();
-  command->add_option("--out", flags->out, "Folder for the runs and the report; replaced if it is there")
-      ->capture_default_str();
-  command->add_option("--minutes", flags->minutes, "About how long it may take; it is sized by a short probe")
-      ->capture_default_str();
-  command->add_option("--seed", flags->seed, "Of the images, the first weights and the order")->capture_default_str();
-  command->footer("Examples:\n  evener demo\n  evener demo --minutes 1 --out /tmp/demo");
-  command->callback([flags, &action] { action = [flags] { return demo(*flags); }; });
+  return {.name = "demo",
+          .summary = "Train two networks on generated images, compare placements, report",
+          .options = {flags.get()},
+          .footer = "Examples:\n  evener demo\n  evener demo --minutes 1 --out /tmp/demo",
+          .run = [flags] { return demo(*flags); }};
 }
 
 }  // namespace evener::cli

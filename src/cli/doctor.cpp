@@ -67,9 +67,17 @@ json as_json(const Diagnosis& diagnosis) {
           {"sections", sections}};
 }
 
-int doctor(const std::string& json_target, bool peaks) {
+struct DoctorFlags : OptionGroup {
+  DoctorFlags() : OptionGroup("Output") {}
+
+  Option<std::string> json{*this, {"--json", "FILE", "Write the findings as JSON to a file; - is stdout"}};
+  Option<bool> peaks{*this, {"--peaks", "", "Measure the processor's peaks too: multiply-adds, reading memory (2 s)"}};
+};
+
+int doctor(const DoctorFlags& flags) {
+  const std::string& json_target = *flags.json;
   Diagnosis diagnosis = diagnose(placement::machine());
-  if (peaks) diagnosis.sections.push_back(check_peaks());
+  if (*flags.peaks) diagnosis.sections.push_back(check_peaks());
   const auto dumped = [&] { return as_json(diagnosis).dump(2, ' ', false, json::error_handler_t::replace) + "\n"; };
   if (json_target == "-") {
     fmt::print("{}", dumped());
@@ -82,16 +90,15 @@ int doctor(const std::string& json_target, bool peaks) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("doctor", "Devices, libraries, sensors: what works, what does not, why");
-  const auto json_target = std::make_shared<std::string>();
-  command->add_option("--json", *json_target, "Write the findings as JSON to a file; - is stdout");
-  const auto peaks = std::make_shared<bool>(false);
-  command->add_flag("--peaks", *peaks, "Measure the processor's peaks too: multiply-adds, reading memory (2 s)");
-  command->footer(
-      "Exit code 0 if training on the CPU works, else 1.\nExamples:\n  evener doctor\n  evener doctor --json -");
-  command->callback(
-      [json_target, peaks, &action] { action = [json_target, peaks] { return doctor(*json_target, *peaks); }; });
+Command doctor_command() {
+  const auto flags = std::make_shared<DoctorFlags>();
+  return {.name = "doctor",
+          .summary = "Devices, libraries, sensors: what works, what does not, why",
+          .options = {flags.get()},
+          .footer =
+              "Exit code 0 if training on the CPU works, else 1.\n"
+              "Examples:\n  evener doctor\n  evener doctor --json -",
+          .run = [flags] { return doctor(*flags); }};
 }
 
 }  // namespace evener::cli

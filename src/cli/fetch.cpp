@@ -23,10 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMirrorVariable = "EVENER_FETCH_FROM";
 
-struct FetchFlags {
-  std::vector<std::string> names;
-  std::string out = "data";
-  bool list = false;
+struct FetchFlags : OptionGroup {
+  FetchFlags() : OptionGroup("Download") {}
+
+  Option<std::vector<std::string>> names{*this, {"NAME", "NAME", "What to download (--list shows all)"}};
+  Option<std::string> out{*this, {"--out", "DIR", "Folder in which each NAME gets a folder of its own"}, "data"};
+  Option<bool> list{*this, {"--list", "", "Show what there is, with sizes and licences"}};
 };
 
 /// Bytes and speed of the file under way. Where it can't be redrawn, a file of less than two seconds is not talked of.
@@ -124,36 +126,34 @@ void fetch_one(const data::CatalogueEntry& entry, const std::string& out, const 
 }
 
 int run_fetch(const FetchFlags& flags) {
-  if (flags.list) {
+  if (*flags.list) {
     print_list();
     return 0;
   }
-  if (flags.names.empty()) throw UsageError("which data set? Give a NAME; 'evener data fetch --list' shows them");
+  if (flags.names->empty()) throw UsageError("which data set? Give a NAME; 'evener data fetch --list' shows them");
   std::vector<const data::CatalogueEntry*> entries;
-  for (const std::string& name : flags.names) entries.push_back(&data::catalogue_entry(name));
+  for (const std::string& name : *flags.names) entries.push_back(&data::catalogue_entry(name));
   const std::string from = mirror();
-  for (const data::CatalogueEntry* entry : entries) fetch_one(*entry, flags.out, from);
+  for (const data::CatalogueEntry* entry : entries) fetch_one(*entry, *flags.out, from);
   return 0;
 }
 
 }  // namespace
 
-void add_data_fetch(CLI::App& data, Action& action) {
-  auto flags = std::make_shared<FetchFlags>();
-  CLI::App* fetch = data.add_subcommand("fetch", "Download data sets and weights; goes on after a break");
-  fetch->add_option("NAME", flags->names, "What to download (--list shows all)");
-  fetch->add_option("--out", flags->out, "Folder in which each NAME gets a folder of its own")
-      ->type_name("DIR")
-      ->capture_default_str();
-  fetch->add_flag("--list", flags->list, "Show what there is, with sizes and licences");
-  fetch->footer(
-      "EVENER_FETCH_FROM=https://mirror.example/ takes the files from https://mirror.example/NAME/FILE instead.\n"
-      "Proxies are taken from https_proxy and no_proxy.\n\n"
-      "Examples:\n"
-      "  evener data fetch --list\n"
-      "  evener data fetch mnist cifar10\n"
-      "  evener data fetch resnet18-imagenet --out weights\n");
-  fetch->callback([flags, &action] { action = [flags] { return run_fetch(*flags); }; });
+Command data_fetch_command() {
+  const auto flags = std::make_shared<FetchFlags>();
+  return {
+      .name = "fetch",
+      .summary = "Download data sets and weights; goes on after a break",
+      .options = {flags.get()},
+      .footer =
+          "EVENER_FETCH_FROM=https://mirror.example/ takes the files from https://mirror.example/NAME/FILE instead.\n"
+          "Proxies are taken from https_proxy and no_proxy.\n\n"
+          "Examples:\n"
+          "  evener data fetch --list\n"
+          "  evener data fetch mnist cifar10\n"
+          "  evener data fetch resnet18-imagenet --out weights\n",
+      .run = [flags] { return run_fetch(*flags); }};
 }
 
 }  // namespace evener::cli

@@ -22,12 +22,17 @@ namespace {
 
 using namespace network;
 
-struct InfoOptions {
-  std::string model;
-  std::string size;
-  std::optional<std::int64_t> channels;
-  std::optional<std::int64_t> classes;
-  std::string json;
+struct InfoOptions : OptionGroup {
+  InfoOptions() : OptionGroup("Network") {}
+
+  Option<std::string> model{
+      *this, {"MODEL", "NAME", "The network, e.g. resnet34 or mlp:784-256-10"}, "", {.required = true}};
+  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: the model's own)"}};
+  Option<std::optional<std::int64_t>> channels{
+      *this, {"--channels", "N", "Image channels: 1 grey, 3 RGB"}, {}, {.range = from_to(1, 4096)}};
+  Option<std::optional<std::int64_t>> classes{
+      *this, {"--classes", "N", "Number of classes"}, {}, {.range = from_to(1, 16777216)}};
+  Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the table)"}};
 };
 
 constexpr std::int64_t kExampleBatch = 32;
@@ -56,18 +61,18 @@ std::string kind_text(const Op& op) {
 
 // The image shape asked for; nothing if neither a size nor channels are given.
 std::optional<Shape> asked_input(const InfoOptions& options) {
-  if (options.size.empty() && !options.channels) return std::nullopt;
-  const Shape usual = build(options.model, {}).input_shape();
+  if (options.size->empty() && !*options.channels) return std::nullopt;
+  const Shape usual = build(*options.model, {}).input_shape();
   const bool image = usual.size() == 3;
-  if (options.size.empty() && !image) {
-    throw UsageError("--channels " + std::to_string(*options.channels) + " says too little for " + options.model +
-                     ", which takes images of any size: give --size WxH as well");
+  if (options.size->empty() && !image) {
+    throw UsageError("--channels " + std::to_string(**options.channels) + " says too little for " + *options.model +
+                     ", which takes images of any size: give --size WIDTHxHEIGHT as well");
   }
-  const ImageSize size = options.size.empty() ? ImageSize{usual[2], usual[1]} : parse_image_size(options.size);
+  const ImageSize size = options.size->empty() ? ImageSize{usual[2], usual[1]} : parse_image_size(*options.size);
   const std::int64_t pixels = size.width * size.height;
   // A perceptron's number of inputs tells the channels: 784 is one of 28x28, 3072 is three of 32x32.
   const std::int64_t likely = image ? usual[0] : usual[0] % pixels == 0 ? usual[0] / pixels : 1;
-  return Shape{options.channels.value_or(likely), size.height, size.width};
+  return Shape{options.channels->value_or(likely), size.height, size.width};
 }
 
 std::string table_text(const Network& net) {
@@ -164,14 +169,14 @@ nlohmann::ordered_json network_json(const Network& net) {
 }
 
 int run_info(const InfoOptions& options) {
-  const Network net = build(options.model, {.input = asked_input(options), .classes = options.classes});
-  if (!options.json.empty()) {
+  const Network net = build(*options.model, {.input = asked_input(options), .classes = *options.classes});
+  if (!options.json->empty()) {
     const std::string text = network_json(net).dump(2) + "\n";
-    if (options.json == "-") {
+    if (*options.json == "-") {
       std::fputs(text.c_str(), stdout);
       return 0;
     }
-    write_file_atomically(options.json, text);
+    write_file_atomically(*options.json, text);
   }
   fmt::print("{}: input {} (C, H, W), {}\n\n{}\n{}", net.model(), shape_text(net.input_shape()), outputs_text(net),
              table_text(net), summary_text(net));
@@ -186,23 +191,17 @@ std::string models_text() {
 
 }  // namespace
 
-void add_info(CLI::App& app, Action& action) {
-  auto options = std::make_shared<InfoOptions>();
-  CLI::App* info = app.add_subcommand("info", "Show a model's layers, shapes, parameters, FLOPs and memory");
-  info->add_option("MODEL", options->model, "The network, e.g. resnet34 or mlp:784-256-10")->required();
-  info->add_option("--size", options->size, "Image size in pixels (default: the model's own)")->type_name("WxH");
-  info->add_option("--channels", options->channels, "Image channels: 1 grey, 3 RGB")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("C");
-  info->add_option("--classes", options->classes, "Number of classes")->check(CLI::Range(1, 16777216))->type_name("N");
-  info->add_option("--json", options->json, "Write JSON to FILE ('-': to stdout, instead of the table)")
-      ->type_name("FILE");
-  info->footer(models_text() +
-               "\nExamples:\n"
-               "  evener info resnet34\n"
-               "  evener info resnet34 --size 197x148 --channels 1 --classes 9\n"
-               "  evener info mlp:784-256-10 --json -\n");
-  info->callback([options, &action] { action = [options] { return run_info(*options); }; });
+Command info_command() {
+  const auto options = std::make_shared<InfoOptions>();
+  return {.name = "info",
+          .summary = "Show a model's layers, shapes, parameters, FLOPs and memory",
+          .options = {options.get()},
+          .footer = models_text() +
+                    "\nExamples:\n"
+                    "  evener info resnet34\n"
+                    "  evener info resnet34 --size 197x148 --channels 1 --classes 9\n"
+                    "  evener info mlp:784-256-10 --json -\n",
+          .run = [options] { return run_info(*options); }};
 }
 
 }  // namespace evener::cli

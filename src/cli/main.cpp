@@ -1,40 +1,39 @@
 // Parses, runs the chosen command, and turns errors into one message and an exit code.
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "base/error.h"
 #include "base/stop.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/options/parser.h"
 
 namespace {
 
 constexpr const char* kVersion = EVENER_VERSION;
 
+evener::cli::Command program() {
+  using namespace evener::cli;
+  Command program{"evener", "evener trains and measures image networks on every processor a machine has."};
+  program.footer =
+      "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
+      "'evener setup --help' tells about the set-up.";
+  program.commands = {doctor_command(), demo_command(),   info_command(), train_command(),
+                      plan_command(),   report_command(), data_command()};
+  return program;
+}
+
 int run(int argc, char** argv) {
   using namespace evener;
-  CLI::App app{"evener trains and measures image networks on every processor a machine has.", "evener"};
-  cli::Action action;
-  app.set_version_flag("--version", std::string("evener ") + kVersion);
-  app.require_subcommand(0, 1);
-  app.get_formatter()->column_width(34);
-  cli::add_doctor(app, action);
-  cli::add_demo(app, action);
-  cli::add_info(app, action);
-  cli::add_train(app, action);
-  cli::add_plan(app, action);
-  cli::add_report(app, action);
-  cli::add_data(app, action);
-  app.footer(
-      "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
-      "'evener setup --help' tells about the set-up.");
-  cli::parse(app, argc, argv);
-  if (!action) {
-    std::fputs(app.help().c_str(), stdout);
+  const cli::Command all = program();
+  const cli::Command& command = cli::parse(all, std::string("evener ") + kVersion, argc, argv);
+  if (!command.run) {
+    std::fputs(cli::program_help(all).c_str(), stdout);
     return 0;
   }
   install_stop_handlers();
-  return action();
+  return command.run();
 }
 
 int fail(const std::exception& error, int code) {

@@ -9,7 +9,6 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/planning.h"
-#include "cli/train_options.h"
 #include "measure/phase_recorder.h"
 
 namespace evener::cli {
@@ -22,26 +21,29 @@ constexpr const char* kExamples = R"(Examples:
   evener plan resnet18 --data photos/ --size 224x224 --json plan.json
 'evener train ... --on auto' does the same before it trains.)";
 
-/// What makes no difference to the speed of a step, or belongs to a run.
-constexpr const char* kNotForPlans[] = {"--epochs",
-                                        "--lr",
-                                        "--schedule",
-                                        "--warmup",
-                                        "--nesterov",
-                                        "--weight-decay",
-                                        "--label-smoothing",
-                                        "--patience",
-                                        "--restarts",
-                                        "--elastic",
-                                        "--out",
-                                        "--trace",
-                                        "--resume",
-                                        "--sample-interval",
-                                        "--until-accuracy",
-                                        "--dry-run",
-                                        "--overwrite",
-                                        "--validate-every",
-                                        "--plan-seconds"};
+/// A training's options, and a time for measuring instead of those that belong to a run.
+struct PlanFlags : TrainFlags {
+  struct Probing : OptionGroup {
+    Probing() : OptionGroup("Measuring") {}
+
+    Option<double> seconds{
+        *this, {"--seconds", "SECONDS", "How long to measure, about"}, 15, {.range = more_than_zero()}};
+  };
+  Probing probing;
+
+  PlanFlags() {
+    placement.on.preset("auto");
+    placement.on.explain("Placements to compare, with commas between; auto: the usual ones");
+    output.json.explain("Write the comparison there too; - is stdout, instead of the table");
+  }
+
+  OptionSet options() {
+    OptionSet options = TrainFlags::options();
+    options.leave_out([](const OptionBase& option) { return !option.rules().in_plans; });
+    options.add(probing);
+    return options;
+  }
+};
 
 class Observer : public task::TrainObserver {
  public:
@@ -54,16 +56,11 @@ class Observer : public task::TrainObserver {
   TrainProgress& progress_;
 };
 
-int run_plan(TrainFlags flags) {
-  if (flags.plan_seconds <= 0) {
-    throw UsageError(fmt::format("--seconds is {}; it has to be more than 0", flags.plan_seconds));
-  }
-  flags.quiet = flags.quiet || flags.json == "-";
-  TrainProgress progress(0, flags.quiet);
+int run_plan(const PlanFlags& flags) {
+  const std::string& json_target = *flags.output.json;
+  TrainProgress progress(0, *flags.output.quiet || json_target == "-");
   Observer observer(progress);
-  TrainFlags anywhere = flags;  // `on` is a list here
-  anywhere.on = "auto";
-  task::TrainOptions options = train_options(flags, plan_of(anywhere));
+  task::TrainOptions options = train_options(flags, plan_of(flags, "auto"));  // --on is a list here
   const std::vector<plan::Candidate> candidates = candidates_of(flags);
   options.candidates = plans_of(candidates);
   measure::PhaseRecorder phases;  // a run has one too, and it costs time
@@ -72,38 +69,34 @@ int run_plan(TrainFlags flags) {
   std::string heading;
   options.choose_plan = [&](const task::Trials& trials) {
     progress.finish();
-    comparison = compare_placements(candidates, trials, flags.plan_seconds, progress.line());
-    heading = fmt::format("{}; batch {}, {}", setup_text(trials.setup()), trials.batch(), flags.precision);
+    comparison = compare_placements(candidates, trials, *flags.probing.seconds, progress.line());
+    heading = fmt::format("{}; batch {}, {}", setup_text(trials.setup()), trials.batch(), *flags.placement.precision);
   };
   const task::TrainJob job(options, observer);
-  if (!flags.json.empty()) {
+  if (!json_target.empty()) {
     nlohmann::ordered_json json = comparison_json(*comparison);
     json["work"] = heading;
     const std::string text = json.dump(2) + "\n";
-    if (flags.json == "-") {
+    if (json_target == "-") {
       std::fputs(text.c_str(), stdout);
     } else {
-      write_file_atomically(flags.json, text);
+      write_file_atomically(json_target, text);
     }
   }
-  if (flags.json != "-") fmt::print("{}\n\n{}", heading, comparison_text(*comparison));
+  if (json_target != "-") fmt::print("{}\n\n{}", heading, comparison_text(*comparison));
   if (!comparison->best) throw Error("none of the placements can be used here; the reasons stand with each of them");
   return 0;
 }
 
 }  // namespace
 
-void add_plan(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plan", "Measure briefly how fast a training is on every placement");
-  const auto flags = std::make_shared<TrainFlags>();
-  flags->on = "auto";
-  add_train_options(*command, *flags);
-  for (const char* name : kNotForPlans) command->remove_option(command->get_option(name));
-  command->get_option("--on")->description("Placements to compare, with commas between; auto: the usual ones");
-  command->get_option("--json")->description("Write the comparison there too; - is stdout, instead of the table");
-  command->add_option("--seconds", flags->plan_seconds, "How long to measure, about")->capture_default_str();
-  command->footer(kExamples);
-  command->callback([flags, &action] { action = [flags] { return run_plan(*flags); }; });
+Command plan_command() {
+  const auto flags = std::make_shared<PlanFlags>();
+  return {.name = "plan",
+          .summary = "Measure briefly how fast a training is on every placement",
+          .options = flags->options(),
+          .footer = kExamples,
+          .run = [flags] { return run_plan(*flags); }};
 }
 
 }  // namespace evener::cli

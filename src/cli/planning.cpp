@@ -72,15 +72,11 @@ nlohmann::ordered_json row_json(const plan::Row& row) {
 
 }  // namespace
 
-bool is_automatic(const TrainFlags& flags) {
-  return placement::parse(flags.on).automatic;
-}
-
 std::vector<plan::Candidate> candidates_of(const TrainFlags& flags) {
   const placement::Machine& machine = placement::machine();
   const placement::PlanOptions options = plan_options(flags);
   std::vector<plan::Candidate> candidates;
-  for (const std::string& text : plan::placements_of(flags.on, machine)) {
+  for (const std::string& text : plan::placements_of(*flags.placement.on, machine)) {
     candidates.push_back(plan::resolve(text, machine, options));
   }
   return candidates;

@@ -5,18 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/train_flags.h"
 #include "cli/progress.h"
-#include "cli/training.h"
 #include "plan/candidates.h"
 #include "plan/planner.h"
 #include "task/trial.h"
 
 namespace evener::cli {
 
-/// Whether the placement is to be chosen.
-bool is_automatic(const TrainFlags& flags);
-
-/// The placements of the list in `flags.on` ("auto": the usual ones) on this machine. Throws UsageError for what is not
+/// The placements of the list in --on ("auto": the usual ones) on this machine. Throws UsageError for what is not
 /// a placement.
 std::vector<plan::Candidate> candidates_of(const TrainFlags& flags);
 /// The plans of those that this machine has the devices for.

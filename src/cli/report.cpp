@@ -23,13 +23,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ReportOptions {
-  std::vector<std::string> runs;
-  std::string html;
-  bool no_html = false;
-  std::string csv;
-  bool markdown = false;
-  std::string json;
+struct ReportOptions : OptionGroup {
+  ReportOptions() : OptionGroup("Output") {}
+
+  Option<std::vector<std::string>> runs{
+      *this,
+      {"RUN_DIR", "DIR", "Folders of runs (what --out was), or a folder with several of them"},
+      {},
+      {.required = true}};
+  Option<std::string> html{
+      *this,
+      {"--html", "FILE", "Where the page goes (default: RUN_DIR/report.html; ./report.html for several folders)"}};
+  Option<bool> no_html{*this, {"--no-html", "", "Write no page"}};
+  Option<std::string> csv{*this,
+                          {"--csv", "FILE", "Write a CSV with a row per run ('-': to stdout, instead of the table)"}};
+  Option<bool> markdown{*this, {"--markdown", "", "Print the table as Markdown"}};
+  Option<std::string> json{*this,
+                           {"--json", "FILE", "Write the records as JSON ('-': to stdout, instead of the table)"}};
+
+ private:
+  void check_together() const override {
+    if (*no_html && !html->empty())
+      throw UsageError("--no-html writes no page, and --html says where it goes: give one");
+    if (*csv == "-" && *json == "-") throw UsageError("only one of --csv and --json can go to stdout");
+  }
 };
 
 constexpr std::size_t kFileWidth = 200;  // of a table that doesn't go to a terminal
@@ -66,62 +83,50 @@ void put_table(const ReportOptions& options, const std::vector<report::Run>& run
   std::vector<measure::Record> records;
   for (const report::Run& run : runs) records.push_back(run.record);
   const report::Table table = report::summary_table(runs);
-  put(options.markdown ? report::markdown_text(table) : report::terminal_text(table, terminal_width()));
-  put("\n" + (options.markdown ? report::markdown_conclusion(records) : report::terminal_conclusion(records)) + "\n");
+  put(*options.markdown ? report::markdown_text(table) : report::terminal_text(table, terminal_width()));
+  put("\n" + (*options.markdown ? report::markdown_conclusion(records) : report::terminal_conclusion(records)) + "\n");
 }
 
 void put_page(const ReportOptions& options, const std::vector<report::Run>& runs) {
-  fs::path path = options.html;
+  fs::path path = *options.html;
   if (path.empty()) {
-    path = options.runs.size() == 1 ? fs::path(options.runs.front()) / "report.html" : fs::path("report.html");
+    path = options.runs->size() == 1 ? fs::path(options.runs->front()) / "report.html" : fs::path("report.html");
   }
   try {
     const report::WrittenPage page = report::write_html(path, runs);
     fmt::print(stderr, "report: {}\n", fs::absolute(page.path).lexically_normal().string());
     if (!page.hint.empty()) fmt::print(stderr, "warning: {}\n", page.hint);
   } catch (const Error& error) {
-    if (!options.html.empty()) throw;
+    if (!options.html->empty()) throw;
     throw Error(
         fmt::format("{}; choose another place with --html FILE, or leave the page out with --no-html", error.what()));
   }
 }
 
 int run_report(const ReportOptions& options) {
-  if (options.csv == "-" && options.json == "-") throw UsageError("only one of --csv and --json can go to stdout");
-  const std::vector<report::Run> runs = report::load_runs({options.runs.begin(), options.runs.end()});
-  if (options.csv != "-" && options.json != "-") put_table(options, runs);
-  if (!options.csv.empty()) put_to(options.csv, report::csv_text(runs));
-  if (!options.json.empty()) put_to(options.json, json_text(runs));
-  if (!options.no_html) put_page(options, runs);
+  const std::vector<report::Run> runs = report::load_runs({options.runs->begin(), options.runs->end()});
+  if (*options.csv != "-" && *options.json != "-") put_table(options, runs);
+  if (!options.csv->empty()) put_to(*options.csv, report::csv_text(runs));
+  if (!options.json->empty()) put_to(*options.json, json_text(runs));
+  if (!*options.no_html) put_page(options, runs);
   return 0;
 }
 
 }  // namespace
 
-void add_report(CLI::App& app, Action& action) {
-  auto options = std::make_shared<ReportOptions>();
-  CLI::App* report = app.add_subcommand("report", "Show runs side by side: a table, and an HTML page with plots");
-  report->add_option("RUN_DIR", options->runs, "Folders of runs (what --out was), or a folder with several of them")
-      ->required();
-  CLI::Option* html =
-      report
-          ->add_option("--html", options->html,
-                       "Where the page goes (default: RUN_DIR/report.html; ./report.html for several folders)")
-          ->type_name("FILE");
-  report->add_flag("--no-html", options->no_html, "Write no page")->excludes(html);
-  report->add_option("--csv", options->csv, "Write a CSV with a row per run ('-': to stdout, instead of the table)")
-      ->type_name("FILE");
-  report->add_flag("--markdown", options->markdown, "Print the table as Markdown");
-  report->add_option("--json", options->json, "Write the records as JSON ('-': to stdout, instead of the table)")
-      ->type_name("FILE");
-  report->footer(
-      "Speeds are compared with the first run of the same model and data.\n\n"
-      "Examples:\n"
-      "  evener report runs/a\n"
-      "  evener report runs/a runs/b --html compare.html\n"
-      "  evener report runs/ --markdown --no-html\n"
-      "  evener report runs/a --json - | jq .accuracy\n");
-  report->callback([options, &action] { action = [options] { return run_report(*options); }; });
+Command report_command() {
+  const auto options = std::make_shared<ReportOptions>();
+  return {.name = "report",
+          .summary = "Show runs side by side: a table, and an HTML page with plots",
+          .options = {options.get()},
+          .footer =
+              "Speeds are compared with the first run of the same model and data.\n\n"
+              "Examples:\n"
+              "  evener report runs/a\n"
+              "  evener report runs/a runs/b --html compare.html\n"
+              "  evener report runs/ --markdown --no-html\n"
+              "  evener report runs/a --json - | jq .accuracy\n",
+          .run = [options] { return run_report(*options); }};
 }
 
 }  // namespace evener::cli

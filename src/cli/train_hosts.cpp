@@ -42,19 +42,19 @@ std::vector<std::string> command_line() {
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   if (!words.empty()) words.front() = "evener";
-  const auto ours = std::ranges::find(words, kHostsStarted);
+  const auto ours = std::ranges::find(words, PlacementFlags().hosts_started.name());
   if (ours != words.end()) words.erase(ours, words.end());  // the last option and its value
   return words;
 }
 
 std::vector<std::string> hosts_to_start(const TrainFlags& flags) {
-  if (flags.hosts_started > 0) return {};
-  auto hosts = flags.hosts.empty() ? parallel::slurm_hosts() : parallel::parse_hosts(flags.hosts);
-  if (!hosts.empty() && flags.elastic) {
+  if (*flags.placement.hosts_started > 0) return {};
+  auto hosts = flags.placement.hosts->empty() ? parallel::slurm_hosts() : parallel::parse_hosts(*flags.placement.hosts);
+  if (!hosts.empty() && *flags.placement.elastic) {
     throw UsageError(
         "--elastic goes on with fewer replicas on one host only; on several, --restarts 1 starts all of them again");
   }
-  if (!hosts.empty() && flags.restarts > 0 && flags.out.empty()) {
+  if (!hosts.empty() && *flags.placement.restarts > 0 && flags.output.out->empty()) {
     throw UsageError("--restarts on several hosts needs to know where the checkpoints are; give --out FOLDER");
   }
   return hosts;
@@ -76,25 +76,25 @@ std::string hosts_text(const std::vector<std::string>& hosts, std::size_t replic
 void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hosts) {
   parallel::HostLaunch launch;
   launch.hosts = hosts;
-  launch.slurm = flags.hosts.empty();
+  launch.slurm = flags.placement.hosts->empty();
   launch.program = fs::read_symlink("/proc/self/exe").string();
   launch.words = command_line();
   launch.words.erase(launch.words.begin());
-  launch.words.insert(launch.words.end(), {kHostsStarted, std::to_string(hosts.size())});
-  const fs::path out = flags.out;
+  launch.words.insert(launch.words.end(), {flags.placement.hosts_started.name(), std::to_string(hosts.size())});
+  const fs::path out = *flags.output.out;
   const bool made_here = !out.empty() && !fs::exists(out);
   const auto saved_before = task::checkpoint_time(out);  // of a run that --overwrite replaces
   // The first host's process may have been ended before it could take its folder away.
   const auto tidy = [&] {
     if (made_here && !task::has_checkpoint(out)) remove_beginning(out);
   };
-  for (int left = flags.restarts;; --left) {
+  for (int left = *flags.placement.restarts;; --left) {
     try {
       return parallel::run_on_hosts(launch);
     } catch (const parallel::HostLost& lost) {
       tidy();
       if (left <= 0) throw;
-      const bool begun = flags.resume || task::checkpoint_time(out) != saved_before;
+      const bool begun = *flags.output.resume || task::checkpoint_time(out) != saved_before;
       fmt::print(stderr, "evener: {}; starting again from {}\n", without_advice(lost.what()),
                  begun ? "the last checkpoint" : "the beginning");
       if (begun && !std::ranges::count(launch.words, "--resume")) launch.words.emplace_back("--resume");
@@ -106,10 +106,10 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
 }
 
 comm::HostPosition position_of(const TrainFlags& flags) {
-  if (flags.hosts_started == 0) return {};
+  if (*flags.placement.hosts_started == 0) return {};
   const comm::HostPosition position = comm::host_position();
-  if (position.hosts == flags.hosts_started) return position;
-  throw Error("this run was to have " + std::to_string(flags.hosts_started) + " hosts, but " +
+  if (position.hosts == *flags.placement.hosts_started) return position;
+  throw Error("this run was to have " + std::to_string(*flags.placement.hosts_started) + " hosts, but " +
               std::to_string(position.hosts) + " were started");
 }
 

@@ -15,68 +15,17 @@ namespace {
 
 using nlohmann::json;
 
-std::string schedule_name(const task::Schedule& schedule) {
-  switch (schedule.kind) {
-    case task::Schedule::Kind::kConstant:
-      return "constant";
-    case task::Schedule::Kind::kCosine:
-      return "cosine";
-    case task::Schedule::Kind::kOneCycle:
-      return "one-cycle";
-    case task::Schedule::Kind::kStep:
-      break;
-  }
-  return "step:" + std::to_string(schedule.drop_epochs) + ":" + json(schedule.drop_factor).dump();
-}
-
-json config_of(const TrainFlags& flags, const task::TrainOptions& options, const task::TrainSetup& setup) {
-  const auto& trainer = options.trainer;
-  json config = {{"model", options.model},
-                 {"data", options.data.location},
-                 {"on", flags.on},
-                 {"engine", setup.engine},
-                 {"precision", precision_name(trainer.precision)},
-                 {"batch", options.batch},
-                 {"epochs", options.epochs},
-                 {"lr", options.learning_rate},
-                 {"optimizer", engine::optimizer_name(trainer.optimizer.kind)},
-                 {"nesterov", trainer.optimizer.nesterov},
-                 {"clip-norm", trainer.optimizer.clip_norm},
-                 {"ema", trainer.optimizer.average_decay},
-                 {"label-smoothing", trainer.label_smoothing},
-                 {"accumulate", options.accumulate},
-                 {"patience", options.patience},
-                 {"until-accuracy", options.until_accuracy},
-                 {"momentum", trainer.optimizer.momentum},
-                 {"weight-decay", trainer.optimizer.weight_decay},
-                 {"schedule", schedule_name(options.schedule)},
-                 {"warmup", options.schedule.warmup_epochs},
-                 {"loss", engine::loss_name(trainer.loss)},
-                 {"layout", flags.layout},
-                 {"kernels", flags.kernels},
-                 {"seed", trainer.seed},
-                 {"size", std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height)},
-                 {"channels", setup.image.channels},
-                 {"validate-every", options.validate_every},
-                 {"loader-threads", setup.loader_threads},
-                 {"resume", options.resume},
-                 {"weights", options.weights.empty() ? json() : json(options.weights.string())},
-                 {"freeze", options.freeze},
-                 {"normalize", setup.normalized_by},
-                 {"mean", setup.normalization.mean},
-                 {"standard-deviation", setup.normalization.standard_deviation}};
-  config["data-on"] = options.data_on_device ? "device" : "host";
-  config["step-graph"] = trainer.step_graph ? "auto" : "off";
-  config["replicas"] = flags.replicas;
-  config["oversubscribe"] = flags.oversubscribe;
-  config["shares"] = flags.shares.empty() ? json() : json(flags.shares);
-  config["batch-norm"] = options.local_batch_norm ? "local" : "synchronised";
-  config["exchange"] = flags.exchange;
-  config["exchange-precision"] = flags.exchange_precision;
-  config["augment"] = data::augment_text(options.augment);
-  config["decode"] = data::decode_mode_name(options.data.decode);
-  config["class"] = flags.classes;
-  config["split"] = options.data.split.empty() ? json() : json(options.data.split);
+/// The options as they were given, and what became of those that the run decided itself.
+json full_config(const TrainFlags& flags, const task::TrainOptions& options, const task::TrainSetup& setup) {
+  json config = config_of(flags);
+  config["engine"] = setup.engine;
+  config["batch"] = options.batch;
+  config["size"] = std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height);
+  config["channels"] = setup.image.channels;
+  config["loader-threads"] = setup.loader_threads;
+  config["normalize"] = setup.normalized_by;
+  config["mean"] = setup.normalization.mean;
+  config["standard-deviation"] = setup.normalization.standard_deviation;
   return config;
 }
 
@@ -174,12 +123,12 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   measure::Record record;
   record.kind = "train";
   record.started = utc_now_text();
-  record.config = config_of(flags, options, setup);
+  record.config = full_config(flags, options, setup);
   record.seeds = {{"seed", options.trainer.seed}};
   record.machine = measure::read_machine();
   record.versions = measure::program_versions(EVENER_VERSION);
   record.versions[setup.engine] = module_status(setup.engine).version;
-  if (flags.hosts_started > 0) record.versions["mpi"] = module_status("mpi").version;
+  if (*flags.placement.hosts_started > 0) record.versions["mpi"] = module_status("mpi").version;
   const auto cost = network::total_cost(setup.network);
   record.model = {setup.network.model(), cost.parameters, cost.forward_flops, cost.forward_flops + cost.backward_flops};
   const auto& image = setup.image;

@@ -8,7 +8,10 @@
 
 namespace evener::task {
 
-/// What decides the weights: a resumed run must agree in all of it, but for the engine, to continue the same training.
+/// What decides the weights: the caller's settings (TrainOptions::settings), and what the job found out: the engine,
+/// the data's classes, numbers and size of images, the batch. A resumed run must agree in all of it, but for the
+/// engine, to continue the same training. Settings that nobody chose are null, as if they weren't there: so checkpoints
+/// from before an option existed can be resumed.
 nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setup);
 
 /// The engine of the run that `saved` is of.

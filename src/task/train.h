@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,10 @@ struct TrainOptions {
   data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are
   std::filesystem::path out;               // where checkpoints go; must exist. Empty: nothing is going to be run
   bool resume = false;                     // go on from the checkpoint in `out`
+  /// What decides the weights, by name: checkpoints keep it, and a resumed run has to have it in common with the run
+  /// that it goes on with, besides what the job finds out itself (task/resume_config.h). Null: the caller names
+  /// nothing.
+  std::shared_ptr<const nlohmann::json> settings = nullptr;
 };
 
 /// What is known before the first step.

@@ -50,6 +50,35 @@ TEST(Help, IsPrintedOnStdout) {
   EXPECT_THAT(version.out, testing::MatchesRegex("evener [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST(Help, ShowsOptionsInGroupsWithTitles) {
+  const std::string help = run_program({"train", "--help"}).out;
+  std::size_t at = 0;
+  for (const std::string title : {"Network", "Data", "Optimisation", "Placement", "Output", "Measuring", "General"}) {
+    const std::size_t next = help.find("\n\n" + title + ":\n  -", at);
+    ASSERT_NE(next, std::string::npos) << title << " is not where it should be in\n" << help;
+    at = next;
+  }
+  EXPECT_THAT(help, Not(HasSubstr("--hosts-started")));  // for processes that the program starts itself
+  const std::string plan = run_program({"plan", "--help"}).out;
+  EXPECT_THAT(plan, AllOf(HasSubstr("--seconds SECONDS=15"), HasSubstr("--on PLACEMENT=auto"), HasSubstr("--batch")));
+  for (const char* useless : {"--epochs", "--lr", "--out", "--plan-seconds", "--trace"}) {
+    EXPECT_THAT(plan, Not(HasSubstr(useless))) << "makes no difference to a plan";
+  }
+}
+
+TEST(Help, NamesWhatAValueStandsFor) {
+  const std::vector<Words> commands = {{"train"},         {"plan"},         {"info"},         {"doctor"},
+                                       {"demo"},          {"data", "info"}, {"data", "pack"}, {"data", "synth"},
+                                       {"data", "fetch"}, {"report"}};
+  for (Words words : commands) {
+    words.emplace_back("--help");
+    const std::string help = run_program(words).out;
+    // CLI11's own words for a type that has no name.
+    for (const char* type : {" TEXT", " INT", " UINT", " FLOAT", " BOOLEAN"}) EXPECT_THAT(help, Not(HasSubstr(type)));
+    EXPECT_THAT(help, HasSubstr("Examples:\n  evener " + words.front()));
+  }
+}
+
 TEST(Arguments, UnknownCommandsGetTheNearestOne) {
   EXPECT_THAT(usage_error({"trian"}),
               AllOf(HasSubstr("unknown command 'trian'; did you mean 'train'?"), HasSubstr("see 'evener --help'")));
@@ -84,6 +113,26 @@ TEST(Arguments, ValuesOfTheWrongKindAreNamed) {
   EXPECT_THAT(usage_error(dry_run({"--lr", "fast"})), HasSubstr("--lr 'fast' is not a number"));
   EXPECT_THAT(usage_error(dry_run({"resnet18"})), HasSubstr("'resnet18' is one argument too many"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "-0.5"})), HasSubstr("-0.5"));  // a value, not an option
+}
+
+TEST(Arguments, NamesOfAListAreChecked) {
+  EXPECT_THAT(usage_error(dry_run({"--engine", "torhc"})),
+              HasSubstr("unknown engine 'torhc'; did you mean 'torch'? Known: auto, torch, native"));
+  EXPECT_THAT(usage_error(dry_run({"--optimizer", "adam"})), HasSubstr("did you mean 'adamw'?"));
+  EXPECT_THAT(usage_error(dry_run({"--layout", "hwc"})), HasSubstr("Known: auto, nchw, nhwc"));
+}
+
+TEST(Arguments, NumbersOutOfRangeSayTheRange) {
+  EXPECT_THAT(usage_error(dry_run({"--momentum", "1"})),
+              HasSubstr("--momentum is 1; it has to be 0 or more, and less than 1"));
+  EXPECT_THAT(usage_error(dry_run({"--until-accuracy", "1.5"})), HasSubstr("it has to be a share, such as 0.9"));
+  EXPECT_EQ(run_program(dry_run({"--until-accuracy", "1"})).exit_code, 0);
+  EXPECT_THAT(usage_error(dry_run({"--loader-threads", "1025"})), HasSubstr("it has to be from 0 to 1024"));
+  EXPECT_THAT(usage_error(dry_run({"--plan-seconds", "0"})),
+              HasSubstr("--plan-seconds is 0; it has to be more than 0"));
+  EXPECT_THAT(usage_error({"demo", "--minutes", "0.1"}), HasSubstr("it has to be from 0.2 to 1440"));
+  EXPECT_THAT(usage_error({"data", "info", "synth:digits:9", "--threads", "0"}), HasSubstr("from 1 to 4096"));
+  EXPECT_THAT(usage_error({"report", "x", "--no-html", "--html", "y"}), HasSubstr("give one"));
 }
 
 TEST(Arguments, OfAnOptionGivenTwiceTheLastOneCounts) {

@@ -215,6 +215,57 @@ TEST_F(TrainCommand, ResumeRefusesOtherSettings) {
   EXPECT_THAT(other.err, HasSubstr("seed: 1 in the checkpoint, 9 now"));
 }
 
+/// What the checkpoint of the run in `folder` says of the run's settings.
+nlohmann::json settings_in(const fs::path& folder) {
+  return nlohmann::json::parse(weights::read_safetensors(resume_file(folder)).metadata.at("config"));
+}
+
+// As in all checkpoints there have been: a new option adds a key, and changes none.
+TEST_F(TrainCommand, CheckpointsKeepTheSettingsUnderTheSameNames) {
+  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
+  const auto usual = nlohmann::json::parse(R"({"model": "mlp:784-32-10", "data": "synth:digits:400", "engine": "native",
+    "classes": ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"], "size": [1, 28, 28], "train images": 280,
+    "validation images": 40, "batch": 16, "lr": 0.1, "schedule": [0, 30, 0.1, 0], "seed": 1, "precision": "fp32",
+    "loss": "cross-entropy", "momentum": 0.9, "weight decay": 0, "layout": 0, "weights": null, "freeze": null,
+    "normalize": null, "augment": null, "decode": null, "class": null, "optimizer": null, "label smoothing": null,
+    "batch norm": null, "accumulate": null})");
+  EXPECT_EQ(settings_in(out()), usual);
+
+  const Words more = {
+      "--nesterov",  "--clip-norm",  "1",        "--ema",      "0.9",    "--accumulate",   "2",   "--augment",
+      "flip,crop:2", "--normalize",  "0.5/0.25", "--schedule", "step:5", "--warmup",       "0.5", "--label-smoothing",
+      "0.1",         "--batch-norm", "local",    "--layout",   "nhwc",   "--weight-decay", "0.5", "--seed",
+      "3",           "--freeze",     "0.*",      "--epochs",   "1"};
+  ASSERT_EQ(run_program(small_run(folder_ / "chosen", more)).exit_code, 0);
+  auto chosen = usual;
+  chosen.update(nlohmann::json::parse(R"({"optimizer": {"nesterov": true, "clip norm": 1, "average decay": 0.9},
+    "accumulate": 2, "augment": "flip,crop:2", "normalize": "0.5/0.25", "schedule": [1, 5, 0.1, 0.5],
+    "label smoothing": 0.1, "batch norm": "local", "layout": 2, "weight decay": 0.5, "seed": 3, "freeze": ["0.*"]})"));
+  EXPECT_EQ(settings_in(folder_ / "chosen"), chosen);
+}
+
+// Readers of records, and runs of other versions, know the options by these names.
+TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
+  ASSERT_EQ(run_program(small_run(out(), {"--schedule", "step:5", "--split", "70/10/20"})).exit_code, 0);
+  const auto config = record_in(out())["config"];
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : config.items()) keys.push_back(key);
+  EXPECT_THAT(keys,
+              testing::ElementsAre("accumulate", "augment", "batch", "batch-norm", "channels", "class", "clip-norm",
+                                   "data", "data-on", "decode", "ema", "engine", "epochs", "exchange",
+                                   "exchange-precision", "freeze", "kernels", "label-smoothing", "layout",
+                                   "loader-threads", "loss", "lr", "mean", "model", "momentum", "nesterov", "normalize",
+                                   "on", "optimizer", "oversubscribe", "patience", "precision", "replicas", "resume",
+                                   "schedule", "seed", "shares", "size", "split", "standard-deviation", "step-graph",
+                                   "until-accuracy", "validate-every", "warmup", "weight-decay", "weights"));
+  EXPECT_EQ(config["schedule"], "step:5:0.1");
+  EXPECT_EQ(config["split"], nlohmann::json({70, 10, 20}));
+  EXPECT_EQ(config["size"], "28x28");
+  EXPECT_EQ(config["augment"], "");
+  EXPECT_TRUE(config["weights"].is_null());
+  EXPECT_TRUE(config["shares"].is_null());
+}
+
 TEST_F(TrainCommand, ResumeNamesADamagedCheckpoint) {
   ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
   fs::resize_file(out() / "last.safetensors", 1000);

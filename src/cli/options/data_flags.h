@@ -1,0 +1,61 @@
+// Options about data: where images come from, and what is done to them before a network sees them.
+#pragma once
+
+#include "cli/options/option.h"
+#include "data/augment.h"
+#include "data/open_data.h"
+
+namespace evener::cli {
+
+/// What opening data takes. `location`: how the command takes it, as --data or as a positional such as SOURCE.
+struct SourceFlags : OptionGroup {
+  explicit SourceFlags(const std::string& location);
+
+  Option<std::string> location;
+  Option<std::vector<std::string>> classes{*this,
+                                           {"--class", "NAME=GLOB",
+                                            "Files of a class by their path below the folder, as bream='Bream GT/**'; "
+                                            "once for each class (default: a folder "
+                                            "per class)"},
+                                           {},
+                                           {.stays = {"class"}}};
+  Option<std::string> size{*this,
+                           {"--size", "WIDTHxHEIGHT", "Size the images are brought to (default: the first image's)"}};
+  Option<std::optional<std::int64_t>> channels{*this,
+                                               {"--channels", "N", "1 grey, 3 colour (default: as the images are)"}};
+  Option<std::string> split{*this,
+                            {"--split", "TRAIN/VALIDATION/TEST",
+                             "Percent of the images for each (default: the data's own parts, or 85/2/13)"}};
+  Option<std::string> decode{*this,
+                             {"--decode", "NAME", "JPEG decoding: exact, or fast (scaled while decoding)"},
+                             "exact",
+                             {.stays = {"decode"}}};
+  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the split"}, 1, {.stays = {"seed", true}}};
+  Option<bool> strict{
+      *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
+
+  /// What data::open_data takes; the number of its threads is the command's matter. Throws UsageError.
+  data::DataOptions data_options() const;
+};
+
+/// The data of a training.
+struct DataFlags : SourceFlags {
+  DataFlags();
+
+  Option<std::string> augment{*this,
+                              {"--augment", "CHANGES",
+                               "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
+                               "colour[:STRENGTH], mixup[:ALPHA], with commas between"},
+                              "",
+                              {.stays = {"augment"}}};
+  Option<std::optional<int>> loader_threads{
+      *this,
+      {"--loader-threads", "N",
+       "Threads that prepare batches (default: 1; native without --augment: 0, the training thread does)"},
+      {},
+      {.range = from_to(0, 1024)}};
+
+  data::AugmentOptions augment_options() const { return data::parse_augment(*augment); }
+};
+
+}  // namespace evener::cli

@@ -1,0 +1,37 @@
+// Options about the network, and what its weights begin with.
+#pragma once
+
+#include "cli/options/option.h"
+#include "task/train.h"
+
+namespace evener::cli {
+
+struct ModelFlags : OptionGroup {
+  ModelFlags();
+
+  Option<std::string> model;
+  Option<std::string> weights{*this,
+                              {"--weights", "FILE",
+                               "Weights to start from: safetensors, or a state dict saved by PyTorch. With another "
+                               "number of classes the last layer begins anew"},
+                              "",
+                              {.stays = {"weights"}}};
+  Option<std::vector<std::string>> freeze{*this,
+                                          {"--freeze", "PATTERN",
+                                           "Parameters that are not trained, by a pattern of their names, e.g. "
+                                           "'layer*'; may be repeated. Frozen batch-norm "
+                                           "layers go on updating their running statistics, as in PyTorch"},
+                                          {},
+                                          {.stays = {"freeze"}}};
+  Option<std::string> normalize{*this,
+                                {"--normalize", "RULE",
+                                 "Mean and deviation of images: data (of the training images), imagenet, or MEAN/STD "
+                                 "such as 0.5/0.25 (default: as the weights' file says, otherwise data)"},
+                                "",
+                                {.stays = {"normalize"}}};
+
+  /// Throws UsageError.
+  void fill(task::TrainOptions& options) const;
+};
+
+}  // namespace evener::cli

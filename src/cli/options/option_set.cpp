@@ -1,0 +1,36 @@
+#include "cli/options/option_set.h"
+
+namespace evener::cli {
+
+OptionSet::OptionSet(std::initializer_list<OptionGroup*> groups) {
+  for (OptionGroup* group : groups) add(*group);
+}
+
+void OptionSet::add(OptionGroup& group) {
+  sections_.push_back({&group, group.options()});
+}
+
+void OptionSet::leave_out(const std::function<bool(const OptionBase&)>& useless) {
+  for (Section& section : sections_) {
+    std::erase_if(section.options, [&](const OptionBase* option) { return useless(*option); });
+  }
+}
+
+std::vector<OptionBase*> OptionSet::options() const {
+  std::vector<OptionBase*> all;
+  for (const Section& section : sections_) all.insert(all.end(), section.options.begin(), section.options.end());
+  return all;
+}
+
+OptionBase* OptionSet::find(const std::string& name) const {
+  for (OptionBase* option : options()) {
+    if (option->name() == name) return option;
+  }
+  return nullptr;
+}
+
+void OptionSet::check() const {
+  for (const Section& section : sections_) section.group->check();
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,96 @@
+#include "cli/options/train_flags.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/train_hosts.h"
+#include "placement/machine.h"
+#include "placement/placement.h"
+
+namespace evener::cli {
+namespace {
+
+/// The batch with which a job begins that is to find the largest one.
+constexpr std::int64_t kBatchUntilFound = 64;
+
+void require_batch_can_be_found(const TrainFlags& flags) {
+  if (*flags.output.resume)
+    throw UsageError("--resume goes on with the batch that the run had: give it instead of max");
+  if (*flags.optimisation.epochs == 0)
+    throw UsageError("--batch max is found by training, and --epochs 0 trains nothing");
+  if (flags.placement.is_automatic())
+    throw UsageError("--on auto compares placements for a batch of one size: give --batch a number");
+  if (!flags.placement.hosts->empty() || *flags.placement.hosts_started > 0) {
+    throw UsageError("--batch max is found for one replica, not for several hosts: give a number");
+  }
+}
+
+void require_something_to_evaluate(const TrainFlags& flags) {
+  if (*flags.optimisation.epochs > 0 || (!flags.model.weights->empty() && !*flags.output.resume)) return;
+  throw UsageError(
+      "--epochs 0 trains nothing, it evaluates the weights of a file: it goes with --weights FILE, and "
+      "not with --resume");
+}
+
+/// Threads that read images on this host: as many as train.
+int reading_threads(const placement::Plan& plan) {
+  int threads = 0;
+  for (const auto& process : plan.processes) {  // those of this host
+    for (const int rank : process.ranks) {
+      threads += std::max(1, plan.replicas.at(static_cast<std::size_t>(rank)).stages.front().threads);
+    }
+  }
+  return threads;
+}
+
+std::shared_ptr<const nlohmann::json> settings_of(const TrainFlags& flags) {
+  auto settings = std::make_shared<nlohmann::json>(nlohmann::json::object());
+  for (const OptionGroup* group : flags.groups()) group->keep(*settings);
+  return settings;
+}
+
+}  // namespace
+
+nlohmann::json config_of(const TrainFlags& flags) {
+  nlohmann::json config = nlohmann::json::object();
+  for (const OptionGroup* group : flags.groups()) group->record(config);
+  return config;
+}
+
+placement::PlanOptions plan_options(const TrainFlags& flags) {
+  // Another host may have more CPUs than this one.
+  const bool several_hosts = *flags.placement.hosts_started > 0 || !hosts_to_start(flags).empty();
+  return flags.placement.plan_options(several_hosts);
+}
+
+placement::Plan plan_of(const TrainFlags& flags, const std::string& on) {
+  const placement::Placement asked = placement::parse(on);
+  const placement::Placement placement = asked.automatic ? placement::parse("cpu") : asked;
+  return placement::make_plan(placement, placement::machine_for(placement), plan_options(flags));
+}
+
+placement::Plan plan_of(const TrainFlags& flags) {
+  return plan_of(flags, *flags.placement.on);
+}
+
+task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan) {
+  const auto batch = flags.optimisation.batch_size();
+  if (!batch) require_batch_can_be_found(flags);
+  require_something_to_evaluate(flags);
+  task::TrainOptions options;
+  flags.model.fill(options);
+  flags.optimisation.fill(options);
+  flags.placement.fill(plan, options);
+  options.batch = batch.value_or(kBatchUntilFound);
+  options.data = flags.data.data_options();
+  options.data.threads = reading_threads(plan);
+  options.augment = flags.data.augment_options();
+  options.loader_threads = *flags.data.loader_threads;
+  options.trainer.seed = *flags.data.seed;
+  options.resume = *flags.output.resume;
+  options.settings = settings_of(flags);
+  return options;
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,47 @@
+// The options of a training: for `evener train`, and for commands that prepare one.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "cli/options/data_flags.h"
+#include "cli/options/measuring_flags.h"
+#include "cli/options/model_flags.h"
+#include "cli/options/optimisation_flags.h"
+#include "cli/options/option_set.h"
+#include "cli/options/output_flags.h"
+#include "cli/options/placement_flags.h"
+#include "placement/plan.h"
+#include "task/train.h"
+
+namespace evener::cli {
+
+struct TrainFlags {
+  ModelFlags model;
+  DataFlags data;
+  OptimisationFlags optimisation;
+  PlacementFlags placement;
+  OutputFlags output;
+  MeasuringFlags measuring;
+
+  /// All of them, in the order of --help.
+  OptionSet options() { return {&model, &data, &optimisation, &placement, &output, &measuring}; }
+  std::array<const OptionGroup*, 6> groups() const {
+    return {&model, &data, &optimisation, &placement, &output, &measuring};
+  }
+};
+
+/// The config of the record of a run with these options, as they were given.
+nlohmann::json config_of(const TrainFlags& flags);
+
+/// The plan of placement `on` on this host; for "auto", which needs the data to be chosen, that of all cores. Throws
+/// UsageError.
+placement::Plan plan_of(const TrainFlags& flags, const std::string& on);
+placement::Plan plan_of(const TrainFlags& flags);
+placement::PlanOptions plan_options(const TrainFlags& flags);
+
+/// Checks what options of different groups demand of each other, and turns all of them into what task::TrainJob takes;
+/// each group has checked its own. Throws UsageError.
+task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan);
+
+}  // namespace evener::cli

@@ -9,6 +9,7 @@
 #include "base/statistics.h"
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
+#include "parallel/first_shares.h"
 #include "parallel/launcher.h"
 #include "task/batch_search.h"
 #include "task/evaluation.h"
@@ -174,7 +175,7 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
     parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
     parallel::Replica replica(*job_.engine, job_.setup.network, job_.data.dataset,
                               job_.replica_options(plan, seat.rank), std::move(channels));
-    parallel::Shares shares = first_shares(plan, replica, job_.least_share());
+    parallel::Shares shares = parallel::first_shares(plan, replica, job_.least_share());
     replica.trainer().load_state(job_.state);
     if (seat.rank != 0) {
       replica.serve();

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/message.h"
 #include "cli/out_folder.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
@@ -94,20 +96,17 @@ class Observer : public task::TrainObserver {
   measure::PhaseTotals epoch_begin_;
 };
 
-/// Rank 0's outcome crosses from its process to this one as text.
-std::string to_message(const TrainingOutcome& outcome) {
-  return nlohmann::json{{"record", measure::to_json(outcome.record)},
-                        {"status", static_cast<int>(outcome.status)},
-                        {"reason", outcome.status_reason}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+/// What rank 0's process tells this one: the text of its record.json, how the training ended, and why.
+using OutcomeMessage = std::tuple<std::string, task::TrainStatus, std::string>;
+
+std::string to_message(const measure::Record& record, const task::TrainResult& result) {
+  const std::string text = measure::to_json(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return pack_message(OutcomeMessage(text, result.status, result.status_reason));
 }
 
 TrainingOutcome from_message(const std::string& message) {
-  const nlohmann::json json = nlohmann::json::parse(message);
-  return {measure::from_json(json.at("record"), "the record of rank 0"),
-          static_cast<task::TrainStatus>(json.at("status").get<int>()),
-          json.at("reason"),
-          {}};
+  const auto [record, status, reason] = unpack_message<OutcomeMessage>(message, "the result of rank 0");
+  return {measure::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
 }
 
 /// A lost rank starts all of them again from the last checkpoint, as often as --restarts allows, and then, with
@@ -223,7 +222,7 @@ TrainingOutcome run_training(const TrainFlags& flags) {
         complete_record(observer.record(), result, clock.seconds(), phases.snapshot());
         if (seat.link != nullptr) fill_hosts(observer.record(), seat.link->names());
         if (!flags.measuring.trace->empty()) phases.write_trace(*flags.measuring.trace);
-        return to_message({std::move(observer.record()), result.status, result.status_reason, out.path()});
+        return to_message(observer.record(), result);
       };
       outcomes = run_on_all_ranks(job, options, flags, *sampler, observer, body, position);
     } catch (...) {

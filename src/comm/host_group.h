@@ -42,7 +42,4 @@ class HostConnector {
 /// Connects through MPI. Throws Error when the module is missing, or the processes were not started together.
 std::unique_ptr<HostGroup> connect_hosts(int channels);
 
-/// Every host's text, by host: all call it with their own.
-std::vector<std::string> gather_texts(Communicator& between, const std::string& own);
-
 }  // namespace evener::comm

@@ -1,4 +1,4 @@
-// What the devices of all replicas were put to, brought together.
+// What the trainers of all replicas report of their devices, brought together.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace evener::parallel {
 
-/// Of each rank; called by all of them. Notes stay where they are: only those of `own` are in the result.
+/// The report of each rank, by rank. All ranks call it with their own. Notes are not exchanged: those of `own` alone
+/// are in the result.
 std::vector<engine::DeviceReport> exchange_reports(comm::Communicator& communicator, const engine::DeviceReport& own);
 
 }  // namespace evener::parallel

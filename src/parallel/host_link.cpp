@@ -1,30 +1,25 @@
 #include "parallel/host_link.h"
 
-#include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "base/host_name.h"
+#include "base/message.h"
 #include "base/names.h"
+#include "comm/gather.h"
 
 namespace evener::parallel {
 namespace {
 
-using nlohmann::json;
-
-std::string to_text(const std::vector<Fact>& facts) {
-  json all = json::array();
-  for (const Fact& fact : facts) all.push_back({fact.what, fact.value, fact.advice});
-  return json{{"name", host_name()}, {"facts", all}}.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-std::vector<Fact> facts_of(const json& hello) {
-  std::vector<Fact> facts;
-  for (const auto& fact : hello.at("facts")) facts.push_back({fact.at(0), fact.at(1), fact.at(2)});
-  return facts;
-}
+/// What a host tells the others first.
+using Greeting = std::tuple<std::string, std::vector<Fact>>;  // its name, and what all have to agree on
 
 }  // namespace
+
+static constexpr auto message_members(const Fact*) {
+  return std::tuple(&Fact::what, &Fact::value, &Fact::advice);
+}
 
 std::string difference_of(const std::vector<std::string>& names, const std::vector<std::vector<Fact>>& facts) {
   for (std::size_t host = 1; host < facts.size(); ++host) {
@@ -43,10 +38,12 @@ std::string difference_of(const std::vector<std::string>& names, const std::vect
 HostLink::HostLink(const HostsOptions& options, int channels) : group_(comm::connect_hosts(channels)) {
   for (int i = 0; i < channels; ++i) channels_.push_back(group_->channel(i));
   std::vector<std::vector<Fact>> facts;
-  for (const std::string& text : comm::gather_texts(*channels_.front(), to_text(options.facts))) {
-    const json hello = json::parse(text);
-    names_.push_back(hello.at("name"));
-    facts.push_back(facts_of(hello));
+  const std::string own = pack_message(Greeting(host_name(), options.facts));
+  for (const std::string& message : comm::gather_messages(*channels_.front(), own)) {
+    const std::string what = "the greeting of host " + std::to_string(names_.size());
+    auto [name, its_facts] = unpack_message<Greeting>(message, what);
+    names_.push_back(std::move(name));
+    facts.push_back(std::move(its_facts));
   }
   const std::string difference = difference_of(names_, facts);
   if (difference.empty()) return;

@@ -31,7 +31,8 @@ struct Seat {
   Channels channels() const;
 };
 
-/// What a rank does. Its result is handed to whoever launched it, so it is text that can cross a process's border.
+/// What a rank does. Its result is handed to whoever launched it, in another process perhaps, so it is a message
+/// (base/message.h), or empty where the rank has nothing to tell.
 using RankBody = std::function<std::string(const Seat&)>;
 
 /// A rank was lost: killed, frozen, out of memory. The run may go on from its last checkpoint.

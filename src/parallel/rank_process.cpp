@@ -15,11 +15,13 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <thread>
 
 #include "base/cgroup.h"
 #include "base/child.h"
 #include "base/descriptor.h"
+#include "base/message.h"
 #include "base/phase.h"
 #include "base/stop.h"
 #include "engine/engine.h"
@@ -71,13 +73,8 @@ class Heart {
   std::jthread thread_;
 };
 
-// An outcome on the pipe: this, then `bytes` of text.
-struct Frame {
-  std::int32_t rank;
-  RankOutcome::Kind kind;
-  std::int32_t first;
-  std::uint32_t bytes;
-};
+/// On the pipe an outcome is the number of its bytes, then its message.
+using FrameSize = std::uint64_t;
 
 void write_all(int pipe, const void* data, std::size_t bytes) {
   const char* at = static_cast<const char*>(data);
@@ -95,10 +92,10 @@ void write_all(int pipe, const void* data, std::size_t bytes) {
   {
     const Heart heart(seats);
     for (const RankOutcome& outcome : run_seats(seats, body)) {
-      const Frame frame{outcome.rank, outcome.kind, outcome.first ? 1 : 0,
-                        static_cast<std::uint32_t>(outcome.text.size())};
-      write_all(pipe, &frame, sizeof frame);
-      write_all(pipe, outcome.text.data(), outcome.text.size());
+      const std::string message = pack_message(outcome);
+      const FrameSize size = message.size();
+      write_all(pipe, &size, sizeof size);
+      write_all(pipe, message.data(), message.size());
     }
   }
   std::fflush(nullptr);
@@ -210,12 +207,13 @@ class Watch {
       return;
     }
     child.received.append(buffer, static_cast<std::size_t>(count));
-    Frame frame{};
-    while (child.received.size() >= sizeof frame) {
-      std::memcpy(&frame, child.received.data(), sizeof frame);
-      if (child.received.size() < sizeof frame + frame.bytes) return;
-      outcomes.push_back({frame.rank, frame.kind, frame.first != 0, child.received.substr(sizeof frame, frame.bytes)});
-      child.received.erase(0, sizeof frame + frame.bytes);
+    FrameSize size = 0;
+    while (child.received.size() >= sizeof size) {
+      std::memcpy(&size, child.received.data(), sizeof size);
+      if (child.received.size() - sizeof size < size) return;
+      const std::string_view message = std::string_view(child.received).substr(sizeof size, size);
+      outcomes.push_back(unpack_message<RankOutcome>(message, "the outcome of a rank"));
+      child.received.erase(0, sizeof size + size);
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "parallel/launcher.h"
@@ -16,6 +17,10 @@ struct RankOutcome {
   bool first = true;  // a failure that no other rank's failure caused
   std::string text;   // the result, or what went wrong
 };
+
+constexpr auto message_members(const RankOutcome*) {
+  return std::tuple(&RankOutcome::rank, &RankOutcome::kind, &RankOutcome::first, &RankOutcome::text);
+}
 
 /// Runs `body` and catches what it throws; a failure aborts the group, so that nobody waits for this rank.
 RankOutcome outcome_of(const Seat& seat, const RankBody& body);

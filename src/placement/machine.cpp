@@ -5,15 +5,33 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/host_name.h"
+#include "base/message.h"
 #include "placement/cuda_driver.h"
 #include "placement/opencl_loader.h"
 
-namespace evener::placement {
+namespace evener {
+
+static constexpr auto message_members(const Device*) {
+  return std::tuple(&Device::kind, &Device::index);
+}
+
+namespace placement {
+
+static constexpr auto message_members(const Accelerator*) {
+  return std::tuple(&Accelerator::device, &Accelerator::name, &Accelerator::memory_bytes, &Accelerator::compute_major,
+                    &Accelerator::compute_minor, &Accelerator::problem);
+}
+
+static constexpr auto message_members(const AcceleratorList*) {
+  return std::tuple(&AcceleratorList::devices, &AcceleratorList::driver, &AcceleratorList::reason,
+                    &AcceleratorList::remedy);
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,7 +76,8 @@ Machine cpu_only() {
 AcceleratorList found_in_child(const char* what, const char* remedy, const std::function<AcceleratorList()>& find) {
   constexpr double kLongest_s = 60;  // drivers that have to start the GPU first take seconds
   try {
-    return accelerators_of(in_child([&find] { return text_of(find()); }, kLongest_s));
+    const std::string message = in_child([&find] { return pack_message(find()); }, kLongest_s);
+    return unpack_message<AcceleratorList>(message, std::string("the answer of the ") + what);
   } catch (const Error& error) {
     AcceleratorList list;
     list.reason = std::string("the ") + what + " could not be asked: " + error.what();
@@ -94,30 +113,6 @@ const AcceleratorList& Machine::accelerators(DeviceKind kind) const {
       break;
   }
   throw Error("the CPU is not an accelerator");
-}
-
-std::string text_of(const AcceleratorList& list) {
-  nlohmann::json devices = nlohmann::json::array();
-  for (const Accelerator& device : list.devices) {
-    devices.push_back({device.device.kind, device.device.index, device.name, device.memory_bytes, device.compute_major,
-                       device.compute_minor, device.problem});
-  }
-  const nlohmann::json json = {devices, list.driver, list.reason, list.remedy};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-AcceleratorList accelerators_of(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text);
-  AcceleratorList list{{}, json.at(1), json.at(2), json.at(3)};
-  for (const auto& device : json.at(0)) {
-    list.devices.push_back({{device.at(0).get<DeviceKind>(), device.at(1)},
-                            device.at(2),
-                            device.at(3),
-                            device.at(4),
-                            device.at(5),
-                            device.at(6)});
-  }
-  return list;
 }
 
 AcceleratorList find_intel_gpus(const fs::path& root) {
@@ -177,4 +172,5 @@ Machine machine_for(const Placement& placement) {
   return found;
 }
 
-}  // namespace evener::placement
+}  // namespace placement
+}  // namespace evener

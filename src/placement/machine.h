@@ -45,10 +45,6 @@ const Machine& machine();
 /// What a job wants: a CPU placement costs no time for GPUs.
 Machine machine_for(const Placement& placement);
 
-/// A list as text, from one process to another, and back.
-std::string text_of(const AcceleratorList& list);
-AcceleratorList accelerators_of(const std::string& text);
-
 /// Intel GPUs (render nodes of vendor 0x8086) and NPUs (/dev/accel) under `root`; another root than "/" is for tests.
 AcceleratorList find_intel_gpus(const std::filesystem::path& root = "/");
 AcceleratorList find_npus(const std::filesystem::path& root = "/");

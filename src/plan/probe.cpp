@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "base/clock.h"
+#include "base/message.h"
 #include "base/statistics.h"
 #include "base/tensor.h"
 #include "comm/communicator.h"
@@ -80,18 +82,18 @@ class MachineProbe : public Probe {
   ExchangeModel exchange(const placement::Plan& plan) override {
     const std::size_t large = std::clamp(trained_values(trials_.setup().network), 2 * kSmallValues, kMostValues);
     const comm::Wire wire = trials_.options().wire;
+    using Times = std::tuple<double, double>;  // of a small and of a large all-reduce
     parallel::LaunchOptions launch;
     launch.always_fork = true;
     const auto body = [&](const parallel::Seat& seat) {
       const parallel::Channels channels = seat.channels();
       const double small_s = all_reduce_s(*channels.gradients, kSmallValues, wire, kExchange_s / 3);
       const double large_s = all_reduce_s(*channels.gradients, large, wire, kExchange_s);
-      return fmt::format("{} {}", small_s, large_s);
+      return pack_message(Times(small_s, large_s));
     };
-    const std::string text = parallel::run_ranks(plan, body, launch).front();
-    const std::size_t space = text.find(' ');
-    return fit_exchange(kSmallValues * sizeof(float), std::stod(text.substr(0, space)),
-                        static_cast<double>(large * sizeof(float)), std::stod(text.substr(space)));
+    const std::string message = parallel::run_ranks(plan, body, launch).front();
+    const auto [small_s, large_s] = unpack_message<Times>(message, "what a probe of the exchange measured");
+    return fit_exchange(kSmallValues * sizeof(float), small_s, static_cast<double>(large * sizeof(float)), large_s);
   }
 
  private:

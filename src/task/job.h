@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "parallel/replica.h"
-#include "parallel/shares.h"
 #include "task/checkpoint.h"
 #include "task/limits.h"
 #include "task/train.h"
@@ -49,9 +48,5 @@ struct TrainJob::State {
   friend class TrainJob;
   void resume(Checkpoint checkpoint);
 };
-
-/// Fixed shares of the plan, or the speeds of a short probe that every replica takes part in; none of fewer than
-/// `least` samples.
-parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& replica, std::int64_t least);
 
 }  // namespace evener::task

@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "network/init.h"
 #include "parallel/data_parallel.h"
+#include "parallel/first_shares.h"
 #include "task/checkpoint.h"
 #include "task/evaluation.h"
 #include "task/job.h"
@@ -341,19 +342,6 @@ void load_first_state(TrainJob::State& job, engine::Trainer& trainer, const para
 
 }  // namespace
 
-parallel::Shares first_shares(const placement::Plan& plan, parallel::Replica& replica, std::int64_t least) {
-  std::vector<double> weights;
-  for (const auto& planned : plan.replicas) weights.push_back(planned.share.value_or(0));
-  if (weights.empty()) weights = {1};
-  if (std::ranges::all_of(weights, [](double weight) { return weight > 0; })) {
-    return parallel::Shares::fixed(std::move(weights), least);
-  }
-  weights.assign(weights.size(), 0);
-  weights.at(static_cast<std::size_t>(replica.rank())) = replica.probe();
-  replica.control().all_reduce(weights);
-  return parallel::Shares::measured(std::move(weights), least);
-}
-
 TrainResult TrainJob::run(const parallel::Seat& seat) {
   State& job = *state_;
   const Stopwatch starting;
@@ -369,7 +357,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     channels.control->barrier();
   }
   parallel::Replica replica(*job.engine, job.setup.network, job.data.dataset, std::move(options), std::move(channels));
-  const parallel::Shares shares = first_shares(job.options.plan, replica, job.least_share());
+  const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
   load_first_state(job, replica.trainer(), seat);
   if (seat.rank != 0) {
     replica.serve();

@@ -1,13 +1,15 @@
 #include "task/trial.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/message.h"
 #include "base/statistics.h"
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
+#include "parallel/first_shares.h"
 #include "parallel/launcher.h"
 #include "task/batch_search.h"
 #include "task/evaluation.h"
@@ -117,31 +119,14 @@ class Trial {
   TrialResult result_;
 };
 
-/// Results cross from the trial's process to this one as text.
-std::string to_text(const TrialResult& result) {
-  nlohmann::json sizes = nlohmann::json::array();
-  for (const TrialSteps& steps : result.sizes) sizes.push_back({steps.images, steps.seconds});
-  const auto& rate = result.evaluate_images_per_s;
-  return nlohmann::json{{"sizes", sizes}, {"evaluate", rate ? nlohmann::json(*rate) : nlohmann::json()}}.dump();
-}
-
-TrialResult from_text(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text);
-  TrialResult result;
-  for (const auto& steps : json.at("sizes")) {
-    result.sizes.push_back({steps.at(0).get<std::int64_t>(), steps.at(1).get<std::vector<double>>()});
-  }
-  if (!json.at("evaluate").is_null()) result.evaluate_images_per_s = json.at("evaluate").get<double>();
-  return result;
-}
-
-/// Rank 0's result of `body`, run in processes of their own.
-std::string run_apart(const placement::Plan& plan, const parallel::RankBody& body, std::size_t shared_bytes = 0) {
+/// Runs `body`, which returns messages, in processes of their own, and returns what rank 0's message says.
+template <class Result>
+Result run_apart(const placement::Plan& plan, const parallel::RankBody& body, std::size_t shared_bytes = 0) {
   leave_if_stopped();
   parallel::LaunchOptions launch;
   launch.always_fork = true;
   launch.shared_bytes = shared_bytes;
-  return parallel::run_ranks(plan, body, launch).front();
+  return unpack_message<Result>(parallel::run_ranks(plan, body, launch).front(), "the result of a trial");
 }
 
 placement::Plan plan_of_one() {
@@ -153,6 +138,14 @@ placement::Plan plan_of_one() {
 }
 
 }  // namespace
+
+static constexpr auto message_members(const TrialSteps*) {
+  return std::tuple(&TrialSteps::images, &TrialSteps::seconds);
+}
+
+static constexpr auto message_members(const TrialResult*) {
+  return std::tuple(&TrialResult::sizes, &TrialResult::evaluate_images_per_s);
+}
 
 const TrainSetup& Trials::setup() const {
   return job_.setup;
@@ -182,7 +175,7 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
     parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
     parallel::Replica replica(*job_.engine, job_.setup.network, job_.data.dataset,
                               job_.replica_options(plan, seat.rank), std::move(channels));
-    parallel::Shares shares = first_shares(plan, replica, job_.least_share());
+    parallel::Shares shares = parallel::first_shares(plan, replica, job_.least_share());
     replica.trainer().load_state(job_.state);
     if (seat.rank != 0) {
       replica.serve();
@@ -193,9 +186,9 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
     parallel::Command finish;
     finish.kind = parallel::Command::Kind::kFinish;
     replica.lead(finish);
-    return to_text(result);
+    return pack_message(result);
   };
-  return from_text(run_apart(plan, body, job_.shared_bytes(plan)));
+  return run_apart<TrialResult>(plan, body, job_.shared_bytes(plan));
 }
 
 std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
@@ -211,12 +204,12 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
   }
   const auto body = [&](const parallel::Seat& seat) {
     const parallel::ReplicaOptions options = job_.replica_options(plan, seat.rank);
-    return std::to_string(largest_that_fits(most, [&](std::int64_t images) {
+    return pack_message(largest_that_fits(most, [&](std::int64_t images) {
       leave_if_stopped();
       return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, images);
     }));
   };
-  return std::stoll(run_apart(plan, body));
+  return run_apart<std::int64_t>(plan, body);
 }
 
 double Trials::loader_images_per_s(double seconds) const {
@@ -235,9 +228,9 @@ double Trials::loader_images_per_s(double seconds) const {
         ++epoch;
       }
     }
-    return std::to_string(static_cast<double>(images) / clock.seconds());
+    return pack_message(static_cast<double>(images) / clock.seconds());
   };
-  return std::stod(run_apart(plan_of_one(), body));
+  return run_apart<double>(plan_of_one(), body);
 }
 
 }  // namespace evener::task

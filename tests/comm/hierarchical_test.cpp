@@ -5,6 +5,7 @@
 #include <atomic>
 #include <numeric>
 
+#include "comm/gather.h"
 #include "comm/hierarchical_communicator.h"
 #include "comm/ranks_helpers.h"
 #include "comm/shared_group.h"
@@ -89,6 +90,16 @@ TEST_F(Hierarchical, BroadcastsFromEveryRank) {
       EXPECT_THAT(bytes, Each(static_cast<std::byte>(root)));
     }
     EXPECT_THAT(error_of([&] { end.broadcast({}, kRanks); }), HasSubstr("from rank 4"));
+  });
+}
+
+TEST_F(Hierarchical, GathersMessagesOfAnyLengthByRank) {
+  on_all([](Communicator& end) {
+    const auto message_of = [](int rank) {
+      return std::string(static_cast<std::size_t>(rank) * 5000, static_cast<char>('a' + rank));
+    };
+    const std::vector<std::string> messages = gather_messages(end, message_of(end.rank()));
+    EXPECT_THAT(messages, testing::ElementsAre("", message_of(1), message_of(2), message_of(3)));
   });
 }
 

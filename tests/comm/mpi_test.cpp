@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/module.h"
 #include "cli/run_program.h"
+#include "comm/gather.h"
 #include "comm/host_group.h"
 #include "comm/ranks_helpers.h"
 
@@ -83,7 +84,7 @@ TEST_F(MpiRank, Collectives) {
     EXPECT_THAT(bytes, Each(static_cast<std::byte>(root)));
   }
   end_->barrier();
-  EXPECT_THAT(gather_texts(*end_, std::string(static_cast<std::size_t>(rank), 'x')).at(1), "x");
+  EXPECT_THAT(gather_messages(*end_, std::string(static_cast<std::size_t>(rank), 'x')).at(1), "x");
   if (rank == 0) end_->send(std::as_bytes(std::span("abc", 3)), 1);
   if (rank == 1) {
     std::string text(3, ' ');

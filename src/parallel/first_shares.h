@@ -1,0 +1,17 @@
+// How a run's batches are divided among its replicas at the start.
+#pragma once
+
+#include <cstdint>
+
+#include "parallel/replica.h"
+#include "parallel/shares.h"
+#include "placement/plan.h"
+
+namespace evener::parallel {
+
+/// The shares that `plan` gives to its replicas. Where it leaves one open, all replicas train for a moment, exchange
+/// the speeds that they reached, and begin with shares in proportion to these. No replica gets fewer than `least`
+/// samples of a batch, except none at all. Every rank calls it with its own replica.
+Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t least);
+
+}  // namespace evener::parallel

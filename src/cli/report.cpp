@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/command.h"
+#include "measure/record_json.h"
 #include "report/conclusion.h"
 #include "report/html.h"
 #include "report/run.h"

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/train_hosts.h"
 #include "cli/training.h"
+#include "measure/record_json.h"
 #include "placement/plan.h"
 
 namespace evener::cli {
@@ -36,7 +38,7 @@ std::string loss_text(const std::optional<double>& loss) {
 
 void print_summary(const TrainingOutcome& outcome) {
   const measure::Record& record = outcome.record;
-  const measure::Accuracy& accuracy = record.accuracy;
+  const measure::Accuracy& accuracy = record.training.accuracy;
   if (accuracy.val && accuracy.val_epoch) {
     fmt::print("best validation accuracy  {:.2f} % (epoch {})\n", 100 * *accuracy.val, *accuracy.val_epoch);
   } else if (accuracy.val) {

@@ -1,12 +1,14 @@
 #include "cli/train_record.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/module.h"
 #include "base/precision.h"
+#include "measure/record_json.h"
 #include "measure/validity.h"
 #include "network/cost.h"
 
@@ -31,28 +33,29 @@ json full_config(const TrainFlags& flags, const task::TrainOptions& options, con
 
 /// Whether the run trains, or evaluates only.
 bool trains(const measure::Record& record) {
-  return record.config.value("epochs", 1) > 0;
+  const auto epochs = record.config.find("epochs");
+  return epochs == record.config.end() || epochs->second != "0";
 }
 
 void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
-  if (!result.epochs.empty()) record.accuracy.train = result.epochs.back().train_accuracy;
+  if (!result.epochs.empty()) record.training.accuracy.train = result.epochs.back().train_accuracy;
   const auto best = std::find_if(result.epochs.begin(), result.epochs.end(),
                                  [&](const auto& epoch) { return epoch.epoch == result.best_epoch; });
   if (best != result.epochs.end()) {
-    record.accuracy.val = best->val_accuracy;
-    record.accuracy.val_epoch = best->epoch;
-    record.accuracy.val_loss = best->val_loss;
+    record.training.accuracy.val = best->val_accuracy;
+    record.training.accuracy.val_epoch = best->epoch;
+    record.training.accuracy.val_loss = best->val_loss;
   } else if (result.val_accuracy) {
-    record.accuracy.val = result.val_accuracy;
-    record.accuracy.val_loss = result.val_loss;
+    record.training.accuracy.val = result.val_accuracy;
+    record.training.accuracy.val_loss = result.val_loss;
     record.missing["accuracy.val_epoch"] = "nothing was trained";
   } else {
     record.missing["accuracy.val"] = record.missing["accuracy.val_loss"] =
         record.data.val == 0 ? "the data has no validation images" : "no epoch was validated";
   }
-  record.accuracy.test = result.test_accuracy;
-  record.accuracy.test_loss = result.test_loss;
-  record.accuracy.test_weights = result.best_epoch != 0 ? "best" : trains(record) ? "last" : "given";
+  record.training.accuracy.test = result.test_accuracy;
+  record.training.accuracy.test_loss = result.test_loss;
+  record.training.accuracy.test_weights = result.best_epoch != 0 ? "best" : trains(record) ? "last" : "given";
   if (!result.test_accuracy) {
     record.missing["accuracy.test"] = record.missing["accuracy.test_loss"] =
         record.data.test == 0 ? "the data has no test images" : "the run did not reach its end";
@@ -61,8 +64,8 @@ void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
 
 void fill_throughput(measure::Record& record, const task::TrainResult& result, std::size_t epochs_before) {
   std::vector<double> epoch_rates;
-  for (std::size_t i = epochs_before; i < record.epochs.size(); ++i) {
-    if (record.epochs[i].images_per_s) epoch_rates.push_back(*record.epochs[i].images_per_s);
+  for (std::size_t i = epochs_before; i < record.training.epochs.size(); ++i) {
+    if (record.training.epochs[i].images_per_s) epoch_rates.push_back(*record.training.epochs[i].images_per_s);
   }
   record.images_per_s = measure::training_throughput(epoch_rates, result.step_rates);
 }
@@ -123,7 +126,7 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   measure::Record record;
   record.kind = "train";
   record.started = utc_now_text();
-  record.config = full_config(flags, options, setup);
+  record.config = measure::config_from_json(full_config(flags, options, setup));
   record.seeds = {{"seed", options.trainer.seed}};
   record.machine = measure::read_machine();
   record.versions = measure::program_versions(EVENER_VERSION);
@@ -210,12 +213,12 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   // Epochs of an earlier run that this one resumed are known to the checkpoint only.
   std::vector<measure::EpochRecord> all;
   for (const auto& epoch : result.epochs) {
-    if (!record.epochs.empty() && epoch.epoch >= record.epochs.front().epoch) break;
+    if (!record.training.epochs.empty() && epoch.epoch >= record.training.epochs.front().epoch) break;
     all.push_back(epoch_record(epoch, static_cast<std::size_t>(record.data.train.value_or(0)), {}));
   }
   const std::size_t before = all.size();
-  all.insert(all.end(), record.epochs.begin(), record.epochs.end());
-  record.epochs = std::move(all);
+  all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
+  record.training.epochs = std::move(all);
   record.times.total = total_s;
   record.times.init = result.init_s;
   record.times.load = result.load_s;
@@ -228,7 +231,7 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   record.hidden_s = phases.hidden_s();
   fill_throughput(record, result, before);
   fill_accuracy(record, result);
-  record.confusion = {result.confusion.part, result.confusion.counts};
+  record.training.confusion = {result.confusion.part, result.confusion.counts};
   fill_replicas(record, result);
   fill_gpus(record, result);
 }

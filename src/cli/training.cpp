@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
 #include "cli/train_record.h"
+#include "measure/record_json.h"
 #include "task/checkpoint.h"
 
 namespace evener::cli {
@@ -66,7 +68,7 @@ class Observer : public task::TrainObserver {
   void on_step(const task::StepProgress& progress) override { progress_.step(progress); }
   void on_epoch(const task::EpochResult& epoch) override {
     const auto now = phases_.snapshot();
-    record_.epochs.push_back(epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s()));
+    record_.training.epochs.push_back(epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s()));
     epoch_begin_ = now;
     progress_.epoch(epoch, train_images_);
   }

@@ -40,6 +40,14 @@ JsonReader JsonReader::object(const char* key) const {
   return JsonReader(value == nullptr ? kEmpty : *value, source_, path_of(key));
 }
 
+std::vector<std::string> JsonReader::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json_->items()) {
+    if (!value.is_null()) keys.push_back(key);
+  }
+  return keys;
+}
+
 void JsonReader::each(const char* key, const std::function<void(const JsonReader&)>& element) const {
   const nlohmann::json* list = find(key);
   if (list == nullptr) return;

@@ -23,6 +23,8 @@ class JsonReader {
   JsonReader object(const char* key) const;
   /// Calls `element` with a reader for each object of the array under `key`.
   void each(const char* key, const std::function<void(const JsonReader&)>& element) const;
+  /// The names of the values that are not null.
+  std::vector<std::string> keys() const;
   /// The value itself, or nullptr if it is missing or null.
   const nlohmann::json* find(const char* key) const;
 

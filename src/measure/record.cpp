@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/files.h"
+#include "measure/record_json.h"
 
 namespace evener::measure {
 namespace {
@@ -64,7 +67,7 @@ void take_samples(Record& record, const SamplerSummary& summary) {
 
 std::string epochs_csv(const Record& record) {
   std::string text = "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds\n";
-  for (const EpochRecord& epoch : record.epochs) {
+  for (const EpochRecord& epoch : record.training.epochs) {
     text += fmt::format("{},{},{},{},{},{},{},{},{}\n", epoch.epoch, cell(epoch.seconds), cell(epoch.images_per_s),
                         cell(epoch.lr), cell(epoch.train_loss), cell(epoch.train_accuracy), cell(epoch.val_loss),
                         cell(epoch.val_accuracy), cell(epoch.validate_seconds));

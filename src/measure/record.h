@@ -1,16 +1,18 @@
-// The record of a run: record.json and epochs.csv of design.md section 7, schema "evener-record-1".
+// The record of a run: record.json and epochs.csv of design.md section 7, schema "evener-record-1". It has a part that
+// is common to all tasks, and a part for each task that has keys of its own.
 // A missing value is absent here and null in the file, with a reason; never 0, never a guess.
+// record_fields.h names the keys of all these members: a new member needs a line there, and nothing else.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "measure/machine.h"
+#include "measure/metric.h"
 #include "measure/power_sensors.h"
 #include "measure/process_sampler.h"
 #include "measure/statistics.h"
@@ -107,6 +109,13 @@ struct ConfusionRecord {
   std::vector<std::vector<std::int64_t>> counts;  // [true class][found class]; empty = not counted
 };
 
+/// What only a training has.
+struct TrainingRecord {
+  std::vector<EpochRecord> epochs;
+  Accuracy accuracy;
+  ConfusionRecord confusion;
+};
+
 struct RankMemory {
   int rank = 0;
   std::optional<std::uint64_t> peak_rss_bytes;
@@ -139,12 +148,12 @@ struct GpuUse {
 };
 
 struct Record {
-  std::string kind = "train";
+  std::string kind = "train";  // the task's name; record_kind.h has its words
   Status status = Status::kDone;
-  std::string started;                               // UTC, "2026-11-21T10:15:00Z"
-  std::vector<std::string> command;                  // argv
-  nlohmann::json config = nlohmann::json::object();  // every option with the value that was used
-  std::map<std::string, std::uint64_t> seeds;        // {"seed": 1} or one per dimension
+  std::string started;                         // UTC, "2026-11-21T10:15:00Z"
+  std::vector<std::string> command;            // argv
+  std::map<std::string, std::string> config;   // every option's value that was used, as JSON: {"lr", "0.1"}
+  std::map<std::string, std::uint64_t> seeds;  // {"seed": 1} or one per dimension
   MachineRecord machine;
   std::map<std::string, std::string> versions;
   ModelRecord model;
@@ -160,9 +169,8 @@ struct Record {
   std::map<std::string, double> phases_s;  // exclusive, critical thread of rank 0
   std::map<std::string, double> hidden_s;  // other threads, behind that
   Throughput images_per_s;
-  std::vector<EpochRecord> epochs;
-  Accuracy accuracy;
-  ConfusionRecord confusion;
+  TrainingRecord training;                // its keys are there where kind is "train"
+  std::map<std::string, Metric> metrics;  // by name: figures without a key of their own; see add_metric()
   Memory memory;
   CpuUse cpu;
   std::vector<GpuUse> gpus;
@@ -170,12 +178,6 @@ struct Record {
   /// Why values are null: path -> reason, e.g. {"accuracy.test", "the data has no test part"}.
   std::map<std::string, std::string> missing;
 };
-
-/// Keys in the order of design.md. config is copied as it is.
-nlohmann::ordered_json to_json(const Record& record);
-/// Keys may be missing or unknown; a value of the wrong type, a wrong schema, or a number that can't be (negative
-/// counts, an accuracy of 7) throws Error naming `source` and the key.
-Record from_json(const nlohmann::json& json, const std::string& source);
 
 /// Takes what the sampler saw into memory, cpu, energy and missing.
 void take_samples(Record& record, const SamplerSummary& summary);

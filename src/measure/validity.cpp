@@ -6,6 +6,7 @@
 
 #include "base/names.h"
 #include "base/statistics.h"
+#include "measure/record_kind.h"
 
 namespace evener::measure {
 namespace {
@@ -67,28 +68,31 @@ void judge_machine(const Record& record, const ValidityLimits& limits, Reasons& 
 }
 
 void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
-  const Throughput& rate = record.images_per_s;
-  if (!rate.median) {
-    reasons.push_back({"too few samples",
-                       rate.reason.empty() ? std::string("images_per_s is missing") : "no images/s: " + rate.reason,
-                       "train more epochs, or on more images"});
-    return;
-  }
-  const bool steps = rate.over.starts_with("steps");
-  const std::size_t fewest = steps ? kFewestSteps : kFewestSamples;
-  if (rate.samples.size() < fewest) {
+  const std::vector<Metric> metrics = metrics_of(record);
+  const Metric* speed = main_speed(metrics);
+  if (speed == nullptr) return;  // the task measures no speed
+  if (!speed->value) {
     reasons.push_back(
         {"too few samples",
-         fmt::format("images/s rests on {} {} (at least {})", rate.samples.size(), rate.over, fewest),
-         steps ? "train on more images or more epochs" : fmt::format("train at least {} epochs", fewest + 1)});
+         speed->reason.empty() ? speed->name + " is missing" : fmt::format("no {}: {}", speed->unit, speed->reason),
+         kind_of(record).do_more});
     return;
   }
-  const double spread = *quantile(rate.samples, 0.75) - *quantile(rate.samples, 0.25);
-  if (spread > limits.quartile_spread * *rate.median) {
+  const bool epochs = speed->over.starts_with("epochs");
+  const std::size_t fewest = speed->over.starts_with("steps") ? kFewestSteps : kFewestSamples;
+  if (speed->samples.size() < fewest) {
+    reasons.push_back(
+        {"too few samples",
+         fmt::format("{} rests on {} {} (at least {})", speed->unit, speed->samples.size(), speed->over, fewest),
+         epochs ? fmt::format("train at least {} epochs", fewest + 1) : kind_of(record).do_more});
+    return;
+  }
+  const double spread = *quantile(speed->samples, 0.75) - *quantile(speed->samples, 0.25);
+  if (spread > limits.quartile_spread * *speed->value) {
     reasons.push_back({"noise",
                        fmt::format("the middle half of the {} spreads over {:.0f} % of the median (limit {:.0f} %)",
-                                   rate.over, 100 * spread / *rate.median, 100 * limits.quartile_spread),
-                       "look at the CPU plot for other work, and train more epochs"});
+                                   speed->over, 100 * spread / *speed->value, 100 * limits.quartile_spread),
+                       std::string("look at the CPU plot for other work, and ") + kind_of(record).do_more});
   }
 }
 

@@ -3,32 +3,30 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/statistics.h"
+#include "base/names.h"
+#include "report/format.h"
 
 namespace evener::report {
 
-std::optional<double> seconds_per_epoch(const measure::Record& record) {
-  std::vector<double> seconds;
-  for (const measure::EpochRecord& epoch : record.epochs) {
-    if (epoch.seconds) seconds.push_back(*epoch.seconds);
-  }
-  if (seconds.size() > 1) seconds.erase(seconds.begin());
-  return median(seconds);
+std::string cell_text(const measure::Metric& metric, const char* missing) {
+  if (!metric.value) return metric.unit == "J" ? "absent" : missing;
+  if (metric.unit == "share") return percent_text(*metric.value);
+  if (metric.unit == "bytes") return bytes_text(static_cast<std::uint64_t>(std::max(0.0, *metric.value)));
+  if (metric.unit == "J") return si_text(*metric.value, "J");
+  return number_text(*metric.value);
 }
 
-std::optional<double> best_val_accuracy(const measure::Record& record) {
-  if (record.accuracy.val) return record.accuracy.val;
-  std::optional<double> best;
-  for (const measure::EpochRecord& epoch : record.epochs) {
-    if (epoch.val_accuracy) best = std::max(best.value_or(0), *epoch.val_accuracy);
-  }
-  return best;
+std::string figure_text(const measure::Metric& metric, const char* missing) {
+  const bool has_unit = !metric.value || metric.unit == "share" || metric.unit == "bytes" || metric.unit == "J";
+  if (has_unit || metric.unit.empty()) return cell_text(metric, missing);
+  if (metric.unit == "s") return duration_text(*metric.value);
+  return number_text(*metric.value) + " " + metric.unit;
 }
 
 std::optional<std::int64_t> overfitting_epoch(const measure::Record& record) {
   constexpr double kRise = 1.1;
   const measure::EpochRecord *lowest = nullptr, *last = nullptr;
-  for (const auto& epoch : record.epochs) {
+  for (const auto& epoch : record.training.epochs) {
     if (!epoch.val_loss || !epoch.train_loss) continue;
     if (lowest == nullptr || *epoch.val_loss < *lowest->val_loss) lowest = &epoch;
     last = &epoch;
@@ -59,10 +57,10 @@ const measure::Record& base_of(std::span<const Run> runs, const Run& run) {
 }
 
 std::optional<double> speed_against(const measure::Record& record, const measure::Record& base) {
-  const std::optional<double>& rate = record.images_per_s.median;
-  const std::optional<double>& base_rate = base.images_per_s.median;
-  if (!rate || !base_rate || *base_rate <= 0) return std::nullopt;
-  return *rate / *base_rate;
+  const std::vector<measure::Metric> metrics = measure::metrics_of(record), base_metrics = measure::metrics_of(base);
+  const measure::Metric *speed = measure::main_speed(metrics), *base_speed = measure::main_speed(base_metrics);
+  if (speed == nullptr || base_speed == nullptr || speed->name != base_speed->name) return std::nullopt;
+  return measure::speed_ratio(*base_speed, *speed);
 }
 
 std::optional<double> other_s(const measure::Record& record) {

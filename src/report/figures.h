@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "measure/metric.h"
 #include "report/run.h"
 
 namespace evener::report {
 
-/// Median seconds of training per epoch, the first left out where there are more.
-std::optional<double> seconds_per_epoch(const measure::Record& record);
-
-/// The best validation accuracy: the record's, or the largest of its epochs.
-std::optional<double> best_val_accuracy(const measure::Record& record);
+/// A figure as it stands below its column's title, which says the unit of what is only a number: "26.9", "97.2 %".
+/// `missing` where it has no value; energy, which few machines measure, is then called absent.
+std::string cell_text(const measure::Metric& metric, const char* missing);
+/// A figure with its unit, for a sentence or a card: "26.9 images/s", "3 min 10 s".
+std::string figure_text(const measure::Metric& metric, const char* missing);
 
 /// The epoch with the lowest validation loss, if from there on that loss rose by more than a tenth while the training
 /// loss went on falling: what was learnt later was learnt by heart.
@@ -26,7 +27,7 @@ std::vector<std::vector<std::size_t>> jobs_of(std::span<const Run> runs);
 /// What a run's speed is compared with: the first of `runs` that does the same work (maybe the run itself).
 const measure::Record& base_of(std::span<const Run> runs, const Run& run);
 
-/// images/s relative to `base`; absent where one is missing.
+/// How many times as fast as `base`, by the main speeds of both; absent where one is missing.
 std::optional<double> speed_against(const measure::Record& record, const measure::Record& base);
 
 /// Time of the run that no phase of the critical thread covers; absent without times or phases.

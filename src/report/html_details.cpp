@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/names.h"
+#include "measure/record_json.h"
 #include "report/format.h"
 #include "report/html_parts.h"
 
@@ -111,7 +113,7 @@ std::string epochs_table(const measure::Record& record) {
   const auto number = [&](const std::optional<double>& value, const char* format) {
     return cell(value ? fmt::format(fmt::runtime(format), *value) : "–");
   };
-  for (const EpochRecord& epoch : record.epochs) {
+  for (const EpochRecord& epoch : record.training.epochs) {
     html += "<tr>" + cell(std::to_string(epoch.epoch)) + number(epoch.seconds, "{:.2f}") +
             cell(epoch.images_per_s ? number_text(*epoch.images_per_s) : "–") + number(epoch.lr, "{:.4g}") +
             number(epoch.train_loss, "{:.4f}") + cell(percent_text(epoch.train_accuracy)) +
@@ -133,7 +135,7 @@ std::string details_part(std::span<const Run> runs) {
   }
   html += everything_table(runs) + "</div>";
   for (std::size_t n = 0; n < runs.size(); ++n) {
-    if (runs[n].record.epochs.empty()) continue;
+    if (runs[n].record.training.epochs.empty()) continue;
     html += fmt::format("<details class=\"card\"><summary>Epochs of {}</summary>{}</details>",
                         escape_html(runs[n].name), epochs_table(runs[n].record));
   }

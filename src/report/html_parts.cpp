@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/names.h"
 #include "report/conclusion.h"
@@ -14,6 +15,7 @@
 namespace evener::report {
 namespace {
 
+using measure::Metric;
 using measure::Record;
 
 constexpr std::size_t kMostCards = 6;
@@ -65,26 +67,33 @@ std::string badge(const Record& record) {
   return fmt::format("<span class=\"badge {}\">{}</span>", text == "VALID" ? "valid" : "invalid", text);
 }
 
-std::string definition(const char* term, const std::string& value) {
-  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", term, escape_html(value));
+std::string definition(const std::string& term, const std::string& value) {
+  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_html(term), escape_html(value));
+}
+
+/// The figure that runs are compared by, in large letters, with what is known of its spread.
+std::string speed_html(const Metric& speed) {
+  std::string html = fmt::format("<p class=\"big\">{} <small>{}</small></p>",
+                                 speed.value ? number_text(*speed.value) : "–", escape_html(speed.unit));
+  std::string spread = speed.value ? speed.over : "not measured: see the notes";
+  if (speed.interval) {
+    spread = fmt::format("95 % interval {} to {}; {}", number_text(speed.interval->low),
+                         number_text(speed.interval->high), speed.over);
+  }
+  return html + "<div class=\"interval\">" + escape_html(spread) + "</div>";
 }
 
 std::string card(std::span<const Run> runs, std::size_t n) {
   const Run& run = runs[n];
   const Record& record = run.record;
-  const auto& rate = record.images_per_s;
   std::string html = fmt::format("<article class=\"card run\" style=\"--run:{}\"><div class=\"name\">{} {}</div>",
                                  run_color(n), escape_html(run.name), badge(record));
   std::string way = fmt::format("{} on {}, {}", record.model.name, record.placement.text, record.precision);
   if (record.batch) way += fmt::format(", batch {}", *record.batch);
   html += "<div class=\"way\">" + escape_html(way) + "</div>";
-  html += fmt::format("<p class=\"big\">{} <small>images/s</small></p>", rate.median ? number_text(*rate.median) : "–");
-  std::string spread = rate.median ? rate.over : "not measured: see the notes";
-  if (rate.interval) {
-    spread = fmt::format("95 % interval {} to {}; {}", number_text(rate.interval->low),
-                         number_text(rate.interval->high), rate.over);
-  }
-  html += "<div class=\"interval\">" + escape_html(spread) + "</div>";
+  const std::vector<Metric> metrics = measure::metrics_of(record);
+  const Metric* main = measure::main_speed(metrics);
+  if (main != nullptr) html += speed_html(*main);
   for (const auto& reason : record.validity.reasons)
     html += "<div class=\"why\">" + escape_html(reason.what) + "</div>";
   html += "<dl>";
@@ -92,12 +101,9 @@ std::string card(std::span<const Run> runs, std::size_t n) {
   if (const auto speed = speed_against(record, base); speed && &base != &record) {
     html += definition("speed", number_text(*speed) + "× of " + base.placement.text);
   }
-  const std::optional<double> epoch_s = seconds_per_epoch(record);
-  html += definition("time per epoch", epoch_s ? duration_text(*epoch_s) : "–");
-  html += definition("best validation", percent_text(best_val_accuracy(record)));
-  html += definition("test accuracy", percent_text(record.accuracy.test));
-  html += definition("peak memory", record.memory.peak_rss_bytes ? bytes_text(*record.memory.peak_rss_bytes) : "–");
-  html += definition("energy", record.energy.joules ? si_text(*record.energy.joules, "J") : "absent");
+  for (const Metric& metric : metrics) {
+    if (&metric != main && !metric.title.empty()) html += definition(metric.label, figure_text(metric, "–"));
+  }
   return html + "</dl></article>";
 }
 
@@ -121,12 +127,25 @@ std::string summary_html(std::span<const Run> runs) {
   return html + "</tbody></table></div>";
 }
 
-std::string plot_card(const std::string& id, const char* title, const char* explanation,
+std::string plot_card(const std::string& id, const std::string& title, const char* explanation,
                       const std::string& control = "") {
   return fmt::format(
       "<div class=\"card\"><div class=\"plot-head\"><h3>{}</h3>{}</div><p class=\"explain\">{}</p>"
       "<div class=\"plot\" id=\"plot-{}\"></div></div>",
-      title, control, explanation, id);
+      escape_html(title), control, explanation, id);
+}
+
+/// What the runs of a job call the speed that they are compared by: "Training speed"; "" where none has measured it.
+std::string speed_label(std::span<const Run> runs, const std::vector<std::size_t>& job) {
+  for (const std::size_t n : job) {
+    const std::vector<Metric> metrics = measure::metrics_of(runs[n].record);
+    const Metric* speed = measure::main_speed(metrics);
+    if (speed == nullptr || !speed->value || speed->label.empty()) continue;
+    std::string label = speed->label;
+    label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(label[0])));
+    return label;
+  }
+  return "";
 }
 
 /// The plots of the runs of one job; only those that have data.
@@ -136,9 +155,10 @@ std::string job_plots(std::span<const Run> runs, const std::vector<std::size_t>&
   };
   const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
   std::string html = "<div class=\"grid\">";
-  if (any([](const Run& run) { return run.record.images_per_s.median.has_value(); })) {
-    html += plot_card(id("speed"), "Training speed",
-                      "Each dot is an epoch or a step; the line is the median, with its 95 % interval.");
+  if (const std::string label = speed_label(runs, job); !label.empty()) {
+    html +=
+        plot_card(id("speed"), label,
+                  "Each dot is a sample; the line is the median, with its 95 % interval.");
   }
   if (any([](const Run& run) { return !run.record.phases_s.empty(); })) {
     html +=
@@ -148,7 +168,7 @@ std::string job_plots(std::span<const Run> runs, const std::vector<std::size_t>&
                               "</button><button type=\"button\" value=\"share\">share</button></span>",
                               number));
   }
-  if (any([](const Run& run) { return !run.record.epochs.empty(); })) {
+  if (any([](const Run& run) { return !run.record.training.epochs.empty(); })) {
     html += plot_card(id("accuracy"), "Accuracy",
                       "Solid: validation, its best epoch circled. Dotted: training, as the weights changed.");
     html += plot_card(id("loss"), "Loss", "Solid: validation, circled where overfitting begins. Dotted: training.");

@@ -23,6 +23,9 @@ std::map<std::string, std::string> missing_reasons(const Record& record) {
   if (!record.images_per_s.median && !record.images_per_s.reason.empty()) {
     reasons["images_per_s"] = record.images_per_s.reason;
   }
+  for (const auto& [name, metric] : record.metrics) {
+    if (!metric.value && !metric.reason.empty()) reasons[name] = metric.reason;
+  }
   if (!record.energy.joules) reasons["energy"] = record.energy.reason.empty() ? "not measured" : record.energy.reason;
   return reasons;
 }

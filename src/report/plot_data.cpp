@@ -47,13 +47,13 @@ Json number(const std::optional<double>& value) {
 template <typename Field>
 Json epoch_column(const Record& record, Field field) {
   Json column = Json::array();
-  for (const EpochRecord& epoch : record.epochs) column.push_back(number(epoch.*field));
+  for (const EpochRecord& epoch : record.training.epochs) column.push_back(number(epoch.*field));
   return column;
 }
 
 Json epochs_data(const Record& record) {
   Json epochs = Json::array();
-  for (const EpochRecord& epoch : record.epochs) epochs.push_back(epoch.epoch);
+  for (const EpochRecord& epoch : record.training.epochs) epochs.push_back(epoch.epoch);
   return {{"epoch", epochs},
           {"train_loss", epoch_column(record, &EpochRecord::train_loss)},
           {"train_accuracy", epoch_column(record, &EpochRecord::train_accuracy)},
@@ -104,22 +104,32 @@ Json samples_data(const Samples& samples) {
           {"pss", thinned(samples.pss_bytes, bucket)}};
 }
 
+/// The speed that runs are compared by.
+Json rate_data(const Record& record) {
+  const std::vector<measure::Metric> metrics = measure::metrics_of(record);
+  const measure::Metric* found = measure::main_speed(metrics);
+  const measure::Metric speed = found == nullptr ? measure::Metric{} : *found;
+  Json interval = nullptr;
+  if (speed.interval) interval = Json::array({speed.interval->low, speed.interval->high});
+  return {{"median", number(speed.value)},
+          {"interval", interval},
+          {"samples", speed.samples},
+          {"unit", speed.unit},
+          {"text", speed.value ? number_text(*speed.value) : ""}};
+}
+
 Json run_data(std::span<const Run> runs, std::size_t n) {
   const Run& run = runs[n];
   const Record& record = run.record;
-  const measure::Throughput& rate = record.images_per_s;
   const Record& base = base_of(runs, run);
   const std::optional<double> speed = &base == &record ? std::nullopt : speed_against(record, base);
-  Json interval = nullptr;
-  if (rate.interval) interval = Json::array({rate.interval->low, rate.interval->high});
   return {{"number", n},
           {"name", run.name},
           {"color", run_color(n)},
-          {"rate", {{"median", number(rate.median)}, {"interval", interval}, {"samples", rate.samples}}},
-          {"rate_text", rate.median ? number_text(*rate.median) : ""},
+          {"rate", rate_data(record)},
           {"speed_text", speed ? number_text(*speed) + "×" : ""},
           {"epochs", epochs_data(record)},
-          {"val_epoch", record.accuracy.val_epoch ? Json(*record.accuracy.val_epoch) : Json(nullptr)},
+          {"val_epoch", record.training.accuracy.val_epoch ? Json(*record.training.accuracy.val_epoch) : Json(nullptr)},
           {"overfitting_epoch", overfitting_epoch(record) ? Json(*overfitting_epoch(record)) : Json(nullptr)},
           {"phases", phases_data(record.phases_s, other_s(record))},
           {"hidden", phases_data(record.hidden_s, std::nullopt)},

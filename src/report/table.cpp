@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/names.h"
+#include "measure/metric.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/notes.h"
@@ -12,6 +12,7 @@
 namespace evener::report {
 namespace {
 
+using measure::Metric;
 using measure::Record;
 
 constexpr const char* kMissing = "-";
@@ -20,29 +21,37 @@ std::string text_or_dash(const std::string& text) {
   return text.empty() ? kMissing : text;
 }
 
-std::string energy_text(const measure::Energy& energy) {
-  return energy.joules ? si_text(*energy.joules, "J") : "absent";
+/// The figures of all runs that `wanted` takes, each name once, in the order in which the runs have them.
+template <typename Wanted>
+std::vector<Metric> metrics_of_all(std::span<const Run> runs, Wanted wanted) {
+  std::vector<Metric> all;
+  for (const Run& run : runs) {
+    std::size_t place = 0;  // behind what this run has before it
+    for (Metric& metric : measure::metrics_of(run.record)) {
+      const auto known = std::ranges::find(all, metric.name, &Metric::name);
+      if (known != all.end()) {
+        place = static_cast<std::size_t>(known - all.begin()) + 1;
+      } else if (wanted(metric)) {
+        all.insert(all.begin() + static_cast<std::ptrdiff_t>(place++), std::move(metric));
+      }
+    }
+  }
+  return all;
 }
 
-std::vector<std::string> summary_row(const Run& run, const Record& base, bool compare) {
+std::vector<std::string> setting_cells(const Run& run) {
   const Record& record = run.record;
-  const std::optional<double> epoch_s = seconds_per_epoch(record);
-  std::vector<std::string> row{run.name,
-                               text_or_dash(record.model.name),
-                               text_or_dash(record.data.location),
-                               text_or_dash(record.placement.text),
-                               text_or_dash(record.precision),
-                               record.batch ? std::to_string(*record.batch) : kMissing,
-                               record.images_per_s.median ? number_text(*record.images_per_s.median) : kMissing};
-  if (compare) {
-    const std::optional<double> speed = speed_against(record, base);
-    row.push_back(speed ? number_text(*speed) + "x" : kMissing);
-  }
-  row.insert(row.end(), {epoch_s ? number_text(*epoch_s) : kMissing, percent_text(best_val_accuracy(record)),
-                         percent_text(record.accuracy.test),
-                         record.memory.peak_rss_bytes ? bytes_text(*record.memory.peak_rss_bytes) : kMissing,
-                         energy_text(record.energy), validity_text(record)});
-  return row;
+  return {run.name,
+          text_or_dash(record.model.name),
+          text_or_dash(record.data.location),
+          text_or_dash(record.placement.text),
+          text_or_dash(record.precision),
+          record.batch ? std::to_string(*record.batch) : kMissing};
+}
+
+std::string speed_text(const Record& record, const Record& base) {
+  const std::optional<double> speed = speed_against(record, base);
+  return speed ? number_text(*speed) + "x" : kMissing;
 }
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
@@ -94,58 +103,69 @@ std::string optional_count(const std::optional<T>& value) {
 }
 
 /// Titles and cells of the CSV, side by side so that they can't get out of step.
-std::vector<std::pair<const char*, std::string>> csv_row(const Run& run, const Record& base) {
+using CsvCells = std::vector<std::pair<std::string, std::string>>;
+
+void add_figure(CsvCells& cells, const Metric& column, const std::vector<Metric>& metrics) {
+  const Metric* metric = measure::find_metric(metrics, column.name);
+  cells.emplace_back(column.name, metric == nullptr ? "" : optional_number(metric->value));
+  if (column.role != measure::MetricRole::kSpeed) return;
+  const bool known = metric != nullptr && metric->interval;
+  cells.emplace_back(column.name + "_low95", known ? fmt::format("{}", metric->interval->low) : "");
+  cells.emplace_back(column.name + "_high95", known ? fmt::format("{}", metric->interval->high) : "");
+}
+
+CsvCells csv_row(const Run& run, const Record& base, const std::vector<Metric>& columns) {
   const Record& record = run.record;
-  const auto& rate = record.images_per_s;
-  const auto low = rate.interval ? std::optional(rate.interval->low) : std::nullopt;
-  const auto high = rate.interval ? std::optional(rate.interval->high) : std::nullopt;
+  CsvCells cells{{"run", run.name},
+                 {"kind", record.kind},
+                 {"status", measure::status_name(record.status)},
+                 {"started", record.started},
+                 {"model", record.model.name},
+                 {"parameters", optional_count(record.model.parameters)},
+                 {"data", record.data.location},
+                 {"placement", record.placement.text},
+                 {"engine", record.engine},
+                 {"precision", record.precision},
+                 {"batch", optional_count(record.batch)},
+                 {"epochs", std::to_string(record.training.epochs.size())}};
+  const std::vector<Metric> metrics = measure::metrics_of(record);
+  const Metric* compared = measure::main_speed(columns);
+  for (const Metric& column : columns) {
+    add_figure(cells, column, metrics);
+    if (&column == compared) cells.emplace_back("speed_against_first", optional_number(speed_against(record, base)));
+  }
   std::string rules;
   for (const auto& reason : record.validity.reasons) rules += (rules.empty() ? "" : "; ") + reason.rule;
-  return {{"run", run.name},
-          {"kind", record.kind},
-          {"status", measure::status_name(record.status)},
-          {"started", record.started},
-          {"model", record.model.name},
-          {"parameters", optional_count(record.model.parameters)},
-          {"data", record.data.location},
-          {"placement", record.placement.text},
-          {"engine", record.engine},
-          {"precision", record.precision},
-          {"batch", optional_count(record.batch)},
-          {"epochs", std::to_string(record.epochs.size())},
-          {"images_per_s", optional_number(rate.median)},
-          {"images_per_s_low95", optional_number(low)},
-          {"images_per_s_high95", optional_number(high)},
-          {"speed_against_first", optional_number(speed_against(record, base))},
-          {"seconds_per_epoch", optional_number(seconds_per_epoch(record))},
-          {"total_s", optional_number(record.times.total)},
-          {"train_s", optional_number(record.times.train)},
-          {"best_val_accuracy", optional_number(best_val_accuracy(record))},
-          {"test_accuracy", optional_number(record.accuracy.test)},
-          {"peak_rss_bytes", optional_count(record.memory.peak_rss_bytes)},
-          {"cpu_seconds", optional_number(record.cpu.seconds)},
-          {"energy_joules", optional_number(record.energy.joules)},
-          {"edp_joule_seconds", optional_number(record.energy.edp_js)},
-          {"cpu", record.machine.cpu},
-          {"valid", record.validity.valid ? (*record.validity.valid ? "true" : "false") : ""},
-          {"invalid_rules", rules}};
+  cells.emplace_back("cpu", record.machine.cpu);
+  cells.emplace_back("valid", record.validity.valid ? (*record.validity.valid ? "true" : "false") : "");
+  cells.emplace_back("invalid_rules", rules);
+  return cells;
 }
 
 }  // namespace
 
 Table summary_table(std::span<const Run> runs) {
   Table table;
-  const bool compare = runs.size() > 1;
-  table.columns = {{"run", false},       {"model", false}, {"data", false},   {"placement", false},
-                   {"precision", false}, {"batch", true},  {"images/s", true}};
-  if (compare) table.columns.push_back({"speed", true});
-  table.columns.insert(table.columns.end(), {{"s/epoch", true},
-                                             {"best val", true},
-                                             {"test", true},
-                                             {"peak memory", true},
-                                             {"energy", true},
-                                             {"valid", false}});
-  for (const Run& run : runs) table.rows.push_back(summary_row(run, base_of(runs, run), compare));
+  const std::vector<Metric> metrics = metrics_of_all(runs, [](const Metric& metric) { return !metric.title.empty(); });
+  const Metric* compared = runs.size() > 1 ? measure::main_speed(metrics) : nullptr;
+  table.columns = {{"run", false},       {"model", false},     {"data", false},
+                   {"placement", false}, {"precision", false}, {"batch", true}};
+  for (const Metric& metric : metrics) {
+    table.columns.push_back({metric.title, true});
+    if (&metric == compared) table.columns.push_back({"speed", true});
+  }
+  table.columns.push_back({"valid", false});
+  for (const Run& run : runs) {
+    const std::vector<Metric> own = measure::metrics_of(run.record);
+    std::vector<std::string> row = setting_cells(run);
+    for (const Metric& metric : metrics) {
+      const Metric* figure = measure::find_metric(own, metric.name);
+      row.push_back(figure == nullptr ? kMissing : cell_text(*figure, kMissing));
+      if (&metric == compared) row.push_back(speed_text(run.record, base_of(runs, run)));
+    }
+    row.push_back(validity_text(run.record));
+    table.rows.push_back(std::move(row));
+  }
   table.notes = notes_of(runs);
   return table;
 }
@@ -187,11 +207,12 @@ std::string markdown_text(const Table& table) {
 
 std::string csv_text(std::span<const Run> runs) {
   std::string text;
+  const std::vector<Metric> columns = metrics_of_all(runs, [](const Metric&) { return true; });
   for (const Run& run : runs) {
-    const auto row = csv_row(run, base_of(runs, run));
+    const auto row = csv_row(run, base_of(runs, run), columns);
     std::string titles, cells;
     for (const auto& [title, cell] : row) {
-      titles += (titles.empty() ? "" : ",") + std::string(title);
+      titles += (titles.empty() ? "" : ",") + title;
       cells += (&title == &row.front().first ? "" : ",") + csv_cell(cell);
     }
     if (text.empty()) text = titles + "\n";

@@ -5,10 +5,12 @@
 
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/test_folder.h"
+#include "measure/record_json.h"
 
 namespace evener::measure {
 namespace {
@@ -22,7 +24,7 @@ Record full_record() {
   record.status = Status::kInterrupted;
   record.started = "2026-11-21T10:15:00Z";
   record.command = {"evener", "train", "resnet18"};
-  record.config = {{"lr", 0.1}, {"split", {85, 2, 13}}, {"nested", {{"a", nullptr}}}};
+  record.config = {{"lr", "0.1"}, {"split", "[85,2,13]"}, {"nested", R"({"a":null})"}};
   record.seeds = {{"seed", 18446744073709551615u}};
   record.machine = {"Cpu", 1, 2, 3, 4, 1.5, {"avx2"}, 5, "Os", "Linux", "powersave", 0.5, "KVM"};
   record.versions = {{"evener", "1"}};
@@ -41,9 +43,22 @@ Record full_record() {
   record.phases_s = {{"forward", 1.5}};
   record.hidden_s = {{"decode", 0.5}};
   record.images_per_s = {20, Interval{19, 21}, {19, 20, 21}, "epochs after the first", ""};
-  record.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, {{"read", 0.25}}}};
-  record.accuracy = {0.1, 0.2, 3, 0.4, "best", 0.5, 0.6};
-  record.confusion = {"test", {{5, 1}, {0, 7}}};
+  record.training.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, {{"read", 0.25}}}};
+  record.training.accuracy = {0.1, 0.2, 3, 0.4, "best", 0.5, 0.6};
+  record.training.confusion = {"test", {{5, 1}, {0, 7}}};
+  record.metrics["p99_latency_s"] = {.name = "p99_latency_s",
+                                     .unit = "s",
+                                     .title = "p99 s",
+                                     .label = "99 % of latencies",
+                                     .better = Better::kLower,
+                                     .role = MetricRole::kQuality,
+                                     .value = 0.25,
+                                     .samples = {0.2, 0.25, 0.3},
+                                     .interval = Interval{0.2, 0.3},
+                                     .over = "queries",
+                                     .of_images = 30,
+                                     .stands_in_for = "p95_latency_s",
+                                     .reason = "none"};
   record.memory = {7, Spread{1, 2, 3}, Spread{4, 5, 6}, 8, {{1, 9}}};
   record.cpu = {1, Spread{1, 2, 3}, {4, 5}, Spread{6, 7, 8}, 9, 10, 11};
   record.gpus = {{1, "H200", 50, 60, 70, {{"forward", 0.002}}}};
@@ -62,11 +77,18 @@ TEST(Record, SurvivesTheWayThroughJson) {
   EXPECT_EQ(back.placement.replicas[0].stages[0].emulated_speed, 0.5);
   EXPECT_EQ(back.placement.replicas[0].host, "alpha");
   EXPECT_EQ(back.placement.divisions[0].samples, (std::vector<std::int64_t>{24, 8}));
-  EXPECT_EQ(back.epochs[0].phases_s.at("read"), 0.25);
+  EXPECT_EQ(back.training.epochs[0].phases_s.at("read"), 0.25);
   EXPECT_EQ(back.images_per_s.interval, (Interval{19, 21}));
   EXPECT_EQ(back.memory.ranks[0].peak_rss_bytes, 9u);
   EXPECT_EQ(back.energy.domains[0].name, "package-0");
   EXPECT_EQ(back.data.test, 13);
+  EXPECT_EQ(back.config.at("split"), "[85,2,13]");
+  const Metric& metric = back.metrics.at("p99_latency_s");
+  EXPECT_EQ(metric.name, "p99_latency_s");
+  EXPECT_EQ(metric.better, Better::kLower);
+  EXPECT_EQ(metric.role, MetricRole::kQuality);
+  EXPECT_EQ(metric.interval, (Interval{0.2, 0.3}));
+  EXPECT_EQ(metric.of_images, 30);
 }
 
 TEST(Record, HasTheKeysOfTheDesignInTheirOrder) {
@@ -99,15 +121,15 @@ TEST(Record, MissingValuesAreNullWithAReason) {
   EXPECT_TRUE(json["memory"]["peak_rss_bytes"].is_null());
   EXPECT_TRUE(json["cpu"]["percent"].is_null());
   const Record back = from_json(json, "x");
-  EXPECT_EQ(back.accuracy.test, std::nullopt);
+  EXPECT_EQ(back.training.accuracy.test, std::nullopt);
   EXPECT_EQ(back.images_per_s.reason, "too short");
 }
 
 TEST(Record, ADivergedLossIsNull) {
   Record record;
-  record.epochs.resize(1);
-  record.epochs[0].train_loss = std::nan("");
-  record.epochs[0].val_loss = INFINITY;
+  record.training.epochs.resize(1);
+  record.training.epochs[0].train_loss = std::nan("");
+  record.training.epochs[0].val_loss = INFINITY;
   const auto json = to_json(record);
   EXPECT_TRUE(json["epochs"][0]["train_loss"].is_null());
   EXPECT_TRUE(json["epochs"][0]["val_loss"].is_null());
@@ -146,6 +168,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadJson{"/machine/cores", 1.5, "'machine.cores'", "whole number"},
         BadJson{"/machine/memory_bytes", -5, "'machine.memory_bytes'", "isn't negative"},
         BadJson{"/data/split/train", -5, "'data.split.train'", "isn't negative"},
+        BadJson{"/metrics", 3, "'metrics'", "must be an object"},
+        BadJson{"/metrics/p99_latency_s/better", "often", "'metrics.p99_latency_s.better'", "\"higher\" or \"lower\""},
+        BadJson{"/metrics/p99_latency_s/value", "x", "'metrics.p99_latency_s.value'", "expected a number"},
+        BadJson{"/metrics/test_accuracy", {{"value", 1}}, "'metrics.test_accuracy'", "no other figure"},
         BadJson{"/epochs", 3, "'epochs'", "expected a list"},
         BadJson{"/epochs/0", 3, "'epochs[0]'", "must be an object"},
         BadJson{"/epochs/0/seconds", nlohmann::json::array(), "'epochs[0].seconds'", "expected a number"},
@@ -158,10 +184,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadJson{"/images_per_s_details/interval_95", {1}, "'images_per_s_details.interval_95'", "two numbers"},
         BadJson{"/machine/packages", 5000000000, "'machine.packages'", "smaller number"}));
 
+TEST(Record, OfAnotherTaskHasNoKeysOfTrainings) {
+  Record record = full_record();
+  record.kind = "infer";
+  const auto json = to_json(record);
+  EXPECT_FALSE(json.contains("epochs"));
+  EXPECT_FALSE(json.contains("accuracy"));
+  EXPECT_EQ(json["images_per_s"], 20);
+  EXPECT_EQ(to_json(from_json(json, "x")), json);
+}
+
 TEST(Record, UnknownAndMissingKeysAreFine) {
   const Record record = from_json({{"schema", "evener-record-1"}, {"from_the_future", {1, 2}}}, "x");
   EXPECT_EQ(record.status, Status::kDone);
-  EXPECT_TRUE(record.epochs.empty());
+  EXPECT_TRUE(record.training.epochs.empty());
 }
 
 TEST(RecordFiles, AreWrittenAndRead) {
@@ -175,9 +211,9 @@ TEST(RecordFiles, AreWrittenAndRead) {
 
 TEST(RecordFiles, EpochsCsvHasEmptyCellsForMissingValues) {
   Record record;
-  record.epochs.resize(1);
-  record.epochs[0].epoch = 4;
-  record.epochs[0].lr = 0.125;
+  record.training.epochs.resize(1);
+  record.training.epochs[0].epoch = 4;
+  record.training.epochs[0].lr = 0.125;
   EXPECT_THAT(epochs_csv(record), HasSubstr("\n4,,,0.125,,,,,\n"));
 }
 

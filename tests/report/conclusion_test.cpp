@@ -76,7 +76,7 @@ TEST(Conclusion, AccuracyDifferencesAreTold) {
 
 TEST(Conclusion, WithoutATestPartValidationCounts) {
   Record a = run("cpu/t1", 10), b = run("cpu/t2", 20);
-  b.accuracy.test.reset();
+  b.training.accuracy.test.reset();
   EXPECT_THAT(concluded({a, b}), HasSubstr("validation accurac"));
 }
 
@@ -108,10 +108,38 @@ TEST(Conclusion, WhatElseDiffersIsNamed) {
 TEST(Conclusion, RunsOnOnePlacementAreToldApartByTheirOptions) {
   Record a = run("cpu/t2", 10), b = run("cpu/t2", 20);
   EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as in another run of the same ("));
-  a.config = {{"lr", 0.1}, {"nesterov", false}, {"seed", 1}};
-  b.config = {{"lr", 0.02}, {"nesterov", true}, {"seed", 1}};
+  a.config = {{"lr", "0.1"}, {"nesterov", "false"}, {"seed", "1"}};
+  b.config = {{"lr", "0.02"}, {"nesterov", "true"}, {"seed", "1"}};
   EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 with --lr 0.02 and --nesterov trains"));
   EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as on cpu/t2 with --lr 0.1 and no --nesterov ("));
+}
+
+TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
+  Record a, b;
+  for (Record* record : {&a, &b}) {
+    record->kind = "answer";
+    record->model.name = "resnet34";
+    record->placement.text = record == &a ? "cpu/t1" : "cpu/t2";
+    const double scale = record == &a ? 1 : 0.5;
+    measure::add_metric(*record, {.name = "latency_s",
+                                  .unit = "s",
+                                  .title = "latency",
+                                  .label = "latency",
+                                  .better = measure::Better::kLower,
+                                  .role = measure::MetricRole::kSpeed,
+                                  .value = 0.2 * scale,
+                                  .samples = {0.2 * scale, 0.201 * scale, 0.202 * scale, 0.2 * scale}});
+    measure::add_metric(*record, {.name = "recall",
+                                  .unit = "share",
+                                  .title = "recall",
+                                  .label = "recall",
+                                  .role = measure::MetricRole::kQuality,
+                                  .value = 0.9,
+                                  .of_images = 100});
+  }
+  EXPECT_EQ(concluded({a, b}),
+            "resnet34 on cpu/t2 runs 2.00x as fast as on cpu/t1 (0.100 against 0.200 s), at equal recall (90.0 %).");
+  EXPECT_THAT(concluded({a}), HasSubstr("and reached 90.0 % recall"));
 }
 
 TEST(Conclusion, OneRun) {

@@ -12,7 +12,7 @@ std::optional<std::int64_t> overfits_from(const std::vector<double>& train, cons
     epoch.epoch = static_cast<std::int64_t>(i) + 1;
     epoch.train_loss = train[i];
     if (val[i] >= 0) epoch.val_loss = val[i];
-    record.epochs.push_back(epoch);
+    record.training.epochs.push_back(epoch);
   }
   return overfitting_epoch(record);
 }

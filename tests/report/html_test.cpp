@@ -71,7 +71,7 @@ TEST(Html, TellsWhatWasTakenForWhat) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_EQ(html_page(runs, "", "").find("<h2>Classes"), std::string::npos) << "nothing was counted";
   runs.front().record.data.classes = {"bream", "<b>", "empty"};
-  runs.front().record.confusion = {"test", {{8, 2, 0}, {1, 3, 0}, {0, 0, 0}}};
+  runs.front().record.training.confusion = {"test", {{8, 2, 0}, {1, 3, 0}, {0, 0, 0}}};
   const std::string page = html_page(runs, "", "");
   EXPECT_THAT(page, AllOf(HasSubstr("<td>&lt;b&gt; (2 of 10)</td>"), HasSubstr("80.0"), HasSubstr("75.0"),
                           HasSubstr("<td class=\"number\">–</td><td>never</td>")));
@@ -100,7 +100,8 @@ TEST(Html, TextFromOutsideStaysText) {
   run.record.versions[evil] = evil;
   run.record.notes = {evil};
   run.record.missing[evil] = evil;
-  run.record.config[evil] = evil;
+  run.record.config[evil] = "\"evil\"";
+  run.record.metrics[evil] = {.name = evil, .unit = evil, .title = evil, .label = evil};
   run.record.phases_s[evil] = 1;
   run.record.validity = {false, {{evil, evil, evil}}};
   const std::string page = html_page(runs, "/* Plotly */");

@@ -34,14 +34,14 @@ void fill_epochs(const SampleRun& sample, measure::Record& record) {
     epoch.val_loss = 2.2 * std::exp(-n / 2.2) * wobble(sample, 150 + n, 0.15) + 0.06;
     epoch.val_accuracy = std::min(1.0, 0.25 + 0.75 * progress * wobble(sample, 200 + n, 0.03));
     rates.push_back(rate);
-    record.epochs.push_back(epoch);
+    record.training.epochs.push_back(epoch);
   }
   record.images_per_s = measure::training_throughput(rates, {});
 }
 
 void fill_times(measure::Record& record) {
   double train_s = 0, validate_s = 0;
-  for (const auto& epoch : record.epochs) {
+  for (const auto& epoch : record.training.epochs) {
     train_s += *epoch.seconds;
     validate_s += *epoch.validate_seconds;
   }
@@ -95,8 +95,13 @@ measure::Record sample_record(const SampleRun& sample) {
   record.started = sample.started;
   record.command = {"evener", "train",          sample.model, "--data", sample.data,
                     "--on",   sample.placement, "--size",     "197x148"};
-  record.config = {{"model", sample.model}, {"data", sample.data},     {"on", sample.placement}, {"lr", 0.05},
-                   {"batch", 32},           {"epochs", sample.epochs}, {"split", {85, 5, 10}}};
+  record.config = {{"model", "\"" + sample.model + "\""},
+                   {"data", "\"" + sample.data + "\""},
+                   {"on", "\"" + sample.placement + "\""},
+                   {"lr", "0.05"},
+                   {"batch", "32"},
+                   {"epochs", std::to_string(sample.epochs)},
+                   {"split", "[85,5,10]"}};
   record.seeds = {{"seed", 1}};
   record.machine = {"AMD EPYC 9B14",
                     1,
@@ -134,11 +139,12 @@ measure::Record sample_record(const SampleRun& sample) {
   fill_epochs(sample, record);
   fill_times(record);
   fill_use(sample, record);
-  record.accuracy = {record.epochs.back().train_accuracy, {}, {}, sample.test_accuracy, "best", {}, {}};
-  for (const auto& epoch : record.epochs) {
-    if (epoch.val_accuracy > record.accuracy.val) {
-      record.accuracy.val = epoch.val_accuracy;
-      record.accuracy.val_epoch = epoch.epoch;
+  record.training.accuracy = {
+      record.training.epochs.back().train_accuracy, {}, {}, sample.test_accuracy, "best", {}, {}};
+  for (const auto& epoch : record.training.epochs) {
+    if (epoch.val_accuracy > record.training.accuracy.val) {
+      record.training.accuracy.val = epoch.val_accuracy;
+      record.training.accuracy.val_epoch = epoch.epoch;
     }
   }
   record.validity = measure::judge(record);

@@ -58,6 +58,47 @@ TEST(Table, MissingValuesAreDashesNeverZero) {
   EXPECT_THAT(csv_text(std::vector<report::Run>{empty}), Not(HasSubstr(",0,0")));
 }
 
+TEST(Table, AFigureThatATaskAddsStandsInTheTableAndTheCsv) {
+  std::vector<report::Run> runs = three_runs();
+  measure::add_metric(runs[1].record, {.name = "top5_accuracy",
+                                       .unit = "share",
+                                       .title = "top 5",
+                                       .label = "top-5 accuracy",
+                                       .role = measure::MetricRole::kQuality,
+                                       .value = 0.5});
+  measure::add_metric(runs[0].record, {.name = "top5_accuracy",
+                                       .unit = "share",
+                                       .title = "top 5",
+                                       .label = "top-5 accuracy",
+                                       .reason = "there are five classes"});
+  const Table table = summary_table(runs);
+  EXPECT_THAT(table.notes, Contains("Absent: top5_accuracy (a): there are five classes"));
+  EXPECT_EQ(cell(table, 0, "top 5"), "-");
+  EXPECT_EQ(cell(table, 1, "top 5"), "50.0 %");
+  EXPECT_EQ(table.columns.at(11).title, "top 5") << "behind the test accuracy, not at the end";
+  EXPECT_THAT(csv_text(runs), HasSubstr(",test_accuracy,top5_accuracy,"));
+}
+
+TEST(Table, ATaskOfItsOwnIsComparedByItsOwnSpeed) {
+  std::vector<report::Run> runs;
+  for (const double seconds : {0.4, 0.1}) {
+    report::Run run;
+    run.record.kind = "answer";
+    measure::add_metric(run.record, {.name = "latency_s",
+                                     .unit = "s",
+                                     .title = "latency",
+                                     .label = "latency",
+                                     .better = measure::Better::kLower,
+                                     .role = measure::MetricRole::kSpeed,
+                                     .value = seconds});
+    runs.push_back(run);
+  }
+  const Table table = summary_table(runs);
+  EXPECT_EQ(cell(table, 0, "images/s"), "no column images/s");
+  EXPECT_EQ(cell(table, 0, "latency"), "0.400");
+  EXPECT_EQ(cell(table, 1, "speed"), "4.00x");
+}
+
 TEST(Table, SharedReasonsAreToldOnce) {
   std::vector<report::Run> runs = three_runs();
   runs[1].record.missing["accuracy.test"] = "no test part";

@@ -1,0 +1,30 @@
+// What a report has to know of the runs of one task: the words for it, and figures that stand under keys of their own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/metric.h"
+#include "measure/record.h"
+
+namespace evener::measure {
+
+struct RecordKind {
+  const char* name;         // Record::kind
+  const char* does;         // "resnet34 on cpu/t2 trains 1.8x as fast as ..."
+  const char* did;          // "resnet34 trained 8 epochs of ..."
+  const char* speed_label;  // of images_per_s
+  const char* do_more;      // what to do where a run was too short: "train more epochs"
+  /// How much was done: "8 epochs"; "" = not told.
+  std::string (*amount)(const Record&);
+  /// The figures of the kind's own keys, without images_per_s and what every run has.
+  std::vector<Metric> (*metrics)(const Record&);
+};
+
+/// The kind of a record. One without an entry here "runs", and has the figures that its task gave to add_metric().
+const RecordKind& kind_of(const Record& record);
+
+/// Runs of `evener train`.
+extern const RecordKind kTrainingKind;
+
+}  // namespace evener::measure

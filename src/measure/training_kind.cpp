@@ -1,0 +1,82 @@
+// How a report speaks of trainings, and the figures of a training.
+#include <algorithm>
+
+#include "base/statistics.h"
+#include "measure/record_kind.h"
+
+namespace evener::measure {
+namespace {
+
+/// Median seconds of training per epoch. The first is left out where there are more: it warms up.
+std::optional<double> seconds_per_epoch(const Record& record) {
+  std::vector<double> seconds;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (epoch.seconds) seconds.push_back(*epoch.seconds);
+  }
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  return median(seconds);
+}
+
+/// The record's best accuracy, or the largest of its epochs.
+std::optional<double> best_val_accuracy(const Record& record) {
+  if (record.training.accuracy.val) return record.training.accuracy.val;
+  std::optional<double> best;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (epoch.val_accuracy) best = std::max(best.value_or(0), *epoch.val_accuracy);
+  }
+  return best;
+}
+
+std::string reason_of(const Record& record, const char* path) {
+  const auto found = record.missing.find(path);
+  return found == record.missing.end() ? "" : found->second;
+}
+
+std::vector<Metric> training_metrics(const Record& record) {
+  return {{.name = "seconds_per_epoch",
+           .unit = "s",
+           .title = "s/epoch",
+           .label = "time per epoch",
+           .better = Better::kLower,
+           .value = seconds_per_epoch(record)},
+          {.name = "train_s",
+           .unit = "s",
+           .title = "",
+           .label = "time of training",
+           .better = Better::kLower,
+           .value = record.times.train},
+          {.name = "best_val_accuracy",
+           .unit = "share",
+           .title = "best val",
+           .label = "validation accuracy",
+           .role = MetricRole::kQuality,
+           .value = best_val_accuracy(record),
+           .of_images = record.data.val,
+           .stands_in_for = "test_accuracy",
+           .reason = reason_of(record, "accuracy.val")},
+          {.name = "test_accuracy",
+           .unit = "share",
+           .title = "test",
+           .label = "test accuracy",
+           .role = MetricRole::kQuality,
+           .value = record.training.accuracy.test,
+           .of_images = record.data.test,
+           .reason = reason_of(record, "accuracy.test")}};
+}
+
+std::string epochs_text(const Record& record) {
+  const std::size_t count = record.training.epochs.size();
+  return std::to_string(count) + (count == 1 ? " epoch" : " epochs");
+}
+
+}  // namespace
+
+const RecordKind kTrainingKind{.name = "train",
+                               .does = "trains",
+                               .did = "trained",
+                               .speed_label = "training speed",
+                               .do_more = "train more epochs, or on more images",
+                               .amount = epochs_text,
+                               .metrics = training_metrics};
+
+}  // namespace evener::measure

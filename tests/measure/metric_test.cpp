@@ -1,0 +1,80 @@
+#include "measure/metric.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "measure/record.h"
+
+namespace evener::measure {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> names_of(const Record& record) {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics_of(record)) names.push_back(metric.name);
+  return names;
+}
+
+Metric latency(double value, std::vector<double> samples = {}) {
+  return {.name = "latency_s",
+          .unit = "s",
+          .title = "latency",
+          .label = "latency",
+          .better = Better::kLower,
+          .role = MetricRole::kSpeed,
+          .value = value,
+          .samples = std::move(samples)};
+}
+
+TEST(Metrics, OfATrainingAreViewsOfItsKeys) {
+  Record record;
+  record.images_per_s = training_throughput(std::vector<double>{1, 10, 11, 12}, {});
+  record.training.accuracy.test = 0.9;
+  record.data.test = 50;
+  record.missing["accuracy.val"] = "no validation images";
+  const auto metrics = metrics_of(record);
+  EXPECT_EQ(main_speed(metrics)->name, "images_per_s");
+  EXPECT_EQ(main_speed(metrics)->value, 11);
+  EXPECT_EQ(find_metric(metrics, "test_accuracy")->of_images, 50);
+  EXPECT_EQ(find_metric(metrics, "best_val_accuracy")->value, std::nullopt);
+  EXPECT_EQ(find_metric(metrics, "best_val_accuracy")->reason, "no validation images");
+  EXPECT_EQ(find_metric(metrics, "energy_joules")->better, Better::kLower);
+}
+
+TEST(Metrics, HaveUniqueNames) {
+  Record record;
+  const auto names = names_of(record);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  for (const char* taken : {"images_per_s", "test_accuracy", "total_s", ""}) {
+    Metric metric = latency(1);
+    metric.name = taken;
+    EXPECT_THROW(add_metric(record, metric), Error) << taken;
+  }
+  add_metric(record, latency(1));
+  EXPECT_THROW(add_metric(record, latency(2)), Error);
+}
+
+TEST(Metrics, OfAnUnknownTaskAreThoseThatItGave) {
+  Record record;
+  record.kind = "made-up";
+  EXPECT_EQ(main_speed(metrics_of(record)), nullptr);
+  add_metric(record, latency(0.5));
+  EXPECT_EQ(names_of(record).front(), "latency_s");
+  record.images_per_s.median = 3;  // which every task may have
+  EXPECT_EQ(names_of(record).front(), "images_per_s");
+}
+
+TEST(Metrics, LowerIsFasterWhereLowerIsBetter) {
+  const Metric slow = latency(2, {2, 2.01, 2.02}), fast = latency(1, {1, 1.01, 1.02});
+  EXPECT_DOUBLE_EQ(*speed_ratio(slow, fast), 2);
+  EXPECT_EQ(compare_speeds(slow, fast).verdict, Verdict::kFaster);
+  EXPECT_EQ(compare_speeds(fast, slow).verdict, Verdict::kSlower);
+  EXPECT_EQ(speed_ratio(slow, latency(0)), std::nullopt);
+}
+
+}  // namespace
+}  // namespace evener::measure

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/image_size.h"
 #include "cli/options/data_flags.h"
+#include "cli/picture_info.h"
 #include "cli/progress.h"
 #include "data/open_data.h"
 #include "data/pack.h"
@@ -146,8 +147,19 @@ data::OpenedData open_shown(data::DataOptions options) {
   }
 }
 
+/// Pictures without classes are told of as they are: what shapes or divides data does not apply to them.
+int run_classless_info(const InfoFlags& flags, const data::DataOptions& options) {
+  if (options.width || options.channels || !options.split.empty()) {
+    throw UsageError("'" + options.location +
+                     "' has no classes, so info tells of its pictures as they are; leave --size, --channels and "
+                     "--split out, or say with --class NAME=GLOB which files form which class");
+  }
+  return run_picture_info({options.location, options.threads, options.strict, *flags.json});
+}
+
 int run_info(const InfoFlags& flags) {
   data::DataOptions options = flags.source.whole_data_options();
+  if (options.classes.empty() && data::has_pictures_only(options.location)) return run_classless_info(flags, options);
   options.cache_limit_bytes = 1;  // the pixels are not looked at again
   const Stopwatch watch;
   const data::OpenedData opened = open_shown(options);
@@ -221,6 +233,7 @@ Command data_info_command() {
           .footer =
               "Examples:\n"
               "  evener data info photos/\n"
+              "  evener data info 'holiday/**/*.jpg'\n"
               "  evener data info fish/ --class bream='Bream GT/**' --class shrimp='Shrimp GT/**'\n"
               "  evener data info photos/ --size 224x224 --split 80/10/10 --json -\n",
           .run = [flags] { return run_info(*flags); }};

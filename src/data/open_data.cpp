@@ -4,17 +4,23 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "data/image_files.h"
+#include "data/picture_listing.h"
+#include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
 
 namespace {
+
+constexpr std::string_view kSynthetic = "synth:";
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/, test/ with such folders), a folder "
@@ -49,7 +55,6 @@ void refuse_classes(const DataOptions& options, const char* what) {
 }
 
 Source open_source(const DataOptions& options) {
-  constexpr std::string_view kSynthetic = "synth:";
   if (options.location.starts_with(kSynthetic)) {
     refuse_classes(options, "synthetic data");
     return open_synthetic(options.location.substr(kSynthetic.size()), options);
@@ -124,6 +129,15 @@ DecodeMode parse_decode_mode(const std::string& name) {
     if (name == decode_mode_name(mode)) return mode;
   }
   throw UsageError(unknown_name_message("way to decode", name, {"exact", "fast"}));
+}
+
+bool has_pictures_only(const std::string& location) {
+  const std::filesystem::path path = location;
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return !location.starts_with(kSynthetic) && has_wildcard(location);
+  if (!std::filesystem::is_directory(status)) return has_image_extension(path);
+  return !is_idx_folder(path) && !is_cifar_folder(path) && !has_class_folders(path);
 }
 
 OpenedData open_data(const DataOptions& given) {

@@ -83,4 +83,9 @@ struct OpenedData {
 /// (data/pictures.h), which decodes nothing before it is asked to.
 OpenedData open_data(const DataOptions& options);
 
+/// Whether `location` names pictures without classes, which open_data refuses but Pictures takes: an image file, a
+/// pattern that is no file's name, or a folder with image files but fewer than two classes. Throws Error where a folder
+/// can't be listed.
+bool has_pictures_only(const std::string& location);
+
 }  // namespace evener::data

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace evener::data {
 
@@ -10,5 +11,8 @@ struct Skipped {
   std::string file;
   std::string reason;
 };
+
+/// The first few of them for a message, each on a line of its own that begins with a line break; "" for none.
+std::string first_skipped(const std::vector<Skipped>& skipped);
 
 }  // namespace evener::data

@@ -44,6 +44,38 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   EXPECT_EQ(run_program({"data", "info", fish, "--strict"}).exit_code, 1);
 }
 
+TEST(DataCommand, DescribesPicturesWithoutClasses) {
+  const TemporaryFolder folder;
+  const std::string fish = (folder / "fish").string();
+  ASSERT_EQ(run_program({"data", "synth", "masks", "--out", fish, "--count", "18", "--size", "59x44"}).exit_code, 0);
+  const std::string trout = fish + "/trout";  // a class's folder, so that it has no class folders itself
+  std::ofstream(folder / "fish/trout/broken.jpg") << "text";
+  const ProgramResult text = run_program({"data", "info", trout});
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("2 of 3 files; 0 in colour, 2 grey"));
+  EXPECT_THAT(text.out, HasSubstr("59x44 to 59x44 pixels; most often 59x44 (2 images)"));
+  EXPECT_THAT(text.out, HasSubstr("broken.jpg: no JPEG"));
+  EXPECT_THAT(text.out, HasSubstr("no classes were found"));
+
+  const ProgramResult found = run_program({"data", "info", fish + "/**/*.png", "--json", "-"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const auto json = nlohmann::json::parse(found.out);
+  EXPECT_EQ(json["images"], 18);
+  EXPECT_EQ(json["sizes"]["commonest"]["images"], 18);
+  EXPECT_EQ(json["grey"], 18);
+  EXPECT_EQ(json["classes"].size(), 0u);
+  EXPECT_TRUE(json["split"].is_null());
+  EXPECT_TRUE(json["skipped"].empty());
+
+  EXPECT_EQ(run_program({"data", "info", trout, "--strict"}).exit_code, 1);
+  const ProgramResult divided = run_program({"data", "info", trout, "--split", "80/10/10"});
+  EXPECT_EQ(divided.exit_code, 2);
+  EXPECT_THAT(divided.err, HasSubstr("has no classes"));
+  const ProgramResult unusable = run_program({"data", "info", trout + "/broken.jpg"});
+  EXPECT_EQ(unusable.exit_code, 1);
+  EXPECT_THAT(unusable.err, HasSubstr("none of the 1 image files"));
+}
+
 TEST(DataCommand, EndsWithTheRightCodeAndReason) {
   const TemporaryFolder folder;
   const ProgramResult nowhere = run_program({"data", "info", (folder / "nowhere").string()});

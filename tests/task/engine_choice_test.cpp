@@ -57,7 +57,6 @@ engine::TrainerOptions with(Precision precision, engine::OptimizerKind optimizer
 }
 
 TEST_F(EngineChoiceTest, NativeIsForPerceptronsOnCpusAndOpencl) {
-  using Precision;
   const auto fp32 = with(Precision::kFp32);
   const auto on_gpu = [](engine::TrainerOptions options) {
     options.device = kGpu;

@@ -1,35 +1,19 @@
 #include "data/sources/folder_listing.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/glob.h"
+#include "data/image_files.h"
 
 namespace evener::data {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Also of formats that can't be read: such a file is listed as skipped with its reason, not passed over in silence.
-bool has_image_extension(const fs::path& path) {
-  static constexpr std::array<std::string_view, 19> kExtensions = {
-      ".jpg",  ".jpeg", ".jpe",  ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff",
-      ".heic", ".heif", ".avif", ".ppm",  ".pgm", ".jp2", ".pnm", ".pbm",  ".dib"};
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
-}
-
-bool is_hidden(const fs::path& path) {
-  return path.filename().string().starts_with('.');
-}
 
 [[noreturn]] void fail_to_list(const fs::path& folder, const std::error_code& error) {
   throw Error("can't list the folder '" + folder.string() + "': " + error.message());
@@ -156,6 +140,17 @@ FolderListing list_image_folder(const fs::path& folder) {
                 std::to_string(listing.classes.size()) + " folders of '" + folder.string() + "'");
   }
   return listing;
+}
+
+bool has_class_folders(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const PartFolder& part : part_folders(folder, list(folder))) {
+    for (const fs::path& class_folder : part.class_folders) {
+      if (!images_below(class_folder).empty()) names.insert(class_folder.filename().string());
+      if (names.size() >= 2) return true;
+    }
+  }
+  return false;
 }
 
 namespace {

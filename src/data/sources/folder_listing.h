@@ -29,4 +29,7 @@ FolderListing list_classes(const std::filesystem::path& folder, const std::vecto
 /// val/ or test/ that train/ lacks.
 FolderListing list_image_folder(const std::filesystem::path& folder);
 
+/// True if at least two classes of a folder, listed as by list_image_folder, have image files.
+bool has_class_folders(const std::filesystem::path& folder);
+
 }  // namespace evener::data

@@ -1,17 +1,16 @@
-// Folders of images: lists them, decodes every file once (so that bad ones are known before the work starts), and keeps
-// as many as fit in memory.
+// Folders of images, one step after the other: lists the files by their names alone, decodes each of them once, so that
+// bad ones are known before the data is divided, and keeps as many as fit in memory.
 #include <algorithm>
 #include <new>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/phase.h"
 #include "base/stop.h"
 #include "data/codecs/colour.h"
 #include "data/codecs/decode.h"
 #include "data/each_index.h"
+#include "data/image_files.h"
 #include "data/pixel_cache.h"
 #include "data/resize.h"
 #include "data/sources/folder_listing.h"
@@ -22,23 +21,6 @@ namespace evener::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
-
-/// Throws Error with the reason alone.
-std::string read_image_file(const fs::path& path) {
-  const PhaseMark mark(Phase::kRead);
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) throw Error("not a regular file");
-  try {
-    return read_file(path, kMaxFileBytes);
-  } catch (const Error& failure) {
-    const std::string known = "can't read '" + path.string() + "': ";
-    const std::string message = failure.what();
-    throw Error(message.starts_with(known) ? "can't be read: " + message.substr(known.size()) : message);
-  }
-}
 
 /// Reads one file and brings it to `shape`. Throws Error with the reason alone.
 void load_image(const fs::path& path, const ImageShape& shape, DecodeMode mode, std::span<std::uint8_t> chw) {
@@ -53,12 +35,16 @@ void load_image(const fs::path& path, const ImageShape& shape, DecodeMode mode, 
 
 class ImageFolder : public ClassDataset {
  public:
-  /// Decodes all images in parallel; reasons()[i] says why images[i] can't be used, "" if it can.
+  /// Reads no file. There are no samples before decode_all() and select().
   ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)
       : files_(std::move(images)),
         shape_(shape),
         mode_(options.decode),
-        cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {
+        cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {}
+
+  /// Decodes every file in parallel and keeps what fits into memory. After that reasons()[i] says why file i can't be
+  /// used, "" if it can.
+  void decode_all(int threads, const Progress& progress) {
     reasons_.resize(files_.size());
     const auto decode = [this](std::size_t file) {
       thread_local std::vector<std::uint8_t> pixels;
@@ -72,7 +58,7 @@ class ImageFolder : public ClassDataset {
         reasons_[file] = "not enough memory to decode it";
       }
     };
-    for_each_index(files_.size(), options.threads, decode, options.progress);
+    for_each_index(files_.size(), threads, decode, progress);
   }
 
   const std::vector<std::string>& reasons() const { return reasons_; }
@@ -146,17 +132,6 @@ ImageShape choose_shape(const std::vector<ListedImage>& images, const DataOption
   return shape;
 }
 
-/// "  file: reason" of the first few.
-std::string first_of(const std::vector<Skipped>& skipped) {
-  constexpr std::size_t kShown = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(skipped.size(), kShown); ++i) {
-    text += "\n  " + skipped[i].file + ": " + skipped[i].reason;
-  }
-  if (skipped.size() > kShown) text += "\n  and " + std::to_string(skipped.size() - kShown) + " more";
-  return text;
-}
-
 std::vector<Skipped> skipped_of(const ImageFolder& images, const fs::path& folder, bool strict) {
   std::vector<Skipped> skipped;
   for (std::size_t i = 0; i < images.file_count(); ++i) {
@@ -165,11 +140,11 @@ std::vector<Skipped> skipped_of(const ImageFolder& images, const fs::path& folde
   const std::string count = std::to_string(skipped.size()) + " of " + std::to_string(images.file_count());
   if (skipped.size() == images.file_count()) {
     throw Error("none of the " + std::to_string(images.file_count()) + " image files of '" + folder.string() +
-                "' can be used:" + first_of(skipped));
+                "' can be used:" + first_skipped(skipped));
   }
   if (strict && !skipped.empty()) {
     throw Error(count + " image files of '" + folder.string() +
-                "' are bad; remove or repair them:" + first_of(skipped));
+                "' are bad; remove or repair them:" + first_skipped(skipped));
   }
   return skipped;
 }
@@ -218,6 +193,7 @@ Source open_image_folder(const fs::path& folder, const DataOptions& options) {
   source.kind = "image folder";
   source.notes = std::move(listing.notes);
   const auto images = std::make_shared<ImageFolder>(std::move(listing.images), shape, options);
+  images->decode_all(options.threads, options.progress);
   source.skipped = skipped_of(*images, folder, options.strict);
   select_samples(*images, listing.classes, folder, source);
   source.dataset = images;

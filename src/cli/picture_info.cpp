@@ -1,0 +1,137 @@
+#include "cli/picture_info.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/progress.h"
+#include "data/picture_survey.h"
+#include "data/pictures.h"
+
+namespace evener::cli {
+namespace {
+
+constexpr const char* kKind = "pictures without classes";
+constexpr const char* kTrainingNote =
+    "no classes were found, so nothing can be trained on this: put the images of each class into a folder with its "
+    "name, or use --class NAME=GLOB";
+
+/// Everything that was found.
+struct Found {
+  std::string location;
+  std::size_t files = 0;
+  data::PictureSurvey survey;
+  std::vector<data::Skipped> skipped;  // folders and pictures
+  std::vector<std::string> notes;
+  double seconds = 0;
+};
+
+/// Looks at all pictures, with the progress on stderr.
+data::PictureSurvey survey_shown(const data::Pictures& pictures, int threads) {
+  ProgressLine line(false);
+  LoadingProgress loading(line);
+  const auto show = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
+  try {
+    data::PictureSurvey survey = data::survey_pictures(pictures, threads, show);
+    line.finish();
+    return survey;
+  } catch (...) {
+    line.finish();
+    throw;
+  }
+}
+
+nlohmann::ordered_json size_json(const data::PictureSize& size) {
+  return {{"width", size.width}, {"height", size.height}, {"images", size.pictures}};
+}
+
+/// The keys that data with classes has too mean the same there; what pictures without classes don't have is null.
+nlohmann::ordered_json json_of(const Found& found) {
+  using Json = nlohmann::ordered_json;
+  Json skipped = Json::array();
+  for (const data::Skipped& file : found.skipped) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
+  const data::PictureSurvey& survey = found.survey;
+  return {{"schema", 1},
+          {"kind", "data info"},
+          {"location", found.location},
+          {"source", kKind},
+          {"images", survey.readable()},
+          {"seconds", found.seconds},
+          {"shape", nullptr},
+          {"sizes",
+           {{"smallest", size_json(survey.smallest)},
+            {"largest", size_json(survey.largest)},
+            {"commonest", size_json(survey.commonest)}}},
+          {"grey", survey.grey},
+          {"colour", survey.colour},
+          {"classes", Json::array()},
+          {"per_class", Json::object()},
+          {"split", nullptr},
+          {"boxes", 0},
+          {"skipped", skipped},
+          {"notes", found.notes}};
+}
+
+std::string text_of(const Found& found) {
+  const data::PictureSurvey& survey = found.survey;
+  std::string text = fmt::format("{} ({})\n", found.location, kKind);
+  const auto line = [&text](const char* what, const std::string& value) {
+    text += fmt::format("{:<9} {}\n", what, value);
+  };
+  line("images", fmt::format("{} of {} files; {} in colour, {} grey", survey.readable(), found.files, survey.colour,
+                             survey.grey));
+  line("sizes", fmt::format("{}x{} to {}x{} pixels; most often {}x{} ({} images)", survey.smallest.width,
+                            survey.smallest.height, survey.largest.width, survey.largest.height, survey.commonest.width,
+                            survey.commonest.height, survey.commonest.pictures));
+  line("skipped", std::to_string(found.skipped.size()));
+  for (const data::Skipped& file : found.skipped) text += fmt::format("          {}: {}\n", file.file, file.reason);
+  for (const std::string& note : found.notes) line("note", note);
+  return text;
+}
+
+void refuse_bad(const Found& found, bool strict) {
+  const auto& bad = found.survey.unreadable;
+  if (found.survey.readable() == 0) {
+    throw Error(fmt::format("none of the {} image files of '{}' can be used:{}", found.files, found.location,
+                            data::first_skipped(bad)));
+  }
+  if (strict && !found.skipped.empty()) {
+    throw Error(fmt::format("{} of the {} image files and the folders of '{}' are bad; remove or repair them:{}",
+                            found.skipped.size(), found.files, found.location, data::first_skipped(found.skipped)));
+  }
+}
+
+}  // namespace
+
+int run_picture_info(const PictureInfoOptions& options) {
+  const Stopwatch watch;
+  const data::Pictures pictures({options.location});
+  Found found;
+  found.location = options.location;
+  found.files = pictures.size();
+  found.survey = survey_shown(pictures, options.threads);
+  found.seconds = watch.seconds();
+  found.skipped = pictures.skipped();
+  found.skipped.insert(found.skipped.end(), found.survey.unreadable.begin(), found.survey.unreadable.end());
+  found.notes = pictures.notes();
+  found.notes.emplace_back(kTrainingNote);
+  refuse_bad(found, options.strict);
+  if (!options.json.empty()) {
+    const std::string text = json_of(found).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (options.json == "-") {
+      std::fputs(text.c_str(), stdout);
+      return 0;
+    }
+    write_file_atomically(options.json, text);
+  }
+  std::fputs(text_of(found).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,46 @@
+#include "data/image_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/phase.h"
+
+namespace evener::data {
+
+namespace fs = std::filesystem;
+
+bool has_image_extension(const fs::path& path) {
+  static constexpr std::array<std::string_view, 19> kExtensions = {
+      ".jpg",  ".jpeg", ".jpe",  ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff",
+      ".heic", ".heif", ".avif", ".ppm",  ".pgm", ".jp2", ".pnm", ".pbm",  ".dib"};
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+}
+
+bool is_hidden(const fs::path& path) {
+  return path.filename().string().starts_with('.');
+}
+
+std::string read_image_file(const fs::path& path) {
+  constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
+  const PhaseMark mark(Phase::kRead);
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) throw Error("not a regular file");
+  try {
+    return read_file(path, kMaxFileBytes);
+  } catch (const Error& failure) {
+    const std::string known = "can't read '" + path.string() + "': ";
+    const std::string message = failure.what();
+    throw Error(message.starts_with(known) ? "can't be read: " + message.substr(known.size()) : message);
+  }
+}
+
+}  // namespace evener::data

@@ -1,0 +1,20 @@
+// Which files may be images, by their names, and their bytes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace evener::data {
+
+/// True for the names of image files, also of formats that can't be decoded: such a file is to be told as skipped with
+/// its reason, not to be passed over in silence.
+bool has_image_extension(const std::filesystem::path& path);
+
+/// True for names that begin with a dot.
+bool is_hidden(const std::filesystem::path& path);
+
+/// The whole file (phase "read"). Throws Error with the reason alone: it can't be read, is no regular file, or has more
+/// than 1 GiB.
+std::string read_image_file(const std::filesystem::path& path);
+
+}  // namespace evener::data

@@ -1,0 +1,29 @@
+// Finding image files without looking into them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/skipped.h"
+
+namespace evener::data {
+
+struct PictureListing {
+  std::vector<std::string> files;
+  std::vector<Skipped> skipped;  // folders that could not be listed
+  std::vector<std::string> notes;
+};
+
+/// True if a location that is no file's or folder's name is a pattern.
+bool has_wildcard(const std::string& location);
+
+/// Lists the image files that `locations` name, location by location, sorted by path within each. A location is
+///   a file, whatever its name;
+///   a folder: all files below it that have an image's extension, but nothing whose name begins with a dot;
+///   a pattern with *, ?, [...] or ** (base/glob.h): those of such files whose path fits it.
+/// Links are followed. What has two names, by links or because it was given twice, is told once: by its first location,
+/// and there by the name that is no link, if there is one. So links that form a loop do no harm. Throws Error for a
+/// file or folder that does not exist and for a pattern that no file fits; Interrupted after a stop request.
+PictureListing list_pictures(const std::vector<std::string>& locations);
+
+}  // namespace evener::data

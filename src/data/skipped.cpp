@@ -1,0 +1,17 @@
+#include "data/skipped.h"
+
+#include <algorithm>
+
+namespace evener::data {
+
+std::string first_skipped(const std::vector<Skipped>& skipped) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(skipped.size(), kShown); ++i) {
+    text += "\n  " + skipped[i].file + ": " + skipped[i].reason;
+  }
+  if (skipped.size() > kShown) text += "\n  and " + std::to_string(skipped.size() - kShown) + " more";
+  return text;
+}
+
+}  // namespace evener::data

@@ -61,7 +61,7 @@ struct CommunicationThread::State {
     } catch (...) {
       failure = std::current_exception();
     }
-    task.work = nullptr;  // what it holds is free before the caller goes on
+    task.work = nullptr;  // what the task holds is freed before its caller goes on
     task.pending->end(failure);
   }
 };

@@ -46,7 +46,7 @@ class HierarchicalCommunicator : public Communicator {
 void HierarchicalCommunicator::all_reduce(std::span<const std::span<float>> parts, Wire wire) {
   std::size_t total = 0;
   for (const auto& part : parts) total += part.size();
-  // Of many small parts each would be a broadcast of its own.
+  // Many small parts are copied into one vector, because each part would otherwise need a broadcast of its own.
   std::span<float> values;
   if (parts.size() == 1) {
     values = parts[0];

@@ -40,7 +40,7 @@ SharedGroupOptions checked(SharedGroupOptions options) {
   return options;
 }
 
-// Where ranks share CPUs, who spins keeps the one it waits for from coming.
+// Where ranks share CPUs, a rank that spins takes the CPU from the one that it waits for.
 std::int64_t spin_ns(int ranks) {
   double cpus = static_cast<double>(cpu_topology().allowed.size());
   if (cpu_topology().quota_cpus > 0) cpus = std::min(cpus, cpu_topology().quota_cpus);

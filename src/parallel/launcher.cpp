@@ -28,7 +28,8 @@ std::unique_ptr<comm::Communicator> channel_of(const Seat& seat, int index) {
   return comm::make_hierarchical_communicator(std::move(local), std::move(between), seat.host, seat.hosts);
 }
 
-/// Where ranks are processes, the one that watches them tells the reason.
+/// Ends this process because a host was lost. Where its ranks are `watched` processes, the one that watches them tells
+/// the reason; otherwise this one does.
 void give_up(const Seat& seat, const std::string& what, bool watched) {
   if (seat.group != nullptr) seat.group->abort(what);
   std::thread([what, watched] {
@@ -38,7 +39,7 @@ void give_up(const Seat& seat, const std::string& what, bool watched) {
   }).detach();
 }
 
-/// The leading rank connects its host with the others around its work.
+/// Runs `body`. The leading rank of a host connects the host with the others before, and waits for them afterwards.
 std::string run_connected(const Seat& seat, const RankBody& body, const HostsOptions& hosts, bool watched) {
   if (hosts.hosts == 1 || seat.local_rank != 0) return body(seat);
   std::unique_ptr<HostLink> link;

@@ -9,11 +9,14 @@
 namespace evener::parallel {
 namespace {
 
-constexpr std::size_t kWindow = 10;    // steps whose median counts
-constexpr int kSettleSteps = 5;        // after a change: batches divided before it, new sizes
-constexpr int kFirstSettleSteps = 12;  // at the start: shares are still being found
+/// The speed with a replica, or without it, is the median over so many steps.
+constexpr std::size_t kWindow = 10;
+/// So many steps are not counted after a replica came or went: their batches were divided before, or have new sizes.
+constexpr int kSettleSteps = 5;
+/// So many are not counted at the start, while the shares are still being found.
+constexpr int kFirstSettleSteps = 12;
 constexpr std::int64_t kFirstPause = 50, kLongestPause = 3200;
-/// Steps for each that a trial lost, until the next one.
+/// After a trial the next one waits this many steps for each step that the trial lost.
 constexpr double kPauseForALostStep = 100;
 /// A replica is put to the test when the others alone promise this share of the speed with it.
 constexpr double kSuspicious = 0.97;
@@ -61,7 +64,7 @@ void Membership::observe(std::int64_t samples, double seconds, const std::vector
   state_ == State::kWatch ? watch(speeds) : end_trial();
 }
 
-/// The slowest one that may be put to the test; 0: there is none.
+/// The slowest replica that takes part and may be left out on trial by now; 0: there is none.
 int Membership::weakest(const std::vector<double>& speeds) const {
   int weakest = 0;
   for (std::size_t r = 1; r < speeds.size(); ++r) {
@@ -73,7 +76,8 @@ int Membership::weakest(const std::vector<double>& speeds) const {
   return weakest;
 }
 
-/// Of those that take part. Nothing where there is nobody to leave out.
+/// The sum of the speeds of the replicas that take part, without replica `left_out`; 0 where that is 0, since rank 0,
+/// which leads, is never left out.
 double Membership::sum_without(const std::vector<double>& speeds, int left_out) const {
   double sum = 0;
   for (std::size_t r = 0; r < speeds.size() && left_out > 0; ++r) {
@@ -83,7 +87,8 @@ double Membership::sum_without(const std::vector<double>& speeds, int left_out) 
 }
 
 void Membership::watch(const std::vector<double>& speeds) {
-  // Not after hopeless steps, which say little of the speed without whoever is out.
+  // A replica that is out is not tried right after hopeless steps: they were slowed by another replica, and say little
+  // about the speed without the one that is out.
   if (hopeless_steps_ < kHopelessSteps && start_trial_with()) return;
   rate_with_ = median(rates_).value_or(0);
   rates_.erase(rates_.begin());
@@ -91,7 +96,7 @@ void Membership::watch(const std::vector<double>& speeds) {
   if (candidate > 0 && sum_without(speeds, candidate) >= kSuspicious * rate_with_) start_trial_without(candidate);
 }
 
-/// Of a replica whose time has come, if there is one.
+/// Lets a replica that is out take part on trial when its pause is over. False: there is none.
 bool Membership::start_trial_with() {
   for (std::size_t r = 1; r < active_.size(); ++r) {
     if (active_[r] || trials_[r].next > steps_) continue;

@@ -46,7 +46,8 @@ RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& 
   return {seat.local_rank, kind, first, text};
 }
 
-/// One of several is lost by it: the run may go on from its last checkpoint, and without this rank.
+/// The outcome of a rank that had too little memory. One of several ranks counts as lost, so that the run may go on
+/// from its last checkpoint, without this rank if need be.
 RankOutcome out_of_memory(const Seat& seat, const std::string& text) {
   if (seat.ranks == 1) return failed(seat, RankOutcome::Kind::kError, text);
   const auto at = seat.group != nullptr ? seat.group->progress(seat.local_rank) : comm::SharedGroup::Progress{};
@@ -54,7 +55,7 @@ RankOutcome out_of_memory(const Seat& seat, const std::string& text) {
                 "rank " + std::to_string(seat.rank) + ": " + text + progress_text(at));
 }
 
-/// Signs of life of a process's ranks, from a thread of its own: a rank may compute for minutes.
+/// Gives signs of life for a process's ranks. It does so in a thread of its own, since a rank may compute for minutes.
 class Heart {
  public:
   explicit Heart(const std::vector<Seat>& seats) {
@@ -87,7 +88,8 @@ void write_all(int pipe, const void* data, std::size_t bytes) {
   }
 }
 
-/// The child's life. Ends without destructors: half of the memory belongs to threads that only the parent has.
+/// What a child does from its start to its end. It ends without destructors: half of the memory belongs to threads that
+/// only the parent has.
 [[noreturn]] void live(const std::vector<Seat>& seats, const RankBody& body, int pipe) {
   {
     const Heart heart(seats);
@@ -142,8 +144,8 @@ class Watch {
     return pids;
   }
 
-  /// Until all have ended well, or one did not: then the others need not go on. One that fails because of another gives
-  /// that one some time to say why; it may hang for good.
+  /// Waits until all ranks have ended well, or one has failed: then the others need not go on. Where a rank failed only
+  /// because another one did, that other one gets some time to say why; it may hang for good.
   std::vector<RankOutcome> wait() {
     std::vector<RankOutcome> outcomes;
     int looks_since_failure = 0;
@@ -238,7 +240,7 @@ class Watch {
     return running;
   }
 
-  /// Its status, as wait() has it.
+  /// Waits for the end of a child, and returns its status as waitpid() does.
   int await_end(Child& child) const {
     int status = 0;
     rusage usage{};

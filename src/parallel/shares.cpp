@@ -11,11 +11,13 @@ namespace {
 
 /// Weight of the newest observation in the moving average of a replica's speed.
 constexpr double kNewest = 0.3;
-/// The same for the variance of its time, of which single steps say less.
+/// The newest observation has this weight in the moving average of the variance of a replica's time. It is smaller,
+/// since a single step says less about a variance than about a speed.
 constexpr double kNewestVariance = 0.15;
 /// One very slow step is not taken for more than this share off the expected time.
 constexpr double kFarthest = 0.25;
-/// A change costs no less than this share of a step, also where nothing is made anew: data in other caches.
+/// A change of the division costs at least this share of a step. Also where the engine makes nothing anew, the data of
+/// the samples that move are in the caches of another core.
 constexpr double kLeastCost = 0.1;
 
 double normal_density(double x) {
@@ -37,7 +39,7 @@ std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> s
     counts[i] = static_cast<std::int64_t>(std::floor(static_cast<double>(samples) * speeds[i] / sum));
     left -= counts[i];
   }
-  // The rest one by one to whoever would finish first with it.
+  // The samples that are left over go one by one to the replica that would be the first to finish with one more.
   for (; left > 0; --left) {
     std::size_t first = counts.size();
     double earliest = 0;
@@ -61,8 +63,8 @@ Shares Shares::measured(std::vector<double> speeds, std::int64_t least) {
   return {std::move(speeds), true, least};
 }
 
-/// The mean of the largest of normally distributed times, taken one after the other (C. E. Clark, The Greatest of a
-/// Finite Set of Random Variables, 1961).
+/// The mean of the largest of normally distributed times. The largest of the first ones is combined with one more at a
+/// time (C. E. Clark, The Greatest of a Finite Set of Random Variables, 1961).
 double Shares::expected_s(std::span<const std::int64_t> counts) const {
   double mean = 0, variance = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -85,7 +87,8 @@ double Shares::expected_s(std::span<const std::int64_t> counts) const {
   return mean;
 }
 
-/// What is too few goes to whoever has most, the last ones first: rank 0 leads, and takes part where it can.
+/// A replica that would get fewer samples than it may hands them to the one that has most. The last replicas are looked
+/// at first, so that rank 0, which leads, keeps samples where it can.
 void Shares::fold_small(std::vector<std::int64_t>& counts) const {
   for (std::size_t i = counts.size(); i-- > 0;) {
     if (counts[i] >= least_) continue;
@@ -120,7 +123,7 @@ void Shares::observe(std::span<const std::int64_t> counts, std::span<const doubl
   for (std::size_t i = 0; i < speeds_.size(); ++i) {
     if (counts[i] == 0 || seconds[i] <= 0) continue;
     Past& past = pasts_[i];
-    const bool begins = past.first_s.empty();  // which takes longer for other reasons too
+    const bool begins = past.first_s.empty();  // a replica's very first step is slow for other reasons too
     const auto [first, is_new] = past.first_s.try_emplace(counts[i], begins ? 0 : seconds[i]);
     if (is_new) continue;
     const double speed = static_cast<double>(counts[i]) / seconds[i];
@@ -135,7 +138,8 @@ void Shares::observe(std::span<const std::int64_t> counts, std::span<const doubl
     compared = true;
   }
   if (!compared) return;
-  change_s_ = std::min(change_s, last_change_s_.value_or(change_s));  // one of them may have been held up
+  change_s_ = std::min(change_s,
+                       last_change_s_.value_or(change_s));  // the smaller of the two: one of them may have been held up
   last_change_s_ = change_s;
 }
 

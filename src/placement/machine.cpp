@@ -71,8 +71,8 @@ Machine cpu_only() {
   return machine;
 }
 
-// In a process of its own: one that has called cuInit, or a driver behind OpenCL, can't have children that use them,
-// and replicas are children. `what`: "CUDA driver".
+// What `find` finds, in a child process: a process that has called cuInit, or a driver behind OpenCL, can't have
+// children that use these, and replicas are children. `what`: "CUDA driver".
 AcceleratorList found_in_child(const char* what, const char* remedy, const std::function<AcceleratorList()>& find) {
   constexpr double kLongest_s = 60;  // drivers that have to start the GPU first take seconds
   try {

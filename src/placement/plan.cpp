@@ -69,7 +69,7 @@ class PlanBuilder {
     }
   }
 
-  // Of CPU replicas that share CPUs each waits for the others' turns, several times a step: four processes on two CPUs
+  // CPU replicas that share CPUs wait for each other's turns several times in a step: four processes on two CPUs
   // trained a perceptron at 0.4 of the speed of two.
   int useful_copies(const ReplicaGroup& group) {
     if (group.count == 1 || options_.oversubscribe || (options_.shares && !options_.shares->weights.empty())) {

@@ -9,9 +9,9 @@ namespace evener::task {
 namespace {
 
 constexpr std::int64_t kFirstTry = 16;
-/// Found to this part of itself: each further halving costs as much as the ones before.
+/// The largest batch is found up to this part of itself, because each further halving costs as much as those before.
 constexpr std::int64_t kPart = 32;
-/// As many as an engine needs until it does its steps as it does all later ones.
+/// An engine needs so many steps until it does them in the way in which it does all later ones.
 constexpr int kSteps = 12;
 
 }  // namespace

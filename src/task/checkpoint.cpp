@@ -14,7 +14,7 @@ constexpr const char* kLast = "last.safetensors";
 constexpr const char* kBest = "best.safetensors";
 constexpr const char* kResumePrefix = "last.resume-";
 
-/// Grows with every checkpoint of a run.
+/// The number of a checkpoint, which grows with every checkpoint of a run.
 std::string generation_of(const Progress& progress) {
   return std::to_string(progress.epoch) + "." + std::to_string(progress.step);
 }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kSameData = "give all hosts the same data under the same path";
 
-/// Which sample is where, and its class. Names may differ in the folders above the data.
+/// A hash of the classes of all samples and of which samples belong to which part. The folders above the data may have
+/// different names on each host.
 std::string order_of(const data::OpenedData& data) {
   std::string text;
   for (std::size_t i = 0; i < data.dataset->size(); ++i) text += std::to_string(data::label_of(*data.dataset, i)) + ",";
@@ -23,7 +24,7 @@ std::string order_of(const data::OpenedData& data) {
   return hash;
 }
 
-/// One that differs by rounding is another: the pixels are not the same.
+/// The normalisation as text. One that differs by rounding counts as another, since it gives other pixels.
 std::string normalization_of(const TrainSetup& setup) {
   return nlohmann::json({setup.normalization.mean, setup.normalization.standard_deviation}).dump();
 }

@@ -152,12 +152,13 @@ void TrainJob::State::require_possible_training() const {
 
 void TrainJob::State::require_possible_batch() const {
   require_trainable_batch(setup.network, setup.train_images, options.batch);
-  if (uses_accelerator(options.plan)) return;  // whose memory is not ours; it says itself when it is full
+  if (uses_accelerator(options.plan)) return;  // it has memory of its own, and says itself when that is full
   require_memory(setup.network, std::min<std::int64_t>(options.batch, static_cast<std::int64_t>(setup.train_images)),
                  options.trainer.precision);
 }
 
-/// The checkpoint in `out`. The images are normalised as they were: its weights' file needn't be there any more.
+/// Reads the checkpoint in `out`. Images are normalised as they were in the run so far, so the file of weights that it
+/// started from need not be there any more.
 void TrainJob::State::resume(Checkpoint checkpoint) {
   network::check_state(setup.network, checkpoint.state, (options.out / "last.safetensors").string());
   state = std::move(checkpoint.state);
@@ -201,7 +202,8 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
 
 std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
   const auto replicas = static_cast<int>(plan.replicas.size());
-  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;  // for an exchange as such
+  // An exchange takes place as such where the user asked for it.
+  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;
   if (replicas < 2 || asked || uses_accelerator(plan)) return 0;
   return engine->shared_bytes(setup.network, replica_options(plan, 0).trainer, replicas);
 }

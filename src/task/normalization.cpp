@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of the photos of ImageNet as value / 255; what weights trained on it expect.
+// Mean and standard deviation of the photos of ImageNet, as value / 255. Weights that were trained on it expect them.
 const data::ChannelStatistics kImageNet = {{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
 
 [[noreturn]] void malformed(const std::string& text) {

@@ -18,13 +18,13 @@ json resume_config(const TrainOptions& options, const TrainSetup& setup) {
 }
 
 std::string engine_of(const json& saved) {
-  return saved.value("engine", "torch");  // which it was, before checkpoints said so
+  return saved.value("engine", "torch");  // older checkpoints do not name their engine; it was torch
 }
 
 void require_same_config(const json& saved, const json& now) {
   std::string differences;
   for (const auto& [key, value] : now.items()) {
-    if (key == "engine") continue;  // each goes on with the other's checkpoints
+    if (key == "engine") continue;  // each engine goes on with the other's checkpoints
     const json before = saved.contains(key) ? saved[key] : json();
     if (before != value)
       differences += "\n  " + key + ": " + before.dump() + " in the checkpoint, " + value.dump() + " now";

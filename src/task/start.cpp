@@ -65,7 +65,8 @@ void note_fit(const network::FittedState& fitted, const TrainOptions& options, s
     start.notes.push_back(fmt::format("{} tensors were converted to float32", fitted.converted));
 }
 
-/// A file with the same number of other classes keeps its head; that may not be what is wanted.
+/// Tells the user where the file has as many classes as the data, but other ones: the head is taken over, which may not
+/// be what the user wants.
 void note_classes(const weights::Metadata& metadata, const std::vector<std::string>& classes, Start& start) {
   const auto found = metadata.find("classes");
   if (found == metadata.end()) return;

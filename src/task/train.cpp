@@ -18,9 +18,9 @@
 namespace evener::task {
 namespace {
 
-/// A checkpoint may take this share of the run's time; the rest of the epochs' checkpoints are left out.
+/// Checkpoints may take this share of the run's time. Those of epochs that would take more are left out.
 constexpr double kCheckpointShare = 0.05;
-/// Within a long epoch a checkpoint is written this often.
+/// Within a long epoch a checkpoint is written after so many seconds.
 constexpr double kCheckpointInterval_s = 300;
 
 double mean_of(double sum, std::int64_t count) {
@@ -31,7 +31,7 @@ bool is_finite(const TensorMap& tensors) {
   return std::ranges::all_of(tensors, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
 }
 
-/// The run as rank 0 leads it.
+/// A training run from its first step to its test, as rank 0 leads it.
 class TrainRun {
  public:
   TrainRun(TrainJob::State& job, parallel::DataParallel& replicas)
@@ -76,7 +76,7 @@ class TrainRun {
     return std::move(result_);
   }
 
-  /// One epoch, from where the progress stands. False when the run has to end here.
+  /// Trains one epoch, from the step at which the progress stands. False when the run has to end here.
   bool train_epoch() {
     EpochResult epoch;
     epoch.epoch = progress_.epoch + 1;
@@ -94,12 +94,12 @@ class TrainRun {
     progress_.partial = {};
     progress_.partial_seconds = 0;
     observer_.on_epoch(epoch);
-    // At the end, weights that no validation has judged wait for the test.
+    // After the last epoch, weights that no validation has judged are saved after the test, by execute().
     const bool due = last ? setup_.val_images > 0 : checkpoint_is_cheap();
     return !due || save();
   }
 
-  /// The remaining steps of the epoch; afterwards progress_ holds the whole epoch's sums.
+  /// Does the remaining steps of the epoch. Afterwards progress_ holds the sums of the whole epoch.
   bool train_steps(EpochResult& epoch) {
     const std::int64_t first = progress_.step;
     known_steps_ = first;
@@ -113,7 +113,8 @@ class TrainRun {
       epoch.learning_rate = rate(step);
       const parallel::StepResult& result = replicas_.step(epoch.learning_rate);
       if (!take(result, epoch.epoch)) return false;
-      // Results may come later than steps are done, but none may be left behind at the end of an epoch.
+      // The device may report the result of a step while later ones are under way; at the end of an epoch all results
+      // are waited for.
       if (step + 1 == setup_.steps_per_epoch && !settle(epoch.epoch)) return false;
       told.step_seconds = clock.seconds();
       if (steps_done_++ == 0) result_.first_step_s = job_.clock.seconds();
@@ -139,7 +140,8 @@ class TrainRun {
     return true;
   }
 
-  /// Adds what became known. False: it tells of a step that ended the training.
+  /// Adds the sums of the steps whose results have become known. False: one of them had a loss that is not finite,
+  /// which ends the training.
   bool take(const parallel::StepResult& result, int epoch) {
     progress_.partial += result.sums;
     known_steps_ += result.steps;
@@ -152,7 +154,7 @@ class TrainRun {
   /// Waits for the results of steps that are not known yet.
   bool settle(int epoch) { return take(replicas_.settle(), epoch); }
 
-  /// Into the record, and to the user.
+  /// Puts a note into the record, and shows it to the user.
   void tell(const std::string& note) {
     result_.notes.push_back(note);
     observer_.on_note(note);
@@ -219,7 +221,7 @@ class TrainRun {
     best_saved_ = false;
   }
 
-  /// The test, with the best weights; the trainer has the last ones again afterwards.
+  /// Tests the best weights. Afterwards the trainer has the last ones again.
   void finish() {
     if (options_.until_accuracy > 0 && !result_.seconds_to_accuracy && !enough()) {
       result_.end_note = "the validation accuracy did not reach --until-accuracy";
@@ -286,8 +288,8 @@ class TrainRun {
     return false;
   }
 
-  /// False where the weights are not finite, which not every epoch's validation has shown: the last checkpoint stays,
-  /// and the run has to end.
+  /// Writes a checkpoint. False where the weights are not finite, which an epoch without validation doesn't notice:
+  /// then the previous checkpoint stays, and the run has to end.
   bool save() {
     const Stopwatch clock;
     if (!best_saved_) {
@@ -298,7 +300,7 @@ class TrainRun {
       return diverged("the weights are not finite " + place_text(), progress_.step);
     }
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
-      replicas_.swap_average();  // nothing to validate on: the last is the best
+      replicas_.swap_average();  // without validation the last weights count as the best
       save_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
       replicas_.swap_average();
     }
@@ -326,16 +328,16 @@ class TrainRun {
   TensorMap best_state_;
   bool best_saved_ = true;
   std::int64_t steps_done_ = 0;
-  std::int64_t known_steps_ = 0;  // of this epoch, whose results were added up
+  std::int64_t known_steps_ = 0;  // steps of this epoch whose results were added up
   double last_save_s_ = 0;
   Stopwatch since_save_;
 };
 
-/// Where all ranks begin: at the job's state.
+/// Gives the trainer of a rank the state with which all ranks of the job begin.
 void load_first_state(TrainJob::State& job, engine::Trainer& trainer, const parallel::Seat& seat) {
   trainer.load_state(job.state);
   if (!job.optimizer_state.empty()) trainer.load_optimizer_state(job.optimizer_state);
-  if (seat.ranks > 1 && !seat.own_process) return;  // other threads load it too
+  if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too
   job.state.clear();
   job.optimizer_state.clear();
 }

@@ -19,11 +19,11 @@
 namespace evener::task {
 namespace {
 
-/// The first steps of a size make what later ones reuse: primitives, memory.
+/// The first steps of a size are not timed: they make primitives and memory that later ones reuse.
 constexpr std::int64_t kWarmUpSteps = 2;
 constexpr std::int64_t kFewestSteps = 3;
 constexpr std::size_t kMostSteps = 5000;
-/// Images for each replica that even batch-norm over single pixels can take.
+/// The smallest batch has so many images for each replica: enough for a batch-norm that sees one pixel of each.
 constexpr std::int64_t kFewestImages = 4;
 constexpr std::int64_t kClimb = 3;
 constexpr double kSmallShare = 0.2, kEvaluateShare = 0.1;  // of the time
@@ -33,7 +33,7 @@ void leave_if_stopped() {
     throw Interrupted("interrupted while placements were tried out; nothing was trained or written");
 }
 
-/// The trial as rank 0 leads it.
+/// A trial of one plan, as rank 0 leads it.
 class Trial {
  public:
   Trial(const TrainJob::State& job, parallel::Replica& replica, parallel::Shares shares, std::int64_t batch,
@@ -46,7 +46,8 @@ class Trial {
     add(time_steps(least, 0, 1));
     const std::int64_t small = small_size(least);
     if (small > least && affordable(small + batch_)) add(time_steps(small, kSmallShare * seconds, kFewestSteps));
-    // Larger batches are quicker per image, so what looks too long from here may not be from a step further.
+    // Larger batches take less time per image, so a whole batch that looks too long now may look affordable after the
+    // next larger size was timed.
     for (std::int64_t size = kClimb * least; size < batch_ && !affordable(batch_) && affordable(size); size *= kClimb) {
       add(time_steps(size, 0, 1));
     }
@@ -198,7 +199,7 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
   }
   const auto most = static_cast<std::int64_t>(job_.setup.train_images);
   if (!uses_accelerator(plan)) {
-    // The prediction leaves out what is too little to matter, where it is not the last that fits.
+    // The prediction leaves small things out, so that a fifth of what it promises is kept free.
     const std::int64_t fits = predicted_largest_batch(job_.setup.network, job_.options.trainer.precision);
     return std::min(most, fits * 4 / 5);
   }

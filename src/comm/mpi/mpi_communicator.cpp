@@ -119,7 +119,7 @@ void MpiCommunicator::sum_received(Slot* own, std::size_t stride, std::size_t co
   sum_in_order<Sum, Slot>(parts, count, own);
 }
 
-/// All get all, and add up the same: one exchange.
+/// Every host gets the values of all hosts in one exchange, and all add them up in the same order.
 template <typename Slot>
 void MpiCommunicator::sum_whole(Slot* piece, std::size_t count) {
   const int bytes = static_cast<int>(count * sizeof(Slot));

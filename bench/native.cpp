@@ -13,7 +13,7 @@
 namespace evener {
 namespace {
 
-namespace native = engine::native;
+namespace native = engine::native_mlp;
 using native::Array;
 
 const measure::Peaks& peaks() {
@@ -27,7 +27,7 @@ std::int64_t up(std::int64_t count, std::int64_t unit) {
 
 /// Operands of one layer, all zero: the processor takes as long for them as for others.
 struct Layer {
-  Layer(const native::Kernels& table, std::int64_t samples, std::int64_t inputs, std::int64_t outputs)
+  Layer(const native::MlpKernels& table, std::int64_t samples, std::int64_t inputs, std::int64_t outputs)
       : kernels(table),
         samples(samples),
         inputs(inputs),
@@ -44,7 +44,7 @@ struct Layer {
   }
   double flops() const { return 2.0 * static_cast<double>(samples * inputs * outputs); }
 
-  const native::Kernels& kernels;
+  const native::MlpKernels& kernels;
   const std::int64_t samples, inputs, outputs, columns, input_units, sample_units, x_stride, y_stride;
   Array x = array((samples + 1) * x_stride), pairs = array((samples + 1) * x_stride);
   Array weights = array(columns * inputs), rounded = array(columns * (inputs + 1)), bias = array(columns);
@@ -54,7 +54,7 @@ struct Layer {
   Array dx = array((samples + 1) * x_stride), dx_panels = array((samples + 1) * x_stride);
 };
 
-Layer layer_of(const benchmark::State& state, const native::Kernels& kernels) {
+Layer layer_of(const benchmark::State& state, const native::MlpKernels& kernels) {
   return {kernels, state.range(0), state.range(1), state.range(2)};
 }
 
@@ -65,7 +65,7 @@ void report_flops(benchmark::State& state, const Layer& layer, bool pairs) {
   state.counters["of_peak"] = benchmark::Counter(done / 1e9 / peak, benchmark::Counter::kIsRate);
 }
 
-void forward(benchmark::State& state, const native::Kernels& kernels) {
+void forward(benchmark::State& state, const native::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const bool pairs = kernels.unit_values == 2;
   const native::Forward work{layer.x.data(),
@@ -86,7 +86,7 @@ void forward(benchmark::State& state, const native::Kernels& kernels) {
   report_flops(state, layer, pairs);
 }
 
-void weight_gradient(benchmark::State& state, const native::Kernels& kernels, bool update) {
+void weight_gradient(benchmark::State& state, const native::MlpKernels& kernels, bool update) {
   const Layer layer = layer_of(state, kernels);
   const bool pairs = kernels.unit_values == 2;
   native::WeightGradient work{};
@@ -103,7 +103,7 @@ void weight_gradient(benchmark::State& state, const native::Kernels& kernels, bo
   report_flops(state, layer, pairs);
 }
 
-void input_gradient(benchmark::State& state, const native::Kernels& kernels) {
+void input_gradient(benchmark::State& state, const native::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const std::int64_t columns = up(layer.inputs, 16) * 16;
   const native::InputGradient work{layer.dy.data(), layer.y_stride,          up(layer.outputs, kernels.unit_values),
@@ -121,7 +121,7 @@ void report_bytes(benchmark::State& state, double bytes) {
   state.counters["of_memory"] = benchmark::Counter(done / peaks().memory_gb_per_s, benchmark::Counter::kIsRate);
 }
 
-void transpose(benchmark::State& state, const native::Kernels& kernels) {
+void transpose(benchmark::State& state, const native::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   for (auto _ : state) {
     kernels.transpose({layer.weights.data(), layer.inputs, layer.outputs, layer.columns, layer.transposed.data()}, 0,
@@ -130,7 +130,7 @@ void transpose(benchmark::State& state, const native::Kernels& kernels) {
   report_bytes(state, 2.0 * 4 * static_cast<double>(layer.inputs * layer.outputs));
 }
 
-void update(benchmark::State& state, const native::Kernels& kernels) {
+void update(benchmark::State& state, const native::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const std::int64_t values = layer.columns * layer.inputs;
   for (auto _ : state) {
@@ -139,7 +139,7 @@ void update(benchmark::State& state, const native::Kernels& kernels) {
   report_bytes(state, 3.0 * 4 * static_cast<double>(values));
 }
 
-void pack_input(benchmark::State& state, const native::Kernels& kernels) {
+void pack_input(benchmark::State& state, const native::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const std::vector<std::uint8_t> images(static_cast<std::size_t>(layer.samples * layer.inputs), 7);
   const float scale = 1.0F / 255, shift = -0.4F;
@@ -153,7 +153,7 @@ void pack_input(benchmark::State& state, const native::Kernels& kernels) {
   report_bytes(state, 5.0 * static_cast<double>(layer.samples * layer.inputs));
 }
 
-void add(const std::string& level, const native::Kernels& kernels) {
+void add(const std::string& level, const native::MlpKernels& kernels) {
   const auto each = [&](const char* name, auto body) {
     auto* benchmark = benchmark::RegisterBenchmark((level + "/" + name).c_str(),
                                                    [body, &kernels](benchmark::State& state) { body(state, kernels); });

@@ -9,12 +9,30 @@
 
 namespace evener::engine {
 
-const char* loss_name(Loss loss) {
-  return loss == Loss::kMse ? "mse" : "cross-entropy";
-}
-
 const char* optimizer_name(OptimizerKind kind) {
   return kind == OptimizerKind::kAdamW ? "adamw" : "sgd";
+}
+
+std::string Engine::trainer_refusal(const network::Network& /*network*/, const TrainerOptions& /*options*/) const {
+  return std::string("the engine '") + name() + "' runs networks, but trains none; use another --engine";
+}
+
+std::size_t Engine::shared_bytes(const network::Network& /*network*/, const TrainerOptions& /*options*/,
+                                 int /*replicas*/) const {
+  return 0;
+}
+
+std::unique_ptr<Trainer> Engine::make_trainer(const network::Network& network, const TrainerOptions& options) {
+  throw Error(trainer_refusal(network, options));
+}
+
+std::string Engine::runner_refusal(const network::Network& /*network*/, const RunnerOptions& /*options*/) const {
+  return std::string("the engine '") + name() + "' trains networks, but has no runner for them; use another --engine";
+}
+
+std::unique_ptr<Runner> Engine::make_runner(const network::Network& network, const TensorMap& /*state*/,
+                                            const RunnerOptions& options) {
+  throw Error(runner_refusal(network, options));
 }
 
 void share_one_heap() {

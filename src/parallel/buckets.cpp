@@ -28,9 +28,9 @@ std::vector<Bucket> make_buckets(const std::vector<std::size_t>& sizes) {
   return buckets;
 }
 
-Exchange::Exchange(engine::Trainer& trainer, comm::Communicator& communicator, const std::vector<std::size_t>& sizes,
-                   comm::Wire wire)
-    : trainer_(trainer),
+Exchange::Exchange(engine::ExchangesGradients& gradients, comm::Communicator& communicator,
+                   const std::vector<std::size_t>& sizes, comm::Wire wire)
+    : gradients_(gradients),
       communicator_(communicator),
       wire_(wire),
       buckets_(make_buckets(sizes)),
@@ -55,7 +55,7 @@ void Exchange::ready(std::size_t parameter) {
 
 std::vector<std::span<float>> Exchange::gradients_of(const Bucket& bucket) const {
   std::vector<std::span<float>> parts;
-  for (std::size_t i = bucket.first; i <= bucket.last; ++i) parts.push_back(trainer_.gradient(i));
+  for (std::size_t i = bucket.first; i <= bucket.last; ++i) parts.push_back(gradients_.gradient(i));
   return parts;
 }
 

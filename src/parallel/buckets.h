@@ -7,7 +7,7 @@
 
 #include "comm/communication_thread.h"
 #include "comm/communicator.h"
-#include "engine/engine.h"
+#include "engine/offers.h"
 
 namespace evener::parallel {
 
@@ -26,8 +26,8 @@ class Exchange {
  public:
   /// `sizes`: values of each trained parameter. What fits into the first bucket is exchanged on the calling thread: a
   /// small network's step is shorter than waking another thread. All must outlive this.
-  Exchange(engine::Trainer& trainer, comm::Communicator& communicator, const std::vector<std::size_t>& sizes,
-           comm::Wire wire);
+  Exchange(engine::ExchangesGradients& gradients, comm::Communicator& communicator,
+           const std::vector<std::size_t>& sizes, comm::Wire wire);
 
   void begin();
   void ready(std::size_t parameter);
@@ -37,7 +37,7 @@ class Exchange {
   std::vector<std::span<float>> gradients_of(const Bucket& bucket) const;
   void launch(const Bucket& bucket);
 
-  engine::Trainer& trainer_;
+  engine::ExchangesGradients& gradients_;
   comm::Communicator& communicator_;
   const comm::Wire wire_;
   const std::vector<Bucket> buckets_;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "engine/engine.h"
+#include "engine/offers.h"
 
 namespace evener::parallel {
 

@@ -72,20 +72,24 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   shared.replicas = ranks();
   shared.meet = [this] { meet(); };
   trainer_ = engine.make_trainer(network, options_.trainer);
-  all_shared_ = trainer_->shares_arrays() && std::ranges::all_of(network.parameters(), &network::Parameter::trained);
+  offers_ = trainer_->offers();
+  all_shared_ = offers_.shares_arrays() && std::ranges::all_of(network.parameters(), &network::Parameter::trained);
   members_.resize(static_cast<std::size_t>(ranks()));
   std::iota(members_.begin(), members_.end(), 0);
-  if ((ranks() > 1 && !trainer_->shares_arrays()) || options_.always_exchange) {
-    exchange_ = std::make_unique<Exchange>(*trainer_, *channels_.gradients, trained_sizes(network), options_.wire);
-  }
-  if (exchange_ || options_.speed_factor < 1) {
-    trainer_->on_gradient_ready([this](std::size_t parameter) {
-      if (probing_) return;
-      pace_.catch_up();
-      if (exchange_ && last_part_) exchange_->ready(parameter);
-    });
-  }
+  protocol_ = choose_protocol(step_context(network));
   if (options_.local_batch_norm) statistics_ = statistics_of(network);
+}
+
+StepContext Replica::step_context(const network::Network& network) {
+  StepContext context{*trainer_, offers_, channels_, pace_, members_};
+  context.nothing = engine::Sums::zeros(network::sum_names(options_.trainer.criterion));
+  context.sizes = trained_sizes(network);
+  context.wire = options_.wire;
+  context.accumulate = options_.accumulate;
+  context.synchronised = synchronised_;
+  context.always_exchange = options_.always_exchange;
+  context.emulates_speed = options_.speed_factor < 1;
+  return context;
 }
 
 void Replica::sum_over_replicas(std::span<double> values) {
@@ -166,8 +170,8 @@ void Replica::obey(const Command& command) {
     }
     case Command::Kind::kStartPart:
       start(*evaluation_loader_, options_.evaluation_parts.at(static_cast<std::size_t>(command.part)), 0);
-      evaluation_ = {};
-      evaluation_.confusion.assign(options_.confusion_classes * options_.confusion_classes, 0);
+      evaluation_.sums = engine::Sums::zeros(network::sum_names(options_.trainer.criterion));
+      evaluation_.confusion = ConfusionCounts(options_.confusion_classes);
       break;
     case Command::Kind::kTrain:
       train(command);
@@ -182,13 +186,14 @@ void Replica::obey(const Command& command) {
       share_state(command.with_optimizer != 0);
       break;
     case Command::Kind::kSwapAverage:
-      trainer_->swap_average();
+      if (offers_.average != nullptr) offers_.average->swap_average();
       break;
     case Command::Kind::kSetMembers:
       set_members(command);
       break;
     case Command::Kind::kReport:
-      reports_ = exchange_reports(*channels_.control, trainer_->report());
+      reports_ = exchange_reports(*channels_.control,
+                                  offers_.device != nullptr ? offers_.device->report() : engine::DeviceReport{});
       break;
     case Command::Kind::kDivide:
     case Command::Kind::kFinish:
@@ -207,128 +212,40 @@ void Replica::divide(const Command& command) {
   const auto first = command.counts.begin();
   const std::int64_t begin = std::accumulate(first, first + rank(), command.begin);
   serving_->add_part(begin, begin + command.counts[own]);
-  divided_.push_back({begin - command.begin, std::accumulate(first, command.counts.end(), std::int64_t{0})});
+  divided_.push_back({nullptr, begin - command.begin, std::accumulate(first, command.counts.end(), std::int64_t{0})});
 }
 
-/// This replica's share of the next batch, and where in the whole of it that lies.
-std::pair<const data::Batch*, Replica::Division> Replica::next_share() {
-  const data::Batch* share = serving_->next();
-  if (share == nullptr || divided_.empty()) throw Error("a batch was asked for that nobody had divided");
-  const Division division = divided_.front();
+/// This replica's share of the next batch.
+StepShare Replica::next_share() {
+  const data::Batch* batch = serving_->next();
+  if (batch == nullptr || divided_.empty()) throw Error("a batch was asked for that nobody had divided");
+  StepShare share = divided_.front();
+  share.batch = batch;
   divided_.pop_front();
-  return {share, division};
+  return share;
 }
 
 void Replica::train(const Command& command) {
   pace_.begin();
-  const auto [share, division] = next_share();
-  const std::int64_t whole = division.whole;
+  const StepShare share = next_share();
   if (!member_) return;
   if (options_.on_progress) options_.on_progress(command.epoch, command.step);
-  step_.images = whole;
-  if (steps_alone()) {
-    take(trainer_->step(*share, 1.0 / static_cast<double>(whole), command.learning_rate));
-    trained_ += share->count;
-    step_.seconds = {pace_.seconds()};
-    return;
-  }
-  if (trainer_->steps_together()) {
-    const engine::BatchShare of{division.begin, whole, members_};
-    take(trainer_->step_together(*share, of, 1.0 / static_cast<double>(whole), command.learning_rate));
-    pace_.catch_up();
-    trained_ += share->count;
-    exchange_seconds();
-    return;
-  }
-  step_.steps = 1;
-  const engine::BatchResult own = compute_gradients(*share, whole);
-  pace_.catch_up();
-  trained_ += share->count;
-  sum_step(own, pace_.seconds());
-  if (exchange_) exchange_->finish();
-  step_.applied = std::isfinite(step_.sums.loss_sum);
-  if (!step_.applied) {
-    step_.sums = {};
-    step_.steps = 0;
-    return;
-  }
-  trainer_->shares_arrays() ? apply_part(command.learning_rate) : trainer_->apply(command.learning_rate);
-}
-
-/// That all have their gradients is known from the sums of their losses.
-void Replica::apply_part(double learning_rate) {
-  trainer_->apply_part(learning_rate, members_);
-  const PhaseMark mark(Phase::kExchange);
-  channels_.gradients->barrier();
-}
-
-/// Whether nobody but the trainer has to do with the gradients of a step.
-bool Replica::steps_alone() const {
-  return ranks() == 1 && !exchange_ && options_.accumulate == 1 && options_.speed_factor >= 1;
-}
-
-void Replica::take(const engine::StepReport& report) {
-  step_.sums = report.sums;
-  step_.steps = report.steps;
-  step_.applied = report.finite;
+  step_.images = share.whole;
+  protocol_->step(share, command.learning_rate, step_);
+  trained_ += share.batch->count;
 }
 
 void Replica::settle() {
-  take(trainer_->settle());
-}
-
-/// Of the whole share, or of one part of it after the other, which needs less memory.
-engine::BatchResult Replica::compute_gradients(const data::Batch& share, std::int64_t whole) {
-  const double weight = 1.0 / static_cast<double>(whole);
-  engine::BatchResult sums;
-  trainer_->clear_gradients();
-  if (exchange_) exchange_->begin();
-  for (std::int64_t part = 0; part < options_.accumulate; ++part) {
-    const std::int64_t begin = share.count * part / options_.accumulate;
-    const std::int64_t end = share.count * (part + 1) / options_.accumulate;
-    last_part_ = part + 1 == options_.accumulate;
-    // An empty part may be needed all the same: others wait for its batch-norm sums, or for its gradients.
-    if (begin < end || synchronised_ || last_part_) {
-      sums += trainer_->add_gradients(data::part_of(share, begin, end), weight);
-    }
-  }
-  return sums;
-}
-
-/// Losses of all replicas, and everyone's time at its own slot.
-void Replica::sum_step(const engine::BatchResult& own, double seconds) {
-  const PhaseMark mark(Phase::kExchange);
-  std::vector<double> values(3 + static_cast<std::size_t>(ranks()), 0.0);
-  values[0] = own.loss_sum;
-  values[1] = static_cast<double>(own.correct);
-  values[2] = static_cast<double>(own.count);
-  values[3 + static_cast<std::size_t>(rank())] = seconds;
-  channels_.sums->all_reduce(values);
-  step_.sums = {values[0], std::llround(values[1]), std::llround(values[2])};
-  step_.seconds.assign(values.begin() + 3, values.end());
-}
-
-/// Everyone's time at its own slot. All have done the step when this returns.
-void Replica::exchange_seconds() {
-  const double seconds = pace_.seconds();
-  const PhaseMark mark(Phase::kExchange);
-  step_.seconds.assign(static_cast<std::size_t>(ranks()), 0.0);
-  step_.seconds[static_cast<std::size_t>(rank())] = seconds;
-  channels_.sums->all_reduce(step_.seconds);
+  step_.take(trainer_->settle());
 }
 
 void Replica::evaluate() {
   const PhaseMark mark(Phase::kEvaluate);
   pace_.begin();
-  const data::Batch* share = next_share().first;
+  const data::Batch* share = next_share().batch;
   std::vector<std::int32_t> predicted;
   evaluation_.sums += trainer_->evaluate(*share, &predicted);
-  const std::size_t classes = options_.confusion_classes;
-  const std::span<const std::int32_t> labels = data::class_labels(share->targets);
-  for (std::size_t i = 0; i < predicted.size() && classes > 0; ++i) {
-    const auto found = static_cast<std::size_t>(predicted[i]);
-    if (found < classes) ++evaluation_.confusion[static_cast<std::size_t>(labels[i]) * classes + found];
-  }
+  if (options_.confusion_classes > 0) evaluation_.confusion.add(data::class_labels(share->targets), predicted);
   pace_.catch_up();
 }
 
@@ -336,11 +253,14 @@ void Replica::sum_evaluation() {
   if (ranks() == 1) return;
   const PhaseMark mark(Phase::kExchange);
   auto& [sums, confusion] = evaluation_;
-  std::vector<double> values = {sums.loss_sum, static_cast<double>(sums.correct), static_cast<double>(sums.count)};
-  values.insert(values.end(), confusion.begin(), confusion.end());
+  std::vector<double> values(sums.packed_size() + confusion.packed_size());
+  const std::span<double> of_sums = std::span(values).first(sums.packed_size());
+  const std::span<double> of_confusion = std::span(values).subspan(sums.packed_size());
+  sums.pack(of_sums);
+  confusion.pack(of_confusion);
   channels_.control->all_reduce(values);
-  sums = {values[0], std::llround(values[1]), std::llround(values[2])};
-  for (std::size_t i = 0; i < confusion.size(); ++i) confusion[i] = std::llround(values[3 + i]);
+  sums.unpack(of_sums);
+  confusion.unpack(of_confusion);
 }
 
 /// Replicas on unlike devices round differently: sharing the state now and then keeps them from drifting apart.

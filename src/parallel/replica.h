@@ -7,29 +7,18 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "network/network.h"
-#include "parallel/buckets.h"
+#include "parallel/channels.h"
 #include "parallel/command.h"
+#include "parallel/confusion.h"
 #include "parallel/pace.h"
+#include "parallel/steps/protocol.h"
 
 namespace evener::parallel {
-
-/// The channels of a group; each is used by one thread of a replica at a time.
-struct Channels {
-  std::unique_ptr<comm::Communicator> control;    // commands of rank 0; always all ranks
-  std::unique_ptr<comm::Communicator> sums;       // batch-norm statistics, losses; those that train
-  std::unique_ptr<comm::Communicator> gradients;  // those that train
-  std::span<std::byte> memory = {};               // that all replicas see; empty: none
-};
-
-/// A group of one.
-Channels make_self_channels();
 
 struct ReplicaOptions {
   engine::TrainerOptions trainer;  // sum_over_replicas is filled in
@@ -46,19 +35,9 @@ struct ReplicaOptions {
   std::function<void(std::int64_t epoch, std::int64_t step)> on_progress;  // may be empty
 };
 
-/// What a training step came to, the same on every rank that trained. A device that is driven ahead of its results
-/// reports those of earlier steps.
-struct StepResult {
-  engine::BatchResult sums;     // of the whole batches of `steps` steps
-  std::vector<double> seconds;  // each replica's own time: reading, forward, backward; without waiting for others
-  bool applied = false;         // false: the loss after those was not finite, so the weights were left as they were
-  std::int64_t steps = 1;       // that became known
-  std::int64_t images = 0;      // of the batch that was just given to the replicas
-};
-
 struct EvaluationResult {
-  engine::BatchResult sums;
-  std::vector<std::int64_t> confusion;  // [true class * classes + found class]; empty = not counted
+  engine::Sums sums;
+  ConfusionCounts confusion;
 };
 
 class Replica {
@@ -90,28 +69,18 @@ class Replica {
   int ranks() const { return channels_.control->size(); }
 
  private:
-  /// Where this replica's part of a batch begins in it, and how many samples the batch has.
-  struct Division {
-    std::int64_t begin = 0, whole = 0;
-  };
-
   void serve_first(std::int64_t count);
   void start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch);
-  std::pair<const data::Batch*, Division> next_share();
+  StepShare next_share();
   void obey(const Command& command);
   void divide(const Command& command);
   void train(const Command& command);
-  void apply_part(double learning_rate);
-  bool steps_alone() const;
-  void take(const engine::StepReport& report);
-  engine::BatchResult compute_gradients(const data::Batch& share, std::int64_t whole);
-  void sum_step(const engine::BatchResult& own, double seconds);
+  StepContext step_context(const network::Network& network);
   void evaluate();
   void sum_evaluation();
   void share_state(bool with_optimizer);
   void average_statistics(TensorMap& state);
   void set_members(const Command& command);
-  void exchange_seconds();
   void sum_over_replicas(std::span<double> values);
   void meet();
 
@@ -127,11 +96,11 @@ class Replica {
   std::vector<std::string> statistics_;  // names of the running statistics, where each replica has its own
   std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
   data::Loader* serving_ = nullptr;  // the one that divided batches are for
-  std::deque<Division> divided_;     // batches divided and not yet taken
+  std::deque<StepShare> divided_;    // of batches divided and not yet taken, still without their samples
   std::unique_ptr<engine::Trainer> trainer_;
-  std::unique_ptr<Exchange> exchange_;  // none where nothing is exchanged, or the engine shares its arrays
-  bool last_part_ = false;              // of an accumulated batch: gradients become final
-  std::int64_t trained_ = 0;            // samples since the statistics were averaged
+  engine::Offers offers_;                   // of the trainer
+  std::unique_ptr<StepProtocol> protocol_;  // how this replica does a step
+  std::int64_t trained_ = 0;                // samples since the statistics were averaged
   StepResult step_;
   EvaluationResult evaluation_;
   std::vector<engine::DeviceReport> reports_;

@@ -50,17 +50,31 @@ EpochResult epoch_from(const json& j) {
   return epoch;
 }
 
+json sums_json(const engine::Sums& sums) {
+  json entries = json::array();
+  for (const auto& entry : sums.entries()) entries.push_back({entry.name, entry.total, entry.count});
+  return entries;
+}
+
+/// Checkpoints from before criteria had names for their sums hold those of a classifier.
+engine::Sums sums_from(const json& partial) {
+  if (!partial.contains("sums")) {
+    const std::int64_t count = partial.at("count");
+    if (count == 0) return {};
+    return engine::classification_sums(partial.at("loss_sum"), partial.at("correct"), count);
+  }
+  std::vector<engine::Sums::Entry> entries;
+  for (const json& entry : partial.at("sums")) entries.push_back({entry.at(0), entry.at(1), entry.at(2)});
+  return engine::Sums(std::move(entries));
+}
+
 json progress_json(const Progress& progress) {
   json epochs = json::array();
   for (const auto& epoch : progress.epochs) epochs.push_back(epoch_json(epoch));
   return {
       {"epoch", progress.epoch},
       {"step", progress.step},
-      {"partial",
-       {{"loss_sum", progress.partial.loss_sum},
-        {"correct", progress.partial.correct},
-        {"count", progress.partial.count},
-        {"seconds", progress.partial_seconds}}},
+      {"partial", {{"sums", sums_json(progress.partial)}, {"seconds", progress.partial_seconds}}},
       {"best", {{"epoch", progress.best_epoch}, {"accuracy", progress.best_accuracy}, {"loss", progress.best_loss}}},
       {"epochs", epochs}};
 }
@@ -70,9 +84,7 @@ Progress progress_from(const json& j) {
   progress.epoch = j.at("epoch");
   progress.step = j.at("step");
   const json& partial = j.at("partial");
-  progress.partial.loss_sum = partial.at("loss_sum");
-  progress.partial.correct = partial.at("correct");
-  progress.partial.count = partial.at("count");
+  progress.partial = sums_from(partial);
   progress.partial_seconds = partial.at("seconds");
   progress.best_epoch = j.at("best").at("epoch");
   progress.best_accuracy = j.at("best").at("accuracy");

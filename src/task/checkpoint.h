@@ -17,9 +17,9 @@ namespace evener::task {
 
 /// Where a run stands.
 struct Progress {
-  int epoch = 0;                // complete epochs
-  std::int64_t step = 0;        // steps done in the next one
-  engine::BatchResult partial;  // sums over those steps
+  int epoch = 0;          // complete epochs
+  std::int64_t step = 0;  // steps done in the next one
+  engine::Sums partial;   // sums over those steps
   double partial_seconds = 0;
   int best_epoch = 0;
   double best_accuracy = -1, best_loss = 0;

@@ -24,11 +24,11 @@ bool on_several_hosts(const placement::Plan& plan) {
 
 bool does_all(const engine::Engine& native, const EngineQuestion& question) {
   engine::TrainerOptions options = question.trainer;
-  if (!native.refusal(question.network, options).empty()) return false;
+  if (!native.trainer_refusal(question.network, options).empty()) return false;
   return std::ranges::all_of(question.plans, [&](const placement::Plan* plan) {
     return std::ranges::all_of(plan->replicas, [&](const placement::PlanReplica& replica) {
       options.device = replica.stages.front().device;
-      return native.refusal(question.network, options).empty();
+      return native.trainer_refusal(question.network, options).empty();
     });
   });
 }
@@ -36,7 +36,7 @@ bool does_all(const engine::Engine& native, const EngineQuestion& question) {
 }  // namespace
 
 EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level) {
-  if (question.trainer.kernels == engine::KernelChoice::kNaive) return {"native", "torch has no naive kernels"};
+  if (question.trainer.native.kernels == engine::KernelChoice::kNaive) return {"native", "torch has no naive kernels"};
   if (native != nullptr && uses(question, DeviceKind::kOpencl)) return {"native", "torch knows no OpenCL"};
   const bool possible = native != nullptr && question.before != "torch" && does_all(*native, question);
   if (!question.before.empty()) {

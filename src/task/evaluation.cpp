@@ -1,7 +1,5 @@
 #include "task/evaluation.h"
 
-#include <algorithm>
-
 namespace evener::task {
 namespace {
 
@@ -13,15 +11,15 @@ std::size_t confusion_classes(std::size_t classes) {
   return classes <= kMostConfusedClasses ? classes : 0;
 }
 
-Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part, std::size_t classes) {
+Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part) {
   Evaluation evaluation;
-  const double count = static_cast<double>(std::max<std::int64_t>(1, result.sums.count));
-  evaluation.loss = result.sums.loss_sum / count;
-  evaluation.accuracy = static_cast<double>(result.sums.correct) / count;
+  evaluation.loss = result.sums.mean("loss").value_or(0);
+  evaluation.accuracy = result.sums.mean("correct").value_or(0);
   evaluation.confusion.part = part == EvaluationPart::kTest ? "test" : "validation";
-  for (std::size_t row = 0; row < confusion_classes(classes); ++row) {
-    const auto begin = result.confusion.begin() + static_cast<std::ptrdiff_t>(row * classes);
-    evaluation.confusion.counts.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(classes));
+  const std::size_t classes = result.confusion.classes();
+  for (std::size_t row = 0; row < classes; ++row) {
+    auto& counts = evaluation.confusion.counts.emplace_back(classes);
+    for (std::size_t column = 0; column < classes; ++column) counts[column] = result.confusion.count(row, column);
   }
   return evaluation;
 }

@@ -20,6 +20,6 @@ struct Evaluation {
 std::size_t confusion_classes(std::size_t classes);
 
 /// Means over the images, and the table of what was taken for what.
-Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part, std::size_t classes);
+Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part);
 
 }  // namespace evener::task

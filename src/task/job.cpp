@@ -115,7 +115,7 @@ void TrainJob::State::prepare() {
   }
   info = {options.model, setup.classes, setup.image, setup.normalization.mean, setup.normalization.standard_deviation};
   for (int rank = 0; rank < std::max<int>(1, static_cast<int>(options.plan.replicas.size())); ++rank) {
-    const std::string why = engine->refusal(setup.network, replica_options(rank).trainer);
+    const std::string why = engine->trainer_refusal(setup.network, replica_options(rank).trainer);
     if (!why.empty()) throw UsageError(why);
   }
   init_s = preparing.seconds();

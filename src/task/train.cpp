@@ -23,10 +23,6 @@ constexpr double kCheckpointShare = 0.05;
 /// Within a long epoch a checkpoint is written after so many seconds.
 constexpr double kCheckpointInterval_s = 300;
 
-double mean_of(double sum, std::int64_t count) {
-  return count > 0 ? sum / static_cast<double>(count) : 0;
-}
-
 bool is_finite(const TensorMap& tensors) {
   return std::ranges::all_of(tensors, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
 }
@@ -82,8 +78,8 @@ class TrainRun {
     epoch.epoch = progress_.epoch + 1;
     if (!train_steps(epoch)) return false;
     epoch.seconds = progress_.partial_seconds;
-    epoch.train_loss = mean_of(progress_.partial.loss_sum, progress_.partial.count);
-    epoch.train_accuracy = mean_of(static_cast<double>(progress_.partial.correct), progress_.partial.count);
+    epoch.train_loss = progress_.partial.mean("loss").value_or(0);
+    epoch.train_accuracy = progress_.partial.mean("correct").value_or(0);
     const bool last = epoch.epoch == options_.epochs;
     if (setup_.val_images > 0 && (last || epoch.epoch % options_.validate_every == 0)) {
       if (!validate(epoch)) return false;
@@ -127,8 +123,8 @@ class TrainRun {
       told.step = step + 1;
       told.images += result.images;
       told.epoch_seconds += told.step_seconds;
-      told.loss = mean_of(progress_.partial.loss_sum, progress_.partial.count);
-      told.accuracy = mean_of(static_cast<double>(progress_.partial.correct), progress_.partial.count);
+      told.loss = progress_.partial.mean("loss").value_or(0);
+      told.accuracy = progress_.partial.mean("correct").value_or(0);
       observer_.on_step(told);
       for (const auto& note : replicas_.take_notes()) tell(note);
       if (since_save_.seconds() > kCheckpointInterval_s) {
@@ -166,7 +162,7 @@ class TrainRun {
     const auto result =
         replicas_.evaluate(static_cast<std::int64_t>(part), static_cast<std::int64_t>(samples), stop_requested);
     if (!result) return std::nullopt;
-    return evaluation_of(*result, part, setup_.classes.size());
+    return evaluation_of(*result, part);
   }
 
   /// Whether training may end before the last epoch.

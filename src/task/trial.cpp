@@ -163,7 +163,8 @@ std::int64_t Trials::batch() const {
 std::string Trials::refusal(const placement::Plan& plan) const {
   if (std::string why = placement::why_not_runnable(plan); !why.empty()) return why;
   for (const auto& replica : plan.replicas) {
-    std::string why = job_.engine->refusal(job_.setup.network, job_.replica_options(plan, replica.rank).trainer);
+    std::string why =
+        job_.engine->trainer_refusal(job_.setup.network, job_.replica_options(plan, replica.rank).trainer);
     if (!why.empty()) return why;
   }
   return {};

@@ -88,6 +88,18 @@ network::Network small_mobilenet(data::ImageShape shape, int classes) {
   return network;
 }
 
+network::Network two_outputs(data::ImageShape shape, int classes) {
+  network::Network network("two_outputs", {shape.channels, shape.height, shape.width});
+  network.add("flatten", Flatten{});
+  network.add("trunk", Linear{12, true});
+  const int trunk = network.add("relu", Activation{});
+  const int scores = network.add("scores", Linear{classes, true}, {trunk});
+  const int votes = network.add("votes", Linear{classes, true}, {trunk});
+  network.set_output("scores", scores);
+  network.set_output("votes", votes);
+  return network;
+}
+
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options,
                                               const TensorMap& state, const std::string& engine) {
   static std::map<std::string, std::unique_ptr<engine::Engine>> engines;

@@ -54,6 +54,9 @@ network::Network small_resnet(data::ImageShape shape, int classes);
 /// Depthwise convolutions at both strides, ReLU6, a sum without an activation: what MobileNetV2 adds to those.
 network::Network small_mobilenet(data::ImageShape shape, int classes);
 
+/// A trunk with a Linear and a ReLU, and two Linears on it that give the outputs "scores" and "votes".
+network::Network two_outputs(data::ImageShape shape, int classes);
+
 /// A trainer of an engine with the values of `state`, by default first values from `options.seed`.
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network,
                                               const engine::TrainerOptions& options = {}, const TensorMap& state = {},

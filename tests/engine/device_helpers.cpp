@@ -15,13 +15,13 @@ void DeviceTest::SetUp() {
   if (gpus.devices.empty()) GTEST_SKIP() << "there is no NVIDIA GPU to compute on: " << gpus.reason;
   // Before anything asks LibTorch for devices.
   const auto torch = engine::open_engine("torch");
-  ASSERT_EQ(torch->refusal(small_mlp(kColour, 5), on_device()), "");
+  ASSERT_EQ(torch->trainer_refusal(small_mlp(kColour, 5), on_device()), "");
 }
 
 TrainerOptions DeviceTest::on_device() const {
   TrainerOptions options = options_;
   options.device = GetParam();
-  options.like_accelerator = true;
+  options.torch.like_accelerator = true;
   return options;
 }
 
@@ -52,8 +52,8 @@ void DeviceTest::expect_equal_training(const network::Network& network, const st
   const StepReport expected = train(*here, batch, sizes, kManySteps), found = train(*there, batch, sizes, kManySteps);
   EXPECT_EQ(found.steps, kManySteps);
   EXPECT_TRUE(found.finite);
-  EXPECT_EQ(found.sums.count, expected.sums.count);
-  EXPECT_NEAR(found.sums.loss_sum, expected.sums.loss_sum, 10 * tolerance * expected.sums.loss_sum);
+  EXPECT_EQ(found.sums.count("loss"), expected.sums.count("loss"));
+  EXPECT_NEAR(found.sums.total("loss"), expected.sums.total("loss"), 10 * tolerance * expected.sums.total("loss"));
   EXPECT_LT(relative_distance(there->state(), here->state()), tolerance);
   if (!here->optimizer_state().empty()) {
     EXPECT_LT(relative_distance(there->optimizer_state(), here->optimizer_state()), 50 * tolerance);

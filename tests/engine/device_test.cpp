@@ -61,9 +61,9 @@ TEST_P(DeviceTest, TakesBatchesOfSeveralSizes) {
 TEST_P(DeviceTest, NormalisesAndSmoothsAsTheCpuDoes) {
   options_.mean = {0.4F, 0.5F, 0.6F};
   options_.standard_deviation = {0.2F, 0.25F, 0.3F};
-  options_.label_smoothing = 0.1;
+  options_.criterion = network::cross_entropy(0.1);
   expect_equal_training(test::small_resnet(kColour, 5));
-  options_.loss = engine::Loss::kMse;
+  options_.criterion = network::mean_squared_error();
   expect_equal_training(test::small_mlp(kColour, 5));
 }
 
@@ -105,11 +105,11 @@ TEST_P(DeviceTest, ReportsComeTwoStepsLate) {
   EXPECT_EQ(trainer->step(batch.view(0, 5), 1.0 / 5, kRate).steps, 0);
   const StepReport first = trainer->step(batch.view(), 1.0 / 8, kRate);
   EXPECT_EQ(first.steps, 1);
-  EXPECT_EQ(first.sums.count, 8);
-  EXPECT_NEAR(first.sums.loss_sum, 8 * std::log(5), 8);
+  EXPECT_EQ(first.sums.count("loss"), 8);
+  EXPECT_NEAR(first.sums.total("loss"), 8 * std::log(5), 8);
   const StepReport rest = trainer->settle();
   EXPECT_EQ(rest.steps, 2);
-  EXPECT_EQ(rest.sums.count, 13);
+  EXPECT_EQ(rest.sums.count("loss"), 13);
   EXPECT_EQ(trainer->settle().steps, 0);
 }
 
@@ -127,7 +127,7 @@ TEST_P(DeviceTest, ALossThatIsNotFiniteIsNamedAndChangesNothing) {
     if (all.finite) add(all, trainer->settle());
     EXPECT_FALSE(all.finite);
     EXPECT_EQ(all.steps, good + 1);
-    EXPECT_TRUE(std::isfinite(all.sums.loss_sum));
+    EXPECT_TRUE(std::isfinite(all.sums.total("loss")));
     EXPECT_EQ(trainer->state(), ruined);
     // New weights, new luck.
     trainer->load_state(network::initial_state(test::small_mlp(kColour, 5), 1));
@@ -139,17 +139,17 @@ TEST_P(DeviceTest, ALossThatIsNotFiniteIsNamedAndChangesNothing) {
 TEST_P(DeviceTest, ReplaysStepsOnceTheyAreAlike) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_device());
-  EXPECT_THAT(trainer->report().notes, ElementsAre());
+  EXPECT_THAT(trainer->offers().device->report().notes, ElementsAre());
   train(*trainer, batch, {8}, 3);
-  EXPECT_THAT(trainer->report().notes, ElementsAre(HasSubstr("too few of one size")));
+  EXPECT_THAT(trainer->offers().device->report().notes, ElementsAre(HasSubstr("too few of one size")));
   train(*trainer, batch, {8}, kManySteps);
-  EXPECT_THAT(trainer->report().notes, ElementsAre(HasSubstr("replayed as a graph")));
+  EXPECT_THAT(trainer->offers().device->report().notes, ElementsAre(HasSubstr("replayed as a graph")));
 
   TrainerOptions off = on_device();
   off.step_graph = false;
   const auto eager = make_trainer(test::small_resnet(kColour, 5), off);
   train(*eager, batch, {8}, kManySteps);
-  EXPECT_THAT(eager->report().notes, ElementsAre(HasSubstr("kernel by kernel: --step-graph off")));
+  EXPECT_THAT(eager->offers().device->report().notes, ElementsAre(HasSubstr("kernel by kernel: --step-graph off")));
 }
 
 TEST_P(DeviceTest, GoesOnFromAStateThatWasSavedInTheMiddle) {
@@ -196,7 +196,7 @@ TEST_P(DeviceTest, KeepsAllDataOnTheDevice) {
   EXPECT_LT(relative_distance(there->state(), here->state()), close());
   data::Batch all = batch.view();
   all.images = {};
-  EXPECT_NEAR(there->evaluate(all).loss_sum, here->evaluate(batch.view()).loss_sum, 1e-3);
+  EXPECT_NEAR(there->evaluate(all).total("loss"), here->evaluate(batch.view()).total("loss"), 1e-3);
 }
 
 TEST_P(DeviceTest, EvaluatesAsTheCpuDoes) {
@@ -204,11 +204,11 @@ TEST_P(DeviceTest, EvaluatesAsTheCpuDoes) {
   const auto here = make_trainer(test::small_mobilenet(kColour, 5)),
              there = make_trainer(test::small_mobilenet(kColour, 5), on_device());
   std::vector<std::int32_t> expected, found;
-  const engine::BatchResult a = here->evaluate(batch.view(), &expected), b = there->evaluate(batch.view(), &found);
+  const engine::Sums a = here->evaluate(batch.view(), &expected), b = there->evaluate(batch.view(), &found);
   EXPECT_EQ(found, expected);
-  EXPECT_NEAR(b.loss_sum, a.loss_sum, 1e-4);
-  EXPECT_EQ(b.correct, a.correct);
-  EXPECT_EQ(b.count, 8);
+  EXPECT_NEAR(b.total("loss"), a.total("loss"), 1e-4);
+  EXPECT_EQ(b.total("correct"), a.total("correct"));
+  EXPECT_EQ(b.count("loss"), 8);
 }
 
 TEST_P(DeviceTest, GradientsCanBeReplacedInHostMemory) {
@@ -217,23 +217,23 @@ TEST_P(DeviceTest, GradientsCanBeReplacedInHostMemory) {
   for (const bool told : {false, true}) {
     const auto here = make_trainer(network), there = make_trainer(network, on_device());
     const auto triple = [&](std::size_t index) {
-      for (float& value : there->gradient(index)) value *= 3;
+      for (float& value : there->offers().exchange->gradient(index)) value *= 3;
     };
     std::vector<std::size_t> ready;
     if (told) {
-      there->on_gradient_ready([&](std::size_t index) {
+      there->offers().exchange->on_gradient_ready([&](std::size_t index) {
         ready.push_back(index);
         triple(index);
       });
     }
     here->forward_backward(batch.view(), 3.0 / 8);
     there->forward_backward(batch.view(), 1.0 / 8);
-    const std::size_t parameters = there->trained_parameters().size();
+    const std::size_t parameters = there->offers().exchange->trained_parameters().size();
     for (std::size_t i = 0; i < parameters && !told; ++i) triple(i);
     if (told) {
       EXPECT_EQ(ready.size(), parameters);
     }
-    EXPECT_LT(relative_distance(there->gradients(), here->gradients()), close());
+    EXPECT_LT(relative_distance(there->offers().exchange->gradients(), here->offers().exchange->gradients()), close());
     here->apply(kRate);
     there->apply(kRate);
     EXPECT_LT(relative_distance(there->state(), here->state()), close());
@@ -252,7 +252,7 @@ TEST_P(DeviceTest, AddsUpGradientsOfSeveralBatches) {
       trainer->add_gradients(batch.view(0, 3), 1.0 / 8);
       trainer->add_gradients(batch.view(3, 8), 1.0 / 8);
     }
-    EXPECT_LT(relative_distance(there->gradients(), here->gradients()), close());
+    EXPECT_LT(relative_distance(there->offers().exchange->gradients(), here->offers().exchange->gradients()), close());
     here->apply(kRate);
     there->apply(kRate);
     EXPECT_LT(relative_distance(there->state(), here->state()), close());
@@ -267,7 +267,7 @@ TEST_P(DeviceTest, SharesABatchWithOtherReplicas) {
   for (const std::vector<std::int64_t>& parts : {std::vector<std::int64_t>{5, 3}, {8, 0}}) {
     const test::SharedStep shared = test::shared_step({network, on_device(), {}}, batch, parts);
     EXPECT_LT(relative_distance(shared.gradients, alone.gradients), close());
-    EXPECT_NEAR(shared.result.loss_sum, alone.result.loss_sum, 1e-4);
+    EXPECT_NEAR(shared.result.total("loss"), alone.result.total("loss"), 1e-4);
     for (const TensorMap& state : shared.states) {
       EXPECT_LT(relative_distance(state, alone.states.front()), close());
     }
@@ -285,13 +285,13 @@ TEST_P(DeviceTest, ComputesBesideACpuReplica) {
     TrainerOptions own = i == 0 ? on_device() : options_;
     own.sum_over_replicas = sum;
     const auto trainer = make_trainer(network, own);
-    trainer->on_gradient_ready([](std::size_t) {});
+    trainer->offers().exchange->on_gradient_ready([](std::size_t) {});
     trainer->forward_backward(i == 0 ? batch.view(0, 5) : batch.view(5, 8), 1.0 / 8);
-    for (std::size_t p = 0; p < trainer->trained_parameters().size(); ++p) {
-      const auto gradient = trainer->gradient(p);
+    for (std::size_t p = 0; p < trainer->offers().exchange->trained_parameters().size(); ++p) {
+      const auto gradient = trainer->offers().exchange->gradient(p);
       values[i].insert(values[i].end(), gradient.begin(), gradient.end());
     }
-    gradients[i] = trainer->gradients();
+    gradients[i] = trainer->offers().exchange->gradients();
   });
   EXPECT_THAT(errors, ElementsAre("", ""));
   test::add_to(gradients[0], gradients[1]);
@@ -301,8 +301,8 @@ TEST_P(DeviceTest, ComputesBesideACpuReplica) {
   reference->forward_backward(batch.view(), 1.0 / 8);
   double distance = 0, norm = 0;
   std::size_t at = 0;
-  for (std::size_t p = 0; p < reference->trained_parameters().size(); ++p) {
-    for (const float value : reference->gradient(p)) {
+  for (std::size_t p = 0; p < reference->offers().exchange->trained_parameters().size(); ++p) {
+    for (const float value : reference->offers().exchange->gradient(p)) {
       const double difference = value - (values[0].at(at) + static_cast<double>(values[1].at(at)));
       distance += difference * difference;
       norm += static_cast<double>(value) * value;
@@ -316,7 +316,7 @@ TEST_P(DeviceTest, SaysWhatTheDeviceWasPutTo) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_device());
   train(*trainer, batch, {8}, kManySteps);
-  const engine::DeviceReport report = trainer->report();
+  const engine::DeviceReport report = trainer->offers().device->report();
   if (GetParam().kind == DeviceKind::kCpu) {
     EXPECT_FALSE(report.peak_memory_bytes);  // the sampler's work
     EXPECT_TRUE(report.step_phases_s.empty());
@@ -354,12 +354,13 @@ TEST(CudaRefusal, SaysWhatIsMissingForAGpu) {
   options.device = {DeviceKind::kCuda, 0};
   const network::Network network = test::small_mlp(kColour, 5);
   const auto torch = engine::open_engine("torch");
-  EXPECT_THAT(torch->refusal(network, options), HasSubstr("can't compute on cuda:0: the module 'torch_cuda' can't be "
-                                                          "used: " +
-                                                          status.reason));
+  EXPECT_THAT(torch->trainer_refusal(network, options),
+              HasSubstr("can't compute on cuda:0: the module 'torch_cuda' can't be "
+                        "used: " +
+                        status.reason));
   EXPECT_THROW(torch->make_trainer(network, options), Error);
   options.device = {DeviceKind::kNpu, 0};
-  EXPECT_THAT(torch->refusal(network, options), HasSubstr("not on npu"));
+  EXPECT_THAT(torch->trainer_refusal(network, options), HasSubstr("not on npu"));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ GoldenCase read_golden(const std::string& name, Precision precision) {
   golden.learning_rate = std::stod(metadata.at("learning_rate"));
   golden.options.precision = precision;
   golden.options.seed = golden.seed;
-  golden.options.loss = metadata.at("loss") == "mse" ? engine::Loss::kMse : engine::Loss::kCrossEntropy;
+  golden.options.criterion = metadata.at("loss") == "mse" ? network::mean_squared_error() : network::cross_entropy();
   golden.options.optimizer.momentum = std::stod(metadata.at("momentum"));
   golden.options.optimizer.weight_decay = std::stod(metadata.at("weight_decay"));
   golden.options.mean = floats_of(metadata.at("mean"));

@@ -62,26 +62,26 @@ class GoldenTest : public testing::TestWithParam<Setting> {
   void SetUp() override {
     if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
     golden_ = test::read_golden(GetParam().file, GetParam().precision);
-    golden_.options.layout = GetParam().layout;
-    golden_.options.kernels = GetParam().kernels;
+    golden_.options.torch.layout = GetParam().layout;
+    golden_.options.native.kernels = GetParam().kernels;
     batch_ = test::golden_batch(golden_);
     const network::ModelOptions options{
         .input = network::Shape{golden_.shape.channels, golden_.shape.height, golden_.shape.width},
         .classes = golden_.classes};
     const network::Network network = network::build(golden_.model, options);
-    const std::string why = engine::open_engine(GetParam().engine)->refusal(network, golden_.options);
+    const std::string why = engine::open_engine(GetParam().engine)->trainer_refusal(network, golden_.options);
     if (!why.empty()) GTEST_SKIP() << why;  // bfloat16 on a processor without it
     trainer_ = test::make_trainer(network, golden_.options, {}, GetParam().engine);
   }
 
   double step() {
     const double count = static_cast<double>(golden_.batch);
-    return trainer_->forward_backward(batch_.view(), 1 / count).loss_sum / count;
+    return trainer_->forward_backward(batch_.view(), 1 / count).total("loss") / count;
   }
 
   double evaluated() {
     const auto result = trainer_->evaluate(batch_.view());
-    return result.loss_sum / static_cast<double>(result.count);
+    return result.total("loss") / static_cast<double>(result.count("loss"));
   }
 
   // `moved`: how far the loss has moved since the first step; absent before it.
@@ -125,9 +125,9 @@ class GoldenTest : public testing::TestWithParam<Setting> {
 };
 
 TEST_P(GoldenTest, FirstStepsLossGradientsAndStatisticsArePyTorchs) {
-  ASSERT_EQ(trainer_->trained_parameters(), golden_.gradients.names);
+  ASSERT_EQ(trainer_->offers().exchange->trained_parameters(), golden_.gradients.names);
   expect_near(step(), golden_.losses[0], golden_.losses_deviation[0], "loss");
-  expect_equal(trainer_->gradients(), golden_.gradients);
+  expect_equal(trainer_->offers().exchange->gradients(), golden_.gradients);
   if (golden_.buffers.names.empty()) return;
   const TensorMap state = trainer_->state();
   expect_equal(state, golden_.buffers);

@@ -8,31 +8,31 @@
 namespace evener {
 namespace {
 
-using engine::native::compile_cuda;
+using engine::native_mlp::compile_cuda;
 using testing::HasSubstr;
 
 class NativeCudaTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string why;
-    nvrtc_ = engine::native::nvrtc_calls(why);
+    nvrtc_ = engine::native_mlp::nvrtc_calls(why);
     if (nvrtc_ == nullptr) GTEST_SKIP() << why;
   }
 
-  const engine::native::NvrtcCalls* nvrtc_ = nullptr;
+  const engine::native_mlp::NvrtcCalls* nvrtc_ = nullptr;
 };
 
 TEST_F(NativeCudaTest, NvrtcCompilesTheKernels) {
-  const engine::native::TileShape tile;
+  const engine::native_mlp::TileShape tile;
   const std::vector<std::pair<std::string, int>> macros = {{"VECTOR", tile.vector},
                                                            {"TILE_ROWS", tile.rows},
                                                            {"ITEMS_X", tile.items_x},
                                                            {"ITEMS_Y", tile.items_y},
                                                            {"DEPTH", tile.depth},
                                                            {"LOAD", tile.load},
-                                                           {"SINGLE_ITEMS", engine::native::kItems}};
+                                                           {"SINGLE_ITEMS", engine::native_mlp::kItems}};
   for (const int capability : {75, 80, 90, 120}) {
-    const std::string code = compile_cuda(*nvrtc_, engine::native::device_kernels(), macros, capability);
+    const std::string code = compile_cuda(*nvrtc_, engine::native_mlp::device_kernels(), macros, capability);
     for (const char* kernel : {"gather", "forward", "input_gradient", "weight_gradient", "update", "follow", "loss"}) {
       EXPECT_THAT(code, HasSubstr(std::string(".entry ") + kernel + "("));
     }

@@ -27,7 +27,7 @@ inline network::Network mlp(const std::string& model, data::ImageShape shape) {
 
 inline engine::TrainerOptions naive(engine::TrainerOptions options = {}) {
   options.device = {};
-  options.kernels = engine::KernelChoice::kNaive;
+  options.native.kernels = engine::KernelChoice::kNaive;
   options.resident = nullptr;
   return options;
 }
@@ -49,7 +49,7 @@ class NativeDeviceTest : public testing::TestWithParam<Device> {
     if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
     const auto& found = placement::machine().accelerators(GetParam().kind);
     if (found.devices.empty()) GTEST_SKIP() << "there is no " << device_text(GetParam()) << ": " << found.reason;
-    const std::string why = engine::open_engine("native")->refusal(mlp("mlp:16-3", {1, 4, 4}), on_device());
+    const std::string why = engine::open_engine("native")->trainer_refusal(mlp("mlp:16-3", {1, 4, 4}), on_device());
     if (!why.empty()) GTEST_SKIP() << why;
   }
 
@@ -91,8 +91,8 @@ class NativeDeviceTest : public testing::TestWithParam<Device> {
     const engine::StepReport expected = train(*reference, batch, kSteps, sizes),
                              found = train(*trainer, batch, kSteps, sizes);
     EXPECT_EQ(found.steps, kSteps);
-    EXPECT_EQ(found.sums.count, expected.sums.count);
-    EXPECT_NEAR(found.sums.loss_sum, expected.sums.loss_sum, 1e-5 * expected.sums.loss_sum);
+    EXPECT_EQ(found.sums.count("loss"), expected.sums.count("loss"));
+    EXPECT_NEAR(found.sums.total("loss"), expected.sums.total("loss"), 1e-5 * expected.sums.total("loss"));
     // Rounding errors grow as the weights move.
     EXPECT_LT(relative_distance(trainer->state(), reference->state()), 10 * kRounding);
     if (reference->optimizer_state().empty()) return;

@@ -25,7 +25,7 @@ TEST_P(NativeDeviceTest, ReportsItsMemoryAndItsPhases) {
   const network::Network network = mlp("mlp:784-64-10", shape);
   const auto trainer = native(network, on_device());
   train(*trainer, random_batch(16, shape, 10), 12, {16});
-  const engine::DeviceReport report = trainer->report();
+  const engine::DeviceReport report = trainer->offers().device->report();
   EXPECT_GT(report.peak_memory_bytes.value_or(0), 2 * 784 * 64 * sizeof(float));
   std::vector<std::string> phases;
   for (const auto& [name, seconds] : report.step_phases_s) {
@@ -43,10 +43,10 @@ TEST_P(NativeDeviceTest, SaysWhatItCannotDo) {
   const auto engine = engine::open_engine("native");
   TrainerOptions options = on_device();
   options.precision = Precision::kBf16;
-  EXPECT_THAT(engine->refusal(network, options), AllOf(HasSubstr("bf16"), HasSubstr("--precision fp32")));
+  EXPECT_THAT(engine->trainer_refusal(network, options), AllOf(HasSubstr("bf16"), HasSubstr("--precision fp32")));
   options = on_device();
-  options.kernels = KernelChoice::kNaive;
-  EXPECT_THAT(engine->refusal(network, options), AllOf(HasSubstr("naive"), HasSubstr("--on cpu")));
+  options.native.kernels = KernelChoice::kNaive;
+  EXPECT_THAT(engine->trainer_refusal(network, options), AllOf(HasSubstr("naive"), HasSubstr("--on cpu")));
   EXPECT_EQ(engine->shared_bytes(network, on_device(), 2), 0u);
   options = on_device();
   options.device.index = 99;

@@ -40,13 +40,12 @@ const Case kCases[] = {{"mlp:784-256-10", {1, 28, 28}, 64},
 
 TEST_P(NativeDeviceTest, GradientsAndEvaluationsAreThoseOfPlainLoops) {
   for (const auto& [model, shape, count] : kCases) {
-    for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
-      SCOPED_TRACE(model + " " + engine::loss_name(loss));
+    for (const auto& criterion : {network::cross_entropy(0.1), network::mean_squared_error()}) {
+      SCOPED_TRACE(model + " " + network::criterion_text(criterion));
       const network::Network network = mlp(model, shape);
       const OwnedBatch batch = random_batch(count, shape, static_cast<int>(network.output_shape().front()));
       TrainerOptions options;
-      options.loss = loss;
-      options.label_smoothing = 0.1;
+      options.criterion = criterion;
       options.mean.assign(static_cast<std::size_t>(shape.channels), 0.4F);
       options.standard_deviation = {0.3F, 0.2F, 0.25F};
       options.standard_deviation.resize(static_cast<std::size_t>(shape.channels));
@@ -56,16 +55,17 @@ TEST_P(NativeDeviceTest, GradientsAndEvaluationsAreThoseOfPlainLoops) {
       for (const std::int64_t samples : {count / 2 + 1, count, count / 2 + 1}) {
         const auto expected = reference->forward_backward(batch.view(0, samples), weight);
         const auto found = trainer->forward_backward(batch.view(0, samples), weight);
-        EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
-        EXPECT_EQ(found.correct, expected.correct);
-        EXPECT_EQ(found.count, samples);
-        EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), kRounding);
+        EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
+        EXPECT_EQ(found.total("correct"), expected.total("correct"));
+        EXPECT_EQ(found.count("loss"), samples);
+        EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+                  kRounding);
       }
       std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
       const auto expected = reference->evaluate(batch.view(), &expected_classes);
       const auto found = trainer->evaluate(batch.view(), &classes_found);
-      EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
-      EXPECT_EQ(found.correct, expected.correct);
+      EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
+      EXPECT_EQ(found.total("correct"), expected.total("correct"));
       EXPECT_EQ(classes_found, expected_classes);
     }
   }
@@ -110,7 +110,7 @@ TEST_P(NativeDeviceTest, ClipsGradientsAndKeepsFrozenParameters) {
   network.freeze({"0.weight", "2.bias"});
   expect_equal_training(network, shape, options);
   const auto trainer = native(network, on_device(options));
-  EXPECT_THAT(trainer->trained_parameters(), ElementsAre("0.bias", "2.weight"));
+  EXPECT_THAT(trainer->offers().exchange->trained_parameters(), ElementsAre("0.bias", "2.weight"));
   network.freeze({"0.bias"});
   expect_equal_training(network, shape, options);  // nothing to be done below the last layer
 }
@@ -123,11 +123,11 @@ TEST_P(NativeDeviceTest, LossesOfAHundredStepsAgree) {
   const auto reference = native(network, naive()), trainer = native(network, on_device());
   for (int i = 0; i < 100; ++i) {
     const data::Batch batch = data.view(i % 4 * 64, i % 4 * 64 + 64);
-    const double expected = reference->step(batch, 1.0 / 64, 0.05).sums.loss_sum;
+    const double expected = reference->step(batch, 1.0 / 64, 0.05).sums.total("loss");
     StepReport found = trainer->step(batch, 1.0 / 64, 0.05);
     add(found, trainer->settle());
     ASSERT_EQ(found.steps, 1);
-    ASSERT_NEAR(found.sums.loss_sum, expected, 1e-4 * expected) << "step " << i;
+    ASSERT_NEAR(found.sums.total("loss"), expected, 1e-4 * expected) << "step " << i;
   }
 }
 
@@ -146,9 +146,9 @@ TEST_P(NativeDeviceTest, ComputesTheSameFromDataThatTheDeviceKeeps) {
     sent->step(batch.view(3, 17), 1.0 / 14, 0.1);
     kept->step(named, 1.0 / 14, 0.1);
   }
-  EXPECT_EQ(sent->settle().sums.loss_sum, kept->settle().sums.loss_sum);
+  EXPECT_EQ(sent->settle().sums.total("loss"), kept->settle().sums.total("loss"));
   EXPECT_EQ(sent->state(), kept->state());
-  EXPECT_EQ(sent->evaluate(batch.view(3, 17)).loss_sum, kept->evaluate(named).loss_sum);
+  EXPECT_EQ(sent->evaluate(batch.view(3, 17)).total("loss"), kept->evaluate(named).total("loss"));
   const std::vector<std::uint32_t> outside(14, 21);
   named.samples = outside;
   try {
@@ -168,13 +168,14 @@ TEST_P(NativeDeviceTest, MixedLabelsAreThoseOfPlainLoops) {
   const std::vector<float> shares{0.75F, 0.5F, 1, 0, 0.25F, 0.9F};
   data::Batch batch = owned.view();
   batch.targets = data::MixedClassTargets{owned.labels, second, shares};
-  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+  for (const auto& criterion : {network::cross_entropy(), network::mean_squared_error()}) {
     TrainerOptions options;
-    options.loss = loss;
+    options.criterion = criterion;
     const auto reference = native(network, naive(options)), trainer = native(network, on_device(options));
     const auto expected = reference->forward_backward(batch, 0.5), found = trainer->forward_backward(batch, 0.5);
-    EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
-    EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), kRounding);
+    EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
+    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+              kRounding);
   }
 }
 
@@ -184,23 +185,26 @@ TEST_P(NativeDeviceTest, GradientsHaveTheOrderThatReplicasOnTheCpuHaveThemIn) {
   const OwnedBatch batch = random_batch(11, shape, 5);
   const auto here = native(network, {}), there = native(network, on_device());
   std::vector<std::size_t> ready;
-  there->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  there->offers().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
   here->forward_backward(batch.view(), 1.0 / 11);
   there->add_gradients(batch.view(0, 0), 1.0 / 11);
-  for (const float value : there->gradient(0)) ASSERT_EQ(value, 0.0F);
+  for (const float value : there->offers().exchange->gradient(0)) ASSERT_EQ(value, 0.0F);
   there->add_gradients(batch.view(0, 7), 1.0 / 11);
   there->add_gradients(batch.view(7, 11), 1.0 / 11);
-  EXPECT_EQ(ready.size(), 3 * here->trained_parameters().size());
-  for (std::size_t i = 0; i < here->trained_parameters().size(); ++i) {
-    const std::span<const float> expected = here->gradient(i), found = there->gradient(i);
+  EXPECT_EQ(ready.size(), 3 * here->offers().exchange->trained_parameters().size());
+  for (std::size_t i = 0; i < here->offers().exchange->trained_parameters().size(); ++i) {
+    const std::span<const float> expected = here->offers().exchange->gradient(i),
+                                 found = there->offers().exchange->gradient(i);
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t v = 0; v < found.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-6) << i << " " << v;
   }
-  for (float& value : there->gradient(1)) value = 0;  // what an exchange leaves is what is applied
+  for (float& value : there->offers().exchange->gradient(1)) value = 0;  // what an exchange leaves is what is applied
   const TensorMap before = there->state();
   there->apply(0.1);
-  EXPECT_EQ(there->state().at(there->trained_parameters()[1]), before.at(there->trained_parameters()[1]));
-  EXPECT_NE(there->state().at(there->trained_parameters()[0]), before.at(there->trained_parameters()[0]));
+  EXPECT_EQ(there->state().at(there->offers().exchange->trained_parameters()[1]),
+            before.at(there->offers().exchange->trained_parameters()[1]));
+  EXPECT_NE(there->state().at(there->offers().exchange->trained_parameters()[0]),
+            before.at(there->offers().exchange->trained_parameters()[0]));
 }
 
 TEST_P(NativeDeviceTest, ALossThatIsNotFiniteEndsTheTraining) {
@@ -213,7 +217,7 @@ TEST_P(NativeDeviceTest, ALossThatIsNotFiniteEndsTheTraining) {
   EXPECT_FALSE(expected.finite);
   EXPECT_FALSE(found.finite);
   EXPECT_EQ(found.steps, expected.steps);
-  EXPECT_FALSE(trainer->forward_backward(batch.view(), 1.0 / 6).loss_sum < 1e30);
+  EXPECT_FALSE(trainer->forward_backward(batch.view(), 1.0 / 6).total("loss") < 1e30);
   // That step and all later ones change nothing.
   TensorMap state = network::initial_state(network, 1);
   state.at("2.bias").floats()[1] = std::numeric_limits<float>::quiet_NaN();
@@ -245,9 +249,9 @@ TEST_P(NativeDeviceTest, ItsCheckpointsAreGoneOnWithOnTheCpu) {
     EXPECT_LT(relative_distance(second->state(), whole->state()), 5 * kRounding);
     EXPECT_LT(relative_distance(second->optimizer_state(), whole->optimizer_state()), 10 * kRounding);
     const TensorMap weights = second->state();
-    second->swap_average();
+    second->offers().average->swap_average();
     EXPECT_NE(second->state().at("0.weight"), weights.at("0.weight"));
-    second->swap_average();
+    second->offers().average->swap_average();
     EXPECT_EQ(second->state(), weights);
   }
 }

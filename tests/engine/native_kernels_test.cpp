@@ -13,12 +13,12 @@
 namespace evener {
 namespace {
 
-namespace native = engine::native;
-using native::Unit;
+namespace native = engine::native_mlp;
+using native_mlp::Unit;
 
 struct Level {
   const char* name;
-  const native::Kernels* kernels;
+  const native_mlp::MlpKernels* kernels;
   bool usable;
 };
 
@@ -30,10 +30,10 @@ std::vector<Level> levels() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  return {{"baseline", &native::baseline::table, true},
-          {"avx2", &native::avx2::table, avx2},
-          {"avx512", &native::avx512::table, avx512},
-          {"avx512_bf16", &native::avx512_bf16::table, avx512 && __builtin_cpu_supports("avx512bf16")}};
+  return {{"baseline", &native_mlp::baseline::table, true},
+          {"avx2", &native_mlp::avx2::table, avx2},
+          {"avx512", &native_mlp::avx512::table, avx512},
+          {"avx512_bf16", &native_mlp::avx512_bf16::table, avx512 && __builtin_cpu_supports("avx512bf16")}};
 }
 
 constexpr std::int64_t kSamples = 13, kInputs = 37, kOutputs = 90;  // two panels, the second of 32 columns
@@ -53,7 +53,7 @@ class NativeKernels : public testing::TestWithParam<Level> {
   }
 
   static std::int64_t columns(std::int64_t count) { return up(count, 16) * 16; }
-  const native::Kernels& kernels() const { return *GetParam().kernels; }
+  const native_mlp::MlpKernels& kernels() const { return *GetParam().kernels; }
   std::int64_t units(std::int64_t values) const { return up(values, kernels().unit_values); }
 
   std::vector<float> random_values(std::int64_t count) {
@@ -144,7 +144,7 @@ TEST_P(NativeKernels, ForwardIsTheProductWithBiasAndRelu) {
   const auto x = rows(x_, kSamples, kInputs, stride);
   const auto w = panels(w_, kInputs, kOutputs);
   std::vector<float> y(static_cast<std::size_t>(kSamples * columns(kOutputs)), -1);
-  native::Forward work{};
+  native_mlp::Forward work{};
   work.x = x.data();
   work.x_stride = stride;
   work.inputs = units(kInputs);
@@ -152,7 +152,7 @@ TEST_P(NativeKernels, ForwardIsTheProductWithBiasAndRelu) {
   work.weights = w.data();
   work.columns = columns(kOutputs);
   work.bias = bias_.data();
-  work.function = native::Function::kRelu;
+  work.function = native_mlp::Function::kRelu;
   work.logits = y.data();
   work.logits_stride = columns(kOutputs);
   const std::int64_t all = tiles(kOutputs, kSamples);
@@ -175,7 +175,7 @@ TEST_P(NativeKernels, WeightGradientIsTheProductOverTheSamples) {
   const auto dy = panels(dy_, kSamples, kOutputs);
   std::vector<float> gradient(static_cast<std::size_t>(kInputs * columns(kOutputs)), 1);
   std::vector<float> bias(static_cast<std::size_t>(columns(kOutputs)), 1);
-  native::WeightGradient work{};
+  native_mlp::WeightGradient work{};
   work.x = x.data();
   work.x_stride = stride;
   work.inputs = kInputs;
@@ -206,7 +206,7 @@ TEST_P(NativeKernels, WeightsAreUpdatedWhereTheirGradientIsFound) {
   const std::vector<float> before = float_panels(w_, kInputs, kOutputs);
   std::vector<float> weights = before, bias = bias_;
   std::vector<Unit> rounded(static_cast<std::size_t>(units(kInputs) * columns(kOutputs)));
-  native::WeightGradient work{};
+  native_mlp::WeightGradient work{};
   work.x = x.data();
   work.x_stride = stride;
   work.inputs = kInputs;
@@ -240,7 +240,7 @@ TEST_P(NativeKernels, InputGradientIsTheProductWithTransposedWeights) {
   std::vector<Unit> transposed(static_cast<std::size_t>(units(kOutputs) * columns(kInputs)));
   kernels().transpose({weights.data(), kInputs, kOutputs, columns(kOutputs), transposed.data()}, 0, kOutputs);
   std::vector<Unit> dx(static_cast<std::size_t>(kSamples * y_stride)), dx_panels(dx.size());
-  native::InputGradient work{};
+  native_mlp::InputGradient work{};
   work.dy = dy.data();
   work.dy_stride = dy_stride;
   work.outputs = units(kOutputs);
@@ -249,7 +249,7 @@ TEST_P(NativeKernels, InputGradientIsTheProductWithTransposedWeights) {
   work.columns = columns(kInputs);
   work.y = y.data();
   work.y_stride = y_stride;
-  work.function = native::Function::kRelu;
+  work.function = native_mlp::Function::kRelu;
   work.rows = dx.data();
   work.stride = y_stride;
   work.panels = dx_panels.data();

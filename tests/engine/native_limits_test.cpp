@@ -43,7 +43,7 @@ std::unique_ptr<engine::Trainer> native(const network::Network& network, const T
 
 TrainerOptions naive() {
   TrainerOptions options;
-  options.kernels = KernelChoice::kNaive;
+  options.native.kernels = KernelChoice::kNaive;
   return options;
 }
 
@@ -51,7 +51,7 @@ TEST_F(NativeLimits, RefusesWhatItCannotDo) {
   const auto engine = engine::open_engine("native");
   const data::ImageShape shape{3, 24, 20};
   const auto why = [&](const network::Network& network, const TrainerOptions& options) {
-    return engine->refusal(network, options);
+    return engine->trainer_refusal(network, options);
   };
   EXPECT_THAT(why(test::small_resnet(shape, 4), {}),
               AllOf(HasSubstr("'conv1'"), HasSubstr("conv2d"), HasSubstr("--engine torch")));
@@ -76,7 +76,7 @@ TEST_F(NativeLimits, RefusesLayersThatAreTooWideForCuda) {
   const auto why = [](const std::string& model, data::ImageShape shape, DeviceKind kind) {
     TrainerOptions options;
     options.device = {kind, 0};
-    return engine::open_engine("native")->refusal(mlp(model, shape), options);
+    return engine::open_engine("native")->trainer_refusal(mlp(model, shape), options);
   };
   constexpr const char* kTooWide = "has 2097152 inputs; the native engine's kernels for CUDA take up to 2097120";
   const data::ImageShape wide{1, 2048, 1024};

@@ -44,7 +44,7 @@ std::unique_ptr<engine::Trainer> native(const network::Network& network, const T
 }
 
 TrainerOptions naive(TrainerOptions options = {}) {
-  options.kernels = KernelChoice::kNaive;
+  options.native.kernels = KernelChoice::kNaive;
   options.threads = 1;
   return options;
 }
@@ -63,7 +63,7 @@ void set_threads(TrainerOptions& options, int threads) {
 bool has_bf16(const network::Network& network) {
   TrainerOptions options;
   options.precision = Precision::kBf16;
-  return engine::open_engine("native")->refusal(network, options).empty();
+  return engine::open_engine("native")->trainer_refusal(network, options).empty();
 }
 
 class NativeTest : public testing::Test {
@@ -94,7 +94,7 @@ TEST_P(NativeCase, GradientsAndEvaluationsAreThoseOfPlainLoops) {
     TrainerOptions options;
     set_threads(options, threads);
     options.precision = precision;
-    options.label_smoothing = 0.1;
+    options.criterion = network::cross_entropy(0.1);
     options.mean.assign(static_cast<std::size_t>(shape.channels), 0.4F);
     options.standard_deviation.assign(static_cast<std::size_t>(shape.channels), 0.3F);
     TrainerOptions plain = naive(options);
@@ -106,16 +106,17 @@ TEST_P(NativeCase, GradientsAndEvaluationsAreThoseOfPlainLoops) {
     for (const std::int64_t samples : {count / 2 + 1, count, count / 2 + 1}) {
       const auto expected = reference->forward_backward(batch.view(0, samples), weight);
       const auto found = trainer->forward_backward(batch.view(0, samples), weight);
-      EXPECT_NEAR(found.loss_sum, expected.loss_sum, tolerance * expected.loss_sum);
-      EXPECT_EQ(found.count, samples);
-      EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), tolerance);
+      EXPECT_NEAR(found.total("loss"), expected.total("loss"), tolerance * expected.total("loss"));
+      EXPECT_EQ(found.count("loss"), samples);
+      EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+                tolerance);
     }
     std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
     const auto expected = reference->evaluate(batch.view(), &expected_classes);
     const auto found = trainer->evaluate(batch.view(), &classes_found);
-    EXPECT_NEAR(found.loss_sum, expected.loss_sum, tolerance * expected.loss_sum);
+    EXPECT_NEAR(found.total("loss"), expected.total("loss"), tolerance * expected.total("loss"));
     if (precision == Precision::kFp32) {
-      EXPECT_EQ(found.correct, expected.correct);
+      EXPECT_EQ(found.total("correct"), expected.total("correct"));
       EXPECT_EQ(classes_found, expected_classes);
     }
     EXPECT_EQ(classes_found.size(), static_cast<std::size_t>(count) + 1);
@@ -149,10 +150,10 @@ TEST_F(NativeTest, AStepIsGradientsAndTheirUpdate) {
         options.optimizer.average_decay = 0.99;
         const auto together = native(network, options), apart = native(network, options);
         for (int i = 0; i < 4; ++i) {
-          const engine::BatchResult found = together->step(batch.view(), 1.0 / 21, 0.1).sums;
+          const engine::Sums found = together->step(batch.view(), 1.0 / 21, 0.1).sums;
           const auto expected = apart->forward_backward(batch.view(), 1.0 / 21);
           apart->apply(0.1);
-          EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
+          EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
         }
         EXPECT_LT(relative_distance(together->state(), apart->state()), kRounding);
         EXPECT_LT(relative_distance(together->optimizer_state(), apart->optimizer_state()), kRounding);
@@ -183,7 +184,7 @@ TEST_F(NativeTest, LossesOfAHundredStepsAgree) {
     std::vector<double> list;
     for (int i = 0; i < 100; ++i) {
       const std::int64_t begin = i % 4 * 64;
-      list.push_back(trainer->step(data.view(begin, begin + 64), 1.0 / 64, 0.1).sums.loss_sum / 64);
+      list.push_back(trainer->step(data.view(begin, begin + 64), 1.0 / 64, 0.1).sums.total("loss") / 64);
     }
     return list;
   };
@@ -211,22 +212,23 @@ TEST_F(NativeTest, GradientsOfPartsAddUpAndAnEmptyBatchGivesZeros) {
   const OwnedBatch batch = random_batch(11, shape, 5);
   for (const auto kernels : {KernelChoice::kSimd, KernelChoice::kNaive}) {
     TrainerOptions options;
-    options.kernels = kernels;
+    options.native.kernels = kernels;
     const auto trainer = native(network, options);
     std::vector<std::string> ready;
-    trainer->on_gradient_ready([&](std::size_t index) { ready.push_back(trainer->trained_parameters()[index]); });
+    trainer->offers().exchange->on_gradient_ready(
+        [&](std::size_t index) { ready.push_back(trainer->offers().exchange->trained_parameters()[index]); });
     trainer->forward_backward(batch.view(), 1.0 / 11);
     EXPECT_THAT(ready, testing::ElementsAre("2.bias", "2.weight", "0.bias", "0.weight"));
-    const TensorMap whole = trainer->gradients();
+    const TensorMap whole = trainer->offers().exchange->gradients();
     trainer->clear_gradients();
     trainer->add_gradients(batch.view(0, 0), 1.0 / 11);
     for (std::size_t i = 0; i < 4; ++i) {
-      for (const float value : trainer->gradient(i)) ASSERT_EQ(value, 0.0F);
+      for (const float value : trainer->offers().exchange->gradient(i)) ASSERT_EQ(value, 0.0F);
     }
     EXPECT_EQ(ready.size(), 8u);
     trainer->add_gradients(batch.view(0, 8), 1.0 / 11);
     trainer->add_gradients(batch.view(8, 11), 1.0 / 11);
-    EXPECT_LT(relative_distance(trainer->gradients(), whole), kRounding);
+    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), whole), kRounding);
   }
 }
 
@@ -238,7 +240,7 @@ TEST_F(NativeTest, ALossThatIsNotFiniteLeavesTheWeights) {
   const OwnedBatch batch = random_batch(6, shape, 3);
   for (const auto kernels : {KernelChoice::kSimd, KernelChoice::kNaive}) {
     TrainerOptions options;
-    options.kernels = kernels;
+    options.native.kernels = kernels;
     options.optimizer.momentum = 0.9;
     const auto trainer = native(network, options, state);
     const TensorMap optimizer = trainer->optimizer_state();
@@ -269,7 +271,7 @@ TEST_F(NativeTest, ItsCheckpointsAreThoseOfTheTorchEngine) {
   resumed->load_optimizer_state(theirs->optimizer_state());
   EXPECT_EQ(resumed->state(), theirs->state());
   EXPECT_EQ(resumed->optimizer_state(), theirs->optimizer_state());
-  resumed->swap_average();
+  resumed->offers().average->swap_average();
   EXPECT_EQ(resumed->state().at("0.weight"), theirs->optimizer_state().at("0.weight.average"));
 }
 
@@ -280,9 +282,9 @@ TEST_F(NativeTest, FrozenParametersStay) {
   const OwnedBatch batch = random_batch(6, shape, 3);
   for (const auto kernels : {KernelChoice::kSimd, KernelChoice::kNaive}) {
     TrainerOptions options;
-    options.kernels = kernels;
+    options.native.kernels = kernels;
     const auto trainer = native(network, options);
-    EXPECT_THAT(trainer->trained_parameters(), testing::ElementsAre("0.bias", "2.weight"));
+    EXPECT_THAT(trainer->offers().exchange->trained_parameters(), testing::ElementsAre("0.bias", "2.weight"));
     const TensorMap before = trainer->state();
     trainer->step(batch.view(), 1.0 / 6, 0.1);
     const TensorMap after = trainer->state();
@@ -299,13 +301,14 @@ TEST_F(NativeTest, MixedLabelsAndSquaredErrorsAreThoseOfPlainLoops) {
   const std::vector<float> shares{0.75F, 0.5F, 1, 0, 0.25F, 0.9F};
   data::Batch batch = owned.view();
   batch.targets = data::MixedClassTargets{owned.labels, second, shares};
-  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+  for (const auto& criterion : {network::cross_entropy(), network::mean_squared_error()}) {
     TrainerOptions options;
-    options.loss = loss;
+    options.criterion = criterion;
     const auto reference = native(network, naive(options)), trainer = native(network, options);
     const auto expected = reference->forward_backward(batch, 0.5), found = trainer->forward_backward(batch, 0.5);
-    EXPECT_NEAR(found.loss_sum, expected.loss_sum, kRounding * expected.loss_sum);
-    EXPECT_LT(relative_distance(trainer->gradients(), reference->gradients()), kRounding);
+    EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
+    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+              kRounding);
   }
 }
 

@@ -83,7 +83,7 @@ NativeTogether::Outcome NativeTogether::train_alone() const {
   Outcome outcome;
   outcome.losses.resize(1);
   for (int i = 0; i < kSteps; ++i) {
-    outcome.losses[0].push_back(trainer->step(share(0, kSamples), 1.0 / kSamples, 0.1).sums.loss_sum);
+    outcome.losses[0].push_back(trainer->step(share(0, kSamples), 1.0 / kSamples, 0.1).sums.total("loss"));
   }
   outcome.states.push_back(trainer->state());
   outcome.optimizer_state = trainer->optimizer_state();
@@ -119,7 +119,7 @@ NativeTogether::Outcome NativeTogether::train_together(const std::vector<Counts>
     own.shared.replica = static_cast<int>(replica);
     own.shared.meet = [&] { members[static_cast<std::size_t>(step)]->arrive_and_wait(); };
     const auto trainer = engine->make_trainer(network_, own);
-    ASSERT_TRUE(trainer->steps_together());
+    ASSERT_TRUE(trainer->offers().together != nullptr);
     trainer->load_state(network::initial_state(network_, own.seed));
     for (; step < kSteps; ++step) {
       all.arrive_and_wait();
@@ -131,11 +131,11 @@ NativeTogether::Outcome NativeTogether::train_together(const std::vector<Counts>
         if (counts[r] >= 0) present.push_back(static_cast<int>(r));
         if (r < replica) begin += std::max<std::int64_t>(counts[r], 0);
       }
-      const StepReport report = trainer->step_together(share(begin, begin + counts[replica]),
-                                                       {begin, kSamples, present}, 1.0 / kSamples, 0.1);
+      const StepReport report = trainer->offers().together->step_together(
+          share(begin, begin + counts[replica]), {begin, kSamples, present}, 1.0 / kSamples, 0.1);
       EXPECT_TRUE(report.finite);
-      EXPECT_EQ(report.sums.count, kSamples);
-      outcome.losses[replica][static_cast<std::size_t>(step)] = report.sums.loss_sum;
+      EXPECT_EQ(report.sums.count("loss"), kSamples);
+      outcome.losses[replica][static_cast<std::size_t>(step)] = report.sums.total("loss");
     }
     all.arrive_and_wait();
     outcome.states[replica] = trainer->state();
@@ -154,7 +154,7 @@ TEST_F(NativeTogether, EveryDivisionGivesTheWeightsOfOneReplica) {
   options_.optimizer.weight_decay = 0.01;
   for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
     options_.precision = precision;
-    if (!engine::open_engine("native")->refusal(network_, options_).empty()) continue;
+    if (!engine::open_engine("native")->trainer_refusal(network_, options_).empty()) continue;
     for (const Counts& counts : {Counts{11, 10}, Counts{16, 5}, Counts{20, 1}, Counts{0, 21}, Counts{7, 7, 7}}) {
       SCOPED_TRACE(testing::PrintToString(counts));
       expect_as_alone({counts, counts, counts});
@@ -212,7 +212,8 @@ TEST_F(NativeTogether, ALostReplicaEndsTheStep) {
     };
     const auto trainer = engine->make_trainer(network_, options);
     const std::vector<int> members{0};
-    EXPECT_THROW(trainer->step_together(share(0, kSamples), {0, kSamples, members}, 1, 0.1), Error) << meetings;
+    EXPECT_THROW(trainer->offers().together->step_together(share(0, kSamples), {0, kSamples, members}, 1, 0.1), Error)
+        << meetings;
   }
 }
 

@@ -45,7 +45,7 @@ class OptimizerTest : public testing::Test {
     for (const auto& [name, list] : weights) slots[name].resize(list.size());
     for (int step = 1; step <= 3; ++step) {
       trainer_->forward_backward(batch_.view(), 1.0 / 8);
-      const Values gradients = values_of(trainer_->gradients());
+      const Values gradients = values_of(trainer_->offers().exchange->gradients());
       trainer_->apply(kRate);
       const Values found = values_of(trainer_->state());
       for (auto& [name, list] : weights) {
@@ -115,11 +115,11 @@ TEST_F(OptimizerTest, TheAverageFollowsTheWeightsAndIsSwappedInAndOut) {
     }
   }
   const TensorMap weights = trainer_->state();
-  trainer_->swap_average();
+  trainer_->offers().average->swap_average();
   for (const auto& [name, list] : values_of(trainer_->state())) {
     for (std::size_t i = 0; i < list.size(); ++i) ASSERT_NEAR(list[i], average.at(name)[i], 1e-6) << name;
   }
-  trainer_->swap_average();
+  trainer_->offers().average->swap_average();
   EXPECT_EQ(trainer_->state(), weights);
 }
 
@@ -151,26 +151,27 @@ TEST_F(OptimizerTest, GradientsOfSeveralBatchesAddUp) {
   auto sums = parts->add_gradients(batch_.view(0, 3), 1.0 / 8);
   sums += parts->add_gradients(batch_.view(3, 3), 1.0 / 8);
   sums += parts->add_gradients(batch_.view(3, 8), 1.0 / 8);
-  EXPECT_EQ(sums.count, 8);
-  EXPECT_LT(test::relative_distance(parts->gradients(), whole->gradients()), 2e-6);
+  EXPECT_EQ(sums.count("loss"), 8);
+  EXPECT_LT(test::relative_distance(parts->offers().exchange->gradients(), whole->offers().exchange->gradients()),
+            2e-6);
 }
 
 // Cross-entropy is linear in its target: smoothing mixes in the mean loss over all classes.
 TEST_F(OptimizerTest, LabelSmoothingMixesInTheMeanOverAllClasses) {
   const auto network = small_mlp(kGrey, 5);
-  options_.label_smoothing = 0.2;
+  options_.criterion = network::cross_entropy(0.2);
   const auto smoothed = make_trainer(network, options_);
-  options_.label_smoothing = 0;
+  options_.criterion = network::cross_entropy();
   const auto plain = make_trainer(network, options_);
   double mean = 0;
   for (std::int32_t label = 0; label < 5; ++label) {
     auto other = batch_;
     other.labels.assign(8, label);
-    mean += plain->forward_backward(other.view(), 1.0 / 8).loss_sum / 5;
+    mean += plain->forward_backward(other.view(), 1.0 / 8).total("loss") / 5;
   }
-  const double exact = plain->forward_backward(batch_.view(), 1.0 / 8).loss_sum;
-  EXPECT_NEAR(smoothed->forward_backward(batch_.view(), 1.0 / 8).loss_sum, 0.8 * exact + 0.2 * mean, 1e-4 * exact);
-  EXPECT_NEAR(smoothed->evaluate(batch_.view()).loss_sum, exact, 1e-5 * exact) << "evaluation has the plain loss";
+  const double exact = plain->forward_backward(batch_.view(), 1.0 / 8).total("loss");
+  EXPECT_NEAR(smoothed->forward_backward(batch_.view(), 1.0 / 8).total("loss"), 0.8 * exact + 0.2 * mean, 1e-4 * exact);
+  EXPECT_NEAR(smoothed->evaluate(batch_.view()).total("loss"), exact, 1e-5 * exact) << "evaluation has the plain loss";
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::vector<std::string> on_threads(
 struct SharedStep {
   TensorMap gradients;            // summed over the replicas
   std::vector<TensorMap> states;  // of each replica
-  engine::BatchResult result;     // summed
+  engine::Sums result;            // summed
   std::vector<std::vector<std::size_t>> sizes;
   std::vector<std::vector<std::size_t>> ready;  // gradients in the order in which they became ready
 };

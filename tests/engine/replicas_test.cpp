@@ -68,8 +68,8 @@ constexpr Tolerance kShallow = {1e-5, 1e-6, 1e-5};
 
 void expect_same(const SharedStep& shared, const SharedStep& whole, const Tolerance& tolerance) {
   EXPECT_LT(relative_distance(shared.gradients, whole.gradients), tolerance.gradients);
-  EXPECT_NEAR(shared.result.loss_sum, whole.result.loss_sum, tolerance.loss * whole.result.loss_sum);
-  EXPECT_EQ(shared.result.count, whole.result.count);
+  EXPECT_NEAR(shared.result.total("loss"), whole.result.total("loss"), tolerance.loss * whole.result.total("loss"));
+  EXPECT_EQ(shared.result.count("loss"), whole.result.count("loss"));
   for (const TensorMap& state : shared.states) EXPECT_EQ(state, shared.states.front()) << "replicas drift apart";
   EXPECT_LT(relative_distance(shared.states.front(), whole.states.front()), tolerance.states);
   for (const auto& [name, tensor] : whole.states.front()) {
@@ -137,16 +137,16 @@ TEST_F(ReplicasTest, AnAbsentReplicaKeepsTheGradientsItHas) {
     options.sum_over_replicas = sum;
     const auto trainer = make_trainer(network, options);
     trainer->forward_backward(i == 0 ? batch.view(0, 3) : batch.view(3, 5), 1.0 / 7);
-    const TensorMap before = trainer->gradients();
+    const TensorMap before = trainer->offers().exchange->gradients();
     std::size_t ready = 0;
-    trainer->on_gradient_ready([&](std::size_t) { ++ready; });
+    trainer->offers().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
     const auto result = trainer->add_gradients(i == 0 ? batch.view(5, 7) : batch.view(7, 7), 1.0 / 7);
-    EXPECT_EQ(ready, trainer->trained_parameters().size());
-    EXPECT_EQ(result.count, i == 0 ? 2 : 0);
+    EXPECT_EQ(ready, trainer->offers().exchange->trained_parameters().size());
+    EXPECT_EQ(result.count("loss"), i == 0 ? 2 : 0);
     if (i == 0) {
-      EXPECT_GT(relative_distance(trainer->gradients(), before), 0.1);
+      EXPECT_GT(relative_distance(trainer->offers().exchange->gradients(), before), 0.1);
     } else {
-      EXPECT_EQ(trainer->gradients(), before);
+      EXPECT_EQ(trainer->offers().exchange->gradients(), before);
     }
     EXPECT_EQ(trainer->state().at("bn1.num_batches_tracked"), HostTensor::scalar_i64(2));
   });
@@ -197,13 +197,13 @@ TEST_F(ReplicasTest, AnErrorOfTheExchangeComesThrough) {
 TEST_F(ReplicasTest, SharedBatchNormRefusesChannelsFirst) {
   const auto engine = engine::open_engine("torch");
   engine::TrainerOptions options;
-  options.layout = engine::MemoryLayout::kChannelsFirst;
-  EXPECT_EQ(engine->refusal(built("resnet20"), options), "");
+  options.torch.layout = engine::MemoryLayout::kChannelsFirst;
+  EXPECT_EQ(engine->trainer_refusal(built("resnet20"), options), "");
   options.sum_over_replicas = [](std::span<double>) {};
-  EXPECT_THAT(engine->refusal(built("resnet20"), options), testing::HasSubstr("nhwc"));
-  EXPECT_EQ(engine->refusal(test::small_mlp(kShape, kClasses), options), "");
-  options.layout = engine::MemoryLayout::kAuto;
-  EXPECT_EQ(engine->refusal(built("resnet20"), options), "");
+  EXPECT_THAT(engine->trainer_refusal(built("resnet20"), options), testing::HasSubstr("nhwc"));
+  EXPECT_EQ(engine->trainer_refusal(test::small_mlp(kShape, kClasses), options), "");
+  options.torch.layout = engine::MemoryLayout::kAuto;
+  EXPECT_EQ(engine->trainer_refusal(built("resnet20"), options), "");
 }
 
 std::set<int> tasks() {

@@ -76,7 +76,7 @@ std::vector<Learnt> learn_shared(const Task& task, const std::vector<Division>& 
     own.shared.replica = static_cast<int>(r);
     own.shared.replicas = static_cast<int>(replicas);
     const auto trainer = make_trainer(task.network, own);
-    EXPECT_TRUE(trainer->shares_arrays());
+    EXPECT_TRUE(trainer->offers().shares_arrays());
     meet();
     for (std::size_t step = 0; step < divisions.size(); ++step) {
       const Division& division = divisions[step];
@@ -101,7 +101,7 @@ std::vector<Learnt> learn_shared(const Task& task, const std::vector<Division>& 
         }
       }
       meet();
-      if (division[r] >= 0) trainer->apply_part(kRate, members);
+      if (division[r] >= 0) trainer->offers().sharing->apply_part(kRate, members);
       meet();
       learnt[r] = learnt_by(*trainer);
       meet();
@@ -229,7 +229,7 @@ TEST_F(SharedParametersTest, WhatNeedsAllGradientsAtOnceIsExchanged) {
   EXPECT_EQ(bytes([](auto& options) { options.precision = Precision::kFp16; }), 0u);
   EXPECT_EQ(bytes([](auto& options) { options.optimizer.clip_norm = 1; }), 0u);
   EXPECT_EQ(bytes([](auto& options) { options.optimizer.average_decay = 0.9; }), 0u);
-  EXPECT_EQ(bytes([](auto& options) { options.like_accelerator = true; }), 0u);
+  EXPECT_EQ(bytes([](auto& options) { options.torch.like_accelerator = true; }), 0u);
   EXPECT_EQ(bytes([](auto& options) { options.device = {DeviceKind::kCuda, 0}; }), 0u);
 }
 

@@ -38,42 +38,42 @@ TEST_F(TrainerTest, GradientsOfPartsAddUpToTheWhole) {
   const auto batch = random_batch(11, kGrey, 5);
   const auto trainer = make_trainer(network);
   const auto whole = trainer->forward_backward(batch.view(), 1.0 / 11);
-  const TensorMap expected = trainer->gradients();
+  const TensorMap expected = trainer->offers().exchange->gradients();
 
   auto sums = trainer->forward_backward(batch.view(0, 8), 1.0 / 11);
-  TensorMap total = trainer->gradients();
+  TensorMap total = trainer->offers().exchange->gradients();
   sums += trainer->forward_backward(batch.view(8, 11), 1.0 / 11);
   for (auto& [name, tensor] : total) {
-    const HostTensor part = trainer->gradients().at(name);
+    const HostTensor part = trainer->offers().exchange->gradients().at(name);
     for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] += part.floats()[i];
   }
   EXPECT_LT(relative_distance(total, expected), kRounding);
-  EXPECT_NEAR(sums.loss_sum, whole.loss_sum, 1e-5 * whole.loss_sum);
-  EXPECT_EQ(sums.correct, whole.correct);
-  EXPECT_EQ(sums.count, 11);
+  EXPECT_NEAR(sums.total("loss"), whole.total("loss"), 1e-5 * whole.total("loss"));
+  EXPECT_EQ(sums.total("correct"), whole.total("correct"));
+  EXPECT_EQ(sums.count("loss"), 11);
 }
 
 TEST_F(TrainerTest, AnEmptyBatchGivesZeroGradientsAndCallsBack) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   std::vector<std::size_t> ready;
-  trainer->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  trainer->offers().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
   const auto sums = trainer->forward_backward(random_batch(2, kColour, 4).view(0, 0), 0.5);
-  EXPECT_EQ(sums.count, 0);
-  EXPECT_EQ(ready.size(), trainer->trained_parameters().size());
+  EXPECT_EQ(sums.count("loss"), 0);
+  EXPECT_EQ(ready.size(), trainer->offers().exchange->trained_parameters().size());
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    for (const float value : trainer->gradient(i)) ASSERT_EQ(value, 0.0f);
+    for (const float value : trainer->offers().exchange->gradient(i)) ASSERT_EQ(value, 0.0f);
   }
 }
 
 TEST_F(TrainerTest, EachGradientIsReadyOnceLastLayersFirst) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   std::vector<std::string> ready;
-  trainer->on_gradient_ready([&](std::size_t index) {
-    for (const float value : trainer->gradient(index)) EXPECT_TRUE(std::isfinite(value));
-    ready.push_back(trainer->trained_parameters()[index]);
+  trainer->offers().exchange->on_gradient_ready([&](std::size_t index) {
+    for (const float value : trainer->offers().exchange->gradient(index)) EXPECT_TRUE(std::isfinite(value));
+    ready.push_back(trainer->offers().exchange->trained_parameters()[index]);
   });
   trainer->forward_backward(random_batch(4, kColour, 4).view(), 0.25);
-  EXPECT_THAT(ready, testing::UnorderedElementsAreArray(trainer->trained_parameters()));
+  EXPECT_THAT(ready, testing::UnorderedElementsAreArray(trainer->offers().exchange->trained_parameters()));
   EXPECT_THAT(ready.front(), testing::StartsWith("fc."));
   EXPECT_EQ(ready.back(), "conv1.weight");
 }
@@ -81,12 +81,12 @@ TEST_F(TrainerTest, EachGradientIsReadyOnceLastLayersFirst) {
 TEST_F(TrainerTest, GradientsEqualFiniteDifferences) {
   const auto network = small_mlp({1, 3, 3}, 3);
   const auto batch = random_batch(6, {1, 3, 3}, 3);
-  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+  for (const auto& criterion : {network::cross_entropy(), network::mean_squared_error()}) {
     engine::TrainerOptions options;
-    options.loss = loss;
+    options.criterion = criterion;
     const auto trainer = make_trainer(network, options);
     trainer->forward_backward(batch.view(), 1.0);
-    const TensorMap gradients = trainer->gradients();
+    const TensorMap gradients = trainer->offers().exchange->gradients();
     const TensorMap state = trainer->state();
     for (const auto& [name, gradient] : gradients) {
       const std::int64_t last = element_count(gradient.shape) - 1;
@@ -94,13 +94,13 @@ TEST_F(TrainerTest, GradientsEqualFiniteDifferences) {
       const float step = 1e-2f;
       moved.at(name).floats()[last] += step;
       trainer->load_state(moved);
-      const double above = trainer->evaluate(batch.view()).loss_sum;
+      const double above = trainer->evaluate(batch.view()).total("loss");
       moved.at(name).floats()[last] -= 2 * step;
       trainer->load_state(moved);
-      const double below = trainer->evaluate(batch.view()).loss_sum;
+      const double below = trainer->evaluate(batch.view()).total("loss");
       // Central differences: an error of step^2 times the third derivative, and rounding of the loss over the step.
       EXPECT_NEAR(gradient.floats()[last], (above - below) / (2 * step), 2e-3)
-          << name << " " << engine::loss_name(loss);
+          << name << " " << network::criterion_text(criterion);
     }
   }
 }
@@ -115,7 +115,7 @@ TEST_F(TrainerTest, TheStepIsSgdWithMomentumAndWeightDecay) {
   TensorMap velocity;
   for (int step = 0; step < 3; ++step) {
     trainer->forward_backward(batch.view(), 1.0 / 8);
-    for (const auto& [name, gradient] : trainer->gradients()) {
+    for (const auto& [name, gradient] : trainer->offers().exchange->gradients()) {
       auto [momentum, fresh] = velocity.try_emplace(name, gradient);
       float* weight = expected.at(name).floats();
       for (std::int64_t i = 0; i < element_count(gradient.shape); ++i) {
@@ -161,16 +161,17 @@ TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
   frozen.freeze({"conv1.weight", "bn1.weight", "bn1.bias"});
   const auto batch = random_batch(6, kColour, 4);
   const auto whole = make_trainer(network, options), part = make_trainer(frozen, options);
-  EXPECT_EQ(part->trained_parameters().size() + 3, whole->trained_parameters().size());
+  EXPECT_EQ(part->offers().exchange->trained_parameters().size() + 3,
+            whole->offers().exchange->trained_parameters().size());
   const TensorMap before = part->state();
   std::size_t ready = 0;
-  part->on_gradient_ready([&](std::size_t) { ++ready; });
+  part->offers().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
   whole->forward_backward(batch.view(), 1.0 / 6);
   part->forward_backward(batch.view(), 1.0 / 6);
-  EXPECT_EQ(ready, part->trained_parameters().size());
-  TensorMap expected = whole->gradients();
+  EXPECT_EQ(ready, part->offers().exchange->trained_parameters().size());
+  TensorMap expected = whole->offers().exchange->gradients();
   for (const char* name : {"conv1.weight", "bn1.weight", "bn1.bias"}) EXPECT_EQ(expected.erase(name), 1u) << name;
-  EXPECT_LT(relative_distance(part->gradients(), expected), kRounding);
+  EXPECT_LT(relative_distance(part->offers().exchange->gradients(), expected), kRounding);
   part->apply(0.1);
   part->forward_backward(batch.view(), 1.0 / 6);
   part->apply(0.1);
@@ -179,7 +180,8 @@ TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
     EXPECT_EQ(after.at(name), before.at(name)) << name;
   for (const char* name : {"bn1.running_mean", "fc.weight"}) EXPECT_NE(after.at(name), before.at(name)) << name;
   EXPECT_FALSE(part->optimizer_state().contains("conv1.weight.momentum"));
-  EXPECT_EQ(part->optimizer_state().size(), part->trained_parameters().size() + 1);  // and the count of steps
+  EXPECT_EQ(part->optimizer_state().size(),
+            part->offers().exchange->trained_parameters().size() + 1);  // and the count of steps
 }
 
 TEST_F(TrainerTest, EvaluationChangesNothing) {
@@ -189,8 +191,8 @@ TEST_F(TrainerTest, EvaluationChangesNothing) {
   const auto once = trainer->evaluate(batch.view());
   const auto again = trainer->evaluate(batch.view());
   EXPECT_EQ(trainer->state(), before);
-  EXPECT_EQ(once.loss_sum, again.loss_sum);
-  EXPECT_EQ(once.correct, again.correct);
+  EXPECT_EQ(once.total("loss"), again.total("loss"));
+  EXPECT_EQ(once.total("correct"), again.total("correct"));
 }
 
 // Channels-last runs on our own kernels, channels-first on LibTorch's.
@@ -198,23 +200,24 @@ TEST_F(TrainerTest, LayoutsAgree) {
   const auto batch = random_batch(6, kColour, 4);
   for (const auto& network : {small_resnet(kColour, 4), small_mobilenet(kColour, 4)}) {
     TensorMap gradients[2], states[2];
-    engine::BatchResult evaluations[2];
+    engine::Sums evaluations[2];
     for (const auto layout : {engine::MemoryLayout::kChannelsFirst, engine::MemoryLayout::kChannelsLast}) {
       engine::TrainerOptions options;
-      options.layout = layout;
+      options.torch.layout = layout;
       options.threads = 2;
       options.mean = {0.4f, 0.5f, 0.6f};
       options.standard_deviation = {0.2f, 0.25f, 0.3f};
       const auto trainer = make_trainer(network, options);
       const bool last = layout == engine::MemoryLayout::kChannelsLast;
       trainer->forward_backward(batch.view(), 1.0 / 6);
-      gradients[last] = trainer->gradients();
+      gradients[last] = trainer->offers().exchange->gradients();
       states[last] = trainer->state();
       evaluations[last] = trainer->evaluate(batch.view());
     }
     EXPECT_LT(relative_distance(gradients[1], gradients[0]), 1e-4) << network.model();  // batch-norm amplifies rounding
     EXPECT_LT(relative_distance(states[1], states[0]), 1e-5) << network.model() << ": running statistics";
-    EXPECT_NEAR(evaluations[1].loss_sum, evaluations[0].loss_sum, 1e-5 * evaluations[0].loss_sum) << network.model();
+    EXPECT_NEAR(evaluations[1].total("loss"), evaluations[0].total("loss"), 1e-5 * evaluations[0].total("loss"))
+        << network.model();
   }
 }
 
@@ -225,11 +228,11 @@ TEST_F(TrainerTest, Bf16IsNearFp32) {
   const auto exact = make_trainer(network, options);
   options.precision = Precision::kBf16;
   const auto rounded = make_trainer(network, options);
-  const double loss = exact->forward_backward(batch.view(), 1.0 / 8).loss_sum;
-  const double rounded_loss = rounded->forward_backward(batch.view(), 1.0 / 8).loss_sum;
+  const double loss = exact->forward_backward(batch.view(), 1.0 / 8).total("loss");
+  const double rounded_loss = rounded->forward_backward(batch.view(), 1.0 / 8).total("loss");
   EXPECT_NE(loss, rounded_loss);                 // it did compute in another precision
   EXPECT_NEAR(rounded_loss, loss, 0.02 * loss);  // 8 bits of mantissa, averaged over many terms
-  EXPECT_LT(relative_distance(rounded->gradients(), exact->gradients()), 0.1);
+  EXPECT_LT(relative_distance(rounded->offers().exchange->gradients(), exact->offers().exchange->gradients()), 0.1);
 }
 
 TEST_F(TrainerTest, DropoutIsKeyedBySampleNotByPlace) {
@@ -239,14 +242,14 @@ TEST_F(TrainerTest, DropoutIsKeyedBySampleNotByPlace) {
   network.add("fc", network::Linear{3, true});
   const auto batch = random_batch(6, {1, 4, 4}, 3);
   const auto trainer = make_trainer(network);
-  const double whole = trainer->forward_backward(batch.view(), 1.0).loss_sum;
+  const double whole = trainer->forward_backward(batch.view(), 1.0).total("loss");
   double parts = 0;
-  for (std::int64_t i = 0; i < 6; ++i) parts += trainer->forward_backward(batch.view(i, i + 1), 1.0).loss_sum;
+  for (std::int64_t i = 0; i < 6; ++i) parts += trainer->forward_backward(batch.view(i, i + 1), 1.0).total("loss");
   EXPECT_NEAR(parts, whole, 1e-5 * whole);
   auto next_epoch = batch;
   next_epoch.epoch = 2;
-  EXPECT_NE(trainer->forward_backward(next_epoch.view(), 1.0).loss_sum, whole);
-  EXPECT_NE(trainer->evaluate(batch.view()).loss_sum, whole);
+  EXPECT_NE(trainer->forward_backward(next_epoch.view(), 1.0).total("loss"), whole);
+  EXPECT_NE(trainer->evaluate(batch.view()).total("loss"), whole);
 }
 
 TEST_F(TrainerTest, RefusesForeignWeights) {
@@ -265,32 +268,33 @@ TEST_F(TrainerTest, RefusesForeignWeights) {
 }
 
 TEST_F(TrainerTest, MixedLabelsWeighTheLossesOfBoth) {
-  for (const auto loss : {engine::Loss::kCrossEntropy, engine::Loss::kMse}) {
+  for (const auto& criterion : {network::cross_entropy(), network::mean_squared_error()}) {
     engine::TrainerOptions options;
-    options.loss = loss;
+    options.criterion = criterion;
     const auto trainer = make_trainer(small_mlp(kGrey, 5), options);
     auto batch = random_batch(6, kGrey, 5);
     const std::vector<std::int32_t> first = batch.labels, second{4, 3, 2, 1, 0, 4};
     const auto of_first = trainer->forward_backward(batch.view(), 1.0);
-    const TensorMap first_gradients = trainer->gradients();
+    const TensorMap first_gradients = trainer->offers().exchange->gradients();
     batch.labels = second;
     const auto of_second = trainer->forward_backward(batch.view(), 1.0);
-    TensorMap expected = trainer->gradients();
+    TensorMap expected = trainer->offers().exchange->gradients();
     batch.labels = first;
     const std::vector<float> weights(6, 0.75F);
     data::Batch mixed = batch.view();
     mixed.targets = data::MixedClassTargets{batch.labels, second, weights};
     const auto of_both = trainer->forward_backward(mixed, 1.0);
-    EXPECT_EQ(of_both.correct, of_first.correct);
+    EXPECT_EQ(of_both.total("correct"), of_first.total("correct"));
     // Both losses are linear in the label, or (the squared one) in its gradient.
     for (auto& [name, tensor] : expected) {
       for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
         tensor.floats()[i] = 0.25F * tensor.floats()[i] + 0.75F * first_gradients.at(name).floats()[i];
       }
     }
-    EXPECT_LT(relative_distance(trainer->gradients(), expected), kRounding);
-    if (loss == engine::Loss::kCrossEntropy) {
-      EXPECT_NEAR(of_both.loss_sum, 0.75 * of_first.loss_sum + 0.25 * of_second.loss_sum, 1e-5 * of_both.loss_sum);
+    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), expected), kRounding);
+    if (network::criterion_text(criterion) == "cross-entropy") {
+      EXPECT_NEAR(of_both.total("loss"), 0.75 * of_first.total("loss") + 0.25 * of_second.total("loss"),
+                  1e-5 * of_both.total("loss"));
     }
   }
 }

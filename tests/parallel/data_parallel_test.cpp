@@ -35,13 +35,13 @@ struct Shared {
 };
 
 /// Every sample's gradient is 1, so a step's is 1 when no sample was lost or counted twice.
-class CountingTrainer : public engine::Trainer {
+class CountingTrainer : public engine::Trainer, public engine::ExchangesGradients, public engine::SharesArrays {
  public:
   CountingTrainer(int rank, std::span<std::byte> shared)
       : rank_(rank), shared_(shared.empty() ? nullptr : reinterpret_cast<Shared*>(shared.data())) {}
 
   void clear_gradients() override { gradient_ = {}; }
-  engine::BatchResult add_gradients(const data::Batch& batch, double weight) override {
+  engine::Sums add_gradients(const data::Batch& batch, double weight) override {
     // Rank 1 is slow in the first half of the run: it leaves. Then it is fast, and comes back.
     const bool slow = rank_ == 1 && steps_ < 70;
     if (batch.count > 0) std::this_thread::sleep_for(std::chrono::microseconds(slow ? 3000 : 100 * batch.count));
@@ -51,7 +51,7 @@ class CountingTrainer : public engine::Trainer {
       if (rank_ == 0) shared_->steps = steps_;
     }
     for (std::size_t i = gradient_.size(); i-- > 0 && ready_;) ready_(i);
-    return {0.5 * static_cast<double>(batch.count), 0, batch.count};
+    return engine::classification_sums(0.5 * static_cast<double>(batch.count), 0, batch.count);
   }
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { ready_ = std::move(callback); }
   const std::vector<std::string>& trained_parameters() const override { return names_; }
@@ -61,7 +61,12 @@ class CountingTrainer : public engine::Trainer {
     for (const float value : gradient_) EXPECT_NEAR(value, 1, 1e-5) << "step " << steps_ << " of rank " << rank_;
     ++steps_;
   }
-  bool shares_arrays() const override { return shared_ != nullptr; }
+  engine::Offers offers() override {
+    engine::Offers offers;
+    offers.exchange = this;
+    if (shared_ != nullptr) offers.sharing = this;
+    return offers;
+  }
   void apply_part(double, std::span<const int> members) override {
     gradient_ = {};
     for (const int member : members) {
@@ -70,10 +75,9 @@ class CountingTrainer : public engine::Trainer {
     EXPECT_EQ(steps_, shared_->steps) << "rank " << rank_ << " has not the state of rank 0";
     apply(0);
   }
-  void swap_average() override {}
-  engine::BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override {
+  engine::Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override {
     predicted->assign(static_cast<std::size_t>(batch.count), 0);
-    return {static_cast<double>(batch.count), batch.count, batch.count};
+    return engine::classification_sums(static_cast<double>(batch.count), batch.count, batch.count);
   }
   /// The steps stand for the weights: who comes back has to have rank 0's.
   TensorMap state() const override { return {{"steps", HostTensor::scalar_i64(steps_)}}; }
@@ -96,7 +100,7 @@ class CountingEngine : public engine::Engine {
  public:
   explicit CountingEngine(int rank) : rank_(rank) {}
   const char* name() const override { return "counting"; }
-  std::string refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
+  std::string trainer_refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
   std::unique_ptr<engine::Trainer> make_trainer(const network::Network&,
                                                 const engine::TrainerOptions& options) override {
     return std::make_unique<CountingTrainer>(rank_, options.shared.bytes);
@@ -132,12 +136,12 @@ std::string train(const Seat& seat) {
     for (std::int64_t begin = 0; begin < kSamples; begin += kBatch) {
       const StepResult& step = replicas.step(0.1);
       EXPECT_TRUE(step.applied);
-      EXPECT_EQ(step.sums.count, std::min(kBatch, kSamples - begin));
-      trained += step.sums.count;
+      EXPECT_EQ(step.sums.count("loss"), std::min(kBatch, kSamples - begin));
+      trained += step.sums.count("loss");
     }
     replicas.share_state();
     const auto evaluated = replicas.evaluate(0, kSamples, [] { return false; });
-    EXPECT_EQ(evaluated->sums.count, kSamples);
+    EXPECT_EQ(evaluated->sums.count("loss"), kSamples);
   }
   replicas.finish();
   EXPECT_EQ(trained, 6 * kSamples);

@@ -56,36 +56,31 @@ TEST(LargestThatFits, IsNoneWhereNotEvenOneFits) {
 class FullTrainer : public engine::Trainer {
  public:
   void clear_gradients() override {}
-  engine::BatchResult add_gradients(const data::Batch& batch, double) override {
+  engine::Sums add_gradients(const data::Batch& batch, double) override {
     if (batch.count > 40) throw engine::OutOfMemory("full");
     if (batch.count == 7) throw Error("another fault");
     steps_ += 1;
-    return {1, 0, batch.count};
+    return engine::classification_sums(1, 0, batch.count);
   }
-  void on_gradient_ready(std::function<void(std::size_t)>) override {}
-  const std::vector<std::string>& trained_parameters() const override { return names_; }
-  std::span<float> gradient(std::size_t) override { return {}; }
-  TensorMap gradients() const override { return {}; }
   void apply(double learning_rate) override { EXPECT_EQ(learning_rate, 0); }
-  void swap_average() override {}
-  engine::BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>*) override {
+  engine::Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>*) override {
     EXPECT_GT(steps_, 8) << "as many as an engine needs to settle";
-    return {0, 0, batch.count};
+    return engine::classification_sums(0, 0, batch.count);
   }
   TensorMap state() const override { return {}; }
   void load_state(const TensorMap&) override {}
   TensorMap optimizer_state() const override { return {}; }
   void load_optimizer_state(const TensorMap&) override {}
+  engine::Offers offers() override { return {}; }
 
  private:
   int steps_ = 0;
-  std::vector<std::string> names_;
 };
 
 class FullEngine : public engine::Engine {
  public:
   const char* name() const override { return "full"; }
-  std::string refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
+  std::string trainer_refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
   std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
     return std::make_unique<FullTrainer>();
   }

@@ -20,24 +20,19 @@ class FixedTrainer : public engine::Trainer {
  public:
   explicit FixedTrainer(float value) : value_(value) {}
   void clear_gradients() override {}
-  engine::BatchResult add_gradients(const data::Batch&, double) override { return {}; }
-  void on_gradient_ready(std::function<void(std::size_t)>) override {}
-  const std::vector<std::string>& trained_parameters() const override { return names_; }
-  std::span<float> gradient(std::size_t) override { return {}; }
-  TensorMap gradients() const override { return {}; }
+  engine::Sums add_gradients(const data::Batch&, double) override { return {}; }
   void apply(double) override {}
-  void swap_average() override {}
-  engine::BatchResult evaluate(const data::Batch&, std::vector<std::int32_t>*) override { return {}; }
+  engine::Sums evaluate(const data::Batch&, std::vector<std::int32_t>*) override { return {}; }
   TensorMap state() const override { return {{"0.weight", HostTensor::of_floats({2}, {value_, -value_})}}; }
   void load_state(const TensorMap&) override {}
   TensorMap optimizer_state() const override {
     return {{"0.weight.momentum", HostTensor::of_floats({2}, {value_, 0})}};
   }
   void load_optimizer_state(const TensorMap&) override {}
+  engine::Offers offers() override { return {}; }
 
  private:
   float value_;
-  std::vector<std::string> names_;
 };
 
 const WeightsInfo kInfo{"mlp:2-2", {"a", "b"}, {1, 1, 2}, {0.5f}, {0.25f}};
@@ -46,7 +41,8 @@ Progress progress_at(int epoch, std::int64_t step) {
   Progress progress;
   progress.epoch = epoch;
   progress.step = step;
-  progress.partial = {0.1 + 0.2, 3, 7};  // not a short decimal: it has to come back to the last bit
+  progress.partial =
+      engine::classification_sums(0.1 + 0.2, 3, 7);  // not a short decimal: it has to come back to the last bit
   progress.best_epoch = 1;
   progress.best_accuracy = 2.0 / 3;
   progress.epochs.push_back({1, 2.5, 0.5, 0.1, 1.0 / 3, 0.75, 0.9, 0.8, true});
@@ -79,12 +75,26 @@ TEST(Checkpoint, ComesBackBitEqual) {
   EXPECT_EQ(read.config["batch"], 8);
   EXPECT_EQ(read.progress.epoch, 2);
   EXPECT_EQ(read.progress.step, 5);
-  EXPECT_EQ(read.progress.partial.loss_sum, 0.1 + 0.2);
+  EXPECT_EQ(read.progress.partial, engine::classification_sums(0.1 + 0.2, 3, 7));
   EXPECT_EQ(read.progress.best_accuracy, 2.0 / 3);
   ASSERT_EQ(read.progress.epochs.size(), 2u);
   EXPECT_EQ(read.progress.epochs[0].train_loss, 1.0 / 3);
   EXPECT_TRUE(read.progress.epochs[0].best);
   EXPECT_FALSE(read.progress.epochs[1].val_loss.has_value());
+}
+
+TEST(Checkpoint, ReadsTheSumsOfRunsFromBeforeTheyHadNames) {
+  const test::TestFolder dir;
+  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(2, 5), {});
+  const fs::path resume = resume_file(dir.path());
+  auto [tensors, metadata] = weights::read_safetensors(resume);
+  auto progress = nlohmann::json::parse(metadata.at("progress"));
+  progress["partial"] = {{"loss_sum", 0.1 + 0.2}, {"correct", 3}, {"count", 7}, {"seconds", 1.5}};
+  metadata["progress"] = progress.dump();
+  weights::write_safetensors(resume, tensors, metadata);
+  const Checkpoint read = load_last(dir.path());
+  EXPECT_EQ(read.progress.partial, engine::classification_sums(0.1 + 0.2, 3, 7));
+  EXPECT_EQ(read.progress.partial_seconds, 1.5);
 }
 
 TEST(Checkpoint, KeepsOnlyTheNewestPair) {

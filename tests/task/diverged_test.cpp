@@ -91,7 +91,7 @@ TEST_P(DivergedTest, WeightsThatNothingJudgesAreNotSavedEither) {
 TEST_P(DivergedTest, TheLastGoodCheckpointStays) {
   // The squared error grows by the rate squared with each step: beyond float in the second.
   options_.model = "mlp:784-10";
-  options_.trainer.loss = engine::Loss::kMse;
+  options_.trainer.criterion = network::mean_squared_error();
   options_.learning_rate = 1e12;
   options_.epochs = 3;
   const TrainResult result = run();

@@ -108,7 +108,7 @@ TEST_F(EngineChoiceTest, ARunKeepsItsEngine) {
 
 TEST_F(EngineChoiceTest, NaiveKernelsAreNativeWhetherItCanOrNot) {
   auto naive = with(Precision::kFp32);
-  naive.kernels = engine::KernelChoice::kNaive;
+  naive.native.kernels = engine::KernelChoice::kNaive;
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}, "", SimdLevel::kBaseline), "native");
   EXPECT_EQ(chosen("resnet20", naive, {plan_of({kCpu})}), "native");
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kGpu})}), "native");
@@ -116,7 +116,7 @@ TEST_F(EngineChoiceTest, NaiveKernelsAreNativeWhetherItCanOrNot) {
   naive.optimizer.kind = engine::OptimizerKind::kAdamW;
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native");
   naive = with(Precision::kBf16);
-  naive.kernels = engine::KernelChoice::kNaive;
+  naive.native.kernels = engine::KernelChoice::kNaive;
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native");
   native_.reset();
   EXPECT_EQ(chosen(kMlp, naive, {plan_of({kCpu})}), "native") << "whose absence is told then";

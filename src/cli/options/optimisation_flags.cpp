@@ -84,8 +84,7 @@ void OptimisationFlags::fill(task::TrainOptions& options) const {
   options.until_accuracy = *until_accuracy;
   options.validate_every = *validate_every;
   options.trainer.optimizer = optimizer_options();
-  options.trainer.loss = *loss == "mse" ? engine::Loss::kMse : engine::Loss::kCrossEntropy;
-  options.trainer.label_smoothing = *label_smoothing;
+  options.trainer.criterion = *loss == "mse" ? network::mean_squared_error() : network::cross_entropy(*label_smoothing);
 }
 
 void OptimisationFlags::check_together() const {

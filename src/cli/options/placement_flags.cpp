@@ -43,8 +43,8 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   auto& trainer = options.trainer;
   trainer.device = plan.replicas.front().stages.front().device;
   trainer.precision = parse_precision(*precision);
-  trainer.layout = layout_of(*layout);
-  trainer.kernels = *kernels == "naive" ? engine::KernelChoice::kNaive : engine::KernelChoice::kSimd;
+  trainer.torch.layout = layout_of(*layout);
+  trainer.native.kernels = *kernels == "naive" ? engine::KernelChoice::kNaive : engine::KernelChoice::kSimd;
   trainer.step_graph = *step_graph == "auto";
 }
 

@@ -3,7 +3,7 @@
 
 #include "engine/native_mlp/registers.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// sum + a * b; `a` is one unit for all lanes.
@@ -24,4 +24,4 @@ namespace {
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

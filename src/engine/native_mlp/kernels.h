@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 using Unit = float;
 
@@ -118,7 +118,7 @@ struct Transpose {
   Unit* out;
 };
 
-struct Kernels {
+struct MlpKernels {
   std::int64_t unit_values;  // 1: float32; 2: pairs of bfloat16
   std::int64_t tile_rows;    // samples (inputs in weight_gradient) of a tile; even with pairs
 
@@ -140,8 +140,8 @@ struct Kernels {
 };
 
 /// The kernels for this processor: the widest of AVX-512, AVX2 and plain x86-64 that it has.
-const Kernels& float_kernels();
+const MlpKernels& float_kernels();
 /// Null where the processor has no dot products of bfloat16.
-const Kernels* bfloat16_kernels();
+const MlpKernels* bfloat16_kernels();
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -2,7 +2,7 @@
 
 #include <variant>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 Function function_of(network::ActivationKind kind) {
@@ -70,4 +70,4 @@ std::vector<Dense> dense_layers(const network::Network& network) {
   return dense;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -8,7 +8,7 @@
 #include "engine/native_mlp/kernels.h"
 #include "network/network.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// y = function(x W^T + b).
 struct Dense {
@@ -26,4 +26,4 @@ std::string why_no_mlp(const network::Network& network);
 /// The dense layers of a network for which why_no_mlp() is empty.
 std::vector<Dense> dense_layers(const network::Network& network);
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -10,11 +10,17 @@
 #include "engine/native_mlp/operands.h"
 #include "engine/native_mlp/products.h"
 
-namespace evener::engine::native::EVENER_NATIVE_LEVEL {
+namespace evener::engine::native_mlp::EVENER_NATIVE_LEVEL {
 
-constinit const Kernels table = {kUnitValues,     kTileRows,    pack_input,
-                                 native::forward, native::loss, input_gradient,
-                                 weight_gradient, transpose,    kPairs ? round_weights : nullptr,
-                                 update};
+constinit const MlpKernels table = {kUnitValues,
+                                    kTileRows,
+                                    pack_input,
+                                    native_mlp::forward,
+                                    native_mlp::loss,
+                                    input_gradient,
+                                    weight_gradient,
+                                    transpose,
+                                    kPairs ? round_weights : nullptr,
+                                    update};
 
-}  // namespace evener::engine::native::EVENER_NATIVE_LEVEL
+}  // namespace evener::engine::native_mlp::EVENER_NATIVE_LEVEL

@@ -3,19 +3,19 @@
 
 #include "engine/native_mlp/kernels.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 namespace baseline {
-extern const Kernels table;
+extern const MlpKernels table;
 }
 namespace avx2 {
-extern const Kernels table;
+extern const MlpKernels table;
 }
 namespace avx512 {
-extern const Kernels table;
+extern const MlpKernels table;
 }
 namespace avx512_bf16 {
-extern const Kernels table;
+extern const MlpKernels table;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

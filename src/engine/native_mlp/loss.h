@@ -1,9 +1,10 @@
 // Inside engine/native: softmax cross-entropy and squared error, with their derivatives.
 #pragma once
 
+#include "engine/best_class.h"
 #include "engine/native_mlp/tile.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// What the sample's target is for class c: (1 - s) * one-hot + s / classes, of one label or a mixture of two.
@@ -98,10 +99,7 @@ LossSums loss(const LossInput& work, std::int64_t begin, std::int64_t end, std::
   LossSums sums{0, 0};
   for (std::int64_t sample = begin; sample < end; ++sample) {
     const float* logits = work.logits + sample * work.logits_stride;
-    std::int32_t best = 0;
-    for (std::int32_t c = 1; c < work.classes; ++c) {
-      if (logits[c] > logits[best]) best = c;
-    }
+    const std::int32_t best = best_class(logits, work.classes);
     const Target target = target_of(work, sample);
     sums.correct += best == target.first_label;
     if (predicted != nullptr) predicted[sample] = best;
@@ -115,4 +113,4 @@ LossSums loss(const LossInput& work, std::int64_t begin, std::int64_t end, std::
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -10,7 +10,7 @@
 
 #include "base/huge_pages.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 struct FreeUnlessForeign {
   bool owns = true;
@@ -69,4 +69,4 @@ class Arena {
   std::size_t taken_bytes_ = 0;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -7,22 +7,18 @@
 #include <span>
 #include <vector>
 
-#include "engine/engine.h"
+#include "data/batch.h"
 #include "engine/native_mlp/kernels.h"
 #include "engine/native_mlp/memory.h"
 #include "engine/native_mlp/parameters.h"
 #include "engine/native_mlp/portion.h"
+#include "engine/pixel_scale.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// The arrays of a trainer, each laid out as its Parameters say.
 struct Arrays {
   Array values, gradients, momentum, average;  // the last two are empty where they aren't kept
-};
-
-/// Normalisation of the pixels of one channel: value * scale + shift.
-struct Normalization {
-  std::vector<float> scale, shift;
 };
 
 /// A batch, and where the pixels of each of its samples lie.
@@ -38,23 +34,24 @@ struct Crew {
   std::span<const int> members = {};            // numbers of the replicas, ascending
 };
 
+/// Functions return the sums of losses and of classes found right over the samples.
 class Mlp {
  public:
   virtual ~Mlp() = default;
 
   /// Gradients of `weight` times the sum of the losses, written to the array or, with `add`, added to it.
-  virtual BatchResult gradients(const Samples& samples, double weight, bool add,
-                                const std::function<void(std::size_t layer)>& on_layer_ready) = 0;
+  virtual LossSums gradients(const Samples& samples, double weight, bool add,
+                             const std::function<void(std::size_t layer)>& on_layer_ready) = 0;
   /// The same and the update, without the gradients being kept. Where the loss isn't finite nothing is changed. With a
   /// crew, all members call it with the whole batch, and all get its result; the weights are those of the next step
   /// when all have returned.
-  virtual BatchResult step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) = 0;
+  virtual LossSums step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) = 0;
   /// The update of trained parameters with the gradients as they stand.
   virtual void update(const UpdateRule& rule) = 0;
   /// Forward only; `predicted` may be null.
-  virtual BatchResult evaluate(const Samples& samples, std::int32_t* predicted) = 0;
+  virtual LossSums evaluate(const Samples& samples, std::int32_t* predicted) = 0;
   /// The weights were changed from outside.
   virtual void weights_changed() = 0;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -8,20 +8,20 @@
 #include "engine/native_mlp/kernels.h"
 #include "engine/native_mlp/trainer.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 class NativeEngine : public Engine {
  public:
   const char* name() const override { return "native"; }
 
-  std::string refusal(const network::Network& network, const TrainerOptions& options) const override {
+  std::string trainer_refusal(const network::Network& network, const TrainerOptions& options) const override {
     return why_not(network, options);
   }
 
   std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options,
                            int replicas) const override {
-    return native::shared_bytes(network, options, replicas);
+    return native_mlp::shared_bytes(network, options, replicas);
   }
 
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
@@ -43,10 +43,11 @@ void* create() {
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native::version,
-                                           evener::engine::native::unusable_reason, evener::engine::native::create};
+const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native_mlp::version,
+                                           evener::engine::native_mlp::unusable_reason,
+                                           evener::engine::native_mlp::create};
 }

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "base/phase.h"
+#include "engine/best_class.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 float apply(Function function, float x) {
@@ -45,13 +46,12 @@ float slope(Function function, float y) {
 }  // namespace
 
 NaiveMlp::NaiveMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays& arrays,
-                   const TrainerOptions& options, Normalization normalization)
+                   const TrainerOptions& options, PixelScale pixel_scale)
     : layers_(std::move(layers)),
       parameters_(parameters),
       arrays_(arrays),
-      loss_(options.loss),
-      smoothing_(options.label_smoothing),
-      normalization_(std::move(normalization)),
+      loss_(class_loss_of(options.criterion)),
+      pixel_scale_(std::move(pixel_scale)),
       outputs_(layers_.size()),
       slopes_(layers_.size()) {}
 
@@ -66,13 +66,13 @@ float* NaiveMlp::gradient(std::size_t parameter) const {
 void NaiveMlp::forward(const Samples& of) {
   const auto samples = static_cast<std::size_t>(of.batch.count);
   const std::size_t pixels = of.batch.shape.bytes();
-  const std::size_t channels = normalization_.scale.size(), plane = pixels / channels;
+  const std::size_t channels = pixel_scale_.scale.size(), plane = pixels / channels;
   input_.resize(samples * pixels);
   for (std::size_t s = 0; s < samples; ++s) {
     for (std::size_t i = 0; i < pixels; ++i) {
       const std::size_t channel = i / plane;
       input_[s * pixels + i] =
-          static_cast<float>(of.images[s][i]) * normalization_.scale[channel] + normalization_.shift[channel];
+          static_cast<float>(of.images[s][i]) * pixel_scale_.scale[channel] + pixel_scale_.shift[channel];
     }
   }
   const std::vector<float>* x = &input_;
@@ -98,7 +98,7 @@ float NaiveMlp::loss_of(const data::Batch& batch, std::size_t sample, double wei
   const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets);
   const auto label = static_cast<std::size_t>(data::class_labels(batch.targets)[sample]);
   const float first_share = mixed != nullptr ? mixed->label_weights[sample] : 1;
-  const float smoothing = training && loss_ == Loss::kCrossEntropy ? static_cast<float>(smoothing_) : 0;
+  const float smoothing = training ? loss_.smoothing : 0;
   const float largest = *std::max_element(logits, logits + classes);
   float sum = 0;
   for (std::size_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - largest);
@@ -108,7 +108,7 @@ float NaiveMlp::loss_of(const data::Batch& batch, std::size_t sample, double wei
     if (mixed != nullptr && c == static_cast<std::size_t>(mixed->second_labels[sample])) target += 1 - first_share;
     target = (1 - smoothing) * target + smoothing / static_cast<float>(classes);
     float derivative = 0;
-    if (loss_ == Loss::kCrossEntropy) {
+    if (!loss_.squared) {
       loss -= target * (logits[c] - largest - std::log(sum));
       derivative = std::exp(logits[c] - largest) / sum - target;
     } else {
@@ -121,18 +121,17 @@ float NaiveMlp::loss_of(const data::Batch& batch, std::size_t sample, double wei
   return loss;
 }
 
-BatchResult NaiveMlp::losses(const data::Batch& batch, double weight, bool training, std::int32_t* predicted) {
+LossSums NaiveMlp::losses(const data::Batch& batch, double weight, bool training, std::int32_t* predicted) {
   const auto classes = static_cast<std::size_t>(layers_.back().outputs);
-  BatchResult result;
-  result.count = batch.count;
+  LossSums result{0, 0};
   const std::span<const std::int32_t> labels = data::class_labels(batch.targets);
   if (training) slopes_.back().resize(outputs_.back().size());
   for (std::size_t s = 0; s < static_cast<std::size_t>(batch.count); ++s) {
     const float* logits = outputs_.back().data() + s * classes;
-    const auto best = static_cast<std::int32_t>(std::max_element(logits, logits + classes) - logits);
+    const std::int32_t best = best_class(logits, layers_.back().outputs);
     result.correct += best == labels[s];
     if (predicted != nullptr) predicted[s] = best;
-    result.loss_sum += static_cast<double>(loss_of(batch, s, weight, training));
+    result.loss += static_cast<double>(loss_of(batch, s, weight, training));
   }
   return result;
 }
@@ -163,10 +162,10 @@ void NaiveMlp::backward(std::size_t index, std::size_t samples) {
   }
 }
 
-BatchResult NaiveMlp::gradients(const Samples& samples, double weight, bool add,
-                                const std::function<void(std::size_t layer)>& on_layer_ready) {
+LossSums NaiveMlp::gradients(const Samples& samples, double weight, bool add,
+                             const std::function<void(std::size_t layer)>& on_layer_ready) {
   if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
-  BatchResult result;
+  LossSums result{0, 0};
   {
     const PhaseMark mark(Phase::kForward);
     forward(samples);
@@ -180,9 +179,9 @@ BatchResult NaiveMlp::gradients(const Samples& samples, double weight, bool add,
   return result;
 }
 
-BatchResult NaiveMlp::step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& /*crew*/) {
-  const BatchResult result = gradients(samples, weight, /*add=*/false, [](std::size_t) {});
-  if (std::isfinite(result.loss_sum)) update(rule);
+LossSums NaiveMlp::step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& /*crew*/) {
+  const LossSums result = gradients(samples, weight, /*add=*/false, [](std::size_t) {});
+  if (std::isfinite(result.loss)) update(rule);
   return result;
 }
 
@@ -203,9 +202,9 @@ void NaiveMlp::update(const UpdateRule& rule) {
   }
 }
 
-BatchResult NaiveMlp::evaluate(const Samples& samples, std::int32_t* predicted) {
+LossSums NaiveMlp::evaluate(const Samples& samples, std::int32_t* predicted) {
   forward(samples);
   return losses(samples.batch, 0, /*training=*/false, predicted);
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -3,7 +3,7 @@
 
 #include "engine/native_mlp/products.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 [[gnu::always_inline]] inline std::uint16_t rounded_value(float value) {
@@ -128,4 +128,4 @@ void update(const UpdateRule& rule, float* values, const float* gradients, float
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 constexpr std::size_t kAlignment = 64;  // values; more than a cache line, so that each begins with one
@@ -91,4 +91,4 @@ void Parameters::write(const TensorMap& from, const std::string& suffix, bool al
   }
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

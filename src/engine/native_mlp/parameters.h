@@ -10,7 +10,7 @@
 #include "engine/native_mlp/memory.h"
 #include "network/network.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 enum class Layout {
   kRowMajor,     // (outputs, inputs), as in a state dict
@@ -51,4 +51,4 @@ class Parameters {
   std::size_t size_ = 0;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

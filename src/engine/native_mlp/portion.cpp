@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 Range Portion::of(std::int64_t count, std::int64_t unit) const {
   const std::int64_t units = (count + unit - 1) / unit;
@@ -14,4 +14,4 @@ Portion Portion::part(int index, int parts) const {
   return {begin * parts + length * index, begin * parts + length * (index + 1), whole * parts};
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 struct Range {
   std::int64_t begin, end;
@@ -20,4 +20,4 @@ struct Portion {
   Portion part(int index, int parts) const;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

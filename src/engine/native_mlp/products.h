@@ -3,7 +3,7 @@
 
 #include "engine/native_mlp/tile.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// Stores two rows of values as units over the rows; the second may be absent.
@@ -164,4 +164,4 @@ void weight_gradient(const WeightGradient& work, std::int64_t begin, std::int64_
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -6,7 +6,7 @@
 
 #include "engine/native_mlp/kernels.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 constexpr bool kPairs = EVENER_NATIVE_PAIRS;    // operands are pairs of bfloat16
@@ -54,4 +54,4 @@ template <int Lanes>
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

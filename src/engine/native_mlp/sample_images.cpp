@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 template <class Value>
@@ -102,4 +102,4 @@ Samples SharedBatch::whole(std::int64_t count, const data::Batch& share, SampleI
   return {whole_, places_.data()};
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -10,7 +10,7 @@
 #include "engine/native_mlp/memory.h"
 #include "engine/native_mlp/mlp.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// Finds the pixels of a batch's samples: in the batch, or where that has none in the data, in its place if that has
 /// them in memory.
@@ -53,4 +53,4 @@ class SharedBatch {
   std::vector<const std::uint8_t*> places_;  // of its pixels
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -8,13 +8,13 @@
 #include "base/phase.h"
 #include "base/precision.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 constexpr std::int64_t kLine = 16;       // values of a cache line
 constexpr std::int64_t kSumsApart = 32;  // values from one replica's sums to the next's
 
-const Kernels& kernels_for(Precision precision) {
+const MlpKernels& kernels_for(Precision precision) {
   return computed_precision(precision, DeviceKind::kCpu) == Precision::kBf16 ? *bfloat16_kernels() : float_kernels();
 }
 
@@ -31,14 +31,13 @@ void SimdMlp::count_shared(const std::vector<Dense>& layers, Precision precision
 }
 
 SimdMlp::SimdMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
-                 Normalization normalization, Arena* shared)
+                 PixelScale pixel_scale, Arena* shared)
     : kernels_(kernels_for(options.precision)),
       layers_(std::move(layers)),
       parameters_(parameters),
       arrays_(arrays),
-      loss_(options.loss),
-      smoothing_(options.loss == Loss::kCrossEntropy ? static_cast<float>(options.label_smoothing) : 0),
-      normalization_(std::move(normalization)),
+      loss_(class_loss_of(options.criterion)),
+      pixel_scale_(std::move(pixel_scale)),
       replica_(options.shared.replica),
       layout_(layers_, kernels_),
       team_(options.threads, options.cpus) {
@@ -72,8 +71,8 @@ float* SimdMlp::values(std::size_t parameter) const {
   return place(arrays_.values, parameter);
 }
 
-BatchResult SimdMlp::gradients(const Samples& samples, double weight, bool add,
-                               const std::function<void(std::size_t layer)>& on_layer_ready) {
+LossSums SimdMlp::gradients(const Samples& samples, double weight, bool add,
+                            const std::function<void(std::size_t layer)>& on_layer_ready) {
   Call gradients{samples};
   gradients.backward = true;
   gradients.add = add;
@@ -82,7 +81,7 @@ BatchResult SimdMlp::gradients(const Samples& samples, double weight, bool add,
   return call(gradients);
 }
 
-BatchResult SimdMlp::step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) {
+LossSums SimdMlp::step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) {
   Call step{samples};
   if (crew.meet != nullptr) step.crew = &crew;
   step.backward = true;
@@ -91,19 +90,18 @@ BatchResult SimdMlp::step(const Samples& samples, double weight, const UpdateRul
   return call(step);
 }
 
-BatchResult SimdMlp::evaluate(const Samples& samples, std::int32_t* predicted) {
+LossSums SimdMlp::evaluate(const Samples& samples, std::int32_t* predicted) {
   Call evaluation{samples};
   evaluation.predicted = predicted;
   return call(evaluation);
 }
 
-BatchResult SimdMlp::call(Call call) {
+LossSums SimdMlp::call(Call call) {
   grow(call.count(), call.crew != nullptr);
   call.space = call.crew != nullptr ? &common_.space : &space_;
   team_.run([this, &call](int thread) { work(thread, call); });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  const LossSums all = sums(call);
-  return {all.loss, all.correct, call.count()};
+  return sums(call);
 }
 
 /// In the order of the threads.
@@ -174,13 +172,13 @@ void SimdMlp::work(int thread, const Call& call) {
 void SimdMlp::pack(int thread, const Call& call) {
   const Strides& strides = layout_.strides.front();
   const Own& own = own_[static_cast<std::size_t>(thread)];
-  const std::int64_t channels = static_cast<std::int64_t>(normalization_.scale.size());
+  const std::int64_t channels = static_cast<std::int64_t>(pixel_scale_.scale.size());
   const PackInput input{call.samples.images,
                         call.count(),
                         channels,
                         layers_.front().inputs / channels,
-                        normalization_.scale.data(),
-                        normalization_.shift.data(),
+                        pixel_scale_.scale.data(),
+                        pixel_scale_.shift.data(),
                         own.x.data(),
                         strides.x,
                         own.pairs.data(),
@@ -239,8 +237,8 @@ LossInput SimdMlp::loss_of(const Call& call) const {
           data::class_labels(batch.targets).data(),
           mixed != nullptr ? mixed->second_labels.data() : nullptr,
           mixed != nullptr ? mixed->label_weights.data() : nullptr,
-          loss_ == Loss::kMse,
-          call.backward ? smoothing_ : 0,
+          loss_.squared,
+          call.backward ? loss_.smoothing : 0,
           call.weight,
           batch.count,
           call.space->slopes.data(),
@@ -358,4 +356,4 @@ void SimdMlp::weights_changed() {
   team_.run([this](int thread) { round_weights(thread); });
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -6,27 +6,29 @@
 #include <vector>
 
 #include "base/precision.h"
+#include "engine/native_mlp/class_loss.h"
 #include "engine/native_mlp/mlp.h"
 #include "engine/native_mlp/team.h"
 #include "engine/native_mlp/workspace.h"
+#include "engine/trainer_options.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 class SimdMlp : public Mlp {
  public:
   /// `shared`: of TrainerOptions::shared, what follows the parameters; null: this replica shares nothing.
   SimdMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
-          Normalization normalization, Arena* shared);
+          PixelScale pixel_scale, Arena* shared);
 
   /// Takes what replicas share of a step of up to `samples` samples, for its size.
   static void count_shared(const std::vector<Dense>& layers, Precision precision, std::int64_t samples, int replicas,
                            Arena& arena);
 
-  BatchResult gradients(const Samples& samples, double weight, bool add,
-                        const std::function<void(std::size_t layer)>& on_layer_ready) override;
-  BatchResult step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) override;
+  LossSums gradients(const Samples& samples, double weight, bool add,
+                     const std::function<void(std::size_t layer)>& on_layer_ready) override;
+  LossSums step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) override;
   void update(const UpdateRule& rule) override;
-  BatchResult evaluate(const Samples& samples, std::int32_t* predicted) override;
+  LossSums evaluate(const Samples& samples, std::int32_t* predicted) override;
   void weights_changed() override;
 
  private:
@@ -57,7 +59,7 @@ class SimdMlp : public Mlp {
     Array sums;  // of each replica
   };
 
-  BatchResult call(Call call);
+  LossSums call(Call call);
   void grow(std::int64_t samples, bool common);
   void work(int thread, const Call& call);
   Portion portion_of(int thread, const Call& call) const;
@@ -81,13 +83,12 @@ class SimdMlp : public Mlp {
   /// The parameter's place in an array; null where that is empty or there is no such parameter.
   float* place(const Array& array, std::size_t parameter, bool exists = true) const;
 
-  const Kernels& kernels_;
+  const MlpKernels& kernels_;
   const std::vector<Dense> layers_;
   const Parameters& parameters_;
   Arrays& arrays_;
-  const Loss loss_;
-  const float smoothing_;
-  const Normalization normalization_;
+  const ClassLoss loss_;
+  const PixelScale pixel_scale_;
   const int replica_;
   const OperandLayout layout_;
   std::vector<WeightOperands> weights_;
@@ -100,4 +101,4 @@ class SimdMlp : public Mlp {
   Team team_;                   // last: its threads use the rest
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

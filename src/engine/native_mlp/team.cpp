@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// A few times what going to sleep and being woken costs.
@@ -101,4 +101,4 @@ void Team::serve(int thread) {
   }
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

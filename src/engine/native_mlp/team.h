@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 class Team {
  public:
@@ -49,4 +49,4 @@ class Team {
   std::vector<std::thread> workers_;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -3,7 +3,7 @@
 
 #include "engine/native_mlp/registers.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 template <int V>
@@ -169,4 +169,4 @@ struct Tile {
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -7,21 +7,22 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/precision.h"
+#include "engine/native_mlp/class_loss.h"
 #include "engine/native_mlp/device/trainer.h"
 #include "engine/native_mlp/naive_mlp.h"
 #include "engine/native_mlp/simd_mlp.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 std::unique_ptr<Mlp> make_mlp(const network::Network& network, const std::vector<Dense>& layers,
                               const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
                               Arena* shared) {
-  Normalization normalization = normalization_of(network, options);
-  if (options.kernels == KernelChoice::kNaive) {
-    return std::make_unique<NaiveMlp>(layers, parameters, arrays, options, std::move(normalization));
+  PixelScale pixel_scale = pixel_scale_of(network, options);
+  if (options.native.kernels == KernelChoice::kNaive) {
+    return std::make_unique<NaiveMlp>(layers, parameters, arrays, options, std::move(pixel_scale));
   }
-  return std::make_unique<SimdMlp>(layers, parameters, arrays, options, std::move(normalization), shared);
+  return std::make_unique<SimdMlp>(layers, parameters, arrays, options, std::move(pixel_scale), shared);
 }
 
 /// What replicas share of the parameters and of a batch; Arrays' members that they don't share stay empty.
@@ -37,6 +38,7 @@ Arrays take_shared(const Parameters& parameters, Arena& arena) {
 std::string why_not(const network::Network& network, const TrainerOptions& options) {
   const std::string remedy = options.device.kind == DeviceKind::kOpencl ? "--on cpu" : "--engine torch";
   if (std::string why = why_no_mlp(network); !why.empty()) return why + "; use " + remedy;
+  if (std::string why = why_no_class_loss(options.criterion, network); !why.empty()) return why + "; use " + remedy;
   if (options.optimizer.kind != OptimizerKind::kSgd) {
     return std::string("the native engine has the optimiser sgd, not ") + optimizer_name(options.optimizer.kind) +
            "; use --optimizer sgd or " + remedy;
@@ -44,7 +46,7 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
   if (options.device.kind != DeviceKind::kCpu) return why_not_on_device(network, options);
   if (computed_precision(options.precision, DeviceKind::kCpu) != Precision::kBf16) return {};
   const std::string precision = precision_name(options.precision);
-  if (options.kernels == KernelChoice::kNaive) {
+  if (options.native.kernels == KernelChoice::kNaive) {
     return "--kernels naive computes in fp32 only, not in " + precision + "; use --kernels simd or --precision fp32";
   }
   if (bfloat16_kernels() == nullptr) {
@@ -57,7 +59,7 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas) {
   const auto is_frozen = [](const network::Parameter& parameter) { return !parameter.trained; };
   const OptimizerOptions& optimizer = options.optimizer;
-  if (options.device.kind != DeviceKind::kCpu || options.kernels == KernelChoice::kNaive) return 0;
+  if (options.device.kind != DeviceKind::kCpu || options.native.kernels == KernelChoice::kNaive) return 0;
   if (optimizer.clip_norm != 0 || optimizer.average_decay != 0 || options.accumulate > 1) return 0;
   if (std::ranges::any_of(network.parameters(), is_frozen)) return 0;
   const std::vector<Dense> layers = dense_layers(network);
@@ -102,7 +104,7 @@ void NativeTrainer::layer_ready(std::size_t layer) {
   report_layer(layers_[layer], trained_, gradient_ready_);
 }
 
-BatchResult NativeTrainer::add_gradients(const data::Batch& batch, double weight) {
+Sums NativeTrainer::add_gradients(const data::Batch& batch, double weight) {
   const bool add = std::exchange(has_gradients_, true);
   if (batch.count == 0) {
     if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
@@ -110,7 +112,8 @@ BatchResult NativeTrainer::add_gradients(const data::Batch& batch, double weight
     return {};
   }
   check_batch(batch, inputs_, classes_);
-  return mlp_->gradients(images_.of(batch), weight, add, layer_ready_);
+  const LossSums sums = mlp_->gradients(images_.of(batch), weight, add, layer_ready_);
+  return classification_sums(sums.loss, sums.correct, batch.count);
 }
 
 std::span<float> NativeTrainer::gradient(std::size_t index) {
@@ -148,35 +151,40 @@ void NativeTrainer::end_update() {
 }
 
 void NativeTrainer::apply(double learning_rate) {
-  if (options_.optimizer.clip_norm != 0) {
-    std::vector<std::span<float>> all;
-    for (std::size_t i = 0; i < trained_.entries.size(); ++i) all.push_back(gradient(i));
-    clip_gradients(all, options_.optimizer.clip_norm);
-  }
+  clip_gradients(*this, options_.optimizer.clip_norm);
   begin_update();
   mlp_->update(rule(learning_rate));
   end_update();
 }
 
-StepReport NativeTrainer::step(const data::Batch& batch, double weight, double learning_rate) {
-  const bool all_trained = trained_.entries.size() == parameters_.entries().size();
-  if (options_.optimizer.clip_norm != 0 || !all_trained || batch.count == 0) {
-    return Trainer::step(batch, weight, learning_rate);
-  }
-  check_batch(batch, inputs_, classes_);
-  return step(images_.of(batch), weight, learning_rate, {});
+Offers NativeTrainer::offers() {
+  Offers offers;
+  offers.exchange = this;
+  offers.ahead = this;
+  if (shares_arrays()) offers.together = this;
+  if (arrays_.average) offers.average = this;
+  return offers;
 }
 
-StepReport NativeTrainer::step(const Samples& samples, double weight, double learning_rate, const Crew& crew) {
+StepReport NativeTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {
+  const bool all_trained = trained_.entries.size() == parameters_.entries().size();
+  if (options_.optimizer.clip_norm != 0 || !all_trained || batch.count == 0) {
+    return step_by_parts(batch, weight, learning_rate);
+  }
+  check_batch(batch, inputs_, classes_);
+  return step_at_once(images_.of(batch), weight, learning_rate, {});
+}
+
+StepReport NativeTrainer::step_at_once(const Samples& samples, double weight, double learning_rate, const Crew& crew) {
   has_gradients_ = false;
   begin_update();
-  const BatchResult result = mlp_->step(samples, weight, rule(learning_rate), crew);
-  if (!std::isfinite(result.loss_sum)) {
+  const LossSums sums = mlp_->step(samples, weight, rule(learning_rate), crew);
+  if (!std::isfinite(sums.loss)) {
     --steps_;
     return {{}, 0, false};
   }
   end_update();
-  return {result, 1, true};
+  return {classification_sums(sums.loss, sums.correct, samples.batch.count), 1, true};
 }
 
 StepReport NativeTrainer::step_together(const data::Batch& share, const BatchShare& of, double weight,
@@ -185,17 +193,16 @@ StepReport NativeTrainer::step_together(const data::Batch& share, const BatchSha
   shared_batch_.put(share, of.begin, images_);
   options_.shared.meet();
   const Samples samples = shared_batch_.whole(of.whole, share, images_);
-  return step(samples, weight, learning_rate,
-              {{of.begin, of.begin + share.count, of.whole}, &options_.shared.meet, of.members});
+  return step_at_once(samples, weight, learning_rate,
+                      {{of.begin, of.begin + share.count, of.whole}, &options_.shared.meet, of.members});
 }
 
 void NativeTrainer::swap_average() {
-  if (!arrays_.average) return;
   std::swap_ranges(arrays_.values.data(), arrays_.values.data() + arrays_.values.size(), arrays_.average.data());
   mlp_->weights_changed();
 }
 
-BatchResult NativeTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
+Sums NativeTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
   check_batch(batch, inputs_, classes_);
@@ -204,7 +211,8 @@ BatchResult NativeTrainer::evaluate(const data::Batch& batch, std::vector<std::i
     predicted->resize(predicted->size() + static_cast<std::size_t>(batch.count));
     found = predicted->data() + predicted->size() - batch.count;
   }
-  return mlp_->evaluate(images_.of(batch), found);
+  const LossSums sums = mlp_->evaluate(images_.of(batch), found);
+  return classification_sums(sums.loss, sums.correct, batch.count);
 }
 
 TensorMap NativeTrainer::state() const {
@@ -229,4 +237,4 @@ void NativeTrainer::load_optimizer_state(const TensorMap& state) {
   if (arrays_.momentum || arrays_.average) steps_ = steps;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

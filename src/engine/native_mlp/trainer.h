@@ -10,7 +10,7 @@
 #include "engine/native_mlp/sample_images.h"
 #include "engine/native_mlp/trainer_parts.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// Why this engine can't train the network so; "" if it can.
 std::string why_not(const network::Network& network, const TrainerOptions& options);
@@ -18,32 +18,38 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
 /// Memory for replicas that share their weights; 0 where the optimiser needs all gradients, or more than they hold.
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas);
 
-class NativeTrainer : public Trainer {
+class NativeTrainer : public Trainer,
+                      public ExchangesGradients,
+                      public StepsAhead,
+                      public StepsTogether,
+                      public KeepsAverage {
  public:
   NativeTrainer(const network::Network& network, const TrainerOptions& options);
 
   void clear_gradients() override { has_gradients_ = false; }
-  BatchResult add_gradients(const data::Batch& batch, double weight) override;
-  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
-  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
-  std::span<float> gradient(std::size_t index) override;
-  TensorMap gradients() const override;
+  Sums add_gradients(const data::Batch& batch, double weight) override;
   void apply(double learning_rate) override;
-  StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
-  bool shares_arrays() const override { return !options_.shared.bytes.empty(); }
-  bool steps_together() const override { return shares_arrays(); }
-  StepReport step_together(const data::Batch& share, const BatchShare& of, double weight,
-                           double learning_rate) override;
-  void swap_average() override;
-  BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
+  Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
   void load_state(const TensorMap& state) override;
   TensorMap optimizer_state() const override;
   void load_optimizer_state(const TensorMap& state) override;
+  Offers offers() override;
+
+  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
+  std::span<float> gradient(std::size_t index) override;
+  TensorMap gradients() const override;
+  StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
+  StepReport settle_steps() override { return {}; }
+  StepReport step_together(const data::Batch& share, const BatchShare& of, double weight,
+                           double learning_rate) override;
+  void swap_average() override;
 
  private:
   void make_arrays();
-  StepReport step(const Samples& samples, double weight, double learning_rate, const Crew& crew);
+  bool shares_arrays() const { return !options_.shared.bytes.empty(); }
+  StepReport step_at_once(const Samples& samples, double weight, double learning_rate, const Crew& crew);
   bool follows() const { return shares_arrays() && options_.shared.replica != 0; }
   UpdateRule rule(double learning_rate) const;
   void layer_ready(std::size_t layer);
@@ -66,4 +72,4 @@ class NativeTrainer : public Trainer {
   std::unique_ptr<Mlp> mlp_;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

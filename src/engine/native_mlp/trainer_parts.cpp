@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 constexpr const char* kMomentum = ".momentum";
@@ -14,16 +14,9 @@ constexpr const char* kSteps = "optimizer.steps";
 
 }  // namespace
 
-Normalization normalization_of(const network::Network& network, const TrainerOptions& options) {
+PixelScale pixel_scale_of(const network::Network& network, const TrainerOptions& options) {
   const std::int64_t channels = network.input_shape().size() == 3 ? network.input_shape().front() : 1;
-  Normalization map;
-  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
-    const float mean = c < options.mean.size() ? options.mean[c] : 0.0f;
-    const float deviation = c < options.standard_deviation.size() ? options.standard_deviation[c] : 1.0f;
-    map.scale.push_back(1.0f / (255.0f * deviation));
-    map.shift.push_back(-mean / deviation);
-  }
-  return map;
+  return make_pixel_scale(options.mean, options.standard_deviation, channels);
 }
 
 void check_batch(const data::Batch& batch, std::int64_t inputs, std::int64_t classes) {
@@ -60,16 +53,17 @@ void report_layer(const Dense& layer, const Trained& trained, const std::functio
   }
 }
 
-void clip_gradients(const std::vector<std::span<float>>& gradients, double norm) {
+void clip_gradients(ExchangesGradients& gradients, double norm) {
   if (norm == 0) return;
+  const std::size_t count = gradients.trained_parameters().size();
   double squares = 0;
-  for (const auto& gradient : gradients) {
-    for (const float value : gradient) squares += static_cast<double>(value) * value;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const float value : gradients.gradient(i)) squares += static_cast<double>(value) * value;
   }
   const double scale = norm / (std::sqrt(squares) + 1e-6);
   if (scale >= 1) return;
-  for (const auto& gradient : gradients) {
-    for (float& value : gradient) value *= static_cast<float>(scale);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (float& value : gradients.gradient(i)) value *= static_cast<float>(scale);
   }
 }
 
@@ -96,4 +90,4 @@ double read_optimizer_tensors(const TensorMap& from, const Parameters& parameter
   return steps->second.floats()[0];
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

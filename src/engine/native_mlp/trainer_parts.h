@@ -13,15 +13,15 @@
 #include "engine/native_mlp/mlp.h"
 #include "engine/native_mlp/parameters.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// How gradients lie in the arrays that replicas exchange.
 inline Layout layout_of(const TrainerOptions& options) {
-  return options.kernels == KernelChoice::kNaive ? Layout::kRowMajor : Layout::kPanels;
+  return options.native.kernels == KernelChoice::kNaive ? Layout::kRowMajor : Layout::kPanels;
 }
 
 /// A vector as input counts as pixels of one channel.
-Normalization normalization_of(const network::Network& network, const TrainerOptions& options);
+PixelScale pixel_scale_of(const network::Network& network, const TrainerOptions& options);
 
 /// Throws Error when images or labels aren't those of a network with so many inputs and outputs.
 void check_batch(const data::Batch& batch, std::int64_t inputs, std::int64_t classes);
@@ -38,7 +38,7 @@ struct Trained {
 void report_layer(const Dense& layer, const Trained& trained, const std::function<void(std::size_t)>& ready);
 
 /// As torch.nn.utils.clip_grad_norm_: by the norm of all gradients taken as one vector. 0 = never.
-void clip_gradients(const std::vector<std::span<float>>& gradients, double norm);
+void clip_gradients(ExchangesGradients& gradients, double norm);
 
 /// How far the average of the weights goes to them in the step of this number, from 1 on. The first weights say little:
 /// it forgets faster at the start (as TensorFlow's ExponentialMovingAverage).
@@ -50,4 +50,4 @@ TensorMap optimizer_tensors(const Parameters& parameters, const Array& momentum,
 double read_optimizer_tensors(const TensorMap& from, const Parameters& parameters, const Array& momentum,
                               const Array& average);
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -1,6 +1,6 @@
 #include "engine/native_mlp/workspace.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// A stride of an odd number of cache lines: a walk down a column meets every set of the cache.
@@ -11,7 +11,7 @@ std::int64_t odd_stride(std::int64_t units) {
 
 }  // namespace
 
-OperandLayout::OperandLayout(const std::vector<Dense>& of, const Kernels& kernels)
+OperandLayout::OperandLayout(const std::vector<Dense>& of, const MlpKernels& kernels)
     : layers(of), unit_values(kernels.unit_values), logits_stride(odd_stride(of.back().columns())) {
   for (const Dense& layer : layers) {
     const std::int64_t inputs = up(layer.inputs, kColumns) * kColumns;
@@ -48,4 +48,4 @@ std::vector<WeightOperands> make_weight_operands(const OperandLayout& layout, Ar
   return all;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

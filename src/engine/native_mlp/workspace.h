@@ -8,7 +8,7 @@
 #include "engine/native_mlp/layers.h"
 #include "engine/native_mlp/memory.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// Units from one row of a layer's operands to the next.
 struct Strides {
@@ -17,7 +17,7 @@ struct Strides {
 
 /// How the operands of a network lie in memory, for these kernels.
 struct OperandLayout {
-  OperandLayout(const std::vector<Dense>& layers, const Kernels& kernels);
+  OperandLayout(const std::vector<Dense>& layers, const MlpKernels& kernels);
 
   const std::vector<Dense>& layers;
   std::int64_t unit_values;
@@ -51,4 +51,4 @@ inline std::int64_t up(std::int64_t count, std::int64_t unit) {
   return (count + unit - 1) / unit;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

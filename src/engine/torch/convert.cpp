@@ -52,7 +52,7 @@ DType host_type(at::ScalarType type) {
 }
 
 /// One image, planar bytes to planar floats.
-void normalize_planar(const std::uint8_t* in, float* out, std::int64_t plane, const Normalization& map) {
+void normalize_planar(const std::uint8_t* in, float* out, std::int64_t plane, const PixelScale& map) {
   for (std::size_t c = 0; c < map.scale.size(); ++c) {
     const float scale = map.scale[c], shift = map.shift[c];
     for (std::int64_t i = 0; i < plane; ++i) out[i] = static_cast<float>(in[i]) * scale + shift;
@@ -62,7 +62,7 @@ void normalize_planar(const std::uint8_t* in, float* out, std::int64_t plane, co
 }
 
 /// One image, planar bytes to interleaved floats.
-void normalize_interleaved(const std::uint8_t* in, float* out, std::int64_t plane, const Normalization& map) {
+void normalize_interleaved(const std::uint8_t* in, float* out, std::int64_t plane, const PixelScale& map) {
   const std::size_t channels = map.scale.size();
   for (std::size_t c = 0; c < channels; ++c) {
     const float scale = map.scale[c], shift = map.shift[c];
@@ -94,19 +94,17 @@ void copy_from_host(const HostTensor& host, const std::string& name, at::Tensor&
   tensor.copy_(at::from_blob(const_cast<std::byte*>(host.bytes.data()), host.shape, scalar_type(host.dtype)));
 }
 
-Normalization make_normalization(const std::vector<float>& mean, const std::vector<float>& standard_deviation,
-                                 std::int64_t channels) {
-  Normalization map;
-  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
-    const float m = c < mean.size() ? mean[c] : 0.0f;
-    const float deviation = c < standard_deviation.size() ? standard_deviation[c] : 1.0f;
-    map.scale.push_back(1.0f / (255.0f * deviation));
-    map.shift.push_back(-m / deviation);
-  }
-  return map;
+const HostTensor& tensor_of(const TensorMap& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found == state.end()) throw Error("the weights have no tensor '" + name + "'");
+  return found->second;
 }
 
-at::Tensor to_input(const data::Batch& batch, const Normalization& normalization, at::MemoryFormat format) {
+at::Tensor along_channels(const std::vector<float>& values, at::Device device) {
+  return at::tensor(values, at::kFloat).view({1, -1, 1, 1}).to(device);
+}
+
+at::Tensor to_input(const data::Batch& batch, const PixelScale& pixels, at::MemoryFormat format) {
   const auto& shape = batch.shape;
   at::Tensor input = at::empty({batch.count, shape.channels, shape.height, shape.width},
                                at::TensorOptions().dtype(at::kFloat).memory_format(format));
@@ -119,7 +117,7 @@ at::Tensor to_input(const data::Batch& batch, const Normalization& normalization
   const std::int64_t grain = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, image));
   at::parallel_for(0, batch.count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
-      (interleaved ? normalize_interleaved : normalize_planar)(in + n * image, out + n * image, plane, normalization);
+      (interleaved ? normalize_interleaved : normalize_planar)(in + n * image, out + n * image, plane, pixels);
     }
   });
   return input;

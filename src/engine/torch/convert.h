@@ -5,6 +5,7 @@
 
 #include "base/tensor.h"
 #include "data/batch.h"
+#include "engine/pixel_scale.h"
 
 namespace evener::engine::torch_engine {
 
@@ -14,15 +15,14 @@ HostTensor to_host(const at::Tensor& tensor);
 /// Copies `host` into `tensor`, which has the same shape; values are converted to its type. Throws Error naming `name`.
 void copy_from_host(const HostTensor& host, const std::string& name, at::Tensor& tensor);
 
-/// Per-channel affine map from uint8 to what the network is fed: value * scale + shift.
-struct Normalization {
-  std::vector<float> scale, shift;
-};
-Normalization make_normalization(const std::vector<float>& mean, const std::vector<float>& standard_deviation,
-                                 std::int64_t channels);
+/// The tensor of this name in a network's state. Throws Error naming it where there is none.
+const HostTensor& tensor_of(const TensorMap& state, const std::string& name);
+
+/// Values of each channel as float32 (1, C, 1, 1) on `device`.
+at::Tensor along_channels(const std::vector<float>& values, at::Device device);
 
 /// The batch's images as float32 (N, C, H, W), normalised, in `format`: one pass over the bytes.
-at::Tensor to_input(const data::Batch& batch, const Normalization& normalization, at::MemoryFormat format);
+at::Tensor to_input(const data::Batch& batch, const PixelScale& pixels, at::MemoryFormat format);
 
 /// The batch's labels as int64 (N).
 at::Tensor to_labels(const data::Batch& batch);

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/precision.h"
+#include "engine/torch/device.h"
 
 namespace evener::engine::torch_engine {
 namespace {
@@ -14,8 +15,7 @@ bool has(const network::Network& network) {
                      [](const auto& layer) { return std::holds_alternative<Op>(layer.op); });
 }
 
-}  // namespace
-
+/// Of convolutions and matrix products.
 at::ScalarType compute_type(const TrainerOptions& options) {
   switch (computed_precision(options.precision, options.device.kind)) {
     case Precision::kFp32:
@@ -29,27 +29,38 @@ at::ScalarType compute_type(const TrainerOptions& options) {
   return at::kFloat;
 }
 
+/// Of images, activations and convolution weights on the trainer's device.
+at::MemoryFormat memory_format(const network::Network& network, const TrainerOptions& options) {
+  // Tensor cores want the channels of a pixel together; cuDNN's float32 convolutions want planes.
+  const bool planes = options.device.kind == DeviceKind::kCuda && options.torch.layout == MemoryLayout::kAuto &&
+                      options.precision == Precision::kFp32;
+  return planes ? at::MemoryFormat::Contiguous : host_memory_format(network, options);
+}
+
+}  // namespace
+
 bool is_synchronised(const network::Network& network, const TrainerOptions& options) {
   return options.sum_over_replicas && has<network::BatchNorm>(network);
 }
 
 at::MemoryFormat host_memory_format(const network::Network& network, const TrainerOptions& options) {
-  if (options.layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
+  if (options.torch.layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
   // Only our own batch-norm, which is for channels-last, knows of other replicas.
   const bool last = has<network::Conv2d>(network) || is_synchronised(network, options);
   return last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
 }
 
-at::MemoryFormat memory_format(const network::Network& network, const TrainerOptions& options) {
-  // Tensor cores want the channels of a pixel together; cuDNN's float32 convolutions want planes.
-  const bool planes = options.device.kind == DeviceKind::kCuda && options.layout == MemoryLayout::kAuto &&
-                      options.precision == Precision::kFp32;
-  return planes ? at::MemoryFormat::Contiguous : host_memory_format(network, options);
+GraphOptions graph_options(const network::Network& network, const TrainerOptions& options) {
+  const at::Device device = torch_device(options.device);
+  const at::MemoryFormat format = memory_format(network, options);
+  const bool own_kernels =
+      device.is_cpu() && !options.torch.like_accelerator && format == at::MemoryFormat::ChannelsLast;
+  return {device, compute_type(options), format, own_kernels};
 }
 
 std::string replica_refusal(const network::Network& network, const TrainerOptions& options) {
   if (options.device.kind != DeviceKind::kCpu || !is_synchronised(network, options) ||
-      options.layout != MemoryLayout::kChannelsFirst) {
+      options.torch.layout != MemoryLayout::kChannelsFirst) {
     return {};
   }
   return "batch-norm over all replicas is made for images with their channels last: '" + network.model() +

@@ -6,18 +6,17 @@
 #include <string>
 
 #include "engine/engine.h"
+#include "engine/torch/graph.h"
 #include "network/network.h"
 
 namespace evener::engine::torch_engine {
 
-/// Of convolutions and matrix products.
-at::ScalarType compute_type(const TrainerOptions& options);
+/// How a trainer's graph computes.
+GraphOptions graph_options(const network::Network& network, const TrainerOptions& options);
 
 /// Whether batch-norm takes the statistics of all replicas.
 bool is_synchronised(const network::Network& network, const TrainerOptions& options);
 
-/// Of images, activations and convolution weights on the trainer's device.
-at::MemoryFormat memory_format(const network::Network& network, const TrainerOptions& options);
 /// Of a CPU replica's convolution weights and their gradients in the same run.
 at::MemoryFormat host_memory_format(const network::Network& network, const TrainerOptions& options);
 

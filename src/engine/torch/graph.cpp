@@ -71,10 +71,6 @@ Graph::Graph(network::Network network, const GraphOptions& options)
   }
 }
 
-at::Tensor Graph::forward(at::Tensor input, bool training, const DropoutMasks& masks, const Replicas* replicas) {
-  return forward_outputs(std::move(input), training, masks, replicas).front();
-}
-
 std::vector<at::Tensor> Graph::forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                                const Replicas* replicas) {
   std::vector<at::Tensor> outputs(network_.layers().size());

@@ -29,8 +29,6 @@ class Graph {
   /// samples belong to the same batch (null = this one's alone); outlives the backward pass.
   std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                           const Replicas* replicas = nullptr);
-  /// The same, and of it the first output, the only one that a classifier has.
-  at::Tensor forward(at::Tensor input, bool training, const DropoutMasks& masks, const Replicas* replicas = nullptr);
 
   const network::Network& network() const { return network_; }
   at::MemoryFormat format() const { return options_.format; }

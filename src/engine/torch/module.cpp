@@ -4,19 +4,36 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #include "engine/torch/device.h"
+#include "engine/torch/errors.h"
 #include "engine/torch/formats.h"
+#include "engine/torch/runner.h"
 #include "engine/torch/trainer.h"
 
 namespace evener::engine::torch_engine {
 namespace {
 
+/// What `make` returns, or its error as ours.
+template <class Make>
+auto made(const char* what, Device device, const Make& make) {
+  try {
+    return make();
+  } catch (const c10::Error& error) {
+    const std::string reason =
+        std::string("no ") + what + " can be made on " + device_text(device) + ": " + first_line(error);
+    if (is_out_of_memory(error)) throw OutOfMemory(reason);
+    throw Error(reason);
+  }
+}
+
 class TorchEngine : public Engine {
  public:
   const char* name() const override { return "torch"; }
 
-  std::string refusal(const network::Network& network, const TrainerOptions& options) const override {
+  std::string trainer_refusal(const network::Network& network, const TrainerOptions& options) const override {
     const std::string refusal = device_refusal(options.device);
-    return refusal.empty() ? replica_refusal(network, options) : refusal;
+    if (!refusal.empty()) return refusal;
+    const std::string unfit = network::why_unfit(options.criterion, network);
+    return unfit.empty() ? replica_refusal(network, options) : unfit;
   }
 
   std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options,
@@ -26,15 +43,17 @@ class TorchEngine : public Engine {
 
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
     if (const std::string refusal = device_refusal(options.device); !refusal.empty()) throw Error(refusal);
-    try {
-      return std::make_unique<TorchTrainer>(network, options);
-    } catch (const c10::Error& error) {
-      const std::string text = error.what_without_backtrace();
-      const std::string reason =
-          "no trainer can be made on " + device_text(options.device) + ": " + text.substr(0, text.find('\n'));
-      if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) throw OutOfMemory(reason);
-      throw Error(reason);
-    }
+    return made("trainer", options.device, [&] { return std::make_unique<TorchTrainer>(network, options); });
+  }
+
+  std::string runner_refusal(const network::Network& /*network*/, const RunnerOptions& options) const override {
+    return torch_engine::runner_refusal(options);
+  }
+
+  std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
+                                      const RunnerOptions& options) override {
+    if (const std::string refusal = torch_engine::runner_refusal(options); !refusal.empty()) throw Error(refusal);
+    return made("runner", options.device, [&] { return std::make_unique<TorchRunner>(network, state, options); });
   }
 };
 

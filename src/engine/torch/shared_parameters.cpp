@@ -24,7 +24,7 @@ std::int64_t whole_units(std::int64_t values) {
 
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas) {
   const OptimizerOptions& optimizer = options.optimizer;
-  if (options.device.kind != DeviceKind::kCpu || options.like_accelerator) return 0;
+  if (options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator) return 0;
   if (options.precision == Precision::kFp16 || optimizer.clip_norm != 0 || optimizer.average_decay != 0) return 0;
   std::int64_t values = 0;
   for (const auto& parameter : network.parameters()) {

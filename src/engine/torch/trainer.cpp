@@ -1,58 +1,39 @@
 #include "engine/torch/trainer.h"
 
-#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/phase.h"
-#include "base/precision.h"
 #include "engine/torch/device.h"
+#include "engine/torch/errors.h"
 #include "engine/torch/formats.h"
-#include "engine/torch/loss.h"
+#include "engine/torch/threads.h"
 
 namespace evener::engine::torch_engine {
 namespace {
 
 constexpr const char* kLossScale = "optimizer.loss_scale";
 
-/// LibTorch keeps one number of threads for the process, which every thread takes over when it first asks for it. Asked
-/// for here, it can't replace this thread's own number later, when another replica has set another one.
-void use_threads(int threads) {
-  at::internal::lazy_init_num_threads();  // as this module sees it,
-  at::get_num_threads();                  // and as LibTorch does
-  at::set_num_threads(threads);
-}
-
-GraphOptions graph_options(const network::Network& network, const TrainerOptions& options) {
-  const at::Device device = torch_device(options.device);
-  const at::MemoryFormat format = memory_format(network, options);
-  const bool own_kernels = device.is_cpu() && !options.like_accelerator && format == at::MemoryFormat::ChannelsLast;
-  return {device, compute_type(options), format, own_kernels};
-}
-
-at::Tensor along_channels(const std::vector<float>& values, at::Device device) {
-  return at::tensor(values, at::kFloat).view({1, -1, 1, 1}).to(device);
-}
-
-/// LibTorch's exceptions carry a C++ stack; users get the first line of the reason.
 template <class Body>
 auto with_errors(const network::Network& network, const TrainerOptions& options, std::int64_t images,
                  const Body& body) {
   try {
     return body();
   } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-        text.find("can't allocate memory") != std::string::npos) {
-      throw OutOfMemory(out_of_memory_text(network, options.precision, torch_device(options.device), images, text));
-    }
-    throw Error("LibTorch: " + text.substr(0, text.find('\n')));
+    if (!is_out_of_memory(error)) throw Error("LibTorch: " + first_line(error));
+    throw OutOfMemory(
+        out_of_memory_text(network, options.precision, torch_device(options.device), images, first_line(error)));
   }
+}
+
+void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicted) {
+  const at::Tensor host = found.to(at::kCPU);
+  const std::int64_t* classes = host.const_data_ptr<std::int64_t>();
+  predicted.insert(predicted.end(), classes, classes + host.numel());
 }
 
 }  // namespace
@@ -60,18 +41,17 @@ auto with_errors(const network::Network& network, const TrainerOptions& options,
 TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions& options)
     : options_(options),
       streams_(torch_device(options.device)),
-      ahead_(options.device.kind != DeviceKind::kCpu || options.like_accelerator),
+      ahead_(options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator),
       graph_([&] {
         const WorkingIn compute(streams_.compute());
         return Graph(network, graph_options(network, options));
       }()),
       replicas_{options.sum_over_replicas},
       synchronised_(is_synchronised(network, options)),
-      normalization_(make_normalization(options.mean, options.standard_deviation, network.input_shape().front())),
+      criterion_(options.criterion, network),
+      pixel_scale_(make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front())),
       dropout_(dropout_layers(network)) {
-  // Before the first parallel region: OpenMP's threads inherit the affinity of the thread that starts them.
-  if (!options_.cpus.empty()) pin_this_thread(options_.cpus);
-  use_threads(options_.threads);
+  use_threads(options_.threads, options_.cpus);
   if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision);
   // The nodes that gradients are accumulated by work in the stream in which they were made.
   const WorkingIn compute(streams_.compute());
@@ -92,7 +72,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
 /// What is under way needs what is about to go.
 TorchTrainer::~TorchTrainer() {
   try {
-    settle();
+    settle_steps();
   } catch (const Error&) {  // of a device that failed before
   }
 }
@@ -105,58 +85,49 @@ void TorchTrainer::share_parameters() {
 }
 
 void TorchTrainer::drive_device() {
-  scale_ = along_channels(normalization_.scale, graph_.device());
-  shift_ = along_channels(normalization_.shift, graph_.device());
+  scale_ = along_channels(pixel_scale_.scale, graph_.device());
+  shift_ = along_channels(pixel_scale_.shift, graph_.device());
   feed_ = std::make_unique<Feed>(streams_, options_.resident, dropout_, options_.seed);
   host_gradients_ = std::make_unique<HostGradients>(streams_, trained_, host_memory_format(graph_.network(), options_));
   StepWork work;
-  work.forward = [this](const BatchTensors& batch) {
-    const Found found = forward(batch, /*training=*/true);
-    return StepWork::Found{found.loss, found.logits.detach().argmax(1).eq(found.labels).sum()};
-  };
+  work.forward = [this](const BatchTensors& batch) { return forward(batch, /*training=*/true); };
   work.backward = [this](const at::Tensor& loss, const at::Tensor& weight) {
     clear_gradients();
     backward(loss, weight);
   };
   work.update = [this](const at::Tensor& rate, const at::Tensor& stopped) { update_unseen(rate, stopped); };
   const bool cuda = options_.device.kind == DeviceKind::kCuda;
-  whole_steps_ = std::make_unique<WholeSteps>(
-      streams_, *feed_, std::move(work), step_graph_refusal({options_.step_graph, cuda || options_.like_accelerator}),
-      [cuda] { return cuda ? cuda_parts().make_step_graph() : make_repeated_step(); });
+  whole_steps_ =
+      std::make_unique<WholeSteps>(streams_, *feed_, criterion_, std::move(work),
+                                   step_graph_refusal({options_.step_graph, cuda || options_.torch.like_accelerator}),
+                                   [cuda] { return cuda ? cuda_parts().make_step_graph() : make_repeated_step(); });
 }
 
-at::Tensor TorchTrainer::loss_of(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& second_labels,
-                                 const at::Tensor& first_part, bool training) const {
-  const double smoothing = training ? options_.label_smoothing : 0;
-  if (!first_part.defined()) return loss_sum(options_.loss, smoothing, logits, labels);
-  return mixed_loss_sum(options_.loss, smoothing, logits, labels, second_labels, first_part);
+CriterionResult TorchTrainer::forward(const BatchTensors& batch, bool training) {
+  const std::vector<at::Tensor> outputs =
+      graph_.forward_outputs(normalized_images(feed_->images_of(batch), scale_, shift_, graph_.format()), training,
+                             batch.masks, synchronised_ ? &replicas_ : nullptr);
+  return criterion_.compute(outputs, {batch.labels, batch.second_labels, batch.label_weights}, training);
 }
 
-TorchTrainer::Found TorchTrainer::forward(const BatchTensors& batch, bool training) {
-  const at::Tensor input = normalized_images(feed_->images_of(batch), scale_, shift_, graph_.format());
-  const at::Tensor logits = graph_.forward(input, training, batch.masks, synchronised_ ? &replicas_ : nullptr);
-  return {logits, loss_of(logits, batch.labels, batch.second_labels, batch.label_weights, training), batch.labels};
-}
-
-TorchTrainer::Found TorchTrainer::forward_on_host(const data::Batch& batch, bool training) {
+CriterionResult TorchTrainer::forward_on_host(const data::Batch& batch, bool training) {
   DropoutMasks masks;
   if (training) masks = draw_masks(dropout_, {options_.seed, batch.epoch, batch.samples});
-  const at::Tensor labels = to_labels(batch);
-  const at::Tensor logits = graph_.forward(to_input(batch, normalization_, graph_.format()), training, masks,
-                                           synchronised_ ? &replicas_ : nullptr);
-  at::Tensor second_labels, first_part;
+  TargetTensors targets{to_labels(batch), {}, {}};
   if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
-    second_labels = to_tensor(mixed->second_labels);
-    first_part = to_tensor(mixed->label_weights);
+    targets.second_labels = to_tensor(mixed->second_labels);
+    targets.label_weights = to_tensor(mixed->label_weights);
   }
-  return {logits, loss_of(logits, labels, second_labels, first_part, training), labels};
+  const std::vector<at::Tensor> outputs = graph_.forward_outputs(to_input(batch, pixel_scale_, graph_.format()),
+                                                                 training, masks, synchronised_ ? &replicas_ : nullptr);
+  return criterion_.compute(outputs, targets, training);
 }
 
 void TorchTrainer::backward(const at::Tensor& loss, const at::Tensor& weight) {
   torch::autograd::backward({loss}, {scaler_ ? weight * scaler_->scale() : weight.clone()});
 }
 
-BatchResult TorchTrainer::add_gradients(const data::Batch& batch, double weight) {
+Sums TorchTrainer::add_gradients(const data::Batch& batch, double weight) {
   const WorkingIn compute(streams_.compute());
   replicas_.absent = batch.count == 0;
   if (!replicas_.absent) return train_on(batch, weight);
@@ -184,25 +155,25 @@ void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
   train_on({1, shape, image, data::ClassTargets{label}, sample, epoch}, 0);
 }
 
-BatchResult TorchTrainer::train_on(const data::Batch& batch, double weight) {
+Sums TorchTrainer::train_on(const data::Batch& batch, double weight) {
   return with_errors(graph_.network(), options_, batch.count, [&] {
     if (ahead_) return train_device_on(batch, weight);
-    Found found;
+    CriterionResult found;
     {
       const PhaseMark mark(Phase::kForward);
       found = forward_on_host(batch, /*training=*/true);
     }
     const PhaseMark mark(Phase::kBackward);
     backward(found.loss, at::scalar_tensor(weight, at::kFloat));
-    return result_of(found.loss, found.logits.detach().argmax(1), found.labels);
+    return criterion_.read(found, batch.count);
   });
 }
 
 /// With the results at once, for those who exchange them.
-BatchResult TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
+Sums TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
   Feed::Slot& slot = feed_->put(batch, /*training=*/true, /*learning_rate=*/0, weight);
   const BatchTensors& tensors = slot.batch;
-  Found found;
+  CriterionResult found;
   {
     const PhaseMark mark(Phase::kForward);
     found = forward(tensors, /*training=*/true);
@@ -211,19 +182,27 @@ BatchResult TorchTrainer::train_device_on(const data::Batch& batch, double weigh
   backward(found.loss, tensors.numbers[1]);
   feed_->release(slot);
   tell_ready();
-  return result_of(found.loss, found.logits.detach().argmax(1), found.labels);
+  return criterion_.read(found, batch.count);
 }
 
-StepReport TorchTrainer::step(const data::Batch& batch, double weight, double learning_rate) {
-  if (!whole_steps_ || gradient_ready_ || synchronised_ || batch.count == 0) {
-    return Trainer::step(batch, weight, learning_rate);
-  }
+Offers TorchTrainer::offers() {
+  Offers offers;
+  offers.exchange = this;
+  if (ahead_) offers.ahead = this;
+  if (shared_) offers.sharing = this;
+  if (options_.optimizer.average_decay != 0) offers.average = this;
+  offers.device = this;
+  return offers;
+}
+
+StepReport TorchTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {
+  if (gradient_ready_ || synchronised_ || batch.count == 0) return step_by_parts(batch, weight, learning_rate);
   const WorkingIn compute(streams_.compute());
   return with_errors(graph_.network(), options_, batch.count,
                      [&] { return whole_steps_->run(batch, weight, learning_rate); });
 }
 
-StepReport TorchTrainer::settle() {
+StepReport TorchTrainer::settle_steps() {
   if (!whole_steps_) return {};
   return with_errors(graph_.network(), options_, 0, [&] { return whole_steps_->settle(); });
 }
@@ -250,22 +229,22 @@ void TorchTrainer::swap_average() {
   optimizer_->swap_average();
 }
 
-BatchResult TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
+Sums TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
   const WorkingIn compute(streams_.compute());
   const c10::NoGradGuard no_grad;
   return with_errors(graph_.network(), options_, batch.count, [&] {
-    Found found;
+    CriterionResult found;
     if (ahead_) {
       Feed::Slot& slot = feed_->put(batch, /*training=*/false, 0, 0);
       found = forward(slot.batch, /*training=*/false);
-      const BatchResult result = append_found(found.logits, found.loss, found.labels, predicted);
       feed_->release(slot);
-      return result;
+    } else {
+      found = forward_on_host(batch, /*training=*/false);
     }
-    found = forward_on_host(batch, /*training=*/false);
-    return append_found(found.logits, found.loss, found.labels, predicted);
+    if (predicted != nullptr) append_classes(found.found, *predicted);
+    return criterion_.read(found, batch.count);
   });
 }
 
@@ -282,10 +261,9 @@ void TorchTrainer::load_state(const TensorMap& state) {
   if (whole_steps_) whole_steps_->restart();
   const auto& parameters = graph_.network().parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto found = state.find(parameters[i].name);
-    if (found == state.end()) throw Error("the weights have no tensor '" + parameters[i].name + "'");
+    const HostTensor& values = tensor_of(state, parameters[i].name);
     if (shared_ && shared_->follows() && parameters[i].trained) continue;  // others use them, and replica 0 loads them
-    copy_from_host(found->second, found->first, graph_.tensors()[i]);
+    copy_from_host(values, parameters[i].name, graph_.tensors()[i]);
   }
 }
 

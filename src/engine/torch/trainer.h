@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/torch/convert.h"
+#include "engine/torch/criterion.h"
 #include "engine/torch/feed.h"
 #include "engine/torch/graph.h"
 #include "engine/torch/host_gradients.h"
@@ -20,45 +21,45 @@
 namespace evener::engine::torch_engine {
 
 /// Built, used and destroyed on one thread: LibTorch's number of threads and OpenMP's workers belong to it.
-class TorchTrainer : public Trainer {
+class TorchTrainer : public Trainer,
+                     public ExchangesGradients,
+                     public StepsAhead,
+                     public SharesArrays,
+                     public KeepsAverage,
+                     public ReportsDevice {
  public:
   TorchTrainer(const network::Network& network, const TrainerOptions& options);
   ~TorchTrainer() override;
 
   void clear_gradients() override;
-  BatchResult add_gradients(const data::Batch& batch, double weight) override;
-  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
-  const std::vector<std::string>& trained_parameters() const override { return trained_names_; }
-  std::span<float> gradient(std::size_t index) override;
-  TensorMap gradients() const override;
+  Sums add_gradients(const data::Batch& batch, double weight) override;
   void apply(double learning_rate) override;
-  StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
-  StepReport settle() override;
-  DeviceReport report() const override;
-  bool shares_arrays() const override { return shared_ != nullptr; }
-  void apply_part(double learning_rate, std::span<const int> members) override;
-  void swap_average() override;
-  BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
+  Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
   void load_state(const TensorMap& state) override;
   TensorMap optimizer_state() const override;
   void load_optimizer_state(const TensorMap& state) override;
+  Offers offers() override;
+
+  const std::vector<std::string>& trained_parameters() const override { return trained_names_; }
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
+  std::span<float> gradient(std::size_t index) override;
+  TensorMap gradients() const override;
+  StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
+  StepReport settle_steps() override;
+  void apply_part(double learning_rate, std::span<const int> members) override;
+  void swap_average() override;
+  DeviceReport report() const override;
 
  private:
-  struct Found {
-    at::Tensor logits, loss, labels;
-  };
-
   void share_parameters();
   void drive_device();
-  Found forward(const BatchTensors& batch, bool training);
-  Found forward_on_host(const data::Batch& batch, bool training);
+  CriterionResult forward(const BatchTensors& batch, bool training);
+  CriterionResult forward_on_host(const data::Batch& batch, bool training);
   void backward(const at::Tensor& loss, const at::Tensor& weight);
   void update_unseen(const at::Tensor& learning_rate, const at::Tensor& stopped);
-  at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& second_labels,
-                     const at::Tensor& first_part, bool training) const;
-  BatchResult train_on(const data::Batch& batch, double weight);
-  BatchResult train_device_on(const data::Batch& batch, double weight);
+  Sums train_on(const data::Batch& batch, double weight);
+  Sums train_device_on(const data::Batch& batch, double weight);
   void add_nothing();
   void train_on_nothing(std::uint64_t epoch);
   void watch_gradients();
@@ -74,7 +75,8 @@ class TorchTrainer : public Trainer {
   Graph graph_;
   Replicas replicas_;
   bool synchronised_;  // batch-norm takes the statistics of all replicas
-  Normalization normalization_;
+  const TorchCriterion criterion_;
+  PixelScale pixel_scale_;
   std::vector<std::string> trained_names_;
   std::vector<at::Tensor> trained_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // keeps the hooks alive

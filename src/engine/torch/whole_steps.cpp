@@ -1,14 +1,12 @@
 #include "engine/torch/whole_steps.h"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/phase.h"
 #include "base/statistics.h"
 #include "engine/torch/device.h"
+#include "engine/torch/errors.h"
 
 namespace evener::engine::torch_engine {
 namespace {
@@ -25,23 +23,26 @@ static_assert(kUnderWay < Feed::kSlots);
 
 }  // namespace
 
-WholeSteps::Result::Result(const Streams& streams, bool pinned)
-    : values(at::empty({3}, at::TensorOptions().dtype(at::kDouble).pinned_memory(pinned))), landed(streams) {}
+WholeSteps::Result::Result(const Streams& streams, std::int64_t numbers)
+    : values(at::empty({numbers}, at::TensorOptions().dtype(at::kDouble).pinned_memory(streams.asynchronous()))),
+      landed(streams) {}
 
 WholeSteps::Timing::Timing(const Streams& streams) {
   for (int i = 0; i < 4; ++i) moments.emplace_back(streams, /*timed=*/true);
 }
 
-WholeSteps::WholeSteps(const Streams& streams, Feed& feed, StepWork work, std::string graph_refusal,
-                       std::function<std::unique_ptr<StepGraph>()> make_graph)
+WholeSteps::WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion& criterion, StepWork work,
+                       std::string graph_refusal, std::function<std::unique_ptr<StepGraph>()> make_graph)
     : streams_(streams),
       feed_(feed),
+      criterion_(criterion),
       work_(std::move(work)),
       graph_refusal_(std::move(graph_refusal)),
       make_graph_(std::move(make_graph)),
-      results_(at::zeros({3}, at::TensorOptions().dtype(at::kDouble).device(streams.device()))),
+      results_(at::zeros({static_cast<std::int64_t>(criterion.names().size()) + 1},
+                         at::TensorOptions().dtype(at::kDouble).device(streams.device()))),
       stopped_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(streams.device()))) {
-  for (std::size_t i = 0; i <= kUnderWay; ++i) ring_.emplace_back(streams, streams.asynchronous());
+  for (std::size_t i = 0; i <= kUnderWay; ++i) ring_.emplace_back(streams, results_.numel());
 }
 
 StepReport WholeSteps::run(const data::Batch& batch, double weight, double learning_rate) {
@@ -76,7 +77,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
     if (timing != nullptr) timing->moments[border].record(streams_.compute());
   };
   passing(0);
-  StepWork::Found found;
+  CriterionResult found;
   {
     const PhaseMark mark(Phase::kForward);
     found = work_.forward(batch);
@@ -92,7 +93,10 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
     const at::Tensor loss = found.loss.detach();
     stopped_.copy_(at::maximum(stopped_, loss.isfinite().logical_not().to(at::kFloat)));
     work_.update(batch.numbers[0], stopped_);
-    results_.copy_(at::stack({loss.to(at::kDouble), found.correct.to(at::kDouble), stopped_.to(at::kDouble)}));
+    std::vector<at::Tensor> numbers;
+    for (const at::Tensor& sum : found.sums) numbers.push_back(sum.to(at::kDouble));
+    numbers.push_back(stopped_.to(at::kDouble));
+    results_.copy_(at::stack(numbers));
   }
   passing(3);
 }
@@ -133,8 +137,7 @@ void WholeSteps::capture(const Feed::Slot& slot) {
     graph->capture([&, batch] { do_step(batch, nullptr); });
     graph_ = std::move(graph);
   } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    graph_refusal_ = "capturing a step failed: " + text.substr(0, text.find('\n'));
+    graph_refusal_ = "capturing a step failed: " + first_line(error);
     graph_block_.reset();
   }
 }
@@ -162,12 +165,12 @@ StepReport WholeSteps::report_until(std::size_t left) {
     pending_.pop_front();
     result.landed.wait();
     const double* values = result.values.const_data_ptr<double>();
-    if (values[2] != 0) {
+    if (values[criterion_.names().size()] != 0) {
       report.finite = false;
       for (; !pending_.empty(); pending_.pop_front()) pending_.front()->landed.wait();
       break;
     }
-    report.sums += BatchResult{values[0], std::llround(values[1]), result.count};
+    report.sums += criterion_.sums_of(values, result.count);
     ++report.steps;
   }
   return report;

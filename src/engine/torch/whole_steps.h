@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/torch/criterion.h"
 #include "engine/torch/feed.h"
 #include "engine/torch/step_graph.h"
 #include "engine/torch/streams.h"
@@ -21,11 +22,7 @@ namespace evener::engine::torch_engine {
 
 /// What a step does on the device. Nothing of it may read a value there.
 struct StepWork {
-  struct Found {
-    at::Tensor loss;     // sum over the batch; with a gradient
-    at::Tensor correct;  // int64 ()
-  };
-  std::function<Found(const BatchTensors&)> forward;
+  std::function<CriterionResult(const BatchTensors&)> forward;
   /// Leaves the gradients of weight * loss; what was there before is dropped.
   std::function<void(const at::Tensor& loss, const at::Tensor& weight)> backward;
   /// The optimiser's step, which changes nothing where `stopped` (float32 ()) is 1.
@@ -35,8 +32,8 @@ struct StepWork {
 class WholeSteps {
  public:
   /// `graph_refusal`: why steps are not captured; "" = `make_graph` is asked for a graph once it pays.
-  WholeSteps(const Streams& streams, Feed& feed, StepWork work, std::string graph_refusal,
-             std::function<std::unique_ptr<StepGraph>()> make_graph);
+  WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion& criterion, StepWork work,
+             std::string graph_refusal, std::function<std::unique_ptr<StepGraph>()> make_graph);
 
   /// Gives a step to the compute stream, which is the current one. Reports the steps before the last two.
   StepReport run(const data::Batch& batch, double weight, double learning_rate);
@@ -54,8 +51,8 @@ class WholeSteps {
  private:
   /// Results on their way to the host.
   struct Result {
-    Result(const Streams& streams, bool pinned);
-    at::Tensor values;  // float64 (3): loss, correct, stopped
+    Result(const Streams& streams, std::int64_t numbers);
+    at::Tensor values;  // float64: the criterion's sums, then whether steps had stopped
     Moment landed;
     std::int64_t count = 0;
   };
@@ -76,13 +73,14 @@ class WholeSteps {
 
   const Streams& streams_;
   Feed& feed_;
+  const TorchCriterion& criterion_;
   StepWork work_;
   std::string graph_refusal_;
   std::function<std::unique_ptr<StepGraph>()> make_graph_;
   std::unique_ptr<StepGraph> graph_;
   BatchLayout graph_layout_;
   at::Tensor graph_block_;                                // the batch that the graph reads
-  at::Tensor results_;                                    // float64 (3), written by each step
+  at::Tensor results_;                                    // as Result::values, written by each step
   at::Tensor stopped_;                                    // float32 (): 1 from the first loss that was not finite
   std::vector<std::pair<BatchLayout, int>> eager_steps_;  // how many there were of each kind of batch
   std::int64_t steps_ = 0;

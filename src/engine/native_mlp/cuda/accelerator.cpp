@@ -7,7 +7,7 @@
 #include "engine/native_mlp/cuda/compiler.h"
 #include "engine/native_mlp/cuda/libraries.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// One GPU's calls, with errors by their names.
@@ -265,4 +265,4 @@ std::unique_ptr<Accelerator> open_cuda_device(int index) {
   return std::make_unique<CudaAccelerator>(*calls, *nvrtc, index);
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

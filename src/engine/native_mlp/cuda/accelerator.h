@@ -6,7 +6,7 @@
 
 #include "engine/native_mlp/device/accelerator.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// Why there is no CUDA here; "" if its libraries are. Asks no driver: a process that has done so can't have children
 /// that use it.
@@ -15,4 +15,4 @@ std::string why_no_cuda();
 /// The GPU of this number. Throws Error.
 std::unique_ptr<Accelerator> open_cuda_device(int index);
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

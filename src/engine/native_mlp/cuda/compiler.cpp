@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "engine/native_mlp/cuda/prelude.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 class Program {
@@ -53,4 +53,4 @@ std::string compile_cuda(const NvrtcCalls& nvrtc, const std::string& source,
   return Program(nvrtc, cuda_prelude() + source).compile(options);
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

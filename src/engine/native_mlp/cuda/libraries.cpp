@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// Never closed: drivers don't like to be unloaded.
@@ -126,4 +126,4 @@ const NvrtcCalls* nvrtc_calls(std::string& why) {
   return opened.usable ? &opened.calls : nullptr;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

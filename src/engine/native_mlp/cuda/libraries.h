@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// The driver's, under the names and versions that cuda.h gives them.
 struct CudaCalls {
@@ -64,4 +64,4 @@ struct NvrtcCalls {
 const CudaCalls* cuda_calls(std::string& why);
 const NvrtcCalls* nvrtc_calls(std::string& why);
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -5,7 +5,7 @@
 
 #include "engine/native_mlp/cuda/accelerator.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 class CudaAccelerators : public AcceleratorDriver {
@@ -27,10 +27,11 @@ void* create() {
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native::version,
-                                           evener::engine::native::unusable_reason, evener::engine::native::create};
+const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native_mlp::version,
+                                           evener::engine::native_mlp::unusable_reason,
+                                           evener::engine::native_mlp::create};
 }

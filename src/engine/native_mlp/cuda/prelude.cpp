@@ -1,6 +1,6 @@
 #include "engine/native_mlp/cuda/prelude.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 const char* cuda_prelude() {
   return R"(
@@ -35,4 +35,4 @@ FUNCTION void operator+=(Vector& sum, const Vector& vector) {
 )";
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

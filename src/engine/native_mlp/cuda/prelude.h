@@ -1,8 +1,8 @@
 // What makes the text of device/kernels.h CUDA C++.
 #pragma once
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 const char* cuda_prelude();
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// Memory on the device.
 class DeviceMemory {
@@ -100,4 +100,4 @@ class AcceleratorDriver {
   virtual std::unique_ptr<Accelerator> open(int index) = 0;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -8,7 +8,7 @@
 #include "base/phase.h"
 #include "engine/engine.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// Images that are uploaded together.
@@ -112,4 +112,4 @@ const DeviceMemory& DeviceFeed::put(const Header& header) {
   return *block_;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

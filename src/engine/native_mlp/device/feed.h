@@ -11,7 +11,7 @@
 #include "engine/native_mlp/device/kernels.h"
 #include "engine/native_mlp/device/mlp.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 class DeviceFeed {
  public:
@@ -48,4 +48,4 @@ class DeviceFeed {
   int moves_ = 0;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

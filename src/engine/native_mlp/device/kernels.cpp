@@ -1,6 +1,6 @@
 #include "engine/native_mlp/device/kernels.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 const char* const kCommon = R"(
@@ -308,4 +308,4 @@ const std::string& device_kernels() {
   return text;
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// Macros that the kernels want, beside a prelude.
 struct TileShape {
@@ -49,4 +49,4 @@ constexpr int kUpdateAtOnce = 0, kWriteGradient = 1, kAddGradient = 2;
 /// The text without a prelude (opencl/prelude.h, cuda/prelude.h).
 const std::string& device_kernels();
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

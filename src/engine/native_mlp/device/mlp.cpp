@@ -4,8 +4,9 @@
 #include <string>
 
 #include "base/names.h"
+#include "engine/engine.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// A CPU has few items with wide registers and no use for neighbours that fetch together; a GPU the opposite, and for
@@ -37,14 +38,13 @@ void launch(Accelerator& accelerator, Kernel& kernel, const Grid& grid, const Va
 }  // namespace
 
 DeviceMlp::DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers, const Parameters& parameters,
-                     const TrainerOptions& options, const Normalization& normalization)
+                     const TrainerOptions& options, const PixelScale& pixel_scale)
     : accelerator_(accelerator),
       layers_(layers),
       parameters_(parameters),
       optimizer_(options.optimizer),
-      squared_(options.loss == Loss::kMse),
-      smoothing_(squared_ ? 0 : static_cast<float>(options.label_smoothing)),
-      plane_(layers.front().inputs / static_cast<std::int64_t>(normalization.scale.size())),
+      loss_(class_loss_of(options.criterion)),
+      plane_(layers.front().inputs / static_cast<std::int64_t>(pixel_scale.scale.size())),
       tile_(tile_shape(accelerator.facts())),
       x_(layers.size() + 1),
       slopes_(layers.size()) {
@@ -69,15 +69,15 @@ DeviceMlp::DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers,
   if (optimizer_.average_decay != 0) average_ = allocate(count);
   results_ = allocate((kStepResults + 1) * sizeof(DeviceResult) / sizeof(float));
   stopped_ = allocate(1);
-  scale_ = allocate(normalization.scale.size());
-  shift_ = allocate(normalization.shift.size());
+  scale_ = allocate(pixel_scale.scale.size());
+  shift_ = allocate(pixel_scale.shift.size());
   const std::vector<float> zeros(count);
   for (DeviceMemory* array : {values_.get(), gradients_.get(), momentum_.get(), average_.get()}) {
     if (array != nullptr) upload(*array, zeros);
   }
   upload(*stopped_, {0});
-  upload(*scale_, normalization.scale);
-  upload(*shift_, normalization.shift);
+  upload(*scale_, pixel_scale.scale);
+  upload(*shift_, pixel_scale.shift);
   fixed_bytes_ = allocated_bytes_;
 }
 
@@ -166,8 +166,8 @@ void DeviceMlp::forward(const DeviceBatch& batch, int purpose) {
            x_[l + 1].get());
   }
   launch(accelerator_, *kernels_.loss, items_for(1), x_.back().get(), batch.block, samples,
-         number(layers_.back().outputs), std::int32_t{squared_}, std::int32_t{batch.mixed},
-         purpose == kLossOnly ? 0.0F : smoothing_, std::int32_t{purpose}, slopes_.back().get(), predicted_.get(),
+         number(layers_.back().outputs), std::int32_t{loss_.squared}, std::int32_t{batch.mixed},
+         purpose == kLossOnly ? 0.0F : loss_.smoothing, std::int32_t{purpose}, slopes_.back().get(), predicted_.get(),
          results_.get(), stopped_.get());
 }
 
@@ -210,4 +210,4 @@ void DeviceMlp::follow(const DeviceMemory& block) {
          number(count));
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -4,11 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "engine/native_mlp/class_loss.h"
 #include "engine/native_mlp/device/accelerator.h"
 #include "engine/native_mlp/device/kernels.h"
 #include "engine/native_mlp/mlp.h"
+#include "engine/trainer_options.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// A batch as a block of work on the device (kernels.h).
 struct DeviceBatch {
@@ -22,7 +24,7 @@ class DeviceMlp {
  public:
   /// `parameters` say where values lie in arrays (Layout::kColumnMajor). Throws OutOfMemory.
   DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers, const Parameters& parameters,
-            const TrainerOptions& options, const Normalization& normalization);
+            const TrainerOptions& options, const PixelScale& pixel_scale);
 
   /// Places for results, of a step (Header::result) or of anything else.
   static constexpr int kStepResults = 64, kOtherResult = kStepResults;
@@ -56,7 +58,7 @@ class DeviceMlp {
   std::uint64_t allocated_bytes() const { return allocated_bytes_; }
 
  private:
-  struct Kernels {
+  struct Launchable {
     std::unique_ptr<Kernel> gather, forward, input_gradient, weight_gradient, update, follow, loss;
   };
   std::unique_ptr<DeviceMemory> allocate(std::size_t values);
@@ -71,11 +73,10 @@ class DeviceMlp {
   const std::vector<Dense>& layers_;
   const Parameters& parameters_;
   const OptimizerOptions optimizer_;
-  const bool squared_;
-  const float smoothing_;
+  const ClassLoss loss_;
   const std::int64_t plane_;
   const TileShape tile_;
-  Kernels kernels_;
+  Launchable kernels_;
   std::unique_ptr<DeviceMemory> values_, momentum_, average_, gradients_, results_, stopped_, scale_, shift_;
   // For so many samples: what goes into each layer and what comes out of the last; derivatives by what goes into each
   // layer's function.
@@ -85,4 +86,4 @@ class DeviceMlp {
   std::uint64_t allocated_bytes_ = 0, fixed_bytes_ = 0;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -5,7 +5,7 @@
 #include "base/phase.h"
 #include "base/statistics.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 /// Steps that make what later ones use: memory, compiled kernels; then those that are timed.
@@ -119,7 +119,7 @@ StepReport DeviceSteps::report_until(std::size_t left) {
       const DeviceResult& result = results[place];
       report.finite = result.stopped == 0;
       if (!report.finite) continue;
-      report.sums += {result.loss, std::int64_t(result.correct), counts_[place]};
+      report.sums += classification_sums(result.loss, std::int64_t(result.correct), counts_[place]);
       ++report.steps;
     }
     if (report.finite) continue;
@@ -159,4 +159,4 @@ std::string DeviceSteps::note() const {
   return "steps were started kernel by kernel";
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

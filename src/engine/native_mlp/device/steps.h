@@ -14,7 +14,7 @@
 #include "engine/native_mlp/device/feed.h"
 #include "engine/native_mlp/device/mlp.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 class DeviceSteps {
  public:
@@ -65,4 +65,4 @@ class DeviceSteps {
   std::map<std::string, std::vector<double>> times_s_;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

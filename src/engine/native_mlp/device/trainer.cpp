@@ -10,7 +10,7 @@
 #include "base/phase.h"
 #include "base/precision.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 const char* module_name(DeviceKind kind) {
@@ -67,7 +67,7 @@ std::string why_not_on_device(const network::Network& network, const TrainerOpti
            "; use --precision fp32" +
            (options.device.kind == DeviceKind::kCuda ? ", or --engine torch, which has the others" : ", or --on cpu");
   }
-  if (options.kernels == KernelChoice::kNaive) {
+  if (options.native.kernels == KernelChoice::kNaive) {
     return "--kernels naive are plain loops on the CPU; leave it out on " + device + ", or use --on cpu";
   }
   if (options.device.kind == DeviceKind::kCuda) {
@@ -90,7 +90,7 @@ DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptio
       host_parameters_(network, layers_, layout_of(options)),
       trained_(parameters_),
       accelerator_(open_accelerator(network, parameters_, options)),
-      mlp_(*accelerator_, layers_, parameters_, options_, normalization_of(network, options)),
+      mlp_(*accelerator_, layers_, parameters_, options_, pixel_scale_of(network, options)),
       feed_(*accelerator_, options.resident.get()),
       steps_(*accelerator_, feed_, mlp_, options.optimizer.average_decay != 0, options.step_graph),
       gradients_(host_parameters_.size()),
@@ -114,15 +114,15 @@ DeviceBatch DeviceTrainer::put(const data::Batch& batch, double weight) {
   return feed_.put(batch, header);
 }
 
-BatchResult DeviceTrainer::result_of(std::int64_t count) {
+Sums DeviceTrainer::result_of(std::int64_t count) {
   const PhaseMark mark(Phase::kD2H);
   DeviceResult result;
   accelerator_->copy_out(&result, mlp_.results(), DeviceMlp::kOtherResult * sizeof result, sizeof result);
   accelerator_->finish();
-  return {result.loss, static_cast<std::int64_t>(result.correct), count};
+  return classification_sums(result.loss, static_cast<std::int64_t>(result.correct), count);
 }
 
-BatchResult DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
+Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
   const bool add = std::exchange(has_gradients_, true);
   if (batch.count == 0) {
     if (!add) std::fill_n(gradients_.data(), gradients_.size(), 0.0F);
@@ -143,7 +143,7 @@ BatchResult DeviceTrainer::add_gradients(const data::Batch& batch, double weight
       fetched[layer] = accelerator_->mark();
     });
   }
-  const BatchResult result = result_of(batch.count);
+  const Sums result = result_of(batch.count);
   for (std::size_t l = layers_.size(); l-- > 0;) {
     fetched[l]->wait();
     for (const std::size_t entry : trained_.entries) {
@@ -203,11 +203,7 @@ Header DeviceTrainer::begin_update(double learning_rate, double weight) {
 }
 
 void DeviceTrainer::apply(double learning_rate) {
-  if (options_.optimizer.clip_norm != 0) {
-    std::vector<std::span<float>> all;
-    for (std::size_t i = 0; i < trained_.entries.size(); ++i) all.push_back(gradient(i));
-    clip_gradients(all, options_.optimizer.clip_norm);
-  }
+  clip_gradients(*this, options_.optimizer.clip_norm);
   send_gradients();
   const PhaseMark mark(Phase::kUpdate);
   const DeviceMemory& block = feed_.put(begin_update(learning_rate, 0));
@@ -216,15 +212,20 @@ void DeviceTrainer::apply(double learning_rate) {
   accelerator_->finish();
 }
 
-StepReport DeviceTrainer::step(const data::Batch& batch, double weight, double learning_rate) {
-  if (options_.optimizer.clip_norm != 0 || batch.count == 0) return Trainer::step(batch, weight, learning_rate);
+Offers DeviceTrainer::offers() {
+  Offers offers;
+  offers.exchange = this;
+  offers.ahead = this;
+  if (options_.optimizer.average_decay != 0) offers.average = this;
+  offers.device = this;
+  return offers;
+}
+
+StepReport DeviceTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {
+  if (options_.optimizer.clip_norm != 0 || batch.count == 0) return step_by_parts(batch, weight, learning_rate);
   check_batch(batch, inputs_, classes_);
   has_gradients_ = false;
   return steps_.run(batch, begin_update(learning_rate, weight));
-}
-
-StepReport DeviceTrainer::settle() {
-  return steps_.settle();
 }
 
 DeviceReport DeviceTrainer::report() const {
@@ -236,12 +237,11 @@ DeviceReport DeviceTrainer::report() const {
 }
 
 void DeviceTrainer::swap_average() {
-  if (options_.optimizer.average_decay == 0) return;
   steps_.forget();
   mlp_.swap_average();
 }
 
-BatchResult DeviceTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
+Sums DeviceTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
   mlp_.forward(put(batch, 0), kLossOnly);
@@ -297,4 +297,4 @@ void DeviceTrainer::load_optimizer_state(const TensorMap& state) {
   if (average) upload(mlp_.average(), average);
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -12,7 +12,7 @@
 #include "engine/native_mlp/parameters.h"
 #include "engine/native_mlp/trainer_parts.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// Why this engine can't train the perceptron on such a device; "" if it can. Whether there is one shows when a trainer
 /// is made.
@@ -20,31 +20,37 @@ std::string why_not_on_device(const network::Network& network, const TrainerOpti
 
 /// Weights, momentum and images stay on the device. Gradients go through the host only where somebody wants them:
 /// other replicas, clipping, several batches of one step.
-class DeviceTrainer : public Trainer {
+class DeviceTrainer : public Trainer,
+                      public ExchangesGradients,
+                      public StepsAhead,
+                      public KeepsAverage,
+                      public ReportsDevice {
  public:
   DeviceTrainer(const network::Network& network, const TrainerOptions& options);
   ~DeviceTrainer() override;
 
   void clear_gradients() override { has_gradients_ = false; }
-  BatchResult add_gradients(const data::Batch& batch, double weight) override;
-  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
-  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
-  std::span<float> gradient(std::size_t index) override;
-  TensorMap gradients() const override;
+  Sums add_gradients(const data::Batch& batch, double weight) override;
   void apply(double learning_rate) override;
-  StepReport step(const data::Batch& batch, double weight, double learning_rate) override;
-  StepReport settle() override;
-  DeviceReport report() const override;
-  void swap_average() override;
-  BatchResult evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
+  Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
   void load_state(const TensorMap& state) override;
   TensorMap optimizer_state() const override;
   void load_optimizer_state(const TensorMap& state) override;
+  Offers offers() override;
+
+  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
+  std::span<float> gradient(std::size_t index) override;
+  TensorMap gradients() const override;
+  StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
+  StepReport settle_steps() override { return steps_.settle(); }
+  DeviceReport report() const override;
+  void swap_average() override;
 
  private:
   DeviceBatch put(const data::Batch& batch, double weight);
-  BatchResult result_of(std::int64_t count);
+  Sums result_of(std::int64_t count);
   void fetch_gradients(std::size_t layer);
   void send_gradients();
   Array download(const DeviceMemory& memory) const;
@@ -68,4 +74,4 @@ class DeviceTrainer : public Trainer {
   std::function<void(std::size_t)> gradient_ready_;
 };
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -8,7 +8,7 @@
 #include "engine/native_mlp/opencl/calls.h"
 #include "engine/native_mlp/opencl/prelude.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 class OpenClMoment : public Moment {
@@ -224,4 +224,4 @@ std::unique_ptr<Accelerator> open_opencl_device(int index) {
   return std::make_unique<OpenClAccelerator>(device);
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

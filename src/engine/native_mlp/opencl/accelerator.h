@@ -5,9 +5,9 @@
 
 #include "engine/native_mlp/device/accelerator.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 /// The device of this number, all platforms' counted in the loader's order. Throws Error.
 std::unique_ptr<Accelerator> open_opencl_device(int index);
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

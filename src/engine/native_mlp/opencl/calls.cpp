@@ -2,7 +2,7 @@
 
 #include "engine/engine.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 std::string error_name(cl_int code) {
   switch (code) {
@@ -41,4 +41,4 @@ void check(cl_int code, const char* call, const std::string& device) {
   throw Error(text);
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 template <auto release>
 struct Releaser {
@@ -35,4 +35,4 @@ bool is_out_of_memory(cl_int code);
 /// Throws OutOfMemory or Error ("OpenCL device 'NAME': CALL failed: CL_...") unless `code` is success.
 void check(cl_int code, const char* call, const std::string& device);
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

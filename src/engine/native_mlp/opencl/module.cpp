@@ -3,7 +3,7 @@
 
 #include "engine/native_mlp/opencl/accelerator.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 namespace {
 
 class OpenClDriver : public AcceleratorDriver {
@@ -24,10 +24,11 @@ void* create() {
 }
 
 }  // namespace
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native::version,
-                                           evener::engine::native::unusable_reason, evener::engine::native::create};
+const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native_mlp::version,
+                                           evener::engine::native_mlp::unusable_reason,
+                                           evener::engine::native_mlp::create};
 }

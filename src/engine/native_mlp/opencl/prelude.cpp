@@ -1,6 +1,6 @@
 #include "engine/native_mlp/opencl/prelude.h"
 
-namespace evener::engine::native {
+namespace evener::engine::native_mlp {
 
 const char* opencl_prelude() {
   return R"(
@@ -27,4 +27,4 @@ typedef JOIN(float, VECTOR) Vector;
 )";
 }
 
-}  // namespace evener::engine::native
+}  // namespace evener::engine::native_mlp

@@ -1,0 +1,108 @@
+// What only some trainers can do: each ability is an interface of its own. A trainer says once which of them it has,
+// for the device and the options that it was made with, and whoever drives it chooses its way by that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+#include "engine/trainer.h"
+
+namespace evener::engine {
+
+/// Gradients in host memory, where replicas exchange them.
+class ExchangesGradients {
+ public:
+  virtual ~ExchangesGradients() = default;
+  /// Names in the order of Network::parameters(), trained ones only.
+  virtual const std::vector<std::string>& trained_parameters() const = 0;
+  /// `callback` is called during add_gradients with the index (into trained_parameters()) of each gradient as it
+  /// becomes ready.
+  virtual void on_gradient_ready(std::function<void(std::size_t)> callback) = 0;
+  /// The gradient's float32 values (a view; writable, so that an exchange can replace them). Their order is the
+  /// engine's own, the same for every replica of a run; gradients() has them in row-major order.
+  virtual std::span<float> gradient(std::size_t index) = 0;
+  /// Row-major copies of all gradients by parameter name.
+  virtual TensorMap gradients() const = 0;
+};
+
+/// Whole steps whose gradients nobody else sees. The device may be some steps behind: what is reported can be of
+/// earlier steps.
+class StepsAhead {
+ public:
+  virtual ~StepsAhead() = default;
+  virtual StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) = 0;
+  /// Waits for the steps that have not been reported yet.
+  virtual StepReport settle_steps() = 0;
+};
+
+/// Trained parameters, their gradients and the optimiser's values lie in TrainerOptions::shared, once for all replicas.
+/// Loading them is replica 0's matter: the others load the rest of a state alone.
+class SharesArrays {
+ public:
+  virtual ~SharesArrays() = default;
+  /// Instead of apply(): the optimiser step for one part of the parameters, which is this replica's of `members`
+  /// (ascending), with the sum of the members' gradients. Every member does its part, after all have their gradients
+  /// and before any computes new ones.
+  virtual void apply_part(double learning_rate, std::span<const int> members) = 0;
+};
+
+/// A replica's part of a batch that several compute together.
+struct BatchShare {
+  std::int64_t begin = 0, whole = 0;  // its first sample, and how many the batch has
+  std::span<const int> members;       // numbers of the replicas that compute it, ascending
+};
+
+/// Replicas compute each step together instead of each the gradients of its own samples. Their arrays lie in
+/// TrainerOptions::shared, as with SharesArrays.
+class StepsTogether {
+ public:
+  virtual ~StepsTogether() = default;
+  /// A step whose samples are this replica's `share` and those that the other members give; all of them get the report
+  /// of the whole batch. The weights may be read when all have returned.
+  virtual StepReport step_together(const data::Batch& share, const BatchShare& of, double weight,
+                                   double learning_rate) = 0;
+};
+
+/// An average of the weights is kept over the steps (OptimizerOptions::average_decay).
+class KeepsAverage {
+ public:
+  virtual ~KeepsAverage() = default;
+  /// Exchanges the weights with their average, before an evaluation and after it. Buffers stay.
+  virtual void swap_average() = 0;
+};
+
+/// What a run on this device came to, for its record.
+struct DeviceReport {
+  std::optional<std::uint64_t> peak_memory_bytes;  // of the device's, by this process; absent on CPUs
+  std::map<std::string, double> step_phases_s;  // "h2d", "forward", ...: medians, by the device's clock; may be empty
+  std::int64_t skipped_steps = 0;               // whose gradients overflowed (fp16)
+  std::vector<std::string> notes;               // how steps were run, and why not otherwise
+};
+
+class ReportsDevice {
+ public:
+  virtual ~ReportsDevice() = default;
+  virtual DeviceReport report() const = 0;
+};
+
+/// The abilities of one trainer, which live as long as it does; null = it has not got this one.
+struct Offers {
+  ExchangesGradients* exchange = nullptr;
+  StepsAhead* ahead = nullptr;
+  SharesArrays* sharing = nullptr;
+  StepsTogether* together = nullptr;
+  KeepsAverage* average = nullptr;
+  ReportsDevice* device = nullptr;
+
+  /// Whether parameters lie in memory of all replicas.
+  bool shares_arrays() const { return sharing != nullptr || together != nullptr; }
+};
+
+}  // namespace evener::engine

@@ -1,0 +1,46 @@
+// A runner computes the outputs of a trained network for images of one shape: weights and shape are given once, when it
+// is made, so that an engine can compile for them. Several calls may be under way at once on a device that works on its
+// own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/device.h"
+#include "base/precision.h"
+#include "base/tensor.h"
+#include "engine/trainer_options.h"
+
+namespace evener::engine {
+
+struct RunnerOptions {
+  Device device;
+  std::vector<int> cpus = {};  // CPUs that compute; empty = not pinned
+  int threads = 1;
+  Precision precision = Precision::kFp32;
+  std::vector<float> mean = {}, standard_deviation = {};  // per channel, applied to value / 255, as trainers do
+  std::int64_t batch = 1;                                 // images of each call
+  int in_flight = 1;                                      // calls that may be under way at once
+  TorchOptions torch = {};
+};
+
+/// Images (N, C, H, W) with values from 0 to 255: N is RunnerOptions::batch, the rest the network's input shape.
+using ImageSpan = std::variant<std::span<const std::uint8_t>, std::span<const float>>;
+
+/// Not thread-safe: one thread drives it.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  /// Begins a call. The images are copied: their memory may be used again when this returns. Throws Error where they
+  /// are not as many values as one batch has, or where RunnerOptions::in_flight calls wait already.
+  virtual void start(const ImageSpan& images) = 0;
+  /// Waits for the call that was started first of those not waited for, and returns the network's outputs by their
+  /// names: float32 with the batch as the first extent. Throws Error where none was started.
+  virtual TensorMap wait() = 0;
+};
+
+}  // namespace evener::engine

@@ -1,0 +1,48 @@
+// A network's criterion on tensors: the loss that is trained on, what it sums up to, and which classes were found.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/sums.h"
+#include "network/criterion.h"
+
+namespace evener::engine::torch_engine {
+
+/// What the samples of a batch are.
+struct TargetTensors {
+  at::Tensor labels;                        // int64 (N)
+  at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
+};
+
+struct CriterionResult {
+  at::Tensor loss;               // float32 (), the sum over the batch; with a gradient
+  at::Tensor found;              // int64 (N), the class with the highest score in the first term's output
+  std::vector<at::Tensor> sums;  // of each of TorchCriterion::names(): (), without a gradient
+};
+
+class TorchCriterion {
+ public:
+  /// Throws Error where the criterion doesn't fit the network.
+  TorchCriterion(const network::Criterion& criterion, const network::Network& network);
+
+  /// `outputs`: (N, ...) float32, in the order of Network::outputs(). Reads no value on the host.
+  CriterionResult compute(const std::vector<at::Tensor>& outputs, const TargetTensors& targets, bool training) const;
+
+  /// network::sum_names of the criterion.
+  const std::vector<std::string>& names() const { return names_; }
+  /// Sums over `count` samples from their values, which are as many as there are names.
+  Sums sums_of(const double* values, std::int64_t count) const;
+  /// The same of a result: waits for the device.
+  Sums read(const CriterionResult& result, std::int64_t count) const;
+
+ private:
+  network::Criterion criterion_;
+  std::vector<std::size_t> outputs_;  // that each term reads, as an index into Network::outputs()
+  std::vector<std::string> names_;
+};
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,20 @@
+// LibTorch's exceptions as ours. They carry a C++ stack; users get the first line of the reason.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <string>
+
+namespace evener::engine::torch_engine {
+
+inline std::string first_line(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  return text.substr(0, text.find('\n'));
+}
+
+inline bool is_out_of_memory(const c10::Error& error) {
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
+  return std::string(error.what_without_backtrace()).find("can't allocate memory") != std::string::npos;
+}
+
+}  // namespace evener::engine::torch_engine

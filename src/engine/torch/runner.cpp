@@ -1,0 +1,156 @@
+#include "engine/torch/runner.h"
+
+#include <c10/core/GradMode.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/phase.h"
+#include "engine/engine.h"
+#include "engine/torch/convert.h"
+#include "engine/torch/device.h"
+#include "engine/torch/errors.h"
+#include "engine/torch/feed.h"
+#include "engine/torch/formats.h"
+#include "engine/torch/threads.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+/// The graph of a runner is that of a trainer on the same device.
+GraphOptions runner_graph(const network::Network& network, const RunnerOptions& options) {
+  TrainerOptions alike;
+  alike.device = options.device;
+  alike.precision = options.precision;
+  alike.torch.layout = options.torch.layout;
+  return graph_options(network, alike);
+}
+
+template <class Body>
+auto with_runner_errors(const RunnerOptions& options, const Body& body) {
+  try {
+    return body();
+  } catch (const c10::Error& error) {
+    if (!is_out_of_memory(error)) throw Error("LibTorch: " + first_line(error));
+    throw OutOfMemory("out of memory on " + device_text(options.device) + " with calls of " +
+                      std::to_string(options.batch) + " images, " + std::to_string(options.in_flight) + " at once (" +
+                      first_line(error) + "); use a smaller --batch");
+  }
+}
+
+}  // namespace
+
+std::string runner_refusal(const RunnerOptions& options) {
+  if (options.batch < 1) return "a runner takes one image a call at least, not " + std::to_string(options.batch);
+  if (options.in_flight < 1) {
+    return "a runner has one call under way at least, not " + std::to_string(options.in_flight);
+  }
+  if (options.threads < 1) return "a runner computes with one thread at least, not " + std::to_string(options.threads);
+  return device_refusal(options.device);
+}
+
+TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options)
+    : options_(options), streams_(torch_device(options.device)), graph_([&] {
+        const WorkingIn compute(streams_.compute());
+        return Graph(network, runner_graph(network, options));
+      }()) {
+  use_threads(options_.threads, options_.cpus);
+  if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision);
+  const WorkingIn compute(streams_.compute());
+  const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front());
+  scale_ = along_channels(pixels.scale, graph_.device());
+  shift_ = along_channels(pixels.shift, graph_.device());
+  const auto& parameters = network.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    copy_from_host(tensor_of(state, parameters[i].name), parameters[i].name, graph_.tensors()[i]);
+  }
+  for (int i = 0; i < options.in_flight; ++i) calls_.emplace_back(streams_);
+}
+
+/// The device may be at work on memory that is about to go.
+TorchRunner::~TorchRunner() {
+  for (const Call* call : under_way_) call->landed.wait();
+}
+
+void TorchRunner::start(const ImageSpan& images) {
+  const std::size_t count = std::visit([](const auto& values) { return values.size(); }, images);
+  const auto wanted = static_cast<std::size_t>(options_.batch * element_count(graph_.network().input_shape()));
+  if (count != wanted) {
+    throw Error("a call of " + std::to_string(options_.batch) + " images takes " + std::to_string(wanted) +
+                " values, not " + std::to_string(count));
+  }
+  if (under_way_.size() == calls_.size()) {
+    throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
+  }
+  Call& call = calls_[next_];
+  with_runner_errors(options_, [&] {
+    const WorkingIn working(streams_.compute());
+    const c10::NoGradGuard no_grad;
+    const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
+    make_room(call, bytes ? at::kByte : at::kFloat);
+    std::visit(
+        [&](const auto& values) { std::memcpy(call.host.mutable_data_ptr(), values.data(), values.size_bytes()); },
+        images);
+    send_images(call);
+    compute(call);
+  });
+  next_ = (next_ + 1) % calls_.size();
+  under_way_.push_back(&call);
+}
+
+/// Nothing is to be done where the memory had images of the same type before.
+void TorchRunner::make_room(Call& call, at::ScalarType type) {
+  if (call.host.defined() && call.host.scalar_type() == type) return;
+  std::vector<std::int64_t> shape = {options_.batch};
+  shape.insert(shape.end(), graph_.network().input_shape().begin(), graph_.network().input_shape().end());
+  call.host = at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(streams_.asynchronous()));
+  call.device = call.host;
+  if (!streams_.asynchronous()) return;
+  call.device = at::empty(shape, at::TensorOptions().dtype(type).device(streams_.device()));
+  Moment free(streams_);  // whoever had this memory before was of the compute stream
+  free.record(streams_.compute());
+  free.hold_back(streams_.copy());
+}
+
+/// Starts the copy to the device, which the compute stream waits for.
+void TorchRunner::send_images(Call& call) {
+  if (!streams_.asynchronous()) return;
+  const PhaseMark mark(Phase::kH2D);
+  const WorkingIn copying(streams_.copy());
+  call.device.copy_(call.host, /*non_blocking=*/true);
+  call.copied.record(streams_.copy());
+  call.copied.hold_back(streams_.compute());
+}
+
+void TorchRunner::compute(Call& call) {
+  const PhaseMark mark(Phase::kForward);
+  call.outputs = graph_.forward_outputs(normalized_images(call.device, scale_, shift_, graph_.format()),
+                                        /*training=*/false, {});
+  if (streams_.asynchronous()) {
+    for (at::Tensor& output : call.outputs) {
+      const auto pinned = at::TensorOptions().dtype(at::kFloat).pinned_memory(true);
+      at::Tensor host = at::empty(output.sizes(), pinned);
+      host.copy_(output, /*non_blocking=*/true);
+      output = host;
+    }
+  }
+  call.landed.record(streams_.compute());
+}
+
+TensorMap TorchRunner::wait() {
+  if (under_way_.empty()) throw Error("a runner without a call under way was waited for");
+  Call& call = *under_way_.front();
+  under_way_.pop_front();
+  return with_runner_errors(options_, [&] {
+    const PhaseMark mark(Phase::kD2H);
+    call.landed.wait();
+    TensorMap outputs;
+    const auto& named = graph_.network().outputs();
+    for (std::size_t i = 0; i < named.size(); ++i) outputs.emplace(named[i].name, to_host(call.outputs[i]));
+    call.outputs.clear();
+    return outputs;
+  });
+}
+
+}  // namespace evener::engine::torch_engine

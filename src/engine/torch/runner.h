@@ -1,0 +1,51 @@
+// Runner on LibTorch: forward passes in evaluation mode without autograd. On the CPU a call is through when it has been
+// started; a GPU works on its own, and copies of one call go beside the work on another.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "engine/runner.h"
+#include "engine/torch/graph.h"
+#include "engine/torch/streams.h"
+
+namespace evener::engine::torch_engine {
+
+/// Why such calls can't be made, whatever the network; "" if they can.
+std::string runner_refusal(const RunnerOptions& options);
+
+class TorchRunner : public Runner {
+ public:
+  TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options);
+  ~TorchRunner() override;
+
+  void start(const ImageSpan& images) override;
+  TensorMap wait() override;
+
+ private:
+  /// The memory of one call.
+  struct Call {
+    explicit Call(const Streams& streams) : copied(streams), landed(streams) {}
+    at::Tensor host, device;          // images (N, C, H, W), uint8 or float32; one tensor on the CPU
+    std::vector<at::Tensor> outputs;  // in host memory once `landed` has passed
+    Moment copied, landed;
+  };
+
+  void make_room(Call& call, at::ScalarType type);
+  void send_images(Call& call);
+  void compute(Call& call);
+
+  const RunnerOptions options_;
+  Streams streams_;
+  Graph graph_;
+  at::Tensor scale_, shift_;  // of the normalisation (1, C, 1, 1)
+  std::vector<Call> calls_;
+  std::size_t next_ = 0;
+  std::deque<Call*> under_way_;
+};
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,18 @@
+#include "engine/torch/threads.h"
+
+#include <ATen/Parallel.h>
+
+#include "base/cpu.h"
+
+namespace evener::engine::torch_engine {
+
+/// LibTorch keeps one number of threads for the process, which every thread takes over when it first asks for it. Asked
+/// for here, it can't replace this thread's own number later, when another replica has set another one.
+void use_threads(int threads, const std::vector<int>& cpus) {
+  if (!cpus.empty()) pin_this_thread(cpus);
+  at::internal::lazy_init_num_threads();  // as this module sees it,
+  at::get_num_threads();                  // and as LibTorch does
+  at::set_num_threads(threads);
+}
+
+}  // namespace evener::engine::torch_engine

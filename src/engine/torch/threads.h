@@ -1,0 +1,12 @@
+// The threads that LibTorch computes with.
+#pragma once
+
+#include <vector>
+
+namespace evener::engine::torch_engine {
+
+/// Lets this thread compute on `cpus` (none: as it may now) with so many threads. Called before its first parallel
+/// region: OpenMP's threads inherit the affinity of the thread that starts them.
+void use_threads(int threads, const std::vector<int>& cpus);
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,10 @@
+#include "parallel/steps/alone.h"
+
+namespace evener::parallel {
+
+void StepsAlone::step(const StepShare& share, double learning_rate, StepResult& result) {
+  result.take(context_.trainer.step(*share.batch, share.weight(), learning_rate));
+  result.seconds = {context_.pace.seconds()};
+}
+
+}  // namespace evener::parallel

@@ -1,0 +1,77 @@
+#include "parallel/steps/gradients.h"
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/phase.h"
+
+namespace evener::parallel {
+
+engine::ExchangesGradients& exchange_of(const StepContext& context) {
+  if (context.offers.exchange != nullptr) return *context.offers.exchange;
+  throw Error(
+      "this engine's trainer gives no gradients away, which replicas that train together have to exchange; use "
+      "another --engine, or one replica");
+}
+
+GradientSteps::GradientSteps(StepContext context) : context_(std::move(context)) {
+  if (context_.emulates_speed) watch_gradients();
+}
+
+void GradientSteps::watch_gradients() {
+  exchange_of(context_).on_gradient_ready([this](std::size_t parameter) {
+    if (!computing_) return;
+    context_.pace.catch_up();
+    if (last_part_) gradient_ready(parameter);
+  });
+}
+
+void GradientSteps::step(const StepShare& share, double learning_rate, StepResult& result) {
+  const engine::Sums own = compute_gradients(share);
+  context_.pace.catch_up();
+  sum_losses(own, result);
+  finish_gradients();
+  result.steps = 1;
+  result.applied = std::isfinite(result.sums.total("loss"));
+  if (result.applied) return update(learning_rate);
+  result.sums = {};
+  result.steps = 0;
+}
+
+/// A share that is computed in parts needs less memory.
+engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
+  engine::Sums sums = context_.nothing;
+  context_.trainer.clear_gradients();
+  begin_gradients();
+  computing_ = true;
+  const std::int64_t count = share.batch->count;
+  for (std::int64_t part = 0; part < context_.accumulate; ++part) {
+    const std::int64_t begin = count * part / context_.accumulate;
+    const std::int64_t end = count * (part + 1) / context_.accumulate;
+    last_part_ = part + 1 == context_.accumulate;
+    // An empty part may be needed all the same: others wait for its batch-norm sums, or for its gradients.
+    if (begin < end || context_.synchronised || last_part_) {
+      sums += context_.trainer.add_gradients(data::part_of(*share.batch, begin, end), share.weight());
+    }
+  }
+  computing_ = false;
+  return sums;
+}
+
+/// One all-reduce adds up the sums of all replicas, and has everyone's time at its own slot.
+void GradientSteps::sum_losses(const engine::Sums& own, StepResult& result) const {
+  const double seconds = context_.pace.seconds();
+  const PhaseMark mark(Phase::kExchange);
+  const std::size_t size = own.packed_size();
+  std::vector<double> values(size + static_cast<std::size_t>(context_.channels.control->size()), 0.0);
+  own.pack(values);
+  values[size + static_cast<std::size_t>(context_.channels.control->rank())] = seconds;
+  context_.channels.sums->all_reduce(values);
+  result.sums = own;
+  result.sums.unpack(values);
+  result.seconds.assign(values.begin() + static_cast<std::ptrdiff_t>(size), values.end());
+}
+
+}  // namespace evener::parallel

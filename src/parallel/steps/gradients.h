@@ -1,0 +1,43 @@
+// Steps in which each replica computes the gradients of its own share of the batch, at once or in parts, before the
+// weights are changed. By itself this is a lone replica's way; those that train with others derive from it and say what
+// becomes of the gradients.
+#pragma once
+
+#include "parallel/steps/protocol.h"
+
+namespace evener::parallel {
+
+/// The trainer's gradients. Throws Error where it gives none away.
+engine::ExchangesGradients& exchange_of(const StepContext& context);
+
+class GradientSteps : public StepProtocol {
+ public:
+  explicit GradientSteps(StepContext context);
+  void step(const StepShare& share, double learning_rate, StepResult& result) final;
+
+ protected:
+  const StepContext& context() const { return context_; }
+  /// Makes gradient_ready() called, and the emulated pace kept while gradients are computed. Throws Error where the
+  /// trainer tells nobody of its gradients.
+  void watch_gradients();
+
+  /// Gradients of a new batch are about to be computed.
+  virtual void begin_gradients() {}
+  /// The gradient of this parameter is final.
+  virtual void gradient_ready(std::size_t /*parameter*/) {}
+  /// All gradients of this replica are final. When this returns, they are those that the update takes.
+  virtual void finish_gradients() {}
+  /// The optimiser's step. The losses of all members were finite, from which it is known that all have their
+  /// gradients.
+  virtual void update(double learning_rate) { context_.trainer.apply(learning_rate); }
+
+ private:
+  engine::Sums compute_gradients(const StepShare& share);
+  void sum_losses(const engine::Sums& own, StepResult& result) const;
+
+  const StepContext context_;
+  bool computing_ = false;  // a step's gradients; others are computed to measure a speed
+  bool last_part_ = false;  // of the share: gradients become final
+};
+
+}  // namespace evener::parallel

@@ -1,0 +1,69 @@
+// How a replica does a step of the training, alone or with the others. There are several ways, one class each; which
+// one a run takes is decided once, when the replica is made, by what its trainer offers and what the run asks for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "data/batch.h"
+#include "engine/offers.h"
+#include "engine/sums.h"
+#include "engine/trainer.h"
+#include "parallel/channels.h"
+#include "parallel/pace.h"
+
+namespace evener::parallel {
+
+/// What a training step came to, the same on every rank that trained. A device that is driven ahead of its results
+/// reports those of earlier steps.
+struct StepResult {
+  engine::Sums sums;            // of the whole batches of `steps` steps
+  std::vector<double> seconds;  // each replica's own time: reading, forward, backward; without waiting for others
+  bool applied = false;         // false: the loss after those was not finite, so the weights were left as they were
+  std::int64_t steps = 1;       // that became known
+  std::int64_t images = 0;      // of the batch that was just given to the replicas
+
+  /// Takes over what a trainer reports of whole steps.
+  void take(engine::StepReport report);
+};
+
+/// A replica's share of a batch.
+struct StepShare {
+  const data::Batch* batch = nullptr;
+  std::int64_t begin = 0, whole = 0;  // where it begins in the batch, and how many samples that has
+
+  /// Of each sample's gradient.
+  double weight() const { return 1.0 / static_cast<double>(whole); }
+};
+
+/// What a replica lends to its protocol; all of it outlives that.
+struct StepContext {
+  engine::Trainer& trainer;
+  engine::Offers offers;  // of the trainer
+  Channels& channels;
+  Pace& pace;
+  const std::vector<int>& members;      // ranks that train, ascending
+  engine::Sums nothing = {};            // the sums of no samples, under the criterion's names
+  std::vector<std::size_t> sizes = {};  // values of each trained parameter
+  comm::Wire wire = comm::Wire::kFloat32;
+  int accumulate = 1;            // parts that each share is computed in
+  bool synchronised = false;     // batch-norm: also empty parts take part in its sums
+  bool always_exchange = false;  // gradients, also in a group of one
+  bool emulates_speed = false;   // the pace is that of a slower device
+};
+
+class StepProtocol {
+ public:
+  virtual ~StepProtocol() = default;
+  /// One step. Every member of the group calls it with its share of the same batch.
+  virtual void step(const StepShare& share, double learning_rate, StepResult& result) = 0;
+};
+
+/// The way that the context allows and asks for. Throws Error where the replicas would have to exchange gradients and
+/// the trainer gives none away.
+std::unique_ptr<StepProtocol> choose_protocol(StepContext context);
+
+}  // namespace evener::parallel

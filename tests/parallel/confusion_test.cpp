@@ -1,0 +1,157 @@
+#include "parallel/confusion.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parallel/data_parallel.h"
+#include "parallel/launcher.h"
+
+namespace evener::parallel {
+namespace {
+
+TEST(ConfusionCounts, CountTrueClassesByFoundOnes) {
+  ConfusionCounts counts(3);
+  counts.add(std::vector<std::int32_t>{0, 0, 1, 2}, std::vector<std::int32_t>{0, 2, 1, 1});
+  EXPECT_EQ(counts.count(0, 0), 1);
+  EXPECT_EQ(counts.count(0, 2), 1);
+  EXPECT_EQ(counts.count(2, 0), 0) << "rows are true classes";
+  EXPECT_EQ(counts.count(2, 1), 1);
+}
+
+TEST(ConfusionCounts, PassOverOtherClasses) {
+  ConfusionCounts counts(2), none(0);
+  counts.add(std::vector<std::int32_t>{0, -1, 2, 1}, std::vector<std::int32_t>{5, 0, 0, 1});
+  none.add(std::vector<std::int32_t>{0}, std::vector<std::int32_t>{0});
+  std::vector<double> values(counts.packed_size());
+  counts.pack(values);
+  EXPECT_EQ(values, (std::vector<double>{0, 0, 0, 1}));
+  EXPECT_EQ(none.packed_size(), 0u);
+}
+
+TEST(ConfusionCounts, AddUpAsPlainNumbers) {
+  ConfusionCounts own(2), all(2);
+  own.add(std::vector<std::int32_t>{0, 1}, std::vector<std::int32_t>{1, 1});
+  std::vector<double> values(own.packed_size());
+  own.pack(values);
+  for (double& value : values) value *= 3;
+  all.unpack(values);
+  EXPECT_EQ(all.count(0, 1), 3);
+  EXPECT_EQ(all.count(1, 1), 3);
+  EXPECT_EQ(all.count(1, 0), 0);
+}
+
+constexpr std::uint32_t kSamples = 50;
+/// For which class each of three is taken once a step has been trained; before that all are taken for class 0.
+constexpr std::array<std::int32_t, 3> kTakenFor = {1, 2, 2};
+
+/// Images of one pixel, which is their class.
+class Digits : public data::Dataset {
+ public:
+  std::size_t size() const override { return kSamples; }
+  data::ImageShape shape() const override { return {1, 1, 1}; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  data::SampleTargets targets(std::size_t index) const override { return label(index); }
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    chw[0] = static_cast<std::uint8_t>(label(index));
+  }
+  std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
+
+ private:
+  static std::int32_t label(std::size_t index) { return index % 10 < 5 ? 0 : index % 10 < 8 ? 1 : 2; }
+  std::vector<std::string> classes_{"a", "b", "c"};
+};
+
+/// Learns in one step to take classes for others.
+class TakingTrainer : public engine::Trainer, public engine::ExchangesGradients {
+ public:
+  void clear_gradients() override {}
+  engine::Sums add_gradients(const data::Batch& batch, double) override {
+    if (ready_) ready_(0), ready_(1);
+    return engine::classification_sums(0, 0, batch.count);
+  }
+  void apply(double) override { trained_ = true; }
+  engine::Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override {
+    for (const std::uint8_t pixel : batch.images) predicted->push_back(trained_ ? kTakenFor.at(pixel) : 0);
+    return engine::classification_sums(0, 0, batch.count);
+  }
+  TensorMap state() const override { return {}; }
+  void load_state(const TensorMap&) override {}
+  TensorMap optimizer_state() const override { return {}; }
+  void load_optimizer_state(const TensorMap&) override {}
+  engine::Offers offers() override {
+    engine::Offers offers;
+    offers.exchange = this;
+    return offers;
+  }
+  const std::vector<std::string>& trained_parameters() const override { return names_; }
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { ready_ = std::move(callback); }
+  std::span<float> gradient(std::size_t index) override { return std::span(gradient_).subspan(index, 1); }
+  TensorMap gradients() const override { return {}; }
+
+ private:
+  bool trained_ = false;
+  std::array<float, 2> gradient_{};
+  std::vector<std::string> names_{"fc.weight", "fc.bias"};
+  std::function<void(std::size_t)> ready_;
+};
+
+class TakingEngine : public engine::Engine {
+ public:
+  const char* name() const override { return "taking"; }
+  std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
+    return std::make_unique<TakingTrainer>();
+  }
+};
+
+/// Trains a step on all ranks, evaluates before and after it, and tells all counts of both.
+std::string train_and_evaluate(const Seat& seat) {
+  network::Network network("tiny", {1, 1, 1});
+  network.add("flatten", network::Flatten{});
+  network.add("fc", network::Linear{1, true});
+  ReplicaOptions options;
+  options.batch = 16;
+  options.loader = {16, 1};
+  for (std::uint32_t i = 0; i < kSamples; ++i) options.train_samples.push_back(i);
+  options.evaluation_parts = {options.train_samples};
+  options.confusion_classes = 3;
+  TakingEngine engine;
+  Replica replica(engine, network, std::make_shared<Digits>(), options, seat.channels());
+  if (seat.rank != 0) {
+    replica.serve();
+    return "";
+  }
+  DataParallel replicas(replica, Shares::fixed({1, 2}), 16, /*may_leave=*/false);
+  std::string counts;
+  for (int evaluation = 0; evaluation < 2; ++evaluation) {
+    const auto result = replicas.evaluate(0, kSamples, [] { return false; });
+    for (std::size_t row = 0; row < 3; ++row) {
+      for (std::size_t column = 0; column < 3; ++column) {
+        counts += std::to_string(result->confusion.count(row, column)) + (column < 2 ? " " : ", ");
+      }
+    }
+    if (evaluation > 0) continue;
+    replicas.start_epoch(1, kSamples, 0);
+    replicas.step(0.1);
+  }
+  replicas.finish();
+  return counts;
+}
+
+// Half of the images are of the first class, 15 of the second and 10 of the third: the table and its transpose differ.
+TEST(ConfusionCounts, OfTwoRanksAreThoseOfAllSamples) {
+  placement::Plan plan;
+  plan.processes.emplace_back();
+  for (int rank = 0; rank < 2; ++rank) {
+    plan.replicas.push_back({rank, {placement::PlanStage{}}, std::nullopt});
+    plan.processes[0].ranks.push_back(rank);
+  }
+  EXPECT_EQ(run_ranks(plan, train_and_evaluate, LaunchOptions{}).front(),
+            "25 0 0, 15 0 0, 10 0 0, 0 25 0, 0 0 15, 0 0 10, ");
+}
+
+}  // namespace
+}  // namespace evener::parallel

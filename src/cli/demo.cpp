@@ -10,17 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/child.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/precision.h"
-#include "base/stop.h"
 #include "cli/command.h"
 #include "measure/record.h"
 #include "report/conclusion.h"
 #include "report/html.h"
 #include "report/table.h"
+#include "run/child_run.h"
 
 namespace evener::cli {
 namespace {
@@ -110,15 +109,8 @@ class TemporaryOutput {
 };
 
 /// Trains in a process of its own: the peak of memory in its record is that of this run alone.
-void run(const Job& job) {
-  Words words = job.words;
-  words.insert(words.begin(), "evener");
-  const ChildEnd end = run_child("/proc/self/exe", words);
-  if (stop_requested()) throw Interrupted(fmt::format("the demo was interrupted at {} on {}", job.model, job.on));
-  if (end.good()) return;
-  const bool told = end.signal == 0;  // the child itself said what went wrong
-  throw Error(fmt::format("the demo's training of {} on {} ended with {}{}", job.model, job.on, end_text(end),
-                          told ? "; its message is above" : "; was there too little memory?"));
+measure::Record run(const Job& job) {
+  return run::run_as_child(job.words, job.out, {.owner = "demo", .name = job.model + " on " + job.on});
 }
 
 /// What the demo compares: one thread, all threads, and two replicas that share each batch; or the one core there is.
@@ -133,8 +125,7 @@ double probe(const DemoFlags& demo, const std::string& on) {
   const Job job = masks_job(demo, "probe", on, kProbeImages * 100 / 85 + 1, 1,
                             {"--split", "85/15", "--schedule", "constant", "--quiet"});
   const TemporaryOutput output(job.out);
-  run(job);
-  const measure::Record record = measure::read_record(job.out);
+  const measure::Record record = run(job);
   if (!record.times.train) throw Error("the record in '" + job.out.string() + "' has no time of training");
   return *record.times.train / static_cast<double>(record.data.train.value_or(kProbeImages));
 }

@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/planning.h"
-#include "measure/phase_recorder.h"
+#include "run/metered_run.h"
 
 namespace evener::cli {
 namespace {
@@ -63,8 +63,8 @@ int run_plan(const PlanFlags& flags) {
   task::TrainOptions options = train_options(flags, plan_of(flags, "auto"));  // --on is a list here
   const std::vector<plan::Candidate> candidates = candidates_of(flags);
   options.candidates = plans_of(candidates);
-  measure::PhaseRecorder phases;  // a run has one too, and it costs time
-  const measure::PhaseListening listening(phases);
+  // Without a folder: what is measured here is what a run of `train` has too, and pays for.
+  run::MeteredRun run({.kind = "plan", .version = EVENER_VERSION}, progress.line());
   std::optional<plan::Comparison> comparison;
   std::string heading;
   options.choose_plan = [&](const task::Trials& trials) {
@@ -72,7 +72,10 @@ int run_plan(const PlanFlags& flags) {
     comparison = compare_placements(candidates, trials, *flags.probing.seconds, progress.line());
     heading = fmt::format("{}; batch {}, {}", setup_text(trials.setup()), trials.batch(), *flags.placement.precision);
   };
-  const task::TrainJob job(options, observer);
+  run.measure([&] {
+    const task::TrainJob job(options, observer);
+    return run.record();
+  });
   if (!json_target.empty()) {
     nlohmann::ordered_json json = comparison_json(*comparison);
     json["work"] = heading;

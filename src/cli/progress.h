@@ -5,12 +5,13 @@
 #include <string>
 
 #include "base/clock.h"
+#include "run/metered_run.h"
 #include "task/train.h"
 
 namespace evener::cli {
 
 /// Lines on stderr, of which the last may be redrawn.
-class ProgressLine {
+class ProgressLine : public run::RunObserver {
  public:
   /// `quiet`: nothing at all.
   explicit ProgressLine(bool quiet);
@@ -22,6 +23,9 @@ class ProgressLine {
   void show(const std::string& text);
   /// Ends a line that is being redrawn, so that what is printed next starts a new one.
   void finish();
+
+  void on_note(const std::string& text) override { note(text); }
+  void on_failure() override { finish(); }
 
  private:
   const bool quiet_, terminal_;

@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
-#include "cli/out_folder.h"
 #include "parallel/host_launch.h"
 #include "parallel/host_list.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
+#include "run/out_folder.h"
 #include "task/checkpoint.h"
 
 namespace evener::cli {
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 /// A run that came to nothing has written no more than this.
 void remove_beginning(const fs::path& out) {
   std::error_code ignored;
-  for (const char* name : {kSamples, kNewSamples}) fs::remove(out / name, ignored);
+  for (const char* name : {run::kSamples, run::kNewSamples}) fs::remove(out / name, ignored);
   fs::remove(out, ignored);  // only if empty
 }
 

@@ -4,13 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/module.h"
 #include "base/precision.h"
 #include "measure/record_json.h"
-#include "measure/validity.h"
 #include "network/cost.h"
+#include "run/placement_record.h"
 
 namespace evener::cli {
 namespace {
@@ -103,33 +102,10 @@ void fill_gpus(measure::Record& record, const task::TrainResult& result) {
 
 }  // namespace
 
-measure::PlacementRecord placement_record(const placement::Plan& plan) {
-  measure::PlacementRecord record{plan.text, {}};
-  for (const auto& replica : plan.replicas) {
-    measure::ReplicaRecord entry;
-    for (const auto& stage : replica.stages) {
-      measure::StageRecord stage_record;
-      stage_record.device = device_text(stage.device);
-      if (stage.device.kind == DeviceKind::kCpu) stage_record.threads = stage.threads;
-      stage_record.cpus = stage.cpus;
-      if (stage.factor < 1) stage_record.emulated_speed = stage.factor;
-      entry.stages.push_back(std::move(stage_record));
-    }
-    entry.share = replica.share;
-    record.replicas.push_back(std::move(entry));
-  }
-  return record;
-}
-
-measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& plan, const task::TrainOptions& options,
-                                const task::TrainSetup& setup) {
-  measure::Record record;
-  record.kind = "train";
-  record.started = utc_now_text();
+void fill_setup(measure::Record& record, const TrainFlags& flags, const placement::Plan& plan,
+                const task::TrainOptions& options, const task::TrainSetup& setup) {
   record.config = measure::config_from_json(full_config(flags, options, setup));
   record.seeds = {{"seed", options.trainer.seed}};
-  record.machine = measure::read_machine();
-  record.versions = measure::program_versions(EVENER_VERSION);
   record.versions[setup.engine] = module_status(setup.engine).version;
   if (*flags.placement.hosts_started > 0) record.versions["mpi"] = module_status("mpi").version;
   const auto cost = network::total_cost(setup.network);
@@ -147,7 +123,7 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
   record.fallbacks = plan.fallbacks;
   record.notes.insert(record.notes.end(), plan.warnings.begin(), plan.warnings.end());
   record.notes.insert(record.notes.end(), plan.notes.begin(), plan.notes.end());
-  record.placement = placement_record(plan);
+  record.placement = run::placement_record(plan);
   for (const auto& replica : plan.replicas) {
     const auto& stage = replica.stages.front();
     if (stage.device.kind != DeviceKind::kCuda && stage.device.kind != DeviceKind::kOpencl) continue;
@@ -175,7 +151,6 @@ measure::Record record_of_setup(const TrainFlags& flags, const placement::Plan& 
         "batch-norm took the statistics of each replica's share alone, which changes what is learnt (--batch-norm "
         "local)");
   }
-  return record;
 }
 
 measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
@@ -194,8 +169,7 @@ measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t tr
   return record;
 }
 
-void complete_record(measure::Record& record, const task::TrainResult& result, double total_s,
-                     const measure::PhaseTotals& phases) {
+void fill_results(measure::Record& record, const task::TrainResult& result) {
   switch (result.status) {
     case task::TrainStatus::kDone:
       record.status = measure::Status::kDone;
@@ -219,7 +193,6 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   const std::size_t before = all.size();
   all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
   record.training.epochs = std::move(all);
-  record.times.total = total_s;
   record.times.init = result.init_s;
   record.times.load = result.load_s;
   record.times.train = result.train_s;
@@ -227,23 +200,14 @@ void complete_record(measure::Record& record, const task::TrainResult& result, d
   record.times.test = result.test_s;
   record.times.to_accuracy = result.seconds_to_accuracy;
   if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
-  record.phases_s = phases.critical_s();
-  record.hidden_s = phases.hidden_s();
   fill_throughput(record, result, before);
   fill_accuracy(record, result);
   record.training.confusion = {result.confusion.part, result.confusion.counts};
   fill_replicas(record, result);
   fill_gpus(record, result);
-}
-
-void finish_record(measure::Record& record, const measure::SamplerSummary& samples) {
-  measure::take_samples(record, samples);
-  if (trains(record)) {
-    record.validity = measure::judge(record);
-  } else {
-    record.images_per_s.reason = "nothing was trained";
-    record.missing["validity.valid"] = "nothing was trained, so nothing is judged as a measurement of training";
-  }
+  if (trains(record)) return;
+  record.images_per_s.reason = "nothing was trained";
+  record.missing["validity.valid"] = "nothing was trained, so nothing is judged as a measurement of training";
 }
 
 }  // namespace evener::cli

@@ -1,5 +1,10 @@
-#include "cli/out_folder.h"
+#include "run/out_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <utility>
 
 #include "base/clock.h"
@@ -7,19 +12,19 @@
 #include "base/files.h"
 #include "task/checkpoint.h"
 
-namespace evener::cli {
+namespace evener::run {
 
 namespace fs = std::filesystem;
 
-fs::path default_out(const std::string& model) {
-  std::string name = model;
-  for (char& c : name) {
+fs::path default_out(const std::string& name) {
+  std::string folder = name;
+  for (char& c : folder) {
     if (c == ':' || c == '/') c = '-';
   }
   std::string stamp = utc_now_text();  // 2026-11-21T10:15:00Z
   std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
   stamp[8] = '-';
-  return fs::path("runs") / (name + "-" + stamp);
+  return fs::path("runs") / (folder + "-" + stamp);
 }
 
 namespace {
@@ -35,7 +40,19 @@ void remove_run(const fs::path& folder) {
 
 }  // namespace
 
+FolderLock::FolderLock(const fs::path& folder) : file_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  close(file_);
+  throw UsageError("another run is writing to " + folder.string() + ". Wait for its end, or give another --out");
+}
+
+FolderLock::~FolderLock() {
+  if (file_ >= 0) close(file_);
+}
+
 OutFolder::OutFolder(fs::path path, bool resume, bool overwrite) : path_(std::move(path)), existed_(fs::exists(path_)) {
+  // A folder that is there is locked first: what it holds may change as long as another run writes to it.
+  if (existed_ && fs::is_directory(path_)) lock_.emplace(path_);
   const bool holds_run = task::has_checkpoint(path_) || fs::exists(path_ / "record.json");
   if (holds_run && !resume && !overwrite) {
     throw UsageError(
@@ -45,6 +62,7 @@ OutFolder::OutFolder(fs::path path, bool resume, bool overwrite) : path_(std::mo
   if (resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
   replaces_ = holds_run && !resume;
   require_writable_directory(path_);
+  if (!lock_) lock_.emplace(path_);
 }
 
 OutFolder::~OutFolder() {
@@ -62,4 +80,4 @@ void OutFolder::begin() {
   fs::rename(path_ / kNewSamples, path_ / kSamples, ignored);
 }
 
-}  // namespace evener::cli
+}  // namespace evener::run

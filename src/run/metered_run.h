@@ -1,0 +1,91 @@
+// What every measuring command is made of, around its task: the output folder with its lock, the sampler, the phases,
+// the judgement whether the times are valid, and the record.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "measure/phase_recorder.h"
+#include "measure/process_sampler.h"
+#include "measure/record.h"
+#include "run/out_folder.h"
+
+namespace evener::run {
+
+/// Who shows a run while it goes on.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  /// Something happened that the record tells too.
+  virtual void on_note(const std::string& text) = 0;
+  /// The work has failed or was interrupted; whoever redraws a line ends it.
+  virtual void on_failure() = 0;
+};
+
+struct RunOptions {
+  std::string kind;                        // of the record: "train"
+  std::string version;                     // of the program
+  std::vector<std::string> command = {};   // argv, as the user gave it
+  std::filesystem::path out = {};          // empty: no folder, no samples, and the record is not written
+  bool resume = false, overwrite = false;  // see OutFolder
+  int sample_interval_ms = 500;            // see SamplerOptions
+  bool tries_first = false;                // the sampler waits for start_sampling(): trials are not the run
+  std::filesystem::path trace = {};        // of the phases, for Chrome; empty = none
+};
+
+class MeteredRun {
+ public:
+  /// Makes and locks the folder and starts the sampler, so do this before the calling thread is pinned. Throws as
+  /// OutFolder and ProcessSampler do.
+  MeteredRun(RunOptions options, RunObserver& observer);
+  ~MeteredRun();
+
+  /// Empty without one.
+  std::filesystem::path folder() const { return out_ ? out_->path() : std::filesystem::path(); }
+
+  /// What is known of the run so far; kind, command, start, machine and versions from the beginning.
+  measure::Record& record() { return record_; }
+  /// Writes a note into the record, and shows it.
+  void note(const std::string& text);
+
+  /// What was tried out is over; see RunOptions::tries_first.
+  void start_sampling();
+  /// The work begins, and the record says with what: the folder stays from now on, whatever happens.
+  void begin();
+  /// The work came to nothing after all: a new folder goes again at the end.
+  void withdraw();
+
+  /// Phases that have ended in this process.
+  measure::PhaseTotals phases() const { return phases_.snapshot(); }
+  /// Writes total time and phases into `record`, and the trace where one was asked for. The process that has done the
+  /// work calls this at its end: where ranks are processes, that is not the one that reads the record.
+  void take_times(measure::Record& record) const;
+
+  /// Does `work` while phases are listened to. It returns the record of what was done, to which the figures of the
+  /// sampler and the validity are added before it is written. A task that gives `missing` a reason for
+  /// "validity.valid" is not judged. If `work` throws before begin(), a new folder goes again. If it throws Interrupted
+  /// after begin(), the record of what is known is written first (a resumed run keeps the earlier part's record).
+  measure::Record measure(const std::function<measure::Record()>& work);
+
+  /// These child processes count as part of the run, and one of them has ended; see ProcessSampler.
+  void watch(const std::vector<int>& children);
+  void ended(int child, std::uint64_t peak_rss_bytes);
+
+ private:
+  void write(measure::Record& record);
+
+  const RunOptions options_;
+  RunObserver& observer_;
+  const Stopwatch clock_;
+  std::optional<OutFolder> out_;
+  std::optional<measure::ProcessSampler> sampler_;
+  measure::PhaseRecorder phases_;
+  measure::Record record_;
+  bool begun_ = false;
+};
+
+}  // namespace evener::run

@@ -1,0 +1,56 @@
+// The folder a run writes to: made, proved writable, locked, protected from being overwritten, and taken away again if
+// the run comes to nothing.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace evener::run {
+
+/// "runs/NAME-TIME" for the name of a model or the like, a name that sorts by time: where a run goes without --out.
+std::filesystem::path default_out(const std::string& name);
+
+/// The samples of a run, and where they are written until it has begun: it may replace another.
+inline constexpr const char* kSamples = "samples.csv";
+inline constexpr const char* kNewSamples = "samples.csv.new";
+
+/// An exclusive lock of a folder, which goes with its last holder: with this process and those that it has forked. No
+/// file is left behind.
+class FolderLock {
+ public:
+  /// Throws UsageError if another process holds it. On a file system without such locks (some network disks) nothing is
+  /// locked.
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+class OutFolder {
+ public:
+  /// Throws UsageError if `path` holds a run and neither `resume` nor `overwrite` is set or if another run is writing
+  /// to it, Error if there is nothing to resume or the folder can't be written to.
+  OutFolder(std::filesystem::path path, bool resume, bool overwrite);
+  /// Without begin(): removes what this run made.
+  ~OutFolder();
+  OutFolder(const OutFolder&) = delete;
+  OutFolder& operator=(const OutFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+  /// The work begins: the folder stays, and a run that is to be overwritten goes.
+  void begin();
+  /// It came to nothing after all: a new folder goes again.
+  void withdraw() { began_ = existed_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<FolderLock> lock_;
+  bool existed_ = false, replaces_ = false, began_ = false;
+};
+
+}  // namespace evener::run

@@ -1,0 +1,25 @@
+#include "run/placement_record.h"
+
+#include <utility>
+
+namespace evener::run {
+
+measure::PlacementRecord placement_record(const placement::Plan& plan) {
+  measure::PlacementRecord record{plan.text, {}};
+  for (const auto& replica : plan.replicas) {
+    measure::ReplicaRecord entry;
+    for (const auto& stage : replica.stages) {
+      measure::StageRecord stage_record;
+      stage_record.device = device_text(stage.device);
+      if (stage.device.kind == DeviceKind::kCpu) stage_record.threads = stage.threads;
+      stage_record.cpus = stage.cpus;
+      if (stage.factor < 1) stage_record.emulated_speed = stage.factor;
+      entry.stages.push_back(std::move(stage_record));
+    }
+    entry.share = replica.share;
+    record.replicas.push_back(std::move(entry));
+  }
+  return record;
+}
+
+}  // namespace evener::run

@@ -1,0 +1,12 @@
+// A plan as the record tells it.
+#pragma once
+
+#include "measure/record.h"
+#include "placement/plan.h"
+
+namespace evener::run {
+
+/// Where the replicas of a plan compute, with the shares that they were given.
+measure::PlacementRecord placement_record(const placement::Plan& plan);
+
+}  // namespace evener::run

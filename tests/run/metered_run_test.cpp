@@ -1,0 +1,168 @@
+#include "run/metered_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/phase.h"
+#include "base/test_folder.h"
+
+namespace evener::run {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Shown : RunObserver {
+  void on_note(const std::string& text) override { notes.push_back(text); }
+  void on_failure() override { ++failures; }
+
+  std::vector<std::string> notes;
+  int failures = 0;
+};
+
+class MeteredRunTest : public ::testing::Test {
+ protected:
+  RunOptions options() { return {.kind = "count", .version = "1.2", .command = {"evener", "count"}, .out = out_}; }
+
+  /// A made-up task: it counts images, with a phase, and gives a figure of its own.
+  static measure::Record count(MeteredRun& run) {
+    run.begin();
+    {
+      mark_critical_thread();
+      const PhaseMark mark(Phase::kForward);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    measure::Record record = run.record();
+    run.take_times(record);
+    measure::add_metric(record, {.name = "counted", .unit = "", .title = "counted", .label = "count", .value = 3});
+    return record;
+  }
+
+  test::TestFolder folder_;
+  std::filesystem::path out_ = folder_ / "out";
+  Shown shown_;
+};
+
+TEST_F(MeteredRunTest, GivesATaskARecordWithTheCommonPart) {
+  MeteredRun run(options(), shown_);
+  run.measure([&] { return count(run); });
+  const measure::Record record = measure::read_record(out_);
+  EXPECT_EQ(record.kind, "count");
+  EXPECT_THAT(record.command, ElementsAre("evener", "count"));
+  EXPECT_EQ(record.versions.at("evener"), "1.2");
+  EXPECT_GT(record.machine.logical_cpus, 0);
+  EXPECT_FALSE(record.started.empty());
+  EXPECT_GT(record.times.total.value(), 0);
+  EXPECT_GT(record.phases_s.at("forward"), 0);
+  EXPECT_GT(record.memory.peak_rss_bytes.value(), 0u);
+  EXPECT_TRUE(record.validity.valid.has_value());
+  EXPECT_EQ(record.metrics.at("counted").value, 3);
+  EXPECT_TRUE(std::filesystem::exists(out_ / "samples.csv"));
+}
+
+TEST_F(MeteredRunTest, ATaskThatSaysWhyIsNotJudged) {
+  MeteredRun run(options(), shown_);
+  run.measure([&] {
+    measure::Record record = count(run);
+    record.missing["validity.valid"] = "there was nothing to judge";
+    return record;
+  });
+  EXPECT_EQ(measure::read_record(out_).validity.valid, std::nullopt);
+}
+
+TEST_F(MeteredRunTest, TheLockRefusesASecondRun) {
+  std::filesystem::create_directories(out_);
+  RunOptions second = options();
+  second.overwrite = true;
+  {
+    const MeteredRun run(options(), shown_);
+    try {
+      const MeteredRun other(second, shown_);
+      FAIL() << "two runs write to one folder";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("another run is writing to " + out_.string()));
+    }
+    EXPECT_TRUE(std::filesystem::exists(out_)) << "the refused run must not take the other's folder away";
+    EXPECT_TRUE(std::filesystem::exists(out_ / "samples.csv.new"));
+  }
+  EXPECT_NO_THROW(MeteredRun(second, shown_)) << "the lock goes with its run";
+}
+
+TEST_F(MeteredRunTest, AnErrorBeforeTheWorkTakesTheFolderAway) {
+  {
+    MeteredRun run(options(), shown_);
+    EXPECT_THROW(run.measure([]() -> measure::Record { throw Error("no data"); }), Error);
+  }
+  EXPECT_FALSE(std::filesystem::exists(out_));
+  EXPECT_EQ(shown_.failures, 1);
+}
+
+TEST_F(MeteredRunTest, AnErrorInTheWorkLeavesNoRecord) {
+  {
+    MeteredRun run(options(), shown_);
+    EXPECT_THROW(run.measure([&]() -> measure::Record {
+      run.begin();
+      throw Error("the disk is full");
+    }),
+                 Error);
+  }
+  EXPECT_FALSE(std::filesystem::exists(out_ / "record.json"));
+  EXPECT_TRUE(std::filesystem::exists(out_ / "samples.csv"));
+}
+
+TEST_F(MeteredRunTest, InterruptedWorkLeavesARecord) {
+  {
+    MeteredRun run(options(), shown_);
+    EXPECT_THROW(run.measure([&]() -> measure::Record {
+      run.begin();
+      run.note("half of it");
+      throw Interrupted("Ctrl-C");
+    }),
+                 Interrupted);
+  }
+  const measure::Record record = measure::read_record(out_);
+  EXPECT_EQ(record.status, measure::Status::kInterrupted);
+  EXPECT_EQ(record.validity.valid, false);
+  EXPECT_THAT(record.notes, ElementsAre("half of it"));
+  EXPECT_THAT(shown_.notes, ElementsAre("half of it"));
+}
+
+TEST_F(MeteredRunTest, WhatIsInterruptedBeforeItBeginsLeavesNothing) {
+  {
+    MeteredRun run(options(), shown_);
+    EXPECT_THROW(run.measure([]() -> measure::Record { throw Interrupted("Ctrl-C"); }), Interrupted);
+  }
+  EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(MeteredRunTest, ARunInTheFolderIsReplacedWhenTheWorkBegins) {
+  {
+    MeteredRun run(options(), shown_);
+    run.measure([&] { return count(run); });
+  }
+  EXPECT_THROW(MeteredRun(options(), shown_), UsageError);
+  RunOptions again = options();
+  again.overwrite = true;
+  MeteredRun run(again, shown_);
+  EXPECT_TRUE(std::filesystem::exists(out_ / "record.json"));
+  run.begin();
+  EXPECT_FALSE(std::filesystem::exists(out_ / "record.json"));
+}
+
+TEST_F(MeteredRunTest, WithoutAFolderItWritesNothing) {
+  RunOptions nowhere = options();
+  nowhere.out.clear();
+  MeteredRun run(nowhere, shown_);
+  const measure::Record record = run.measure([&] { return count(run); });
+  EXPECT_GT(record.phases_s.at("forward"), 0);
+  EXPECT_TRUE(run.folder().empty());
+  EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+}  // namespace
+}  // namespace evener::run

@@ -36,8 +36,8 @@ struct InfoOptions : OptionGroup {
 };
 
 constexpr std::int64_t kExampleBatch = 32;
-// Layer, kind, output, parameters, MFLOPs, activations: 95 columns.
-constexpr const char* kRow = "{:<23} {:<14} {:<13} {:>13} {:>13} {:>14}\n";
+// Layer, kind, output, parameters, MFLOPs, activations: 97 columns.
+constexpr const char* kRow = "{:<27} {:<16} {:<13} {:>12} {:>12} {:>12}\n";
 
 // "21,797,672"
 std::string grouped(std::int64_t value) {
@@ -48,14 +48,16 @@ std::string grouped(std::int64_t value) {
   return text;
 }
 
-// "conv2d 7x7/2": the kind with its window and stride.
+// "conv2d 7x7/2", "conv2d 1x7/2x1": the kind with its window and stride.
 std::string kind_text(const Op& op) {
-  const auto window = [&](std::int64_t kernel, std::int64_t stride) {
-    const std::string step = stride == 1 ? "" : fmt::format("/{}", stride);
-    return fmt::format("{} {}x{}{}", op_name(op), kernel, kernel, step);
+  const auto window = [&](const Extent2d& kernel, const Extent2d& stride) {
+    const std::string both = stride.is_square() ? "" : fmt::format("x{}", stride.width);
+    const std::string step = stride == Extent2d{1} ? "" : fmt::format("/{}{}", stride.height, both);
+    return fmt::format("{} {}x{}{}", op_name(op), kernel.height, kernel.width, step);
   };
   if (const auto* conv = std::get_if<Conv2d>(&op)) return window(conv->kernel, conv->stride);
   if (const auto* pool = std::get_if<MaxPool>(&op)) return window(pool->kernel, pool->stride);
+  if (const auto* pool = std::get_if<AveragePool>(&op)) return window(pool->kernel, pool->stride);
   return op_name(op);
 }
 

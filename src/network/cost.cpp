@@ -21,31 +21,53 @@ class Flops {
     std::int64_t backward = 0;
   };
 
-  Flops(const Layer& layer, const Shape& input, std::int64_t fan_in_count, bool weight_gradient, bool input_gradient)
+  Flops(const Layer& layer, const Shape& input, bool scales_channels, bool weight_gradient, bool input_gradient)
       : in_(element_count(input)),
         out_(element_count(layer.shape)),
         channels_(input.front()),
-        inputs_(fan_in_count),
+        inputs_(static_cast<std::int64_t>(layer.inputs.size())),
+        scales_channels_(scales_channels),
         weight_gradient_(weight_gradient),
         input_gradient_(input_gradient) {}
 
   Count operator()(const Input&) const { return {}; }
   Count operator()(const Linear& op) const { return products(2 * in_ * op.out_features, op.bias); }
   Count operator()(const Conv2d& op) const {
-    return products(2 * out_ * (channels_ / op.groups) * op.kernel * op.kernel, op.bias);
+    return products(2 * out_ * (channels_ / op.groups) * op.kernel.area(), op.bias);
   }
   // Forward: mean (1), variance (3), scale and shift (2). Backward: two sums (3) and the input's gradient (4).
   Count operator()(const BatchNorm&) const { return {6 * out_, 7 * out_}; }
   Count operator()(const Activation& op) const {
-    const bool cheap = op.kind == ActivationKind::kRelu || op.kind == ActivationKind::kRelu6;
-    return cheap ? Count{out_, out_} : Count{kTranscendentalFlops * out_, 3 * out_};
+    switch (op.kind) {
+      case ActivationKind::kRelu:
+      case ActivationKind::kRelu6:
+        return {out_, out_};
+      case ActivationKind::kSigmoid:
+      case ActivationKind::kTanh:
+        return {kTranscendentalFlops * out_, 3 * out_};
+      case ActivationKind::kSilu:  // sigmoid and product; backward computes the sigmoid again
+        return {(kTranscendentalFlops + 1) * out_, (kTranscendentalFlops + 5) * out_};
+      case ActivationKind::kHardSigmoid:  // product, sum, two bounds; backward a bound and a product
+        return {4 * out_, 2 * out_};
+      case ActivationKind::kHardSwish:  // one product more; backward product and sum, a bound, the product with dy
+        return {5 * out_, 4 * out_};
+    }
+    return {};
   }
-  Count operator()(const MaxPool& op) const { return {out_ * (op.kernel * op.kernel - 1), out_}; }
+  // Forward a comparison and a product. Backward the same, and product and sum for the weight.
+  Count operator()(const PRelu&) const { return {2 * out_, (weight_gradient_ ? 4 : 2) * out_}; }
+  Count operator()(const MaxPool& op) const { return {out_ * (op.kernel.area() - 1), out_}; }
+  // The sums, and the division by the number of values.
+  Count operator()(const AveragePool& op) const { return {out_ * op.kernel.area(), out_ * op.kernel.area()}; }
   Count operator()(const GlobalAveragePool&) const { return {in_, in_}; }
   // Backward: the gradients of a fork are added up where its branches meet again.
   Count operator()(const Add&) const { return {(inputs_ - 1) * out_, (inputs_ - 1) * out_}; }
+  // Backward: the gradient times either input, and where one is a factor per channel a sum over the pixels.
+  Count operator()(const Multiply&) const { return {out_, (scales_channels_ ? 3 : 2) * out_}; }
+  Count operator()(const Concat&) const { return {}; }  // values are moved, not computed
   Count operator()(const Flatten&) const { return {}; }
   Count operator()(const Dropout&) const { return {out_, out_}; }
+  Count operator()(const StochasticDepth&) const { return {out_, out_}; }
   Count operator()(const SubsamplePad&) const { return {}; }  // values are moved, not computed
 
  private:
@@ -57,6 +79,7 @@ class Flops {
   }
 
   std::int64_t in_, out_, channels_, inputs_;
+  bool scales_channels_;  // of a product: an input is smaller than the output
   bool weight_gradient_, input_gradient_;
 };
 
@@ -74,10 +97,31 @@ std::vector<bool> needs_gradient(const Network& network, const std::vector<Layer
   return needed;
 }
 
-// Whether a layer's backward reads its input or its output again.
-bool keeps_input(const Op& op) {
+// Whether a layer's backward reads its output again.
+bool keeps_output(const Op& op) {
+  const auto* activation = std::get_if<Activation>(&op);
+  if (activation == nullptr) return false;
+  switch (activation->kind) {
+    case ActivationKind::kRelu:
+    case ActivationKind::kRelu6:
+    case ActivationKind::kSigmoid:
+    case ActivationKind::kTanh:
+      return true;
+    case ActivationKind::kSilu:
+    case ActivationKind::kHardSwish:
+    case ActivationKind::kHardSigmoid:
+      return false;  // they read their input
+  }
+  return false;
+}
+
+// Whether a layer's backward reads its inputs again.
+bool keeps_inputs(const Op& op) {
+  if (std::holds_alternative<Activation>(op)) return !keeps_output(op);
   return std::holds_alternative<Linear>(op) || std::holds_alternative<Conv2d>(op) ||
-         std::holds_alternative<BatchNorm>(op) || std::holds_alternative<MaxPool>(op);
+         std::holds_alternative<BatchNorm>(op) || std::holds_alternative<PRelu>(op) ||
+         std::holds_alternative<MaxPool>(op) || std::holds_alternative<AveragePool>(op) ||
+         std::holds_alternative<Multiply>(op);
 }
 
 }  // namespace
@@ -94,8 +138,10 @@ std::vector<LayerCost> layer_costs(const Network& network) {
     costs[i].activation_bytes = element_count(layer.shape) * kFloatBytes;
     const bool input_gradient =
         std::ranges::any_of(layer.inputs, [&](int input) { return needed[static_cast<std::size_t>(input)]; });
-    const Flops flops(layer, input_of(network, layer), static_cast<std::int64_t>(layer.inputs.size()),
-                      costs[i].parameters > 0, input_gradient);
+    const bool scales_channels = std::ranges::any_of(layer.inputs, [&](int input) {
+      return network.layers()[static_cast<std::size_t>(input)].shape != layer.shape;
+    });
+    const Flops flops(layer, input_of(network, layer), scales_channels, costs[i].parameters > 0, input_gradient);
     const Flops::Count count = std::visit(flops, layer.op);
     costs[i].forward_flops = count.forward;
     costs[i].backward_flops = needed[i] ? count.backward : 0;
@@ -119,7 +165,7 @@ std::int64_t forward_macs(const Network& network) {
   for (const Layer& layer : network.layers()) {
     const std::int64_t out = element_count(layer.shape);
     if (const auto* conv = std::get_if<Conv2d>(&layer.op)) {
-      macs += out * (input_of(network, layer).front() / conv->groups) * conv->kernel * conv->kernel;
+      macs += out * (input_of(network, layer).front() / conv->groups) * conv->kernel.area();
     } else if (std::holds_alternative<Linear>(layer.op)) {
       macs += out * input_of(network, layer).front();
     }
@@ -143,14 +189,18 @@ TrainingMemory training_memory(const Network& network) {
   std::vector<bool> kept(layers.size());
   std::int64_t widest = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (needed[i] && std::holds_alternative<Activation>(layers[i].op)) kept[i] = true;
-    if (needed[i] && keeps_input(layers[i].op)) {
-      auto source = static_cast<std::size_t>(layers[i].inputs.front());
+    if (!needed[i]) continue;
+    if (keeps_output(layers[i].op)) kept[i] = true;
+    if (!keeps_inputs(layers[i].op)) continue;
+    for (const int input : layers[i].inputs) {
+      auto source = static_cast<std::size_t>(input);
       while (std::holds_alternative<Flatten>(layers[source].op)) {
         source = static_cast<std::size_t>(layers[source].inputs.front());
       }
       kept[source] = true;
     }
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
     if (needed[i] && std::holds_alternative<MaxPool>(layers[i].op)) {
       memory.per_sample_bytes += element_count(layers[i].shape) * 8;  // int64 index of each maximum
     }

@@ -10,8 +10,8 @@
 namespace evener::network {
 
 /// Counted: products of convolutions and linear layers (2 per multiply-add, plus biases), batch normalisation in
-/// training mode (6 per value forward, 7 backward), ReLU 1, sigmoid and tanh 4, pooling one per value compared or
-/// added, sums. Not counted: loss, optimiser, conversion of the data.
+/// training mode (6 per value forward, 7 backward), ReLU 1, sigmoid and tanh 4, SiLU and hard-swish 5, pooling one per
+/// value compared or added, sums and products of layers. Not counted: loss, optimiser, conversion of the data.
 struct LayerCost {
   std::int64_t parameters = 0;        // trained values
   std::int64_t forward_flops = 0;     // multiply and add count as two

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <ranges>
 
 #include "base/error.h"
 #include "base/tensor.h"
@@ -18,6 +20,26 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 bool is_image(const Shape& shape) {
   return shape.size() == 3;
 }
+
+// "3", or "1x7" where height and width differ.
+std::string extent_text(const Extent2d& extent) {
+  return extent.is_square() ? std::to_string(extent.height) : fmt::format("{}x{}", extent.height, extent.width);
+}
+
+// A window that slides along one side of an image; PyTorch's pooling_output_shape.
+struct Side {
+  std::int64_t size, kernel, stride, padding;
+  bool ceil_mode;  // whether a last window may reach beyond the padding
+
+  std::int64_t beyond() const { return ceil_mode ? stride - 1 : 0; }
+  // The smallest size for which there is a place.
+  std::int64_t least() const { return std::max<std::int64_t>(1, kernel - 2 * padding - beyond()); }
+  std::int64_t places() const {
+    const std::int64_t count = (size + 2 * padding - kernel + beyond()) / stride + 1;
+    const bool last_begins_outside = ceil_mode && (count - 1) * stride >= size + padding;
+    return last_begins_outside ? count - 1 : count;
+  }
+};
 
 // Knows who is being checked, so that every message names the model, the layer and its input.
 class Inference {
@@ -43,27 +65,17 @@ class Inference {
                        op.out_channels, op.groups),
            "");
     }
-    const auto [height, width] = slide(op.kernel, op.stride, op.padding);
-    return {op.out_channels, height, width};
+    return windows_of(op.out_channels, op.kernel, op.stride, op.padding, false);
   }
 
   Shape operator()(const BatchNorm&) const { return only_input(); }
   Shape operator()(const Activation&) const { return only_input(); }
-  Shape operator()(const Dropout& op) const {
-    if (!(op.probability >= 0 && op.probability < 1)) {
-      fail(fmt::format("needs a probability of at least 0 and below 1, not {}", op.probability), "");
-    }
-    return only_input();
-  }
+  Shape operator()(const PRelu&) const { return only_input(); }
+  Shape operator()(const Dropout& op) const { return dropped(op.probability); }
+  Shape operator()(const StochasticDepth& op) const { return dropped(op.probability); }
 
-  Shape operator()(const MaxPool& op) const {
-    const Shape& in = image_input();
-    if (op.padding * 2 > op.kernel) {
-      fail(fmt::format("pads {} pixels, more than half of its kernel of {}", op.padding, op.kernel), "");
-    }
-    const auto [height, width] = slide(op.kernel, op.stride, op.padding);
-    return {in[0], height, width};
-  }
+  Shape operator()(const MaxPool& op) const { return pooled(op); }
+  Shape operator()(const AveragePool& op) const { return pooled(op); }
 
   Shape operator()(const GlobalAveragePool&) const { return {image_input()[0], 1, 1}; }
 
@@ -73,6 +85,30 @@ class Inference {
       if (in != inputs_.front()) fail("needs inputs of one shape", "");
     }
     return inputs_.front();
+  }
+
+  Shape operator()(const Multiply&) const {
+    if (inputs_.size() != 2) fail("needs exactly two inputs", "");
+    const Shape &first = inputs_[0], &second = inputs_[1];
+    const auto scales = [](const Shape& factor, const Shape& image) {
+      return is_image(factor) && is_image(image) && factor == Shape{image[0], 1, 1};
+    };
+    if (first == second || scales(second, first)) return first;
+    if (!scales(first, second)) fail("needs inputs of one shape, or an image and a factor per channel (C, 1, 1)", "");
+    return second;
+  }
+
+  Shape operator()(const Concat&) const {
+    if (inputs_.size() < 2) fail("needs at least two inputs", "");
+    Shape joined = inputs_.front();
+    joined[0] = 0;
+    for (const Shape& in : inputs_) {
+      if (!std::ranges::equal(in | std::views::drop(1), joined | std::views::drop(1))) {
+        fail("needs images of one height and width, or vectors", "");
+      }
+      joined[0] += in[0];
+    }
+    return joined;
   }
 
   Shape operator()(const SubsamplePad& op) const {
@@ -112,23 +148,42 @@ class Inference {
     }
   }
 
-  struct Extent {
-    std::int64_t height, width;
-  };
+  Shape dropped(double probability) const {
+    if (!(probability >= 0 && probability < 1)) {
+      fail(fmt::format("needs a probability of at least 0 and below 1, not {}", probability), "");
+    }
+    return only_input();
+  }
 
-  // Places a window takes along each side: floor((size + 2 padding - kernel) / stride) + 1.
-  Extent slide(std::int64_t kernel, std::int64_t stride, std::int64_t padding) const {
-    require_positive(kernel, "kernel");
-    require_positive(stride, "stride");
-    if (padding < 0 || padding > kMaxExtent) fail(fmt::format("needs a padding of 0 or more, not {}", padding), "");
+  // Of both kinds of pooling, whose windows may not lie in the padding alone.
+  template <class Pool>
+  Shape pooled(const Pool& op) const {
+    const Shape& in = image_input();
+    if (op.padding.height > op.kernel.height / 2 || op.padding.width > op.kernel.width / 2) {
+      fail(fmt::format("pads {} pixels, more than half of its kernel of {}", extent_text(op.padding),
+                       extent_text(op.kernel)),
+           "");
+    }
+    return windows_of(in[0], op.kernel, op.stride, op.padding, op.ceil_mode);
+  }
+
+  // `channels` values for each place of a window over the input.
+  Shape windows_of(std::int64_t channels, const Extent2d& kernel, const Extent2d& stride, const Extent2d& padding,
+                   bool ceil_mode) const {
+    for (const std::int64_t side : {kernel.height, kernel.width}) require_positive(side, "kernel");
+    for (const std::int64_t side : {stride.height, stride.width}) require_positive(side, "stride");
+    for (const std::int64_t side : {padding.height, padding.width}) {
+      if (side < 0 || side > kMaxExtent) fail(fmt::format("needs a padding of 0 or more, not {}", side), "");
+    }
     const Shape& in = inputs_.front();
-    const std::int64_t least = kernel - 2 * padding;
-    if (in[1] < least || in[2] < least) {
+    const Side rows{in[1], kernel.height, stride.height, padding.height, ceil_mode};
+    const Side columns{in[2], kernel.width, stride.width, padding.width, ceil_mode};
+    if (in[1] < rows.least() || in[2] < columns.least()) {
       fail(fmt::format("needs an image of at least {}x{}x{} (C, H, W) for its kernel of {} and padding of {}", in[0],
-                       least, least, kernel, padding),
+                       rows.least(), columns.least(), extent_text(kernel), extent_text(padding)),
            "; use a larger input size");
     }
-    return {(in[1] - least) / stride + 1, (in[2] - least) / stride + 1};
+    return {channels, rows.places(), columns.places()};
   }
 
   const std::string& model_;
@@ -185,9 +240,9 @@ std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Sha
     if (linear->bias) tensors.trained(".bias", {linear->out_features}, Init::kUniformFanIn, in);
   } else if (const auto* conv = std::get_if<Conv2d>(&layer.op)) {
     // torchvision's fan_out is weight.size(0) * kernel area, whatever the groups (torch.nn.init, kaiming_normal_).
-    const std::int64_t area = conv->kernel * conv->kernel;
+    const std::int64_t area = conv->kernel.area();
     const std::int64_t in = input[0] / conv->groups;
-    tensors.trained(".weight", {conv->out_channels, in, conv->kernel, conv->kernel}, Init::kHeNormalFanOut,
+    tensors.trained(".weight", {conv->out_channels, in, conv->kernel.height, conv->kernel.width}, Init::kHeNormalFanOut,
                     conv->out_channels * area);
     if (conv->bias) tensors.trained(".bias", {conv->out_channels}, Init::kUniformFanIn, in * area);
   } else if (std::holds_alternative<BatchNorm>(layer.op)) {
@@ -197,6 +252,8 @@ std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Sha
     tensors.buffer(".running_mean", channels, Init::kZeros);
     tensors.buffer(".running_var", channels, Init::kOnes);
     tensors.buffer(".num_batches_tracked", {}, Init::kZeros);
+  } else if (std::holds_alternative<PRelu>(layer.op)) {
+    tensors.trained(".weight", {input[0]}, Init::kQuarters);
   }
   return tensors.take();
 }

@@ -88,6 +88,9 @@ HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
     case Init::kOnes:
       std::ranges::fill(values, 1.0F);
       break;
+    case Init::kQuarters:
+      std::ranges::fill(values, 0.25F);
+      break;
     case Init::kHeNormalFanOut:
       fill_normal(values, std::sqrt(2 / fan), random);
       break;

@@ -15,8 +15,8 @@ namespace {
 
 // In the order of the alternatives of Op.
 constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
-    "input",       "linear", "conv2d",  "batch_norm", "activation",   "max_pool",
-    "global_pool", "add",    "flatten", "dropout",    "subsample_pad"};
+    "input",   "linear",  "conv2d",        "batch_norm", "activation", "max_pool", "global_pool", "add",
+    "flatten", "dropout", "subsample_pad", "prelu",      "avg_pool",   "multiply", "concat",      "stochastic_depth"};
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 
@@ -33,6 +33,12 @@ const char* op_name(const Op& op) {
         return "sigmoid";
       case ActivationKind::kTanh:
         return "tanh";
+      case ActivationKind::kSilu:
+        return "silu";
+      case ActivationKind::kHardSwish:
+        return "hard_swish";
+      case ActivationKind::kHardSigmoid:
+        return "hard_sigmoid";
     }
   }
   return kOpNames[op.index()];

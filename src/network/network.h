@@ -12,18 +12,32 @@ namespace evener::network {
 /// Extents without the batch dimension: (C, H, W) for images, (F) for vectors.
 using Shape = std::vector<std::int64_t>;
 
+/// Along the rows and along the columns of an image: a window's extent, its stride, the zeros around an image. One
+/// number stands for both, as in Conv2d{.kernel = 3}; two are height and width, as in Conv2d{.kernel = {1, 7}}.
+struct Extent2d {
+  // Not explicit, so that descriptions of layers stay short.
+  constexpr Extent2d(std::int64_t both) : height(both), width(both) {}
+  constexpr Extent2d(std::int64_t of_rows, std::int64_t of_columns) : height(of_rows), width(of_columns) {}
+
+  constexpr std::int64_t area() const { return height * width; }
+  constexpr bool is_square() const { return height == width; }
+  bool operator==(const Extent2d&) const = default;
+
+  std::int64_t height, width;
+};
+
 struct Input {};
 /// y = x W^T + b, W (out_features, in_features). Takes a vector.
 struct Linear {
   std::int64_t out_features = 0;
   bool bias = true;
 };
-/// Cross-correlation, weight (out_channels, in_channels / groups, kernel, kernel); zero padding.
+/// Cross-correlation, weight (out_channels, in_channels / groups, kernel height, kernel width); zero padding.
 struct Conv2d {
   std::int64_t out_channels = 0;
-  std::int64_t kernel = 1;
-  std::int64_t stride = 1;
-  std::int64_t padding = 0;
+  Extent2d kernel = 1;
+  Extent2d stride = 1;
+  Extent2d padding = 0;
   std::int64_t groups = 1;
   bool bias = false;
 };
@@ -33,21 +47,45 @@ struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
 };
-enum class ActivationKind { kRelu, kRelu6, kSigmoid, kTanh };
+/// kSilu is x sigmoid(x); kHardSigmoid is x / 6 + 1/2 between 0 and 1; kHardSwish is x times that.
+enum class ActivationKind { kRelu, kRelu6, kSigmoid, kTanh, kSilu, kHardSwish, kHardSigmoid };
 struct Activation {
   ActivationKind kind = ActivationKind::kRelu;
 };
+/// A ReLU that lets negative values through times its weight (C), one per channel.
+struct PRelu {};
+/// The largest value under a window, which may reach into padding that is never the largest.
 struct MaxPool {
-  std::int64_t kernel = 2;
-  std::int64_t stride = 2;
-  std::int64_t padding = 0;
+  Extent2d kernel = 2;
+  Extent2d stride = 2;
+  Extent2d padding = 0;
+  /// Whether a window that begins inside the image, or in the padding before it, and ends beyond the padding after it
+  /// counts too.
+  bool ceil_mode = false;
+};
+/// The mean under a window.
+struct AveragePool {
+  Extent2d kernel = 2;
+  Extent2d stride = 2;
+  Extent2d padding = 0;
+  bool ceil_mode = false;         // as MaxPool's; what lies beyond the padding is in no mean
+  bool count_include_pad = true;  // whether the zeros of the padding are values of the mean
 };
 /// Mean over H and W: (C, H, W) -> (C, 1, 1).
 struct GlobalAveragePool {};
 /// Element-wise sum of its inputs, which have one shape.
 struct Add {};
+/// Element-wise product of two inputs of one shape, or of an image (C, H, W) with a factor per channel (C, 1, 1).
+struct Multiply {};
+/// Its inputs one after the other: images of one height and width along their channels, or vectors.
+struct Concat {};
 struct Flatten {};
+/// In training, zeros in place of values drawn with this probability, and 1 / (1 - probability) times the others.
 struct Dropout {
+  double probability = 0.5;
+};
+/// A dropout of whole samples (Huang et al. 2016), for the branch of a sum; torchvision's mode "row".
+struct StochasticDepth {
   double probability = 0.5;
 };
 
@@ -59,7 +97,7 @@ struct SubsamplePad {
 };
 
 using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
-                        SubsamplePad>;
+                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);
@@ -76,6 +114,7 @@ enum class Init {
   kOnes,
   kHeNormalFanOut,  // N(0, sqrt(2 / fan_out)), torchvision's convolutions
   kUniformFanIn,    // U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for Linear weight and bias
+  kQuarters,        // 0.25, PyTorch's for PReLU
 };
 
 /// A tensor that belongs to the network: trained, or a buffer (running statistics).

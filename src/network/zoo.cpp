@@ -3,62 +3,65 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "network/zoo/builders.h"
+
+// All models, one line each: the name as the user writes it, the function of its builder file in zoo/, a description.
+// clang-format off
+#define EVENER_MODELS(MODEL) \
+  MODEL("mlp:SIZES[:ACTIVATION]", build_mlp, "multi-layer perceptron, e.g. mlp:784-256-10:relu (relu, sigmoid or tanh)") \
+  MODEL("efficientnet_b0", build_efficientnet_b0, "EfficientNet-B0 (Tan and Le 2019), 5.3 M parameters, 0.4 G multiply-adds at 224x224") \
+  MODEL("mobilenet_v2", build_mobilenet_v2, "MobileNetV2 (Sandler et al. 2018), 3.5 M parameters, 0.3 G multiply-adds at 224x224") \
+  MODEL("mobilenet_v3_large", build_mobilenet_v3_large, "MobileNetV3-Large (Howard et al. 2019), 5.5 M parameters, 0.2 G multiply-adds at 224x224") \
+  MODEL("resnet18", build_resnet18, "ResNet-18 (He et al. 2015), 11.7 M parameters, 1.8 G multiply-adds at 224x224") \
+  MODEL("resnet34", build_resnet34, "ResNet-34 (He et al. 2015), 21.8 M parameters, 3.7 G multiply-adds at 224x224") \
+  MODEL("resnet50", build_resnet50, "ResNet-50 (He et al. 2015), 25.6 M parameters, 4.1 G multiply-adds at 224x224") \
+  MODEL("resnet20", build_resnet_cifar, "ResNet-20 for small images (He et al. 2015), 0.27 M parameters, 41 M multiply-adds at 32x32") \
+  MODEL("resnet32", build_resnet_cifar, "ResNet-32 for small images (He et al. 2015), 0.46 M parameters, 69 M multiply-adds at 32x32") \
+  MODEL("resnet44", build_resnet_cifar, "ResNet-44 for small images (He et al. 2015), 0.66 M parameters, 97 M multiply-adds at 32x32") \
+  MODEL("resnet56", build_resnet_cifar, "ResNet-56 for small images (He et al. 2015), 0.85 M parameters, 125 M multiply-adds at 32x32")
+// clang-format on
 
 namespace evener::network {
+
+// Each builder is given the whole name, "mlp:784-256-10:relu".
+#define EVENER_DECLARE(name, builder, description) Network builder(std::string_view model, const ModelOptions& options);
+EVENER_MODELS(EVENER_DECLARE)
+#undef EVENER_DECLARE
+
 namespace {
 
 struct Entry {
-  const char* key;   // what stands before ':'
-  const char* name;  // as the user writes it
+  std::string_view name;  // as the user writes it
   const char* description;
-  bool takes_arguments;  // whether something may follow ':'
   Network (*build)(std::string_view, const ModelOptions&);
+
+  std::string_view key() const { return name.substr(0, name.find(':')); }
+  bool takes_arguments() const { return key() != name; }
 };
 
-constexpr Entry kModels[] = {
-    {"mlp", "mlp:SIZES[:ACTIVATION]", "multi-layer perceptron, e.g. mlp:784-256-10:relu (relu, sigmoid or tanh)", true,
-     build_mlp},
-    {"mobilenet_v2", "mobilenet_v2",
-     "MobileNetV2 (Sandler et al. 2018), 3.5 M parameters, 0.3 G multiply-adds at 224x224", false, build_mobilenet_v2},
-    {"resnet18", "resnet18", "ResNet-18 (He et al. 2015), 11.7 M parameters, 1.8 G multiply-adds at 224x224", false,
-     build_resnet18},
-    {"resnet34", "resnet34", "ResNet-34 (He et al. 2015), 21.8 M parameters, 3.7 G multiply-adds at 224x224", false,
-     build_resnet34},
-    {"resnet20", "resnet20",
-     "ResNet-20 for small images (He et al. 2015), 0.27 M parameters, 41 M multiply-adds at 32x32", false,
-     build_resnet_cifar},
-    {"resnet32", "resnet32",
-     "ResNet-32 for small images (He et al. 2015), 0.46 M parameters, 69 M multiply-adds at 32x32", false,
-     build_resnet_cifar},
-    {"resnet44", "resnet44",
-     "ResNet-44 for small images (He et al. 2015), 0.66 M parameters, 97 M multiply-adds at 32x32", false,
-     build_resnet_cifar},
-    {"resnet56", "resnet56",
-     "ResNet-56 for small images (He et al. 2015), 0.85 M parameters, 125 M multiply-adds at 32x32", false,
-     build_resnet_cifar},
-};
+#define EVENER_ENTRY(name, builder, description) {name, description, builder},
+constexpr Entry kModels[] = {EVENER_MODELS(EVENER_ENTRY)};
+#undef EVENER_ENTRY
 
 }  // namespace
 
 Network build(std::string_view model, const ModelOptions& options) {
   const std::string_view key = model.substr(0, model.find(':'));
   for (const Entry& entry : kModels) {
-    if (key != entry.key) continue;
-    if (!entry.takes_arguments && key != model) {
+    if (key != entry.key()) continue;
+    if (!entry.takes_arguments() && key != model) {
       throw UsageError("model '" + std::string(model) + "': " + std::string(key) + " takes nothing after its name");
     }
     return entry.build(model, options);
   }
   std::vector<std::string> keys;
-  for (const Entry& entry : kModels) keys.emplace_back(entry.key);
+  for (const Entry& entry : kModels) keys.emplace_back(entry.key());
   throw UsageError(unknown_name_message("model", key, keys));
 }
 
 const std::vector<ModelInfo>& known_models() {
   static const std::vector<ModelInfo> models = [] {
     std::vector<ModelInfo> list;
-    for (const Entry& entry : kModels) list.push_back({entry.name, entry.description});
+    for (const Entry& entry : kModels) list.push_back({std::string(entry.name), entry.description});
     return list;
   }();
   return models;

@@ -38,6 +38,17 @@ TEST(InfoCommand, TableHasTheLayersTheirCostsAndTotalsWithinAHundredColumns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
 }
 
+TEST(InfoCommand, LongNamesAndKindsHaveTheirColumns) {
+  for (const char* model : {"efficientnet_b0", "mobilenet_v3_large", "resnet50"}) {
+    const ProgramResult result = run_program({"info", model});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  }
+  EXPECT_THAT(run_program({"info", "efficientnet_b0"}).out,
+              ContainsRegex("features.2.1.drop +stochastic_depth 24x56x56 "));
+}
+
 TEST(InfoCommand, JsonHasTheSameNumbers) {
   const json info = info_json({"resnet18"});
   EXPECT_EQ(info.at("kind"), "info");

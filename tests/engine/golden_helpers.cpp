@@ -7,6 +7,8 @@
 
 #include "base/precision.h"
 #include "base/random.h"
+#include "engine/operations_helpers.h"
+#include "network/zoo.h"
 #include "weights/safetensors.h"
 
 namespace evener::test {
@@ -71,6 +73,13 @@ GoldenCase read_golden(const std::string& name, Precision precision) {
   golden.gradients = tensors_of(tensors, "gradients", metadata.at("trained"), kind);
   golden.buffers = tensors_of(tensors, "buffers", metadata.at("buffers"), kind);
   return golden;
+}
+
+network::Network golden_network(const GoldenCase& golden) {
+  const network::Shape input{golden.shape.channels, golden.shape.height, golden.shape.width};
+  if (golden.model == "operations:windows") return windows_network(input, golden.classes);
+  if (golden.model == "operations:branches") return branches_network(input, golden.classes);
+  return network::build(golden.model, {.input = input, .classes = golden.classes});
 }
 
 OwnedBatch golden_batch(const GoldenCase& golden) {

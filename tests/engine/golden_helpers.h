@@ -37,6 +37,9 @@ struct GoldenCase {
 /// Reads tests/golden/<name>.safetensors; the deviations are those of `precision`.
 GoldenCase read_golden(const std::string& name, Precision precision);
 
+/// The network of a golden file: of the zoo, or of operations_helpers.h.
+network::Network golden_network(const GoldenCase& golden);
+
 /// The batch that the golden file was made with.
 OwnedBatch golden_batch(const GoldenCase& golden);
 

@@ -10,7 +10,6 @@
 #include "base/module.h"
 #include "base/precision.h"
 #include "engine/golden_helpers.h"
-#include "network/zoo.h"
 
 namespace evener {
 namespace {
@@ -65,10 +64,7 @@ class GoldenTest : public testing::TestWithParam<Setting> {
     golden_.options.torch.layout = GetParam().layout;
     golden_.options.native.kernels = GetParam().kernels;
     batch_ = test::golden_batch(golden_);
-    const network::ModelOptions options{
-        .input = network::Shape{golden_.shape.channels, golden_.shape.height, golden_.shape.width},
-        .classes = golden_.classes};
-    const network::Network network = network::build(golden_.model, options);
+    const network::Network network = test::golden_network(golden_);
     const std::string why = engine::open_engine(GetParam().engine)->trainer_refusal(network, golden_.options);
     if (!why.empty()) GTEST_SKIP() << why;  // bfloat16 on a processor without it
     trainer_ = test::make_trainer(network, golden_.options, {}, GetParam().engine);
@@ -191,6 +187,15 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, GoldenTest,
                                          Setting{"resnet18_rgb", Precision::kBf16},
                                          Setting{"resnet18_odd", Precision::kBf16},
                                          Setting{"resnet34_grey", Precision::kBf16}),
+                         setting_name);
+
+INSTANTIATE_TEST_SUITE_P(Operations, GoldenTest,
+                         testing::Values(Setting{"operations_windows", Precision::kFp32, MemoryLayout::kChannelsFirst},
+                                         Setting{"operations_windows", Precision::kFp32, MemoryLayout::kChannelsLast},
+                                         Setting{"operations_windows", Precision::kBf16},
+                                         Setting{"operations_branches", Precision::kFp32, MemoryLayout::kChannelsFirst},
+                                         Setting{"operations_branches", Precision::kFp32, MemoryLayout::kChannelsLast},
+                                         Setting{"operations_branches", Precision::kBf16}),
                          setting_name);
 
 }  // namespace

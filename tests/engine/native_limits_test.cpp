@@ -59,6 +59,20 @@ TEST_F(NativeLimits, RefusesWhatItCannotDo) {
   dropout.add("drop", network::Dropout{0.5});
   dropout.add("fc", network::Linear{3});
   EXPECT_THAT(why(dropout, {}), HasSubstr("'drop'"));
+  using network::ActivationKind;
+  for (const auto kind : {ActivationKind::kSilu, ActivationKind::kHardSwish, ActivationKind::kHardSigmoid}) {
+    network::Network other("other", {16});
+    other.add("0", network::Linear{8});
+    other.add("1", network::Activation{kind});
+    other.add("2", network::Linear{3});
+    EXPECT_THAT(why(other, {}), AllOf(HasSubstr("'1'"), HasSubstr(network::op_name(network::Activation{kind}))));
+  }
+  network::Network two("two", {16});
+  const int middle = two.add("0", network::Linear{8});
+  two.set_output("last", two.add("1", network::Linear{3}));
+  EXPECT_EQ(why(two, {}), "") << "its last layer alone, under another name";
+  two.set_output("middle", middle);
+  EXPECT_THAT(why(two, {}), HasSubstr("outputs last 3, middle 8"));
   const network::Network network = test::small_mlp(shape, 4);
   EXPECT_EQ(why(network, {}), "");
   TrainerOptions options;

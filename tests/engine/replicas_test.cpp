@@ -110,6 +110,11 @@ TEST_F(ReplicasTest, PartsOfMobileNetWithItsDropout) {
   expect_parts_give_the_whole(built("mobilenet_v2"), kDeep);
 }
 
+// Each sample drops the same branches wherever it is.
+TEST_F(ReplicasTest, PartsOfEfficientNetWithItsStochasticDepth) {
+  expect_parts_give_the_whole(built("efficientnet_b0"), kDeep, {{5, 3}});
+}
+
 // The whole batch is on LibTorch's batch-norm here.
 TEST_F(ReplicasTest, PartsOfANetworkWithBatchNormButNoConvolution) {
   expect_parts_give_the_whole(normalised_mlp(), kShallow);

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torchvision
+from operations import Branches, Windows
 from resnet_cifar import CifarResNet
 from torch.nn import functional
 
@@ -75,10 +76,13 @@ def below(n, purpose, a, b, count):
 
 
 def initial_value(name, tensor):
-    """Uniform for linear layers, normal for convolutions, ones and zeros for batch normalisation."""
+    """Uniform for linear layers and biases of convolutions, normal for their weights, quarters for PReLU, ones and zeros
+    for batch normalisation."""
     count, shape = tensor.numel(), tuple(tensor.shape)
     layer = name.rpartition(".")[0]
-    if layer in initial_value.fan_in:
+    if layer in initial_value.slopes:
+        values = np.full(count, 0.25)
+    elif layer in initial_value.fan_in and tensor.dim() < 4:
         fan = initial_value.fan_in[layer]
         values = (2 * uniforms(K_INIT, hash_text(name), 0, count) - 1) / math.sqrt(fan)
     elif tensor.dim() == 4:
@@ -113,7 +117,12 @@ class Case:
 
 
 CIFAR_DEPTHS = {f"resnet{depth}": depth for depth in (20, 32, 44, 56)}
-MOBILENET_DROPOUT_LAYER = 152  # index of classifier.0 in src/network/zoo/mobilenet_v2.cpp
+# Indices of the layers that drop in our networks (src/network/zoo, tests/engine/operations_helpers.cpp).
+MOBILENET_DROPOUT_LAYER = 152
+MOBILENET_V3_DROPOUT_LAYER = 186
+EFFICIENTNET_DROP_LAYERS = (43, 73, 103, 119, 149, 165, 195, 211, 227)  # of the blocks whose branch may be dropped
+EFFICIENTNET_DROPOUT_LAYER = 248
+BRANCHES_DROP_LAYER = 17
 RGB = {"mean": (0.5, 0.4375, 0.375), "deviation": (0.25, 0.3125, 0.25)}
 CASES = [
     Case("mlp_relu", "mlp:784-256-10:relu", (1, 28, 28), 10, 32, 0.05),
@@ -127,6 +136,11 @@ CASES = [
     Case("resnet18_odd", "resnet18", (1, 45, 59), 9, 4, 1e-4, seed=26),
     Case("resnet34_grey", "resnet34", (1, 48, 48), 9, 4, 1e-4, seed=19),
     Case("mobilenet_v2", "mobilenet_v2", (3, 36, 36), 9, 4, 1e-6, seed=221, **RGB),
+    Case("resnet50", "resnet50", (3, 24, 24), 9, 6, 1e-5, seed=1, **RGB),
+    Case("mobilenet_v3_large", "mobilenet_v3_large", (3, 36, 36), 9, 4, 1e-6, seed=1, **RGB),
+    Case("efficientnet_b0", "efficientnet_b0", (3, 36, 36), 9, 4, 1e-5, seed=1, **RGB),
+    Case("operations_windows", "operations:windows", (3, 19, 23), 5, 6, 1e-3, seed=114, **RGB),
+    Case("operations_branches", "operations:branches", (3, 16, 13), 5, 6, 1e-3, seed=60, **RGB),
     Case("resnet20", "resnet20", (3, 18, 22), 10, 4, 1e-3, seed=12, **RGB),
     Case("resnet32", "resnet32", (3, 18, 22), 10, 4, 1e-4, seed=33, **RGB),
     Case("resnet44", "resnet44", (3, 18, 22), 10, 4, 1e-4, seed=28, **RGB),
@@ -137,16 +151,20 @@ CASES = [
 class KeyedDropout(torch.nn.Module):
     """Drops what our engines drop: each sample's values are keyed by (seed, layer, epoch, sample)."""
 
-    def __init__(self, probability, layer, reverse):
+    def __init__(self, probability, layer, reverse, whole=False):
         super().__init__()
         self.probability, self.layer, self.reverse = probability, layer, reverse
+        self.whole = whole  # drops whole samples
 
     def forward(self, x):
         if not self.training:
             return x
         epoch, salt = 1, self.layer << 32
-        samples = [uniforms(K_DROPOUT, epoch, sample, x.shape[1], salt) for sample in range(x.shape[0])]
+        count = 1 if self.whole else x.shape[1]
+        samples = [uniforms(K_DROPOUT, epoch, sample, count, salt) for sample in range(x.shape[0])]
         keep = torch.from_numpy(np.stack(samples) >= self.probability)
+        if self.whole:
+            keep = keep.reshape(-1, *[1] * (x.dim() - 1))
         return x * ((keep.flip(0) if self.reverse else keep) / (1 - self.probability)).to(x.dtype)
 
 
@@ -163,15 +181,30 @@ def make_model(case, reverse=False):
         sizes = [int(size) for size in sizes.split("-")]
         layer = {"relu": torch.nn.ReLU, "sigmoid": torch.nn.Sigmoid, "tanh": torch.nn.Tanh}[activation]
         model = torch.nn.Sequential(torch.nn.Linear(sizes[0], sizes[1]), layer(), torch.nn.Linear(sizes[1], sizes[2]))
+    elif case.model == "operations:windows":
+        model = Windows(case.classes)
+    elif case.model == "operations:branches":
+        model = Branches(case.classes, KeyedDropout(0.4, BRANCHES_DROP_LAYER, reverse, whole=True))
     elif case.model in CIFAR_DEPTHS:
         model = CifarResNet(CIFAR_DEPTHS[case.model], case.classes, case.shape[0])
     else:
         model = getattr(torchvision.models, case.model)(num_classes=case.classes)
-    if case.model.startswith("mobilenet"):
+    if case.model == "mobilenet_v3_large":
+        model.classifier[2] = KeyedDropout(0.2, MOBILENET_V3_DROPOUT_LAYER, reverse)
+    elif case.model == "efficientnet_b0":
+        blocks = [m for m in model.modules() if isinstance(m, torchvision.models.efficientnet.MBConv) and m.use_res_connect]
+        for block, layer in zip(blocks, EFFICIENTNET_DROP_LAYERS, strict=True):
+            block.stochastic_depth = KeyedDropout(block.stochastic_depth.p, layer, reverse, whole=True)
+        model.classifier[0] = KeyedDropout(0.2, EFFICIENTNET_DROPOUT_LAYER, reverse)
+    elif case.model == "mobilenet_v2":
         model.classifier[0] = KeyedDropout(0.2, MOBILENET_DROPOUT_LAYER, reverse)
     elif case.model in ("resnet18", "resnet34"):
         model.conv1 = torch.nn.Conv2d(case.shape[0], 64, kernel_size=7, stride=2, padding=3, bias=False)
-    initial_value.fan_in = {n: m.in_features for n, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
+    layers = list(model.named_modules())
+    initial_value.fan_in = {n: m.in_features for n, m in layers if isinstance(m, torch.nn.Linear)} | {
+        n: m.weight[0].numel() for n, m in layers if isinstance(m, torch.nn.Conv2d)
+    }
+    initial_value.slopes = [n for n, m in layers if isinstance(m, torch.nn.PReLU)]
     state = model.state_dict()
     for name, tensor in state.items():
         if not name.endswith("num_batches_tracked"):
@@ -214,16 +247,21 @@ def prepare(case, variant):
     return model, batch, labels
 
 
+BENDS = {
+    torch.nn.ReLU: (0,), torch.nn.ReLU6: (0, 6), torch.nn.PReLU: (0,),
+    torch.nn.Hardswish: (-3, 3), torch.nn.Hardsigmoid: (-3, 3),
+}  # fmt: skip
+
+
 def margin(case):
-    """Smallest distance of any ReLU's input from where it bends (0; ReLU6: also 6) in the first forward, in errors of
-    float32 (RMS of the layer)."""
+    """Smallest distance of any activation's input from where it bends (BENDS) in the first forward, in errors of float32
+    (RMS of the layer)."""
     inputs = {}
     for dtype in (torch.float64, torch.float32):
         model, batch, _ = prepare(case, Variant(dtype=dtype))
         seen = inputs[dtype] = []
         for module in model.modules():
-            if isinstance(module, (torch.nn.ReLU, torch.nn.ReLU6)):
-                ends = (0, 6) if isinstance(module, torch.nn.ReLU6) else (0,)
+            if ends := BENDS.get(type(module)):
                 module.register_forward_pre_hook(
                     lambda _, args, seen=seen, ends=ends: seen.append((args[0].detach().double().clone(), ends))
                 )
@@ -361,7 +399,7 @@ def report(truth, fp32, bf16):
 def main():
     parser = argparse.ArgumentParser(description="Writes the golden files beside this script.")
     parser.add_argument("--only", help="one case by name")
-    parser.add_argument("--margins", type=int, metavar="N", help="print margin() of each ResNet for N seeds, write nothing")
+    parser.add_argument("--margins", type=int, metavar="N", help="print margin() of each network but perceptrons for N seeds, write nothing")
     options = parser.parse_args()
     folder = pathlib.Path(__file__).parent
     for case in CASES:

@@ -67,10 +67,35 @@ TEST(Cost, CheapLayersCountPerValue) {
   EXPECT_EQ(cost_after_trained({2, 4, 4}, GlobalAveragePool{}).forward_flops, 32);
   EXPECT_EQ(cost_after_trained({2, 4, 4}, Flatten{}).forward_flops, 0);
   EXPECT_EQ(cost_after_trained({2, 4, 4}, SubsamplePad{.out_channels = 4}).forward_flops, 0);
+  EXPECT_EQ(cost_after_trained({2, 4, 4}, AveragePool{.kernel = {2, 4}}).forward_flops, 2 * 2 * 1 * 8) << "means of 8";
+  EXPECT_EQ(cost_after_trained({2, 4, 4}, MaxPool{.kernel = {2, 4}}).forward_flops, 2 * 2 * 1 * 7);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, PRelu{}).forward_flops, 2 * 24);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, PRelu{}).backward_flops, 4 * 24);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, PRelu{}).parameters, 2);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, Activation{ActivationKind::kSilu}).forward_flops, 5 * 24);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, Activation{ActivationKind::kHardSwish}).forward_flops, 5 * 24);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, Activation{ActivationKind::kHardSigmoid}).forward_flops, 4 * 24);
+  EXPECT_EQ(cost_after_trained({2, 3, 4}, StochasticDepth{}).forward_flops, 24);
   Network network("net", {2, 3, 4});
   network.add("bn", BatchNorm{});
   network.add("sum", Add{}, {0, 1, 1});
   EXPECT_EQ(layer_costs(network).back().forward_flops, 2 * 24);
+  network.add("concat", Concat{}, {1, 2});
+  EXPECT_EQ(layer_costs(network).back().forward_flops, 0);
+  network.add("product", Multiply{}, {1, 2});
+  EXPECT_EQ(layer_costs(network).back().forward_flops, 24);
+  EXPECT_EQ(layer_costs(network).back().backward_flops, 2 * 24);
+  network.add("pool", GlobalAveragePool{}, {1});
+  network.add("scaled", Multiply{}, {5, 1});
+  EXPECT_EQ(layer_costs(network).back().forward_flops, 24);
+  EXPECT_EQ(layer_costs(network).back().backward_flops, 3 * 24) << "and the sum over the pixels";
+}
+
+TEST(Cost, WindowsMayDifferAlongBothSides) {
+  Network network("net", {4, 10, 12});
+  network.add("conv", Conv2d{.out_channels = 8, .kernel = {1, 7}, .padding = {0, 3}});
+  EXPECT_EQ(forward_macs(network), (8 * 10 * 12) * 4 * 7);
+  EXPECT_EQ(layer_costs(network).back().forward_flops, 2 * (8 * 10 * 12) * 4 * 7);
 }
 
 TEST(Cost, TotalsAreSums) {

@@ -45,11 +45,71 @@ TEST(Network, InfersShapes) {
   EXPECT_EQ(shape_after({64, 37, 50}, BatchNorm{}), (Shape{64, 37, 50}));
   EXPECT_EQ(shape_after({64, 37, 50}, Activation{}), (Shape{64, 37, 50}));
   EXPECT_EQ(shape_after({64, 37, 50}, Dropout{}), (Shape{64, 37, 50}));
+  EXPECT_EQ(shape_after({64, 37, 50}, StochasticDepth{}), (Shape{64, 37, 50}));
+  EXPECT_EQ(shape_after({64, 37, 50}, PRelu{}), (Shape{64, 37, 50}));
   EXPECT_EQ(shape_after({512, 5, 7}, GlobalAveragePool{}), (Shape{512, 1, 1}));
   EXPECT_EQ(shape_after({3, 4, 5}, Flatten{}), (Shape{60}));
   EXPECT_EQ(shape_after({16, 9, 8}, SubsamplePad{.out_channels = 32}), (Shape{32, 5, 4}));
   EXPECT_EQ(shape_after({16, 9, 8}, SubsamplePad{.out_channels = 16, .stride = 1}), (Shape{16, 9, 8}));
   EXPECT_EQ(shape_after({8, 9, 9}, Conv2d{.out_channels = 16, .kernel = 3, .groups = 4}), (Shape{16, 7, 7}));
+}
+
+TEST(Network, WindowsMayDifferAlongBothSides) {
+  const Conv2d conv{.out_channels = 6, .kernel = {3, 5}, .stride = {2, 1}, .padding = {1, 0}};
+  EXPECT_EQ(shape_after({3, 19, 23}, conv), (Shape{6, 10, 19}));
+  EXPECT_EQ(shape_after({3, 19, 23}, Conv2d{.out_channels = 2, .kernel = {1, 7}}), (Shape{2, 19, 17}));
+  EXPECT_EQ(shape_after({3, 19, 23}, MaxPool{.kernel = {1, 2}, .stride = {1, 3}}), (Shape{3, 19, 8}));
+  EXPECT_EQ(shape_after({3, 19, 23}, AveragePool{.kernel = {4, 3}, .stride = {3, 2}, .padding = {2, 1}}),
+            (Shape{3, 7, 12}));
+}
+
+// All from torch.nn.functional's max_pool2d and avg_pool2d.
+TEST(Network, PoolingMayRoundUp) {
+  const auto sides = [](std::int64_t size, const MaxPool& pool) { return shape_after({1, size, size}, pool)[1]; };
+  EXPECT_EQ(sides(10, {.kernel = 3, .stride = 2, .ceil_mode = true}), 5);
+  EXPECT_EQ(sides(10, {.kernel = 3, .stride = 2}), 4);
+  EXPECT_EQ(sides(11, {.kernel = 3, .stride = 2, .ceil_mode = true}), 5) << "comes out even";
+  EXPECT_EQ(sides(4, {.kernel = 2, .stride = 3, .padding = 1, .ceil_mode = true}), 2);
+  EXPECT_EQ(sides(5, {.kernel = 2, .stride = 3, .padding = 1, .ceil_mode = true}), 2)
+      << "a third window would begin beyond the image";
+  EXPECT_EQ(sides(1, {.kernel = 2, .stride = 2, .ceil_mode = true}), 1) << "the window may be larger than the image";
+  EXPECT_EQ(shape_after({8, 5, 9}, AveragePool{.kernel = {2, 3}, .stride = {2, 3}, .padding = 1, .ceil_mode = true}),
+            (Shape{8, 3, 4}));
+}
+
+TEST(Network, ProductsAndConcatenations) {
+  const auto joined = [](const Shape& first, const Shape& second, const Op& op) {
+    Network network("net", {12, 6, 4});
+    const auto made = [&](const std::string& name, const Shape& shape) {
+      if (shape.size() == 1) {
+        network.add(name + "pool", GlobalAveragePool{}, {0});
+        network.add(name + "flatten", Flatten{});
+        return network.add(name, Linear{.out_features = shape[0]});
+      }
+      const Extent2d kernel{7 - shape[1], 5 - shape[2]};
+      return network.add(name, Conv2d{.out_channels = shape[0], .kernel = kernel}, {0});
+    };
+    const int a = made("a", first), b = made("b", second);
+    network.add("joined", op, {a, b});
+    return network.output_shape();
+  };
+  EXPECT_EQ(joined({3, 6, 4}, {3, 6, 4}, Multiply{}), (Shape{3, 6, 4}));
+  EXPECT_EQ(joined({3, 6, 4}, {3, 1, 1}, Multiply{}), (Shape{3, 6, 4}));
+  EXPECT_EQ(joined({3, 1, 1}, {3, 6, 4}, Multiply{}), (Shape{3, 6, 4}));
+  EXPECT_EQ(joined({3}, {3}, Multiply{}), (Shape{3}));
+  EXPECT_EQ(joined({3, 6, 4}, {5, 6, 4}, Concat{}), (Shape{8, 6, 4}));
+  EXPECT_EQ(joined({3}, {5}, Concat{}), (Shape{8}));
+  const auto why = [&](const Shape& first, const Shape& second, const Op& op) {
+    return message_of([&] { joined(first, second, op); });
+  };
+  EXPECT_THAT(why({3, 6, 4}, {2, 1, 1}, Multiply{}),
+              AllOf(HasSubstr("'joined' (multiply)"), HasSubstr("per channel"), HasSubstr("3x6x4 and 2x1x1")));
+  EXPECT_THAT(why({3, 6, 4}, {3, 6, 1}, Multiply{}), HasSubstr("per channel"));
+  EXPECT_THAT(why({3, 6, 4}, {3}, Multiply{}), HasSubstr("per channel"));
+  EXPECT_THAT(why({3, 6, 4}, {3, 6, 3}, Concat{}), AllOf(HasSubstr("'joined' (concat)"), HasSubstr("3x6x4 and 3x6x3")));
+  EXPECT_THAT(why({3, 6, 4}, {3}, Concat{}), HasSubstr("one height and width"));
+  EXPECT_THAT(refusal({3, 4, 4}, Multiply{}), HasSubstr("exactly two inputs"));
+  EXPECT_THAT(refusal({3, 4, 4}, Concat{}), HasSubstr("at least two inputs"));
 }
 
 TEST(Network, ImpossibleShapesNameTheLayerWhatItNeedsAndWhatItGot) {
@@ -61,6 +121,10 @@ TEST(Network, ImpossibleShapesNameTheLayerWhatItNeedsAndWhatItGot) {
   EXPECT_THAT(refusal({784}, Conv2d{.out_channels = 8}), AllOf(HasSubstr("image"), HasSubstr("it got 784")));
   EXPECT_THAT(refusal({784}, GlobalAveragePool{}), HasSubstr("image"));
   EXPECT_THAT(refusal({784}, MaxPool{}), HasSubstr("image"));
+  EXPECT_THAT(refusal({784}, AveragePool{}), HasSubstr("image"));
+  EXPECT_THAT(refusal({3, 9, 4}, Conv2d{.out_channels = 8, .kernel = {3, 7}, .padding = {0, 1}}),
+              AllOf(HasSubstr("3x3x5"), HasSubstr("kernel of 3x7 and padding of 0x1"), HasSubstr("it got 3x9x4")));
+  EXPECT_THAT(refusal({3, 9, 1}, AveragePool{.kernel = 3, .ceil_mode = true}), HasSubstr("3x2x2"));
   EXPECT_THAT(refusal({784}, SubsamplePad{.out_channels = 900}), HasSubstr("image"));
   EXPECT_THAT(refusal({32, 8, 8}, SubsamplePad{.out_channels = 16}),
               AllOf(HasSubstr("16 channels"), HasSubstr("32x8x8")));
@@ -87,6 +151,12 @@ TEST(Network, RefusesSettingsThatMeanNothing) {
   EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .padding = -1}), HasSubstr("padding"));
   EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .groups = 2}), HasSubstr("2 groups"));
   EXPECT_THAT(refusal({3, 8, 8}, MaxPool{.kernel = 3, .padding = 2}), HasSubstr("half"));
+  EXPECT_THAT(refusal({3, 8, 8}, AveragePool{.kernel = {4, 3}, .padding = 2}),
+              AllOf(HasSubstr("2 pixels, more than half"), HasSubstr("4x3")));
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .kernel = {3, 0}}), HasSubstr("kernel"));
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .stride = {1, 0}}), HasSubstr("stride"));
+  EXPECT_THAT(refusal({3, 8, 8}, Conv2d{.out_channels = 4, .padding = {0, -1}}), HasSubstr("padding"));
+  EXPECT_THAT(refusal({3, 8, 8}, StochasticDepth{-0.1}), HasSubstr("probability"));
   EXPECT_THAT(refusal({3, 8, 8}, SubsamplePad{.out_channels = 0}), HasSubstr("out_channels"));
   EXPECT_THAT(refusal({3, 8, 8}, SubsamplePad{.out_channels = 4, .stride = 0}), HasSubstr("stride"));
   EXPECT_THAT(refusal({3, 8, 8}, Dropout{1.0}), HasSubstr("probability"));
@@ -180,6 +250,17 @@ TEST(Network, ParametersComeInStateDictOrderWithTheirFans) {
   EXPECT_EQ(all[7].shape, (Shape{5, 6 * 6 * 6}));
   EXPECT_EQ(all[7].fan, 216);
   EXPECT_EQ(all[7].layer, 4);
+
+  Network other("net", {2, 8, 8});
+  other.add("conv", Conv2d{.out_channels = 6, .kernel = {1, 7}, .bias = true});
+  other.add("prelu", PRelu{});
+  ASSERT_EQ(other.parameters().size(), 3U);
+  EXPECT_EQ(other.parameters()[0].shape, (Shape{6, 2, 1, 7}));
+  EXPECT_EQ(other.parameters()[0].fan, 6 * 7);
+  EXPECT_EQ(other.parameters()[1].fan, 2 * 7);
+  EXPECT_EQ(other.parameters()[2].name, "prelu.weight");
+  EXPECT_EQ(other.parameters()[2].shape, Shape{6});
+  EXPECT_EQ(other.parameters()[2].init, Init::kQuarters);
 }
 
 TEST(Network, OperationsHaveNames) {
@@ -195,6 +276,14 @@ TEST(Network, OperationsHaveNames) {
   EXPECT_STREQ(op_name(Flatten{}), "flatten");
   EXPECT_STREQ(op_name(Dropout{}), "dropout");
   EXPECT_STREQ(op_name(SubsamplePad{}), "subsample_pad");
+  EXPECT_STREQ(op_name(Activation{ActivationKind::kSilu}), "silu");
+  EXPECT_STREQ(op_name(Activation{ActivationKind::kHardSwish}), "hard_swish");
+  EXPECT_STREQ(op_name(Activation{ActivationKind::kHardSigmoid}), "hard_sigmoid");
+  EXPECT_STREQ(op_name(PRelu{}), "prelu");
+  EXPECT_STREQ(op_name(AveragePool{}), "avg_pool");
+  EXPECT_STREQ(op_name(Multiply{}), "multiply");
+  EXPECT_STREQ(op_name(Concat{}), "concat");
+  EXPECT_STREQ(op_name(StochasticDepth{}), "stochastic_depth");
 }
 
 }  // namespace

@@ -52,6 +52,33 @@ TEST(Zoo, ResNetsHaveTorchvisionsParametersAndOperations) {
   const Network resnet34 = build("resnet34", {});
   EXPECT_EQ(total_cost(resnet34).parameters, 21'797'672);
   EXPECT_NEAR(static_cast<double>(forward_macs(resnet34)), 3.664e9, 0.0005e9);
+  const Network resnet50 = build("resnet50", {});
+  EXPECT_EQ(total_cost(resnet50).parameters, 25'557'032);
+  EXPECT_NEAR(static_cast<double>(forward_macs(resnet50)), 4.089e9, 0.0005e9);
+}
+
+TEST(Zoo, ModelsWithSqueezeAndExcitationHaveTorchvisionsParametersAndOperations) {
+  const Network mobilenet = build("mobilenet_v3_large", {});
+  EXPECT_EQ(total_cost(mobilenet).parameters, 5'483'032);
+  EXPECT_NEAR(static_cast<double>(forward_macs(mobilenet)), 0.217e9, 0.0005e9);
+  EXPECT_EQ(mobilenet.output_shape(), Shape{1000});
+  for (const Layer& layer : mobilenet.layers()) {
+    if (const auto* norm = std::get_if<BatchNorm>(&layer.op)) {
+      EXPECT_EQ(norm->epsilon, 1e-3) << layer.name;
+      EXPECT_EQ(norm->momentum, 0.01) << layer.name;
+    }
+  }
+  const Network efficientnet = build("efficientnet_b0", {});
+  EXPECT_EQ(total_cost(efficientnet).parameters, 5'288'548);
+  EXPECT_NEAR(static_cast<double>(forward_macs(efficientnet)), 0.386e9, 0.0005e9);
+  EXPECT_EQ(efficientnet.output_shape(), Shape{1000});
+  std::vector<double> dropped;
+  for (const Layer& layer : efficientnet.layers()) {
+    if (const auto* depth = std::get_if<StochasticDepth>(&layer.op)) dropped.push_back(depth->probability);
+  }
+  std::vector<double> expected;  // of the blocks that keep the shape: those that aren't the first of their stage
+  for (const int block : {2, 4, 6, 7, 9, 10, 12, 13, 14}) expected.push_back(0.2 * block / 16);
+  EXPECT_THAT(dropped, testing::Pointwise(testing::DoubleEq(), expected));
 }
 
 TEST(Zoo, MobileNetV2HasTorchvisionsParametersAndOperations) {
@@ -169,8 +196,8 @@ TEST(Zoo, ListsItsModels) {
     names.push_back(model.name);
     EXPECT_FALSE(model.description.empty());
   }
-  EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "mobilenet_v2", "resnet18", "resnet34", "resnet20",
-                                 "resnet32", "resnet44", "resnet56"));
+  EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "efficientnet_b0", "mobilenet_v2", "mobilenet_v3_large",
+                                 "resnet18", "resnet34", "resnet50", "resnet20", "resnet32", "resnet44", "resnet56"));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "engine/native_mlp/layers.h"
 
+#include <optional>
 #include <variant>
 
 namespace evener::engine::native_mlp {
 namespace {
 
-Function function_of(network::ActivationKind kind) {
+/// Nothing for an activation that the kernels don't have.
+std::optional<Function> function_of(network::ActivationKind kind) {
   switch (kind) {
     case network::ActivationKind::kRelu:
       return Function::kRelu;
@@ -15,8 +17,12 @@ Function function_of(network::ActivationKind kind) {
       return Function::kSigmoid;
     case network::ActivationKind::kTanh:
       return Function::kTanh;
+    case network::ActivationKind::kSilu:
+    case network::ActivationKind::kHardSwish:
+    case network::ActivationKind::kHardSigmoid:
+      break;
   }
-  return Function::kIdentity;
+  return std::nullopt;
 }
 
 /// Whether layer `index` has its place in a perceptron: flatten, then linear layers with activations between them.
@@ -28,7 +34,8 @@ bool fits(const network::Network& network, std::size_t index) {
   const auto& before = layers[index - 1].op;
   if (std::holds_alternative<network::Flatten>(layer.op)) return index == 1;
   if (std::holds_alternative<network::Linear>(layer.op)) return layers[index - 1].shape.size() == 1;
-  return std::holds_alternative<network::Activation>(layer.op) && index + 1 < layers.size() &&
+  const auto* activation = std::get_if<network::Activation>(&layer.op);
+  return activation != nullptr && function_of(activation->kind) && index + 1 < layers.size() &&
          std::holds_alternative<network::Linear>(before);
 }
 
@@ -43,6 +50,11 @@ std::string why_no_mlp(const network::Network& network) {
     return "'" + network.model() + "' has the layer '" + layers[i].name + "' (" + network::op_name(layers[i].op) +
            ") in place " + std::to_string(i) + kScope;
   }
+  const auto& outputs = network.outputs();
+  if (outputs.size() > 1 || outputs.front().layer + 1 != static_cast<int>(layers.size())) {
+    return "'" + network.model() + "' puts out " + network::outputs_text(network) + ", not its last layer alone" +
+           kScope;
+  }
   if (std::holds_alternative<network::Linear>(layers.back().op)) return {};
   return "'" + network.model() + "' does not end in a linear layer" + kScope;
 }
@@ -52,7 +64,7 @@ std::vector<Dense> dense_layers(const network::Network& network) {
   const auto& layers = network.layers();
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (const auto* activation = std::get_if<network::Activation>(&layers[i].op)) {
-      dense.back().function = function_of(activation->kind);
+      dense.back().function = function_of(activation->kind).value();
     }
     const auto* linear = std::get_if<network::Linear>(&layers[i].op);
     if (linear == nullptr) continue;

@@ -104,12 +104,13 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
 }  // namespace
 
 bool is_depthwise(const network::Conv2d& op, const at::Tensor& x) {
-  return op.groups > 1 && op.groups == x.size(1) && op.out_channels == op.groups && !op.bias &&
-         kernels::depthwise_supported(op.kernel, op.padding) && has_rows(x);
+  const bool same_along_both = op.kernel.is_square() && op.stride.is_square() && op.padding.is_square();
+  return op.groups > 1 && op.groups == x.size(1) && op.out_channels == op.groups && !op.bias && same_along_both &&
+         kernels::depthwise_supported(op.kernel.height, op.padding.height) && has_rows(x);
 }
 
 at::Tensor depthwise_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op) {
-  return DepthwiseFunction::apply(x, weight, op.stride, op.padding);
+  return DepthwiseFunction::apply(x, weight, op.stride.height, op.padding.height);
 }
 
 }  // namespace evener::engine::torch_engine

@@ -10,9 +10,14 @@ namespace evener::engine::torch_engine {
 std::vector<DropoutLayer> dropout_layers(const network::Network& network) {
   std::vector<DropoutLayer> layers;
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
-    const auto* op = std::get_if<network::Dropout>(&network.layers()[i].op);
-    if (op == nullptr || op->probability <= 0) continue;
-    layers.push_back({static_cast<int>(i), op->probability, network.layers()[i].shape});
+    const network::Layer& layer = network.layers()[i];
+    DropoutLayer drops{static_cast<int>(i), 0, layer.shape};
+    if (const auto* op = std::get_if<network::Dropout>(&layer.op)) drops.probability = op->probability;
+    if (const auto* op = std::get_if<network::StochasticDepth>(&layer.op)) {
+      drops.probability = op->probability;
+      drops.shape.assign(layer.shape.size(), 1);
+    }
+    if (drops.probability > 0) layers.push_back(std::move(drops));
   }
   return layers;
 }

@@ -1,5 +1,5 @@
-// The masks of dropout: zeros and 1 / (1 - p), keyed by sample and layer, so that every placement drops the same
-// values.
+// The masks of dropout and of stochastic depth: zeros and 1 / (1 - p), keyed by sample and layer, so that every
+// placement drops the same values.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -23,7 +23,7 @@ struct DropoutKey {
 struct DropoutLayer {
   int layer = 0;  // its index in the network
   double probability = 0;
-  std::vector<std::int64_t> shape;  // of one sample
+  std::vector<std::int64_t> shape;  // of one sample's mask: the layer's shape, or ones where a sample is dropped whole
 };
 
 /// Float32 (N, ...) by index of the layer.

@@ -1,5 +1,6 @@
 #include "engine/torch/graph.h"
 
+#include <array>
 #include <limits>
 #include <variant>
 
@@ -37,8 +38,20 @@ at::Tensor activate(const at::Tensor& x, ActivationKind kind, bool in_place) {
       return in_place ? at::sigmoid_(y) : at::sigmoid(x);
     case ActivationKind::kTanh:
       return in_place ? at::tanh_(y) : at::tanh(x);
+    // These need their input again in backward: in place, LibTorch would copy it first.
+    case ActivationKind::kSilu:
+      return at::silu(x);
+    case ActivationKind::kHardSwish:
+      return at::hardswish(x);
+    case ActivationKind::kHardSigmoid:
+      return at::hardsigmoid(x);
   }
   return x;
+}
+
+/// Height and width, as LibTorch takes them.
+std::array<std::int64_t, 2> sides(const network::Extent2d& extent) {
+  return {extent.height, extent.width};
 }
 
 at::Tensor make_tensor(const network::Parameter& parameter, const GraphOptions& options) {
@@ -113,7 +126,7 @@ at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x
                                   const std::vector<at::Tensor>& tensors) {
   if (options_.own_kernels && is_depthwise(op, x)) return depthwise_convolution(x, tensors[0], op);
   const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();
-  return at::conv2d(x, as(tensors[0], options_.compute), bias, op.stride, op.padding, 1, op.groups);
+  return at::conv2d(x, as(tensors[0], options_.compute), bias, sides(op.stride), sides(op.padding), 1, op.groups);
 }
 
 at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
@@ -122,6 +135,9 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
   auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
   const at::ScalarType compute = options_.compute;
+  const auto drop = [&](double probability) {
+    return training && probability > 0 ? x * as(masks.at(step.layer), x.scalar_type()) : x;
+  };
   return std::visit(
       Overloaded{
           [&](const network::Input&) { return x; },
@@ -131,7 +147,14 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
           [&](const network::Conv2d& op) { return run_convolution(op, x, tensors); },
           [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training, replicas); },
           [&](const network::Activation& op) { return activate(x, op.kind, step.overwrites); },
-          [&](const network::MaxPool& op) { return at::max_pool2d(x, op.kernel, op.stride, op.padding); },
+          [&](const network::PRelu&) { return at::prelu(x, as(tensors[0], x.scalar_type())); },
+          [&](const network::MaxPool& op) {
+            return at::max_pool2d(x, sides(op.kernel), sides(op.stride), sides(op.padding), 1, op.ceil_mode);
+          },
+          [&](const network::AveragePool& op) {
+            return at::avg_pool2d(x, sides(op.kernel), sides(op.stride), sides(op.padding), op.ceil_mode,
+                                  op.count_include_pad);
+          },
           [&](const network::GlobalAveragePool&) {
             return at::adaptive_avg_pool2d(x, {1, 1});
           },
@@ -143,15 +166,20 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
             }
             return sum;
           },
+          [&](const network::Multiply&) { return x * outputs[static_cast<std::size_t>(layer.inputs[1])]; },
+          [&](const network::Concat&) {
+            std::vector<at::Tensor> parts;
+            for (const int input : layer.inputs) parts.push_back(outputs[static_cast<std::size_t>(input)]);
+            return at::cat(parts, 1);
+          },
           [&](const network::SubsamplePad& op) {
             const std::int64_t added = op.out_channels - x.size(1);
             const at::Tensor pixels = x.slice(2, 0, x.size(2), op.stride).slice(3, 0, x.size(3), op.stride);
             return at::constant_pad_nd(pixels, {0, 0, 0, 0, added / 2, added - added / 2}, 0);
           },
           [&](const network::Flatten&) { return at::flatten(x, 1); },
-          [&](const network::Dropout& op) {
-            return training && op.probability > 0 ? x * as(masks.at(step.layer), x.scalar_type()) : x;
-          },
+          [&](const network::Dropout& op) { return drop(op.probability); },
+          [&](const network::StochasticDepth& op) { return drop(op.probability); },
       },
       layer.op);
 }

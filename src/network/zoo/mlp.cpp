@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/tensor.h"
-#include "network/zoo/builders.h"
+#include "network/zoo.h"
 
 namespace evener::network {
 namespace {

@@ -2,7 +2,8 @@
 // and order, so that its weights load. Any number of classes and channels.
 #include <string>
 
-#include "network/zoo/builders.h"
+#include "network/zoo.h"
+#include "network/zoo/blocks.h"
 
 namespace evener::network {
 namespace {
@@ -17,11 +18,7 @@ constexpr Stage kStages[] = {
     {1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1},
 };
 
-int add_conv_bn_relu6(Network& network, const std::string& prefix, Conv2d convolution) {
-  network.add(prefix + "0", convolution);
-  network.add(prefix + "1", BatchNorm{});
-  return network.add(prefix + "2", Activation{ActivationKind::kRelu6});
-}
+const ConvolutionStyle kStyle{.activation = ActivationKind::kRelu6};
 
 // Widen by a 1x1 convolution, filter each channel alone, narrow by a 1x1 convolution without an activation; the
 // narrow ends are joined where they have one shape.
@@ -31,9 +28,9 @@ int add_inverted_residual(Network& network, const std::string& prefix, int input
   const std::int64_t wide = narrow * stage.expansion;
   int part = 0;
   const auto next = [&] { return prefix + std::to_string(part++); };
-  if (stage.expansion != 1) add_conv_bn_relu6(network, next() + ".", Conv2d{.out_channels = wide});
-  add_conv_bn_relu6(network, next() + ".",
-                    Conv2d{.out_channels = wide, .kernel = 3, .stride = stride, .padding = 1, .groups = wide});
+  if (stage.expansion != 1) add_convolution(network, next() + ".", Conv2d{.out_channels = wide}, kStyle);
+  const Conv2d depthwise{.out_channels = wide, .kernel = 3, .stride = stride, .padding = 1, .groups = wide};
+  add_convolution(network, next() + ".", depthwise, kStyle);
   network.add(next(), Conv2d{.out_channels = stage.channels});
   const int output = network.add(next(), BatchNorm{});
   if (stride != 1 || narrow != stage.channels) return output;
@@ -44,8 +41,8 @@ int add_inverted_residual(Network& network, const std::string& prefix, int input
 
 Network build_mobilenet_v2(std::string_view name, const ModelOptions& options) {
   Network network(std::string(name), options.input.value_or(Shape{3, 224, 224}));
-  int last =
-      add_conv_bn_relu6(network, "features.0.", Conv2d{.out_channels = 32, .kernel = 3, .stride = 2, .padding = 1});
+  const Conv2d first{.out_channels = 32, .kernel = 3, .stride = 2, .padding = 1};
+  int last = add_convolution(network, "features.0.", first, kStyle);
   int feature = 1;
   for (const Stage& stage : kStages) {
     for (int block = 0; block < stage.blocks; ++block) {
@@ -53,7 +50,7 @@ Network build_mobilenet_v2(std::string_view name, const ModelOptions& options) {
       last = add_inverted_residual(network, prefix, last, stage, block == 0 ? stage.stride : 1);
     }
   }
-  add_conv_bn_relu6(network, "features.18.", Conv2d{.out_channels = 1280});
+  add_convolution(network, "features.18.", Conv2d{.out_channels = 1280}, kStyle);
   network.add("avgpool", GlobalAveragePool{});
   network.add("flatten", Flatten{});
   network.add("classifier.0", Dropout{0.2});

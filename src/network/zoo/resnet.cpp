@@ -1,32 +1,55 @@
-// ResNet-18 and -34 (He et al., Deep Residual Learning for Image Recognition, 2015) with torchvision's names and order,
-// so that its weights load. Any number of classes and channels.
+// ResNet-18, -34 and -50 (He et al., Deep Residual Learning for Image Recognition, 2015) with torchvision's names and
+// order, so that its weights load. Any number of classes and channels.
 #include <array>
 #include <string>
 
-#include "network/zoo/builders.h"
+#include "network/zoo.h"
 
 namespace evener::network {
 namespace {
 
-// Two 3x3 convolutions around a shortcut; a strided 1x1 convolution fits the shortcut where the shape changes.
+// The sum of `residual` and the block's input, for which a strided 1x1 convolution fits it where the shape changes.
+int add_shortcut(Network& network, const std::string& prefix, int input, int residual, std::int64_t stride) {
+  const std::int64_t channels = network.layers()[static_cast<std::size_t>(residual)].shape.front();
+  int shortcut = input;
+  if (stride != 1 || network.layers()[static_cast<std::size_t>(input)].shape.front() != channels) {
+    network.add(prefix + "downsample.0", Conv2d{.out_channels = channels, .stride = stride}, {input});
+    shortcut = network.add(prefix + "downsample.1", BatchNorm{});
+  }
+  return network.add(prefix + "add", Add{}, {residual, shortcut});
+}
+
+// Two 3x3 convolutions around a shortcut.
 int add_basic_block(Network& network, const std::string& prefix, int input, std::int64_t channels,
                     std::int64_t stride) {
-  const bool changes = stride != 1 || network.layers()[static_cast<std::size_t>(input)].shape[0] != channels;
   network.add(prefix + "conv1", Conv2d{.out_channels = channels, .kernel = 3, .stride = stride, .padding = 1}, {input});
   network.add(prefix + "bn1", BatchNorm{});
   network.add(prefix + "relu1", Activation{});
   network.add(prefix + "conv2", Conv2d{.out_channels = channels, .kernel = 3, .padding = 1});
   const int residual = network.add(prefix + "bn2", BatchNorm{});
-  int shortcut = input;
-  if (changes) {
-    network.add(prefix + "downsample.0", Conv2d{.out_channels = channels, .stride = stride}, {input});
-    shortcut = network.add(prefix + "downsample.1", BatchNorm{});
-  }
-  network.add(prefix + "add", Add{}, {residual, shortcut});
+  add_shortcut(network, prefix, input, residual, stride);
   return network.add(prefix + "relu2", Activation{});
 }
 
-Network build_resnet(std::string_view name, const std::array<int, 4>& blocks, const ModelOptions& options) {
+// A 3x3 convolution of few channels between 1x1 convolutions from and to four times as many. The stride is the 3x3
+// convolution's, as in torchvision, not the first's, as in the paper.
+int add_bottleneck(Network& network, const std::string& prefix, int input, std::int64_t channels, std::int64_t stride) {
+  network.add(prefix + "conv1", Conv2d{.out_channels = channels}, {input});
+  network.add(prefix + "bn1", BatchNorm{});
+  network.add(prefix + "relu1", Activation{});
+  network.add(prefix + "conv2", Conv2d{.out_channels = channels, .kernel = 3, .stride = stride, .padding = 1});
+  network.add(prefix + "bn2", BatchNorm{});
+  network.add(prefix + "relu2", Activation{});
+  network.add(prefix + "conv3", Conv2d{.out_channels = 4 * channels});
+  const int residual = network.add(prefix + "bn3", BatchNorm{});
+  add_shortcut(network, prefix, input, residual, stride);
+  return network.add(prefix + "relu3", Activation{});
+}
+
+using AddBlock = int(Network&, const std::string& prefix, int input, std::int64_t channels, std::int64_t stride);
+
+Network build_resnet(std::string_view name, AddBlock* add_block, const std::array<int, 4>& blocks,
+                     const ModelOptions& options) {
   Network network(std::string(name), options.input.value_or(Shape{3, 224, 224}));
   network.add("conv1", Conv2d{.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3});
   network.add("bn1", BatchNorm{});
@@ -36,7 +59,7 @@ Network build_resnet(std::string_view name, const std::array<int, 4>& blocks, co
   for (std::size_t stage = 0; stage < blocks.size(); ++stage, channels *= 2) {
     for (int block = 0; block < blocks[stage]; ++block) {
       const std::string prefix = "layer" + std::to_string(stage + 1) + "." + std::to_string(block) + ".";
-      last = add_basic_block(network, prefix, last, channels, stage > 0 && block == 0 ? 2 : 1);
+      last = add_block(network, prefix, last, channels, stage > 0 && block == 0 ? 2 : 1);
     }
   }
   network.add("avgpool", GlobalAveragePool{});
@@ -48,11 +71,15 @@ Network build_resnet(std::string_view name, const std::array<int, 4>& blocks, co
 }  // namespace
 
 Network build_resnet18(std::string_view name, const ModelOptions& options) {
-  return build_resnet(name, {2, 2, 2, 2}, options);
+  return build_resnet(name, add_basic_block, {2, 2, 2, 2}, options);
 }
 
 Network build_resnet34(std::string_view name, const ModelOptions& options) {
-  return build_resnet(name, {3, 4, 6, 3}, options);
+  return build_resnet(name, add_basic_block, {3, 4, 6, 3}, options);
+}
+
+Network build_resnet50(std::string_view name, const ModelOptions& options) {
+  return build_resnet(name, add_bottleneck, {3, 4, 6, 3}, options);
 }
 
 }  // namespace evener::network

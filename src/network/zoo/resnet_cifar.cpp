@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string>
 
-#include "network/zoo/builders.h"
+#include "network/zoo.h"
 
 namespace evener::network {
 namespace {

@@ -49,19 +49,19 @@ constexpr std::uint32_t kSamples = 50;
 constexpr std::array<std::int32_t, 3> kTakenFor = {1, 2, 2};
 
 /// Images of one pixel, which is their class.
-class Digits : public data::Dataset {
+class Digits : public data::ClassDataset {
  public:
   std::size_t size() const override { return kSamples; }
   data::ImageShape shape() const override { return {1, 1, 1}; }
   const std::vector<std::string>& classes() const override { return classes_; }
-  data::SampleTargets targets(std::size_t index) const override { return label(index); }
+  std::int32_t label(std::size_t index) const override { return class_of(index); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    chw[0] = static_cast<std::uint8_t>(label(index));
+    chw[0] = static_cast<std::uint8_t>(class_of(index));
   }
   std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
 
  private:
-  static std::int32_t label(std::size_t index) { return index % 10 < 5 ? 0 : index % 10 < 8 ? 1 : 2; }
+  static std::int32_t class_of(std::size_t index) { return index % 10 < 5 ? 0 : index % 10 < 8 ? 1 : 2; }
   std::vector<std::string> classes_{"a", "b", "c"};
 };
 

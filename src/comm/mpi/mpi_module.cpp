@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/module.h"
+#include "base/module_entry.h"
 #include "comm/host_group.h"
 #include "comm/host_position.h"
 #include "comm/mpi/mpi_communicator.h"
@@ -93,15 +93,12 @@ const char* unusable_reason() {
   return MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0 ? "" : "MPI has ended in this process already";
 }
 
-void* create() {
-  return static_cast<HostConnector*>(new MpiConnector);
-}
-
 }  // namespace
 }  // namespace evener::comm::mpi
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::comm::mpi::version,
-                                           evener::comm::mpi::unusable_reason, evener::comm::mpi::create};
+const evener::ModuleEntry evener_module =
+    evener::module_entry<evener::comm::HostConnector, evener::comm::mpi::MpiConnector>(
+        evener::comm::mpi::version, evener::comm::mpi::unusable_reason);
 }

@@ -1,8 +1,7 @@
 // The module's door: the factory function that base/module.h looks for, and the Engine behind it.
-#include "base/module.h"
-
 #include <string>
 
+#include "base/module_entry.h"
 #include "base/simd_level.h"
 #include "engine/native_mlp/device/trainer.h"
 #include "engine/native_mlp/kernels.h"
@@ -35,19 +34,13 @@ const char* version() {
       std::string("kernels for ") + simd_level_name() + (bfloat16_kernels() != nullptr ? " with bf16" : "");
   return text.c_str();
 }
-const char* unusable_reason() {
-  return "";
-}
-void* create() {
-  return new NativeEngine;
-}
 
 }  // namespace
 }  // namespace evener::engine::native_mlp
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native_mlp::version,
-                                           evener::engine::native_mlp::unusable_reason,
-                                           evener::engine::native_mlp::create};
+const evener::ModuleEntry evener_module =
+    evener::module_entry<evener::engine::Engine, evener::engine::native_mlp::NativeEngine>(
+        evener::engine::native_mlp::version);
 }

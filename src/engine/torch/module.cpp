@@ -1,8 +1,7 @@
 // The module's door: the factory function that base/module.h looks for, and the Engine behind it.
-#include "base/module.h"
-
 #include <torch/csrc/api/include/torch/version.h>
 
+#include "base/module_entry.h"
 #include "engine/torch/device.h"
 #include "engine/torch/errors.h"
 #include "engine/torch/formats.h"
@@ -60,19 +59,13 @@ class TorchEngine : public Engine {
 const char* version() {
   return "LibTorch " TORCH_VERSION;
 }
-const char* unusable_reason() {
-  return "";
-}
-void* create() {
-  return new TorchEngine;
-}
 
 }  // namespace
 }  // namespace evener::engine::torch_engine
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::torch_engine::version,
-                                           evener::engine::torch_engine::unusable_reason,
-                                           evener::engine::torch_engine::create};
+const evener::ModuleEntry evener_module =
+    evener::module_entry<evener::engine::Engine, evener::engine::torch_engine::TorchEngine>(
+        evener::engine::torch_engine::version);
 }

@@ -1,9 +1,8 @@
 // The module's door: the factory function that base/module.h looks for, and the Web behind it.
-#include "base/module.h"
-
 #include <curl/curl.h>
 #include <openssl/crypto.h>
 
+#include "base/module_entry.h"
 #include "data/fetch/web_module/digest.h"
 #include "data/fetch/web_module/http.h"
 
@@ -27,16 +26,11 @@ const char* unusable_reason() {
   return code == CURLE_OK ? "" : curl_easy_strerror(code);
 }
 
-void* create() {
-  return static_cast<Web*>(new CurlWeb);
-}
-
 }  // namespace
 }  // namespace evener::data::fetch_module
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::data::fetch_module::version,
-                                           evener::data::fetch_module::unusable_reason,
-                                           evener::data::fetch_module::create};
+const evener::ModuleEntry evener_module = evener::module_entry<evener::data::Web, evener::data::fetch_module::CurlWeb>(
+    evener::data::fetch_module::version, evener::data::fetch_module::unusable_reason);
 }

@@ -1,8 +1,7 @@
 // The module's door: what base/module.h looks for.
-#include "base/module.h"
-
 #include <cuda.h>
 
+#include "base/module_entry.h"
 #include "engine/native_mlp/cuda/accelerator.h"
 
 namespace evener::engine::native_mlp {
@@ -22,16 +21,13 @@ const char* unusable_reason() {
   static const std::string why = why_no_cuda();
   return why.c_str();
 }
-void* create() {
-  return new CudaAccelerators;
-}
 
 }  // namespace
 }  // namespace evener::engine::native_mlp
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::native_mlp::version,
-                                           evener::engine::native_mlp::unusable_reason,
-                                           evener::engine::native_mlp::create};
+const evener::ModuleEntry evener_module =
+    evener::module_entry<evener::engine::native_mlp::AcceleratorDriver, evener::engine::native_mlp::CudaAccelerators>(
+        evener::engine::native_mlp::version, evener::engine::native_mlp::unusable_reason);
 }

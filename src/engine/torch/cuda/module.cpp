@@ -1,8 +1,7 @@
 // The torch engine's part that needs CUDA's own interfaces: capturing a step.
-#include "base/module.h"
-
 #include <ATen/cuda/CUDAGraph.h>
 
+#include "base/module_entry.h"
 #include "engine/torch/step_graph.h"
 
 namespace evener::engine::torch_engine {
@@ -45,20 +44,13 @@ class Parts : public CudaParts {
 const char* version() {
   return "CUDA graphs";
 }
-/// Asks no driver: this may be a process that forks its replicas later, and CUDA does not survive that.
-const char* unusable_reason() {
-  return "";
-}
-void* create() {
-  return new Parts;
-}
 
 }  // namespace
 }  // namespace evener::engine::torch_engine
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = {evener::kModuleAbi, evener::engine::torch_engine::version,
-                                           evener::engine::torch_engine::unusable_reason,
-                                           evener::engine::torch_engine::create};
+const evener::ModuleEntry evener_module =
+    evener::module_entry<evener::engine::torch_engine::CudaParts, evener::engine::torch_engine::Parts>(
+        evener::engine::torch_engine::version);
 }

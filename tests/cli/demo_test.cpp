@@ -42,7 +42,8 @@ TEST_F(DemoCommand, ShowsWhyARunFailed) {
   const ProgramResult result = run_program({"demo", "--minutes", "0.2", "--out", out()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("demo/probe-cpu-t1"));  // the run's own message
-  EXPECT_THAT(result.err, HasSubstr("the demo's run of resnet34 on cpu/t1 ended with exit code 1; its message is above"));
+  EXPECT_THAT(result.err,
+              HasSubstr("the demo's run of resnet34 on cpu/t1 ended with exit code 1; its message is above"));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace evener {
 namespace {
 
-namespace native = engine::native_mlp;
-using native::Array;
+namespace native_mlp = engine::native_mlp;
+using native_mlp::Array;
 
 const measure::Peaks& peaks() {
   static const measure::Peaks measured = measure::measure_peaks();
@@ -27,7 +27,7 @@ std::int64_t up(std::int64_t count, std::int64_t unit) {
 
 /// Operands of one layer, all zero: the processor takes as long for them as for others.
 struct Layer {
-  Layer(const native::MlpKernels& table, std::int64_t samples, std::int64_t inputs, std::int64_t outputs)
+  Layer(const native_mlp::MlpKernels& table, std::int64_t samples, std::int64_t inputs, std::int64_t outputs)
       : kernels(table),
         samples(samples),
         inputs(inputs),
@@ -40,11 +40,11 @@ struct Layer {
 
   static Array array(std::int64_t count) { return Array(static_cast<std::size_t>(count)); }
   std::int64_t tiles(std::int64_t all_columns, std::int64_t rows) const {
-    return up(all_columns, native::kPanel) * up(rows, kernels.tile_rows);
+    return up(all_columns, native_mlp::kPanel) * up(rows, kernels.tile_rows);
   }
   double flops() const { return 2.0 * static_cast<double>(samples * inputs * outputs); }
 
-  const native::MlpKernels& kernels;
+  const native_mlp::MlpKernels& kernels;
   const std::int64_t samples, inputs, outputs, columns, input_units, sample_units, x_stride, y_stride;
   Array x = array((samples + 1) * x_stride), pairs = array((samples + 1) * x_stride);
   Array weights = array(columns * inputs), rounded = array(columns * (inputs + 1)), bias = array(columns);
@@ -54,7 +54,7 @@ struct Layer {
   Array dx = array((samples + 1) * x_stride), dx_panels = array((samples + 1) * x_stride);
 };
 
-Layer layer_of(const benchmark::State& state, const native::MlpKernels& kernels) {
+Layer layer_of(const benchmark::State& state, const native_mlp::MlpKernels& kernels) {
   return {kernels, state.range(0), state.range(1), state.range(2)};
 }
 
@@ -65,31 +65,31 @@ void report_flops(benchmark::State& state, const Layer& layer, bool pairs) {
   state.counters["of_peak"] = benchmark::Counter(done / 1e9 / peak, benchmark::Counter::kIsRate);
 }
 
-void forward(benchmark::State& state, const native::MlpKernels& kernels) {
+void forward(benchmark::State& state, const native_mlp::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const bool pairs = kernels.unit_values == 2;
-  const native::Forward work{layer.x.data(),
-                             layer.x_stride,
-                             layer.input_units,
-                             layer.samples,
-                             pairs ? layer.rounded.data() : layer.weights.data(),
-                             layer.columns,
-                             layer.bias.data(),
-                             native::Function::kRelu,
-                             layer.y.data(),
-                             layer.y_stride,
-                             pairs ? layer.y_pairs.data() : nullptr,
-                             layer.y_stride,
-                             nullptr,
-                             0};
+  const native_mlp::Forward work{layer.x.data(),
+                                 layer.x_stride,
+                                 layer.input_units,
+                                 layer.samples,
+                                 pairs ? layer.rounded.data() : layer.weights.data(),
+                                 layer.columns,
+                                 layer.bias.data(),
+                                 native_mlp::Function::kRelu,
+                                 layer.y.data(),
+                                 layer.y_stride,
+                                 pairs ? layer.y_pairs.data() : nullptr,
+                                 layer.y_stride,
+                                 nullptr,
+                                 0};
   for (auto _ : state) kernels.forward(work, 0, layer.tiles(layer.columns, layer.samples));
   report_flops(state, layer, pairs);
 }
 
-void weight_gradient(benchmark::State& state, const native::MlpKernels& kernels, bool update) {
+void weight_gradient(benchmark::State& state, const native_mlp::MlpKernels& kernels, bool update) {
   const Layer layer = layer_of(state, kernels);
   const bool pairs = kernels.unit_values == 2;
-  native::WeightGradient work{};
+  native_mlp::WeightGradient work{};
   work.x = pairs ? layer.pairs.data() : layer.x.data();
   work.x_stride = layer.x_stride;
   work.inputs = layer.inputs;
@@ -103,13 +103,13 @@ void weight_gradient(benchmark::State& state, const native::MlpKernels& kernels,
   report_flops(state, layer, pairs);
 }
 
-void input_gradient(benchmark::State& state, const native::MlpKernels& kernels) {
+void input_gradient(benchmark::State& state, const native_mlp::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const std::int64_t columns = up(layer.inputs, 16) * 16;
-  const native::InputGradient work{layer.dy.data(), layer.y_stride,          up(layer.outputs, kernels.unit_values),
-                                   layer.samples,   layer.transposed.data(), columns,
-                                   layer.x.data(),  layer.x_stride,          native::Function::kRelu,
-                                   layer.dx.data(), layer.x_stride,          layer.dx_panels.data()};
+  const native_mlp::InputGradient work{layer.dy.data(), layer.y_stride,          up(layer.outputs, kernels.unit_values),
+                                       layer.samples,   layer.transposed.data(), columns,
+                                       layer.x.data(),  layer.x_stride,          native_mlp::Function::kRelu,
+                                       layer.dx.data(), layer.x_stride,          layer.dx_panels.data()};
   for (auto _ : state) kernels.input_gradient(work, 0, layer.tiles(columns, layer.samples));
   report_flops(state, layer, kernels.unit_values == 2);
 }
@@ -121,7 +121,7 @@ void report_bytes(benchmark::State& state, double bytes) {
   state.counters["of_memory"] = benchmark::Counter(done / peaks().memory_gb_per_s, benchmark::Counter::kIsRate);
 }
 
-void transpose(benchmark::State& state, const native::MlpKernels& kernels) {
+void transpose(benchmark::State& state, const native_mlp::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   for (auto _ : state) {
     kernels.transpose({layer.weights.data(), layer.inputs, layer.outputs, layer.columns, layer.transposed.data()}, 0,
@@ -130,7 +130,7 @@ void transpose(benchmark::State& state, const native::MlpKernels& kernels) {
   report_bytes(state, 2.0 * 4 * static_cast<double>(layer.inputs * layer.outputs));
 }
 
-void update(benchmark::State& state, const native::MlpKernels& kernels) {
+void update(benchmark::State& state, const native_mlp::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const std::int64_t values = layer.columns * layer.inputs;
   for (auto _ : state) {
@@ -139,21 +139,22 @@ void update(benchmark::State& state, const native::MlpKernels& kernels) {
   report_bytes(state, 3.0 * 4 * static_cast<double>(values));
 }
 
-void pack_input(benchmark::State& state, const native::MlpKernels& kernels) {
+void pack_input(benchmark::State& state, const native_mlp::MlpKernels& kernels) {
   const Layer layer = layer_of(state, kernels);
   const std::vector<std::uint8_t> images(static_cast<std::size_t>(layer.samples * layer.inputs), 7);
   const float scale = 1.0F / 255, shift = -0.4F;
   std::vector<const std::uint8_t*> places;
   for (std::int64_t i = 0; i < layer.samples; ++i) places.push_back(images.data() + i * layer.inputs);
-  const native::PackInput work{places.data(),  layer.samples,  1,
-                               layer.inputs,   &scale,         &shift,
-                               layer.x.data(), layer.x_stride, kernels.unit_values == 2 ? layer.pairs.data() : nullptr,
-                               layer.x_stride};
+  const native_mlp::PackInput work{
+      places.data(),  layer.samples,  1,
+      layer.inputs,   &scale,         &shift,
+      layer.x.data(), layer.x_stride, kernels.unit_values == 2 ? layer.pairs.data() : nullptr,
+      layer.x_stride};
   for (auto _ : state) kernels.pack_input(work, 0, layer.samples);
   report_bytes(state, 5.0 * static_cast<double>(layer.samples * layer.inputs));
 }
 
-void add(const std::string& level, const native::MlpKernels& kernels) {
+void add(const std::string& level, const native_mlp::MlpKernels& kernels) {
   const auto each = [&](const char* name, auto body) {
     auto* benchmark = benchmark::RegisterBenchmark((level + "/" + name).c_str(),
                                                    [body, &kernels](benchmark::State& state) { body(state, kernels); });
@@ -173,12 +174,12 @@ void add(const std::string& level, const native::MlpKernels& kernels) {
 
 int main(int argc, char** argv) {
   using namespace evener;
-  add("baseline", native::baseline::table);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) add("avx2", native::avx2::table);
+  add("baseline", native_mlp::baseline::table);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) add("avx2", native_mlp::avx2::table);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq")) {
-    add("avx512", native::avx512::table);
-    if (__builtin_cpu_supports("avx512bf16")) add("avx512_bf16", native::avx512_bf16::table);
+    add("avx512", native_mlp::avx512::table);
+    if (__builtin_cpu_supports("avx512bf16")) add("avx512_bf16", native_mlp::avx512_bf16::table);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -156,9 +156,7 @@ std::string job_plots(std::span<const Run> runs, const std::vector<std::size_t>&
   const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
   std::string html = "<div class=\"grid\">";
   if (const std::string label = speed_label(runs, job); !label.empty()) {
-    html +=
-        plot_card(id("speed"), label,
-                  "Each dot is a sample; the line is the median, with its 95 % interval.");
+    html += plot_card(id("speed"), label, "Each dot is a sample; the line is the median, with its 95 % interval.");
   }
   if (any([](const Run& run) { return !run.record.phases_s.empty(); })) {
     html +=

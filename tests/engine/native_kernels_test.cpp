@@ -13,7 +13,7 @@
 namespace evener {
 namespace {
 
-namespace native = engine::native_mlp;
+namespace native_mlp = engine::native_mlp;
 using native_mlp::Unit;
 
 struct Level {

@@ -192,7 +192,7 @@ TEST_F(NativeTogether, OptionsThatNeedAllGradientsAreRefusedSharedMemory) {
   };
   EXPECT_EQ(bytes_with([](TrainerOptions& o) { o.optimizer.clip_norm = 1; }), 0u);
   EXPECT_EQ(bytes_with([](TrainerOptions& o) { o.optimizer.average_decay = 0.9; }), 0u);
-  EXPECT_EQ(bytes_with([](TrainerOptions& o) { o.kernels = engine::KernelChoice::kNaive; }), 0u);
+  EXPECT_EQ(bytes_with([](TrainerOptions& o) { o.native.kernels = engine::KernelChoice::kNaive; }), 0u);
   EXPECT_EQ(bytes_with([](TrainerOptions& o) { o.accumulate = 2; }), 0u);
 }
 

@@ -112,7 +112,9 @@ TEST_F(RunnerTest, SeveralCallsComeBackInTheirOrder) {
     std::vector<std::uint8_t> images = batches[i].images;
     running->start(std::span<const std::uint8_t>(images));
     images.assign(images.size(), 0);  // the runner has its copy
-    if (i >= 2) EXPECT_EQ(running->wait(), expected[waited++]);
+    if (i >= 2) {
+      EXPECT_EQ(running->wait(), expected[waited++]);
+    }
   }
   while (waited < expected.size()) EXPECT_EQ(running->wait(), expected[waited++]);
 }
@@ -137,7 +139,9 @@ TEST_F(RunnerTest, WhatCanNotBeRunIsRefused) {
     engine::RunnerOptions options = options_;
     change(options);
     const std::string text = engine_->runner_refusal(network, options);
-    if (!text.empty()) EXPECT_THROW(engine_->make_runner(network, network::initial_state(network, 1), options), Error);
+    if (!text.empty()) {
+      EXPECT_THROW(engine_->make_runner(network, network::initial_state(network, 1), options), Error);
+    }
     return text;
   };
   EXPECT_EQ(refusal([](auto&) {}), "");

@@ -50,7 +50,7 @@ class AheadTest : public testing::Test {
 
   Outcome run(bool ahead) {
     Outcome outcome;
-    options_.trainer.like_accelerator = ahead;
+    options_.trainer.torch.like_accelerator = ahead;
     options_.out = folder_ / (ahead ? "ahead" : "plain");
     std::filesystem::create_directories(options_.out);
     TrainJob job(options_, outcome.told);

@@ -15,7 +15,6 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "cli/command.h"
-#include "cli/image_size.h"
 #include "cli/options/data_flags.h"
 #include "cli/picture_info.h"
 #include "cli/progress.h"
@@ -208,11 +207,7 @@ int run_pack(const PackFlags& flags) {
 int run_synth(const SynthFlags& flags) {
   data::DataOptions options;
   options.location = "synth:" + *flags.kind + (*flags.count ? ":" + std::to_string(**flags.count) : "");
-  if (!flags.size->empty()) {
-    const ImageSize size = parse_image_size(*flags.size);
-    options.width = size.width;
-    options.height = size.height;
-  }
+  set_size(*flags.size, options);
   options.seed = *flags.seed;
   options.threads = thread_count(flags.threads);
   options.cache_limit_bytes = 1;  // every image is written once

@@ -1,4 +1,4 @@
-// "WxH" on the command line, as in --size 197x148.
+// WIDTHxHEIGHT on the command line, as in --size 197x148.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ const Vendor kVendors[] = {
     {"^(cuda|cublas|cudnn|nvrtc|nvml|curand)", "engine/native_mlp/cuda"},
     {"^CL/", "engine/native_mlp/opencl"},
     {"^hwloc", "base"},
-    {"^CLI/", "cli"},
+    {"^CLI/", "cli/options"},
     {"^(curl|openssl)/", "data/fetch/web_module"},
     {"^omp\\.h$", "(no folder yet)"},
 };

@@ -54,6 +54,13 @@ std::vector<double> parse_split(const std::string& text) {
 
 }  // namespace
 
+void set_size(const std::string& text, data::DataOptions& options) {
+  if (text.empty()) return;
+  const ImageSize asked = parse_image_size(text);
+  options.width = asked.width;
+  options.height = asked.height;
+}
+
 SourceFlags::SourceFlags(const std::string& name)
     : OptionGroup("Data"),
       location(*this, {name, "DATA", kLocationHelp}, "", {.required = true, .stays = {"data", true}}) {
@@ -65,11 +72,7 @@ SourceFlags::SourceFlags(const std::string& name)
 data::DataOptions SourceFlags::data_options() const {
   data::DataOptions options;
   options.location = *location;
-  if (!size->empty()) {
-    const ImageSize asked = parse_image_size(*size);
-    options.width = asked.width;
-    options.height = asked.height;
-  }
+  set_size(*size, options);
   options.channels = *channels;
   if (!split->empty()) options.split = parse_split(*split);
   options.seed = *seed;

@@ -7,6 +7,9 @@
 
 namespace evener::cli {
 
+/// Asks for images of the size in `text`, such as "197x148"; an empty text asks for none. Throws UsageError.
+void set_size(const std::string& text, data::DataOptions& options);
+
 /// What opening data takes. `location`: how the command takes it, as --data or as a positional such as SOURCE.
 struct SourceFlags : OptionGroup {
   explicit SourceFlags(const std::string& location);

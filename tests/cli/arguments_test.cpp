@@ -115,6 +115,11 @@ TEST(Arguments, ValuesOfTheWrongKindAreNamed) {
   EXPECT_THAT(usage_error(dry_run({"--lr", "-0.5"})), HasSubstr("-0.5"));  // a value, not an option
 }
 
+TEST(Arguments, APositionalListTakesAllWords) {
+  EXPECT_THAT(usage_error({"data", "fetch", "mnist", "cifra10"}), HasSubstr("'cifra10'"));  // it looked at both
+  EXPECT_THAT(usage_error({"data", "fetch", "mnist", "--out", "x", "cifra10"}), HasSubstr("'cifra10'"));
+}
+
 TEST(Arguments, NamesOfAListAreChecked) {
   EXPECT_THAT(usage_error(dry_run({"--engine", "torhc"})),
               HasSubstr("unknown engine 'torhc'; did you mean 'torch'? Known: auto, torch, native"));

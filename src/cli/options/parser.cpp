@@ -32,7 +32,7 @@ CLI::Option* bind_value(CLI::App& app, OptionBase& option) {
     // A command can be repeated with a word added at its end; but a second MODEL is one too many.
     if (!option.is_positional()) bound->take_last();
   } else if (option.is_positional()) {
-    bound->expected(1, CLI::detail::expected_max_vector_size);
+    bound->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
   } else {
     bound->expected(1)->allow_extra_args(false)->take_all();
   }

@@ -67,10 +67,11 @@ int run_plan(const PlanFlags& flags) {
   run::MeteredRun run({.kind = "plan", .version = EVENER_VERSION}, progress.line());
   std::optional<plan::Comparison> comparison;
   std::string heading;
-  options.choose_plan = [&](const task::Trials& trials) {
+  options.choose_plan = [&](const task::Trials& trials) -> std::optional<placement::Plan> {
     progress.finish();
     comparison = compare_placements(candidates, trials, *flags.probing.seconds, progress.line());
     heading = fmt::format("{}; batch {}, {}", setup_text(trials.setup()), trials.batch(), *flags.placement.precision);
+    return std::nullopt;  // nothing is trained
   };
   run.measure([&] {
     const task::TrainJob job(options, observer);

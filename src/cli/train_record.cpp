@@ -102,8 +102,8 @@ void fill_gpus(measure::Record& record, const task::TrainResult& result) {
 
 }  // namespace
 
-void fill_setup(measure::Record& record, const TrainFlags& flags, const placement::Plan& plan,
-                const task::TrainOptions& options, const task::TrainSetup& setup) {
+void fill_setup(measure::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
+                const task::TrainSetup& setup) {
   record.config = measure::config_from_json(full_config(flags, options, setup));
   record.seeds = {{"seed", options.trainer.seed}};
   record.versions[setup.engine] = module_status(setup.engine).version;
@@ -120,6 +120,7 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const placemen
                  static_cast<std::int64_t>(setup.test_images),
                  static_cast<std::int64_t>(setup.skipped.size())};
   record.notes = setup.notes;
+  const placement::Plan& plan = options.plan;
   record.fallbacks = plan.fallbacks;
   record.notes.insert(record.notes.end(), plan.warnings.begin(), plan.warnings.end());
   record.notes.insert(record.notes.end(), plan.notes.begin(), plan.notes.end());

@@ -7,8 +7,8 @@
 namespace evener::cli {
 
 /// Fills in what is known before the first step: options, engine, placement, model, data.
-void fill_setup(measure::Record& record, const TrainFlags& flags, const placement::Plan& plan,
-                const task::TrainOptions& options, const task::TrainSetup& setup);
+void fill_setup(measure::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
+                const task::TrainSetup& setup);
 
 /// `phases_s`: of this epoch alone.
 measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,

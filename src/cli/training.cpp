@@ -25,23 +25,22 @@ namespace fs = std::filesystem;
 /// Passes what happens on to the progress line and the record.
 class Observer : public task::TrainObserver {
  public:
-  Observer(const TrainFlags& flags, const placement::Plan& plan, const task::TrainOptions& options,
-           run::MeteredRun& run, TrainProgress& progress)
-      : flags_(flags), plan_(plan), options_(options), run_(run), progress_(progress) {}
+  Observer(const TrainFlags& flags, run::MeteredRun& run, TrainProgress& progress)
+      : flags_(flags), run_(run), progress_(progress) {}
 
   void on_loading(task::LoadingStep step, std::size_t done, std::size_t images) override {
     progress_.loading(step, done, images);
   }
-  void on_setup(const task::TrainSetup& setup) override {
+  void on_setup(const task::TrainSetup& setup, const task::TrainOptions& options) override {
     train_images_ = setup.train_images;
-    fill_setup(run_.record(), flags_, plan_, options_, setup);
+    fill_setup(run_.record(), flags_, options, setup);
     run_.begin();
     for (const std::string& text : decisions_) {
       run_.record().notes.push_back(text);
       progress_.note("note: " + text);
     }
-    for (const auto& warning : placement::all_warnings(plan_)) progress_.note("warning: " + warning);
-    for (const auto& text : plan_.notes) progress_.note("note: " + text);
+    for (const auto& warning : placement::all_warnings(options.plan)) progress_.note("warning: " + warning);
+    for (const auto& text : options.plan.notes) progress_.note("note: " + text);
     progress_.setup(setup);
     epoch_begin_ = run_.phases();
   }
@@ -59,8 +58,6 @@ class Observer : public task::TrainObserver {
 
  private:
   const TrainFlags& flags_;
-  const placement::Plan& plan_;
-  const task::TrainOptions& options_;
   run::MeteredRun& run_;
   TrainProgress& progress_;
   std::vector<std::string> decisions_;
@@ -104,33 +101,34 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model) {
 }
 
 /// Lets what is not given be chosen once the data is there: the placement by measuring, and the batch by trying.
-void choose_later(const TrainFlags& flags, task::TrainOptions& options, placement::Plan& plan, run::MeteredRun& run,
-                  Observer& observer, ProgressLine& progress) {
+void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run, Observer& observer,
+                  ProgressLine& progress) {
   if (flags.placement.is_automatic()) {
     const std::vector<plan::Candidate> candidates = candidates_of(flags);
     options.candidates = plans_of(candidates);
-    options.choose_plan = [&, candidates](const task::Trials& trials) {
+    options.choose_plan = [&, candidates](const task::Trials& trials) -> std::optional<placement::Plan> {
       Choice choice = choose_placement(candidates, trials, *flags.measuring.plan_seconds, progress);
       observer.decided("--on auto: " + choice.reason);
-      options.trainer.device = choice.plan.replicas.front().stages.front().device;
-      plan = options.plan = std::move(choice.plan);
       run.start_sampling();
+      return std::move(choice.plan);
     };
   }
   if (!flags.optimisation.batch_size()) {
-    options.choose_batch = [&](const task::Trials& trials) {
-      options.batch = trials.largest_batch(plan);
-      if (options.batch == 0)
-        throw Error(options.model + " does not fit into the memory of '" + plan.text +
+    options.choose_batch = [&, model = options.model](const task::Trials& trials, const placement::Plan& plan) {
+      const std::int64_t batch = trials.largest_batch(plan);
+      if (batch == 0) {
+        throw Error(model + " does not fit into the memory of '" + plan.text +
                     "' even with a batch of one image; use a smaller --size or a smaller model");
-      observer.decided(fmt::format("--batch max: {} images are the most that were found to fit", options.batch));
+      }
+      observer.decided(fmt::format("--batch max: {} images are the most that were found to fit", batch));
+      return batch;
     };
   }
 }
 
 /// Trains on all ranks of this host; the outcome is that of rank 0.
-TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::TrainOptions& options, Observer& observer,
-                         ProgressLine& progress, const comm::HostPosition& position) {
+TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const task::TrainOptions& options,
+                         Observer& observer, ProgressLine& progress, const comm::HostPosition& position) {
   task::TrainJob job(options, observer);
   const auto body = [&](const parallel::Seat& seat) {
     const task::TrainResult result = job.run(seat);
@@ -145,7 +143,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::Tr
   run::RankOptions ranks{.restarts = *flags.placement.restarts, .elastic = *flags.placement.elastic};
   ranks.launch.hosts = hosts_options(position, job);
   ranks.launch.always_group = options.always_exchange;
-  return from_message(run::run_on_all_ranks(run, options.plan, job, ranks, body).front());
+  return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
 }
 
 }  // namespace
@@ -168,8 +166,8 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   TrainProgress progress(*flags.optimisation.epochs, *flags.output.quiet);
   run::MeteredRun run(run_options(flags, options.model), progress.line());
   options.out = run.folder();
-  Observer observer(flags, plan, options, run, progress);
-  choose_later(flags, options, plan, run, observer, progress.line());
+  Observer observer(flags, run, progress);
+  choose_later(flags, options, run, observer, progress.line());
   TrainingOutcome outcome;
   try {
     outcome.record = run.measure([&] {

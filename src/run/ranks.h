@@ -17,24 +17,28 @@ struct RankOptions {
   parallel::LaunchOptions launch = {};
 };
 
-/// What a job has to say for that: the bytes that its ranks want to have in common, and how it goes back to its last
-/// checkpoint.
+/// What a job has to say for that: where it computes, how it goes on without a replica that was lost for good, the
+/// bytes that its ranks want to have in common, and how it goes back to its last checkpoint.
 struct RankedJob {
+  std::function<const placement::Plan&()> plan;
+  std::function<void(int rank)> leave_out;
   std::function<std::size_t()> shared_bytes;
   std::function<void()> rewind;
 };
 
-/// Runs `body` on every rank of `plan` and returns their results. The run's sampler watches the ranks' processes, its
-/// record tells of losses. A rank that is lost for good leaves `plan`. Throws Error when no restart is left, and what
-/// run_ranks() throws.
-std::vector<std::string> run_on_all_ranks(MeteredRun& run, placement::Plan& plan, const RankedJob& job,
-                                          const RankOptions& options, const parallel::RankBody& body);
+/// Runs `body` on every rank of the job's plan and returns their results. The run's sampler watches the ranks'
+/// processes, its record tells of losses. A rank that is lost for good leaves the plan. Throws Error when no restart is
+/// left, and what run_ranks() throws.
+std::vector<std::string> run_on_all_ranks(MeteredRun& run, const RankedJob& job, const RankOptions& options,
+                                          const parallel::RankBody& body);
 
 template <typename Job>
-std::vector<std::string> run_on_all_ranks(MeteredRun& run, placement::Plan& plan, Job& job, const RankOptions& options,
+std::vector<std::string> run_on_all_ranks(MeteredRun& run, Job& job, const RankOptions& options,
                                           const parallel::RankBody& body) {
-  const RankedJob ranked{[&job] { return job.shared_bytes(); }, [&job] { job.rewind(); }};
-  return run_on_all_ranks(run, plan, ranked, options, body);
+  const RankedJob ranked{[&job]() -> const placement::Plan& { return job.plan(); },
+                         [&job](int rank) { job.leave_out(rank); }, [&job] { return job.shared_bytes(); },
+                         [&job] { job.rewind(); }};
+  return run_on_all_ranks(run, ranked, options, body);
 }
 
 }  // namespace evener::run

@@ -18,8 +18,8 @@
 
 namespace evener::task {
 
-TrainJob::TrainJob(const TrainOptions& options, TrainObserver& observer)
-    : state_(std::make_unique<State>(options, observer)) {}
+TrainJob::TrainJob(TrainOptions options, TrainObserver& observer)
+    : state_(std::make_unique<State>(std::move(options), observer)) {}
 
 TrainJob::~TrainJob() = default;
 
@@ -31,6 +31,15 @@ std::size_t TrainJob::shared_bytes() const {
   return state_->shared_bytes(state_->options.plan);
 }
 
+const placement::Plan& TrainJob::plan() const {
+  return state_->options.plan;
+}
+
+void TrainJob::leave_out(int rank) {
+  placement::Plan& plan = state_->options.plan;
+  plan = placement::without_replica(std::move(plan), rank);
+}
+
 void TrainJob::rewind() {
   State& job = *state_;
   if (has_checkpoint(job.options.out)) {
@@ -40,8 +49,8 @@ void TrainJob::rewind() {
   }
 }
 
-TrainJob::State::State(const TrainOptions& chosen, TrainObserver& told)
-    : options(chosen), observer(told), data(open()), setup(describe()) {
+TrainJob::State::State(TrainOptions chosen, TrainObserver& told)
+    : options(std::move(chosen)), observer(told), data(open()), setup(describe()) {
   prepare();
 }
 
@@ -106,9 +115,14 @@ void TrainJob::State::prepare() {
     setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
     state = std::move(start.state);
   }
-  if (options.choose_plan) options.choose_plan(Trials(*this));
+  if (options.choose_plan) {
+    if (std::optional<placement::Plan> chosen = options.choose_plan(Trials(*this))) {
+      options.trainer.device = chosen->replicas.front().stages.front().device;
+      options.plan = std::move(*chosen);
+    }
+  }
   if (options.choose_batch) {
-    options.choose_batch(Trials(*this));
+    options.batch = options.choose_batch(Trials(*this), options.plan);
     require_possible_batch();
     setup.steps_per_epoch = steps_per_epoch();
     config = resume_config(options, setup);
@@ -119,7 +133,7 @@ void TrainJob::State::prepare() {
     if (!why.empty()) throw UsageError(why);
   }
   init_s = preparing.seconds();
-  observer.on_setup(setup);
+  observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
 }
 

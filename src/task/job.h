@@ -13,7 +13,7 @@
 namespace evener::task {
 
 struct TrainJob::State {
-  State(const TrainOptions& chosen, TrainObserver& told);
+  State(TrainOptions chosen, TrainObserver& told);
 
   /// The trainer's options for the replica of `rank`, with the normalisation filled in.
   parallel::ReplicaOptions replica_options(int rank) const { return replica_options(options.plan, rank); }
@@ -23,7 +23,7 @@ struct TrainJob::State {
   /// See limits.h.
   std::int64_t least_share() const { return task::least_share(setup.network, options.local_batch_norm); }
 
-  const TrainOptions& options;
+  TrainOptions options;  // with the plan and the batch that were chosen
   TrainObserver& observer;
   Stopwatch clock;
   double load_s = 0, init_s = 0;

@@ -43,12 +43,13 @@ struct TrainOptions {
   std::optional<int> loader_threads;  // absent: the engine's usual number
   /// Where it computes; replica r's device, threads and CPUs replace those of `trainer`. Empty: as `trainer` says.
   placement::Plan plan;
-  /// Called once data, network and first weights are there, and before anything depends on the plan: may try plans out,
-  /// and replace `plan`. Empty: `plan` it is.
-  std::function<void(const Trials&)> choose_plan = {};
+  /// The job calls it once data, network and first weights are there, and before anything depends on the plan. It may
+  /// try plans out, and returns the one to take; none: `plan` stays. Empty: `plan` it is.
+  std::function<std::optional<placement::Plan>(const Trials&)> choose_plan = {};
   std::vector<placement::Plan> candidates;  // that choose_plan may take: one engine has to serve them all
-  /// Called after that, may try out what fits, and replaces `batch`. Empty: `batch` it is.
-  std::function<void(const Trials&)> choose_batch = {};
+  /// The job calls it after that. It may try out what fits on the plan that is taken, and returns the batch. Empty:
+  /// `batch` it is.
+  std::function<std::int64_t(const Trials&, const placement::Plan&)> choose_batch = {};
   bool data_on_device = false;             // devices other than the CPU keep all images in their memory
   bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
   bool always_exchange = false;            // gradients, also with one replica
@@ -117,7 +118,8 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   /// Often, and before on_setup.
   virtual void on_loading(LoadingStep, std::size_t /*images_done*/, std::size_t /*images*/) {}
-  virtual void on_setup(const TrainSetup&) {}
+  /// `options` have the plan and the batch that were chosen.
+  virtual void on_setup(const TrainSetup& /*setup*/, const TrainOptions& /*options*/) {}
   virtual void on_step(const StepProgress&) {}
   virtual void on_epoch(const EpochResult&) {}
   virtual void on_note(const std::string&) {}
@@ -154,8 +156,8 @@ struct TrainResult {
 class TrainJob {
  public:
   /// Throws Error or UsageError before any work when the data, model, memory or checkpoint don't allow it. The observer
-  /// is told of the loading and the setup, and by run() of the rest. Both must outlive the job.
-  TrainJob(const TrainOptions& options, TrainObserver& observer);
+  /// is told of the loading and the setup, and by run() of the rest; it must outlive the job.
+  TrainJob(TrainOptions options, TrainObserver& observer);
   ~TrainJob();
 
   /// One rank's part of the run: trains as the options say, or evaluates when they say 0 epochs. Rank 0 tells the
@@ -167,6 +169,11 @@ class TrainJob {
   /// Memory that the replicas' engines want to have in common (parallel::LaunchOptions); 0 where gradients are
   /// exchanged.
   std::size_t shared_bytes() const;
+
+  /// Where the run computes: the plan that was given, or chosen, without the replicas that were left out.
+  const placement::Plan& plan() const;
+  /// The run goes on without a replica that was lost for good.
+  void leave_out(int rank);
 
   /// What all hosts of a run have to agree on: data, network, options, start.
   std::vector<parallel::Fact> facts() const;

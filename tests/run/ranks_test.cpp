@@ -26,9 +26,12 @@ struct Shown : RunObserver {
 
 /// Counts how often it begins again.
 struct CountingJob {
+  const placement::Plan& plan() const { return on; }
+  void leave_out(int rank) { on = placement::without_replica(std::move(on), rank); }
   std::size_t shared_bytes() const { return 0; }
   void rewind() { ++rewinds; }
 
+  placement::Plan on;
   int rewinds = 0;
 };
 
@@ -60,17 +63,16 @@ class RunOnAllRanks : public ::testing::Test {
   test::TestFolder folder_;
   Shown shown_;
   MeteredRun run_{{.kind = "count", .version = "1", .out = folder_ / "out"}, shown_};
-  placement::Plan plan_ = two_processes();
-  CountingJob job_;
+  CountingJob job_{two_processes()};
 };
 
 TEST_F(RunOnAllRanks, GivesTheResultsOfAll) {
-  EXPECT_THAT(run_on_all_ranks(run_, plan_, job_, {}, body(0)), ElementsAre("0 of 2", "1 of 2"));
+  EXPECT_THAT(run_on_all_ranks(run_, job_, {}, body(0)), ElementsAre("0 of 2", "1 of 2"));
   EXPECT_EQ(job_.rewinds, 0);
 }
 
 TEST_F(RunOnAllRanks, StartsAgainAsOftenAsItMay) {
-  EXPECT_THAT(run_on_all_ranks(run_, plan_, job_, {.restarts = 2}, body(2)), ElementsAre("0 of 2", "1 of 2"));
+  EXPECT_THAT(run_on_all_ranks(run_, job_, {.restarts = 2}, body(2)), ElementsAre("0 of 2", "1 of 2"));
   EXPECT_EQ(job_.rewinds, 2);
   EXPECT_THAT(run_.record().notes, ElementsAre(HasSubstr("starting again from the beginning"),
                                                HasSubstr("starting again from the beginning")));
@@ -79,7 +81,7 @@ TEST_F(RunOnAllRanks, StartsAgainAsOftenAsItMay) {
 
 TEST_F(RunOnAllRanks, SaysWhatToDoWhenItMayNot) {
   try {
-    run_on_all_ranks(run_, plan_, job_, {}, body(1));
+    run_on_all_ranks(run_, job_, {}, body(1));
     FAIL() << "it went on";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("--restarts 1 starts it again by itself"));
@@ -87,8 +89,8 @@ TEST_F(RunOnAllRanks, SaysWhatToDoWhenItMayNot) {
 }
 
 TEST_F(RunOnAllRanks, AnElasticJobGoesOnWithoutTheLostRank) {
-  EXPECT_THAT(run_on_all_ranks(run_, plan_, job_, {.elastic = true}, body(1)), ElementsAre("0 of 1"));
-  EXPECT_EQ(plan_.replicas.size(), 1u);
+  EXPECT_THAT(run_on_all_ranks(run_, job_, {.elastic = true}, body(1)), ElementsAre("0 of 1"));
+  EXPECT_EQ(job_.on.replicas.size(), 1u);
   EXPECT_EQ(run_.record().placement.replicas.size(), 1u);
   EXPECT_THAT(run_.record().notes, ElementsAre(HasSubstr("without it")));
 }

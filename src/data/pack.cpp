@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "data/each_index.h"
 #include "data/sources/packed_parts.h"
+#include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
 namespace evener::data {
@@ -25,8 +27,9 @@ std::vector<weights::TensorDescription> tensors_of(std::size_t images, const Ima
 }
 
 weights::Metadata metadata_of(const OpenedData& data, const std::string& source, int threads) {
-  weights::Metadata metadata{
-      {"format", kPackFormat}, {"source", source}, {"classes", nlohmann::json(data.dataset->classes()).dump()}};
+  weights::Metadata metadata{{"format", kPackFormat},
+                             {"source", to_utf8_text(source)},
+                             {"classes", weights::metadata_text(data.dataset->classes())}};
   if (data.split.train.empty()) return metadata;
   const ChannelStatistics statistics = channel_statistics(*data.dataset, data.split.train, threads);
   metadata["mean"] = nlohmann::json(statistics.mean).dump();

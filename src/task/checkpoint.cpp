@@ -1,7 +1,9 @@
 #include "task/checkpoint.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "task/normalization.h"
+#include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -96,8 +98,8 @@ Progress progress_from(const json& j) {
 weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
   return {{"format", "evener-weights-1"},
           {"generation", generation},
-          {"model", info.model},
-          {"classes", json(info.classes).dump()},
+          {"model", to_utf8_text(info.model)},
+          {"classes", weights::metadata_text(info.classes)},
           {"input", json({info.image.channels, info.image.height, info.image.width}).dump()},
           {"mean", json(info.mean).dump()},
           {"standard_deviation", json(info.standard_deviation).dump()}};
@@ -139,7 +141,7 @@ void save_last(const fs::path& dir, const engine::Trainer& trainer, const Weight
                              {{"format", "evener-resume-1"},
                               {"generation", generation},
                               {"progress", progress_json(progress).dump()},
-                              {"config", config.dump()}});
+                              {"config", weights::metadata_text(config)}});
   weights::write_safetensors(dir / kLast, trainer.state(), weights_metadata(info, generation));
   remove_other_resume_files(dir, resume);
 }
@@ -168,7 +170,7 @@ Checkpoint load_last(const fs::path& dir) {
   Checkpoint checkpoint;
   try {
     checkpoint.progress = progress_from(json::parse(entry(rest.metadata, "progress", resume)));
-    checkpoint.config = json::parse(entry(rest.metadata, "config", resume));
+    checkpoint.config = weights::metadata_value(entry(rest.metadata, "config", resume));
   } catch (const json::exception& error) {
     throw Error("can't resume: " + resume.string() + " is damaged: " + error.what());
   }

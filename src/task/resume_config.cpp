@@ -21,13 +21,18 @@ std::string engine_of(const json& saved) {
   return saved.value("engine", "torch");  // older checkpoints do not name their engine; it was torch
 }
 
+/// For a message: names of files may be no UTF-8.
+std::string shown(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void require_same_config(const json& saved, const json& now) {
   std::string differences;
   for (const auto& [key, value] : now.items()) {
     if (key == "engine") continue;  // each engine goes on with the other's checkpoints
     const json before = saved.contains(key) ? saved[key] : json();
     if (before != value)
-      differences += "\n  " + key + ": " + before.dump() + " in the checkpoint, " + value.dump() + " now";
+      differences += "\n  " + key + ": " + shown(before) + " in the checkpoint, " + shown(value) + " now";
   }
   if (!differences.empty()) {
     throw UsageError("can't resume with other settings than the run was started with:" + differences +

@@ -1,5 +1,6 @@
 #include "task/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <sstream>
@@ -47,7 +48,8 @@ double Schedule::rate(double base, std::int64_t step, std::int64_t steps_per_epo
   const double position = static_cast<double>(step) / static_cast<double>(steps_per_epoch);  // in epochs
   if (position < warmup_epochs) {
     const double warmup_steps = warmup_epochs * static_cast<double>(steps_per_epoch);
-    return base * static_cast<double>(step + 1) / warmup_steps;
+    // A warm-up may be shorter than a step.
+    return base * std::min(1.0, static_cast<double>(step + 1) / warmup_steps);
   }
   switch (kind) {
     case Kind::kConstant:

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "weights/metadata_json.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {
@@ -71,7 +72,8 @@ void note_classes(const weights::Metadata& metadata, const std::vector<std::stri
   const auto found = metadata.find("classes");
   if (found == metadata.end()) return;
   const auto theirs = nlohmann::json::parse(found->second, nullptr, false);
-  if (!theirs.is_array() || theirs.size() != classes.size() || theirs == nlohmann::json(classes)) return;
+  if (!theirs.is_array() || theirs.size() != classes.size()) return;
+  if (found->second == weights::metadata_text(classes)) return;
   start.notes.push_back("the file's classes have other names than the data's; its last layer is kept as it is");
 }
 

@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -64,6 +66,17 @@ fs::path resume_file(const fs::path& dir) {
     if (file.path().filename().string().starts_with("last.resume-")) return file.path();
   }
   return {};
+}
+
+TEST(Checkpoint, NamesThatAreNotUtf8ComeBack) {
+  const test::TestFolder dir;
+  WeightsInfo info = kInfo;
+  info.classes = {"Brasse", "Br\xE4tling"};
+  const nlohmann::json config = {{"data", "fotos/\xFF"}};
+  save_last(dir.path(), FixedTrainer(1), info, progress_at(2, 0), config);
+  EXPECT_EQ(load_last(dir.path()).config, config);
+  const auto metadata = weights::read_safetensors(dir.path() / "last.safetensors").metadata;
+  EXPECT_EQ(weights::metadata_value(metadata.at("classes")), nlohmann::json(info.classes));
 }
 
 TEST(Checkpoint, ComesBackBitEqual) {

@@ -24,6 +24,21 @@ TEST(Schedule, ConstantKeepsTheRate) {
   EXPECT_DOUBLE_EQ(schedule.rate(0.3, 49, 10, 5), 0.3);
 }
 
+TEST(Schedule, AWarmUpShorterThanAStepDoesNotOvershoot) {
+  Schedule schedule = parse_schedule("constant");
+  schedule.warmup_epochs = 0.1;
+  EXPECT_DOUBLE_EQ(schedule.rate(0.3, 0, 1, 5), 0.3);
+  EXPECT_DOUBLE_EQ(schedule.rate(0.3, 0, 5, 5), 0.3);
+  EXPECT_DOUBLE_EQ(schedule.rate(0.3, 0, 20, 5), 0.15);
+}
+
+TEST(Schedule, CosineBeginsToFallAfterTheWarmUp) {
+  Schedule schedule = parse_schedule("cosine");
+  schedule.warmup_epochs = 2;
+  EXPECT_DOUBLE_EQ(schedule.rate(0.2, 20, 10, 4), 0.2);
+  EXPECT_NEAR(schedule.rate(0.2, 30, 10, 4), 0.1, 1e-12);
+}
+
 TEST(Schedule, StepDropsAtTheBorderOfEpochs) {
   const Schedule schedule = parse_schedule("step:2:0.5");
   EXPECT_DOUBLE_EQ(schedule.rate(1.0, 19, 10, 6), 1.0);

@@ -10,6 +10,7 @@
 #include "data/pack.h"
 #include "data/sources/packed_parts.h"
 #include "data/sources/source.h"
+#include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
 namespace evener::data {
@@ -44,7 +45,7 @@ std::vector<Value> list_of(const weights::SafetensorsLayout& layout, const fs::p
     fail(path, "its metadata has no '" + key + "'");
   }
   try {
-    return json::parse(found->second).get<std::vector<Value>>();
+    return weights::metadata_value(found->second).get<std::vector<Value>>();
   } catch (const json::exception&) {
     fail(path, "its metadata has a '" + key + "' that is not the list expected");
   }

@@ -1,0 +1,15 @@
+// File names may be any bytes, JSON and metadata have to be UTF-8: a reversible way from the one to the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace evener {
+
+/// `bytes` as UTF-8. Text that is UTF-8 stays as it is. Each byte that is part of no character becomes a character of
+/// its own from U+F780 to U+F7FF (U+F700 plus the byte), which Unicode leaves to private use; the bytes of such a
+/// character in the text are taken one by one too, so that from_utf8_text() gives exactly `bytes` back.
+std::string to_utf8_text(std::string_view bytes);
+std::string from_utf8_text(std::string_view text);
+
+}  // namespace evener

@@ -1,0 +1,14 @@
+// Values in the metadata of a file of weights: JSON whose strings may be any bytes, such as the names of folders.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace evener::weights {
+
+/// `value` as text that is always UTF-8 (base/utf8.h).
+std::string metadata_text(const nlohmann::json& value);
+/// The value that metadata_text() was given. Throws nlohmann::json::parse_error for what is not JSON.
+nlohmann::json metadata_value(const std::string& text);
+
+}  // namespace evener::weights

@@ -34,7 +34,7 @@ void on_repeatable_signal(int) {
   stop_flag.store(true);
 }
 
-constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 sigset_t stop_signals() {
   sigset_t set;
@@ -48,7 +48,13 @@ void install(void (*handler)(int)) {
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;  // reads and writes under way go on; the work looks at the flag between steps
-  for (const int signal : kStopSignals) sigaction(signal, &action, nullptr);
+  for (const int signal : kStopSignals) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    // nohup has the terminal's end ignored, and so it stays.
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 }  // namespace

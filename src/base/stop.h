@@ -1,4 +1,5 @@
-// Ctrl-C, SIGTERM and SIGUSR1 (which mpirun and Slurm pass on) as a flag that long work looks at between steps.
+// Ctrl-C, SIGTERM, SIGUSR1 (which mpirun and Slurm pass on) and SIGHUP (the terminal's end, unless nohup has it
+// ignored) as a flag that long work looks at between steps.
 #pragma once
 
 #include <signal.h>

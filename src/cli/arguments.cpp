@@ -138,7 +138,10 @@ class Checker {
       if (!option->is_positional() && !option->rules().hidden) known.push_back(option->name());
     }
     if (!line_.command->options.empty()) known.push_back(general_.config.name());
-    const std::string nearest = nearest_name(name, known);
+    std::string nearest = nearest_name(name, known);
+    for (const OptionBase* option : line_.command->options.options()) {
+      if (option->is_called_elsewhere(name)) nearest = option->name();
+    }
     std::string text = fmt::format("unknown option '{}'", name);
     if (!nearest.empty()) {
       text += fmt::format("; did you mean '{}'?", nearest);

@@ -120,6 +120,7 @@ class Parser {
          {DeviceKind::kCpu, DeviceKind::kCuda, DeviceKind::kOpencl, DeviceKind::kIntel, DeviceKind::kNpu}) {
       if (name == device_kind_name(kind)) return kind;
     }
+    if (name == "gpu") fail(begin, "a GPU is called cuda (NVIDIA), opencl or intel");
     fail(begin, unknown_name_message("device", name, kDeviceNames));
   }
 

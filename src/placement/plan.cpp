@@ -207,12 +207,13 @@ class PlanBuilder {
     const bool same =
         std::all_of(replicas.begin(), replicas.end(), [&](const auto& r) { return alike(r, replicas[0]); });
     ShareRule shares = options_.shares.value_or(ShareRule{!same, {}});
-    if (replicas.size() == 1) shares = {};  // it gets everything, whatever was asked for
+    if (replicas.size() == 1 && shares.weights.empty()) shares = {};  // it gets everything
     if (shares.measured) return;
     if (shares.weights.empty()) shares.weights.assign(replicas.size(), 1);
     if (shares.weights.size() != replicas.size()) {
       throw UsageError("--shares gives " + std::to_string(shares.weights.size()) + " weights, but placement '" +
-                       placement_.text + "' has " + std::to_string(replicas.size()) + " replicas here");
+                       placement_.text + "' has " + std::to_string(replicas.size()) +
+                       (replicas.size() == 1 ? " replica here" : " replicas here"));
     }
     double sum = 0;
     for (const double weight : shares.weights) sum += weight;

@@ -98,6 +98,21 @@ TEST(Arguments, UnknownOptionsGetTheNearestOne) {
   EXPECT_THAT(usage_error({"--batch", "3"}), HasSubstr("comes after the command, as in 'evener train --batch'"));
 }
 
+TEST(Arguments, NamesFromOtherProgramsLeadToOurs) {
+  EXPECT_THAT(usage_error({"train", "--batch-size", "3"}), HasSubstr("did you mean '--batch'?"));
+  EXPECT_THAT(usage_error({"train", "--learning-rate", "0.1"}), HasSubstr("did you mean '--lr'?"));
+  EXPECT_THAT(usage_error({"train", "--output", "a"}), HasSubstr("did you mean '--out'?"));
+  EXPECT_THAT(usage_error(dry_run({"--on", "gpu"})), HasSubstr("a GPU is called cuda (NVIDIA), opencl or intel"));
+}
+
+TEST(Arguments, NonsenseIsRefusedBeforeTheRun) {
+  EXPECT_THAT(usage_error(dry_run({"--lr", "inf"})), HasSubstr("--lr is inf; it has to be more than 0"));
+  EXPECT_THAT(usage_error(dry_run({"--epochs", "2", "--warmup", "3"})), HasSubstr("longer than the run (--epochs 2)"));
+  EXPECT_THAT(usage_error(dry_run({"--batch", "8", "--accumulate", "9"})), HasSubstr("more parts than a batch has"));
+  EXPECT_THAT(usage_error(dry_run({"--on", "cpu/t1", "--shares", "1:2"})), HasSubstr("has 1 replica here"));
+  EXPECT_THAT(usage_error(dry_run({"--on", "cpu/t1", "--elastic"})), HasSubstr("has only one"));
+}
+
 TEST(Arguments, MissingThingsAreNamed) {
   EXPECT_THAT(usage_error({"train"}), HasSubstr("'evener train' needs MODEL and --data; see 'evener train --help'"));
   EXPECT_THAT(usage_error({"train", "mlp:4-2"}), AllOf(HasSubstr("needs --data"), Not(HasSubstr("MODEL"))));

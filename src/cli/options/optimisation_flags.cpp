@@ -1,5 +1,7 @@
 #include "cli/options/optimisation_flags.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -88,7 +90,13 @@ void OptimisationFlags::fill(task::TrainOptions& options) const {
 }
 
 void OptimisationFlags::check_together() const {
-  batch_size();
+  if (const auto size = batch_size(); size && *accumulate > *size) {
+    throw UsageError(
+        fmt::format("--accumulate {} makes more parts than a batch has images (--batch {})", *accumulate, *size));
+  }
+  if (*epochs > 0 && *warmup > *epochs) {
+    throw UsageError(fmt::format("--warmup {} is longer than the run (--epochs {})", *warmup, *epochs));
+  }
   if (is_adam() && (*momentum != 0 || *nesterov)) {
     throw UsageError("--momentum and --nesterov are sgd's; adamw keeps averages of its own. Leave them out");
   }

@@ -15,13 +15,16 @@ struct OptimisationFlags : OptionGroup {
                      {.range = zero_or_more(), .in_plans = false}};
   Option<std::string> batch{
       *this,
-      {"--batch", "N|max",
-       "Images per step, over all devices together; or max: the largest batch that the device has memory for"},
+      {"--batch",
+       "N|max",
+       "Images per step, over all devices together; or max: the largest batch that the device has memory for",
+       {"--batch-size", "--batchsize", "--bs"}},
       "64"};
-  Option<std::optional<double>> learning_rate{*this,
-                                              {"--lr", "RATE", "Learning rate (default: 0.05; adamw 0.001)"},
-                                              {},
-                                              {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
+  Option<std::optional<double>> learning_rate{
+      *this,
+      {"--lr", "RATE", "Learning rate (default: 0.05; adamw 0.001)", {"--learning-rate", "--rate"}},
+      {},
+      {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
   Option<std::string> schedule{*this,
                                {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR]"},
                                "constant",

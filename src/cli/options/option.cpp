@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -76,6 +77,7 @@ void check_range(const OptionBase& option, const T& value) {
 }  // namespace
 
 bool ValueRange::contains(double value) const {
+  if (!std::isfinite(value)) return false;
   const bool above = least_is_exclusive ? value > least : value >= least;
   return above && (most_is_exclusive ? value < most : value <= most);
 }
@@ -99,6 +101,10 @@ ValueRange from_to(double least, double most) {
 OptionBase::OptionBase(OptionGroup& group, OptionWords words, OptionRules rules)
     : words_(std::move(words)), rules_(std::move(rules)) {
   group.options_.push_back(this);
+}
+
+bool OptionBase::is_called_elsewhere(const std::string& name) const {
+  return std::ranges::find(words_.elsewhere, name) != words_.elsewhere.end();
 }
 
 std::string OptionBase::key() const {

@@ -29,6 +29,7 @@ ValueRange from_to(double least, double most);
 /// `value` is the word that stands for its value in --help; a switch has none.
 struct OptionWords {
   std::string name, value, help;
+  std::vector<std::string> elsewhere = {};  // what other programs call it, for "did you mean"
 };
 
 /// What a checkpoint keeps of an option, so that a resumed run can be held to it.
@@ -68,6 +69,8 @@ class OptionBase {
   bool is_positional() const { return words_.name.front() != '-'; }
   /// The name in TOML files and records: "lr" for --lr, "model" for MODEL.
   std::string key() const;
+  /// Whether other programs call the option so: "--batch-size" for --batch.
+  bool is_called_elsewhere(const std::string& name) const;
   /// Another help text, for a command to which the option means something else.
   void explain(std::string help) { words_.help = std::move(help); }
   /// Whether read() was called.

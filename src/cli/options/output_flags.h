@@ -9,7 +9,10 @@ struct OutputFlags : OptionGroup {
   OutputFlags() : OptionGroup("Output") {}
 
   Option<std::string> out{*this,
-                          {"--out", "DIR", "Folder for checkpoints and results (default: runs/MODEL-TIME)"},
+                          {"--out",
+                           "DIR",
+                           "Folder for checkpoints and results (default: runs/MODEL-TIME)",
+                           {"--output", "--output-dir", "--save-dir"}},
                           "",
                           {.recorded = false, .in_plans = false}};
   Option<bool> resume{*this, {"--resume", "", "Go on from the checkpoint in --out"}, false, {.in_plans = false}};

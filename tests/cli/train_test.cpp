@@ -127,7 +127,7 @@ TEST_F(TrainCommand, ResumesAugmentedTrainingBitEqually) {
   };
   RunningProgram program(EVENER_PROGRAM, with(out(), {}, "1"));
   ASSERT_TRUE(program.wait_for("epoch 2/12")) << program.err();
-  program.send(SIGINT);
+  program.send(SIGHUP);  // the end of its terminal saves as Ctrl-C does
   ASSERT_EQ(program.finish().exit_code, 130);
   EXPECT_THAT(run_program(long_run(out(), {"--resume"})).err,
               HasSubstr("augment: \"flip,crop:2,colour:0.2,mixup:0.2\""));

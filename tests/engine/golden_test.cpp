@@ -23,6 +23,10 @@ using test::GoldenTensors;
 constexpr double kErrorsAllowed = 5;
 // What can't be seen in float32 whatever PyTorch's luck was: a few of its rounding steps.
 constexpr double kFloor = 2e-6;
+// The batch normalisations of a new ResNet-50 amplify rounding so much (its gradients are 2 % off in PyTorch itself)
+// that PyTorch's four runs may all be lucky with one loss (seen with another input: 8 times as far, 3e-5 of the loss).
+// The stride on another convolution of its blocks moves the loss by 7 %.
+constexpr double kFloorResnet50 = 1e-4;
 // After the first step a ResNet meets ReLUs within rounding of zero, which no choice of seeds prevents: the gradient
 // then differs by up to 1 % (make_golden.py), and with it how far the loss has moved since.
 constexpr double kErrorsAllowedLater = 3;
@@ -84,7 +88,8 @@ class GoldenTest : public testing::TestWithParam<Setting> {
   void expect_near(double found, double expected, double deviation, const std::string& what,
                    std::optional<double> moved = {}) const {
     // Where PyTorch's bfloat16 happened to be lucky: half a unit of its 8 bits.
-    const double floor = (bf16() ? 0x1p-9 : kFloor) * std::abs(expected);
+    const double share = bf16() ? 0x1p-9 : golden_.model == "resnet50" ? kFloorResnet50 : kFloor;
+    const double floor = share * std::abs(expected);
     // A perceptron has 8192 ReLUs, a ResNet half a million.
     const bool kinks = moved && golden_.model.starts_with("resnet");
     const double errors = kinks ? kErrorsAllowedLater : bf16() ? kErrorsAllowedLossBf16 : kErrorsAllowed;
@@ -92,18 +97,18 @@ class GoldenTest : public testing::TestWithParam<Setting> {
     EXPECT_NEAR(found, expected, errors * deviation + floor + kink) << what;
   }
 
-  // The distance of each tensor from the golden one, in PyTorch's own errors.
-  std::vector<double> distances(const TensorMap& found, const GoldenTensors& golden) const {
+  // The distance of each tensor from the golden one, in PyTorch's own errors and `floor` of the tensor's norm.
+  std::vector<double> distances(const TensorMap& found, const GoldenTensors& golden, double floor) const {
     std::vector<double> result;
     for (std::size_t row = 0; row < golden.names.size(); ++row) {
-      const double unit = golden.deviation.at(row) + kFloor * golden.norm.at(row);
+      const double unit = golden.deviation.at(row) + floor * golden.norm.at(row);
       result.push_back(test::probe_distance(found.at(golden.names[row]), golden, row, unit, golden_.seed));
     }
     return result;
   }
 
-  void expect_equal(const TensorMap& found, const GoldenTensors& golden) const {
-    const std::vector<double> errors = distances(found, golden);
+  void expect_equal(const TensorMap& found, const GoldenTensors& golden, double floor = kFloor) const {
+    const std::vector<double> errors = distances(found, golden, floor);
     if (bf16()) {
       double squares = 0;
       for (const double error : errors) squares += error * error;
@@ -123,7 +128,11 @@ class GoldenTest : public testing::TestWithParam<Setting> {
 TEST_P(GoldenTest, FirstStepsLossGradientsAndStatisticsArePyTorchs) {
   ASSERT_EQ(trainer_->offers().exchange->trained_parameters(), golden_.gradients.names);
   expect_near(step(), golden_.losses[0], golden_.losses_deviation[0], "loss");
-  expect_equal(trainer_->offers().exchange->gradients(), golden_.gradients);
+  // No seed that was tried keeps ResNet-50's ReLUs away from zero even in the first step. In its last layers few are
+  // near, so that one which opens here may open in none of PyTorch's runs (seen: 0.8 % of a gradient). Its statistics
+  // have no such jumps.
+  const double floor = golden_.model == "resnet50" ? kKinkShare / kErrorsAllowed : kFloor;
+  expect_equal(trainer_->offers().exchange->gradients(), golden_.gradients, floor);
   if (golden_.buffers.names.empty()) return;
   const TensorMap state = trainer_->state();
   expect_equal(state, golden_.buffers);
@@ -182,6 +191,8 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, GoldenTest,
                                          Setting{"mobilenet_v3_large", Precision::kFp32, MemoryLayout::kChannelsLast},
                                          Setting{"efficientnet_b0", Precision::kFp32, MemoryLayout::kChannelsFirst},
                                          Setting{"efficientnet_b0", Precision::kFp32, MemoryLayout::kChannelsLast},
+                                         Setting{"resnet50", Precision::kFp32, MemoryLayout::kChannelsFirst},
+                                         Setting{"resnet50", Precision::kFp32, MemoryLayout::kChannelsLast},
                                          Setting{"resnet20", Precision::kFp32, MemoryLayout::kChannelsFirst},
                                          Setting{"resnet20", Precision::kFp32, MemoryLayout::kChannelsLast},
                                          Setting{"resnet32", Precision::kFp32, MemoryLayout::kChannelsLast},

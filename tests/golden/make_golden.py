@@ -136,7 +136,9 @@ CASES = [
     Case("resnet18_odd", "resnet18", (1, 45, 59), 9, 4, 1e-4, seed=26),
     Case("resnet34_grey", "resnet34", (1, 48, 48), 9, 4, 1e-4, seed=19),
     Case("mobilenet_v2", "mobilenet_v2", (3, 36, 36), 9, 4, 1e-6, seed=221, **RGB),
-    Case("resnet50", "resnet50", (3, 24, 24), 9, 6, 1e-5, seed=1, **RGB),
+    # No seed that was tried does that for ResNet-50, whose many layers amplify rounding: PyTorch's own float32 gradients are
+    # 1 to 2 % off (golden_test.cpp allows for it), its loss in evaluation mode 1e-6.
+    Case("resnet50", "resnet50", (3, 33, 33), 9, 8, 1e-6, seed=7, **RGB),
     Case("mobilenet_v3_large", "mobilenet_v3_large", (3, 36, 36), 9, 4, 1e-6, seed=1, **RGB),
     Case("efficientnet_b0", "efficientnet_b0", (3, 36, 36), 9, 4, 1e-5, seed=1, **RGB),
     Case("operations_windows", "operations:windows", (3, 19, 23), 5, 6, 1e-3, seed=114, **RGB),

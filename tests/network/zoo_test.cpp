@@ -110,8 +110,8 @@ TEST(Zoo, SmallResNetsHaveThePapersParameters) {
 
 // The golden files carry the names that PyTorch's own models have.
 TEST(Zoo, ParametersHavePyTorchsNamesInItsOrder) {
-  for (const char* name : {"resnet18_rgb", "resnet34_grey", "resnet20", "mobilenet_v2", "mobilenet_v3_large",
-                           "efficientnet_b0", "mlp_relu"}) {
+  for (const char* name : {"resnet18_rgb", "resnet34_grey", "resnet50", "resnet20", "mobilenet_v2",
+                           "mobilenet_v3_large", "efficientnet_b0", "mlp_relu"}) {
     const auto golden =
         weights::read_safetensors_metadata(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
     const Network network = build(golden.at("model"), {});

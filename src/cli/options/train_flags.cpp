@@ -78,8 +78,8 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   const auto batch = flags.optimisation.batch_size();
   if (!batch) require_batch_can_be_found(flags);
   require_something_to_evaluate(flags);
-  const bool known = !flags.placement.is_automatic() && flags.placement.hosts->empty();
-  if (known && *flags.placement.elastic && plan.replicas.size() == 1 && *flags.placement.hosts_started == 0) {
+  const bool on_one_host = flags.placement.hosts->empty() && *flags.placement.hosts_started == 0;
+  if (*flags.placement.elastic && on_one_host && plan.replicas.size() == 1 && !flags.placement.is_automatic()) {
     throw UsageError("--elastic goes on with the other replicas when one is lost, and '" + plan.text +
                      "' has only one; leave it out, or take --restarts 1");
   }

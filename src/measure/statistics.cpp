@@ -39,18 +39,6 @@ std::optional<Interval> median_interval(std::span<const double> samples, std::ui
   return middle_95(resampled_medians(samples, seed, 0));
 }
 
-const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFaster:
-      return "faster";
-    case Verdict::kSlower:
-      return "slower";
-    case Verdict::kUndecided:
-      break;
-  }
-  return "undecided";
-}
-
 Comparison compare_rates(std::span<const double> baseline, std::span<const double> candidate, std::uint64_t seed) {
   Comparison comparison;
   const std::optional<double> base_median = median(baseline);

@@ -25,8 +25,6 @@ constexpr std::size_t kFewestSamples = 3;
 std::optional<Interval> median_interval(std::span<const double> samples, std::uint64_t seed = 1);
 
 enum class Verdict { kFaster, kSlower, kUndecided };
-/// "faster", "slower", "undecided".
-const char* verdict_name(Verdict verdict);
 
 /// How much faster `candidate` is than `baseline`, both in work per second.
 struct Comparison {

@@ -20,14 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// What the metadata of a file of weights says; absent or empty where it says nothing usable.
-struct FileFacts {
-  std::string model;
-  std::vector<std::string> classes;
-  std::optional<network::Shape> input;
-  std::optional<data::ChannelStatistics> normalization;
-};
-
 json value_of(const weights::Metadata& metadata, const std::string& key) {
   const auto found = metadata.find(key);
   if (found == metadata.end()) return {};
@@ -36,22 +28,6 @@ json value_of(const weights::Metadata& metadata, const std::string& key) {
   } catch (const json::exception&) {
     return {};  // another program's metadata
   }
-}
-
-FileFacts facts_in(const weights::Metadata& metadata) {
-  FileFacts facts;
-  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
-  if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
-    for (const json& name : classes) {
-      if (name.is_string()) facts.classes.push_back(name.get<std::string>());
-    }
-  }
-  const json input = value_of(metadata, "input");
-  const bool shape = input.is_array() && input.size() == 3 &&
-                     std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
-  if (shape) facts.input = input.get<network::Shape>();
-  if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
-  return facts;
 }
 
 fs::path weights_in(const fs::path& run) {
@@ -65,7 +41,7 @@ fs::path weights_in(const fs::path& run) {
 }
 
 /// The input that was asked for, completed by what the file, or else the model, has.
-std::optional<network::Shape> input_of(const ModelRequest& request, const FileFacts& facts, const std::string& model) {
+std::optional<network::Shape> input_of(const ModelRequest& request, const ModelFacts& facts, const std::string& model) {
   if (!request.width && !request.height && !request.channels) return facts.input;
   network::Shape shape = facts.input ? *facts.input : network::build(model, {}).input_shape();
   if (shape.size() != 3) {
@@ -89,6 +65,22 @@ TrainedModel random_model(const ModelRequest& request) {
 
 }  // namespace
 
+ModelFacts model_facts(const std::map<std::string, std::string>& metadata) {
+  ModelFacts facts;
+  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
+  if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
+    for (const json& name : classes) {
+      if (name.is_string()) facts.classes.push_back(name.get<std::string>());
+    }
+  }
+  const json input = value_of(metadata, "input");
+  const bool shape = input.is_array() && input.size() == 3 &&
+                     std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
+  if (shape) facts.input = input.get<network::Shape>();
+  if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
+  return facts;
+}
+
 bool names_a_path(const std::string& model) {
   std::error_code ignored;
   return fs::exists(model, ignored) || model.find('/') != std::string::npos || model.ends_with(".safetensors") ||
@@ -108,7 +100,7 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   const fs::path run = is_path && fs::is_directory(file) ? file : fs::path();
   if (!run.empty()) file = weights_in(run);
   weights::SafetensorsFile read = weights::read_weights(file);
-  const FileFacts facts = facts_in(read.metadata);
+  const ModelFacts facts = model_facts(read.metadata);
   const std::string name = is_path ? facts.model : request.model;
   if (name.empty()) {
     throw UsageError(

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,16 @@ struct TrainedModel {
 /// there are no best ones. Throws UsageError for a name that is neither a folder, a file nor a network of the zoo, and
 /// where a file of weights doesn't say which network it is of; Error naming what is wrong with a file.
 TrainedModel open_trained_model(const ModelRequest& request);
+
+/// What the metadata of a file, of our weights or of an ONNX file that we wrote, says of the network in it; absent or
+/// empty where it says nothing usable.
+struct ModelFacts {
+  std::string model;
+  std::vector<std::string> classes;
+  std::optional<network::Shape> input;
+  std::optional<data::ChannelStatistics> normalization;
+};
+ModelFacts model_facts(const std::map<std::string, std::string>& metadata);
 
 /// Whether `model` names a folder or a file, not a network of the zoo.
 bool names_a_path(const std::string& model);

@@ -24,6 +24,7 @@ struct Command {
 Command info_command();
 Command train_command();
 Command infer_command();
+Command faces_command();
 Command plan_command();
 Command report_command();
 Command data_command();

@@ -7,9 +7,8 @@
 
 #include "base/module.h"
 #include "base/test_folder.h"
-#include "parallel/launcher.h"
 #include "task/checkpoint.h"
-#include "task/train.h"
+#include "task/train_helpers.h"
 
 namespace evener::task {
 namespace {
@@ -37,24 +36,11 @@ class DivergedTest : public testing::TestWithParam<const char*> {
     options_.batch = 100;  // an epoch is one step
     options_.epochs = 1;
     options_.learning_rate = 1e30;
-    options_.plan.text = "cpu/t1";
-    options_.plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
-    options_.plan.processes = {{{0}}};
+    options_.plan = test::cpu_replicas(1);
     options_.out = folder_.path();
   }
 
-  TrainResult run() {
-    TrainObserver observer;
-    TrainResult result;
-    TrainJob job(options_, observer);
-    parallel::run_ranks(options_.plan,
-                        [&](const parallel::Seat& seat) {
-                          result = job.run(seat);
-                          return std::string();
-                        },
-                        {});
-    return result;
-  }
+  TrainResult run() { return test::train(options_); }
 
   TrainOptions options_;
   test::TestFolder folder_;

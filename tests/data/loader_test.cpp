@@ -106,7 +106,10 @@ TEST(Loader, ServesPartsAsTheyAreNamed) {
     EXPECT_EQ(loader.next(), nullptr);
     loader.add_part({{20, 25}});  // more than a batch after the end is no end
     EXPECT_THAT(samples(), ::testing::ElementsAre(20, 21, 22, 23, 24));
+    loader.add_part({{1, 3}, {8, 8}, {5, 6}});
+    EXPECT_THAT(samples(), ::testing::ElementsAre(1, 2, 5));
     EXPECT_THROW(loader.add_part({{20, 26}}), Error);
+    EXPECT_THROW(loader.add_part({{1, 2}, {20, 26}}), Error);
     EXPECT_THROW(loader.add_part({{3, 2}}), Error);
   }
 }

@@ -132,7 +132,7 @@ void Loader::State::mix(std::size_t place, Slot& slot, std::span<std::uint8_t> c
 void Loader::State::claim_and_assemble(std::unique_lock<std::mutex>& lock) {
   const std::size_t index = claimed++;
   Slot& slot = slots[index % slots.size()];
-  const std::vector<Stretch> part = parts[index];
+  const std::vector<Stretch> part = std::move(parts[index]);  // nobody else claims it
   slot.ready = false;
   slot.failure = nullptr;
   ++assembling;

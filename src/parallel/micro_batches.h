@@ -10,6 +10,6 @@ namespace evener::parallel {
 /// `accumulate` parts. They differ by one sample at most, and those of a short batch are fewer instead of smaller. No
 /// micro-batch is a single sample, which batch-norm can't always take, unless a whole batch has such micro-batches or
 /// `samples` is 1.
-std::vector<std::int64_t> micro_batches(std::int64_t samples, std::int64_t batch, int accumulate);
+std::vector<std::int64_t> micro_batches(std::int64_t samples, std::int64_t batch, std::int64_t accumulate);
 
 }  // namespace evener::parallel

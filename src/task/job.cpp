@@ -7,6 +7,7 @@
 #include "base/module.h"
 #include "base/phase.h"
 #include "base/simd_level.h"
+#include "network/batch_norm.h"
 #include "network/init.h"
 #include "task/engine_choice.h"
 #include "task/evaluation.h"
@@ -79,6 +80,10 @@ TrainSetup TrainJob::State::describe() const {
   TrainSetup described(build_network(options, *data.dataset));
   described.network.freeze(matching_parameters(described.network, options.freeze));
   if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
+  if (options.epochs > 0 && options.accumulate > 1 && network::has_batch_norm(described.network)) {
+    described.notes.push_back("batch-norm takes the statistics of each part of a batch alone, which changes what is " +
+                              ("learnt (--accumulate " + std::to_string(options.accumulate) + ")"));
+  }
   described.image = data.dataset->shape();
   described.classes = data.dataset->classes();
   described.images = data.dataset->size();
@@ -165,10 +170,9 @@ void TrainJob::State::require_possible_training() const {
 }
 
 void TrainJob::State::require_possible_batch() const {
-  require_trainable_batch(setup.network, setup.train_images, options.batch);
+  require_trainable_batch(setup.network, setup.train_images, options.batch, options.accumulate);
   if (uses_accelerator(options.plan)) return;  // it has memory of its own, and says itself when that is full
-  require_memory(setup.network, std::min<std::int64_t>(options.batch, static_cast<std::int64_t>(setup.train_images)),
-                 options.trainer.precision);
+  require_memory(setup.network, setup.train_images, options.batch, options.accumulate, options.trainer.precision);
 }
 
 /// Reads the checkpoint in `out`. Images are normalised as they were in the run so far, so the file of weights that it

@@ -42,7 +42,11 @@ class TrainRun {
     if (options_.epochs == 0) return evaluate_only();
     while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
     if (result_.status == TrainStatus::kDone) finish();
-    if (result_.status != TrainStatus::kDiverged) save();
+    if (result_.status == TrainStatus::kDiverged) {
+      save_best_weights();  // the last good checkpoint stays, but the record speaks of the best epoch
+    } else {
+      save();
+    }
     result_.epochs = progress_.epochs;
     result_.best_epoch = progress_.best_epoch;
     for (std::size_t r = 0; r < replicas_.trained().size(); ++r) {
@@ -288,10 +292,7 @@ class TrainRun {
   /// then the previous checkpoint stays, and the run has to end.
   bool save() {
     const Stopwatch clock;
-    if (!best_saved_) {
-      save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
-      best_saved_ = true;
-    }
+    save_best_weights();
     if (!is_finite(replicas_.trainer().state())) {
       return diverged("the weights are not finite " + place_text(), progress_.step);
     }
@@ -305,6 +306,13 @@ class TrainRun {
     result_.checkpoint_s += last_save_s_;
     since_save_ = Stopwatch();
     return true;
+  }
+
+  /// Writes the best weights, unless the file has them already.
+  void save_best_weights() {
+    if (best_saved_) return;
+    save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
+    best_saved_ = true;
   }
 
   bool checkpoint_is_cheap() const { return last_save_s_ < kCheckpointShare * since_save_.seconds(); }

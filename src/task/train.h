@@ -34,7 +34,7 @@ struct TrainOptions {
   std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
   std::int64_t batch = 64;          // global, whatever the placement
   int epochs = 10;                  // 0: validate and test `weights`, train and save nothing
-  int accumulate = 1;               // parts that a batch is computed in, one after the other
+  int accumulate = 1;               // micro-batches that a batch is computed in, one after the other
   int patience = 0;                 // epochs without a better validation after which training ends; 0 = never
   double until_accuracy = 0;        // validation accuracy in (0, 1] at which training ends; 0 = never
   double learning_rate = 0.05;

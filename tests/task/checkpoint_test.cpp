@@ -47,6 +47,7 @@ Progress progress_at(int epoch, std::int64_t step) {
       engine::classification_sums(0.1 + 0.2, 3, 7);  // not a short decimal: it has to come back to the last bit
   progress.best_epoch = 1;
   progress.best_accuracy = 2.0 / 3;
+  progress.best_loss = 0.7 / 3;
   progress.epochs.push_back({1, 2.5, 0.5, 0.1, 1.0 / 3, 0.75, 0.9, 0.8, true});
   progress.epochs.push_back({2, 2.5, 0.5, 0.1, 0.3, 0.75, std::nullopt, std::nullopt, false});
   return progress;
@@ -90,6 +91,7 @@ TEST(Checkpoint, ComesBackBitEqual) {
   EXPECT_EQ(read.progress.step, 5);
   EXPECT_EQ(read.progress.partial, engine::classification_sums(0.1 + 0.2, 3, 7));
   EXPECT_EQ(read.progress.best_accuracy, 2.0 / 3);
+  EXPECT_EQ(read.progress.best_loss, 0.7 / 3);
   ASSERT_EQ(read.progress.epochs.size(), 2u);
   EXPECT_EQ(read.progress.epochs[0].train_loss, 1.0 / 3);
   EXPECT_TRUE(read.progress.epochs[0].best);
@@ -126,6 +128,17 @@ TEST(Checkpoint, AKillBetweenTheTwoFilesLeavesTheOlderPair) {
   fs::copy(resume_file(newer.path()), dir.path());
   const Checkpoint read = load_last(dir.path());
   EXPECT_EQ(read.progress.epoch, 1);
+  EXPECT_EQ(read.state, FixedTrainer(1).state());
+  EXPECT_EQ(read.optimizer_state, FixedTrainer(1).optimizer_state());
+}
+
+TEST(Checkpoint, AKillBetweenTwoCheckpointsOfOneEpochLeavesTheOlderPair) {
+  const test::TestFolder dir, newer;
+  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 4), {});
+  save_last(newer.path(), FixedTrainer(2), kInfo, progress_at(1, 8), {});
+  fs::copy(resume_file(newer.path()), dir.path(), fs::copy_options::overwrite_existing);
+  const Checkpoint read = load_last(dir.path());
+  EXPECT_EQ(read.progress.step, 4);
   EXPECT_EQ(read.state, FixedTrainer(1).state());
   EXPECT_EQ(read.optimizer_state, FixedTrainer(1).optimizer_state());
 }

@@ -251,7 +251,7 @@ TEST_F(Replicas, ATimeLimitSavesAsCtrlCDoes) {
   program.send(SIGTERM);  // as timeout does
   program.send_to_group(SIGTERM);
   const ProgramResult result = program.finish();
-  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM) << result.err;
   EXPECT_EQ(record_in(out)["status"], "interrupted");
 }
 

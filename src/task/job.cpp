@@ -178,6 +178,10 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
   state = std::move(checkpoint.state);
   optimizer_state = std::move(checkpoint.optimizer_state);
   progress = std::move(checkpoint.progress);
+  if (const int best = progress.best_epoch; !settle_best(options.out, progress)) {
+    setup.notes.push_back("best.safetensors is not of epoch " + std::to_string(best) +
+                          ", which was the best one: the best is looked for among the epochs from here on");
+  }
   setup.resumed_epoch = progress.epoch;
   setup.resumed_step = progress.step;
 }

@@ -288,19 +288,19 @@ class TrainRun {
   /// then the previous checkpoint stays, and the run has to end.
   bool save() {
     const Stopwatch clock;
-    if (!best_saved_) {
-      save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
-      best_saved_ = true;
-    }
     if (!is_finite(replicas_.trainer().state())) {
+      if (!best_saved_) save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
       return diverged("the weights are not finite " + place_text(), progress_.step);
     }
+    if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
       replicas_.swap_average();  // without validation the last weights count as the best
-      save_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
+      stage_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
       replicas_.swap_average();
     }
     save_last(options_.out, replicas_.trainer(), job_.info, progress_, job_.config);
+    publish_best(options_.out);
+    best_saved_ = true;
     last_save_s_ = clock.seconds();
     result_.checkpoint_s += last_save_s_;
     since_save_ = Stopwatch();

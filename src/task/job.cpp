@@ -40,8 +40,25 @@ void TrainJob::leave_out(int rank) {
   plan = placement::without_replica(std::move(plan), rank);
 }
 
+bool TrainJob::is_complete() const {
+  const State& job = *state_;
+  if (job.progress.step > 0) return false;
+  return job.progress.epoch >= job.options.epochs || job.has_reached_accuracy() || job.has_lost_patience();
+}
+
+bool TrainJob::State::has_reached_accuracy() const {
+  return progress.best_epoch != 0 && options.until_accuracy > 0 && progress.best_accuracy >= options.until_accuracy;
+}
+
+bool TrainJob::State::has_lost_patience() const {
+  return progress.best_epoch != 0 && options.patience > 0 && progress.epoch - progress.best_epoch >= options.patience;
+}
+
 void TrainJob::rewind() {
   State& job = *state_;
+  // What was loaded and prepared belongs to the time before.
+  job.clock = Stopwatch();
+  job.load_s = job.init_s = job.setup.load_s = 0;
   if (has_checkpoint(job.options.out)) {
     job.resume(load_last(job.options.out));
   } else {
@@ -133,6 +150,7 @@ void TrainJob::State::prepare() {
     if (!why.empty()) throw UsageError(why);
   }
   init_s = preparing.seconds();
+  setup.load_s = load_s;
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
 }

@@ -167,12 +167,11 @@ class TrainRun {
 
   /// Whether training may end before the last epoch.
   bool enough() {
-    if (progress_.best_epoch == 0) return false;
-    if (options_.until_accuracy > 0 && progress_.best_accuracy >= options_.until_accuracy) {
+    if (job_.has_reached_accuracy()) {
       if (!result_.seconds_to_accuracy) note_accuracy_reached();
       return true;
     }
-    if (options_.patience == 0 || progress_.epoch - progress_.best_epoch < options_.patience) return false;
+    if (!job_.has_lost_patience()) return false;
     result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation accuracy for " +
                        std::to_string(options_.patience) + " epochs (--patience)";
     return true;
@@ -267,7 +266,7 @@ class TrainRun {
     }
     result_.status_reason = "interrupted in epoch " + std::to_string(progress_.epoch + 1) + " after step " +
                             std::to_string(progress_.step) + " of " + std::to_string(setup_.steps_per_epoch) +
-                            "; the same command with --resume goes on";
+                            "; 'evener train --resume " + options_.out.string() + "' goes on";
     return false;
   }
 

@@ -15,13 +15,13 @@ struct OutputFlags : OptionGroup {
                            {"--output", "--output-dir", "--save-dir"}},
                           "",
                           {.recorded = false, .in_plans = false, .inherited = false}};
-  Option<std::optional<std::string>> resume{
-      *this,
-      {"--resume", "[RUN_DIR]",
-       "Go on from the checkpoint of the run in this folder, with the run's own options where none are given; without "
-       "a folder: from the one in --out, with the options that are given"},
-      {},
-      {.in_plans = false, .inherited = false}};
+  Option<std::optional<std::string>> resume{*this,
+                                            {"--resume", "[RUN_DIR]",
+                                             "Go on with the run in this folder, with its own options where none are "
+                                             "given; without a folder: with the run in "
+                                             "--out, and the options that are given"},
+                                            {},
+                                            {.in_plans = false, .inherited = false}};
   Option<bool> overwrite{*this,
                          {"--overwrite", "", "Replace a run that is in --out"},
                          false,

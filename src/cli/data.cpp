@@ -157,6 +157,7 @@ int run_classless_info(const InfoFlags& flags, const data::DataOptions& options)
 }
 
 int run_info(const InfoFlags& flags) {
+  if (!flags.json->empty() && *flags.json != "-") require_writable_file(*flags.json);
   data::DataOptions options = flags.source.whole_data_options();
   if (options.classes.empty() && data::has_pictures_only(options.location)) return run_classless_info(flags, options);
   options.cache_limit_bytes = 1;  // the pixels are not looked at again

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   } catch (const evener::UsageError& error) {
     return fail(error, 2);
   } catch (const evener::Interrupted& error) {
-    return fail(error, 130);
+    return fail(error, evener::stop_exit_code());
   } catch (const std::exception& error) {
     return fail(error, 1);
   }

@@ -25,7 +25,8 @@ constexpr const char* kExamples = R"(Examples:
   evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
   evener train resnet18 --data photos/ --size 224x224 --on auto
   evener train resnet34 --data synth:masks --on cuda:0 --precision bf16 --batch max --data-on device
-  evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume
+  evener train --resume runs/a
+  evener train --resume runs/a --epochs 20
   evener train resnet18 --data photos/ --size 224x224 --weights resnet18.pth --freeze 'layer*' --normalize imagenet
   evener train resnet20 --data cifar/ --weights resnet20.th --normalize imagenet --epochs 0
   evener train resnet18 --data photos/ --size 224x224 --on 2xcpu/t4 --hosts node1,node2
@@ -50,7 +51,11 @@ void print_summary(const TrainingOutcome& outcome) {
   }
   if (record.images_per_s.median)
     fmt::print("training speed            {} images/s\n", si_text(*record.images_per_s.median));
-  if (record.times.total) fmt::print("time                      {}\n", duration_text(*record.times.total));
+  if (record.times.total) {
+    const std::size_t sessions = record.sessions.size();
+    fmt::print("time                      {}{}\n", duration_text(*record.times.total),
+               sessions > 1 ? fmt::format(" in {} sessions", sessions) : "");
+  }
   if (record.memory.peak_rss_bytes)
     fmt::print("peak memory               {}\n", bytes_text(*record.memory.peak_rss_bytes));
   fmt::print("results                   {}\n", outcome.out.string());
@@ -110,6 +115,7 @@ Command train_command() {
           .summary = "Train a network on images; checkpoints, resumable",
           .options = flags->options(),
           .footer = kExamples,
+          .complete = [flags] { take_over_options(*flags); },
           .run = [flags] { return train(*flags); }};
 }
 

@@ -41,8 +41,25 @@ void TrainJob::leave_out(int rank) {
   plan = placement::without_replica(std::move(plan), rank);
 }
 
+bool TrainJob::is_complete() const {
+  const State& job = *state_;
+  if (job.progress.step > 0) return false;
+  return job.progress.epoch >= job.options.epochs || job.has_reached_accuracy() || job.has_lost_patience();
+}
+
+bool TrainJob::State::has_reached_accuracy() const {
+  return progress.best_epoch != 0 && options.until_accuracy > 0 && progress.best_accuracy >= options.until_accuracy;
+}
+
+bool TrainJob::State::has_lost_patience() const {
+  return progress.best_epoch != 0 && options.patience > 0 && progress.epoch - progress.best_epoch >= options.patience;
+}
+
 void TrainJob::rewind() {
   State& job = *state_;
+  // What was loaded and prepared belongs to the time before.
+  job.clock = Stopwatch();
+  job.load_s = job.init_s = job.setup.load_s = 0;
   if (has_checkpoint(job.options.out)) {
     job.resume(load_last(job.options.out));
   } else {
@@ -138,6 +155,7 @@ void TrainJob::State::prepare() {
     if (!why.empty()) throw UsageError(why);
   }
   init_s = preparing.seconds();
+  setup.load_s = load_s;
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
 }
@@ -182,6 +200,10 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
   state = std::move(checkpoint.state);
   optimizer_state = std::move(checkpoint.optimizer_state);
   progress = std::move(checkpoint.progress);
+  if (const int best = progress.best_epoch; !settle_best(options.out, progress)) {
+    setup.notes.push_back("best.safetensors is not of epoch " + std::to_string(best) +
+                          ", which was the best one: the best is looked for among the epochs from here on");
+  }
   setup.resumed_epoch = progress.epoch;
   setup.resumed_step = progress.step;
 }

@@ -23,6 +23,11 @@ struct TrainJob::State {
   /// See limits.h.
   std::int64_t least_share() const { return task::least_share(setup.network, options.local_batch_norm); }
 
+  /// Whether the validation accuracy that ends the training is reached, and whether it has not become better for too
+  /// long.
+  bool has_reached_accuracy() const;
+  bool has_lost_patience() const;
+
   TrainOptions options;  // with the plan and the batch that were chosen
   TrainObserver& observer;
   Stopwatch clock;

@@ -65,7 +65,8 @@ void require_disk_space(const std::filesystem::path& out, const network::Network
   const auto memory = network::training_memory(network);
   const std::int64_t weights = memory.weight_bytes + memory.buffer_bytes;
   const std::int64_t overhead_bytes = 1 << 20;  // headers, records, samples
-  const std::int64_t needed = 3 * weights + (momentum ? 2 * memory.optimizer_bytes : 0) + overhead_bytes;
+  // Best and last, and both once more: the new best waits for the new last, which is written before the old one goes.
+  const std::int64_t needed = 4 * weights + (momentum ? 2 * memory.optimizer_bytes : 0) + overhead_bytes;
   require_writable_directory(out, static_cast<std::uint64_t>(needed));
 }
 

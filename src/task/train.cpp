@@ -171,12 +171,11 @@ class TrainRun {
 
   /// Whether training may end before the last epoch.
   bool enough() {
-    if (progress_.best_epoch == 0) return false;
-    if (options_.until_accuracy > 0 && progress_.best_accuracy >= options_.until_accuracy) {
+    if (job_.has_reached_accuracy()) {
       if (!result_.seconds_to_accuracy) note_accuracy_reached();
       return true;
     }
-    if (options_.patience == 0 || progress_.epoch - progress_.best_epoch < options_.patience) return false;
+    if (!job_.has_lost_patience()) return false;
     result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation accuracy for " +
                        std::to_string(options_.patience) + " epochs (--patience)";
     return true;
@@ -271,7 +270,7 @@ class TrainRun {
     }
     result_.status_reason = "interrupted in epoch " + std::to_string(progress_.epoch + 1) + " after step " +
                             std::to_string(progress_.step) + " of " + std::to_string(setup_.steps_per_epoch) +
-                            "; the same command with --resume goes on";
+                            "; 'evener train --resume " + options_.out.string() + "' goes on";
     return false;
   }
 
@@ -292,16 +291,18 @@ class TrainRun {
   /// then the previous checkpoint stays, and the run has to end.
   bool save() {
     const Stopwatch clock;
-    save_best_weights();
     if (!is_finite(replicas_.trainer().state())) {
       return diverged("the weights are not finite " + place_text(), progress_.step);
     }
+    if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
       replicas_.swap_average();  // without validation the last weights count as the best
-      save_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
+      stage_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
       replicas_.swap_average();
     }
     save_last(options_.out, replicas_.trainer(), job_.info, progress_, job_.config);
+    publish_best(options_.out);
+    best_saved_ = true;
     last_save_s_ = clock.seconds();
     result_.checkpoint_s += last_save_s_;
     since_save_ = Stopwatch();

@@ -79,6 +79,7 @@ struct TrainSetup {
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;
+  double load_s = 0;              // that the data took
   int resumed_epoch = 0;          // epochs that the checkpoint already had; 0 = from the start
   std::int64_t resumed_step = 0;  // and steps of the next one
 };
@@ -174,6 +175,10 @@ class TrainJob {
   const placement::Plan& plan() const;
   /// The run goes on without a replica that was lost for good.
   void leave_out(int rank);
+
+  /// Whether the checkpoint that is gone on with has all epochs already, or those that --until-accuracy and --patience
+  /// leave of them.
+  bool is_complete() const;
 
   /// What all hosts of a run have to agree on: data, network, options, start.
   std::vector<parallel::Fact> facts() const;

@@ -70,6 +70,17 @@ TEST_F(Stop, EachOfTheSignalsSetsTheFlag) {
   }
 }
 
+TEST_F(Stop, TheExitCodeIsThatOfTheFirstSignal) {
+  install_stop_handlers();
+  EXPECT_EQ(stop_exit_code(), 130) << "asked for without a signal";
+  raise(SIGTERM);
+  raise(SIGINT);
+  EXPECT_EQ(stop_exit_code(), 143);
+  EXPECT_TRUE(is_stop_exit_code(143));
+  EXPECT_TRUE(is_stop_exit_code(129));
+  EXPECT_FALSE(is_stop_exit_code(137)) << "SIGKILL stops nothing in good order";
+}
+
 TEST_F(Stop, SignalsThatComeTogetherAreOneRequest) {
   install_stop_handlers();
   raise(SIGTERM);  // timeout's to the process

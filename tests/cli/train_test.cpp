@@ -128,7 +128,7 @@ TEST_F(TrainCommand, ResumesAugmentedTrainingBitEqually) {
   RunningProgram program(EVENER_PROGRAM, with(out(), {}, "1"));
   ASSERT_TRUE(program.wait_for("epoch 2/12")) << program.err();
   program.send(SIGHUP);  // the end of its terminal saves as Ctrl-C does
-  ASSERT_EQ(program.finish().exit_code, 130);
+  ASSERT_EQ(program.finish().exit_code, 128 + SIGHUP);
   EXPECT_THAT(run_program(long_run(out(), {"--resume"})).err,
               HasSubstr("augment: \"flip,crop:2,colour:0.2,mixup:0.2\""));
   ASSERT_EQ(run_program(with(out(), {"--resume"}, "2")).exit_code, 0);

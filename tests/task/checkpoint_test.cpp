@@ -168,5 +168,45 @@ TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
   EXPECT_THAT(refusal(dir.path()), HasSubstr("not a checkpoint of evener"));
 }
 
+/// What a run in `dir` has for its best weights after a kill, where its checkpoint is `progress`; -1 = none.
+float best_after_kill(const fs::path& dir, Progress& progress) {
+  if (!settle_best(dir, progress)) return -1;
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 1) << "something was left behind";
+  return load_best(dir).at("0.weight").floats()[0];
+}
+
+TEST(Checkpoint, BestWeightsAreThoseOfTheCheckpointWhereverTheRunWasKilled) {
+  const auto at = [](int best_epoch) {
+    Progress progress = progress_at(best_epoch, 0);
+    progress.best_epoch = best_epoch;
+    return progress;
+  };
+  const auto written = [](const fs::path& dir) {
+    save_best(dir, FixedTrainer(1).state(), kInfo, 1);
+    stage_best(dir, FixedTrainer(2).state(), kInfo, 2);
+  };
+  Progress older = at(1), newer = at(2);
+  const test::TestFolder before, between, after, lost;
+  written(before.path());  // killed before the checkpoint of epoch 2
+  EXPECT_EQ(best_after_kill(before.path(), older), 1);
+  written(between.path());  // killed between that and publish_best()
+  EXPECT_EQ(best_after_kill(between.path(), newer), 2);
+  written(after.path());
+  publish_best(after.path());
+  EXPECT_EQ(best_after_kill(after.path(), newer), 2);
+  save_best(lost.path(), FixedTrainer(2).state(), kInfo, 2);  // as a run that diverged leaves it
+  EXPECT_EQ(best_after_kill(lost.path(), older), -1);
+  EXPECT_EQ(older.best_epoch, 0);
+  EXPECT_LT(older.best_accuracy, 0);
+}
+
+TEST(Checkpoint, WithoutValidationTheLastWeightsAreTheBest) {
+  const test::TestFolder dir;
+  Progress progress = progress_at(3, 0);
+  progress.best_epoch = 0;
+  stage_best(dir.path(), FixedTrainer(3).state(), kInfo, 3);
+  EXPECT_EQ(best_after_kill(dir.path(), progress), 3);
+}
+
 }  // namespace
 }  // namespace evener::task

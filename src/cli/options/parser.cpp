@@ -28,7 +28,9 @@ CLI::Option* bind_value(CLI::App& app, OptionBase& option) {
   CLI::Option* bound = app.add_option(option.name(), read, option.words().help);
   // The word for a positional's value is its name.
   bound->type_name(option.is_positional() ? "" : option.words().value)->default_str(option.default_text());
-  if (option.kind() != ValueKind::kMany) {
+  if (option.kind() == ValueKind::kSwitchOrOne) {
+    bound->expected(0, 1)->take_last();
+  } else if (option.kind() != ValueKind::kMany) {
     // A command can be repeated with a word added at its end; but a second MODEL is one too many.
     if (!option.is_positional()) bound->take_last();
   } else if (option.is_positional()) {

@@ -88,7 +88,8 @@ struct PlacementFlags : OptionGroup {
                             "",
                             {.recorded = false}};
   /// Tells a process that it is one of so many, each started for one host.
-  Option<int> hosts_started{*this, {"--hosts-started", "N", ""}, 0, {.hidden = true, .recorded = false}};
+  Option<int> hosts_started{
+      *this, {"--hosts-started", "N", ""}, 0, {.hidden = true, .recorded = false, .inherited = false}};
 
   /// Whether the placement is to be chosen by measuring.
   bool is_automatic() const;

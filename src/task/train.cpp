@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/phase.h"
+#include "base/plural.h"
 #include "base/stop.h"
 #include "network/init.h"
 #include "parallel/data_parallel.h"
@@ -174,7 +175,7 @@ class TrainRun {
     }
     if (options_.patience == 0 || progress_.epoch - progress_.best_epoch < options_.patience) return false;
     result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation accuracy for " +
-                       std::to_string(options_.patience) + " epochs (--patience)";
+                       counted(options_.patience, "epoch") + " (--patience)";
     return true;
   }
 

@@ -21,7 +21,7 @@ struct OutputFlags : OptionGroup {
   Option<std::string> json{
       *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
   Option<bool> dry_run{*this,
-                       {"--dry-run", "", "Print the plan of the placement and stop"},
+                       {"--dry-run", "", "Print the plan after a look at model, data and weights, and stop"},
                        false,
                        {.recorded = false, .in_plans = false}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};

@@ -30,7 +30,7 @@ CLI::Option* bind_value(CLI::App& app, OptionBase& option) {
   bound->type_name(option.is_positional() ? "" : option.words().value)->default_str(option.default_text());
   if (option.kind() != ValueKind::kMany) {
     // A command can be repeated with a word added at its end; but a second MODEL is one too many.
-    if (!option.is_positional()) bound->take_last();
+    if (!option.is_positional()) bound->take_all();
   } else if (option.is_positional()) {
     bound->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
   } else {

@@ -15,20 +15,28 @@
 #include "base/terminal_text.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/options/parser.h"
 
 namespace {
 
 constexpr const char* kVersion = EVENER_VERSION;
 
-evener::cli::Command program() {
+evener::cli::Command program_with_all_commands() {
   using namespace evener::cli;
   Command program{"evener", "evener trains and measures image networks on every processor a machine has."};
   program.footer =
       "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
       "'evener setup --help' tells about the set-up.";
-  program.commands = {doctor_command(), demo_command(),   info_command(), train_command(),
-                      plan_command(),   report_command(), data_command()};
+  program.commands = {doctor_command(),
+                      demo_command(),
+                      info_command(),
+                      train_command(),
+                      plan_command(),
+                      report_command(),
+                      data_command(),
+                      completion_command(program_with_all_commands),
+                      manual_command(program_with_all_commands, kVersion)};
   return program;
 }
 
@@ -60,7 +68,7 @@ void require_written_output() {
 
 int run(int argc, char** argv) {
   using namespace evener;
-  const cli::Command all = program();
+  const cli::Command all = program_with_all_commands();
   const cli::Command& command = cli::parse(all, std::string("evener ") + kVersion, argc, argv);
   if (!command.run) {
     std::fputs(cli::program_help(all).c_str(), stdout);

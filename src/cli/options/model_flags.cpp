@@ -11,11 +11,22 @@ std::string model_list() {
   return text;
 }
 
+/// As far as they are the same for all: "mlp:", which sizes follow.
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& model : network::known_models()) {
+    const std::size_t colon = model.name.find(':');
+    names.push_back(colon == std::string::npos ? model.name : model.name.substr(0, colon + 1));
+  }
+  return names;
+}
+
 }  // namespace
 
 ModelFlags::ModelFlags()
     : OptionGroup("Network"),
-      model(*this, {"MODEL", "NAME", "Network: " + model_list()}, "", {.required = true, .stays = {"model", true}}) {}
+      model(*this, {"MODEL", "NAME", "Network: " + model_list()}, "",
+            {.suggestions = model_names(), .required = true, .stays = {"model", true}}) {}
 
 void ModelFlags::fill(task::TrainOptions& options) const {
   options.model = *model;

@@ -74,7 +74,7 @@ std::unique_ptr<CLI::App> make_app(const Command& program, GeneralFlags& general
   auto app = std::make_unique<CLI::App>(program.summary, program.name);
   app->get_formatter()->column_width(kHelpColumn);
   for (const Command& command : program.commands) add_command(*app, command, general);
-  app->set_version_flag("--version", version, "Print the version and stop")->group(general.title());
+  app->set_version_flag("-V,--version", version, "Print the version and stop")->group(general.title());
   move_help(*app, general);
   app->footer(program.footer);
   return app;

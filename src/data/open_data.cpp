@@ -21,6 +21,7 @@ namespace evener::data {
 namespace {
 
 constexpr std::string_view kSynthetic = "synth:";
+constexpr std::string_view kImageFolder = "image folder";  // the kind whose images are decoded
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
@@ -164,6 +165,9 @@ OpenedData open_data(const DataOptions& given) {
   opened.statistics = std::move(source.statistics);
   opened.skipped = std::move(source.skipped);
   opened.notes = std::move(source.notes);
+  if (options.decode == DecodeMode::kFast && opened.kind != kImageFolder) {
+    opened.notes.push_back("--decode fast changes nothing: '" + options.location + "' has no JPEG files to decode");
+  }
   return opened;
 }
 

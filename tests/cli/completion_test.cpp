@@ -45,6 +45,7 @@ TEST(Completion, OffersCommandsOptionsAndValuesInBash) {
   EXPECT_THAT(offered("evener train --optimizer ''"), testing::ElementsAre("sgd", "adamw"));
   EXPECT_THAT(offered("evener train --loss = m"), testing::ElementsAre("mse"));
   EXPECT_THAT(offered("evener train mobile"), Contains("mobilenet_v2"));
+  EXPECT_THAT(offered("evener info resnet1"), testing::ElementsAre("resnet18"));
   EXPECT_THAT(offered("evener train resnet18 --data scr"), testing::ElementsAre("script"));  // a file
 }
 

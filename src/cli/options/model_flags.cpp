@@ -11,7 +11,8 @@ std::string model_list() {
   return text;
 }
 
-/// As far as they are the same for all: "mlp:", which sizes follow.
+}  // namespace
+
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const auto& model : network::known_models()) {
@@ -20,8 +21,6 @@ std::vector<std::string> model_names() {
   }
   return names;
 }
-
-}  // namespace
 
 ModelFlags::ModelFlags()
     : OptionGroup("Network"),

@@ -80,7 +80,8 @@ TEST(ManualPage, HasEveryCommandAndOption) {
   std::ofstream(folder / "page") << result.out;
   const ProgramResult shown =
       RunningProgram("groff", {"-man", "-Tutf8", "-ww", "-z", (folder / "page").string()}).finish();
-  if (shown.exit_code != 127) EXPECT_EQ(shown.err, "");
+  if (shown.exit_code == 127) GTEST_SKIP() << "no command groff";
+  EXPECT_EQ(shown.err, "");
 }
 
 TEST(Version, HasAShortOption) {

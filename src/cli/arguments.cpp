@@ -106,7 +106,7 @@ class Checker {
     const bool is_long = word[1] == '-';
     const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
     ++at_;
-    if (name == "--help" || name == "-h" || (name == "--version" && is_program())) {
+    if (name == "--help" || name == "-h" || ((name == "--version" || name == "-V") && is_program())) {
       line_.wants_help = true;
       return;
     }

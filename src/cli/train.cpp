@@ -11,10 +11,10 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "cli/command.h"
+#include "cli/dry_run.h"
 #include "cli/train_hosts.h"
 #include "cli/training.h"
 #include "measure/record_json.h"
-#include "placement/plan.h"
 
 namespace evener::cli {
 namespace {
@@ -65,24 +65,18 @@ void print_summary(const TrainingOutcome& outcome) {
   }
 }
 
-/// Checks the options; prints the plan if `print`.
-void plan_run(const TrainFlags& flags, const std::vector<std::string>& hosts, bool print) {
-  const placement::Plan plan = plan_of(flags);
-  train_options(flags, plan);
-  if (!print) return;
-  std::fputs(placement::plan_text(plan).c_str(), stdout);
-  if (!hosts.empty()) std::fputs(hosts_text(hosts, plan.replicas.size()).c_str(), stdout);
-}
-
 int train(const TrainFlags& flags) {
   const std::vector<std::string> hosts = hosts_to_start(flags);
   if (flags.placement.is_automatic() && (*flags.output.dry_run || !hosts.empty())) {
     throw UsageError(
         "--on auto is chosen by measuring on this host: 'evener plan' does so and trains nothing; name what it finds");
   }
-  if (*flags.output.dry_run || !hosts.empty()) plan_run(flags, hosts, *flags.output.dry_run);
-  if (*flags.output.dry_run) return 0;
+  if (*flags.output.dry_run) {
+    std::fputs(dry_run_text(flags, hosts).c_str(), stdout);
+    return 0;
+  }
   if (!hosts.empty()) {
+    train_options(flags, plan_of(flags));  // what is wrong is said once, here
     train_on_hosts(flags, hosts);
     return 0;
   }

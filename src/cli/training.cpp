@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/message.h"
+#include "cli/ignored_options.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -68,6 +69,10 @@ class Observer : public task::TrainObserver {
     for (const auto& warning : placement::all_warnings(options.plan)) progress_.note("warning: " + warning);
     for (const auto& text : options.plan.notes) progress_.note("note: " + text);
     progress_.setup(setup);
+    for (const std::string& text : ignored_options(flags_, options, setup)) {
+      run_.record().notes.push_back(text);
+      progress_.note("note: " + text);
+    }
     epoch_begin_ = run_.phases();
   }
   void on_step(const task::StepProgress& progress) override {

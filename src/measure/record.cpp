@@ -99,12 +99,20 @@ void write_record(const std::filesystem::path& dir, const Record& record) {
 }
 
 Record read_record(const std::filesystem::path& dir) {
+  const auto require_readable = [](const std::filesystem::path& path, const std::error_code& error) {
+    if (!error || error == std::errc::no_such_file_or_directory) return;
+    throw Error(fmt::format("can't look into {}: {}", path.string(), error.message()));
+  };
   std::error_code error;
-  if (!std::filesystem::is_directory(dir, error)) {
+  const bool is_folder = std::filesystem::is_directory(dir, error);
+  require_readable(dir, error);
+  if (!is_folder) {
     throw Error(fmt::format("{} is not a folder; a run folder is what was given to --out", dir.string()));
   }
   const std::filesystem::path path = dir / "record.json";
-  if (!std::filesystem::exists(path, error)) {
+  const bool exists = std::filesystem::exists(path, error);
+  require_readable(path, error);
+  if (!exists) {
     throw Error(fmt::format("{} has no record.json: not a run folder, or the run has not done its first step yet",
                             dir.string()));
   }

@@ -49,6 +49,8 @@ struct TrainJob::State {
   void prepare();
   void require_possible_training() const;
   void require_possible_batch() const;
+  /// `images`: that there are at most.
+  void require_memory_for(const network::Network& network, std::size_t images) const;
   std::int64_t steps_per_epoch() const;
   friend class TrainJob;
   void resume(Checkpoint checkpoint);

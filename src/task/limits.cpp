@@ -41,32 +41,41 @@ std::int64_t predicted_largest_batch(const network::Network& network, Precision 
 }
 
 void require_memory(const network::Network& network, std::size_t train_images, std::int64_t batch, int accumulate,
-                    Precision precision) {
+                    Precision precision, const std::string& smaller_size) {
   const Need need = need_of(network, precision);
   const auto available = static_cast<std::int64_t>(memory_limits().available_bytes);
   const std::int64_t fits = fitting(need, available);
   const std::int64_t at_once = std::ranges::max(whole_batch(train_images, batch, accumulate));
   if (at_once <= fits) return;
+  const std::string size = smaller_size.empty() ? "" : ", such as --size " + smaller_size;
   const std::string needed = bytes_text(static_cast<std::uint64_t>(need.fixed_bytes + at_once * need.per_sample_bytes));
   const std::string there_is = bytes_text(static_cast<std::uint64_t>(available));
   if (fits == 0) {
     throw Error("training " + network.model() + " takes about " + needed + " of memory; " + there_is +
-                " are available, too little for a batch of one. Use a smaller --size or a smaller model");
+                " are available, too little for a batch of one. Use a smaller --size" +
+                (size.empty() ? " or a smaller model" : size));
   }
   const std::string what =
       accumulate == 1 ? "a batch of " + std::to_string(at_once)
                       : "a part of " + std::to_string(at_once) + " images of a batch of " + std::to_string(batch);
   throw Error(what + " takes about " + needed + " of memory; " + there_is +
               " are available. The largest --batch that fits is about " + std::to_string(fits * accumulate) +
-              "; with --accumulate " + std::to_string((batch + fits - 1) / fits) + " this one does, part by part");
+              "; with --accumulate " + std::to_string((batch + fits - 1) / fits) + " this one does, part by part" +
+              (size.empty() ? "" : "; or bring the images to a smaller size" + size));
 }
 
-void require_disk_space(const std::filesystem::path& out, const network::Network& network, bool momentum) {
+void require_disk_space(const std::filesystem::path& out, const network::Network& network,
+                        const engine::OptimizerOptions& optimizer) {
   const auto memory = network::training_memory(network);
   const std::int64_t weights = memory.weight_bytes + memory.buffer_bytes;
   const std::int64_t overhead_bytes = 1 << 20;  // headers, records, samples
+  // Values that the optimiser keeps for each weight; the new file is written before the old one goes.
+  const bool is_adam = optimizer.kind == engine::OptimizerKind::kAdamW;
+  const int moments = is_adam ? 2 : optimizer.momentum != 0 ? 1 : 0;
+  const int averages = optimizer.average_decay != 0 ? 1 : 0;
   // Best and last, and both once more: the new best waits for the new last, which is written before the old one goes.
-  const std::int64_t needed = 4 * weights + (momentum ? 2 * memory.optimizer_bytes : 0) + overhead_bytes;
+  const std::int64_t needed =
+      4 * weights + 2 * (moments * memory.optimizer_bytes + averages * weights) + overhead_bytes;
   require_writable_directory(out, static_cast<std::uint64_t>(needed));
 }
 
@@ -94,6 +103,15 @@ bool uses_accelerator(const placement::Plan& plan) {
   return std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
     return replica.stages.front().device.kind != DeviceKind::kCpu;
   });
+}
+
+void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image) {
+  const std::int64_t side = std::min(image.width, image.height);
+  if (augment.crop_padding < side) return;
+  throw UsageError("--augment crop:" + std::to_string(augment.crop_padding) +
+                   " shifts images by up to that many pixels, and they have " + std::to_string(image.width) + "x" +
+                   std::to_string(image.height) + ": some would be black all over. Give it less than " +
+                   std::to_string(side) + "; an eighth of the side, as 4 for 32 pixels, is usual");
 }
 
 void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment) {

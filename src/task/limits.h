@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "base/precision.h"
 #include "data/augment.h"
@@ -19,13 +20,14 @@ std::int64_t predicted_largest_batch(const network::Network& network, Precision 
 
 /// Throws Error naming the largest batch that fits when training with `batch`, computed in `accumulate` parts, would
 /// need more than the memory that is available. An estimate (network/cost.h), so it refuses only what is clearly too
-/// large.
+/// large. `smaller_size`: of images, such as "299x224", to recommend; empty = none in particular.
 void require_memory(const network::Network& network, std::size_t train_images, std::int64_t batch, int accumulate,
-                    Precision precision);
+                    Precision precision, const std::string& smaller_size = "");
 
 /// Throws Error when `out` can't be written to or has no room for the checkpoints of a run: last, best, the optimiser's
 /// state, and a second copy of the largest while it is replaced.
-void require_disk_space(const std::filesystem::path& out, const network::Network& network, bool momentum);
+void require_disk_space(const std::filesystem::path& out, const network::Network& network,
+                        const engine::OptimizerOptions& optimizer);
 
 /// Throws UsageError when some batch of an epoch, or one of the `accumulate` parts that it is computed in, would have
 /// one value per channel in a batch-norm layer, whose variance is then undefined: one image where the layer sees one
@@ -39,6 +41,9 @@ std::int64_t least_share(const network::Network& network, bool local_batch_norm)
 
 /// Whether a replica of `plan` computes elsewhere than on the CPU.
 bool uses_accelerator(const placement::Plan& plan);
+
+/// Throws UsageError where an augmentation could move all of an image out of sight.
+void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image);
 
 /// Throws UsageError where images can't stay on the devices of `plan`: there are none but CPUs, or each epoch changes
 /// the images.

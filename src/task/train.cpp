@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/phase.h"
+#include "base/plural.h"
 #include "base/stop.h"
 #include "network/init.h"
 #include "parallel/data_parallel.h"
@@ -177,7 +178,7 @@ class TrainRun {
     }
     if (!job_.has_lost_patience()) return false;
     result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation accuracy for " +
-                       std::to_string(options_.patience) + " epochs (--patience)";
+                       counted(options_.patience, "epoch") + " (--patience)";
     return true;
   }
 

@@ -117,9 +117,16 @@ std::string OptionBase::key() const {
 
 void OptionBase::read(const std::vector<std::string>& values) {
   given_ = true;
-  given_words_ = values;
-  if (read_values(values)) return;
-  throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(values, " "), value_words()));
+  const auto read_some = [this](const std::vector<std::string>& some) {
+    given_words_ = some;
+    if (read_values(some)) return;
+    throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(some, " "), value_words()));
+  };
+  if (kind() == ValueKind::kMany || values.empty()) return read_some(values);
+  for (const std::string& value : values) {
+    read_some({value});
+    if (&value != &values.back()) check();  // the last one, which counts, is checked with its group
+  }
 }
 
 void OptionBase::record(json& config) const {

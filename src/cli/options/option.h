@@ -40,8 +40,9 @@ struct MustStay {
 };
 
 struct OptionRules {
-  std::optional<ValueRange> range = {};  // of a number
-  std::vector<std::string> one_of = {};  // the only texts that are taken; empty: any
+  std::optional<ValueRange> range = {};       // of a number
+  std::vector<std::string> one_of = {};       // the only texts that are taken; empty: any
+  std::vector<std::string> suggestions = {};  // values among others, which a shell offers
   bool required = false;
   bool hidden = false;   // not shown in --help: for processes that we start ourselves
   bool recorded = true;  // stands in the config of a run's record under its key
@@ -83,7 +84,8 @@ class OptionBase {
   /// What it was called with last.
   const std::vector<std::string>& given_words() const { return given_words_; }
 
-  /// Takes the words that were typed: one, or several for a list; "true" or "false" for a switch. Throws UsageError.
+  /// Takes the words that were typed: all for a list; otherwise the last one counts, and those before it have to be
+  /// good values too; "true" or "false" for a switch. Throws UsageError.
   void read(const std::vector<std::string>& values);
   /// Throws UsageError for a value that is out of range, or not one of those that there are.
   virtual void check() const = 0;

@@ -31,7 +31,7 @@ struct OutputFlags : OptionGroup {
                            "",
                            {.recorded = false, .inherited = false}};
   Option<bool> dry_run{*this,
-                       {"--dry-run", "", "Print the plan of the placement and stop"},
+                       {"--dry-run", "", "Print the plan after a look at model, data and weights, and stop"},
                        false,
                        {.recorded = false, .in_plans = false, .inherited = false}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false, .inherited = false}};

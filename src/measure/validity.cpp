@@ -21,7 +21,9 @@ double of_machine(double percent_of_one, const Record& record) {
 }
 
 void judge_end(const Record& record, Reasons& reasons) {
-  if (record.status == Status::kDone) return;
+  const bool known =
+      std::ranges::any_of(reasons, [](const ValidityReason& reason) { return reason.rule == "unfinished"; });
+  if (record.status == Status::kDone || known) return;
   reasons.push_back({"unfinished", fmt::format("the run was {}", status_name(record.status)),
                      record.status == Status::kDiverged ? "lower --lr, or use --precision fp32" : "resume it"});
 }
@@ -68,6 +70,7 @@ void judge_machine(const Record& record, const ValidityLimits& limits, Reasons& 
 }
 
 void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
+  if (!record.scenario.empty()) return;  // it has rules of its own for how much is enough
   const std::vector<Metric> metrics = metrics_of(record);
   const Metric* speed = main_speed(metrics);
   if (speed == nullptr) return;  // the task measures no speed
@@ -100,6 +103,7 @@ void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& 
 
 Validity judge(const Record& record, const ValidityLimits& limits) {
   Validity validity;
+  validity.reasons = record.validity.reasons;
   judge_end(record, validity.reasons);
   judge_other_load(record, limits, validity.reasons);
   judge_machine(record, limits, validity.reasons);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "report/latencies.h"
 
 namespace evener::report {
 namespace {
@@ -92,12 +93,22 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
   return runs;
 }
 
+void load_latencies(const fs::path& dir, Run& run) {
+  if (run.record.scenario.empty()) return;
+  try {
+    run.latencies_s = read_latencies(dir / "latencies.csv");
+  } catch (const Error& problem) {
+    run.warnings.push_back(fmt::format("no plots of latency: {}", problem.what()));
+  }
+}
+
 }  // namespace
 
 Run load_run(const fs::path& dir) {
   Run run;
   run.record = measure::read_record(dir);
   run.name = folder_name(dir);
+  load_latencies(dir, run);
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

@@ -46,7 +46,7 @@ void judge_limit(const ScenarioResult& result, Reasons& reasons) {
   if (result.log.late <= allowed.value_or(0) && !result.log.hopeless) return;
   std::string what = fmt::format("{} of {} queries took longer than {}", result.log.late, queries,
                                  duration_text(options.latency_limit_s));
-  if (!result.rates.empty()) what += fmt::format(" at {:.4g} queries/s", result.arrival_rate.value_or(0));
+  if (result.arrival_rate) what += fmt::format(" at {:.4g} queries/s", *result.arrival_rate);
   what += result.highest_rate ? fmt::format("; the highest rate that held was {:.4g} queries/s", *result.highest_rate)
                               : "; no rate that was tried held";
   reasons.push_back({"latency limit", what,

@@ -39,7 +39,7 @@ class Search {
     measure::RateTrial trial = ask(rate, extent, allowed.value_or(0), &result_.log, &result_.arrival_rate);
     const auto late = allowed_late(static_cast<std::int64_t>(result_.log.queries.size()), options_.percentile);
     trial.held = !result_.log.hopeless && !result_.log.stopped && late && result_.log.late <= *late;
-    result_.rates.push_back(trial);
+    if (!result_.log.stopped) result_.rates.push_back(trial);
     return trial.held;
   }
 
@@ -78,7 +78,7 @@ class Search {
     std::optional<double> arrival_rate;
     measure::RateTrial trial = ask(rate, extent, most_late, &log, &arrival_rate);
     trial.held = !log.stopped && !log.hopeless && trial.latency_s && *trial.latency_s <= options_.latency_limit_s;
-    result_.rates.push_back(trial);
+    if (!log.stopped) result_.rates.push_back(trial);
     return trial.held;
   }
 

@@ -244,6 +244,7 @@ TEST_F(Stopped, EachScenarioEndsWithWhatIsKnown) {
     EXPECT_EQ(result.validity.valid, false) << name;
     ASSERT_FALSE(result.validity.reasons.empty()) << name;
     EXPECT_EQ(result.validity.reasons[0].rule, "unfinished") << name;
+    EXPECT_TRUE(result.rates.empty()) << "what was stopped says nothing of a rate";
     clear_stop_request();
   }
 }

@@ -111,6 +111,21 @@ TEST(LatencyPage, HasItsPartOnlyForScenarios) {
               HasSubstr("resnet34 answered 1000 queries of photos on cpu/t1"));
 }
 
+TEST(LatencyPage, LatencyAsTheMainFigureHasItsUnit) {
+  report::Run run = server_run("single");
+  run.record.scenario.name = "single-stream";
+  run.record.metrics.clear();
+  add_metric(run.record, {.name = "latency_p90_estimate_s",
+                          .unit = "s",
+                          .title = "p90 estimate s",
+                          .label = "p90 latency",
+                          .better = measure::Better::kLower,
+                          .role = measure::MetricRole::kSpeed,
+                          .value = 0.0179});
+  EXPECT_THAT(html_page(std::vector<report::Run>{run}, ""), HasSubstr("<p class=\"big\">17.9 <small> ms</small>"));
+  EXPECT_THAT(conclusion(std::vector<measure::Record>{run.record}), HasSubstr("at a p90 latency of 17.9 ms"));
+}
+
 TEST(LatencyPage, ScenariosAreNotComparedWithEachOther) {
   std::vector<report::Run> runs{server_run("a"), server_run("b"), server_run("c")};
   runs[1].record.scenario.name = "offline";

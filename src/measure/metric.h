@@ -29,9 +29,9 @@ struct Metric {
   Better better = Better::kHigher;
   MetricRole role = MetricRole::kCost;
   std::optional<double> value = {};
-  std::vector<double> samples = {};            // that `value` is the median of; empty = it was measured once
-  std::optional<Interval> interval = {};       // of 95 %, of `value`
-  std::string over = {};                       // what the samples are: "epochs after the first"
+  std::vector<double> samples = {};       // of parts of the run, which `value` sums up; empty = it was measured once
+  std::optional<Interval> interval = {};  // of 95 %, of `value`
+  std::string over = {};                  // what the samples are: "epochs after the first"
   std::optional<std::int64_t> of_images = {};  // of a share: of how many images
   std::string stands_in_for = {};              // another figure's name: this one is told only where that one is absent
   std::string reason = {};                     // why `value` is absent; else empty

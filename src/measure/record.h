@@ -118,6 +118,32 @@ struct TrainingRecord {
   ConfusionRecord confusion;
 };
 
+/// A rate of queries that was tried, and what became of their latency.
+struct RateTrial {
+  double rate = 0;  // queries per second
+  std::int64_t queries = 0;
+  std::optional<double> seconds;
+  std::optional<double> latency_s;  // at the percentile that the scenario is about
+  std::optional<double> latency_p50_s;
+  bool held = false;  // the limit of latency
+};
+
+/// In which scenario a system was measured that answers queries (bench/).
+struct ScenarioRecord {
+  std::string name;                  // "server"; empty: in none
+  std::optional<double> percentile;  // of latency, that it is about
+  std::optional<double> latency_limit_s;
+  std::optional<double> seconds;  // of the run that counts
+  std::int64_t queries = 0, samples = 0;
+  std::int64_t late = 0;                  // queries beyond the limit
+  std::optional<std::int64_t> discarded;  // slowest queries that the estimate of the percentile leaves out
+  std::optional<std::int64_t> lanes, largest_batch, samples_per_query;
+  std::map<std::string, double> parts_s;  // what a query's latency went into, on average: "queue", "compute", ...
+  std::vector<RateTrial> rates;           // in the order in which they were tried
+
+  bool empty() const { return name.empty(); }
+};
+
 struct RankMemory {
   int rank = 0;
   std::optional<std::uint64_t> peak_rss_bytes;
@@ -189,7 +215,8 @@ struct Record {
   std::map<std::string, double> phases_s;  // exclusive, critical thread of rank 0
   std::map<std::string, double> hidden_s;  // other threads, behind that
   Throughput images_per_s;
-  TrainingRecord training;                // its keys are there where kind is "train"
+  TrainingRecord training;  // its keys are there where kind is "train"
+  ScenarioRecord scenario;
   std::map<std::string, Metric> metrics;  // by name: figures without a key of their own; see add_metric()
   Memory memory;
   CpuUse cpu;

@@ -158,6 +158,33 @@ void describe(Fields& fields, Of<TrainingRecord> auto& training) {
   fields.null_if(training.confusion.counts.empty(), "confusion", training.confusion);
 }
 
+template <typename Fields>
+void describe(Fields& fields, Of<RateTrial> auto& trial) {
+  fields.value("queries_per_s", trial.rate);
+  fields.value("queries", trial.queries);
+  fields.not_negative("seconds", trial.seconds);
+  fields.not_negative("latency_s", trial.latency_s);
+  fields.not_negative("latency_p50_s", trial.latency_p50_s);
+  fields.value("held", trial.held);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<ScenarioRecord> auto& scenario) {
+  fields.value("name", scenario.name);
+  fields.share("percentile", scenario.percentile);
+  fields.not_negative("latency_limit_s", scenario.latency_limit_s);
+  fields.not_negative("seconds", scenario.seconds);
+  fields.value("queries", scenario.queries);
+  fields.value("samples", scenario.samples);
+  fields.value("late", scenario.late);
+  fields.value("discarded", scenario.discarded);
+  fields.value("lanes", scenario.lanes);
+  fields.value("largest_batch", scenario.largest_batch);
+  fields.value("samples_per_query", scenario.samples_per_query);
+  fields.value("parts_s", scenario.parts_s);
+  fields.value("rates", scenario.rates);
+}
+
 /// Its name is the key that it stands under.
 template <typename Fields>
 void describe(Fields& fields, Of<Metric> auto& metric) {
@@ -268,6 +295,7 @@ void describe(Fields& fields, Of<Record> auto& record) {
     details.value("samples", record.images_per_s.samples);
   });
   if (record.kind == "train") describe(fields, record.training);  // its keys are those of the record itself
+  fields.left_out_if_empty("scenario", record.scenario);
   fields.value("metrics", record.metrics);
   fields.value("memory", record.memory);
   fields.value("cpu", record.cpu);

@@ -11,7 +11,11 @@ const RecordKind kOtherKind{.name = "",
                             .amount = [](const Record&) { return std::string(); },
                             .metrics = [](const Record&) { return std::vector<Metric>(); }};
 
+/// What was asked for, of runs in a scenario; a single query is one of many images.
 std::string images_text(const Record& record) {
+  const ScenarioRecord& scenario = record.scenario;
+  if (scenario.queries > 1) return std::to_string(scenario.queries) + " queries";
+  if (!scenario.empty()) return std::to_string(scenario.samples) + " images";
   if (!record.data.images) return "";
   return std::to_string(*record.data.images) + (*record.data.images == 1 ? " image" : " images");
 }

@@ -36,7 +36,9 @@ ValidityReason unfinished(Status status) {
 }
 
 void judge_end(const Record& record, Reasons& reasons) {
-  if (record.status != Status::kDone) reasons.push_back(unfinished(record.status));
+  const bool known =
+      std::ranges::any_of(reasons, [](const ValidityReason& reason) { return reason.rule == "unfinished"; });
+  if (record.status != Status::kDone && !known) reasons.push_back(unfinished(record.status));
   for (std::size_t n = 0; n + 1 < record.sessions.size(); ++n) {
     const Status status = record.sessions[n].status;
     if (status != Status::kKilled && status != Status::kFailed) continue;
@@ -91,6 +93,7 @@ void judge_machine(const Record& record, const ValidityLimits& limits, Reasons& 
 }
 
 void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
+  if (!record.scenario.empty()) return;  // it has rules of its own for how much is enough
   const std::vector<Metric> metrics = metrics_of(record);
   const Metric* speed = main_speed(metrics);
   if (speed == nullptr) return;  // the task measures no speed
@@ -123,6 +126,7 @@ void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& 
 
 Validity judge(const Record& record, const ValidityLimits& limits) {
   Validity validity;
+  validity.reasons = record.validity.reasons;
   judge_end(record, validity.reasons);
   judge_other_load(record, limits, validity.reasons);
   judge_machine(record, limits, validity.reasons);

@@ -13,7 +13,7 @@ struct ValidityLimits {
   double quartile_spread = 0.2;  // (upper - lower quartile) / median of images_per_s
 };
 
-/// Judges a finished record from what stands in it; does not change it.
+/// Judges a finished record from what stands in it; does not change it. Reasons that its task gave count, too.
 Validity judge(const Record& record, const ValidityLimits& limits = {});
 
 }  // namespace evener::measure

@@ -207,7 +207,9 @@ std::string single_clause(const Record& record) {
   const std::vector<Metric> metrics = measure::metrics_of(record);
   const Metric* speed = measure::main_speed(metrics);
   if (record.times.total) text += " in " + duration_text(*record.times.total);
-  if (speed != nullptr && speed->value) text += " at " + figure_text(*speed, "");
+  if (speed != nullptr && speed->value) {
+    text += (speed->unit == "s" ? " at a " + speed->label + " of " : " at ") + figure_text(*speed, "");
+  }
   text += reached_clause(metrics);
   const std::string rules = invalid_text(record);
   return rules.empty() ? text : text + fmt::format("; but its times are INVALID as a measurement ({})", rules);

@@ -1,6 +1,7 @@
 #include "report/figures.h"
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "base/names.h"
@@ -76,12 +77,17 @@ std::string validity_text(const measure::Record& record) {
 }
 
 bool same_job(const measure::Record& a, const measure::Record& b) {
+  const auto scenario = [](const measure::Record& record) {
+    const measure::ScenarioRecord& asked = record.scenario;
+    return std::tie(asked.name, asked.percentile, asked.latency_limit_s, asked.samples_per_query);
+  };
   return a.kind == b.kind && a.model.name == b.model.name && a.data.location == b.data.location &&
-         a.data.shape == b.data.shape;
+         a.data.shape == b.data.shape && scenario(a) == scenario(b);
 }
 
 std::string job_text(const measure::Record& record) {
-  return record.model.name + " on " + record.data.location;
+  const std::string job = record.model.name + " on " + record.data.location;
+  return record.scenario.empty() ? job : job + ", " + record.scenario.name;
 }
 
 }  // namespace evener::report

@@ -36,10 +36,11 @@ std::optional<double> other_s(const measure::Record& record);
 /// "VALID", "INVALID", or "-" if not judged.
 std::string validity_text(const measure::Record& record);
 
-/// Whether two runs do the same work, so that their speeds can be compared: kind, model, data and image shape.
+/// Whether two runs do the same work, so that their speeds can be compared: kind, model, data, image shape and
+/// scenario.
 bool same_job(const measure::Record& a, const measure::Record& b);
 
-/// "resnet34 on synth:masks".
+/// "resnet34 on synth:masks", "resnet34 on photos, server".
 std::string job_text(const measure::Record& record);
 
 }  // namespace evener::report

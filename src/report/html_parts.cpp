@@ -73,8 +73,13 @@ std::string definition(const std::string& term, const std::string& value) {
 
 /// The figure that runs are compared by, in large letters, with what is known of its spread.
 std::string speed_html(const Metric& speed) {
-  std::string html = fmt::format("<p class=\"big\">{} <small>{}</small></p>",
-                                 speed.value ? number_text(*speed.value) : "–", escape_html(speed.unit));
+  std::string number = speed.value ? number_text(*speed.value) : "–", unit = speed.unit;
+  if (speed.value && unit == "s") {  // "17.9 ms" is read more easily than "0.0179 s"
+    const std::string text = duration_text(*speed.value);
+    number = text.substr(0, text.find(' '));
+    unit = text.substr(number.size());
+  }
+  std::string html = fmt::format("<p class=\"big\">{} <small>{}</small></p>", number, escape_html(unit));
   std::string spread = speed.value ? speed.over : "not measured: see the notes";
   if (speed.interval) {
     spread = fmt::format("95 % interval {} to {}; {}", number_text(speed.interval->low),
@@ -125,14 +130,6 @@ std::string summary_html(std::span<const Run> runs) {
     html += "</tr>";
   }
   return html + "</tbody></table></div>";
-}
-
-std::string plot_card(const std::string& id, const std::string& title, const char* explanation,
-                      const std::string& control = "") {
-  return fmt::format(
-      "<div class=\"card\"><div class=\"plot-head\"><h3>{}</h3>{}</div><p class=\"explain\">{}</p>"
-      "<div class=\"plot\" id=\"plot-{}\"></div></div>",
-      escape_html(title), control, explanation, id);
 }
 
 /// What the runs of a job call the speed that they are compared by: "Training speed"; "" where none has measured it.
@@ -234,6 +231,14 @@ std::string header_part(std::span<const Run> runs) {
       "class=\"chips\">{}</ul>"
       "</header>",
       escape_html(title_of(runs)), escape_html(keep_units(conclusion(records))), chips);
+}
+
+std::string plot_card(const std::string& id, const std::string& title, const char* explanation,
+                      const std::string& control) {
+  return fmt::format(
+      "<div class=\"card\"><div class=\"plot-head\"><h3>{}</h3>{}</div><p class=\"explain\">{}</p>"
+      "<div class=\"plot\" id=\"plot-{}\"></div></div>",
+      escape_html(title), control, explanation, id);
 }
 
 std::string results_part(std::span<const Run> runs) {

@@ -14,11 +14,17 @@ const char* run_color(std::size_t n);
 /// The numbers that the plots draw, as JSON.
 std::string plot_data(std::span<const Run> runs);
 
+/// A card with the place for a plot, under its title and what it shows. `control`: HTML beside the title.
+std::string plot_card(const std::string& id, const std::string& title, const char* explanation,
+                      const std::string& control = "");
+
 std::string header_part(std::span<const Run> runs);
 /// A card per run (up to six) and the summary table.
 std::string results_part(std::span<const Run> runs);
 /// Places for the plots, with what each shows; only those that have data.
 std::string plots_part(std::span<const Run> runs);
+/// Places for the plots of latency, of runs that were measured in a scenario; "" without such a run.
+std::string latency_part(std::span<const Run> runs);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);

@@ -7,6 +7,7 @@
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/latencies.h"
 
 namespace evener::report {
 namespace {
@@ -133,7 +134,8 @@ Json run_data(std::span<const Run> runs, std::size_t n) {
           {"overfitting_epoch", overfitting_epoch(record) ? Json(*overfitting_epoch(record)) : Json(nullptr)},
           {"phases", phases_data(record.phases_s, other_s(record))},
           {"hidden", phases_data(record.hidden_s, std::nullopt)},
-          {"samples", samples_data(run.samples)}};
+          {"samples", samples_data(run.samples)},
+          {"latency", latency_data(run)}};
 }
 
 bool lengths_differ(std::span<const Run> runs, const std::vector<std::size_t>& job) {

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "measure/validity.h"
+#include "report/latencies.h"
 
 namespace evener::report {
 namespace {
@@ -94,6 +95,15 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
   return runs;
 }
 
+void load_latencies(const fs::path& dir, Run& run) {
+  if (run.record.scenario.empty()) return;
+  try {
+    run.latencies_s = read_latencies(dir / "latencies.csv");
+  } catch (const Error& problem) {
+    run.warnings.push_back(fmt::format("no plots of latency: {}", problem.what()));
+  }
+}
+
 }  // namespace
 
 Run load_run(const fs::path& dir) {
@@ -103,10 +113,12 @@ Run load_run(const fs::path& dir) {
     run.record = measure::read_record(dir);  // it may have ended in between
     if (run.record.status == measure::Status::kRunning) {
       run.record.status = measure::Status::kKilled;
+      run.record.validity = {};  // it was judged as a run that goes on
       run.record.validity = measure::judge(run.record);
     }
   }
   run.name = folder_name(dir);
+  load_latencies(dir, run);
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

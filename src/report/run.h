@@ -20,6 +20,7 @@ struct Run {
   std::string name;  // of the folder; made unique among the runs of a report
   measure::Record record;
   Samples samples;                    // empty where there is no samples.csv
+  std::vector<double> latencies_s;    // of the queries of a scenario, shortest first; empty without latencies.csv
   std::vector<std::string> warnings;  // e.g. an unreadable samples.csv, which does not stop a report
 };
 

@@ -194,6 +194,29 @@ TEST(Record, OfAnotherTaskHasNoKeysOfTrainings) {
   EXPECT_EQ(to_json(from_json(json, "x")), json);
 }
 
+TEST(Record, TellsInWhichScenarioItWasMeasured) {
+  Record record = full_record();
+  EXPECT_FALSE(to_json(record).contains("scenario"));
+  record.scenario = {.name = "server",
+                     .percentile = 0.99,
+                     .latency_limit_s = 0.015,
+                     .seconds = 600,
+                     .queries = 30'000,
+                     .samples = 30'000,
+                     .late = 12,
+                     .discarded = {},
+                     .lanes = 2,
+                     .largest_batch = 16,
+                     .samples_per_query = {},
+                     .parts_s = {{"queue", 0.001}},
+                     .rates = {{50, 300, 6.0, 0.012, 0.004, true}, {60, 200, 3.0, {}, {}, false}}};
+  const auto json = to_json(record);
+  EXPECT_EQ(json["scenario"]["rates"][0]["queries_per_s"], 50);
+  EXPECT_TRUE(json["scenario"]["rates"][1]["latency_s"].is_null());
+  EXPECT_EQ(json["scenario"]["parts_s"]["queue"], 0.001);
+  EXPECT_EQ(to_json(from_json(json, "x")), json);
+}
+
 TEST(Record, UnknownAndMissingKeysAreFine) {
   const Record record = from_json({{"schema", "evener-record-1"}, {"from_the_future", {1, 2}}}, "x");
   EXPECT_EQ(record.status, Status::kDone);

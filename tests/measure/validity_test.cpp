@@ -25,6 +25,23 @@ TEST(Validity, AGoodRunIsValid) {
   EXPECT_TRUE(validity.reasons.empty());
 }
 
+TEST(Validity, WhatATaskFoundStays) {
+  Record record = good_record();
+  record.validity.reasons = {{"latency limit", "12 of 100 queries took longer", "ask for less"}};
+  const Validity validity = judge(record);
+  EXPECT_EQ(validity.valid, false);
+  ASSERT_EQ(validity.reasons.size(), 1u);
+  EXPECT_EQ(validity.reasons[0].rule, "latency limit");
+}
+
+TEST(Validity, ScenariosHaveTheirOwnRulesForHowMuchIsEnough) {
+  Record record = good_record();
+  record.images_per_s = {};
+  EXPECT_EQ(judge(record).valid, false);
+  record.scenario.name = "server";
+  EXPECT_EQ(judge(record).valid, true);
+}
+
 struct Fault {
   const char* rule;
   std::function<void(Record&)> make;

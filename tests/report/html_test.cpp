@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/test_folder.h"
+#include "report/browser_helpers.h"
 #include "report/sample_records_helpers.h"
 
 namespace evener::report {
@@ -140,44 +139,10 @@ TEST(WriteHtml, TheEnvironmentNamesPlotly) {
   EXPECT_NE(plotly_path(), "/somewhere/plotly.min.js");
 }
 
-/// What a command prints on stdout.
-std::string output_of(const std::string& command) {
-  std::string output;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return output;
-  std::array<char, 65536> buffer;
-  while (const std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), count);
-  pclose(pipe);
-  return output;
-}
-
-/// The browser's name, or "" if there is none.
-std::string browser() {
-  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
-    if (!output_of(std::string("command -v ") + name).empty()) return name;
-  }
-  return "";
-}
-
-/// The page as a browser has it after the scripts ran, with what it asked the network for written into it.
-std::string dom_of(const std::filesystem::path& page, const std::filesystem::path& profile, int width) {
-  std::ofstream(page, std::ios::app)
-      << "<script>window.addEventListener('load', () => setTimeout(() => {\n"
-         "  const asked = performance.getEntriesByType('resource').map((entry) => entry.name);\n"
-         "  document.body.dataset.requests = 'requests=' + asked.length + ' ' + asked.join(' ');\n"
-         "  document.body.dataset.overflow = 'overflow=' + (document.documentElement.scrollWidth > "
-         "window.innerWidth);\n"
-         "}, 500));</script>";
-  return output_of("timeout 120 " + browser() + " --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage " +
-                   "--user-data-dir='" + profile.string() + "' --window-size=" + std::to_string(width) +
-                   ",2000 --virtual-time-budget=10000 --dump-dom 'file://" + page.string() + "' 2>/dev/null");
-}
-
 class InBrowser : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (browser().empty()) GTEST_SKIP() << "no chromium here: the plots are not looked at";
-    if (!std::filesystem::exists(plotly_path())) GTEST_SKIP() << "no Plotly at " << plotly_path();
+    if (const std::string reason = test::why_no_browser(); !reason.empty()) GTEST_SKIP() << reason;
   }
   test::TestFolder folder_;
 };
@@ -189,7 +154,7 @@ TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   runs[1].name = "<b>bold</b> & </script>";
   const WrittenPage page = write_html(folder_ / "report.html", runs);
   ASSERT_TRUE(page.has_plots) << page.hint;
-  const std::string dom = dom_of(page.path, folder_ / "profile", GetParam());
+  const std::string dom = test::dom_of(page.path, folder_ / "profile", GetParam());
   // Parts of Plotly's own source stand in the DOM too: look at the page's body before the scripts.
   const std::string body = dom.substr(dom.find("<main"), dom.find("</main>") - dom.find("<main"));
   EXPECT_EQ(occurrences(body, "class=\"plot js-plotly-plot\""), 12u);  // six for each of two jobs
@@ -208,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(Narrow, AtWidth, ::testing::Values(1400, 500));
 TEST_F(InBrowser, AnErrorInThePlotsIsShown) {
   std::ofstream(folder_ / "broken.js") << "window.Plotly = { react() { throw new Error('broken on purpose'); } };";
   const WrittenPage page = write_html(folder_ / "report.html", sample_runs(), folder_ / "broken.js");
-  EXPECT_THAT(dom_of(page.path, folder_ / "profile", 1400), HasSubstr("could not be drawn: broken on purpose"));
+  EXPECT_THAT(test::dom_of(page.path, folder_ / "profile", 1400), HasSubstr("could not be drawn: broken on purpose"));
 }
 
 }  // namespace

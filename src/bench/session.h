@@ -1,0 +1,33 @@
+// What the runs of a scenario have in common while it is measured. Inside bench/ only.
+#pragma once
+
+#include "bench/dealers.h"
+#include "bench/run_scenario.h"
+
+namespace evener::bench {
+
+struct Session {
+  const ScenarioOptions& options;
+  Lanes& lanes;
+  SampleDraw& draw;
+  ScenarioObserver* observer;
+
+  void begin_part(const std::string& what) const {
+    if (observer != nullptr) observer->on_part(what);
+  }
+  Progress progress() const {
+    if (observer == nullptr) return {};
+    return [to = observer](double seconds, std::int64_t queries) { to->on_progress(seconds, queries); };
+  }
+  Extent whole_extent() const {
+    return {options.min_duration_s, options.max_duration_s, fewest_queries(options), options.max_queries};
+  }
+};
+
+/// The server scenario (server_search.cpp): at the rate that was asked for, or at the highest that keeps the limit.
+void measure_server(const Session& session, ScenarioResult& result);
+
+/// Whether the result keeps the rules of its scenario (scenario_rules.cpp).
+measure::Validity judge_scenario(const ScenarioResult& result);
+
+}  // namespace evener::bench

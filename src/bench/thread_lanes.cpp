@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bench/lanes.h"
+
+namespace evener::bench {
+namespace {
+
+/// A lane that waits looks so often whether it is to stop.
+constexpr double kLongestWait_s = 0.05;
+
+}  // namespace
+
+ThreadLanes::ThreadLanes(System& system, int lanes) : system_(system), begun_(static_cast<std::size_t>(lanes)) {
+  try {
+    for (int lane = 1; lane < lanes; ++lane) threads_.emplace_back([this, lane] { serve(lane); });
+  } catch (const std::system_error& problem) {
+    end();
+    throw Error(
+        fmt::format("{} lanes need as many threads, and the system refuses to start them: {}. Use fewer replicas",
+                    lanes, problem.what()));
+  }
+}
+
+ThreadLanes::~ThreadLanes() {
+  end();
+}
+
+void ThreadLanes::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  started_.notify_all();
+}
+
+void ThreadLanes::run(Dealer& dealer) {
+  {
+    const std::lock_guard lock(mutex_);
+    dealer_ = &dealer;
+    busy_ = static_cast<int>(threads_.size());
+    failure_ = nullptr;
+    begin_s_ = now_s();
+    ++round_;
+  }
+  started_.notify_all();
+  work(0);
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [this] { return busy_ == 0; });
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void ThreadLanes::serve(int lane) {
+  std::int64_t seen = 0;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      started_.wait(lock, [&] { return over_ || round_ != seen; });
+      if (over_) return;
+      seen = round_;
+    }
+    work(lane);
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) finished_.notify_all();
+  }
+}
+
+void ThreadLanes::work(int lane) {
+  try {
+    char& begun = begun_[static_cast<std::size_t>(lane)];
+    if (!begun) system_.begin_lane(lane);
+    begun = 1;
+    answer_all(lane);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    changed_.notify_all();
+  }
+}
+
+void ThreadLanes::answer_all(int lane) {
+  std::unique_lock lock(mutex_);
+  while (!failure_) {
+    const double now = now_s() - begin_s_;
+    const Deal deal = dealer_->next(lane, now);
+    if (deal.kind == Deal::Kind::kEnd) break;
+    if (deal.kind == Deal::Kind::kWait) {
+      const double wait_s = std::min(deal.until_s - now, kLongestWait_s);
+      if (wait_s > 0) changed_.wait_for(lock, std::chrono::duration<double>(wait_s));
+      continue;
+    }
+    lock.unlock();
+    Answered answered;
+    answered.begin_s = now_s() - begin_s_;
+    answered.parts = system_.answer(lane, deal.piece.query);
+    answered.end_s = now_s() - begin_s_;
+    lock.lock();
+    dealer_->done(lane, deal.piece, answered);
+    changed_.notify_all();
+  }
+  changed_.notify_all();  // who waits for this lane's next answer waits in vain
+}
+
+}  // namespace evener::bench

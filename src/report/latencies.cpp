@@ -1,0 +1,144 @@
+#include "report/latencies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/statistics.h"
+
+namespace evener::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kLatenciesLimitBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kBins = 60;
+/// The resolution of the clock: what is faster stands in the first bin.
+constexpr double kShortest_s = 1e-9;
+
+/// The n-th cell of a line; empty if it has fewer.
+std::string_view cell(std::string_view line, std::size_t n) {
+  for (; n > 0; --n) {
+    const std::size_t comma = line.find(',');
+    if (comma == std::string_view::npos) return {};
+    line.remove_prefix(comma + 1);
+  }
+  return line.substr(0, line.find(','));
+}
+
+Json number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+/// Latency over how many queries are not slower: 50 %, 90 %, 99 %, ..., as far as there are queries. `one_in`: the
+/// slower ones are one in so many.
+Json percentile_curve(const std::vector<double>& sorted_s) {
+  Json one_in = Json::array(), latency_s = Json::array();
+  const auto count = static_cast<double>(sorted_s.size());
+  for (int step = 0; count > 0; ++step) {
+    const double slower = std::pow(10, step / 10.0);
+    if (slower > count) break;
+    const auto place = static_cast<std::size_t>(count * (1 - 1 / slower));
+    one_in.push_back(slower);
+    latency_s.push_back(sorted_s[std::min(place, sorted_s.size() - 1)]);
+  }
+  return {{"one_in", one_in}, {"latency_s", latency_s}};
+}
+
+/// The median, and the percentile that the scenario is about.
+Json marks_data(const measure::ScenarioRecord& scenario, const std::vector<double>& sorted_s) {
+  Json marks = Json::array();
+  for (const double share : {0.5, *scenario.percentile}) {
+    marks.push_back({{"share", share}, {"latency_s", sorted_quantile(sorted_s, share)}});
+  }
+  return marks;
+}
+
+Json rates_data(const measure::ScenarioRecord& scenario) {
+  std::vector<measure::RateTrial> trials = scenario.rates;
+  std::ranges::stable_sort(trials, {}, &measure::RateTrial::rate);
+  Json rates = Json::array();
+  for (const auto& trial : trials) {
+    rates.push_back({{"rate", trial.rate},
+                     {"latency_s", number(trial.latency_s)},
+                     {"queries", trial.queries},
+                     {"held", trial.held}});
+  }
+  return rates;
+}
+
+}  // namespace
+
+std::vector<double> read_latencies(const std::filesystem::path& path) {
+  const std::string text = read_file(path, kLatenciesLimitBytes);
+  std::string_view rest = text;
+  const auto next_line = [&rest] {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    return line;
+  };
+  const std::string_view titles = next_line();
+  const auto columns = static_cast<std::size_t>(std::ranges::count(titles, ',')) + 1;
+  std::size_t column = 0;
+  while (column < columns && cell(titles, column) != "latency_s") ++column;
+  if (column == columns) throw Error(fmt::format("{}: line 1 has no column 'latency_s'", path.string()));
+  std::vector<double> latencies_s;
+  while (!rest.empty()) {
+    const std::string_view value = cell(next_line(), column);
+    double latency_s = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), latency_s);
+    const bool whole = error == std::errc() && end == value.data() + value.size();
+    if (whole && std::isfinite(latency_s) && latency_s >= 0) latencies_s.push_back(latency_s);
+  }
+  std::ranges::sort(latencies_s);
+  return latencies_s;
+}
+
+LatencyHistogram latency_histogram(const std::vector<double>& sorted_s) {
+  if (sorted_s.empty()) return {};
+  // A margin of 2 % on both sides, so that equal latencies have a width.
+  const double low = std::log(std::max(sorted_s.front(), kShortest_s)) - 0.02;
+  const double high = std::log(std::max(sorted_s.back(), kShortest_s)) + 0.02;
+  LatencyHistogram histogram{{}, std::vector<double>(kBins)};
+  for (std::size_t n = 0; n <= kBins; ++n) {
+    histogram.edges_s.push_back(std::exp(low + (high - low) * static_cast<double>(n) / kBins));
+  }
+  for (const double latency_s : sorted_s) {
+    const double place = (std::log(std::max(latency_s, kShortest_s)) - low) / (high - low) * kBins;
+    histogram.shares[std::min(static_cast<std::size_t>(place), kBins - 1)] += 1 / static_cast<double>(sorted_s.size());
+  }
+  return histogram;
+}
+
+bool has_latency(const Run& run) {
+  return !run.record.scenario.empty() && !run.latencies_s.empty() && run.record.scenario.percentile.has_value();
+}
+
+Json latency_data(const Run& run) {
+  if (!has_latency(run)) return nullptr;
+  const measure::ScenarioRecord& scenario = run.record.scenario;
+  const LatencyHistogram histogram = latency_histogram(run.latencies_s);
+  Json parts = Json::object();
+  for (const auto& [name, seconds] : scenario.parts_s) parts[name] = seconds;
+  double sum_s = 0;
+  for (const double latency_s : run.latencies_s) sum_s += latency_s;
+  return {{"edges_s", histogram.edges_s},
+          {"shares", histogram.shares},
+          {"percentile", number(scenario.percentile)},
+          {"limit_s", number(scenario.latency_limit_s)},
+          {"marks", marks_data(scenario, run.latencies_s)},
+          {"curve", percentile_curve(run.latencies_s)},
+          {"parts_s", parts},
+          {"mean_s", sum_s / static_cast<double>(run.latencies_s.size())},
+          {"rates", rates_data(scenario)}};
+}
+
+}  // namespace evener::report

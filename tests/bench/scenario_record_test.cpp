@@ -1,0 +1,150 @@
+#include "bench/scenario_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/files.h"
+#include "base/stop.h"
+#include "base/test_folder.h"
+#include "bench/simulated_lanes_helpers.h"
+#include "measure/record_kind.h"
+#include "measure/validity.h"
+
+namespace evener::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+ScenarioResult simulate(ScenarioOptions options, int lanes, test::SimulatedSystem::Service service) {
+  options.samples = 20;
+  test::SimulatedSystem system(std::move(service));
+  test::SimulatedLanes simulated(system, lanes);
+  return run_scenario(options, system, simulated);
+}
+
+measure::Record record_of(const ScenarioResult& result) {
+  measure::Record record;
+  record.kind = "infer";
+  record.model.name = "resnet18";
+  fill_record(result, record);
+  return record;
+}
+
+measure::Metric figure(const measure::Record& record, const std::string& name) {
+  const auto found = record.metrics.find(name);
+  EXPECT_NE(found, record.metrics.end()) << name;
+  return found == record.metrics.end() ? measure::Metric() : found->second;
+}
+
+std::string main_figure(const measure::Record& record) {
+  const auto metrics = measure::metrics_of(record);
+  const measure::Metric* speed = measure::main_speed(metrics);
+  return speed == nullptr ? "none" : speed->name;
+}
+
+TEST(ScenarioRecord, SingleStreamIsAboutItsPercentile) {
+  const ScenarioResult result = simulate(quick_options(Scenario::kSingleStream), 1,
+                                         [n = 0](int, const Query&) mutable { return 0.001 * (10 + n++ % 10); });
+  const measure::Record record = record_of(result);
+  EXPECT_EQ(main_figure(record), "latency_p90_estimate_s");
+  const measure::Metric estimate = figure(record, "latency_p90_estimate_s");
+  EXPECT_EQ(estimate.value, result.estimate->latency_s);
+  EXPECT_EQ(estimate.better, measure::Better::kLower);
+  EXPECT_EQ(estimate.unit, "s");
+  EXPECT_EQ(estimate.samples.size(), 10u);
+  for (const double tenth : estimate.samples) EXPECT_NEAR(tenth, 0.0185, 0.0006);
+  EXPECT_EQ(figure(record, "latency_p50_s").value, plain_percentile(result.log.sorted_latencies_s(), 0.5));
+  EXPECT_NEAR(*figure(record, "latency_mean_s").value, 0.0145, 0.0002);
+  EXPECT_NEAR(*figure(record, "queries_per_s").value, 1 / 0.0145, 1);
+  EXPECT_EQ(figure(record, "samples_per_s").value, figure(record, "queries_per_s").value);
+  EXPECT_FALSE(figure(record, "latency_p99.9_s").value);
+  EXPECT_THAT(figure(record, "latency_p99.9_s").reason, HasSubstr("queries are too few"));
+  EXPECT_EQ(record.scenario.name, "single-stream");
+  EXPECT_EQ(record.scenario.queries, static_cast<std::int64_t>(result.log.queries.size()));
+  EXPECT_EQ(record.scenario.discarded, result.estimate->discarded);
+  EXPECT_NEAR(record.scenario.parts_s.at("compute"), 0.0145, 0.0002);
+  EXPECT_EQ(record.scenario.parts_s.at("queue"), 0);
+  EXPECT_FALSE(record.scenario.parts_s.contains("copy"));
+  EXPECT_EQ(record.seeds.at("schedule"), 3u);
+  EXPECT_EQ(record.validity.valid, true);
+}
+
+TEST(ScenarioRecord, MultiStreamCountsSamplesToo) {
+  ScenarioOptions options = quick_options(Scenario::kMultiStream);
+  options.largest_batch = 8;
+  const measure::Record record = record_of(simulate(options, 1, [](int, const Query&) { return 0.01; }));
+  EXPECT_EQ(main_figure(record), "latency_p99_estimate_s");
+  EXPECT_NEAR(*figure(record, "samples_per_s").value, 800, 1e-6);
+  EXPECT_NEAR(*figure(record, "queries_per_s").value, 100, 1e-6);
+  EXPECT_EQ(record.scenario.samples_per_query, 8);
+}
+
+TEST(ScenarioRecord, OfflineIsAboutSamples) {
+  ScenarioOptions options = quick_options(Scenario::kOffline);
+  options.largest_batch = 5;
+  const measure::Record record = record_of(simulate(options, 2, [](int, const Query&) { return 0.125; }));
+  EXPECT_EQ(main_figure(record), "samples_per_s");
+  EXPECT_NEAR(*figure(record, "samples_per_s").value, 80, 1e-6);
+  EXPECT_EQ(record.scenario.queries, 1);
+  EXPECT_EQ(record.scenario.samples, 400);
+  EXPECT_FALSE(record.scenario.percentile);
+  EXPECT_FALSE(record.metrics.contains("latency_p50_s"));
+}
+
+TEST(ScenarioRecord, ServerTellsTheRatesThatWereTried) {
+  ScenarioOptions options = quick_options(Scenario::kServer);
+  options.target_rate = 500;
+  const ScenarioResult result = simulate(options, 1, [](int, const Query&) { return 0.01; });
+  const measure::Record record = record_of(result);
+  EXPECT_EQ(main_figure(record), "queries_per_s");
+  EXPECT_NEAR(*figure(record, "arriving_queries_per_s").value, 500, 100);
+  EXPECT_LT(*figure(record, "queries_per_s").value, 100) << "the highest that held";
+  EXPECT_EQ(record.scenario.rates.size(), result.rates.size());
+  EXPECT_GT(record.scenario.late, 0);
+  EXPECT_EQ(record.scenario.latency_limit_s, 0.1);
+  EXPECT_EQ(record.validity.valid, false);
+  // The judgement of the machine comes on top, and has nothing to say of steps or epochs.
+  const measure::Validity judged = measure::judge(record);
+  ASSERT_EQ(judged.reasons.size(), 1u);
+  EXPECT_EQ(judged.reasons[0].rule, "latency limit");
+}
+
+TEST(ScenarioRecord, AnInterruptedRunIsCalledSoOnce) {
+  int calls = 0;
+  const ScenarioResult result = simulate(quick_options(Scenario::kSingleStream), 1, [&](int, const Query&) {
+    if (++calls == 100) request_stop();
+    return 0.001;
+  });
+  clear_stop_request();
+  const measure::Record record = record_of(result);
+  EXPECT_EQ(record.status, measure::Status::kInterrupted);
+  const measure::Validity judged = measure::judge(record);
+  EXPECT_EQ(std::ranges::count(judged.reasons, "unfinished", &measure::ValidityReason::rule), 1);
+  EXPECT_EQ(measure::kind_of(record).amount(record), std::to_string(result.log.queries.size()) + " queries");
+}
+
+TEST(ScenarioRecord, TooFewQueriesGiveNoEstimate) {
+  ScenarioOptions options = quick_options(Scenario::kSingleStream);
+  const measure::Record record = record_of(simulate(options, 1, [](int, const Query&) { return 3.0; }));
+  EXPECT_FALSE(figure(record, "latency_p90_estimate_s").value);
+  EXPECT_THAT(figure(record, "latency_p90_estimate_s").reason, HasSubstr("20 queries are too few"));
+}
+
+TEST(Latencies, AreWrittenWithTheirParts) {
+  const test::TestFolder folder;
+  ScenarioOptions options = quick_options(Scenario::kServer);
+  options.target_rate = 100;
+  const ScenarioResult result = simulate(options, 2, [](int, const Query&) { return 0.001; });
+  write_latencies(folder / kLatencies, result);
+  const std::string text = read_file(folder / kLatencies);
+  EXPECT_THAT(text, StartsWith("query,lane,samples,scheduled_s,latency_s,queue_s,preprocess_s,copy_s,compute_s,"
+                               "postprocess_s\n0,0,1,0,0.001,0,,,0.001,\n1,"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(result.log.queries.size()) + 1);
+}
+
+}  // namespace
+}  // namespace evener::bench

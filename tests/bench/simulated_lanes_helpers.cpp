@@ -1,0 +1,70 @@
+#include "bench/simulated_lanes_helpers.h"
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <tuple>
+
+#include "base/random.h"
+
+namespace evener::test {
+namespace {
+
+/// Something that happens to a lane: it is done with a piece, or asks what is next.
+struct Event {
+  double at_s = 0;
+  std::int64_t number = 0;  // events of one moment come in the order in which they were made
+  int lane = 0;
+  bool is_done = false;
+  bench::Piece piece = {};
+  bench::Answered answered = {};
+
+  bool operator>(const Event& other) const { return std::tie(at_s, number) > std::tie(other.at_s, other.number); }
+};
+
+}  // namespace
+
+bench::LatencyParts SimulatedSystem::answer(int lane, const bench::Query& query) {
+  answered.push_back(query);
+  took_s_ = service_(lane, query);
+  bench::LatencyParts parts;
+  parts.compute_s = took_s_;
+  return parts;
+}
+
+void SimulatedLanes::run(bench::Dealer& dealer) {
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+  std::vector<int> waiting;  // lanes that go on when another one is done
+  std::int64_t number = 0;
+  for (int lane = 0; lane < lanes_; ++lane) events.push({.number = number++, .lane = lane});
+  while (!events.empty()) {
+    const Event event = events.top();
+    events.pop();
+    if (event.is_done) {
+      dealer.done(event.lane, event.piece, event.answered);
+      events.push({.at_s = event.at_s, .number = number++, .lane = event.lane});
+      for (const int lane : waiting) events.push({.at_s = event.at_s, .number = number++, .lane = lane});
+      waiting.clear();
+      continue;
+    }
+    bench::Deal deal = dealer.next(event.lane, event.at_s);
+    if (deal.kind == bench::Deal::Kind::kAnswer) {
+      bench::Answered answered{.begin_s = event.at_s};
+      answered.parts = system_.answer(event.lane, deal.piece.query);
+      answered.end_s = event.at_s + system_.took_s();
+      events.push({answered.end_s, number++, event.lane, true, std::move(deal.piece), answered});
+    } else if (deal.kind == bench::Deal::Kind::kWait && std::isfinite(deal.until_s)) {
+      events.push({.at_s = deal.until_s, .number = number++, .lane = event.lane});
+    } else if (deal.kind == bench::Deal::Kind::kWait) {
+      waiting.push_back(event.lane);
+    }
+  }
+}
+
+std::function<double()> exponential_times(double mean_s, std::uint64_t seed) {
+  const auto random = std::make_shared<Random>(seed, Purpose::kSynthetic);
+  return [random, mean_s] { return -mean_s * std::log1p(-random->uniform()); };
+}
+
+}  // namespace evener::test

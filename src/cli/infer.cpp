@@ -14,11 +14,13 @@
 #include "base/names.h"
 #include "base/statistics.h"
 #include "base/tensor.h"
+#include "bench/scenario_record.h"
 #include "cli/command.h"
 #include "cli/compile_cache.h"
 #include "cli/infer_answers.h"
 #include "cli/infer_images.h"
 #include "cli/infer_record.h"
+#include "cli/infer_scenario.h"
 #include "cli/options/measuring_flags.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -37,7 +39,8 @@ constexpr const char* kExamples = R"(Examples:
   evener infer resnet18 --weights resnet18.pth photos/ --format jsonl
   evener infer model.onnx photos/ --labels names.txt --precision bf16
   find photos -name '*.jpg' | evener infer runs/a -
-  evener infer mobilenet_v2 random:1000 --on cpu/t2 --precision bf16)";
+  evener infer mobilenet_v2 random:1000 --on cpu/t2 --precision bf16
+  evener infer resnet18 random:100 --scenario server --latency-limit 50 --out runs/served)";
 
 std::string setup_line(const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                        Precision precision, const task::InferSetup& setup) {
@@ -121,82 +124,144 @@ struct InferCommandFlags : InferFlags {
         *this, {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"}, 500, {.recorded = false}};
   };
   Measuring measuring;
+  ScenarioFlags scenario;
 
   OptionSet options() {
     OptionSet options = InferFlags::options();
+    options.add(scenario);
     options.add(measuring);
     return options;
   }
 };
 
-int infer(const InferCommandFlags& flags) {
-  ProgressLine line(*flags.answers.quiet);
-  const placement::Plan plan = flags.placement.plan();
-  const Precision precision = flags.placement.precision_on(plan);
-  const int threads = flags.placement.reading_threads->value_or(usable_cpus());
-  const auto seed = static_cast<std::uint64_t>(flags.images.seed->value_or(1));
-  const task::InferenceModel network(flags.model.request(!flags.answers.features->empty(), seed));
-  InferImages images = open_images(flags, network, threads);
-  run::MeteredRun run({.kind = "infer",
-                       .version = EVENER_VERSION,
-                       .command = command_line(),
-                       .out = *flags.answers.out,
-                       .overwrite = *flags.answers.overwrite,
-                       .sample_interval_ms = *flags.measuring.sample_interval_ms,
-                       .trace = *flags.measuring.trace},
-                      line);
-  task::InferResult result;
-  std::optional<AnswerWriter> answers;
-  const measure::Record record = run.measure([&] {
-    task::InferJob job(network, *images.samples,
-                       {.plan = plan,
-                        .engine = *flags.placement.engine,
-                        .precision = precision,
-                        .batch = *flags.placement.batch,
-                        .streams = *flags.placement.streams,
-                        .reading_threads = threads,
-                        .cache = compile_cache(),
-                        .strict = *flags.images.strict});
-    fill_inference_setup(run.record(), flags, network, images, plan, precision, job.setup());
-    run.begin();
-    line.note(setup_line(network, images, plan, precision, job.setup()));
-    for (const std::vector<std::string>* notes : {&network.notes(), &std::as_const(images.notes), &plan.notes}) {
-      for (const std::string& text : *notes) line.note("note: " + text);
-    }
-    for (const std::string& text : placement::all_warnings(plan)) line.note("warning: " + text);
-    tell_skipped(images.skipped, line);
-    answers.emplace(flags.answers, network, *images.samples, images.labelled, run.folder());
-    ShownAnswers shown(*answers, line, images.samples->size(), *flags.answers.format == "none" || images.labelled);
-    result = job.run(*images.samples, shown);
-    line.finish();
-    answers->finish();
-    const double seconds = flags.measuring.seconds->value_or(std::clamp(result.seconds / 10, 0.2, 2.0));
-    const auto rates = seconds > 0 ? job.network_rates(*images.samples, seconds) : std::vector<double>();
-    run.take_times(run.record());
-    fill_inference_results(run.record(), result, *answers, rates);
-    return run.record();
-  });
-  if (!run.folder().empty()) {
-    write_confusion(run.folder() / "confusion.csv", answers->scores(), network.classes());
-  }
-  tell_skipped(result.skipped, line);
-  const auto rate = [](const std::optional<double>& value) { return value ? si_text(*value) : "unknown"; };
-  line.note(fmt::format("{} images in {}: {} images/s from files to answers, {} images/s the network alone",
-                        result.answered, duration_text(result.seconds),
-                        rate(static_cast<double>(result.answered) / result.seconds),
-                        rate(measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value)));
-  const std::string& json = *flags.answers.json;
-  if (json == "-") {
-    fmt::print("{}\n", measure::to_json(record).dump(2));
-  } else {
-    if (!json.empty()) write_file_atomically(json, measure::to_json(record).dump(2) + "\n");
-    // Lines that another program reads stay alone.
-    const bool for_people = *flags.answers.format != "csv" && *flags.answers.format != "jsonl";
-    if (for_people) print_summary(record, answers->scores(), run.folder());
-  }
-  if (result.answered == 0) throw Error("none of the images could be read");
-  return 0;
+task::InferOptions infer_options(const InferCommandFlags& flags, const placement::Plan& plan, Precision precision,
+                                 int threads) {
+  task::InferOptions options{.plan = plan,
+                             .engine = *flags.placement.engine,
+                             .precision = precision,
+                             .batch = *flags.placement.batch,
+                             .streams = *flags.placement.streams,
+                             .reading_threads = threads,
+                             .cache = compile_cache(),
+                             .strict = *flags.images.strict};
+  if (flags.scenario.wanted()) suit_scenario(flags.scenario, options);
+  return options;
 }
+
+/// One run of the command, from its options to what it prints.
+class Inference {
+ public:
+  explicit Inference(const InferCommandFlags& flags)
+      : flags_(flags),
+        line_(*flags.answers.quiet),
+        plan_(flags.placement.plan()),
+        precision_(flags.placement.precision_on(plan_)),
+        threads_(flags.placement.reading_threads->value_or(usable_cpus())),
+        network_(flags.model.request(!flags.answers.features->empty(),
+                                     static_cast<std::uint64_t>(flags.images.seed->value_or(1)))),
+        images_(open_images(flags, network_, threads_)),
+        run_({.kind = "infer",
+              .version = EVENER_VERSION,
+              .command = command_line(),
+              .out = *flags.answers.out,
+              .overwrite = *flags.answers.overwrite,
+              .sample_interval_ms = *flags.measuring.sample_interval_ms,
+              .trace = *flags.measuring.trace,
+              .json = *flags.answers.json},
+             line_) {}
+
+  int run() {
+    const measure::Record record = run_.measure([&] {
+      task::InferJob job(network_, *images_.samples, infer_options(flags_, plan_, precision_, threads_));
+      begin(job);
+      flags_.scenario.wanted() ? measure_in_scenario(job) : answer(job);
+      return run_.record();
+    });
+    return flags_.scenario.wanted() ? tell_scenario(record) : tell_answers(record);
+  }
+
+ private:
+  void begin(const task::InferJob& job) {
+    fill_inference_setup(run_.record(), flags_, network_, images_, plan_, precision_, job.setup());
+    run_.begin();
+    line_.note(setup_line(network_, images_, plan_, precision_, job.setup()));
+    for (const std::vector<std::string>* notes : {&network_.notes(), &std::as_const(images_.notes), &plan_.notes}) {
+      for (const std::string& text : *notes) line_.note("note: " + text);
+    }
+    for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
+    tell_skipped(images_.skipped, line_);
+  }
+
+  void answer(task::InferJob& job) {
+    answers_.emplace(flags_.answers, network_, *images_.samples, images_.labelled, run_.folder());
+    ShownAnswers shown(*answers_, line_, images_.samples->size(), *flags_.answers.format == "none" || images_.labelled);
+    result_ = job.run(*images_.samples, shown);
+    line_.finish();
+    answers_->finish();
+    const double seconds = flags_.measuring.seconds->value_or(std::clamp(result_.seconds / 10, 0.2, 2.0));
+    const auto rates = seconds > 0 ? job.network_rates(*images_.samples, seconds) : std::vector<double>();
+    run_.take_times(run_.record());
+    fill_inference_results(run_.record(), result_, *answers_, rates);
+  }
+
+  void measure_in_scenario(task::InferJob& job) {
+    scenario_ = measure_scenario(flags_.scenario, job, *images_.samples, network_.main_output(), line_);
+    run_.take_times(run_.record());
+    bench::fill_record(*scenario_, run_.record());
+    if (!run_.folder().empty()) bench::write_latencies(run_.folder() / bench::kLatencies, *scenario_);
+  }
+
+  /// Writes the record where it was asked for; true where that was stdout.
+  bool write_json(const measure::Record& record) const {
+    const std::string& json = *flags_.answers.json;
+    if (json.empty()) return false;
+    const std::string text = measure::to_json(record).dump(2) + "\n";
+    if (json == "-") {
+      std::fputs(text.c_str(), stdout);
+      return true;
+    }
+    write_file_atomically(json, text);
+    return false;
+  }
+
+  int tell_scenario(const measure::Record& record) const {
+    if (!write_json(record)) {
+      std::fputs(scenario_text(record).c_str(), stdout);
+      if (!run_.folder().empty()) fmt::print("results                         {}\n", run_.folder().string());
+    }
+    if (scenario_->log.stopped) throw Interrupted("interrupted; the record says what is known until then");
+    return record.validity.valid == false ? 3 : 0;
+  }
+
+  int tell_answers(const measure::Record& record) {
+    if (!run_.folder().empty()) {
+      write_confusion(run_.folder() / "confusion.csv", answers_->scores(), network_.classes());
+    }
+    tell_skipped(result_.skipped, line_);
+    const auto rate = [](const std::optional<double>& value) { return value ? si_text(*value) : "unknown"; };
+    line_.note(fmt::format("{} images in {}: {} images/s from files to answers, {} images/s the network alone",
+                           result_.answered, duration_text(result_.seconds),
+                           rate(static_cast<double>(result_.answered) / result_.seconds),
+                           rate(measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value)));
+    // Lines that another program reads stay alone.
+    const bool for_people = *flags_.answers.format != "csv" && *flags_.answers.format != "jsonl";
+    if (!write_json(record) && for_people) print_summary(record, answers_->scores(), run_.folder());
+    if (result_.answered == 0) throw Error("none of the images could be read");
+    return 0;
+  }
+
+  const InferCommandFlags& flags_;
+  ProgressLine line_;
+  const placement::Plan plan_;
+  const Precision precision_;
+  const int threads_;
+  const task::InferenceModel network_;
+  InferImages images_;
+  run::MeteredRun run_;
+  std::optional<AnswerWriter> answers_;
+  task::InferResult result_;
+  std::optional<bench::ScenarioResult> scenario_;
+};
 
 }  // namespace
 
@@ -206,7 +271,7 @@ Command infer_command() {
           .summary = "Show images to a trained network, and tell what it says",
           .options = flags->options(),
           .footer = kExamples,
-          .run = [flags] { return infer(*flags); }};
+          .run = [flags] { return Inference(*flags).run(); }};
 }
 
 }  // namespace evener::cli

@@ -25,15 +25,9 @@ constexpr std::int64_t kUsualBatch = 8;
 /// A GPU computes on one call while the next one's images travel.
 constexpr int kGpuLanes = 2;
 
-/// The values of one sample, of which one vector is empty.
-struct Values {
-  std::vector<std::uint8_t> bytes;
-  std::vector<float> floats;
-};
-
 struct ReadSample {
   std::size_t index = 0;
-  Values values;
+  SampleValues values;
 };
 
 struct RawAnswer {
@@ -41,41 +35,11 @@ struct RawAnswer {
   std::map<std::string, std::vector<float>> outputs;
 };
 
-Values read_values(const data::Samples& samples, std::size_t index) {
-  const auto count = static_cast<std::size_t>(element_count(samples.shape()));
-  Values values;
-  if (samples.is_bytes()) {
-    values.bytes.resize(count);
-    samples.read(index, std::span(values.bytes));
-  } else {
-    values.floats.resize(count);
-    samples.read(index, std::span(values.floats));
-  }
-  return values;
-}
-
-/// Several samples' values one after the other; what is missing of a batch is zeros.
-Values gathered(const std::vector<ReadSample>& samples, std::int64_t batch) {
-  Values all;
-  const auto gather = [&](auto member) {
-    auto& to = all.*member;
-    const std::size_t each = (samples.front().values.*member).size();
-    to.resize(each * static_cast<std::size_t>(batch));
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      std::ranges::copy(samples[i].values.*member, to.begin() + static_cast<std::ptrdiff_t>(i * each));
-    }
-  };
-  gather(&Values::bytes);
-  gather(&Values::floats);
-  return all;
-}
-
-void start(engine::Runner& runner, const Values& values) {
-  if (values.floats.empty()) {
-    runner.start(std::span<const std::uint8_t>(values.bytes));
-  } else {
-    runner.start(std::span<const float>(values.floats));
-  }
+/// What samples have been read to, for a call.
+SampleValues batch_of(const std::vector<ReadSample>& samples, std::int64_t batch) {
+  std::vector<const SampleValues*> values;
+  for (const ReadSample& sample : samples) values.push_back(&sample.values);
+  return gathered(values, batch);
 }
 
 std::vector<RawAnswer> answers_of(const TensorMap& outputs, const std::vector<ReadSample>& samples) {
@@ -97,6 +61,42 @@ const placement::PlanStage& stage_of(const placement::PlanReplica& replica) {
 }
 
 }  // namespace
+
+SampleValues read_values(const data::Samples& samples, std::size_t index) {
+  const auto count = static_cast<std::size_t>(element_count(samples.shape()));
+  SampleValues values;
+  if (samples.is_bytes()) {
+    values.bytes.resize(count);
+    samples.read(index, std::span(values.bytes));
+  } else {
+    values.floats.resize(count);
+    samples.read(index, std::span(values.floats));
+  }
+  return values;
+}
+
+SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int64_t batch) {
+  SampleValues all;
+  const auto gather = [&](auto member) {
+    auto& to = all.*member;
+    const std::size_t each = (samples.front()->*member).size();
+    to.resize(each * static_cast<std::size_t>(batch));
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      std::ranges::copy(samples[i]->*member, to.begin() + static_cast<std::ptrdiff_t>(i * each));
+    }
+  };
+  gather(&SampleValues::bytes);
+  gather(&SampleValues::floats);
+  return all;
+}
+
+void start(engine::Runner& runner, const SampleValues& values) {
+  if (values.floats.empty()) {
+    runner.start(std::span<const std::uint8_t>(values.bytes));
+  } else {
+    runner.start(std::span<const float>(values.floats));
+  }
+}
 
 InferJob::InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options)
     : model_(model), options_(std::move(options)) {
@@ -173,7 +173,7 @@ void InferJob::make_lanes(const data::Samples& samples) {
   }
   // The first call takes memory and wakes threads; it is no answer's time.
   const auto values = static_cast<std::size_t>(setup_.batch * element_count(samples.shape()));
-  Values zeros;
+  SampleValues zeros;
   (samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values));
   for (const auto& lane : lanes_) start(*lane, zeros);
   for (const auto& lane : lanes_) lane->wait();
@@ -196,7 +196,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
   const auto read = [&](std::size_t index) { return ReadSample{index, read_values(samples, index)}; };
   const auto compute = [&](const std::vector<ReadSample>& taken, int worker) {
     engine::Runner& runner = *lanes_[static_cast<std::size_t>(worker)];
-    start(runner, gathered(taken, setup_.batch));
+    start(runner, batch_of(taken, setup_.batch));
     return answers_of(runner.wait(), taken);
   };
   const auto tell = [&](const RawAnswer& raw) {
@@ -228,7 +228,7 @@ std::vector<double> InferJob::network_rates(const data::Samples& samples, double
     }
   }
   if (first.empty()) return {};
-  const Values batch = gathered(first, setup_.batch);
+  const SampleValues batch = batch_of(first, setup_.batch);
   constexpr int kBlocks = 10;
   std::vector<double> rates;
   for (int block = 0; block < kBlocks && !stop_requested(); ++block) {

@@ -95,6 +95,18 @@ class InferJob {
   std::vector<std::unique_ptr<engine::Runner>> lanes_;
 };
 
+/// The values of one sample or of a batch, of which one vector is empty.
+struct SampleValues {
+  std::vector<std::uint8_t> bytes;
+  std::vector<float> floats;
+};
+/// Throws Error with the reason alone where the sample can't be read.
+SampleValues read_values(const data::Samples& samples, std::size_t index);
+/// Several samples' values one after the other; what is missing of a batch is zeros.
+SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int64_t batch);
+/// Begins a call with a batch.
+void start(engine::Runner& runner, const SampleValues& values);
+
 /// A class and how likely it is (or its raw score).
 struct ClassScore {
   std::size_t index = 0;

@@ -151,6 +151,24 @@ TEST_F(Infer, FoldersThatAreNoClassesAreJustPictures) {
   EXPECT_THAT(result.err, HasSubstr("without labels"));
 }
 
+TEST_F(Infer, ScenariosMeasureLatency) {
+  const std::string run = trained();
+  for (const char* scenario : {"single-stream", "multi-stream", "offline", "server"}) {
+    SCOPED_TRACE(scenario);
+    Words words = {run,   "random:20", "--scenario",   scenario, "--min-duration",
+                   "0.1", "--out",     file(scenario), "--json", "-"};
+    if (std::string(scenario) == "server") words = joined(std::move(words), {"--target-rate", "200"});
+    const ProgramResult result = infer(words);
+    ASSERT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;  // a busy machine may be too slow to be VALID
+    const json record = json::parse(result.out);
+    EXPECT_EQ(record["scenario"]["name"], scenario);
+    EXPECT_EQ(result.exit_code == 0, record["validity"]["valid"].get<bool>());
+    EXPECT_TRUE(fs::exists(file(scenario) + "/latencies.csv"));
+  }
+  const ProgramResult report = run_program({"report", file("single-stream"), "--html", file("report.html")});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+}
+
 TEST_F(Infer, SaysWhatIsWrong) {
   const std::string run = trained();
   std::ofstream(file("bad.onnx")) << "no model";

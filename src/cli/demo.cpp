@@ -162,11 +162,9 @@ int demo(const DemoFlags& flags) {
     folders.push_back(job.out);
   }
   const auto runs = report::load_runs(folders);
-  std::vector<measure::Record> records;
-  for (const auto& run : runs) records.push_back(run.record);
   const auto page = report::write_html(fs::path(*flags.out) / "report.html", runs);
   fmt::print("\n{}\n", report::terminal_text(report::summary_table(runs)));
-  fmt::print("{}\n\nreport: {}\n", report::terminal_conclusion(records), fs::absolute(page.path).string());
+  fmt::print("{}\n\nreport: {}\n", report::terminal_conclusion(runs), fs::absolute(page.path).string());
   if (!page.hint.empty()) fmt::print("{}\n", page.hint);
   return 0;
 }

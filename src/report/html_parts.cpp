@@ -20,12 +20,6 @@ using measure::Record;
 
 constexpr std::size_t kMostCards = 6;
 
-std::vector<Record> records_of(std::span<const Run> runs) {
-  std::vector<Record> records;
-  for (const Run& run : runs) records.push_back(run.record);
-  return records;
-}
-
 /// The value all runs share, or "" if they differ.
 template <typename Text>
 std::string common(std::span<const Run> runs, Text text) {
@@ -217,8 +211,11 @@ std::string command_html(const std::vector<std::string>& command) {
 }  // namespace
 
 std::string header_part(std::span<const Run> runs) {
-  const std::vector<Record> records = records_of(runs);
-  const Record& first = records.front();
+  const Record& first = runs.front().record;
+  std::string lead;
+  for (const std::string& sentence : conclusion(runs)) {
+    lead += "<p class=\"lead\">" + escape_html(keep_units(sentence)) + "</p>";
+  }
   std::string chips;
   add_chip(chips, common(runs, [](const Record& record) { return record.machine.cpu; }));
   add_chip(chips, common(runs, [](const Record& record) { return fmt::format("{} cores", record.machine.cores); }));
@@ -230,10 +227,10 @@ std::string header_part(std::span<const Run> runs) {
   }
   add_chip(chips, first.started.empty() ? "" : "started " + first.started);
   return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1><p class=\"lead\">{}</p><ul "
+      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1>{}<ul "
       "class=\"chips\">{}</ul>"
       "</header>",
-      escape_html(title_of(runs)), escape_html(keep_units(conclusion(records))), chips);
+      escape_html(title_of(runs)), lead, chips);
 }
 
 std::string results_part(std::span<const Run> runs) {

@@ -126,14 +126,14 @@ std::string epochs_table(const measure::Record& record) {
 
 std::string details_part(std::span<const Run> runs) {
   std::string html =
-      "<section><h2>Everything</h2><div class=\"card\"><p class=\"explain\">Every value of the records; "
-      "their names are those of record.json.</p>";
+      "<section><h2>Everything</h2><details class=\"card\"><summary>Every value of the records</summary><p "
+      "class=\"explain\">Their names are those of record.json.</p>";
   if (runs.size() > 1) {
     html +=
         "<input type=\"checkbox\" id=\"only-differences\" checked class=\"only\"> "
         "<label for=\"only-differences\" class=\"only\">only what differs between the runs</label>";
   }
-  html += everything_table(runs) + "</div>";
+  html += everything_table(runs) + "</details>";
   for (std::size_t n = 0; n < runs.size(); ++n) {
     if (runs[n].record.training.epochs.empty()) continue;
     html += fmt::format("<details class=\"card\"><summary>Epochs of {}</summary>{}</details>",

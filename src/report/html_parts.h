@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "report/run.h"
 
@@ -15,10 +16,10 @@ const char* run_color(std::size_t n);
 std::string plot_data(std::span<const Run> runs);
 
 std::string header_part(std::span<const Run> runs);
-/// A card per run (up to six) and the summary table.
-std::string results_part(std::span<const Run> runs);
-/// Places for the plots, with what each shows; only those that have data.
-std::string plots_part(std::span<const Run> runs);
+/// Of each job its runs, as cards or, where they are many, as a table, and its plots.
+std::string jobs_part(std::span<const Run> runs);
+/// Places for the plots of one job, the `number`-th, with what each shows; only those that say something.
+std::string plots_of_job(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);

@@ -60,6 +60,7 @@ std::size_t terminal_width() {
 
 void put(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);  // before what stderr says of the page
 }
 
 /// To a file, or to stdout for "-". Says where a file went.

@@ -90,9 +90,9 @@ std::string speed_clause(const Record& record, const Record& base) {
       fmt::format("{} against {} {}", number_text(*speed->value), number_text(*base_speed->value), speed->unit);
   const bool valid = record.validity.valid.value_or(true) && base.validity.valid.value_or(true);
   if (!valid || !comparison.interval) {
-    return fmt::format("{} on {} {} {}x as fast as {} ({}), but which is faster stays undecided: {}", record.model.name,
-                       way, kind.did, number_text(*ratio), base_way, rates,
-                       valid ? "too few samples" : "the measurements are INVALID");
+    return fmt::format("{} on {} {} {}x as fast as {} ({}; undecided, {})", record.model.name, way, kind.did,
+                       number_text(*ratio), base_way, rates,
+                       valid ? "with too few samples" : "as the measurements are INVALID");
   }
   if (comparison.verdict == measure::Verdict::kUndecided) {
     return fmt::format("Whether {} {} faster on {} or {} is undecided ({}; 95 % interval of the ratio {} to {})",

@@ -105,10 +105,10 @@ std::string figures_table(std::span<const Run> runs, const Job& job) {
     html += fmt::format("<tr style=\"--run:{}\">", run_color(job[row]));
     for (const std::size_t column : columns) {
       const bool is_validity = table.columns[column].title == "valid" && !badge(runs[job[row]].record).empty();
-      html += fmt::format("<td{} data-title=\"{}\"><span>{}{}</span></td>",
-                          table.columns[column].numeric ? " class=\"number\"" : "",
-                          escape_html(table.columns[column].title), column == 0 ? "<span class=\"swatch\"></span>" : "",
-                          is_validity ? badge(runs[job[row]].record) : escape_html(table.rows[row][column]));
+      html += table_cell(table.columns[column].title,
+                         (column == 0 ? "<span class=\"swatch\"></span>" : "") +
+                             (is_validity ? badge(runs[job[row]].record) : escape_html(table.rows[row][column])),
+                         table.columns[column].numeric);
     }
     html += "</tr>";
   }

@@ -88,11 +88,16 @@ std::string command_html(const std::vector<std::string>& command) {
 
 }  // namespace
 
+std::string table_cell(const std::string& title, const std::string& html, bool numeric) {
+  return fmt::format("<td{} data-title=\"{}\"><span>{}</span></td>", numeric ? " class=\"number\"" : "",
+                     escape_html(title), html);
+}
+
 std::string header_part(std::span<const Run> runs) {
   const Record& first = runs.front().record;
   std::string lead;
   for (const std::string& sentence : conclusion(runs)) {
-    const bool warns = sentence.find("INVALID") != std::string::npos;
+    const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Its times are INVALID");
     lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(keep_units(sentence)));
   }
   std::string chips;

@@ -9,6 +9,10 @@
 
 namespace evener::report {
 
+/// A cell of a table of class "figures": on a narrow screen its column's title stands beside it, and not above. `html`
+/// is harmless already.
+std::string table_cell(const std::string& title, const std::string& html, bool numeric = true);
+
 /// Colour of the n-th run, safe for colour-blind readers (Okabe and Ito); the ninth has the first one's again.
 const char* run_color(std::size_t n);
 

@@ -61,10 +61,11 @@ TEST(Html, TellsWhatEachReplicaDid) {
   record.placement.divisions = {{0, {10, 6}}, {4, {11, 5}}, {9, {12, 4}}};
   const std::string page = html_page(runs, "", "");
   EXPECT_THAT(page, HasSubstr("divided 10 : 6 at first and 12 : 4 from step 10 on, after 2 changes"));
-  EXPECT_THAT(page, AllOf(HasSubstr("<td>cpu/t1</td><td class=\"number\">750</td><td class=\"number\">75.0 %</td>"
-                                    "<td class=\"number\">15.0</td><td class=\"number\">50.0 s</td>"
-                                    "<td class=\"number\">10.0 s</td>"),
-                          HasSubstr("<td>&lt;b&gt;: cpu/t1, slowed to 25.0 % of its speed</td>")));
+  EXPECT_THAT(page, AllOf(HasSubstr("data-title=\"images/s while busy\"><span>15.0</span>"),
+                          HasSubstr("data-title=\"share\"><span>75.0 %</span>"),
+                          HasSubstr("data-title=\"busy\"><span>50.0 s</span>"),
+                          HasSubstr("data-title=\"exchange, waiting, update\"><span>10.0 s</span>"),
+                          HasSubstr("<span>&lt;b&gt;: cpu/t1, slowed to 25.0 % of its speed</span>")));
 }
 
 TEST(Html, TellsWhatWasTakenForWhat) {
@@ -236,6 +237,9 @@ std::string dom_of(const std::filesystem::path& page, const std::filesystem::pat
       seen.requests = 'requests=' + asked.length + ' ' + asked.join(' ');
       const loss = document.getElementById('plot-loss-0');
       seen.curves = 'curves=' + loss?.data?.length + ' on a ' + loss?._fullLayout?.yaxis.type + ' axis';
+      for (const part of document.querySelectorAll('details')) part.open = true;
+      const tables = [...document.querySelectorAll('.scroll')];
+      seen.cut = 'cut=' + tables.filter((table) => table.scrollWidth > table.clientWidth).length + ' of ' + tables.length;
       seen.overflow = 'overflow=' + (document.documentElement.scrollWidth > window.innerWidth);
     }, 3000);
   });</script>)";
@@ -266,6 +270,8 @@ class AtWidth : public InBrowser, public ::testing::WithParamInterface<int> {};
 TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   std::vector<report::Run> runs = sample_runs();
   runs[1].record.placement.text = "<b>bold</b> & </script>";
+  runs[0].record.placement.replicas.push_back(runs[0].record.placement.replicas.front());
+  runs[0].record.training.confusion = {"test", std::vector(9, std::vector<std::int64_t>(9, 11))};
   const WrittenPage page = write_html(folder_ / "report.html", runs);
   ASSERT_TRUE(page.has_plots) << page.hint;
   const std::string dom = dom_of(page.path, folder_ / "profile", GetParam());
@@ -282,6 +288,7 @@ TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   EXPECT_THAT(dom, HasSubstr("data-saved=\"saved=training-speed-resnet34-on-synth-masks.svg "
                              "training-speed-resnet34-on-synth-masks.png \""));
   EXPECT_THAT(dom, HasSubstr("data-curves=\"curves=4 on a log axis\""));
+  EXPECT_THAT(dom, HasSubstr("data-cut=\"cut=0 of 7\""));
   EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
 }
 

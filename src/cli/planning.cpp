@@ -28,7 +28,7 @@ std::vector<std::string> cells(const plan::Row& row, bool chosen) {
     return value ? fmt::format("{:.2f}x", *value) : std::string(kMissing);
   };
   cells.push_back(si_text(row.images_per_s));
-  cells.push_back(row.noise > 0 ? fmt::format("+-{:.0f} %", 100 * row.noise) : kMissing);
+  cells.push_back(row.noise ? fmt::format("+-{:.0f} %", 100 * *row.noise) : kMissing);
   cells.push_back(basis_name(row.basis));
   cells.push_back(multiple(row.reached));
   cells.push_back(multiple(row.ceiling));
@@ -58,7 +58,7 @@ nlohmann::ordered_json row_json(const plan::Row& row) {
           {"processes", row.plan.processes.size()},
           {"images_per_s", row.images_per_s},
           {"basis", basis_name(row.basis)},
-          {"noise", row.noise},
+          {"noise", optional_json(row.noise)},
           {"epoch_s", row.epoch_s()},
           {"train_s", row.train_s},
           {"validate_s", row.validate_s},
@@ -144,6 +144,7 @@ nlohmann::ordered_json comparison_json(const plan::Comparison& comparison) {
                                  {"placements", rows},
                                  {"choice", nullptr},
                                  {"reason", comparison.reason},
+                                 {"decided", comparison.decided},
                                  {"notes", comparison.notes},
                                  {"loader_images_per_s", comparison.loader_images_per_s},
                                  {"energy_reason", nullptr},

@@ -60,6 +60,7 @@ std::size_t terminal_width() {
 
 void put(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);  // before what stderr says of the page
 }
 
 /// To a file, or to stdout for "-". Says where a file went.
@@ -81,11 +82,9 @@ std::string json_text(const std::vector<report::Run>& runs) {
 }
 
 void put_table(const ReportOptions& options, const std::vector<report::Run>& runs) {
-  std::vector<measure::Record> records;
-  for (const report::Run& run : runs) records.push_back(run.record);
   const report::Table table = report::summary_table(runs);
   put(*options.markdown ? report::markdown_text(table) : report::terminal_text(table, terminal_width()));
-  put("\n" + (*options.markdown ? report::markdown_conclusion(records) : report::terminal_conclusion(records)) + "\n");
+  put("\n" + (*options.markdown ? report::markdown_conclusion(runs) : report::terminal_conclusion(runs)) + "\n");
 }
 
 void put_page(const ReportOptions& options, const std::vector<report::Run>& runs) {

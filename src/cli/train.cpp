@@ -14,7 +14,9 @@
 #include "cli/dry_run.h"
 #include "cli/train_hosts.h"
 #include "cli/training.h"
+#include "measure/metric.h"
 #include "measure/record_json.h"
+#include "measure/record_kind.h"
 
 namespace evener::cli {
 namespace {
@@ -37,6 +39,15 @@ std::string loss_text(const std::optional<double>& loss) {
   return loss ? fmt::format(", loss {:.6f}", *loss) : "";
 }
 
+/// The median with what it is the median of, and a warning where all images over all seconds say something else.
+void print_speed(const measure::Record& record) {
+  const std::vector<measure::Metric> metrics = measure::metrics_of(record);
+  const measure::Metric* speed = measure::main_speed(metrics);
+  if (speed == nullptr || !speed->value) return;
+  fmt::print("training speed            {} images/s ({})\n", si_text(*speed->value), measure::spread_text(*speed));
+  if (const std::string note = measure::speed_note(record); !note.empty()) fmt::print("  note: {}\n", note);
+}
+
 void print_summary(const TrainingOutcome& outcome) {
   const measure::Record& record = outcome.record;
   const measure::Accuracy& accuracy = record.training.accuracy;
@@ -49,8 +60,7 @@ void print_summary(const TrainingOutcome& outcome) {
     fmt::print("test accuracy             {:.2f} % ({} weights){}\n", 100 * *accuracy.test, accuracy.test_weights,
                loss_text(accuracy.test_loss));
   }
-  if (record.images_per_s.median)
-    fmt::print("training speed            {} images/s\n", si_text(*record.images_per_s.median));
+  print_speed(record);
   if (record.times.total) {
     const std::size_t sessions = record.sessions.size();
     fmt::print("time                      {}{}\n", duration_text(*record.times.total),

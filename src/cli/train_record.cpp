@@ -1,5 +1,7 @@
 #include "cli/train_record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,6 +10,7 @@
 #include "base/module.h"
 #include "base/precision.h"
 #include "measure/record_json.h"
+#include "measure/record_kind.h"
 #include "network/cost.h"
 #include "run/placement_record.h"
 
@@ -61,12 +64,18 @@ void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
   }
 }
 
-void fill_throughput(measure::Record& record, const task::TrainResult& result, std::size_t epochs_before) {
-  std::vector<double> epoch_rates;
-  for (std::size_t i = epochs_before; i < record.training.epochs.size(); ++i) {
-    if (record.training.epochs[i].images_per_s) epoch_rates.push_back(*record.training.epochs[i].images_per_s);
+void fill_throughput(measure::Record& record, const task::TrainResult& result) {
+  const auto blocks = [](const task::StepBlocks& steps) {
+    return measure::BlockRates{steps.rates(), steps.steps_per_block()};
+  };
+  measure::Throughput& speed = record.images_per_s;
+  speed = measure::training_throughput(blocks(result.first_epoch), blocks(result.later_epochs));
+  if (speed.median && !speed.interval) {
+    record.missing["images_per_s_details.interval_95"] =
+        fmt::format("{} samples ({}) are too few for an interval of 95 % (at least {}); their range is told instead",
+                    speed.samples.size(), speed.over, measure::kFewestSamples);
   }
-  record.images_per_s = measure::training_throughput(epoch_rates, result.step_rates);
+  if (const std::string note = measure::speed_note(record); !note.empty()) record.notes.push_back(note);
 }
 
 /// What each replica came to do.
@@ -193,7 +202,6 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
     if (!record.training.epochs.empty() && epoch.epoch >= record.training.epochs.front().epoch) break;
     all.push_back(epoch_record(epoch, static_cast<std::size_t>(record.data.train.value_or(0)), {}));
   }
-  const std::size_t before = all.size();
   all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
   record.training.epochs = std::move(all);
   measure::SessionRecord& session = record.sessions.back();
@@ -207,7 +215,7 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
   record.times.test = result.test_s;
   record.times.to_accuracy = result.seconds_to_accuracy;
   if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
-  fill_throughput(record, result, before);
+  fill_throughput(record, result);
   fill_accuracy(record, result);
   record.training.confusion = {result.confusion.part, result.confusion.counts};
   fill_replicas(record, result);

@@ -1,9 +1,12 @@
 #include "measure/metric.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "measure/record.h"
 #include "measure/record_kind.h"
 
@@ -113,6 +116,15 @@ void add_metric(Record& record, Metric metric) {
     throw Error("a record can't have a second figure that is named '" + metric.name + "'; give it another name");
   }
   record.metrics.emplace(metric.name, std::move(metric));
+}
+
+std::string spread_text(const Metric& metric) {
+  const auto all = range(metric.samples);
+  if (!all) return "";
+  const Interval ends = metric.interval.value_or(*all);
+  return fmt::format("median of {} {}; {}: {} to {}", metric.samples.size(),
+                     metric.over.empty() ? "samples" : metric.over, metric.interval ? "95 %" : "their range",
+                     si_text(ends.low), si_text(ends.high));
 }
 
 Comparison compare_speeds(const Metric& baseline, const Metric& candidate) {

@@ -30,8 +30,8 @@ struct Metric {
   MetricRole role = MetricRole::kCost;
   std::optional<double> value = {};
   std::vector<double> samples = {};       // of parts of the run, which `value` sums up; empty = it was measured once
-  std::optional<Interval> interval = {};  // of 95 %, of `value`
-  std::string over = {};                  // what the samples are: "epochs after the first"
+  std::optional<Interval> interval = {};  // of 95 %, of `value`; absent for too few samples
+  std::string over = {};                  // what the samples are: "blocks of 12 steps after the first epoch"
   std::optional<std::int64_t> of_images = {};  // of a share: of how many images
   std::string stands_in_for = {};              // another figure's name: this one is told only where that one is absent
   std::string reason = {};                     // why `value` is absent; else empty
@@ -51,6 +51,10 @@ const Metric* find_metric(const std::vector<Metric>& metrics, const std::string&
 /// Gives a record a figure that has no key of its own: it then stands in record.json, tables, the CSV file, the page
 /// and the conclusion. Throws Error if its name is taken.
 void add_metric(Record& record, Metric metric);
+
+/// "median of 24 blocks of 12 steps after the first epoch; 95 %: 1.2 k to 1.3 k", or the range of fewer samples; what
+/// is known of a figure's spread, "" for what was measured once.
+std::string spread_text(const Metric& metric);
 
 /// How much better `candidate` is than `baseline`: as a ratio above 1 whatever the direction.
 /// Comparison::ratio and its interval; undecided where there are too few samples.

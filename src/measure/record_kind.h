@@ -24,6 +24,11 @@ struct RecordKind {
 /// The kind of a record. One without an entry here "runs", and has the figures that its task gave to add_metric().
 const RecordKind& kind_of(const Record& record);
 
+/// A figure of trainings: all images over all seconds, where images_per_s is a median that leaves the warm-up out.
+constexpr const char* kOverallSpeed = "images_per_s_overall";
+/// A warning where that differs from images_per_s by more than a tenth, with both and the likely reason; else empty.
+std::string speed_note(const Record& record);
+
 /// Runs of `evener train`.
 extern const RecordKind kTrainingKind;
 /// Runs of `evener infer`, whose figures are all metrics of their own.

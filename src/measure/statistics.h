@@ -1,5 +1,5 @@
-// Medians, quantiles and bootstrap intervals of timings, and the comparison of two sets of them.
-// Everything is deterministic: the bootstrap draws keyed random numbers.
+// Intervals of medians of timings, and the comparison of two sets of them. Nothing is drawn by chance: the same samples
+// give the same interval.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,51 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// Fewer samples than this say nothing about their spread: no interval, no verdict.
-constexpr std::size_t kFewestSamples = 3;
+/// Fewer samples than this give no interval of 95 % where neighbours may be alike: only their range can be told, and
+/// nothing is called faster.
+constexpr std::size_t kFewestSamples = 10;
 
-/// 95 % percentile bootstrap interval of the median, 2000 resamples. Absent below kFewestSamples.
-std::optional<Interval> median_interval(std::span<const double> samples, std::uint64_t seed = 1);
+/// 95 % interval of the median of samples in the order in which they were taken, between two of the samples (as a sign
+/// test has it, so whatever their distribution). The more neighbouring samples are alike, the wider it is: noise that
+/// drifts tells less than as many independent samples. tests/measure/coverage_test.cpp shows what it covers. Absent
+/// below kFewestSamples.
+std::optional<Interval> median_interval(std::span<const double> samples);
+
+/// From the smallest to the largest sample; absent for none.
+std::optional<Interval> range(std::span<const double> samples);
 
 enum class Verdict { kFaster, kSlower, kUndecided };
 
-/// How much faster `candidate` is than `baseline`, both in work per second.
+/// How much faster `candidate` is than `baseline`, both in work per second, both in the order in which they were taken.
 struct Comparison {
   std::optional<double> ratio;            // median(candidate) / median(baseline)
-  std::optional<Interval> interval;       // 95 % bootstrap interval of that ratio
+  std::optional<Interval> interval;       // of 95 %, of that ratio
   Verdict verdict = Verdict::kUndecided;  // faster or slower only where the whole interval lies on one side of 1
   std::string reason;                     // why undecided; else empty
 };
-Comparison compare_rates(std::span<const double> baseline, std::span<const double> candidate, std::uint64_t seed = 1);
+Comparison compare_rates(std::span<const double> baseline, std::span<const double> candidate);
 
 /// Whether two shares (correct_a of count_a, correct_b of count_b) differ beyond chance: two-sided two-proportion
 /// z-test at 5 %. False where a count is 0.
 bool shares_differ(double share_a, std::int64_t count_a, double share_b, std::int64_t count_b);
 
-/// images_per_s of a training run, by the rule of design.md: over the epochs after the first, or, where there is but
-/// one epoch, over the steps after the tenth.
+/// A speed with what is known of its spread.
 struct Throughput {
   std::optional<double> median;
-  std::optional<Interval> interval;
-  std::vector<double> samples;  // images/s of each epoch or step that counts
-  std::string over;             // "epochs after the first", "steps after the tenth"
-  std::string reason;           // why `median` is absent; else empty
+  std::optional<Interval> interval;  // of 95 %; absent below kFewestSamples
+  std::vector<double> samples;       // images/s, in the order in which they were taken
+  std::string over;                  // what a sample is: "blocks of 12 steps after the first epoch"
+  std::string reason;                // why `median` is absent; else empty
 };
-/// `epoch_rates`: images/s of each epoch of this process, in order. `step_rates`: of each step of the first epoch.
-Throughput training_throughput(std::span<const double> epoch_rates, std::span<const double> step_rates,
-                               std::uint64_t seed = 1);
+Throughput throughput_of(std::vector<double> rates, std::string over);
+
+/// images/s of consecutive blocks of equally many steps.
+struct BlockRates {
+  std::vector<double> rates;
+  std::int64_t steps = 1;  // of each block
+};
+/// images_per_s of a training run: over blocks of steps after the first epoch, which warms up, or, where too little
+/// came after it, of the first epoch. `first_epoch` is without its first ten steps.
+Throughput training_throughput(const BlockRates& first_epoch, const BlockRates& later_epochs);
 
 }  // namespace evener::measure

@@ -1,6 +1,10 @@
 // How a report speaks of trainings, and the figures of a training.
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "base/names.h"
 #include "base/statistics.h"
 #include "measure/record_kind.h"
 
@@ -15,6 +19,17 @@ std::optional<double> seconds_per_epoch(const Record& record) {
   }
   if (seconds.size() > 1) seconds.erase(seconds.begin());
   return median(seconds);
+}
+
+/// All images of training over all its seconds, the warm-up included.
+std::optional<double> overall_images_per_s(const Record& record) {
+  double images = 0, seconds = 0;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (!epoch.images_per_s || !epoch.seconds) continue;
+    images += *epoch.images_per_s * *epoch.seconds;
+    seconds += *epoch.seconds;
+  }
+  return seconds > 0 ? std::optional(images / seconds) : std::nullopt;
 }
 
 /// The record's best accuracy, or the largest of its epochs.
@@ -39,6 +54,12 @@ std::vector<Metric> training_metrics(const Record& record) {
            .label = "time per epoch",
            .better = Better::kLower,
            .value = seconds_per_epoch(record)},
+          {.name = kOverallSpeed,
+           .unit = "images/s",
+           .title = "",
+           .label = "images over seconds of training",
+           .role = MetricRole::kCost,
+           .value = overall_images_per_s(record)},
           {.name = "train_s",
            .unit = "s",
            .title = "",
@@ -70,6 +91,18 @@ std::string epochs_text(const Record& record) {
 }
 
 }  // namespace
+
+std::string speed_note(const Record& record) {
+  constexpr double kRemarkable = 0.1;
+  const std::optional<double> overall = overall_images_per_s(record);
+  const std::optional<double> median = record.images_per_s.median;
+  if (!overall || !median || *overall <= 0 || std::abs(*overall / *median - 1) <= kRemarkable) return "";
+  return fmt::format(
+      "all images over all seconds of training are {} images/s, {:.0f} % {} than the training speed, which is the "
+      "median of {} {}: the warm-up and steps that last longer than most count in the one and not in the other",
+      si_text(*overall), 100 * std::abs(*overall / *median - 1), *overall < *median ? "less" : "more",
+      record.images_per_s.samples.size(), record.images_per_s.over);
+}
 
 const RecordKind kTrainingKind{.name = "train",
                                .does = "trains",

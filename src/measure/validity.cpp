@@ -11,8 +11,6 @@
 namespace evener::measure {
 namespace {
 
-constexpr std::size_t kFewestSteps = 10;
-
 using Reasons = std::vector<ValidityReason>;
 
 /// Percent of all CPUs of the machine, from percent of one.
@@ -104,13 +102,11 @@ void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& 
          kind_of(record).do_more});
     return;
   }
-  const bool epochs = speed->over.starts_with("epochs");
-  const std::size_t fewest = speed->over.starts_with("steps") ? kFewestSteps : kFewestSamples;
-  if (speed->samples.size() < fewest) {
-    reasons.push_back(
-        {"too few samples",
-         fmt::format("{} rests on {} {} (at least {})", speed->unit, speed->samples.size(), speed->over, fewest),
-         epochs ? fmt::format("train at least {} epochs", fewest + 1) : kind_of(record).do_more});
+  if (speed->samples.size() < kFewestSamples) {
+    reasons.push_back({"too few samples",
+                       fmt::format("{} rests on {} {} (at least {})", speed->unit, speed->samples.size(), speed->over,
+                                   kFewestSamples),
+                       kind_of(record).do_more});
     return;
   }
   const double spread = *quantile(speed->samples, 0.75) - *quantile(speed->samples, 0.25);

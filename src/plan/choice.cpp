@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "plan/planner.h"
@@ -10,8 +11,10 @@ namespace {
 
 /// Speeds nearer than this count as equal however sure they are: the next run's differ by as much.
 constexpr double kSame = 0.02;
-/// And further apart than this they never do.
-constexpr double kDifferent = 0.05;
+/// The simplest is taken only among those that lose less than this.
+constexpr double kNearly = 0.05;
+/// Where no noise is known: what predictions and single looks were found to be off by.
+constexpr double kUnknownNoise = 0.15;
 
 std::size_t threads_of(const Row& row) {
   std::size_t threads = 0;
@@ -26,9 +29,17 @@ bool simpler(const Row& a, const Row& b) {
          std::tuple(b.plan.processes.size(), b.plan.replicas.size(), threads_of(b));
 }
 
-bool as_fast(const Row& row, const Row& fastest) {
-  const double same = std::clamp(row.noise + fastest.noise, kSame, kDifferent);
-  return row.images_per_s >= (1 - same) * fastest.images_per_s;
+/// By how much two that are equally fast may look different, as a share.
+double noise_between(const Row& a, const Row& b) {
+  return std::hypot(a.noise.value_or(kUnknownNoise), b.noise.value_or(kUnknownNoise));
+}
+
+double loss_against(const Row& row, const Row& fastest) {
+  return 1 - row.images_per_s / fastest.images_per_s;
+}
+
+bool nearly_as_fast(const Row& row, const Row& fastest) {
+  return loss_against(row, fastest) <= std::clamp(noise_between(row, fastest), kSame, kNearly);
 }
 
 std::string counted(std::size_t count, const char* one, const char* more) {
@@ -45,22 +56,37 @@ std::string why_simpler(const Row& row, const Row& other) {
 
 }  // namespace
 
-std::pair<std::size_t, std::string> choose(const std::vector<Row>& rows) {
+RowChoice choose(const std::vector<Row>& rows) {
+  const Row& fastest = rows[0];
   std::size_t best = 0, usable = 0;
+  const Row* rival = nullptr;  // the fastest of the others that the noise lets be as fast as the first
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].refusal.empty()) continue;
     ++usable;
-    if (as_fast(rows[i], rows[0]) && simpler(rows[i], rows[best])) best = i;
+    if (nearly_as_fast(rows[i], fastest) && simpler(rows[i], rows[best])) best = i;
+    const bool open = loss_against(rows[i], fastest) <= std::max(noise_between(rows[i], fastest), kSame);
+    if (i > 0 && open && rival == nullptr) rival = &rows[i];
   }
   const Row& chosen = rows[best];
-  if (usable == 1) return {best, fmt::format("{} is the only one that can be used", chosen.text)};
+  if (usable == 1) return {best, fmt::format("{} is the only one that can be used", chosen.text), true};
   if (best != 0) {
-    return {best, fmt::format("{} is as fast as {} within the noise ({:.0f} % apart), and simpler: {}", chosen.text,
-                              rows[0].text, 100 * (1 - chosen.images_per_s / rows[0].images_per_s),
-                              why_simpler(chosen, rows[0]))};
+    return {best,
+            fmt::format("{} is as fast as {} within the noise ({:.0f} % apart), and simpler: {}", chosen.text,
+                        fastest.text, 100 * loss_against(chosen, fastest), why_simpler(chosen, fastest)),
+            false};
   }
-  return {best, fmt::format("{} is the fastest, {:.2f} times {}", chosen.text,
-                            chosen.images_per_s / rows[1].images_per_s, rows[1].text)};
+  if (rival != nullptr) {
+    return {best,
+            fmt::format("{} is taken, {:.2f} times {} as far as was measured, but the noise of +-{:.0f} % leaves open "
+                        "which is faster; --seconds more, or a quieter machine, would tell",
+                        chosen.text, chosen.images_per_s / rival->images_per_s, rival->text,
+                        100 * noise_between(*rival, chosen)),
+            false};
+  }
+  return {best,
+          fmt::format("{} is the fastest, {:.2f} times {}", chosen.text, chosen.images_per_s / rows[1].images_per_s,
+                      rows[1].text),
+          true};
 }
 
 }  // namespace evener::plan

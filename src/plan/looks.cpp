@@ -1,7 +1,9 @@
 #include "plan/looks.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "base/statistics.h"
+#include "measure/statistics.h"
 
 namespace evener::plan {
 
@@ -27,16 +29,20 @@ StepModel Looks::step() const {
   return fit_step(means);
 }
 
-double Looks::noise() const {
-  double within = 0, low = 0, high = 0;
+std::optional<double> Looks::noise() const {
+  std::vector<double> blocks;
+  double low = 0, high = 0;
   for (const Trial& trial : trials) {
     if (trial.timings.back().images != widest().timings.back().images) continue;
     const double step_s = trial.timings.back().seconds;
     low = low == 0 ? step_s : std::min(low, step_s);
     high = std::max(high, step_s);
-    within = std::max(within, trial.noise);
+    blocks.insert(blocks.end(), trial.blocks.begin(), trial.blocks.end());
   }
-  return std::max(within / std::sqrt(static_cast<double>(trials.size())), high > 0 ? (high - low) / (high + low) : 0);
+  const auto interval = measure::median_interval(blocks);
+  const double typical_s = median(blocks).value_or(0);
+  if (!interval || typical_s <= 0) return std::nullopt;
+  return std::max(interval->high - interval->low, high - low) / 2 / typical_s;
 }
 
 }  // namespace evener::plan

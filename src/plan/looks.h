@@ -1,6 +1,7 @@
 // The trials of one plan, and what they come to together. Inside plan/ only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct Looks {
   const Trial& widest() const;
   /// Through the mean times of each size that the widest trial had, over all trials that had it too.
   StepModel step() const;
-  /// Of the largest size's step: within trials, or between them if that is more.
-  double noise() const;
+  /// Half of the 95 % interval of the largest size's step over all trials, or of what trials differ by if that is more,
+  /// as a share of the step. Absent where there are too few blocks of steps for an interval.
+  std::optional<double> noise() const;
 };
 
 }  // namespace evener::plan

@@ -189,8 +189,8 @@ class Planner {
     StepModel step;
     if (tried) {
       step = own->second.step();
-      row.noise = own->second.noise();
       row.basis = own->second.widest().timings.back().images >= work_.batch ? Basis::kMeasured : Basis::kPredicted;
+      if (row.basis == Basis::kMeasured) row.noise = own->second.noise();
       fill_energy(row, own->second);
     } else {
       step = fit_step(std::vector<Timing>{{work_.batch / 2, step_of_run(*group, work_.batch / 2).seconds},
@@ -257,10 +257,11 @@ class Planner {
     }
     result_.seconds = probe_.now_s() - begin_s_;
     if (std::ranges::none_of(result_.rows, usable)) return;
-    const auto [best, reason] = choose(result_.rows);
-    result_.best = best;
-    result_.reason = reason;
-    const Row& row = result_.rows[best];
+    const RowChoice choice = choose(result_.rows);
+    result_.best = choice.row;
+    result_.reason = choice.reason;
+    result_.decided = choice.decided;
+    const Row& row = result_.rows[choice.row];
     const double loaders = result_.loader_images_per_s * static_cast<double>(row.plan.replicas.size());
     if (row.images_per_s > 0.8 * loaders) {
       result_.notes.push_back(

@@ -32,10 +32,10 @@ struct Row {
   std::string refusal;  // why it can't be used; then the rest is empty
   placement::Plan plan;
   Basis basis = Basis::kMeasured;
-  double images_per_s = 0;  // in training
-  double noise = 0;         // half of the 95 % interval, as a share
-  double train_s = 0;       // of an epoch
-  double validate_s = 0;    // of an epoch
+  double images_per_s = 0;      // in training
+  std::optional<double> noise;  // half of the 95 % interval, as a share; absent: predicted, or too little was measured
+  double train_s = 0;           // of an epoch
+  double validate_s = 0;        // of an epoch
   Basis validate_basis = Basis::kMeasured;
   double memory_bytes = 0;        // estimated, of all replicas
   std::optional<double> ceiling;  // of groups: the most they could be, in multiples of their fastest member
@@ -49,6 +49,7 @@ struct Comparison {
   std::vector<Row> rows;            // the fastest first, those that can't be used last
   std::optional<std::size_t> best;  // index of the row chosen; absent: none can be used
   std::string reason;               // of the choice
+  bool decided = false;             // whether no other can be faster, as far as the noise lets one say
   std::vector<std::string> notes;   // what was too short, what limits
   double loader_images_per_s = 0;   // of one replica's loader
   double seconds = 0;               // that it took
@@ -59,8 +60,13 @@ struct Comparison {
 Comparison compare(const std::vector<Candidate>& candidates, const Work& work, Probe& probe, double seconds,
                    const std::function<void(const std::string&)>& tell);
 
-/// Chooses among rows that are sorted: the fastest, or the simplest of those that are as fast within the noise. Returns
-/// its index and the reason.
-std::pair<std::size_t, std::string> choose(const std::vector<Row>& rows);
+struct RowChoice {
+  std::size_t row = 0;  // its index
+  std::string reason;
+  bool decided = false;  // as in Comparison
+};
+/// Chooses among rows that are sorted: the fastest, or the simplest of those that are nearly as fast. Where the noise
+/// leaves open which is the fastest, the reason says so and claims none.
+RowChoice choose(const std::vector<Row>& rows);
 
 }  // namespace evener::plan

@@ -13,13 +13,13 @@
 #include "comm/communicator.h"
 #include "measure/others_load.h"
 #include "measure/power_sensors.h"
-#include "measure/statistics.h"
 #include "parallel/launcher.h"
 
 namespace evener::plan {
 namespace {
 
 constexpr double kBlock_s = 0.05;
+constexpr std::size_t kFewestBlocks = 3;
 constexpr double kLoader_s = 0.15;
 constexpr double kExchange_s = 0.15;
 constexpr std::size_t kSmallValues = 512;
@@ -70,9 +70,8 @@ class MachineProbe : public Probe {
     sensor.update();
     Trial trial;
     for (const auto& steps : result.sizes) {
-      const auto [typical_s, noise] = typical_step(steps.seconds);
-      trial.timings.push_back({static_cast<double>(steps.images), typical_s});
-      trial.noise = noise;
+      trial.blocks = step_blocks(steps.seconds);
+      trial.timings.push_back({static_cast<double>(steps.images), median(trial.blocks).value_or(0)});
     }
     trial.evaluate_images_per_s = result.evaluate_images_per_s;
     if (const auto joules = sensor.energy(clock.seconds()).joules) trial.watts = *joules / clock.seconds();
@@ -107,7 +106,7 @@ std::unique_ptr<Probe> make_probe(const task::Trials& trials) {
   return std::make_unique<MachineProbe>(trials);
 }
 
-std::pair<double, double> typical_step(const std::vector<double>& seconds) {
+std::vector<double> step_blocks(const std::vector<double>& seconds) {
   std::vector<double> blocks;
   double sum_s = 0;
   int steps = 0;
@@ -119,10 +118,7 @@ std::pair<double, double> typical_step(const std::vector<double>& seconds) {
     sum_s = 0;
     steps = 0;
   }
-  if (blocks.size() < measure::kFewestSamples) blocks = seconds;
-  const double typical_s = median(blocks).value_or(0);
-  const auto interval = measure::median_interval(blocks);
-  return {typical_s, interval && typical_s > 0 ? (interval->high - interval->low) / 2 / typical_s : 0};
+  return blocks.size() < kFewestBlocks ? seconds : blocks;
 }
 
 }  // namespace evener::plan

@@ -15,7 +15,7 @@ namespace evener::plan {
 
 struct Trial {
   std::vector<Timing> timings;  // ascending: the median step of each size
-  double noise = 0;             // half of the 95 % interval of the largest size's step, as a share of it
+  std::vector<double> blocks;   // seconds of a step of the largest size, of consecutive blocks of steps
   std::optional<double> evaluate_images_per_s;
   std::optional<double> watts;  // of the machine's packages, on average over the trial; absent: see energy_refusal()
 };
@@ -41,8 +41,8 @@ class Probe {
 /// Measures for a run that is ready but for its plan. `trials` must outlive it.
 std::unique_ptr<Probe> make_probe(const task::Trials& trials);
 
-/// The typical step of `steps`: the median over blocks of steps that are long enough for what comes in bursts to spread
-/// over all of them. With its noise, as above.
-std::pair<double, double> typical_step(const std::vector<double>& seconds);
+/// Seconds of a step in each of consecutive blocks of steps that are long enough for what comes in bursts to spread
+/// over all of them; of few steps, they themselves.
+std::vector<double> step_blocks(const std::vector<double>& seconds);
 
 }  // namespace evener::plan

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,69 +12,25 @@
 #include "measure/record_kind.h"
 #include "report/figures.h"
 #include "report/format.h"
+#include "report/ranking.h"
+#include "report/ways.h"
 
 namespace evener::report {
 namespace {
 
 using measure::Metric;
 using measure::Record;
-using Group = std::vector<const Record*>;
-
-/// One run each can't tell apart speeds that differ less: epochs of one run don't show how much runs differ.
-constexpr double kRunToRunNoise = 0.03;
-/// Shares further apart are not called equal, even where chance could explain them.
-constexpr double kEqualShare = 0.01;
+using Group = std::vector<const Run*>;
+using Sentences = std::vector<std::string>;
 
 /// Runs of one job, in the order of their first run.
-std::vector<Group> groups_of(std::span<const Record> records) {
+std::vector<Group> groups_of(std::span<const Run> runs) {
   std::vector<Group> groups;
-  for (const Record& record : records) {
-    const auto group = std::find_if(groups.begin(), groups.end(),
-                                    [&](const Group& known) { return same_job(*known.front(), record); });
-    if (group == groups.end()) {
-      groups.push_back({&record});
-    } else {
-      group->push_back(&record);
-    }
+  for (const std::vector<std::size_t>& job : jobs_of(runs)) {
+    Group& group = groups.emplace_back();
+    for (const std::size_t n : job) group.push_back(&runs[n]);
   }
   return groups;
-}
-
-/// "--lr 0.1", "no --nesterov"; "" for what can't be said in a word.
-std::string option_text(const std::string& name, const std::string& json) {
-  const nlohmann::json value = nlohmann::json::parse(json);
-  if (value.is_boolean()) return (value.get<bool>() ? "--" : "no --") + name;
-  if (value.is_null()) return "no --" + name;
-  if (value.is_structured()) return "";
-  return "--" + name + " " + (value.is_string() ? value.get<std::string>() : value.dump());
-}
-
-/// The first options, by name, that the runs were given different values for: " with --lr 0.1 and --momentum 0.9".
-std::string other_options(const Record& record, const Record& other) {
-  // Told in other words, or (of a resumed run) where it went on, which is no choice of a way.
-  static const std::set<std::string> left_out = {"batch", "engine", "normalize", "on", "precision", "resume"};
-  constexpr int kMostShown = 2;
-  std::string text;
-  int shown = 0;
-  for (const auto& [name, value] : record.config) {
-    if (left_out.contains(name) || shown == kMostShown) continue;
-    if (const auto of_other = other.config.find(name); of_other == other.config.end() || of_other->second == value) {
-      continue;
-    }
-    const std::string option = option_text(name, value);
-    if (option.empty()) continue;
-    text += (shown++ == 0 ? " with " : " and ") + option;
-  }
-  return text;
-}
-
-/// "cpu/t2", and what else sets it apart from `other`: "cpu/t2 in bf16".
-std::string way_text(const Record& record, const Record& other) {
-  std::string text = record.placement.text;
-  if (record.precision != other.precision) text += " in " + record.precision;
-  if (record.batch != other.batch && record.batch) text += fmt::format(" with batch {}", *record.batch);
-  if (record.engine != other.engine) text += " by " + record.engine;
-  return text == other.placement.text ? text + other_options(record, other) : text;
 }
 
 std::string invalid_text(const Record& record) {
@@ -104,11 +58,6 @@ std::string quality_clause(const Metric& first, const Metric& second) {
                      texts[1], std::min(*first.of_images, *second.of_images));
 }
 
-bool has_value(const std::vector<Metric>& metrics, const std::string& name) {
-  const Metric* metric = measure::find_metric(metrics, name);
-  return metric != nullptr && metric->value.has_value();
-}
-
 /// What the figures of quality say that both runs have; one that stands in for another only where that is missing.
 std::string quality_clauses(const Record& a, const Record& b) {
   const std::vector<Metric> of_a = measure::metrics_of(a), of_b = measure::metrics_of(b);
@@ -123,7 +72,7 @@ std::string quality_clauses(const Record& a, const Record& b) {
 }
 
 /// "resnet34 on cpu/t2 trains 1.85x as fast as on cpu/t1 (26.9 against 14.5 images/s)".
-std::string speed_clause(const Record& record, const Record& base, const std::string& prefix) {
+std::string speed_clause(const Record& record, const Record& base) {
   const auto& kind = measure::kind_of(record);
   const std::vector<Metric> metrics = measure::metrics_of(record), base_metrics = measure::metrics_of(base);
   const Metric *speed = measure::main_speed(metrics), *base_speed = measure::main_speed(base_metrics);
@@ -139,31 +88,22 @@ std::string speed_clause(const Record& record, const Record& base, const std::st
   const measure::Comparison comparison = measure::compare_speeds(*base_speed, *speed);
   const std::string rates =
       fmt::format("{} against {} {}", number_text(*speed->value), number_text(*base_speed->value), speed->unit);
-  if (!comparison.interval) {
-    return fmt::format("{} on {} {} {}x as fast as {} ({}), but this stays undecided: too few samples",
-                       record.model.name, way, kind.did, number_text(*ratio), base_way, rates);
+  const bool valid = record.validity.valid.value_or(true) && base.validity.valid.value_or(true);
+  if (!valid || !comparison.interval) {
+    return fmt::format("{} on {} {} {}x as fast as {} ({}; undecided, {})", record.model.name, way, kind.did,
+                       number_text(*ratio), base_way, rates,
+                       valid ? "with too few samples" : "as the measurements are INVALID");
   }
   if (comparison.verdict == measure::Verdict::kUndecided) {
-    return fmt::format("whether {} {} faster on {} or {} is undecided ({}; 95 % interval of the ratio {} to {})",
+    return fmt::format("Whether {} {} faster on {} or {} is undecided ({}; 95 % interval of the ratio {} to {})",
                        record.model.name, kind.does, way, base_way, rates, number_text(comparison.interval->low),
                        number_text(comparison.interval->high));
   }
   if (std::abs(*ratio - 1) < kRunToRunNoise) {
     return fmt::format("{} {} about as fast on {} as {} ({})", record.model.name, kind.does, way, base_way, rates);
   }
-  return fmt::format("{}{} on {} {} {}x as fast as {} ({})", prefix, record.model.name, way, kind.does,
-                     number_text(*ratio), base_way, rates);
-}
-
-std::string invalid_clause(const Group& compared) {
-  std::string clause;
-  for (const Record* record : compared) {
-    const std::string rules = invalid_text(*record);
-    if (rules.empty()) continue;
-    clause += fmt::format("{}{} is INVALID as a measurement ({})", clause.empty() ? "; but " : ", ",
-                          record->placement.text, rules);
-  }
-  return clause;
+  return fmt::format("{} on {} {} {}x as fast as {} ({})", record.model.name, way, kind.does, number_text(*ratio),
+                     base_way, rates);
 }
 
 /// " and reached 97.2 % test accuracy".
@@ -210,52 +150,60 @@ std::string single_clause(const Record& record) {
   if (speed != nullptr && speed->value) {
     text += (speed->unit == "s" ? " at a " + speed->label + " of " : " at ") + figure_text(*speed, "");
   }
-  text += reached_clause(metrics);
-  const std::string rules = invalid_text(record);
-  return rules.empty() ? text : text + fmt::format("; but its times are INVALID as a measurement ({})", rules);
+  return text + reached_clause(metrics);
 }
 
-/// The faster of two runs comes first; one without a speed last.
-bool is_faster(const Record* a, const Record* b) {
-  const std::vector<Metric> of_a = measure::metrics_of(*a), of_b = measure::metrics_of(*b);
-  const Metric *speed_a = measure::main_speed(of_a), *speed_b = measure::main_speed(of_b);
-  const bool known_a = speed_a != nullptr && speed_a->value, known_b = speed_b != nullptr && speed_b->value;
-  if (!known_a || !known_b) return known_a && !known_b;
-  return speed_a->better == measure::Better::kHigher ? *speed_a->value > *speed_b->value
-                                                     : *speed_a->value < *speed_b->value;
-}
-
-std::string group_clause(const Group& group) {
-  if (group.size() == 1) return single_clause(*group.front());
-  const Record* base = group.front();
-  Group by_speed = group;
-  std::stable_sort(by_speed.begin(), by_speed.end(), is_faster);
-  const Record* shown = group.size() == 2 ? group[1] : by_speed.front();
-  std::string prefix;
-  if (group.size() > 2) {
-    if (shown == base) base = by_speed[1];  // the first is the fastest: against the next
-    prefix = fmt::format("fastest of {} runs, ", group.size());
+Sentences group_sentences(const Group& group) {
+  if (group.size() == 1) return {single_clause(group.front()->record)};
+  if (group.size() == 2) {
+    const Record &base = group[0]->record, &record = group[1]->record;
+    return {speed_clause(record, base) + quality_clauses(record, base)};
   }
-  return speed_clause(*shown, *base, prefix) + quality_clauses(*shown, *base) + invalid_clause({shown, base});
+  Sentences sentences = speed_sentences(group);
+  for (std::string& sentence : quality_sentences(group)) sentences.push_back(std::move(sentence));
+  return sentences;
+}
+
+/// "INVALID as measurements: a and b (other load), c (noise)": by name, those with the same reasons together.
+std::string invalid_sentence(std::span<const Run> runs) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> names_of_rules;
+  for (const Run& run : runs) {
+    const std::string rules = invalid_text(run.record);
+    if (rules.empty()) continue;
+    auto found = std::ranges::find(names_of_rules, rules, &std::pair<std::string, std::vector<std::string>>::first);
+    if (found == names_of_rules.end()) found = names_of_rules.insert(found, {rules, {}});
+    found->second.push_back(run.name);
+  }
+  if (names_of_rules.empty()) return "";
+  if (runs.size() == 1) return fmt::format("Its times are INVALID as a measurement ({})", names_of_rules[0].first);
+  std::string text;
+  for (const auto& [rules, names] : names_of_rules) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", listed(names), rules);
+  }
+  return "INVALID as measurements: " + text;
 }
 
 }  // namespace
 
-std::string conclusion(std::span<const Record> records) {
-  std::string sentence;
-  for (const Group& group : groups_of(records)) sentence += (sentence.empty() ? "" : "; ") + group_clause(group);
-  if (sentence.empty()) return sentence;
-  if (sentence.starts_with("whether ")) sentence[0] = 'W';
-  if (sentence.starts_with("fastest ")) sentence[0] = 'F';
-  return sentence + ".";
+std::vector<std::string> conclusion(std::span<const Run> runs) {
+  Sentences sentences;
+  for (const Group& group : groups_of(runs)) {
+    for (std::string& sentence : group_sentences(group)) sentences.push_back(std::move(sentence) + ".");
+  }
+  if (const std::string sentence = invalid_sentence(runs); !sentence.empty()) sentences.push_back(sentence + ".");
+  return sentences;
 }
 
-std::string terminal_conclusion(std::span<const Record> records) {
-  return printable(conclusion(records));
+std::string terminal_conclusion(std::span<const Run> runs) {
+  std::string text;
+  for (const std::string& sentence : conclusion(runs)) text += (text.empty() ? "" : "\n") + printable(sentence);
+  return text;
 }
 
-std::string markdown_conclusion(std::span<const Record> records) {
-  return escape_markdown(conclusion(records));
+std::string markdown_conclusion(std::span<const Run> runs) {
+  std::string text;
+  for (const std::string& sentence : conclusion(runs)) text += (text.empty() ? "" : "\n") + escape_markdown(sentence);
+  return text;
 }
 
 }  // namespace evener::report

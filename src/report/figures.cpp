@@ -24,6 +24,11 @@ std::string figure_text(const measure::Metric& metric, const char* missing) {
   return number_text(*metric.value) + " " + metric.unit;
 }
 
+bool has_value(const std::vector<measure::Metric>& metrics, const std::string& name) {
+  const measure::Metric* metric = measure::find_metric(metrics, name);
+  return metric != nullptr && metric->value.has_value();
+}
+
 std::optional<std::int64_t> overfitting_epoch(const measure::Record& record) {
   constexpr double kRise = 1.1;
   const measure::EpochRecord *lowest = nullptr, *last = nullptr;

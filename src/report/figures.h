@@ -17,6 +17,9 @@ std::string cell_text(const measure::Metric& metric, const char* missing);
 /// A figure with its unit, for a sentence or a card: "26.9 images/s", "3 min 10 s".
 std::string figure_text(const measure::Metric& metric, const char* missing);
 
+/// Whether the figure is among `metrics` and has a value.
+bool has_value(const std::vector<measure::Metric>& metrics, const std::string& name);
+
 /// The epoch with the lowest validation loss, if from there on that loss rose by more than a tenth while the training
 /// loss went on falling: what was learnt later was learnt by heart.
 std::optional<std::int64_t> overfitting_epoch(const measure::Record& record);

@@ -29,6 +29,14 @@ std::string percent_text(const std::optional<double>& share) {
   return share ? percent_text(*share) : "-";
 }
 
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  }
+  return text;
+}
+
 std::string escape_html(std::string_view text) {
   std::string escaped;
   escaped.reserve(text.size());

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace evener::report {
 
@@ -13,6 +14,9 @@ std::string number_text(double value);
 std::string percent_text(double share);
 /// "-" if there is none.
 std::string percent_text(const std::optional<double>& share);
+
+/// "a", "a and b", "a, b and c".
+std::string listed(const std::vector<std::string>& words);
 
 /// & < > " ' as entities, control characters left out: safe between tags and in quoted attributes.
 std::string escape_html(std::string_view text);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -97,27 +98,34 @@ std::string everything_table(std::span<const Run> runs) {
         std::all_of(cells.begin(), cells.end(), [&](const std::string& cell) { return cell == cells.front(); });
     html +=
         fmt::format("<tr class=\"{}\"><th>{}</th>", runs.size() > 1 && !same ? "different" : "same", escape_html(path));
-    for (const std::string& cell : cells) html += "<td>" + escape_html(cell) + "</td>";
+    for (std::size_t n = 0; n < cells.size(); ++n) html += table_cell(runs[n].name, escape_html(cells[n]), false);
     html += "</tr>";
   }
   return html + "</tbody></table></div>";
 }
 
 std::string epochs_table(const measure::Record& record) {
-  std::string html =
-      "<div class=\"scroll\"><table><thead><tr><th class=\"number\">epoch</th><th class=\"number\">seconds</th>"
-      "<th class=\"number\">images/s</th><th class=\"number\">learning rate</th><th class=\"number\">training loss</th>"
-      "<th class=\"number\">training accuracy</th><th class=\"number\">validation loss</th>"
-      "<th class=\"number\">validation accuracy</th></tr></thead><tbody>";
-  const auto cell = [](const std::string& text) { return "<td class=\"number\">" + text + "</td>"; };
-  const auto number = [&](const std::optional<double>& value, const char* format) {
-    return cell(value ? fmt::format(fmt::runtime(format), *value) : "–");
+  static constexpr const char* kTitles[] = {
+      "epoch",         "seconds",           "images/s",        "learning rate",
+      "training loss", "training accuracy", "validation loss", "validation accuracy"};
+  std::string html = "<div class=\"scroll\"><table class=\"figures\"><thead><tr>";
+  for (const char* title : kTitles) html += fmt::format("<th class=\"number\">{}</th>", title);
+  html += "</tr></thead><tbody>";
+  const auto number = [](const std::optional<double>& value, const char* format) {
+    return value ? fmt::format(fmt::runtime(format), *value) : "–";
   };
   for (const EpochRecord& epoch : record.training.epochs) {
-    html += "<tr>" + cell(std::to_string(epoch.epoch)) + number(epoch.seconds, "{:.2f}") +
-            cell(epoch.images_per_s ? number_text(*epoch.images_per_s) : "–") + number(epoch.lr, "{:.4g}") +
-            number(epoch.train_loss, "{:.4f}") + cell(percent_text(epoch.train_accuracy)) +
-            number(epoch.val_loss, "{:.4f}") + cell(percent_text(epoch.val_accuracy)) + "</tr>";
+    const std::string cells[] = {std::to_string(epoch.epoch),
+                                 number(epoch.seconds, "{:.2f}"),
+                                 epoch.images_per_s ? number_text(*epoch.images_per_s) : "–",
+                                 number(epoch.lr, "{:.4g}"),
+                                 number(epoch.train_loss, "{:.4f}"),
+                                 percent_text(epoch.train_accuracy),
+                                 number(epoch.val_loss, "{:.4f}"),
+                                 percent_text(epoch.val_accuracy)};
+    html += "<tr>";
+    for (std::size_t n = 0; n < std::size(cells); ++n) html += table_cell(kTitles[n], cells[n]);
+    html += "</tr>";
   }
   return html + "</tbody></table></div>";
 }
@@ -126,14 +134,14 @@ std::string epochs_table(const measure::Record& record) {
 
 std::string details_part(std::span<const Run> runs) {
   std::string html =
-      "<section><h2>Everything</h2><div class=\"card\"><p class=\"explain\">Every value of the records; "
-      "their names are those of record.json.</p>";
+      "<section><h2>Everything</h2><details class=\"card\"><summary>Every value of the records</summary><p "
+      "class=\"explain\">Their names are those of record.json.</p>";
   if (runs.size() > 1) {
     html +=
         "<input type=\"checkbox\" id=\"only-differences\" checked class=\"only\"> "
         "<label for=\"only-differences\" class=\"only\">only what differs between the runs</label>";
   }
-  html += everything_table(runs) + "</div>";
+  html += everything_table(runs) + "</details>";
   for (std::size_t n = 0; n < runs.size(); ++n) {
     if (runs[n].record.training.epochs.empty()) continue;
     html += fmt::format("<details class=\"card\"><summary>Epochs of {}</summary>{}</details>",

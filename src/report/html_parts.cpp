@@ -3,28 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/names.h"
 #include "report/conclusion.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/notes.h"
-#include "report/table.h"
 
 namespace evener::report {
 namespace {
 
-using measure::Metric;
 using measure::Record;
-
-constexpr std::size_t kMostCards = 6;
-
-std::vector<Record> records_of(std::span<const Run> runs) {
-  std::vector<Record> records;
-  for (const Run& run : runs) records.push_back(run.record);
-  return records;
-}
 
 /// The value all runs share, or "" if they differ.
 template <typename Text>
@@ -59,120 +48,6 @@ std::string version_text(const Record& record, const char* name) {
   if (version == record.versions.end()) return "";
   const bool named = version->second.find_first_not_of("0123456789.") == 0;  // "LibTorch 2.11.0"
   return named ? version->second : std::string(name) + " " + version->second;
-}
-
-std::string badge(const Record& record) {
-  const std::string text = validity_text(record);
-  if (text == "-") return "";
-  return fmt::format("<span class=\"badge {}\">{}</span>", text == "VALID" ? "valid" : "invalid", text);
-}
-
-std::string definition(const std::string& term, const std::string& value) {
-  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_html(term), escape_html(value));
-}
-
-/// The figure that runs are compared by, in large letters, with what is known of its spread.
-std::string speed_html(const Metric& speed) {
-  std::string number = speed.value ? number_text(*speed.value) : "–", unit = speed.unit;
-  if (speed.value && unit == "s") {  // "17.9 ms" is read more easily than "0.0179 s"
-    const std::string text = duration_text(*speed.value);
-    number = text.substr(0, text.find(' '));
-    unit = text.substr(number.size());
-  }
-  std::string html = fmt::format("<p class=\"big\">{} <small>{}</small></p>", number, escape_html(unit));
-  std::string spread = speed.value ? speed.over : "not measured: see the notes";
-  if (speed.interval) {
-    spread = fmt::format("95 % interval {} to {}; {}", number_text(speed.interval->low),
-                         number_text(speed.interval->high), speed.over);
-  }
-  return html + "<div class=\"interval\">" + escape_html(spread) + "</div>";
-}
-
-std::string card(std::span<const Run> runs, std::size_t n) {
-  const Run& run = runs[n];
-  const Record& record = run.record;
-  std::string html = fmt::format("<article class=\"card run\" style=\"--run:{}\"><div class=\"name\">{} {}</div>",
-                                 run_color(n), escape_html(run.name), badge(record));
-  std::string way = fmt::format("{} on {}, {}", record.model.name, record.placement.text, record.precision);
-  if (record.batch) way += fmt::format(", batch {}", *record.batch);
-  html += "<div class=\"way\">" + escape_html(way) + "</div>";
-  const std::vector<Metric> metrics = measure::metrics_of(record);
-  const Metric* main = measure::main_speed(metrics);
-  if (main != nullptr) html += speed_html(*main);
-  for (const auto& reason : record.validity.reasons)
-    html += "<div class=\"why\">" + escape_html(reason.what) + "</div>";
-  html += "<dl>";
-  const Record& base = base_of(runs, run);
-  if (const auto speed = speed_against(record, base); speed && &base != &record) {
-    html += definition("speed", number_text(*speed) + "× of " + base.placement.text);
-  }
-  for (const Metric& metric : metrics) {
-    if (&metric != main && !metric.title.empty()) html += definition(metric.label, figure_text(metric, "–"));
-  }
-  return html + "</dl></article>";
-}
-
-std::string summary_html(std::span<const Run> runs) {
-  const Table table = summary_table(runs);
-  std::string html = "<div class=\"card scroll wide\"><table><thead><tr>";
-  for (const Column& column : table.columns) {
-    html += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"number\"" : "", escape_html(column.title));
-  }
-  html += "</tr></thead><tbody>";
-  for (std::size_t n = 0; n < table.rows.size(); ++n) {
-    html += fmt::format("<tr style=\"--run:{}\">", run_color(n));
-    for (std::size_t column = 0; column < table.columns.size(); ++column) {
-      const bool is_validity = column + 1 == table.columns.size() && !badge(runs[n].record).empty();
-      html += fmt::format("<td{}>{}{}</td>", table.columns[column].numeric ? " class=\"number\"" : "",
-                          column == 0 ? "<span class=\"swatch\"></span>" : "",
-                          is_validity ? badge(runs[n].record) : escape_html(table.rows[n][column]));
-    }
-    html += "</tr>";
-  }
-  return html + "</tbody></table></div>";
-}
-
-/// What the runs of a job call the speed that they are compared by: "Training speed"; "" where none has measured it.
-std::string speed_label(std::span<const Run> runs, const std::vector<std::size_t>& job) {
-  for (const std::size_t n : job) {
-    const std::vector<Metric> metrics = measure::metrics_of(runs[n].record);
-    const Metric* speed = measure::main_speed(metrics);
-    if (speed == nullptr || !speed->value || speed->label.empty()) continue;
-    std::string label = speed->label;
-    label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(label[0])));
-    return label;
-  }
-  return "";
-}
-
-/// The plots of the runs of one job; only those that have data.
-std::string job_plots(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number) {
-  const auto any = [&](auto has) {
-    return std::any_of(job.begin(), job.end(), [&](std::size_t n) { return has(runs[n]); });
-  };
-  const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
-  std::string html = "<div class=\"grid\">";
-  if (const std::string label = speed_label(runs, job); !label.empty()) {
-    html += plot_card(id("speed"), label, "Each dot is a sample; the line is the median, with its 95 % interval.");
-  }
-  if (any([](const Run& run) { return !run.record.phases_s.empty(); })) {
-    html +=
-        plot_card(id("phases"), "Time per phase",
-                  "Thick: the run's own thread, adding up to the run. Thin, hatched: other threads, behind it.",
-                  fmt::format("<span class=\"switch\" data-job=\"{}\"><button type=\"button\" value=\"seconds\">seconds"
-                              "</button><button type=\"button\" value=\"share\">share</button></span>",
-                              number));
-  }
-  if (any([](const Run& run) { return !run.record.training.epochs.empty(); })) {
-    html += plot_card(id("accuracy"), "Accuracy",
-                      "Solid: validation, its best epoch circled. Dotted: training, as the weights changed.");
-    html += plot_card(id("loss"), "Loss", "Solid: validation, circled where overfitting begins. Dotted: training.");
-  }
-  if (any([](const Run& run) { return !run.samples.time_s.empty(); })) {
-    html += plot_card(id("cpu"), "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.");
-    html += plot_card(id("memory"), "Memory", "Solid: resident (RSS). Dotted: shared pages divided among users (PSS).");
-  }
-  return html + "</div>";
 }
 
 std::string machine_rows(const measure::MachineRecord& machine) {
@@ -213,9 +88,18 @@ std::string command_html(const std::vector<std::string>& command) {
 
 }  // namespace
 
+std::string table_cell(const std::string& title, const std::string& html, bool numeric) {
+  return fmt::format("<td{} data-title=\"{}\"><span>{}</span></td>", numeric ? " class=\"number\"" : "",
+                     escape_html(title), html);
+}
+
 std::string header_part(std::span<const Run> runs) {
-  const std::vector<Record> records = records_of(runs);
-  const Record& first = records.front();
+  const Record& first = runs.front().record;
+  std::string lead;
+  for (const std::string& sentence : conclusion(runs)) {
+    const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Its times are INVALID");
+    lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(keep_units(sentence)));
+  }
   std::string chips;
   add_chip(chips, common(runs, [](const Record& record) { return record.machine.cpu; }));
   add_chip(chips, common(runs, [](const Record& record) { return fmt::format("{} cores", record.machine.cores); }));
@@ -227,41 +111,10 @@ std::string header_part(std::span<const Run> runs) {
   }
   add_chip(chips, first.started.empty() ? "" : "started " + first.started);
   return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1><p class=\"lead\">{}</p><ul "
+      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1>{}<ul "
       "class=\"chips\">{}</ul>"
       "</header>",
-      escape_html(title_of(runs)), escape_html(keep_units(conclusion(records))), chips);
-}
-
-std::string plot_card(const std::string& id, const std::string& title, const char* explanation,
-                      const std::string& control) {
-  return fmt::format(
-      "<div class=\"card\"><div class=\"plot-head\"><h3>{}</h3>{}</div><p class=\"explain\">{}</p>"
-      "<div class=\"plot\" id=\"plot-{}\"></div></div>",
-      escape_html(title), control, explanation, id);
-}
-
-std::string results_part(std::span<const Run> runs) {
-  std::string html = "<section>";
-  if (runs.size() <= kMostCards) {
-    html += runs.size() == 1 ? "<div class=\"runs single\">" : "<div class=\"runs\">";
-    for (std::size_t n = 0; n < runs.size(); ++n) html += card(runs, n);
-    html += "</div>";
-  } else {
-    html += "<h2>Results</h2>";
-  }
-  if (runs.size() > 1) html += summary_html(runs);
-  return html + "</section>";
-}
-
-std::string plots_part(std::span<const Run> runs) {
-  const auto jobs = jobs_of(runs);
-  std::string html = "<section class=\"needs-plots\">";
-  for (std::size_t n = 0; n < jobs.size(); ++n) {
-    const std::string title = jobs.size() == 1 ? "How it went" : job_text(runs[jobs[n].front()].record);
-    html += "<h2>" + escape_html(title) + "</h2>" + job_plots(runs, jobs[n], n);
-  }
-  return html + "</section>";
+      escape_html(title_of(runs)), lead, chips);
 }
 
 std::string setting_part(std::span<const Run> runs) {

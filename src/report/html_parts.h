@@ -3,10 +3,15 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "report/run.h"
 
 namespace evener::report {
+
+/// A cell of a table of class "figures": on a narrow screen its column's title stands beside it, and not above. `html`
+/// is harmless already.
+std::string table_cell(const std::string& title, const std::string& html, bool numeric = true);
 
 /// Colour of the n-th run, safe for colour-blind readers (Okabe and Ito); the ninth has the first one's again.
 const char* run_color(std::size_t n);
@@ -15,16 +20,16 @@ const char* run_color(std::size_t n);
 std::string plot_data(std::span<const Run> runs);
 
 /// A card with the place for a plot, under its title and what it shows. `control`: HTML beside the title.
-std::string plot_card(const std::string& id, const std::string& title, const char* explanation,
+std::string plot_card(const std::string& id, const std::string& title, const std::string& explanation,
                       const std::string& control = "");
 
 std::string header_part(std::span<const Run> runs);
-/// A card per run (up to six) and the summary table.
-std::string results_part(std::span<const Run> runs);
-/// Places for the plots, with what each shows; only those that have data.
-std::string plots_part(std::span<const Run> runs);
 /// Places for the plots of latency, of runs that were measured in a scenario; "" without such a run.
 std::string latency_part(std::span<const Run> runs);
+/// Of each job its runs, as cards or, where they are many, as a table, and its plots.
+std::string jobs_part(std::span<const Run> runs);
+/// Places for the plots of one job, the `number`-th, with what each shows; only those that say something.
+std::string plots_of_job(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);

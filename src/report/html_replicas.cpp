@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/names.h"
 #include "report/format.h"
@@ -24,19 +25,24 @@ std::string where_text(const ReplicaRecord& replica) {
   return replica.host.empty() ? text : replica.host + ": " + text;
 }
 
+constexpr const char* kTitles[] = {
+    "replica", "where", "samples", "share", "images/s while busy", "busy", "exchange, waiting, update"};
+
 std::string row(const Record& record, std::size_t rank) {
   const ReplicaRecord& replica = record.placement.replicas[rank];
-  const auto number = [](const std::string& text) { return "<td class=\"number\">" + text + "</td>"; };
-  std::string html = fmt::format("<tr><th>{}</th><td>{}</td>", rank, escape_html(where_text(replica)));
-  html += number(replica.samples ? std::to_string(*replica.samples) : "–") +
-          number(replica.share ? percent_text(*replica.share) : "–");
-  html += number(replica.samples && replica.busy_s && *replica.busy_s > 0
-                     ? number_text(static_cast<double>(*replica.samples) / *replica.busy_s)
-                     : "–");
-  html += number(replica.busy_s ? duration_text(*replica.busy_s) : "–");
   // The rest of the time of training: exchanging, waiting for the others, and the update.
-  html += number(
-      replica.busy_s && record.times.train ? duration_text(std::max(0.0, *record.times.train - *replica.busy_s)) : "–");
+  const std::string rest =
+      replica.busy_s && record.times.train ? duration_text(std::max(0.0, *record.times.train - *replica.busy_s)) : "–";
+  const bool timed = replica.samples && replica.busy_s && *replica.busy_s > 0;
+  const std::string cells[] = {std::to_string(rank),
+                               escape_html(where_text(replica)),
+                               replica.samples ? std::to_string(*replica.samples) : "–",
+                               replica.share ? percent_text(*replica.share) : "–",
+                               timed ? number_text(static_cast<double>(*replica.samples) / *replica.busy_s) : "–",
+                               replica.busy_s ? duration_text(*replica.busy_s) : "–",
+                               rest};
+  std::string html = "<tr>";
+  for (std::size_t n = 0; n < std::size(cells); ++n) html += table_cell(kTitles[n], cells[n], n > 1);
   return html + "</tr>";
 }
 
@@ -63,11 +69,13 @@ std::string replicas_part(std::span<const Run> runs) {
     const std::size_t replicas = record.placement.replicas.size();
     if (replicas < 2) continue;
     html += fmt::format(
-        "<div class=\"card\"><h3><span class=\"swatch\" style=\"--run:{}\"></span>{}</h3><div class=\"scroll\"><table>"
-        "<thead><tr><th>replica</th><th>where</th><th class=\"number\">samples</th><th class=\"number\">share</th>"
-        "<th class=\"number\">images/s while busy</th><th class=\"number\">busy</th>"
-        "<th class=\"number\">exchange, waiting, update</th></tr></thead><tbody>",
+        "<div class=\"card\"><h3><span class=\"swatch\" style=\"--run:{}\"></span>{}</h3><div class=\"scroll\"><table "
+        "class=\"figures\"><thead><tr>",
         run_color(n), escape_html(runs[n].name));
+    for (const char* title : kTitles)
+      html +=
+          fmt::format("<th{}>{}</th>", title == kTitles[0] || title == kTitles[1] ? "" : " class=\"number\"", title);
+    html += "</tr></thead><tbody>";
     for (std::size_t rank = 0; rank < replicas; ++rank) html += row(record, rank);
     html += "</tbody></table></div>" + divisions_part(record.placement.divisions) + "</div>";
   }

@@ -6,17 +6,12 @@
 
 #include "base/names.h"
 #include "report/figures.h"
+#include "report/format.h"
 
 namespace evener::report {
 namespace {
 
 using measure::Record;
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 /// Why values are missing: path -> reason, energy included.
 std::map<std::string, std::string> missing_reasons(const Record& record) {

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/curves.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/html_parts.h"
 #include "report/latencies.h"
+#include "report/ways.h"
 
 namespace evener::report {
 namespace {
@@ -119,13 +121,14 @@ Json rate_data(const Record& record) {
           {"text", speed.value ? number_text(*speed.value) : ""}};
 }
 
-Json run_data(std::span<const Run> runs, std::size_t n) {
+Json run_data(std::span<const Run> runs, std::size_t n, const std::string& label) {
   const Run& run = runs[n];
   const Record& record = run.record;
   const Record& base = base_of(runs, run);
   const std::optional<double> speed = &base == &record ? std::nullopt : speed_against(record, base);
   return {{"number", n},
           {"name", run.name},
+          {"label", label},
           {"color", run_color(n)},
           {"rate", rate_data(record)},
           {"speed_text", speed ? number_text(*speed) + "×" : ""},
@@ -165,10 +168,15 @@ std::string plot_data(std::span<const Run> runs) {
   }
   data["jobs"] = Json::array();
   for (const std::vector<std::size_t>& job : jobs_of(runs)) {
-    data["jobs"].push_back({{"runs", job}, {"phases_as_share", lengths_differ(runs, job)}});
+    data["jobs"].push_back({{"runs", job},
+                            {"title", job_text(runs[job.front()].record)},
+                            {"accuracy_curves", coinciding(runs, job, Curve::kAccuracy)},
+                            {"loss_curves", coinciding(runs, job, Curve::kLoss)},
+                            {"phases_as_share", lengths_differ(runs, job)}});
   }
   data["runs"] = Json::array();
-  for (std::size_t n = 0; n < runs.size(); ++n) data["runs"].push_back(run_data(runs, n));
+  const std::vector<std::string> labels = labels_of(runs);
+  for (std::size_t n = 0; n < runs.size(); ++n) data["runs"].push_back(run_data(runs, n, labels[n]));
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

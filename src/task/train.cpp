@@ -23,6 +23,8 @@ namespace {
 constexpr double kCheckpointShare = 0.05;
 /// Within a long epoch a checkpoint is written after so many seconds.
 constexpr double kCheckpointInterval_s = 300;
+/// They make memory and primitives that later steps reuse, so their speed is not that of the training.
+constexpr std::int64_t kWarmUpSteps = 10;
 
 bool is_finite(const TensorMap& tensors) {
   return std::ranges::all_of(tensors, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
@@ -122,8 +124,10 @@ class TrainRun {
       progress_.step = step + 1;
       progress_.partial_seconds += told.step_seconds;
       result_.train_s += told.step_seconds;
-      if (progress_.epoch == setup_.resumed_epoch) {
-        result_.step_rates.push_back(static_cast<double>(result.images) / told.step_seconds);
+      if (progress_.epoch != setup_.resumed_epoch) {
+        result_.later_epochs.add(result.images, told.step_seconds);
+      } else if (steps_done_ > kWarmUpSteps) {
+        result_.first_epoch.add(result.images, told.step_seconds);
       }
       told.step = step + 1;
       told.images += result.images;

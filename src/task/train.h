@@ -19,6 +19,7 @@
 #include "placement/plan.h"
 #include "task/normalization.h"
 #include "task/schedule.h"
+#include "task/step_blocks.h"
 
 namespace evener::task {
 
@@ -140,7 +141,7 @@ struct TrainResult {
   std::optional<double> val_loss, val_accuracy;    // of `weights` when nothing was trained
   std::optional<double> test_loss, test_accuracy;  // with the best weights
   Confusion confusion;                             // of the test, of the best validation where there is none
-  std::vector<double> step_rates;                  // images/s of each step of the first epoch trained in this run
+  StepBlocks first_epoch, later_epochs;            // of this run; the first one without its first ten steps
   /// What each replica did in training, by rank.
   struct ReplicaWork {
     std::int64_t samples = 0;

@@ -33,7 +33,7 @@ TEST_F(DemoCommand, PassesAStopOnToTheRunUnderWay) {
   program.send(SIGINT);
   const ProgramResult result = program.finish();
   EXPECT_EQ(result.exit_code, 130) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("the demo was interrupted at resnet34 on cpu/t1"));
+  EXPECT_THAT(result.err, HasSubstr("the demo was interrupted at resnet20 on cpu/t1"));
   EXPECT_EQ(file_count(out()), 0);
 }
 
@@ -43,7 +43,7 @@ TEST_F(DemoCommand, ShowsWhyARunFailed) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("demo/probe-cpu-t1"));  // the run's own message
   EXPECT_THAT(result.err,
-              HasSubstr("the demo's run of resnet34 on cpu/t1 ended with exit code 1; its message is above"));
+              HasSubstr("the demo's run of resnet20 on cpu/t1 ended with exit code 1; its message is above"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class ReportCommand : public ::testing::Test {
     record.model.name = "resnet34";
     record.data.location = "synth:masks";
     record.placement.text = placement;
-    record.images_per_s = measure::training_throughput(std::vector<double>(5, images_per_s), {});
+    record.images_per_s = measure::throughput_of(std::vector<double>(12, images_per_s), "steps after the first epoch");
     record.validity = {false, {{"swap", "1 GB were swapped out", "use a smaller --batch"}}};
     std::filesystem::create_directories(folder_ / name);
     measure::write_record(folder_ / name, record);
@@ -64,7 +64,7 @@ TEST_F(ReportCommand, SeveralRunsAreCompared) {
   const auto result = run_program({"report", a, b}, {.environment = {}, .cwd = folder_.path()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("2.00x"));
-  EXPECT_THAT(result.out, HasSubstr("resnet34 on cpu/t2 trains 2.00x as fast as on cpu/t1"));
+  EXPECT_THAT(result.out, HasSubstr("resnet34 on cpu/t2 trained 2.00x as fast as on cpu/t1"));
   EXPECT_TRUE(exists("report.html"));
   EXPECT_FALSE(exists("a/report.html"));
 }

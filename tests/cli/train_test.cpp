@@ -25,6 +25,7 @@ using test::resume_file;
 using test::run_program;
 using test::RunningProgram;
 using test::Words;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -72,6 +73,12 @@ TEST_F(TrainCommand, LearnsRecordsAndSaves) {
   EXPECT_GT(record["accuracy"]["test"].get<double>(), 0.5);
   EXPECT_EQ(record["placement"]["text"], "cpu/t1");
   EXPECT_GT(record["images_per_s"].get<double>(), 0);
+  const json& details = record["images_per_s_details"];
+  const std::string of =
+      "median of " + std::to_string(details["samples"].size()) + " " + details["over"].get<std::string>();
+  EXPECT_THAT(details["over"].get<std::string>(), HasSubstr("after the first epoch"));
+  EXPECT_THAT(result.out, ContainsRegex("training speed  .* images/s \\(" + of + "; (95 %|their range): "));
+  EXPECT_EQ(details["interval_95"].is_null(), details["samples"].size() < 10);
   EXPECT_GT(record["phases_s"]["forward"].get<double>(), 0);
   const auto& times = record["times_s"];
   EXPECT_GT(times["first_step"].get<double>(), times["load"].get<double>());

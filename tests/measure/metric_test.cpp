@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "measure/record.h"
+#include "measure/record_kind.h"
 
 namespace evener::measure {
 namespace {
@@ -32,7 +33,7 @@ Metric latency(double value, std::vector<double> samples = {}) {
 
 TEST(Metrics, OfATrainingAreViewsOfItsKeys) {
   Record record;
-  record.images_per_s = training_throughput(std::vector<double>{1, 10, 11, 12}, {});
+  record.images_per_s = throughput_of({10, 11, 12}, "steps after the first epoch");
   record.training.accuracy.test = 0.9;
   record.data.test = 50;
   record.missing["accuracy.val"] = "no validation images";
@@ -81,8 +82,38 @@ TEST(Metrics, OfAnUnknownTaskAreThoseThatItGave) {
   EXPECT_EQ(names_of(record).front(), "images_per_s");
 }
 
+TEST(Metrics, AreToldWithWhatIsKnownOfTheirSpread) {
+  Metric few = latency(2, {1, 2, 3});
+  few.over = "steps after the first epoch";
+  EXPECT_EQ(spread_text(few), "median of 3 steps after the first epoch; their range: 1 to 3");
+  few.interval = Interval{1.5, 2.5};
+  EXPECT_EQ(spread_text(few), "median of 3 steps after the first epoch; 95 %: 1.5 to 2.5");
+  EXPECT_EQ(spread_text(latency(2)), "");
+}
+
+Record with_epochs(const std::vector<double>& images_per_s, double median) {
+  Record record;
+  for (const double rate : images_per_s) {
+    record.training.epochs.emplace_back().images_per_s = rate;
+    record.training.epochs.back().seconds = 1000 / rate;
+  }
+  record.images_per_s = throughput_of({median}, "steps after the first epoch");
+  return record;
+}
+
+TEST(SpeedNote, WarnsWhereTheMedianIsNotImagesOverSeconds) {
+  EXPECT_EQ(speed_note(with_epochs({95, 100, 100}, 100)), "");
+  const Record uneven = with_epochs({50, 100}, 100);
+  EXPECT_NEAR(find_metric(metrics_of(uneven), kOverallSpeed)->value.value(), 2000 / 30.0, 1e-9);
+  EXPECT_THAT(speed_note(uneven),
+              HasSubstr("66.7 images/s, 33 % less than the training speed, which is the median of 1 "
+                        "steps after the first epoch"));
+  EXPECT_THAT(speed_note(with_epochs({100, 100}, 80)), HasSubstr("25 % more"));
+  EXPECT_EQ(speed_note(Record{}), "");
+}
+
 TEST(Metrics, LowerIsFasterWhereLowerIsBetter) {
-  const Metric slow = latency(2, {2, 2.01, 2.02}), fast = latency(1, {1, 1.01, 1.02});
+  const Metric slow = latency(2, std::vector<double>(12, 2)), fast = latency(1, std::vector<double>(12, 1));
   EXPECT_DOUBLE_EQ(*speed_ratio(slow, fast), 2);
   EXPECT_EQ(compare_speeds(slow, fast).verdict, Verdict::kFaster);
   EXPECT_EQ(compare_speeds(fast, slow).verdict, Verdict::kSlower);

@@ -11,7 +11,7 @@ Record good_record() {
   Record record;
   record.machine.online_cpus = 4;
   record.versions = {{"build", "optimised"}};
-  record.images_per_s = training_throughput(std::vector<double>{90, 100, 101, 99, 100}, {});
+  record.images_per_s = throughput_of({101, 100, 99, 100, 102, 98, 100, 101, 99, 100}, "steps after the first epoch");
   record.cpu.others_percent = Spread{0, 8, 30};  // of one CPU: 2 % of four
   record.cpu.steal_percent_mean = 1;
   record.memory.swap_bytes_max = 0;
@@ -61,27 +61,24 @@ TEST_P(InvalidRun, NamesTheRuleAndWhatToDo) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, InvalidRun,
-    ::testing::Values(
-        Fault{"other load",
-              [](Record& r) {
-                r.cpu.others_percent = Spread{0, 21, 30};
-              }},
-        Fault{"stolen time", [](Record& r) { r.cpu.steal_percent_mean = 9; }},
-        Fault{"swap", [](Record& r) { r.memory.swap_bytes_max = 5 << 20; }},
-        Fault{"throttling", [](Record& r) { r.cpu.throttle_events = 2; }},
-        Fault{"fallback", [](Record& r) { r.fallbacks = {"fp16 was computed as bf16"}; }},
-        Fault{"build", [](Record& r) { r.versions["build"] = "not optimised"; }},
-        Fault{"unfinished", [](Record& r) { r.status = Status::kInterrupted; }},
-        Fault{"too few samples",
-              [](Record& r) {
-                r.images_per_s = training_throughput(std::vector<double>{9, 9, 9}, {});
-              }},
-        Fault{"too few samples",
-              [](Record& r) { r.images_per_s = training_throughput({}, std::vector<double>(15, 1)); }},
-        Fault{"too few samples", [](Record& r) { r.images_per_s = {}; }},
-        Fault{"noise", [](Record& r) {
-                r.images_per_s = training_throughput(std::vector<double>{1, 50, 100, 150, 100, 50, 150}, {});
-              }}));
+    ::testing::Values(Fault{"other load",
+                            [](Record& r) {
+                              r.cpu.others_percent = Spread{0, 21, 30};
+                            }},
+                      Fault{"stolen time", [](Record& r) { r.cpu.steal_percent_mean = 9; }},
+                      Fault{"swap", [](Record& r) { r.memory.swap_bytes_max = 5 << 20; }},
+                      Fault{"throttling", [](Record& r) { r.cpu.throttle_events = 2; }},
+                      Fault{"fallback", [](Record& r) { r.fallbacks = {"fp16 was computed as bf16"}; }},
+                      Fault{"build", [](Record& r) { r.versions["build"] = "not optimised"; }},
+                      Fault{"unfinished", [](Record& r) { r.status = Status::kInterrupted; }},
+                      Fault{"too few samples",
+                            [](Record& r) {
+                              r.images_per_s = throughput_of(std::vector<double>(9, 1), "steps after the first epoch");
+                            }},
+                      Fault{"too few samples", [](Record& r) { r.images_per_s = {}; }},
+                      Fault{"noise", [](Record& r) {
+                              r.images_per_s = throughput_of({50, 100, 150, 100, 50, 150, 50, 100, 150, 100}, "steps");
+                            }}));
 
 TEST(Validity, WhatCantBeSeenIsNotAFault) {
   Record record = good_record();

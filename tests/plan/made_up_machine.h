@@ -33,6 +33,7 @@ class MadeUpProbe : public plan::Probe {
   std::optional<double> others, watts;
   double start_s = 0.2;
   double batch = 32;
+  double noise = 0.01;
   std::vector<std::string> tried;
 
   double now_s() const override { return now_; }
@@ -49,8 +50,11 @@ class MadeUpProbe : public plan::Probe {
       trial.timings.push_back({images, step_s});
     }
     trial.evaluate_images_per_s = 1000;
-    trial.noise = 0.01;
     trial.watts = watts;
+    // Blocks of steps that differ by up to `noise`, with the step as their median.
+    for (int i = 0; i < 30; ++i) {
+      trial.blocks.push_back(trial.timings.back().seconds * (1 + noise * (i * 7 % 5 - 2) / 2));
+    }
     now_ += std::max(seconds, start_s);
     return trial;
   }

@@ -178,7 +178,7 @@ TEST(Compare, PassesAnInterruptionOn) {
   EXPECT_THROW(compare_on(probe, "cpu/t1"), Interrupted);
 }
 
-Row row(const std::string& placement, double images_per_s, double noise = 0) {
+Row row(const std::string& placement, double images_per_s, std::optional<double> noise = 0) {
   Row row;
   row.text = placement;
   row.plan = resolve(placement, machine_of(2), {}).plan.value();
@@ -188,36 +188,66 @@ Row row(const std::string& placement, double images_per_s, double noise = 0) {
 }
 
 TEST(Choose, TakesTheSimplerOfTwoThatAreEquallyFast) {
-  const auto [best, reason] = choose({row("2xcpu/t1", 101), row("cpu/t2", 100), row("cpu/t1", 60)});
-  EXPECT_EQ(best, 1U);
-  EXPECT_EQ(reason, "cpu/t2 is as fast as 2xcpu/t1 within the noise (1 % apart), and simpler: 1 process instead of 2");
+  const RowChoice choice = choose({row("2xcpu/t1", 101), row("cpu/t2", 100), row("cpu/t1", 60)});
+  EXPECT_EQ(choice.row, 1U);
+  EXPECT_FALSE(choice.decided);
+  EXPECT_EQ(choice.reason,
+            "cpu/t2 is as fast as 2xcpu/t1 within the noise (1 % apart), and simpler: 1 process instead of 2");
 }
 
 TEST(Choose, TakesTheFewerThreadsOfTwoThatAreEquallyFast) {
-  const auto [best, reason] = choose({row("cpu/t2", 101), row("cpu/t1", 100)});
-  EXPECT_EQ(best, 1U);
-  EXPECT_THAT(reason, HasSubstr("1 thread instead of 2"));
+  const RowChoice choice = choose({row("cpu/t2", 101), row("cpu/t1", 100)});
+  EXPECT_EQ(choice.row, 1U);
+  EXPECT_THAT(choice.reason, HasSubstr("1 thread instead of 2"));
 }
 
 TEST(Choose, CallsSpeedsEqualOnlyWithinTheNoise) {
-  EXPECT_EQ(choose({row("2xcpu/t1", 104), row("cpu/t2", 100)}).first, 0U);
-  EXPECT_EQ(choose({row("2xcpu/t1", 104, 0.02), row("cpu/t2", 100, 0.02)}).first, 1U);
-  EXPECT_EQ(choose({row("2xcpu/t1", 108, 0.5), row("cpu/t2", 100, 0.5)}).first, 0U);  // never that far apart
+  EXPECT_EQ(choose({row("2xcpu/t1", 104), row("cpu/t2", 100)}).row, 0U);
+  EXPECT_EQ(choose({row("2xcpu/t1", 104, 0.03), row("cpu/t2", 100, 0.03)}).row, 1U);
 }
 
-TEST(TypicalStep, IsOfBlocksOfStepsWhereThereAreMany) {
+TEST(Choose, NamesTheFastestWhereTheNoiseLetsItBeSeen) {
+  const RowChoice choice = choose({row("2xcpu/t1", 108, 0.01), row("cpu/t2", 100, 0.01)});
+  EXPECT_TRUE(choice.decided);
+  EXPECT_EQ(choice.reason, "2xcpu/t1 is the fastest, 1.08 times cpu/t2");
+}
+
+TEST(Choose, TakesOneAndClaimsNothingWhereTheNoiseIsLargerThanTheDifference) {
+  const RowChoice choice = choose({row("2xcpu/t1", 108, 0.53), row("cpu/t2", 100, 0.02), row("cpu/t1", 10, 0.01)});
+  EXPECT_EQ(choice.row, 0U) << "the simplest may be much slower";
+  EXPECT_FALSE(choice.decided);
+  EXPECT_THAT(choice.reason, Not(HasSubstr("the fastest")));
+  EXPECT_THAT(choice.reason,
+              HasSubstr("1.08 times cpu/t2 as far as was measured, but the noise of +-53 % leaves open"));
+}
+
+TEST(Choose, KnowsThatOneLookIsNotWithoutNoise) {
+  const RowChoice choice = choose({row("2xcpu/t1", 108, std::nullopt), row("cpu/t2", 100, 0.01)});
+  EXPECT_FALSE(choice.decided);
+  EXPECT_TRUE(choose({row("2xcpu/t1", 150, std::nullopt), row("cpu/t2", 100, 0.01)}).decided);
+}
+
+TEST(StepBlocks, AreLongEnoughForWhatComesInBursts) {
   // Every tenth step is slow; a median of steps would not see it.
   std::vector<double> steps;
   for (int i = 0; i < 1000; ++i) steps.push_back(i % 10 == 9 ? 0.011 : 0.001);
-  EXPECT_NEAR(typical_step(steps).first, 0.002, 0.0002);
-  EXPECT_LT(typical_step(steps).second, 0.1);
+  const std::vector<double> blocks = step_blocks(steps);
+  EXPECT_GE(blocks.size(), 30U);
+  for (const double step_s : blocks) EXPECT_NEAR(step_s, 0.002, 0.0005);
 }
 
-TEST(TypicalStep, IsTheMedianOfFewSteps) {
-  EXPECT_DOUBLE_EQ(typical_step({0.01, 0.03, 0.011}).first, 0.011);
-  EXPECT_DOUBLE_EQ(typical_step({1.0, 1.2, 5.0}).first, 1.2);
-  EXPECT_GT(typical_step({1.0, 1.2, 5.0}).second, 0.1);
-  EXPECT_EQ(typical_step({}).first, 0);
+TEST(StepBlocks, OfFewStepsAreTheSteps) {
+  const std::vector<double> steps = {0.01, 0.03, 0.011};
+  EXPECT_EQ(step_blocks(steps), steps);
+  EXPECT_TRUE(step_blocks({}).empty());
+}
+
+TEST(Compare, TellsTheNoiseOfWhatItMeasuredAndOfNothingElse) {
+  MadeUpProbe probe = two_cores();
+  probe.noise = 0.2;
+  const Comparison noisy = compare_on(probe, "auto");
+  EXPECT_GT(row_of(noisy, "2xcpu/t1").noise.value(), 0.1);
+  EXPECT_FALSE(row_of(compare_on(probe, "cpu/t1", 0.3), "cpu/t1").noise.has_value()) << "too short for a whole batch";
 }
 
 }  // namespace

@@ -37,16 +37,32 @@ std::string why_no_browser() {
 }
 
 std::string dom_of(const std::filesystem::path& page, const std::filesystem::path& profile, int width) {
-  std::ofstream(page, std::ios::app)
-      << "<script>window.addEventListener('load', () => setTimeout(() => {\n"
-         "  const asked = performance.getEntriesByType('resource').map((entry) => entry.name);\n"
-         "  document.body.dataset.requests = 'requests=' + asked.length + ' ' + asked.join(' ');\n"
-         "  document.body.dataset.overflow = 'overflow=' + (document.documentElement.scrollWidth > "
-         "window.innerWidth);\n"
-         "}, 500));</script>";
+  std::ofstream(page, std::ios::app) << R"(<script>window.addEventListener('load', () => {
+    const seen = document.body.dataset;
+    HTMLAnchorElement.prototype.click = function () { seen.saved = (seen.saved || 'saved=') + this.download + ' '; };
+    [...document.querySelectorAll('.save button')].slice(0, 2).forEach((button) => button.click());
+    setTimeout(() => {
+      const asked = performance.getEntriesByType('resource').map((entry) => entry.name);
+      seen.requests = 'requests=' + asked.length + ' ' + asked.join(' ');
+      const loss = document.getElementById('plot-loss-0');
+      seen.curves = 'curves=' + loss?.data?.length + ' on a ' + loss?._fullLayout?.yaxis.type + ' axis';
+      for (const part of document.querySelectorAll('details')) part.open = true;
+      const tables = [...document.querySelectorAll('.scroll')];
+      seen.cut = 'cut=' + tables.filter((table) => table.scrollWidth > table.clientWidth).length + ' of ' + tables.length;
+      seen.overflow = 'overflow=' + (document.documentElement.scrollWidth > window.innerWidth);
+    }, 3000);
+  });</script>)";
+  // A browser's window has a least width; a frame in it has none.
+  const std::filesystem::path host = page.string() + ".host.html";
+  std::ofstream(host) << "<!doctype html><iframe style=\"border:0;width:" << width << "px;height:2000px\" src=\""
+                      << page.filename().string()
+                      << "\"></iframe><script>addEventListener('load', () => setTimeout(() => {"
+                      << "document.documentElement.innerHTML = frames[0].document.documentElement.outerHTML; }, 5000));"
+                      << "</script>";
   return output_of("timeout 120 " + browser() + " --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage " +
-                   "--user-data-dir='" + profile.string() + "' --window-size=" + std::to_string(width) +
-                   ",2000 --virtual-time-budget=10000 --dump-dom 'file://" + page.string() + "' 2>/dev/null");
+                   "--allow-file-access-from-files --user-data-dir='" + profile.string() +
+                   "' --window-size=1500,2000 --virtual-time-budget=10000 --dump-dom 'file://" + host.string() +
+                   "' 2>/dev/null");
 }
 
 }  // namespace evener::test

@@ -9,6 +9,9 @@ namespace evener::report {
 namespace {
 
 using measure::Record;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -16,8 +19,31 @@ using ::testing::Not;
 Record run(const char* placement, double images_per_s, double test_accuracy = 0.97) {
   return test::sample_record({.placement = placement, .images_per_s = images_per_s, .test_accuracy = test_accuracy});
 }
-std::string concluded(std::vector<Record> records) {
-  return conclusion(records);
+/// The runs are named a, b, c.
+std::vector<report::Run> named(const std::vector<Record>& records) {
+  std::vector<report::Run> runs;
+  for (const Record& record : records) {
+    runs.emplace_back().record = record;
+    runs.back().name = std::string(1, static_cast<char>('a' + runs.size() - 1));
+  }
+  return runs;
+}
+std::vector<std::string> sentences(const std::vector<Record>& records) {
+  return conclusion(named(records));
+}
+std::string concluded(const std::vector<Record>& records) {
+  return terminal_conclusion(named(records));
+}
+/// Twenty samples around `rate` that differ by up to `noise`.
+measure::Throughput speed_of(double rate, double noise) {
+  std::vector<double> rates;
+  for (int n = 0; n < 20; ++n) rates.push_back(rate * (1 + noise * (n * 7 % 20 - 9.5) / 9.5));
+  return measure::throughput_of(rates, "steps after the first epoch");
+}
+Record run_at(const char* placement, double rate, double noise) {
+  Record record = run(placement, rate);
+  record.images_per_s = speed_of(rate, noise);
+  return record;
 }
 
 TEST(Conclusion, ComparesTwoRuns) {
@@ -28,10 +54,10 @@ TEST(Conclusion, ComparesTwoRuns) {
 }
 
 TEST(Conclusion, IsHarmlessWhereItIsShown) {
-  const std::vector<Record> records = {run("\x1b[2J\n<b>", 14.5)};
-  EXPECT_THAT(conclusion(records), HasSubstr("on \x1b[2J\n<b>"));
-  EXPECT_THAT(terminal_conclusion(records), HasSubstr("on ?[2J?<b>"));
-  EXPECT_THAT(markdown_conclusion(records), HasSubstr("on ?\\[2J \\<b\\>"));
+  const std::vector<report::Run> runs = named({run("\x1b[2J\n<b>", 14.5)});
+  EXPECT_THAT(conclusion(runs), ElementsAre(HasSubstr("on \x1b[2J\n<b>")));
+  EXPECT_THAT(terminal_conclusion(runs), HasSubstr("on ?[2J?<b>"));
+  EXPECT_THAT(markdown_conclusion(runs), HasSubstr("on ?\\[2J \\<b\\>"));
 }
 
 TEST(Conclusion, ASlowerSecondRunIsToldAsItIs) {
@@ -39,16 +65,14 @@ TEST(Conclusion, ASlowerSecondRunIsToldAsItIs) {
 }
 
 TEST(Conclusion, OverlappingIntervalsAreUndecided) {
-  Record a = run("cpu/t1", 20), b = run("cpu/t2", 20);
-  a.images_per_s = measure::training_throughput(std::vector<double>{1, 18, 20, 22, 19, 21}, {});
-  b.images_per_s = measure::training_throughput(std::vector<double>{1, 19, 21, 23, 18, 20}, {});
-  EXPECT_THAT(concluded({a, b}), HasSubstr("is undecided (20.0 against 20.0 images/s; 95 % interval of the ratio"));
+  EXPECT_THAT(
+      concluded({run_at("cpu/t1", 20, 0.2), run_at("cpu/t2", 21, 0.2)}),
+      HasSubstr("Whether resnet34 trains faster on cpu/t2 or on cpu/t1 is undecided (21.0 against 20.0 images/s; "
+                "95 % interval of the ratio"));
 }
 
 TEST(Conclusion, SmallDifferencesOfSingleRunsAreNotClaimed) {
-  Record a = run("cpu/t1", 20), b = run("cpu/t2", 20);
-  a.images_per_s = measure::training_throughput(std::vector<double>{1, 20.0, 20.01, 20.02, 20.03}, {});
-  b.images_per_s = measure::training_throughput(std::vector<double>{1, 20.3, 20.31, 20.32, 20.33}, {});
+  const Record a = run_at("cpu/t1", 20, 0.001), b = run_at("cpu/t2", 20.6, 0.001);
   ASSERT_EQ(measure::compare_rates(a.images_per_s.samples, b.images_per_s.samples).verdict, measure::Verdict::kFaster);
   EXPECT_THAT(concluded({a, b}), HasSubstr("trains about as fast on cpu/t2 as on cpu/t1"));
 }
@@ -66,10 +90,12 @@ TEST(Conclusion, SpeedsOfSingleRunsCountFromThreePercentOn) {
 
 TEST(Conclusion, TooFewSamplesStayUndecided) {
   Record a = run("cpu/t1", 20), b = run("cpu/t2", 40);
-  a.images_per_s = measure::training_throughput(std::vector<double>{1, 20}, {});
-  b.images_per_s = measure::training_throughput(std::vector<double>{1, 40}, {});
+  a.images_per_s = measure::throughput_of({20, 20.1, 19.9}, "steps after the first epoch");
+  b.images_per_s = measure::throughput_of({40, 40.1, 39.9}, "steps after the first epoch");
   EXPECT_THAT(concluded({a, b}), HasSubstr("trained 2.00x as fast as on cpu/t1"));
-  EXPECT_THAT(concluded({a, b}), HasSubstr("undecided: too few samples"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("images/s; undecided, with too few samples)"));
+  EXPECT_THAT(concluded({a, b, b}), HasSubstr("Where resnet34 trains fastest stays undecided, with too few samples: "
+                                              "40.0, 40.0 and 20.0 images/s on "));
 }
 
 TEST(Conclusion, MissingSpeedsAreNotInvented) {
@@ -91,23 +117,81 @@ TEST(Conclusion, WithoutATestPartValidationCounts) {
   EXPECT_THAT(concluded({a, b}), HasSubstr("validation accurac"));
 }
 
-TEST(Conclusion, InvalidRunsAreNamed) {
+TEST(Conclusion, InvalidRunsAreNamedInASentenceOfTheirOwn) {
   Record a = run("cpu/t1", 10), b = run("cpu/t2", 20);
-  a.validity = {false, {{"other load", "w", "a"}, {"swap", "w", "a"}}};
-  EXPECT_THAT(concluded({a, b}), HasSubstr("; but cpu/t1 is INVALID as a measurement (other load, swap)."));
+  b.validity = {false, {{"other load", "w", "a"}, {"swap", "w", "a"}}};
+  EXPECT_THAT(sentences({a, b}),
+              ElementsAre(HasSubstr("trained 1.99x as fast as on cpu/t1 (20.0 against 10.0 images/s; undecided, as the "
+                                    "measurements are INVALID), at equal test accuracy (97.0 %)."),
+                          "INVALID as measurements: b (other load, swap)."));
+  a.validity = b.validity;
+  Record c = run("cpu/t4", 40);
+  c.validity = {false, {{"noise", "w", "a"}}};
+  EXPECT_THAT(sentences({a, b, c}), Contains("INVALID as measurements: a and b (other load, swap); c (noise)."));
+  EXPECT_THAT(sentences({c}), Contains("Its times are INVALID as a measurement (noise)."));
 }
 
-TEST(Conclusion, OfManyRunsTheFastestIsShown) {
-  EXPECT_THAT(concluded({run("cpu/t1", 10), run("cpu/t2", 20), run("cpu/t4", 40)}),
-              HasSubstr("Fastest of 3 runs, resnet34 on cpu/t4 trains"));
-  EXPECT_THAT(concluded({run("cpu/t4", 40), run("cpu/t1", 10), run("cpu/t2", 20)}), HasSubstr("as fast as on cpu/t2"));
+TEST(Conclusion, OfManyRunsTheFastestIsComparedWithTheFirstAndTheNext) {
+  EXPECT_THAT(
+      sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), run_at("cpu/t4", 40, 0.01)}),
+      ElementsAre("resnet34 trains fastest on cpu/t4, with 40.0 images/s: 4.00x as fast as on cpu/t1 (10.0), and "
+                  "2.00x as fast as on cpu/t2 (20.0).",
+                  "Test accuracy of resnet34 is equal (97.0 %)."));
+  EXPECT_THAT(sentences({run_at("cpu/t4", 40, 0.01), run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01)}),
+              Contains(HasSubstr("4.00x as fast as on cpu/t1 (10.0), and 2.00x as fast as on cpu/t2 (20.0)")));
+}
+
+TEST(Conclusion, InATieNoWinnerIsNamed) {
+  const std::vector<std::string> told =
+      sentences({run_at("cpu/t1", 24.7, 0.01), run_at("cpu/t2", 42.1, 0.01), run_at("2xcpu/t1", 43, 0.01)});
+  EXPECT_THAT(told, ElementsAre("resnet34 trains about equally fast on 2xcpu/t1 and cpu/t2 (43.0 and 42.1 images/s): "
+                                "single runs can't tell them apart.",
+                                "That is 1.70x to 1.74x as fast as on cpu/t1 (24.7 images/s).",
+                                "Test accuracy of resnet34 is equal (97.0 %)."));
+  EXPECT_THAT(sentences({run_at("a", 10, 0.01), run_at("b", 10.1, 0.01), run_at("c", 10.2, 0.01)}),
+              Contains(HasSubstr("about equally fast on c, b and a (10.2, 10.1 and 10.0 images/s)")));
+}
+
+TEST(Conclusion, NoiseThatIsLargerThanTheDifferenceNamesNoWinner) {
+  const std::vector<std::string> told =
+      sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 40, 0.01), run_at("2xcpu/t1", 46, 0.6)});
+  EXPECT_THAT(told, Contains("Where resnet34 trains fastest is undecided between 2xcpu/t1 and cpu/t2 (46.0 and 40.0 "
+                             "images/s): the noise is larger than the difference."));
+}
+
+TEST(Conclusion, InvalidMeasurementsNameNoWinner) {
+  std::vector<Record> runs = {run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), run_at("cpu/t4", 40, 0.01)};
+  runs[2].validity = {false, {{"other load", "w", "a"}}};
+  EXPECT_THAT(sentences(runs), AllOf(Contains(HasSubstr("trains fastest on cpu/t2, with 20.0 images/s")),
+                                     Contains("Not compared, because INVALID: cpu/t4 (40.0 images/s).")));
+  runs[1].validity = runs[2].validity;
+  EXPECT_THAT(sentences(runs), Contains("Where resnet34 trains fastest stays undecided, because the measurements are "
+                                        "INVALID: 40.0, 20.0 and 10.0 images/s on cpu/t4, cpu/t2 and cpu/t1."));
+}
+
+TEST(Conclusion, OfManyRunsOneWithTooFewSamplesIsLeftOut) {
+  Record few = run("cpu/t4", 99);
+  few.images_per_s = measure::throughput_of({99, 98}, "steps after the first epoch");
+  EXPECT_THAT(sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), few}),
+              AllOf(Contains(HasSubstr("trains fastest on cpu/t2, with 20.0 images/s")),
+                    Contains("Not compared, with too few samples: cpu/t4 (98.5 images/s).")));
+}
+
+TEST(Conclusion, AccuraciesOfManyRunsAreToldTogether) {
+  const auto accuracies = [](double a, double b, double c) {
+    return sentences({run("cpu/t1", 10, a), run("cpu/t2", 20, b), run("cpu/t4", 40, c)}).at(1);
+  };
+  EXPECT_EQ(accuracies(0.97, 0.972, 0.975), "Test accuracy of resnet34 is equal (97.0 % to 97.5 %).");
+  EXPECT_EQ(accuracies(0.97, 0.6, 0.975), "Test accuracy of resnet34 differs: 60.0 % to 97.5 %.");
+  EXPECT_EQ(accuracies(0.97, 0.93, 0.975),
+            "Test accuracy of resnet34 is 93.0 % to 97.5 %, which 90 images can't tell apart.");
 }
 
 TEST(Conclusion, DifferentJobsAreNotCompared) {
   Record digits = test::sample_record({.model = "mlp:784-256-10", .data = "synth:digits", .images_per_s = 50000});
-  const std::string sentence = concluded({run("cpu/t1", 10), digits});
-  EXPECT_THAT(sentence, Not(HasSubstr("as fast as")));
-  EXPECT_THAT(sentence, HasSubstr("; mlp:784-256-10 trained 8 epochs of synth:digits"));
+  const std::vector<std::string> told = sentences({run("cpu/t1", 10), digits});
+  EXPECT_THAT(told,
+              ElementsAre(Not(HasSubstr("as fast as")), HasSubstr("mlp:784-256-10 trained 8 epochs of synth:digits")));
 }
 
 TEST(Conclusion, WhatElseDiffersIsNamed) {
@@ -139,7 +223,7 @@ TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
                                   .better = measure::Better::kLower,
                                   .role = measure::MetricRole::kSpeed,
                                   .value = 0.2 * scale,
-                                  .samples = {0.2 * scale, 0.201 * scale, 0.202 * scale, 0.2 * scale}});
+                                  .samples = std::vector<double>(12, 0.2 * scale)});
     measure::add_metric(*record, {.name = "recall",
                                   .unit = "share",
                                   .title = "recall",

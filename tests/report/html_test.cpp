@@ -60,20 +60,84 @@ TEST(Html, TellsWhatEachReplicaDid) {
   record.placement.divisions = {{0, {10, 6}}, {4, {11, 5}}, {9, {12, 4}}};
   const std::string page = html_page(runs, "", "");
   EXPECT_THAT(page, HasSubstr("divided 10 : 6 at first and 12 : 4 from step 10 on, after 2 changes"));
-  EXPECT_THAT(page, AllOf(HasSubstr("<td>cpu/t1</td><td class=\"number\">750</td><td class=\"number\">75.0 %</td>"
-                                    "<td class=\"number\">15.0</td><td class=\"number\">50.0 s</td>"
-                                    "<td class=\"number\">10.0 s</td>"),
-                          HasSubstr("<td>&lt;b&gt;: cpu/t1, slowed to 25.0 % of its speed</td>")));
+  EXPECT_THAT(page, AllOf(HasSubstr("data-title=\"images/s while busy\"><span>15.0</span>"),
+                          HasSubstr("data-title=\"share\"><span>75.0 %</span>"),
+                          HasSubstr("data-title=\"busy\"><span>50.0 s</span>"),
+                          HasSubstr("data-title=\"exchange, waiting, update\"><span>10.0 s</span>"),
+                          HasSubstr("<span>&lt;b&gt;: cpu/t1, slowed to 25.0 % of its speed</span>")));
 }
 
 TEST(Html, TellsWhatWasTakenForWhat) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_EQ(html_page(runs, "", "").find("<h2>Classes"), std::string::npos) << "nothing was counted";
-  runs.front().record.data.classes = {"bream", "<b>", "empty"};
+  runs.front().record.data.classes = {"bream", "<i>cod</i>", "empty"};
   runs.front().record.training.confusion = {"test", {{8, 2, 0}, {1, 3, 0}, {0, 0, 0}}};
   const std::string page = html_page(runs, "", "");
-  EXPECT_THAT(page, AllOf(HasSubstr("<td>&lt;b&gt; (2 of 10)</td>"), HasSubstr("80.0"), HasSubstr("75.0"),
+  EXPECT_THAT(page, AllOf(HasSubstr("<td>&lt;i&gt;cod&lt;/i&gt; (2 of 10)</td>"), HasSubstr("80.0"), HasSubstr("75.0"),
                           HasSubstr("<td class=\"number\">–</td><td>never</td>")));
+  EXPECT_THAT(page, Not(HasSubstr("<i>")));
+  // As a class and as a mistake in the list, as a column and as a row of the matrix, and in the table of all values.
+  EXPECT_EQ(occurrences(page, "&lt;i&gt;cod&lt;/i&gt;"), 5u);
+}
+
+TEST(Html, SaysTheConclusionInSentences) {
+  std::vector<report::Run> runs = sample_runs();
+  runs[1].record.validity = {false, {{"other load", "others used 40 %", "end them"}}};
+  const std::string page = html_page(runs, "", "");
+  EXPECT_THAT(page, HasSubstr("<p class=\"lead\">resnet34 on cpu/t2 trained 1."));
+  EXPECT_THAT(page, HasSubstr("<p class=\"lead\">mlp:784-10 trained 5 epochs"));
+  EXPECT_THAT(page, HasSubstr("<p class=\"lead warns\">INVALID as measurements: masks-t2 (other load).</p>"));
+}
+
+TEST(Html, CallsRunsByWhatSetsThemApart) {
+  std::vector<report::Run> runs = sample_runs();
+  runs[1].name = "a-name-of-a-folder-that-is-much-too-long-to-stand-beside-a-bar";
+  const std::string page = html_page(runs, "/* Plotly */");
+  EXPECT_THAT(page, HasSubstr("<div class=\"name\">cpu/t2 "));
+  EXPECT_THAT(page, HasSubstr("<div class=\"way\">" + runs[1].name + ": fp32, batch 32</div>"));
+  EXPECT_THAT(page, HasSubstr("\"label\":\"cpu/t2\""));
+  runs[1].record.placement.text = "cpu/t1";
+  EXPECT_THAT(html_page(runs, ""), HasSubstr("<div class=\"name\">cpu/t1 (" + runs[1].name + ") "));
+}
+
+TEST(Html, ManyRunsOfAJobGetATableOfWhatDiffers) {
+  std::vector<report::Run> runs;
+  for (int threads = 1; threads <= 7; ++threads) {
+    const std::string placement = "cpu/t" + std::to_string(threads);
+    runs.push_back(test::sample_run(placement, {.placement = placement.c_str(), .images_per_s = 10.0 * threads}));
+  }
+  const std::string page = html_page(runs, "", "");
+  EXPECT_THAT(page, Not(HasSubstr("class=\"card run\"")));
+  EXPECT_THAT(page, AllOf(HasSubstr("<th>placement</th>"), HasSubstr("<th class=\"number\">images/s</th>"),
+                          HasSubstr("data-title=\"peak memory\"")));
+  const std::size_t begin = page.find("<table class=\"figures\">");
+  const std::string heads = page.substr(begin, page.find("</thead>", begin) - begin);
+  for (const char* same : {">model<", ">precision<", ">batch<", ">energy<"}) {
+    EXPECT_THAT(heads, Not(HasSubstr(same))) << "all runs have the same";
+  }
+  EXPECT_THAT(heads, HasSubstr(">valid<"));
+}
+
+TEST(Html, PlotsThatWouldSayNothingAreLeftOut) {
+  const auto page_of = [](int epochs, std::size_t samples) {
+    report::Run run = test::sample_run("masks", {.epochs = epochs});
+    run.samples.time_s.resize(samples);
+    return html_page(std::vector<report::Run>{run}, "/* Plotly */");
+  };
+  EXPECT_THAT(page_of(3, 8),
+              AllOf(HasSubstr("id=\"plot-loss-0\""), HasSubstr("id=\"plot-memory-0\""), Not(HasSubstr("not drawn"))));
+  EXPECT_THAT(page_of(2, 4), AllOf(Not(HasSubstr("id=\"plot-loss-0\"")), Not(HasSubstr("id=\"plot-memory-0\"")),
+                                   HasSubstr("Accuracy and loss are not drawn: 2 epochs. CPU use and memory are not "
+                                             "drawn: too short, with 4 samples.")));
+}
+
+TEST(Html, CurvesThatLieOnEachOtherAreToldAsSuch) {
+  std::vector<report::Run> runs = sample_runs();
+  EXPECT_THAT(html_page(runs, ""), Not(HasSubstr("lie on each other")));
+  runs[1].record.training = runs[0].record.training;
+  const std::string page = html_page(runs, "/* Plotly */");
+  EXPECT_EQ(occurrences(page, "The curves of cpu/t1 and cpu/t2 lie on each other and are drawn as one."), 2u);
+  EXPECT_THAT(page, HasSubstr("\"accuracy_curves\":[[0,1]],\"loss_curves\":[[0,1]]"));
 }
 
 TEST(Html, FetchesNothing) {
@@ -92,6 +156,7 @@ TEST(Html, TextFromOutsideStaysText) {
   run.record.model.name = evil;
   run.record.data.location = evil;
   run.record.data.classes = {evil};
+  run.record.training.confusion = {evil, {{1}}};
   run.record.placement.text = evil;
   run.record.command = {evil};
   run.record.machine.cpu = evil;
@@ -151,7 +216,9 @@ class AtWidth : public InBrowser, public ::testing::WithParamInterface<int> {};
 
 TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   std::vector<report::Run> runs = sample_runs();
-  runs[1].name = "<b>bold</b> & </script>";
+  runs[1].record.placement.text = "<b>bold</b> & </script>";
+  runs[0].record.placement.replicas.push_back(runs[0].record.placement.replicas.front());
+  runs[0].record.training.confusion = {"test", std::vector(9, std::vector<std::int64_t>(9, 11))};
   const WrittenPage page = write_html(folder_ / "report.html", runs);
   ASSERT_TRUE(page.has_plots) << page.hint;
   const std::string dom = test::dom_of(page.path, folder_ / "profile", GetParam());
@@ -165,10 +232,21 @@ TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   EXPECT_THAT(body, HasSubstr("&lt;b&gt;bold&lt;/b&gt;"));
   EXPECT_THAT(body, Not(HasSubstr(">bold</tspan>")));  // Plotly would have read it as markup
   EXPECT_THAT(dom, HasSubstr("data-requests=\"requests=0 \""));
+  EXPECT_THAT(dom, HasSubstr("data-saved=\"saved=training-speed-resnet34-on-synth-masks.svg "
+                             "training-speed-resnet34-on-synth-masks.png \""));
+  EXPECT_THAT(dom, HasSubstr("data-curves=\"curves=4 on a log axis\""));
+  EXPECT_THAT(dom, HasSubstr("data-cut=\"cut=0 of 7\""));
   EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
 }
 
-INSTANTIATE_TEST_SUITE_P(Narrow, AtWidth, ::testing::Values(1400, 500));
+INSTANTIATE_TEST_SUITE_P(Narrow, AtWidth, ::testing::Values(1200, 400));
+
+TEST_F(InBrowser, CurvesThatLieOnEachOtherAreDrawnOnce) {
+  std::vector<report::Run> runs = sample_runs();
+  runs[1].record.training = runs[0].record.training;
+  const WrittenPage page = write_html(folder_ / "report.html", runs);
+  EXPECT_THAT(dom_of(page.path, folder_ / "profile", 1200), HasSubstr("data-curves=\"curves=2 on a log axis\""));
+}
 
 TEST_F(InBrowser, AnErrorInThePlotsIsShown) {
   std::ofstream(folder_ / "broken.js") << "window.Plotly = { react() { throw new Error('broken on purpose'); } };";

@@ -1,13 +1,13 @@
 """Interleaved rounds of two sides, their ratio with an interval, and the verdict on a target."""
 
+import math
 import random
 import statistics
 from dataclasses import asdict, dataclass, field
 
 from common.context import say
 
-RESAMPLES = 10_000
-LEAST_ROUNDS = 3  # below, no interval and no verdict
+LEAST_ROUNDS = 6  # below, the range of the ratios is told and nothing is judged
 
 
 @dataclass
@@ -24,8 +24,10 @@ class Comparison:
     busy: list = field(default_factory=list)  # others' share of the processor before each run
     notes: list = field(default_factory=list)
     ratio: float = 0.0
-    interval: tuple | None = None
-    verdict: str = ""
+    interval: tuple | None = None  # of 95 %, of the ratio; None: too few rounds
+    range: tuple = ()  # of the rounds' ratios
+    verdict: str = ""  # on the target
+    goal_verdict: str = ""
 
     def json(self):
         return {**asdict(self), "ratios": [a / b for a, b in zip(self.ours, self.peer)]}
@@ -48,7 +50,7 @@ def rounds(context, label, unit, target, ours, peer, goal=None):
             comparison.notes += [f"round {index + 1}, {name}: {note}" for note in notes]
             getattr(comparison, name).append(rate)
             say(f"  {label}, round {index + 1} of {context.runs}: {name} {rate:.3g} {unit}")
-    judge(comparison, context.seed)
+    judge(comparison)
     return comparison
 
 
@@ -64,54 +66,61 @@ def interleaved(context, unit, sides):
     return rates
 
 
-def of_rates(label, unit, target, ours, peer, seed):
+def of_rates(label, unit, target, ours, peer):
     """A comparison of two sides that were measured in the same rounds."""
     comparison = Comparison(label, unit, target, ours=ours, peer=peer)
-    judge(comparison, seed)
+    judge(comparison)
     return comparison
 
 
-def judge(comparison, seed):
-    """Median of the rounds' ratios with a 95 % bootstrap interval. A target is missed when all of it lies below."""
+def judge(comparison):
+    """The median of the rounds' ratios, its interval, and what that says of the target and the goal."""
     ratios = [ours / peer for ours, peer in zip(comparison.ours, comparison.peer)]
     comparison.ratio = statistics.median(ratios)
-    if len(ratios) < LEAST_ROUNDS:
-        comparison.verdict = f"not judged: needs {LEAST_ROUNDS} rounds"
-        return
-    comparison.interval = interval(ratios, seed)
-    if comparison.target is None:
-        comparison.verdict = "-"
-        return
-    low, high = comparison.interval
-    if high < comparison.target:
-        comparison.verdict = "missed"
-    elif low >= comparison.target:
-        comparison.verdict = "met"
-    else:
-        comparison.verdict = "undecided: the interval holds the target"
+    comparison.range = (min(ratios), max(ratios))
+    comparison.interval = interval(ratios)
+    comparison.verdict = verdict(comparison.interval, comparison.target)
+    comparison.goal_verdict = verdict(comparison.interval, comparison.goal)
 
 
-def goal_text(comparison):
-    if comparison.goal is None:
+def verdict(between, target):
+    """met: the whole interval is at the target or above it; missed: all of it lies below; else undecided."""
+    if target is None:
         return ""
-    return f"; goal {comparison.goal} {'reached' if comparison.ratio >= comparison.goal else 'not reached'}"
+    if between is None:
+        return f"not judged: needs {LEAST_ROUNDS} rounds"
+    low, high = between
+    return "met" if low >= target else "missed" if high < target else "undecided"
 
 
-def interval(values, seed):
-    """95 % bootstrap interval of the median."""
-    generator = random.Random(seed)
-    medians = sorted(statistics.median(generator.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES) - 1]
+def interval(values):
+    """95 % interval of the median, between two of the values, as a sign test has it: so whatever their distribution, if
+    they don't depend on each other, as the ratios of interleaved rounds don't. None for fewer than LEAST_ROUNDS."""
+    count = len(values)
+    if count < LEAST_ROUNDS:
+        return None
+    place, below = 0, 0
+    while 2 * (below := below + math.comb(count, place)) <= 0.05 * 2**count:
+        place += 1
+    ordered = sorted(values)
+    return ordered[place - 1], ordered[count - place]
+
+
+def spread_text(between, all_values, digits=3, scale=1.0):
+    """"95 %: 1.020 to 1.100", or the range of too few rounds."""
+    low, high = between or all_values
+    return f"{'95 %' if between else 'range'}: {scale * low:.{digits}f} to {scale * high:.{digits}f}"
 
 
 def table(comparisons, peer_name):
     """A line per comparison, for stdout."""
-    lines = [f"{'':<8}{'evener':>10}{peer_name:>26}{'ratio':>9}   {'95 %':<16}target"]
+    lines = [f"{'':<8}{'evener':>10}{peer_name:>26}{'ratio':>9}   {'of the ratio':<24}target"]
     for c in comparisons:
-        between = f"{c.interval[0]:.3f} to {c.interval[1]:.3f}" if c.interval else "-"
+        target = "" if c.target is None else f"{c.target} {c.verdict}"
+        goal = "" if c.goal is None else f"; goal {c.goal} {c.goal_verdict}"
         lines.append(
-            f"{c.label:<8}{statistics.median(c.ours):>10.2f}{statistics.median(c.peer):>26.2f}{c.ratio:>9.3f}   {between:<16}"
-            f"{'' if c.target is None else c.target} {c.verdict}{goal_text(c)}"
+            f"{c.label:<8}{statistics.median(c.ours):>10.2f}{statistics.median(c.peer):>26.2f}{c.ratio:>9.3f}   "
+            f"{spread_text(c.interval, c.range):<24}{target}{goal}"
         )
     notes = [note for c in comparisons for note in c.notes]
     return "\n".join(lines + [f"  note: {note}" for note in notes])

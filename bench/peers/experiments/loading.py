@@ -33,7 +33,7 @@ def run(context):
             say(f"  round {index + 1} of {context.runs}: {100 * first:.2f} % of the first epoch, {100 * later:.2f} % of the second")
     verdicts = {}
     for epoch, values in shares.items():
-        verdicts[epoch] = judged(values, context.seed)
+        verdicts[epoch] = judged(values)
         print(f"{epoch + ' epoch':<14}{100 * statistics.median(values):>8.2f} %   {verdicts[epoch]}", flush=True)
     return {"images": images, "target": TARGET, "shares": shares, "verdicts": verdicts, "records": records}
 
@@ -52,10 +52,9 @@ def epoch_shares(record):
     return first, waited(epochs[1]) / epochs[1]["seconds"]
 
 
-def judged(values, seed):
-    """Missed when the whole interval lies above the target; small is good here."""
-    if len(values) < compare.LEAST_ROUNDS:
-        return f"target below {100 * TARGET:.0f} % not judged: needs {compare.LEAST_ROUNDS} rounds"
-    low, high = compare.interval(values, seed)
-    verdict = "missed" if low >= TARGET else "met" if high < TARGET else "met (undecided: the interval holds the target)"
-    return f"95 %: {100 * low:.2f} to {100 * high:.2f} %   target below {100 * TARGET:.0f} % {verdict}"
+def judged(values):
+    """Met when the whole interval lies below the target, missed when none of it does: small is good here."""
+    between = compare.interval(values)
+    word = compare.verdict(between and [-value for value in reversed(between)], -TARGET)
+    spread = compare.spread_text(between, (min(values), max(values)), digits=2, scale=100)
+    return f"{spread} %   target below {100 * TARGET:.0f} % {word}"

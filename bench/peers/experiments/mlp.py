@@ -78,7 +78,7 @@ def run(context):
               f"peak memory {peak / 1e6:.0f} MB", flush=True)  # fmt: skip
 
     def ratio(label, target, side, other):
-        return compare.of_rates(label, "images/s", target, rates[side], rates[other], context.seed)
+        return compare.of_rates(label, "images/s", target, rates[side], rates[other])
 
     comparisons = [
         ratio("numpy", 2.0, "native fp32", "NumPy"),

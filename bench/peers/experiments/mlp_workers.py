@@ -70,7 +70,7 @@ def too_many(axis, rates, context):
     slowest = min((count for count in WORKERS if count > context.threads), key=middle.get)
     best = max(middle, key=middle.get)
     sides = (rates[f"{axis} {slowest}"], rates[f"{axis} {best}"])
-    comparison = compare.of_rates(axis, "images/s", 0.9, *sides, context.seed)
+    comparison = compare.of_rates(axis, "images/s", 0.9, *sides)
     comparison.notes.append(f"{axis}: {slowest}, the slowest with more than {context.threads}, against {best}, the fastest")
     return comparison
 

@@ -35,11 +35,10 @@ def run(context):
                 say(f"  {name}, round {index + 1} of {context.runs}, {placement}: {predicted[placement][-1]:.4g} images/s"
                     f" predicted ({row['basis']}), {measured[placement][-1]:.4g} measured")  # fmt: skip
         for placement in predicted:
-            predictions.append(prediction(f"{name} {placement}", predicted[placement], measured[placement], context.seed))
+            predictions.append(prediction(f"{name} {placement}", predicted[placement], measured[placement]))
         best = max(measured, key=lambda placement: statistics.median(measured[placement]))
-        choice = compare.of_rates(
-            name, "images/s", 0.97, [measured[c][i] for i, c in enumerate(chosen)], measured[best], context.seed
-        )
+        taken = [measured[c][i] for i, c in enumerate(chosen)]
+        choice = compare.of_rates(name, "images/s", 0.97, taken, measured[best])
         choice.notes.append(f"{name}: chosen {', '.join(chosen)}; best by its median {best}")
         choices.append(choice)
         samples[name] = {"predicted": predicted, "measured": measured, "chosen": chosen}
@@ -60,23 +59,24 @@ def rate(context, words, placement):
     return record["images_per_s"]
 
 
-def prediction(label, predicted, measured, seed):
+def prediction(label, predicted, measured):
     """Predicted / measured: within 15 % if the whole interval of the median ratio is, missed if none of it is."""
-    comparison = compare.of_rates(label, "images/s", None, predicted, measured, seed)
+    comparison = compare.of_rates(label, "images/s", None, predicted, measured)
     if comparison.interval:
         low, high = comparison.interval
         inside = low >= 1 - WITHIN and high <= 1 + WITHIN
         outside = high < 1 - WITHIN or low > 1 + WITHIN
         comparison.verdict = "met" if inside else "missed" if outside else "undecided"
+    else:
+        comparison.verdict = compare.verdict(None, 1 - WITHIN)
     return comparison
 
 
 def prediction_table(comparisons):
-    lines = [f"{'':<24}{'predicted':>12}{'measured':>12}{'ratio':>9}   {'95 %':<16}within {100 * WITHIN:.0f} %"]
+    lines = [f"{'':<24}{'predicted':>12}{'measured':>12}{'ratio':>9}   {'of the ratio':<24}within {100 * WITHIN:.0f} %"]
     for c in comparisons:
-        between = f"{c.interval[0]:.3f} to {c.interval[1]:.3f}" if c.interval else "-"
         lines.append(
             f"{c.label:<24}{statistics.median(c.ours):>12.4g}{statistics.median(c.peer):>12.4g}{c.ratio:>9.3f}   "
-            f"{between:<16}{c.verdict}"
+            f"{compare.spread_text(c.interval, c.range):<24}{c.verdict}"
         )
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from common import compare, training
 TITLE = "ResNet-34, input 1x148x197, batch 128: cpu/t1+cpu/t1@F, images/s of training steps"
 NEEDS_PEERS = False
 
-WORK = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=6)
+WORK = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=4)
 FACTORS = (0.5, 0.25, 0.1)
 
 
@@ -53,7 +53,7 @@ def side_by_side(context, factor, steps):
 def hopeless(context):
     """F = 0.01 on a network whose steps are short enough to see the replica leave: not slower than without it."""
     work = training.Work("resnet18", 1, 48, 64, batch=128, classes=9)
-    steps = 20 if context.quick else 120
+    steps = 20 if context.quick else 60
 
     def rate(on):
         return training.evener(context, work, context.precision, steps, [], on=on)[0]

@@ -1,0 +1,146 @@
+// The page's main part: the runs of each job side by side.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+#include "report/table.h"
+#include "report/ways.h"
+
+namespace evener::report {
+namespace {
+
+using measure::Metric;
+using measure::Record;
+using Job = std::vector<std::size_t>;
+
+/// More runs of a job are shown as a table.
+constexpr std::size_t kMostCards = 6;
+
+std::string badge(const Record& record) {
+  const std::string text = validity_text(record);
+  if (text == "-") return "";
+  return fmt::format("<span class=\"badge {}\">{}</span>", text == "VALID" ? "valid" : "invalid", text);
+}
+
+std::string definition(const std::string& term, const std::string& value) {
+  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_html(term), escape_html(value));
+}
+
+/// The figure that runs are compared by, in large letters, with what is known of its spread.
+std::string speed_html(const Metric& speed) {
+  std::string number = speed.value ? number_text(*speed.value) : "–", unit = speed.unit;
+  if (speed.value && unit == "s") {  // "17.9 ms" is read more easily than "0.0179 s"
+    const std::string text = duration_text(*speed.value);
+    number = text.substr(0, text.find(' '));
+    unit = text.substr(number.size());
+  }
+  std::string html = fmt::format("<p class=\"big\">{} <small>{}</small></p>", number, escape_html(unit));
+  std::string spread = speed.value ? speed.over : "not measured: see the notes";
+  if (const auto range = measure::range(speed.samples); speed.value && range) {
+    const measure::Interval ends = speed.interval.value_or(*range);
+    spread = fmt::format("{} {} to {}; median of {} {}", speed.interval ? "95 % interval" : "range",
+                         number_text(ends.low), number_text(ends.high), speed.samples.size(), speed.over);
+  }
+  return html + "<div class=\"interval\">" + escape_html(spread) + "</div>";
+}
+
+/// Whether any run of the job has a value of that figure.
+bool is_known(std::span<const Run> runs, const Job& job, const std::string& name) {
+  return std::ranges::any_of(job, [&](std::size_t n) { return has_value(measure::metrics_of(runs[n].record), name); });
+}
+
+std::string card(std::span<const Run> runs, const Job& job, std::size_t n, const std::string& label) {
+  const Run& run = runs[n];
+  const Record& record = run.record;
+  std::string html = fmt::format("<article class=\"card run\" style=\"--run:{}\"><div class=\"name\">{} {}</div>",
+                                 run_color(n), escape_html(label), badge(record));
+  std::string way = run.name + ": " + record.precision;
+  if (record.batch) way += fmt::format(", batch {}", *record.batch);
+  html += "<div class=\"way\">" + escape_html(way) + "</div>";
+  const std::vector<Metric> metrics = measure::metrics_of(record);
+  const Metric* main = measure::main_speed(metrics);
+  if (main != nullptr) html += speed_html(*main);
+  html += "<dl>";
+  const Record& base = base_of(runs, run);
+  if (job.size() > 1) {
+    const auto speed = speed_against(record, base);
+    html += definition("speed", &base == &record ? "1×, the base"
+                                : speed          ? number_text(*speed) + "× of " + base.placement.text
+                                                 : "–");
+  }
+  for (const Metric& metric : metrics) {
+    if (&metric == main || metric.title.empty() || !is_known(runs, job, metric.name)) continue;
+    html += definition(metric.label, figure_text(metric, "–"));
+  }
+  html += "</dl>";
+  for (const auto& reason : record.validity.reasons) {
+    html += "<div class=\"why\">" + escape_html(reason.what) + "</div>";
+  }
+  return html + "</article>";
+}
+
+/// What all runs of a job share, or what none has, needs no column.
+bool tells_nothing(const Table& table, std::size_t column) {
+  const std::string& title = table.columns[column].title;
+  const auto cell = [&](const std::vector<std::string>& row) { return row[column]; };
+  if (title == "run" || title == "placement" || title == "valid") return false;
+  const std::string first = cell(table.rows.front());
+  const bool same = std::ranges::all_of(table.rows, [&](const auto& row) { return cell(row) == first; });
+  return same && (!table.columns[column].numeric || title == "batch" || first == "-" || first == "absent");
+}
+
+std::string figures_table(std::span<const Run> runs, const Job& job) {
+  std::vector<Run> of_job;
+  for (const std::size_t n : job) of_job.push_back({runs[n].name, runs[n].record, {}, {}});
+  const Table table = summary_table(of_job);
+  std::vector<std::size_t> columns;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    if (!tells_nothing(table, column)) columns.push_back(column);
+  }
+  std::string html = "<div class=\"card scroll\"><table class=\"figures\"><thead><tr>";
+  for (const std::size_t column : columns) {
+    html += fmt::format("<th{}>{}</th>", table.columns[column].numeric ? " class=\"number\"" : "",
+                        escape_html(table.columns[column].title));
+  }
+  html += "</tr></thead><tbody>";
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    html += fmt::format("<tr style=\"--run:{}\">", run_color(job[row]));
+    for (const std::size_t column : columns) {
+      const bool is_validity = table.columns[column].title == "valid" && !badge(runs[job[row]].record).empty();
+      html += table_cell(table.columns[column].title,
+                         (column == 0 ? "<span class=\"swatch\"></span>" : "") +
+                             (is_validity ? badge(runs[job[row]].record) : escape_html(table.rows[row][column])),
+                         table.columns[column].numeric);
+    }
+    html += "</tr>";
+  }
+  return html + "</tbody></table></div>";
+}
+
+}  // namespace
+
+std::string jobs_part(std::span<const Run> runs) {
+  const std::vector<Job> jobs = jobs_of(runs);
+  const std::vector<std::string> labels = labels_of(runs);
+  std::string html;
+  for (std::size_t number = 0; number < jobs.size(); ++number) {
+    const Job& job = jobs[number];
+    html += "<section>";
+    if (jobs.size() > 1) html += "<h2>" + escape_html(job_text(runs[job.front()].record)) + "</h2>";
+    if (job.size() <= kMostCards) {
+      html += runs.size() == 1 ? "<div class=\"runs single\">" : "<div class=\"runs\">";
+      for (const std::size_t n : job) html += card(runs, job, n, labels[n]);
+      html += "</div>";
+    } else {
+      html += figures_table(runs, job);
+    }
+    html += plots_of_job(runs, job, number) + "</section>";
+  }
+  return html;
+}
+
+}  // namespace evener::report

@@ -1,0 +1,116 @@
+// Places on the page for the plots of a job; page/plots.js draws into them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/names.h"
+#include "report/curves.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+#include "report/ways.h"
+
+namespace evener::report {
+namespace {
+
+using Job = std::vector<std::size_t>;
+
+/// Fewer points say less than the figures beside the plot.
+constexpr std::size_t kFewestEpochs = 3, kFewestSamples = 8;
+
+/// What the runs of a job call the speed that they are compared by: "Training speed"; "" where none has measured it.
+std::string speed_label(std::span<const Run> runs, const Job& job) {
+  for (const std::size_t n : job) {
+    const std::vector<measure::Metric> metrics = measure::metrics_of(runs[n].record);
+    const measure::Metric* speed = measure::main_speed(metrics);
+    if (speed == nullptr || !speed->value || speed->label.empty()) continue;
+    std::string label = speed->label;
+    label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(label[0])));
+    return label;
+  }
+  return "";
+}
+
+/// "The curves of cpu/t1 and cpu/t2 lie on each other and are drawn as one."; "" where all differ.
+std::string coinciding_text(std::span<const Run> runs, const Job& job, Curve curve) {
+  const std::vector<std::string> labels = labels_of(runs);
+  std::string text;
+  for (const Job& group : coinciding(runs, job, curve)) {
+    if (group.size() < 2) continue;
+    std::vector<std::string> names;
+    for (const std::size_t n : group) names.push_back(labels[n]);
+    text += " The curves of " + escape_html(listed(names)) + " lie on each other and are drawn as one.";
+  }
+  return text;
+}
+
+std::size_t most_epochs(std::span<const Run> runs, const Job& job) {
+  std::size_t most = 0;
+  for (const std::size_t n : job) most = std::max(most, runs[n].record.training.epochs.size());
+  return most;
+}
+
+std::size_t most_samples(std::span<const Run> runs, const Job& job) {
+  std::size_t most = 0;
+  for (const std::size_t n : job) most = std::max(most, runs[n].samples.time_s.size());
+  return most;
+}
+
+/// Why some plots are not there; "" where all are.
+std::string left_out_text(std::size_t epochs, std::size_t samples) {
+  std::string text;
+  if (epochs > 0 && epochs < kFewestEpochs) {
+    text += fmt::format("Accuracy and loss are not drawn: {} epoch{}.", epochs, epochs == 1 ? "" : "s");
+  }
+  if (samples > 0 && samples < kFewestSamples) {
+    text += fmt::format("{}CPU use and memory are not drawn: too short, with {} sample{}.", text.empty() ? "" : " ",
+                        samples, samples == 1 ? "" : "s");
+  }
+  return text.empty() ? "" : "<p class=\"explain left-out\">" + text + "</p>";
+}
+
+}  // namespace
+
+std::string plot_card(const std::string& id, const std::string& title, const std::string& explanation,
+                      const std::string& control) {
+  return fmt::format(
+      "<div class=\"card\"><div class=\"plot-head\"><h3>{0}</h3><span class=\"controls\">{1}<span class=\"save\">"
+      "<button type=\"button\" data-plot=\"plot-{3}\" data-format=\"svg\" title=\"Save this plot as SVG\">SVG</button>"
+      "<button type=\"button\" data-plot=\"plot-{3}\" data-format=\"png\" title=\"Save this plot as PNG\">PNG</button>"
+      "</span></span></div><p class=\"explain\">{2}</p><div class=\"plot\" id=\"plot-{3}\"></div></div>",
+      escape_html(title), control, explanation, id);
+}
+
+std::string plots_of_job(std::span<const Run> runs, const Job& job, std::size_t number) {
+  const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
+  const std::size_t epochs = most_epochs(runs, job), samples = most_samples(runs, job);
+  std::string html = "<div class=\"needs-plots\"><div class=\"grid\">";
+  if (const std::string label = speed_label(runs, job); !label.empty()) {
+    html += plot_card(id("speed"), label,
+                      "Each dot is a sample; the line is the median, with its 95 % interval where there are enough.");
+  }
+  if (std::ranges::any_of(job, [&](std::size_t n) { return !runs[n].record.phases_s.empty(); })) {
+    html +=
+        plot_card(id("phases"), "Time per phase",
+                  "Thick: the run's own thread, adding up to the run. Thin, hatched: other threads, behind it.",
+                  fmt::format("<span class=\"switch\" data-job=\"{}\"><button type=\"button\" value=\"seconds\">seconds"
+                              "</button><button type=\"button\" value=\"share\">share</button></span>",
+                              number));
+  }
+  if (epochs >= kFewestEpochs) {
+    html += plot_card(id("accuracy"), "Accuracy",
+                      "Solid: validation, its best epoch circled. Dotted: training, as the weights changed." +
+                          coinciding_text(runs, job, Curve::kAccuracy));
+    html += plot_card(id("loss"), "Loss",
+                      "Solid: validation, circled where overfitting begins. Dotted: training. Logarithmic." +
+                          coinciding_text(runs, job, Curve::kLoss));
+  }
+  if (samples >= kFewestSamples) {
+    html += plot_card(id("cpu"), "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.");
+    html += plot_card(id("memory"), "Memory", "Solid: resident (RSS). Dotted: shared pages divided among users (PSS).");
+  }
+  return html + "</div>" + left_out_text(epochs, samples) + "</div>";
+}
+
+}  // namespace evener::report

@@ -1,0 +1,175 @@
+#include "report/ranking.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "measure/metric.h"
+#include "measure/record_kind.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/ways.h"
+
+namespace evener::report {
+namespace {
+
+using measure::Metric;
+using measure::Record;
+using Group = std::vector<const Run*>;
+using Sentences = std::vector<std::string>;
+
+/// One run of several that do the same work, with what they are ranked by.
+struct Ranked {
+  const Record* record;
+  std::string way;  // "cpu/t2"; sets it apart from the others
+  Metric speed;     // has a value
+};
+
+/// The fastest first; runs without a speed are left out.
+std::vector<Ranked> ranking(const Group& group) {
+  const std::vector<std::string> ways = ways_of(group);
+  std::vector<Ranked> ranked;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const std::vector<Metric> metrics = measure::metrics_of(group[i]->record);
+    const Metric* speed = measure::main_speed(metrics);
+    if (speed != nullptr && speed->value) ranked.push_back({&group[i]->record, ways[i], *speed});
+  }
+  std::ranges::stable_sort(
+      ranked, [](const Ranked& a, const Ranked& b) { return measure::speed_ratio(b.speed, a.speed).value_or(1) > 1; });
+  return ranked;
+}
+
+/// Whether `a` is faster than `b` beyond the noise within the runs and between them.
+bool beats(const Ranked& a, const Ranked& b) {
+  const measure::Comparison comparison = measure::compare_speeds(b.speed, a.speed);
+  return comparison.verdict == measure::Verdict::kFaster && *comparison.ratio >= 1 + kRunToRunNoise;
+}
+
+std::string rate_text(const Ranked& run) {
+  return number_text(*run.speed.value);
+}
+
+std::string ratio_text(const Ranked& run, const Ranked& other) {
+  return number_text(measure::speed_ratio(other.speed, run.speed).value_or(1)) + "x";
+}
+
+std::string way_of(const Ranked& run) {
+  return run.way;
+}
+
+std::string each(const std::vector<Ranked>& runs, std::string (*text)(const Ranked&)) {
+  std::vector<std::string> words;
+  for (const Ranked& run : runs) words.push_back(text(run));
+  return listed(words);
+}
+
+/// Of the fastest of all, which can't be told apart.
+std::string undecided_sentence(const std::vector<Ranked>& leaders) {
+  const std::string &model = leaders.front().record->model.name, &unit = leaders.front().speed.unit;
+  const auto& kind = measure::kind_of(*leaders.front().record);
+  const std::string where = each(leaders, way_of), rates = each(leaders, rate_text);
+  if (measure::speed_ratio(leaders.back().speed, leaders.front().speed).value_or(1) < 1 + kRunToRunNoise) {
+    return fmt::format("{} {} about equally fast on {} ({} {}): single runs can't tell them apart", model, kind.does,
+                       where, rates, unit);
+  }
+  return fmt::format("Where {} {} fastest is undecided between {} ({} {}): the noise is larger than the difference",
+                     model, kind.does, where, rates, unit);
+}
+
+/// Of runs that have enough samples, the fastest first.
+Sentences ranking_sentences(const std::vector<Ranked>& ranked, const Record& first_run) {
+  const Ranked& fastest = ranked.front();
+  const auto& kind = measure::kind_of(*fastest.record);
+  const std::string &model = fastest.record->model.name, &unit = fastest.speed.unit;
+  std::vector<Ranked> leaders, others;
+  for (const Ranked& run : ranked) (&run == &fastest || !beats(fastest, run) ? leaders : others).push_back(run);
+  Sentences sentences;
+  if (leaders.size() > 1) sentences.push_back(undecided_sentence(leaders));
+  if (others.empty()) return sentences;
+  // What the first run did is what readers compare with; if that is among the fastest, the slowest.
+  const auto first = std::ranges::find(others, &first_run, [](const Ranked& run) { return run.record; });
+  const Ranked& base = first == others.end() ? others.back() : *first;
+  if (leaders.size() == 1) {
+    const Ranked& next = others.front();
+    std::string text =
+        fmt::format("{} {} fastest on {}, with {} {}: {} as fast as on {} ({})", model, kind.does, fastest.way,
+                    rate_text(fastest), unit, ratio_text(fastest, base), base.way, rate_text(base));
+    if (&next != &base) {
+      text += fmt::format(", and {} as fast as on {} ({})", ratio_text(fastest, next), next.way, rate_text(next));
+    }
+    return {text};
+  }
+  const bool decided = std::ranges::all_of(leaders, [&](const Ranked& run) { return beats(run, base); });
+  std::string ratios = ratio_text(fastest, base);
+  if (const std::string least = ratio_text(leaders.back(), base); decided && least != ratios)
+    ratios = least + " to " + ratios;
+  sentences.push_back(fmt::format("{} {} as fast as on {} ({} {})",
+                                  decided ? "That is" : "On " + fastest.way + " it is", ratios, base.way,
+                                  rate_text(base), unit));
+  return sentences;
+}
+
+std::string capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+}  // namespace
+
+Sentences speed_sentences(const Group& group) {
+  const std::vector<Ranked> all = ranking(group);
+  if (all.size() < 2) return {fmt::format("The {} runs can't be compared in speed: it is missing", group.size())};
+  std::vector<Ranked> ranked, few, invalid;
+  for (const Ranked& run : all) {
+    const bool valid = run.record->validity.valid.value_or(true);
+    (!valid ? invalid : run.speed.samples.size() < measure::kFewestSamples ? few : ranked).push_back(run);
+  }
+  const std::string& unit = all.front().speed.unit;
+  if (ranked.size() < 2) {
+    return {fmt::format("Where {} {} fastest stays undecided, {}: {} {} on {}", all.front().record->model.name,
+                        measure::kind_of(*all.front().record).does,
+                        invalid.empty() ? "with too few samples" : "because the measurements are INVALID",
+                        each(all, rate_text), unit, each(all, way_of))};
+  }
+  Sentences sentences = ranking_sentences(ranked, group.front()->record);
+  const auto left_out = [&](const std::vector<Ranked>& runs, const char* why) {
+    if (runs.empty()) return;
+    sentences.push_back(
+        fmt::format("Not compared, {}: {} ({} {})", why, each(runs, way_of), each(runs, rate_text), unit));
+  };
+  left_out(few, "with too few samples");
+  left_out(invalid, "because INVALID");
+  return sentences;
+}
+
+Sentences quality_sentences(const Group& group) {
+  Sentences sentences;
+  const std::string& model = group.front()->record.model.name;
+  const std::vector<Metric> first = measure::metrics_of(group.front()->record);
+  for (const Metric& metric : first) {
+    if (metric.role != measure::MetricRole::kQuality || has_value(first, metric.stands_in_for)) continue;
+    std::vector<Metric> found;
+    for (const Run* run : group) {
+      const std::vector<Metric> metrics = measure::metrics_of(run->record);
+      if (has_value(metrics, metric.name)) found.push_back(*measure::find_metric(metrics, metric.name));
+    }
+    if (found.size() < group.size()) continue;
+    const auto [least, most] = std::ranges::minmax_element(found, {}, [](const Metric& one) { return *one.value; });
+    const std::string low = figure_text(*least, ""), high = figure_text(*most, "");
+    const std::string span = low == high ? low : low + " to " + high;
+    const bool counted = metric.unit == "share" && least->of_images.value_or(0) > 0 && most->of_images.value_or(0) > 0;
+    if (!counted) {
+      sentences.push_back(fmt::format("{} of {} is {}", capital(metric.label), model, span));
+    } else if (measure::shares_differ(*least->value, *least->of_images, *most->value, *most->of_images)) {
+      sentences.push_back(fmt::format("{} of {} differs: {}", capital(metric.label), model, span));
+    } else if (*most->value - *least->value <= kEqualShare) {
+      sentences.push_back(fmt::format("{} of {} is equal ({})", capital(metric.label), model, span));
+    } else {
+      sentences.push_back(fmt::format("{} of {} is {}, which {} images can't tell apart", capital(metric.label), model,
+                                      span, std::min(*least->of_images, *most->of_images)));
+    }
+  }
+  return sentences;
+}
+
+}  // namespace evener::report

@@ -26,7 +26,8 @@ constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"native_opencl", "EVENER_NATIVE"},
                                     {"native_cuda", "EVENER_NATIVE"},
                                     {"fetch", "EVENER_FETCH"},
-                                    {"mpi", "EVENER_MPI"}};
+                                    {"mpi", "EVENER_MPI"},
+                                    {"onnx", "EVENER_ONNX"}};
 
 struct OpenedModule {
   ModuleStatus status;

@@ -22,6 +22,7 @@ struct KnownModule {
 };
 constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"torch_cuda", "EVENER_TORCH"},
+                                    {"openvino", "EVENER_OPENVINO"},
                                     {"native", "EVENER_NATIVE"},
                                     {"native_opencl", "EVENER_NATIVE"},
                                     {"native_cuda", "EVENER_NATIVE"},

@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
@@ -33,6 +34,20 @@ std::string Engine::runner_refusal(const network::Network& /*network*/, const Ru
 std::unique_ptr<Runner> Engine::make_runner(const network::Network& network, const TensorMap& /*state*/,
                                             const RunnerOptions& options) {
   throw Error(runner_refusal(network, options));
+}
+
+std::vector<std::unique_ptr<Runner>> Engine::make_runners(const network::Network& network, const TensorMap& state,
+                                                          const RunnerOptions& options, int count) {
+  RunnerOptions each = options;
+  each.threads = std::max(1, options.threads / std::max(1, count));
+  std::vector<std::unique_ptr<Runner>> runners;
+  for (int i = 0; i < count; ++i) runners.push_back(make_runner(network, state, each));
+  return runners;
+}
+
+std::unique_ptr<ModelFile> Engine::open_model_file(const std::filesystem::path& path) {
+  throw Error("the engine '" + std::string(name()) + "' doesn't read '" + path.string() +
+              "': files of other programs are for --engine openvino");
 }
 
 void share_one_heap() {

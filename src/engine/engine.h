@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/tensor.h"
+#include "engine/model_file.h"
 #include "engine/offers.h"
 #include "engine/runner.h"
 #include "engine/trainer.h"
@@ -41,6 +44,15 @@ class Engine {
   /// is missing or of another shape, and OutOfMemory.
   virtual std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
                                               const RunnerOptions& options);
+  /// As many runners, each for a thread of its own, that compute side by side on the same device: together they give
+  /// the most images per second. An engine that can keeps the weights once for all of them.
+  virtual std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
+                                                            const RunnerOptions& options, int count);
+
+  /// Opens a file in which another program keeps a network. Throws Error naming the file and what is wrong with it,
+  /// such as an operator that is not known. The file is foreign: reading it may end the process, see
+  /// task/model_check.h.
+  virtual std::unique_ptr<ModelFile> open_model_file(const std::filesystem::path& path);
 };
 
 /// For replicas that are threads of one process, before it starts its first thread: glibc would give each thread a heap

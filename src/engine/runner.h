@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <variant>
@@ -16,14 +18,19 @@
 
 namespace evener::engine {
 
+/// What the values of images are: bytes, or floating-point numbers (also those that are no pixels at all).
+enum class ImageValues : std::uint8_t { kBytes, kFloats };
+
 struct RunnerOptions {
   Device device;
   std::vector<int> cpus = {};  // CPUs that compute; empty = not pinned
-  int threads = 1;
+  int threads = 1;             // of all runners that are made together
   Precision precision = Precision::kFp32;
   std::vector<float> mean = {}, standard_deviation = {};  // per channel, applied to value / 255, as trainers do
   std::int64_t batch = 1;                                 // images of each call
   int in_flight = 1;                                      // calls that may be under way at once
+  ImageValues values = ImageValues::kBytes;               // of the calls; the torch engine takes either
+  std::filesystem::path cache = {};                       // folder for what was compiled; empty = it is not kept
   TorchOptions torch = {};
 };
 
@@ -41,6 +48,10 @@ class Runner {
   /// Waits for the call that was started first of those not waited for, and returns the network's outputs by their
   /// names: float32 with the batch as the first extent. Throws Error where none was started.
   virtual TensorMap wait() = 0;
+
+  /// What is really computed, by kind and number format: {"Convolution bf16", 21}. Empty: the engine computes what was
+  /// asked for.
+  virtual std::map<std::string, int> executed() const { return {}; }
 };
 
 }  // namespace evener::engine

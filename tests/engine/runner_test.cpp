@@ -19,11 +19,13 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kBatch = 3;
 
-class RunnerTest : public testing::Test {
+class RunnerTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-    engine_ = engine::open_engine("torch");
+    for (const char* name : {GetParam(), "torch"}) {  // the trainer that a runner is compared with is torch's
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    }
+    engine_ = engine::open_engine(GetParam());
     options_.batch = kBatch;
     options_.mean = {0.4F, 0.5F, 0.6F};
     options_.standard_deviation = {0.2F, 0.25F, 0.3F};
@@ -64,7 +66,7 @@ class RunnerTest : public testing::Test {
   engine::RunnerOptions options_;
 };
 
-TEST_F(RunnerTest, ANetworkOfTheZooGivesWhatATrainerEvaluates) {
+TEST_P(RunnerTest, ANetworkOfTheZooGivesWhatATrainerEvaluates) {
   const network::Network network = network::build("resnet20", {network::Shape{3, 32, 32}, 10});
   const auto batch = test::random_batch(kBatch, {3, 32, 32}, 10);
   const auto running = runner(network);
@@ -74,7 +76,7 @@ TEST_F(RunnerTest, ANetworkOfTheZooGivesWhatATrainerEvaluates) {
   expect_as_evaluated(network, "output", outputs.at("output"), batch);
 }
 
-TEST_F(RunnerTest, OutputsHaveTheirNames) {
+TEST_P(RunnerTest, OutputsHaveTheirNames) {
   const network::Network network = test::two_outputs({3, 6, 5}, 4);
   const auto batch = test::random_batch(kBatch, {3, 6, 5}, 4);
   const auto running = runner(network);
@@ -84,18 +86,19 @@ TEST_F(RunnerTest, OutputsHaveTheirNames) {
   for (const auto& [name, values] : outputs) expect_as_evaluated(network, name, values, batch);
 }
 
-TEST_F(RunnerTest, FloatsAreTakenAsBytesAre) {
+TEST_P(RunnerTest, FloatsAreTakenAsBytesAre) {
   const network::Network network = test::two_outputs({3, 6, 5}, 4);
   const auto batch = test::random_batch(kBatch, {3, 6, 5}, 4);
   const std::vector<float> pixels(batch.images.begin(), batch.images.end());
-  const auto running = runner(network);
-  running->start(std::span(batch.images));
-  const TensorMap expected = running->wait();
-  running->start(std::span(pixels));
-  EXPECT_EQ(running->wait(), expected);
+  const auto of_bytes = runner(network);
+  of_bytes->start(std::span(batch.images));
+  options_.values = engine::ImageValues::kFloats;
+  const auto of_floats = runner(network);
+  of_floats->start(std::span(pixels));
+  EXPECT_LT(test::relative_distance(of_floats->wait(), of_bytes->wait()), 1e-6);
 }
 
-TEST_F(RunnerTest, SeveralCallsComeBackInTheirOrder) {
+TEST_P(RunnerTest, SeveralCallsComeBackInTheirOrder) {
   options_.in_flight = 3;
   const network::Network network = test::small_resnet({3, 14, 12}, 5);
   const auto running = runner(network);
@@ -119,7 +122,7 @@ TEST_F(RunnerTest, SeveralCallsComeBackInTheirOrder) {
   while (waited < expected.size()) EXPECT_EQ(running->wait(), expected[waited++]);
 }
 
-TEST_F(RunnerTest, MisuseIsAnError) {
+TEST_P(RunnerTest, MisuseIsAnError) {
   const network::Network network = test::two_outputs({3, 6, 5}, 4);
   const auto batch = test::random_batch(kBatch, {3, 6, 5}, 4);
   const auto running = runner(network);
@@ -133,7 +136,7 @@ TEST_F(RunnerTest, MisuseIsAnError) {
   EXPECT_THROW(engine_->make_runner(network, state, options_), Error);
 }
 
-TEST_F(RunnerTest, WhatCanNotBeRunIsRefused) {
+TEST_P(RunnerTest, WhatCanNotBeRunIsRefused) {
   const network::Network network = test::two_outputs({3, 6, 5}, 4);
   const auto refusal = [&](auto change) {
     engine::RunnerOptions options = options_;
@@ -152,7 +155,17 @@ TEST_F(RunnerTest, WhatCanNotBeRunIsRefused) {
   EXPECT_THAT(engine::open_engine("native")->runner_refusal(network, options_), HasSubstr("no runner"));
 }
 
-TEST_F(RunnerTest, Bf16IsNearFp32) {
+TEST_P(RunnerTest, RunnersMadeTogetherGiveTheSame) {
+  const network::Network network = test::small_resnet({3, 14, 12}, 5);
+  const auto batch = test::random_batch(kBatch, {3, 14, 12}, 5);
+  options_.threads = 2;
+  const auto several = engine_->make_runners(network, network::initial_state(network, 1), options_, 2);
+  ASSERT_EQ(several.size(), 2u);
+  for (const auto& each : several) each->start(std::span(batch.images));
+  EXPECT_LT(test::relative_distance(several[1]->wait(), several[0]->wait()), 1e-6);
+}
+
+TEST_P(RunnerTest, Bf16IsNearFp32) {
   const network::Network network = test::small_resnet({3, 14, 12}, 5);
   const auto batch = test::random_batch(kBatch, {3, 14, 12}, 5);
   const auto exact = runner(network);
@@ -164,6 +177,9 @@ TEST_F(RunnerTest, Bf16IsNearFp32) {
   EXPECT_NE(found, expected);
   EXPECT_LT(test::relative_distance(found, expected), 0.05);
 }
+
+INSTANTIATE_TEST_SUITE_P(Engines, RunnerTest, testing::Values("torch", "openvino"),
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace evener

@@ -1,0 +1,48 @@
+// A network in another program's file, as an engine that reads such files shows it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/runner.h"
+
+namespace evener::engine {
+
+/// What a model takes or gives, with its name in the file.
+struct ModelPort {
+  std::string name;
+  std::vector<std::int64_t> shape;  // whole, with the batch first; -1 = any extent. Empty: not even the rank is known
+  std::string type;                 // of its values, for people: "f32", "u8"
+};
+
+/// Where a model's input has the channels of an image: (N, C, H, W) or (N, H, W, C).
+enum class ChannelPlace : std::uint8_t { kFirst, kLast };
+
+/// How a model's input is fed. Whoever gives images gives them as (N, C, H, W).
+struct ModelInput {
+  std::vector<std::int64_t> shape;  // of one sample: (C, H, W) of an image, any other as the model has it
+  ChannelPlace channels = ChannelPlace::kFirst;
+  bool is_image = true;           // whether values are scaled by mean and deviation, and moved to where channels are
+  bool reverse_channels = false;  // the model takes blue, green, red
+};
+
+/// Not thread-safe.
+class ModelFile {
+ public:
+  virtual ~ModelFile() = default;
+
+  virtual const std::vector<ModelPort>& inputs() const = 0;
+  virtual const std::vector<ModelPort>& outputs() const = 0;
+  /// What the file says of itself (metadata_props of ONNX).
+  virtual const std::map<std::string, std::string>& metadata() const = 0;
+
+  /// As Engine::make_runners. Outputs bear the names of outputs(). Throws Error where the input can't have that shape,
+  /// or where an output has not the batch as its first extent.
+  virtual std::vector<std::unique_ptr<Runner>> make_runners(const ModelInput& input, const RunnerOptions& options,
+                                                            int count) const = 0;
+};
+
+}  // namespace evener::engine

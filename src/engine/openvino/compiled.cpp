@@ -1,0 +1,232 @@
+#include "engine/openvino/compiled.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/phase.h"
+#include "engine/openvino/compile_cache.h"
+#include "engine/openvino/errors.h"
+#include "engine/pixel_scale.h"
+
+namespace evener::engine::openvino_engine {
+namespace {
+
+/// A compiled graph, which several runners hold.
+struct Compiled {
+  ov::CompiledModel model;
+  Feeding feeding;
+  RunnerOptions options;
+  ov::element::Type type;  // of the values that calls bring
+};
+
+class OpenVinoRunner : public Runner {
+ public:
+  explicit OpenVinoRunner(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {
+    // Requests are made here, not at the first call: that is when the library takes its memory.
+    auto model = compiled_->model;
+    for (int i = 0; i < compiled_->options.in_flight; ++i) calls_.push_back(model.create_infer_request());
+  }
+
+  ~OpenVinoRunner() override {
+    for (ov::InferRequest* call : under_way_) {
+      try {
+        call->wait();
+      } catch (const std::exception&) {  // nobody asks for its result any more
+      }
+    }
+  }
+
+  void start(const ImageSpan& images) override {
+    const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
+    if (bytes != (compiled_->options.values == ImageValues::kBytes)) {
+      throw Error(bytes ? "a runner made for floats was given bytes" : "a runner made for bytes was given floats");
+    }
+    if (under_way_.size() == calls_.size()) {
+      throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
+    }
+    ov::InferRequest& call = calls_[next_];
+    with_errors("OpenVINO", [&] {
+      const PhaseMark mark(Phase::kForward);
+      ov::Tensor input = call.get_input_tensor();
+      std::visit([&](const auto& values) { copy(values, input); }, images);
+      call.start_async();
+    });
+    next_ = (next_ + 1) % calls_.size();
+    under_way_.push_back(&call);
+  }
+
+  TensorMap wait() override {
+    if (under_way_.empty()) throw Error("a runner without a call under way was waited for");
+    ov::InferRequest& call = *under_way_.front();
+    under_way_.pop_front();
+    return with_errors("OpenVINO", [&] {
+      const PhaseMark mark(Phase::kForward);
+      call.wait();
+      TensorMap outputs;
+      for (std::size_t i = 0; i < compiled_->feeding.outputs.size(); ++i) {
+        const ov::Tensor values = call.get_output_tensor(i);
+        HostTensor& output = outputs[compiled_->feeding.outputs[i]];
+        for (const std::size_t extent : values.get_shape()) output.shape.push_back(static_cast<std::int64_t>(extent));
+        output.bytes.resize(values.get_byte_size());
+        std::memcpy(output.bytes.data(), std::as_const(values).data(), values.get_byte_size());
+      }
+      return outputs;
+    });
+  }
+
+  std::map<std::string, int> executed() const override {
+    std::map<std::string, int> counts;
+    for (const auto& node : compiled_->model.get_runtime_model()->get_ordered_ops()) {
+      const auto& facts = node->get_rt_info();
+      const auto text = [&](const char* key) {
+        const auto found = facts.find(key);
+        return found == facts.end() ? std::string() : found->second.as<std::string>();
+      };
+      const std::string kind = text("layerType");
+      const std::set<std::string> not_layers = {"", "Input", "Output", "Const", "Constant", "Parameter", "Result"};
+      if (!not_layers.contains(kind)) ++counts[kind + " " + text("runtimePrecision")];
+    }
+    return counts;
+  }
+
+ private:
+  template <class T>
+  void copy(std::span<const T> values, ov::Tensor& input) const {
+    if (values.size() != input.get_size()) {
+      throw Error("a call of " + std::to_string(compiled_->options.batch) + " images takes " +
+                  std::to_string(input.get_size()) + " values, not " + std::to_string(values.size()));
+    }
+    std::memcpy(input.data(), values.data(), values.size_bytes());
+  }
+
+  std::shared_ptr<const Compiled> compiled_;
+  std::vector<ov::InferRequest> calls_;
+  std::size_t next_ = 0;
+  std::deque<ov::InferRequest*> under_way_;
+};
+
+/// What is done to images becomes part of the graph, so that the device does it.
+std::shared_ptr<ov::Model> with_preprocessing(const std::shared_ptr<ov::Model>& graph, const ModelInput& input,
+                                              const RunnerOptions& options) {
+  ov::preprocess::PrePostProcessor steps(graph);
+  auto& info = steps.input();
+  const bool takes_bytes = graph->input().get_element_type() == ov::element::u8;
+  info.tensor().set_element_type(options.values == ImageValues::kBytes ? ov::element::u8 : ov::element::f32);
+  if (input.is_image) {
+    info.tensor().set_layout("NCHW");
+    info.model().set_layout(input.channels == ChannelPlace::kFirst ? "NCHW" : "NHWC");
+    if (input.reverse_channels) {
+      info.tensor().set_color_format(ov::preprocess::ColorFormat::RGB);
+      info.preprocess().convert_color(ov::preprocess::ColorFormat::BGR);
+    }
+    // A model that takes bytes has its scale inside.
+    if (!takes_bytes) {
+      const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, input.shape.front());
+      std::vector<float> mean, deviation;
+      for (std::size_t c = 0; c < pixels.scale.size(); ++c) {
+        deviation.push_back(1 / pixels.scale[c]);
+        mean.push_back(-pixels.shift[c] / pixels.scale[c]);
+      }
+      info.preprocess().convert_element_type(ov::element::f32);
+      if (std::ranges::any_of(mean, [](float m) { return m != 0; })) info.preprocess().mean(mean);
+      if (std::ranges::any_of(deviation, [](float d) { return d != 1; })) info.preprocess().scale(deviation);
+    }
+  }
+  for (std::size_t i = 0; i < graph->outputs().size(); ++i) {
+    steps.output(i).tensor().set_element_type(ov::element::f32);
+  }
+  return steps.build();
+}
+
+/// Everything that the library would choose by itself is set here: it takes bf16 unasked, and counts cores beyond a
+/// container's quota.
+ov::AnyMap properties_of(const RunnerOptions& options, int streams) {
+  ov::AnyMap properties;
+  const Precision precision = computed_precision(options.precision, options.device.kind);
+  properties.insert(ov::hint::inference_precision(precision == Precision::kBf16   ? ov::element::bf16
+                                                  : precision == Precision::kFp16 ? ov::element::f16
+                                                                                  : ov::element::f32));
+  properties.insert(ov::hint::performance_mode(streams > 1 ? ov::hint::PerformanceMode::THROUGHPUT
+                                                           : ov::hint::PerformanceMode::LATENCY));
+  properties.insert(ov::hint::num_requests(static_cast<std::uint32_t>(streams * options.in_flight)));
+  if (options.device.kind == DeviceKind::kCpu) {
+    properties.insert(ov::inference_num_threads(options.threads));
+    properties.insert(ov::num_streams(streams));
+    properties.insert(ov::hint::enable_cpu_pinning(false));
+    properties.insert(ov::hint::enable_hyper_threading(true));
+  }
+  return properties;
+}
+
+/// Threads inherit the CPUs of the thread that makes them: the library makes its own while it compiles.
+class OnCpus {
+ public:
+  explicit OnCpus(const std::vector<int>& cpus) : moved_(!cpus.empty()) {
+    if (moved_) pin_this_thread(cpus);
+  }
+  ~OnCpus() {
+    if (moved_) pin_this_thread({});
+  }
+  OnCpus(const OnCpus&) = delete;
+  OnCpus& operator=(const OnCpus&) = delete;
+
+ private:
+  const bool moved_;
+};
+
+}  // namespace
+
+ov::Core& core() {
+  static ov::Core core;
+  return core;
+}
+
+std::string device_name(Device device) {
+  switch (device.kind) {
+    case DeviceKind::kIntel:
+      return "GPU." + std::to_string(device.index);
+    case DeviceKind::kNpu:
+      return "NPU";
+    default:
+      return "CPU";
+  }
+}
+
+std::string device_refusal(Device device) {
+  if (device.kind == DeviceKind::kCpu) return "";
+  if (device.kind == DeviceKind::kCuda || device.kind == DeviceKind::kOpencl) {
+    return "the openvino engine doesn't compute on " + device_text(device) + "; use --engine torch there";
+  }
+  const std::string name = device_name(device);
+  const std::vector<std::string> found = core().get_available_devices();
+  const bool there = std::ranges::any_of(found, [&](const std::string& other) {
+    return other == name || (device.index == 0 && other == name.substr(0, name.find('.')));
+  });
+  return there ? "" : "OpenVINO finds no device " + device_text(device) + " here; 'evener doctor' lists those it finds";
+}
+
+std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& graph, const Feeding& feeding,
+                                             const RunnerOptions& options, int count) {
+  const auto compiled = std::make_shared<Compiled>();
+  compiled->feeding = feeding;
+  compiled->options = options;
+  with_errors("OpenVINO can't compile '" + graph->get_friendly_name() + "' for " + device_text(options.device), [&] {
+    const OnCpus computing(options.cpus);
+    const CompileCache cache(options.cache);
+    const auto ready = with_preprocessing(graph, feeding.input, options);
+    ov::AnyMap properties = properties_of(options, count);
+    if (!options.cache.empty()) properties.insert(ov::cache_dir(options.cache.string()));
+    compiled->model = core().compile_model(ready, device_name(options.device), properties);
+  });
+  std::vector<std::unique_ptr<Runner>> runners;
+  with_errors("OpenVINO", [&] {
+    for (int i = 0; i < count; ++i) runners.push_back(std::make_unique<OpenVinoRunner>(compiled));
+  });
+  return runners;
+}
+
+}  // namespace evener::engine::openvino_engine

@@ -1,0 +1,234 @@
+#include "engine/openvino/lower.h"
+
+#include <cmath>
+#include <openvino/opsets/opset14.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace evener::engine::openvino_engine {
+namespace {
+
+namespace op = ov::opset14;
+using namespace network;
+using Value = ov::Output<ov::Node>;
+
+ov::Strides strides_of(const Extent2d& extent) {
+  return {static_cast<std::size_t>(extent.height), static_cast<std::size_t>(extent.width)};
+}
+
+ov::CoordinateDiff pads_of(const Extent2d& extent) {
+  return {extent.height, extent.width};
+}
+
+ov::Shape shape_of(const Extent2d& extent) {
+  return {static_cast<std::size_t>(extent.height), static_cast<std::size_t>(extent.width)};
+}
+
+/// Windows that reach beyond an image count as in PyTorch (network.h says which).
+ov::op::RoundingType rounding_of(bool ceil_mode) {
+  return ceil_mode ? ov::op::RoundingType::CEIL_TORCH : ov::op::RoundingType::FLOOR;
+}
+
+Value integers(const std::vector<std::int64_t>& values) {
+  return op::Constant::create(ov::element::i64, {values.size()}, values);
+}
+
+/// Values per channel in the shape that goes with (N, C, H, W), or (N, F).
+Value per_channel(const std::vector<float>& values, std::size_t rank) {
+  ov::Shape shape(rank, 1);
+  shape[1] = values.size();
+  return op::Constant::create(ov::element::f32, shape, values);
+}
+
+/// Makes the nodes of one layer after the other.
+class Lowering {
+ public:
+  Lowering(const Network& network, const TensorMap& state, std::int64_t batch)
+      : network_(network), state_(state), batch_(batch) {}
+
+  std::shared_ptr<ov::Model> model() {
+    ov::PartialShape shape{batch_};
+    for (const std::int64_t extent : network_.input_shape()) shape.push_back(extent);
+    const auto images = std::make_shared<op::Parameter>(ov::element::f32, shape);
+    images->set_friendly_name("images");
+    images->output(0).set_names({"images"});
+    for (const Layer& layer : network_.layers()) {
+      layer_ = &layer;
+      Value value =
+          values_.empty() ? Value(images) : std::visit([&](const auto& kind) { return node(kind); }, layer.op);
+      if (!values_.empty() && value.get_node_shared_ptr()->get_friendly_name() != layer.name &&
+          layer.inputs.size() > 0 && value != in()) {
+        value.get_node_shared_ptr()->set_friendly_name(layer.name);
+      }
+      values_.push_back(value);
+    }
+    ov::ResultVector results;
+    for (const Output& output : network_.outputs()) {
+      // Two outputs may be one layer, and a tensor has the names of both then.
+      Value value = values_[static_cast<std::size_t>(output.layer)];
+      value.add_names({output.name});
+      results.push_back(std::make_shared<op::Result>(value));
+    }
+    return std::make_shared<ov::Model>(results, ov::ParameterVector{images}, network_.model());
+  }
+
+ private:
+  Value in(std::size_t index = 0) const { return values_[static_cast<std::size_t>(layer_->inputs.at(index))]; }
+
+  const Shape& in_shape() const { return network_.layers()[static_cast<std::size_t>(layer_->inputs.front())].shape; }
+
+  const HostTensor& tensor(const char* name) const {
+    const std::string full = layer_->name + "." + name;
+    const auto found = state_.find(full);
+    if (found == state_.end()) throw Error("the weights have no tensor '" + full + "'");
+    return found->second;
+  }
+
+  std::vector<float> floats(const char* name) const {
+    const HostTensor values = tensor(name).to_floats();
+    return {values.floats(), values.floats() + element_count(values.shape)};
+  }
+
+  Value weight(ov::Shape shape) const {
+    const std::vector<float> values = floats("weight");
+    if (ov::shape_size(shape) != values.size()) {
+      throw Error("the weights of '" + layer_->name + "' have " + std::to_string(values.size()) + " values, not " +
+                  std::to_string(ov::shape_size(shape)));
+    }
+    return op::Constant::create(ov::element::f32, shape, values);
+  }
+
+  Value with_bias(Value value, bool bias, std::size_t rank) const {
+    return bias ? std::make_shared<op::Add>(value, per_channel(floats("bias"), rank)) : value;
+  }
+
+  Value node(const Input&) const { throw Error("the network has a second input"); }
+
+  Value node(const Linear& linear) const {
+    const auto out = static_cast<std::size_t>(linear.out_features);
+    const auto features = static_cast<std::size_t>(in_shape().front());
+    const Value product = std::make_shared<op::MatMul>(in(), weight({out, features}), false, true);
+    return with_bias(product, linear.bias, 2);
+  }
+
+  Value node(const Conv2d& conv) const {
+    const auto groups = static_cast<std::size_t>(conv.groups);
+    const auto out = static_cast<std::size_t>(conv.out_channels);
+    const auto in_channels = static_cast<std::size_t>(in_shape().front()) / groups;
+    const auto height = static_cast<std::size_t>(conv.kernel.height),
+               width = static_cast<std::size_t>(conv.kernel.width);
+    const ov::Strides no_dilation{1, 1};
+    const auto pads = pads_of(conv.padding);
+    Value sum;
+    if (groups == 1) {
+      sum = std::make_shared<op::Convolution>(in(), weight({out, in_channels, height, width}), strides_of(conv.stride),
+                                              pads, pads, no_dilation);
+    } else {
+      sum = std::make_shared<op::GroupConvolution>(in(), weight({groups, out / groups, in_channels, height, width}),
+                                                   strides_of(conv.stride), pads, pads, no_dilation);
+    }
+    return with_bias(sum, conv.bias, 4);
+  }
+
+  Value node(const BatchNorm& norm) const {
+    const std::vector<float> gamma = floats("weight"), beta = floats("bias");
+    const std::vector<float> mean = floats("running_mean"), variance = floats("running_var");
+    std::vector<float> scale(gamma.size()), shift(gamma.size());
+    for (std::size_t c = 0; c < gamma.size(); ++c) {
+      const double factor = gamma[c] / std::sqrt(static_cast<double>(variance[c]) + norm.epsilon);
+      scale[c] = static_cast<float>(factor);
+      shift[c] = static_cast<float>(beta[c] - mean[c] * factor);
+    }
+    const std::size_t rank = in_shape().size() + 1;
+    const Value scaled = std::make_shared<op::Multiply>(in(), per_channel(scale, rank));
+    return std::make_shared<op::Add>(scaled, per_channel(shift, rank));
+  }
+
+  Value node(const Activation& activation) const {
+    switch (activation.kind) {
+      case ActivationKind::kRelu:
+        return std::make_shared<op::Relu>(in());
+      case ActivationKind::kRelu6:
+        return std::make_shared<op::Clamp>(in(), 0, 6);
+      case ActivationKind::kSigmoid:
+        return std::make_shared<op::Sigmoid>(in());
+      case ActivationKind::kTanh:
+        return std::make_shared<op::Tanh>(in());
+      case ActivationKind::kSilu:
+        return std::make_shared<op::Swish>(in());
+      case ActivationKind::kHardSwish:
+        return std::make_shared<op::HSwish>(in());
+      case ActivationKind::kHardSigmoid:
+        return std::make_shared<ov::op::v5::HSigmoid>(in());
+    }
+    throw Error("layer '" + layer_->name + "' has an activation that the openvino engine doesn't know");
+  }
+
+  Value node(const PRelu&) const {
+    return std::make_shared<op::PRelu>(in(), weight({static_cast<std::size_t>(in_shape().front())}));
+  }
+
+  Value node(const MaxPool& pool) const {
+    const auto pads = shape_of(pool.padding);
+    return std::make_shared<op::MaxPool>(in(), strides_of(pool.stride), ov::Strides{1, 1}, pads, pads,
+                                         shape_of(pool.kernel), rounding_of(pool.ceil_mode))
+        ->output(0);
+  }
+
+  Value node(const AveragePool& pool) const {
+    const auto pads = shape_of(pool.padding);
+    return std::make_shared<op::AvgPool>(in(), strides_of(pool.stride), pads, pads, shape_of(pool.kernel),
+                                         !pool.count_include_pad, rounding_of(pool.ceil_mode));
+  }
+
+  Value node(const GlobalAveragePool&) const {
+    return std::make_shared<op::ReduceMean>(in(), integers({2, 3}), /*keep_dims=*/true);
+  }
+
+  Value node(const Add&) const {
+    Value sum = in();
+    for (std::size_t i = 1; i < layer_->inputs.size(); ++i) sum = std::make_shared<op::Add>(sum, in(i));
+    return sum;
+  }
+
+  Value node(const Multiply&) const { return std::make_shared<op::Multiply>(in(0), in(1)); }
+
+  Value node(const Concat&) const {
+    ov::OutputVector parts;
+    for (std::size_t i = 0; i < layer_->inputs.size(); ++i) parts.push_back(in(i));
+    return std::make_shared<op::Concat>(parts, 1);
+  }
+
+  Value node(const Flatten&) const {
+    return std::make_shared<op::Reshape>(in(), integers({batch_, element_count(layer_->shape)}), false);
+  }
+
+  // A network that is trained computes nothing here.
+  Value node(const Dropout&) const { return in(); }
+  Value node(const StochasticDepth&) const { return in(); }
+
+  Value node(const SubsamplePad& pad) const {
+    const Shape& from = in_shape();
+    const Value rows = std::make_shared<op::Slice>(in(), integers({0, 0}), integers({from[1], from[2]}),
+                                                   integers({pad.stride, pad.stride}), integers({2, 3}));
+    const std::int64_t added = pad.out_channels - from.front(), before = added / 2;
+    return std::make_shared<op::Pad>(rows, integers({0, before, 0, 0}), integers({0, added - before, 0, 0}),
+                                     op::Constant::create(ov::element::f32, {}, {0.0F}), ov::op::PadMode::CONSTANT);
+  }
+
+  const Network& network_;
+  const TensorMap& state_;
+  const std::int64_t batch_;
+  const Layer* layer_ = nullptr;  // that is being lowered
+  std::vector<Value> values_;     // of each layer so far
+};
+
+}  // namespace
+
+std::shared_ptr<ov::Model> lower(const network::Network& network, const TensorMap& state, std::int64_t batch) {
+  return Lowering(network, state, batch).model();
+}
+
+}  // namespace evener::engine::openvino_engine

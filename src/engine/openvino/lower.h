@@ -1,0 +1,18 @@
+// A Network with its weights as OpenVINO's graph.
+#pragma once
+
+#include <memory>
+#include <openvino/core/model.hpp>
+#include <string>
+
+#include "base/tensor.h"
+#include "network/network.h"
+
+namespace evener::engine::openvino_engine {
+
+/// The graph of `network` for float32 images (batch, C, H, W), called "images"; its results bear the names of the
+/// network's outputs. Batch-norms that are left compute with their running statistics, dropouts nothing. The graph
+/// holds copies of the weights. Throws Error for a tensor that `state` lacks or that has another shape.
+std::shared_ptr<ov::Model> lower(const network::Network& network, const TensorMap& state, std::int64_t batch);
+
+}  // namespace evener::engine::openvino_engine

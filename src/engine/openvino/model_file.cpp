@@ -1,0 +1,99 @@
+#include "engine/openvino/model_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/tensor.h"
+#include "engine/openvino/compiled.h"
+#include "engine/openvino/errors.h"
+
+namespace evener::engine::openvino_engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+ModelPort port_of(const ov::Output<const ov::Node>& port, std::size_t index, const char* kind) {
+  ModelPort described;
+  const auto& names = port.get_names();
+  described.name = names.empty() ? kind + std::to_string(index) : *std::ranges::min_element(names);
+  const ov::PartialShape shape = port.get_partial_shape();
+  if (shape.rank().is_static()) {
+    for (const ov::Dimension& extent : shape) {
+      described.shape.push_back(extent.is_static() ? extent.get_length() : -1);
+    }
+  }
+  described.type = port.get_element_type().get_type_name();
+  return described;
+}
+
+/// What ONNX files say of themselves stands in the graph's facts, under the name of the format.
+std::map<std::string, std::string> metadata_of(const ov::Model& graph) {
+  std::map<std::string, std::string> metadata;
+  const auto found = graph.get_rt_info().find("framework");
+  if (found == graph.get_rt_info().end() || !found->second.is<ov::AnyMap>()) return metadata;
+  for (const auto& [key, value] : found->second.as<ov::AnyMap>()) {
+    if (value.is<std::string>()) metadata.emplace(key, value.as<std::string>());
+  }
+  return metadata;
+}
+
+class OpenVinoModelFile : public ModelFile {
+ public:
+  OpenVinoModelFile(fs::path path, std::shared_ptr<ov::Model> graph)
+      : path_(std::move(path)), graph_(std::move(graph)) {
+    const ov::Model& model = *graph_;
+    for (std::size_t i = 0; i < model.inputs().size(); ++i) inputs_.push_back(port_of(model.input(i), i, "input"));
+    for (std::size_t i = 0; i < model.outputs().size(); ++i) outputs_.push_back(port_of(model.output(i), i, "output"));
+    metadata_ = metadata_of(model);
+  }
+
+  const std::vector<ModelPort>& inputs() const override { return inputs_; }
+  const std::vector<ModelPort>& outputs() const override { return outputs_; }
+  const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+
+  std::vector<std::unique_ptr<Runner>> make_runners(const ModelInput& input, const RunnerOptions& options,
+                                                    int count) const override {
+    if (const std::string refusal = device_refusal(options.device); !refusal.empty()) throw Error(refusal);
+    const std::string name = "'" + path_.string() + "'";
+    const auto graph = graph_->clone();
+    graph->set_friendly_name(path_.filename().string());
+    std::vector<std::int64_t> sample = input.shape;
+    if (input.is_image && input.channels == ChannelPlace::kLast) std::ranges::rotate(sample, sample.begin() + 1);
+    ov::PartialShape shape{options.batch};
+    for (const std::int64_t extent : sample) shape.push_back(extent);
+    with_errors(name + " can't take inputs " + shape.to_string(), [&] { graph->reshape(shape); });
+    Feeding feeding{input, {}};
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const ov::PartialShape given = graph->output(i).get_partial_shape();
+      const bool batched = given.rank().is_static() && given.size() > 0 &&
+                           (given[0].is_dynamic() || given[0].get_length() == options.batch);
+      if (!batched) {
+        throw Error(name + " gives '" + outputs_[i].name + "' as " + given.to_string() + " for a batch of " +
+                    std::to_string(options.batch) + ": its results don't belong to single images. Try --batch 1");
+      }
+      feeding.outputs.push_back(outputs_[i].name);
+    }
+    return compile(graph, feeding, options, count);
+  }
+
+ private:
+  const fs::path path_;
+  const std::shared_ptr<ov::Model> graph_;
+  std::vector<ModelPort> inputs_, outputs_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelFile> read_model_file(const fs::path& path) {
+  const std::string name = "'" + path.string() + "'";
+  auto graph = with_errors(name + " can't be read", [&] { return core().read_model(path.string()); });
+  if (graph->inputs().size() != 1) {
+    throw Error(name + " takes " + std::to_string(graph->inputs().size()) +
+                " inputs; models with one input, for images, volumes or points, are run");
+  }
+  return std::make_unique<OpenVinoModelFile>(path, std::move(graph));
+}
+
+}  // namespace evener::engine::openvino_engine

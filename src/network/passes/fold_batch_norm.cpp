@@ -1,0 +1,94 @@
+#include "network/passes/fold_batch_norm.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace evener::network {
+namespace {
+
+const HostTensor& tensor(const TensorMap& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found == state.end()) throw Error("the weights have no tensor '" + name + "'");
+  return found->second;
+}
+
+/// For each layer, how many layers and outputs read it.
+std::vector<int> readers(const Network& network) {
+  std::vector<int> count(network.layers().size());
+  for (const Layer& layer : network.layers()) {
+    for (const int input : layer.inputs) ++count[static_cast<std::size_t>(input)];
+  }
+  for (const Output& output : network.outputs()) ++count[static_cast<std::size_t>(output.layer)];
+  return count;
+}
+
+/// The weight and bias of `conv` with `norm` folded in, under the name of `norm`.
+void fold(const Layer& conv, const Layer& norm, const TensorMap& state, TensorMap& folded) {
+  HostTensor weight = tensor(state, conv.name + ".weight").to_floats();
+  const HostTensor gamma = tensor(state, norm.name + ".weight").to_floats();
+  const HostTensor beta = tensor(state, norm.name + ".bias").to_floats();
+  const HostTensor mean = tensor(state, norm.name + ".running_mean").to_floats();
+  const HostTensor variance = tensor(state, norm.name + ".running_var").to_floats();
+  const auto& op = std::get<Conv2d>(conv.op);
+  const double epsilon = std::get<BatchNorm>(norm.op).epsilon;
+  std::vector<float> bias(static_cast<std::size_t>(op.out_channels));
+  if (op.bias) {
+    const HostTensor given = tensor(state, conv.name + ".bias").to_floats();
+    bias.assign(given.floats(), given.floats() + bias.size());
+  }
+  const auto per_channel = static_cast<std::size_t>(element_count(weight.shape)) / bias.size();
+  for (std::size_t c = 0; c < bias.size(); ++c) {
+    const double factor = gamma.floats()[c] / std::sqrt(static_cast<double>(variance.floats()[c]) + epsilon);
+    float* const values = weight.floats() + c * per_channel;
+    for (std::size_t i = 0; i < per_channel; ++i) values[i] = static_cast<float>(values[i] * factor);
+    const double shifted = static_cast<double>(bias[c]) - mean.floats()[c];
+    bias[c] = static_cast<float>(shifted * factor + beta.floats()[c]);
+  }
+  folded.insert_or_assign(norm.name + ".weight", std::move(weight));
+  folded.insert_or_assign(norm.name + ".bias", HostTensor::of_floats({op.out_channels}, bias));
+}
+
+}  // namespace
+
+NetworkWithState fold_batch_norm(const Network& network, const TensorMap& state) {
+  const std::vector<int> read_by = readers(network);
+  const auto& layers = network.layers();
+  // A batch-norm at i is folded where its input is a convolution that it alone reads.
+  const auto folds = [&](std::size_t i) {
+    if (!std::holds_alternative<BatchNorm>(layers[i].op)) return false;
+    const auto input = static_cast<std::size_t>(layers[i].inputs.front());
+    return std::holds_alternative<Conv2d>(layers[input].op) && read_by[input] == 1;
+  };
+  std::vector<bool> swallowed(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (folds(i)) swallowed[static_cast<std::size_t>(layers[i].inputs.front())] = true;
+  }
+  NetworkWithState folded{Network(network.model(), network.input_shape()), {}};
+  std::vector<int> place(layers.size());  // of each layer in the new network; Network's constructor adds the input
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    if (swallowed[i]) continue;
+    const bool is_folded = folds(i);
+    const Layer& conv = is_folded ? layers[static_cast<std::size_t>(layers[i].inputs.front())] : layers[i];
+    Op op = conv.op;
+    if (is_folded) {
+      std::get<Conv2d>(op).bias = true;
+      fold(conv, layers[i], state, folded.state);
+    }
+    std::vector<int> inputs;
+    for (const int input : conv.inputs) inputs.push_back(place[static_cast<std::size_t>(input)]);
+    place[i] = folded.network.add(layers[i].name, std::move(op), std::move(inputs));
+  }
+  for (const Output& output : network.outputs()) {
+    folded.network.set_output(output.name, place[static_cast<std::size_t>(output.layer)]);
+  }
+  for (const Parameter& parameter : folded.network.parameters()) {
+    if (!folded.state.contains(parameter.name)) folded.state.emplace(parameter.name, tensor(state, parameter.name));
+  }
+  return folded;
+}
+
+}  // namespace evener::network

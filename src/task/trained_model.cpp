@@ -1,0 +1,144 @@
+#include "task/trained_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/utf8.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "task/normalization.h"
+#include "weights/metadata_json.h"
+#include "weights/weights_file.h"
+
+namespace evener::task {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// What the metadata of a file of weights says; absent or empty where it says nothing usable.
+struct FileFacts {
+  std::string model;
+  std::vector<std::string> classes;
+  std::optional<network::Shape> input;
+  std::optional<data::ChannelStatistics> normalization;
+};
+
+json value_of(const weights::Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return {};
+  try {
+    return weights::metadata_value(found->second);
+  } catch (const json::exception&) {
+    return {};  // another program's metadata
+  }
+}
+
+FileFacts facts_in(const weights::Metadata& metadata) {
+  FileFacts facts;
+  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
+  if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
+    for (const json& name : classes) {
+      if (name.is_string()) facts.classes.push_back(name.get<std::string>());
+    }
+  }
+  const json input = value_of(metadata, "input");
+  const bool shape = input.is_array() && input.size() == 3 &&
+                     std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
+  if (shape) facts.input = input.get<network::Shape>();
+  if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
+  return facts;
+}
+
+fs::path weights_in(const fs::path& run) {
+  for (const char* name : {"best.safetensors", "last.safetensors"}) {
+    if (fs::exists(run / name)) return run / name;
+  }
+  throw Error(
+      fmt::format("'{}' holds no weights: neither best.safetensors nor last.safetensors is there. Name the "
+                  "--out folder of a training that has finished an epoch",
+                  run.string()));
+}
+
+/// The input that was asked for, completed by what the file, or else the model, has.
+std::optional<network::Shape> input_of(const ModelRequest& request, const FileFacts& facts, const std::string& model) {
+  if (!request.width && !request.height && !request.channels) return facts.input;
+  network::Shape shape = facts.input ? *facts.input : network::build(model, {}).input_shape();
+  if (shape.size() != 3) {
+    if (!request.width || !request.height) return facts.input;
+    const std::int64_t pixels = *request.width * *request.height;
+    shape = {shape.front() % pixels == 0 ? shape.front() / pixels : 1, *request.height, *request.width};
+  }
+  return network::Shape{request.channels.value_or(shape[0]), request.height.value_or(shape[1]),
+                        request.width.value_or(shape[2])};
+}
+
+TrainedModel random_model(const ModelRequest& request) {
+  network::ModelOptions options{.input = input_of(request, {}, request.model), .classes = request.classes};
+  TrainedModel model(network::build(request.model, options));
+  model.state = network::initial_state(model.network, request.seed);
+  model.notes.push_back(
+      fmt::format("{} has random weights: its answers mean nothing, its speed does. Give it weights with --weights",
+                  request.model));
+  return model;
+}
+
+}  // namespace
+
+bool names_a_path(const std::string& model) {
+  std::error_code ignored;
+  return fs::exists(model, ignored) || model.find('/') != std::string::npos || model.ends_with(".safetensors") ||
+         model.ends_with(".pth") || model.ends_with(".pt");
+}
+
+TrainedModel open_trained_model(const ModelRequest& request) {
+  const bool is_path = names_a_path(request.model);
+  if (!is_path && request.weights.empty()) return random_model(request);
+  if (is_path && !request.weights.empty()) {
+    throw UsageError(
+        fmt::format("'{}' brings its own weights; --weights goes with a network of the zoo, such as "
+                    "resnet18",
+                    request.model));
+  }
+  fs::path file = is_path ? fs::path(request.model) : request.weights;
+  const fs::path run = is_path && fs::is_directory(file) ? file : fs::path();
+  if (!run.empty()) file = weights_in(run);
+  weights::SafetensorsFile read = weights::read_weights(file);
+  const FileFacts facts = facts_in(read.metadata);
+  const std::string name = is_path ? facts.model : request.model;
+  if (name.empty()) {
+    throw UsageError(
+        fmt::format("'{}' doesn't say which network its weights are of; name it, as in 'resnet18 "
+                    "--weights {}'",
+                    file.string(), file.string()));
+  }
+  network::ModelOptions options{.input = input_of(request, facts, name), .classes = request.classes};
+  if (!options.classes && !facts.classes.empty()) options.classes = static_cast<std::int64_t>(facts.classes.size());
+  const auto fit = [&](const network::Network& network, TensorMap tensors) {
+    return network::fit_state(network, std::move(tensors), "'" + file.string() + "'", request.seed);
+  };
+  TrainedModel model(network::build(name, options));
+  network::FittedState fitted = fit(model.network, read.tensors);
+  // A file without class names: its last layer tells how many there are.
+  if (!fitted.new_head.empty() && !request.classes && fitted.file_outputs > 0) {
+    options.classes = fitted.file_outputs;
+    model.network = network::build(name, options);
+    fitted = fit(model.network, std::move(read.tensors));
+  }
+  if (!fitted.new_head.empty()) {
+    throw Error(fmt::format("'{}' has {} outputs, not {}: leave out --classes", file.string(), fitted.file_outputs,
+                            model.network.output_shape().front()));
+  }
+  model.state = std::move(fitted.state);
+  model.weights = file;
+  model.run = run;
+  model.classes = facts.classes;
+  model.normalization = facts.normalization;
+  return model;
+}
+
+}  // namespace evener::task

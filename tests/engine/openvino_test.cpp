@@ -1,0 +1,116 @@
+// The openvino engine computes what the torch engine does: every kind of layer, and the whole zoo.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "base/random.h"
+#include "engine/batches_helpers.h"
+#include "engine/engine.h"
+#include "engine/operations_helpers.h"
+#include "network/init.h"
+#include "network/passes/fold_batch_norm.h"
+#include "network/zoo.h"
+
+namespace evener {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kBatch = 2;
+
+bool built() {
+  return module_status("torch").state != ModuleState::kNotBuilt &&
+         module_status("openvino").state != ModuleState::kNotBuilt;
+}
+
+/// First values, but batch-norms as after a training: their statistics are no longer 0 and 1.
+TensorMap trained_state(const network::Network& network) {
+  TensorMap state = network::initial_state(network, 3);
+  for (auto& [name, tensor] : state) {
+    if (tensor.dtype != DType::kF32 || tensor.shape.size() != 1) continue;
+    Random random(5, Purpose::kInit, hash_text(name));
+    for (std::int64_t i = 0; i < tensor.shape.front(); ++i) {
+      tensor.floats()[i] += static_cast<float>(0.2 * random.uniform());
+    }
+  }
+  return state;
+}
+
+TensorMap run(const std::string& engine, const network::Network& network, const TensorMap& state,
+              const std::vector<std::uint8_t>& images, engine::RunnerOptions options = {}) {
+  options.batch = kBatch;
+  if (network.input_shape().front() == 3) {
+    options.mean = {0.485F, 0.456F, 0.406F};
+    options.standard_deviation = {0.229F, 0.224F, 0.225F};
+  }
+  const auto runner = engine::open_engine(engine)->make_runner(network, state, options);
+  runner->start(std::span(images));
+  return runner->wait();
+}
+
+void expect_same(const network::Network& network, double within) {
+  const auto& shape = network.input_shape();
+  const auto batch = test::random_batch(kBatch, {shape[0], shape[1], shape[2]}, 4);
+  const TensorMap state = trained_state(network);
+  const TensorMap expected = run("torch", network, state, batch.images);
+  EXPECT_LT(test::relative_distance(run("openvino", network, state, batch.images), expected), within);
+  const auto folded = network::fold_batch_norm(network, state);
+  EXPECT_LT(test::relative_distance(run("torch", folded.network, folded.state, batch.images), expected), within);
+}
+
+TEST(OpenVino, WindowsThatAreNoSquaresAndPoolingThatRoundsUp) {
+  if (!built()) GTEST_SKIP() << "the engines are not built";
+  expect_same(test::windows_network({3, 23, 18}, 4), 1e-5);
+}
+
+TEST(OpenVino, BranchesProductsAndConcatenation) {
+  if (!built()) GTEST_SKIP() << "the engines are not built";
+  expect_same(test::branches_network({3, 16, 20}, 4), 1e-5);
+}
+
+class OpenVinoZoo : public testing::TestWithParam<const char*> {};
+
+TEST_P(OpenVinoZoo, GivesWhatTorchGives) {
+  if (!built()) GTEST_SKIP() << "the engines are not built";
+  const bool perceptron = std::string(GetParam()).starts_with("mlp");
+  const network::Shape input = perceptron ? network::Shape{1, 28, 28} : network::Shape{3, 96, 64};
+  expect_same(network::build(GetParam(), {.input = input}), 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, OpenVinoZoo,
+                         testing::Values("mlp:784-30-10:sigmoid", "resnet18", "resnet50", "mobilenet_v2",
+                                         "mobilenet_v3_large", "efficientnet_b0", "resnet20"));
+
+TEST(OpenVino, SaysWhatItReallyComputes) {
+  if (!built()) GTEST_SKIP() << "the engines are not built";
+  const network::Network network = test::small_resnet({3, 14, 12}, 5);
+  engine::RunnerOptions options;
+  options.batch = 1;
+  const auto executed =
+      engine::open_engine("openvino")->make_runner(network, trained_state(network), options)->executed();
+  int convolutions = 0;
+  for (const auto& [what, count] : executed) {
+    EXPECT_FALSE(what.ends_with("bf16")) << what;
+    if (what.starts_with("Convolution")) convolutions += count;
+  }
+  EXPECT_GT(convolutions, 0);
+}
+
+TEST(OpenVino, WhatIsNoModelIsAnError) {
+  if (!built()) GTEST_SKIP() << "the engines are not built";
+  const auto path = std::filesystem::temp_directory_path() / "evener-no-model.onnx";
+  std::ofstream(path) << "this is text";
+  try {
+    engine::open_engine("openvino")->open_model_file(path);
+    FAIL() << "text was taken for a model";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(path.string()));
+  }
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace evener

@@ -24,6 +24,7 @@ struct Command {
 Command info_command();
 Command train_command();
 Command plan_command();
+Command export_command();
 Command report_command();
 Command data_command();
 Command data_fetch_command();

@@ -12,8 +12,8 @@
 namespace evener::network {
 
 struct OnnxOptions {
-  /// Per channel: the file takes pixels, of which its first layers make value * scale + shift, what the network takes.
-  /// Empty: the file takes what the network takes.
+  /// Per channel of an image: the file takes pixels, of which its first layers make value * scale + shift, what the
+  /// network takes. Empty: the file takes what the network takes.
   std::vector<float> pixel_scale = {}, pixel_shift = {};
   std::map<std::string, std::string> metadata = {};  // the model's metadata_props; UTF-8
 };

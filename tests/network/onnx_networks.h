@@ -23,12 +23,16 @@ inline network::Network network_of(const std::string& name, const network::Shape
   return net;
 }
 
+/// Layers of one kind are outputs of one network, side by side, so that they are compiled together.
 inline std::vector<network::Network> networks_of_each_layer() {
   using namespace network;
   const Shape image = {4, 9, 10}, vector = {7};
   std::vector<Network> nets;
+  nets.push_back(network_of("of images", image, Activation{ActivationKind::kTanh}));
+  nets.push_back(network_of("of vectors", vector, Activation{ActivationKind::kTanh}));
   const auto add = [&](const std::string& name, const Shape& input, const Op& op) {
-    nets.push_back(network_of(name, input, op));
+    Network& net = nets[input == image ? 0 : 1];
+    net.set_output(name, net.add(name, op, {1}));
   };
   add("linear", vector, Linear{.out_features = 5});
   add("linear without bias", vector, Linear{.out_features = 5, .bias = false});
@@ -36,15 +40,15 @@ inline std::vector<network::Network> networks_of_each_layer() {
       Conv2d{.out_channels = 6, .kernel = {3, 5}, .stride = {2, 1}, .padding = {1, 2}, .groups = 2, .bias = true});
   add("depthwise", image, Conv2d{.out_channels = 4, .kernel = 3, .stride = 2, .padding = 1, .groups = 4});
   add("batch_norm", image, BatchNorm{.epsilon = 1e-3});
-  add("batch_norm of a vector", vector, BatchNorm{});
+  add("batch_norm", vector, BatchNorm{});
   for (const ActivationKind kind :
        {ActivationKind::kRelu, ActivationKind::kRelu6, ActivationKind::kSigmoid, ActivationKind::kTanh,
         ActivationKind::kSilu, ActivationKind::kHardSwish, ActivationKind::kHardSigmoid}) {
     add(op_name(Activation{kind}), image, Activation{kind});
-    add(std::string(op_name(Activation{kind})) + " of a vector", vector, Activation{kind});
+    add(op_name(Activation{kind}), vector, Activation{kind});
   }
   add("prelu", image, PRelu{});
-  add("prelu of a vector", vector, PRelu{});
+  add("prelu", vector, PRelu{});
   add("flatten", image, Flatten{});
   add("global_pool", image, GlobalAveragePool{});
   add("subsample_pad", image, SubsamplePad{.out_channels = 7, .stride = 2});
@@ -82,7 +86,8 @@ inline std::vector<network::Network> networks_of_each_layer() {
     const int fewer = net.add("fewer", Linear{.out_features = 3});
     net.add("ends", Concat{}, {fewer, vectors});
   }
-  {  // outputs that share a layer, are dropped from in training, have the input's or a layer's name, or are in the middle
+  {  // outputs that share a layer, are dropped from in training, have the input's or a layer's name, or are in the
+     // middle
     Network& net = nets.emplace_back("outputs", image);
     const int a = net.add("output", Conv2d{.out_channels = 3});
     const int b = net.add("b", BatchNorm{});

@@ -23,6 +23,7 @@ struct Command {
 
 Command info_command();
 Command train_command();
+Command infer_command();
 Command plan_command();
 Command export_command();
 Command report_command();

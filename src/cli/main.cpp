@@ -19,8 +19,8 @@ evener::cli::Command program() {
   program.footer =
       "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
       "'evener setup --help' tells about the set-up.";
-  program.commands = {doctor_command(), demo_command(),   info_command(),   train_command(),
-                      plan_command(),   export_command(), report_command(), data_command()};
+  program.commands = {doctor_command(), demo_command(), info_command(),   train_command(), infer_command(),
+                      export_command(), plan_command(), report_command(), data_command()};
   return program;
 }
 

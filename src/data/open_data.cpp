@@ -90,10 +90,13 @@ Split split_part(const Source& source, Part part, const std::vector<double>& per
   return split_samples(*source.dataset, members, percent, seed);
 }
 
+bool comes_divided(const Source& source) {
+  return source.is_divided || has(source.parts, Part::kVal) || has(source.parts, Part::kTest);
+}
+
 Split divide(const Source& source, const DataOptions& options) {
   const std::vector<double> percent = options.split.empty() ? std::vector<double>{85, 2, 13} : options.split;
-  const bool has_train_alone = !source.is_divided && !has(source.parts, Part::kVal) && !has(source.parts, Part::kTest);
-  if (has_train_alone) return split_part(source, source.parts.front(), percent, options.seed);
+  if (!comes_divided(source)) return split_part(source, source.parts.front(), percent, options.seed);
 
   Split split;
   for (std::size_t i = 0; i < source.parts.size(); ++i) {
@@ -145,6 +148,7 @@ OpenedData open_data(const DataOptions& given) {
   Source source = open_source(options);
   OpenedData opened;
   opened.split = divide(source, options);
+  opened.came_divided = comes_divided(source);
   opened.kind = std::move(source.kind);
   opened.dataset = std::move(source.dataset);
   opened.statistics = std::move(source.statistics);

@@ -26,5 +26,7 @@ const RecordKind& kind_of(const Record& record);
 
 /// Runs of `evener train`.
 extern const RecordKind kTrainingKind;
+/// Runs of `evener infer`, whose figures are all metrics of their own.
+extern const RecordKind kInferenceKind;
 
 }  // namespace evener::measure

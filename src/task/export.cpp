@@ -97,15 +97,11 @@ void require_export(const fs::path& onnx) {
 
 void write_export(const TrainedModel& model, const ExportOptions& options) {
   const network::Network& network = model.network;
-  ModelFacts facts{network.model(), model.classes, network.input_shape(), {}, {}};
-  if (options.normalization) {
-    facts.mean = options.normalization->mean;
-    facts.standard_deviation = options.normalization->standard_deviation;
-  }
+  const ModelFacts facts{network.model(), model.classes, network.input_shape(), options.normalization,
+                         options.normalize_inside};
   network::OnnxOptions onnx;
   onnx.metadata = model_metadata(facts);
   onnx.metadata["format"] = "evener-onnx-1";
-  onnx.metadata["normalization"] = options.normalize_inside ? "inside" : "outside";
   if (options.normalize_inside) {
     if (!takes_images(network)) {
       throw UsageError(network.model() +
@@ -117,8 +113,8 @@ void write_export(const TrainedModel& model, const ExportOptions& options) {
                        " wants its images normalised; say so with --normalize, "
                        "e.g. --normalize imagenet");
     }
-    engine::PixelScale pixels =
-        engine::make_pixel_scale(facts.mean, facts.standard_deviation, network.input_shape().front());
+    engine::PixelScale pixels = engine::make_pixel_scale(
+        options.normalization->mean, options.normalization->standard_deviation, network.input_shape().front());
     onnx.pixel_scale = std::move(pixels.scale);
     onnx.pixel_shift = std::move(pixels.shift);
   }

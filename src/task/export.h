@@ -22,9 +22,8 @@ struct ExportOptions {
 /// can't be written to. Throws Error.
 void require_export(const std::filesystem::path& onnx);
 
-/// Writes the file with what it has to say of itself: model_metadata, and "normalization", which is "inside" (the file
-/// takes pixels) or "outside" (it takes what the network takes). Throws Error, and UsageError where images are to be
-/// normalised inside and nothing tells how.
+/// Writes the file with what it has to say of itself (model_metadata). Throws Error, and UsageError where images are to
+/// be normalised inside and nothing tells how.
 void write_export(const TrainedModel& model, const ExportOptions& options);
 
 /// How far two engines are apart on random images: ours on the network, another on the file.

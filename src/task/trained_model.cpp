@@ -3,56 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/names.h"
-#include "base/utf8.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/normalization.h"
-#include "weights/metadata_json.h"
+#include "task/model_metadata.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
-/// What the metadata of a file of weights says; absent or empty where it says nothing usable.
-struct FileFacts {
-  std::string model;
-  std::vector<std::string> classes;
-  std::optional<network::Shape> input;
-  std::optional<data::ChannelStatistics> normalization;
-};
-
-json value_of(const weights::Metadata& metadata, const std::string& key) {
-  const auto found = metadata.find(key);
-  if (found == metadata.end()) return {};
-  try {
-    return weights::metadata_value(found->second);
-  } catch (const json::exception&) {
-    return {};  // another program's metadata
-  }
-}
-
-FileFacts facts_in(const weights::Metadata& metadata) {
-  FileFacts facts;
-  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
-  if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
-    for (const json& name : classes) {
-      if (name.is_string()) facts.classes.push_back(name.get<std::string>());
-    }
-  }
-  const json input = value_of(metadata, "input");
-  const bool shape = input.is_array() && input.size() == 3 &&
-                     std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
-  if (shape) facts.input = input.get<network::Shape>();
-  if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
-  return facts;
-}
 
 fs::path weights_in(const fs::path& run) {
   for (const char* name : {"best.safetensors", "last.safetensors"}) {
@@ -65,7 +27,7 @@ fs::path weights_in(const fs::path& run) {
 }
 
 /// The input that was asked for, completed by what the file, or else the model, has.
-std::optional<network::Shape> input_of(const ModelRequest& request, const FileFacts& facts, const std::string& model) {
+std::optional<network::Shape> input_of(const ModelRequest& request, const ModelFacts& facts, const std::string& model) {
   if (!request.width && !request.height && !request.channels) return facts.input;
   network::Shape shape = facts.input ? *facts.input : network::build(model, {}).input_shape();
   if (shape.size() != 3) {
@@ -108,7 +70,7 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   const fs::path run = is_path && fs::is_directory(file) ? file : fs::path();
   if (!run.empty()) file = weights_in(run);
   weights::SafetensorsFile read = weights::read_weights(file);
-  const FileFacts facts = facts_in(read.metadata);
+  const ModelFacts facts = model_facts(read.metadata);
   const std::string name = is_path ? facts.model : request.model;
   if (name.empty()) {
     throw UsageError(

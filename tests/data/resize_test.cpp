@@ -82,10 +82,13 @@ TEST(Resize, IsTheSameWithEveryKindOfLoop) {
   for (const std::int64_t channels : {1, 3}) {
     for (const auto& [height, width] : {std::pair<int, int>{29, 41}, {10, 13}, {7, 300}, {200, 3}, {64, 64}}) {
       SCOPED_TRACE(testing::Message() << channels << " channels to " << width << "x" << height);
-      const Picture plain = resize(ramp(channels, 61, 83), height, width, plain_resize_kernels());
-      const Picture fast = resize(ramp(channels, 61, 83), height, width, resize_kernels());
-      ASSERT_EQ(plain.bytes(), fast.bytes());
-      EXPECT_TRUE(std::equal(plain.pixels.get(), plain.pixels.get() + plain.bytes(), fast.pixels.get()));
+      for (const ResizeFilter filter :
+           {ResizeFilter::kNearest, ResizeFilter::kBilinear, ResizeFilter::kBicubic, ResizeFilter::kLanczos}) {
+        const Picture plain = resize(ramp(channels, 61, 83), height, width, filter, plain_resize_kernels());
+        const Picture fast = resize(ramp(channels, 61, 83), height, width, filter, resize_kernels());
+        ASSERT_EQ(plain.bytes(), fast.bytes());
+        EXPECT_TRUE(std::equal(plain.pixels.get(), plain.pixels.get() + plain.bytes(), fast.pixels.get()));
+      }
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/model_metadata.h"
 #include "weights/metadata_json.h"
 
 namespace evener::task {
@@ -60,7 +61,7 @@ TEST_F(Export, SaysWhatIsNeededToUseIt) {
     EXPECT_EQ(nlohmann::json::parse(metadata.at("mean")).get<std::vector<float>>(), kImages.mean);
     EXPECT_EQ(nlohmann::json::parse(metadata.at("standard_deviation")).get<std::vector<float>>(),
               kImages.standard_deviation);
-    EXPECT_EQ(metadata.at("normalization"), inside ? "inside" : "outside");
+    EXPECT_EQ(model_facts(metadata).normalizes_inside, inside);
     const ExportCheck check = check_export(model(1), options_);
     EXPECT_LT(check.largest_difference, 1e-4 * check.largest_output);
     EXPECT_GT(check.largest_output, 0);

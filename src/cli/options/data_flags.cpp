@@ -14,7 +14,15 @@ namespace {
 constexpr const char* kLocationHelp =
     "Image folder, folder of IDX or CIFAR files, packed file (.safetensors), synth:masks[:N] or synth:digits[:N]";
 
-/// Reads "bream=Bream GT/**".
+/// -1 for what is not a number.
+double percent(const std::string& text) {
+  double value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? value : -1;
+}
+
+}  // namespace
+
 std::vector<data::ClassFiles> parse_classes(const std::vector<std::string>& words) {
   std::vector<data::ClassFiles> classes;
   for (const std::string& word : words) {
@@ -27,14 +35,6 @@ std::vector<data::ClassFiles> parse_classes(const std::vector<std::string>& word
   return classes;
 }
 
-/// -1 for what is not a number.
-double percent(const std::string& text) {
-  double value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? value : -1;
-}
-
-/// "85/2/13" -> {85, 2, 13}: percent for training, validation and, if given, test; together at most 100.
 std::vector<double> parse_split(const std::string& text) {
   std::vector<double> parts;
   std::stringstream stream(text);
@@ -51,8 +51,6 @@ std::vector<double> parse_split(const std::string& text) {
   }
   return parts;
 }
-
-}  // namespace
 
 void set_size(const std::string& text, data::DataOptions& options) {
   if (text.empty()) return;

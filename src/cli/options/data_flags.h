@@ -10,6 +10,11 @@ namespace evener::cli {
 /// Asks for images of the size in `text`, such as "197x148"; an empty text asks for none. Throws UsageError.
 void set_size(const std::string& text, data::DataOptions& options);
 
+/// Reads "85/2/13": percent for training, validation and, if given, test; together at most 100. Throws UsageError.
+std::vector<double> parse_split(const std::string& text);
+/// Reads words such as "bream=Bream GT/**". Throws UsageError.
+std::vector<data::ClassFiles> parse_classes(const std::vector<std::string>& words);
+
 /// What opening data takes. `location`: how the command takes it, as --data or as a positional such as SOURCE.
 struct SourceFlags : OptionGroup {
   explicit SourceFlags(const std::string& location);

@@ -1,0 +1,138 @@
+#include "cli/infer_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "base/utf8.h"
+#include "engine/best_class.h"
+#include "weights/metadata_json.h"
+#include "weights/safetensors.h"
+
+namespace evener::cli {
+namespace {
+
+/// Confusions between more classes than this are no table that anyone reads.
+constexpr std::size_t kMostConfusionClasses = 1024;
+/// What the table tells beside the likeliest class.
+constexpr double kWorthTelling = 0.005;
+
+/// A field of a CSV file (RFC 4180).
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top,
+                     const std::function<std::string(std::size_t)>& class_name) {
+  std::string rows;
+  for (std::size_t rank = 0; rank < top.size(); ++rank) {
+    rows += fmt::format("{},{},{},{},{:.6g}\n", csv_field(name), rank + 1, top[rank].index,
+                        csv_field(class_name(top[rank].index)), top[rank].score);
+  }
+  return rows;
+}
+
+constexpr const char* kCsvHeading = "file,rank,class_index,class_name,probability\n";
+
+}  // namespace
+
+AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+                           bool labelled, const std::filesystem::path& folder)
+    : flags_(flags), network_(network), samples_(samples), format_(*flags.format), begin_s_(now_s()) {
+  if (format_.empty()) format_ = labelled || *flags.json == "-" ? "none" : "table";
+  if (format_ == "csv") std::fputs(kCsvHeading, stdout);
+  if (!folder.empty()) {
+    csv_path_ = folder / "predictions.csv";
+    csv_.emplace(csv_path_, std::ios::trunc);
+    *csv_ << kCsvHeading;
+    if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
+  }
+  const std::size_t classes = network.classes().size();
+  if (labelled && classes <= kMostConfusionClasses) {
+    scores_.confusion.assign(classes, std::vector<std::int64_t>(classes));
+  }
+}
+
+std::string AnswerWriter::class_name(std::size_t index) const {
+  return index < network_.classes().size() ? network_.classes()[index] : fmt::format("class {}", index);
+}
+
+void AnswerWriter::on_answer(const task::Answer& answer) {
+  times_s_.push_back(now_s() - begin_s_);
+  const auto output = answer.outputs.at(network_.main_output());
+  if (const auto label = samples_.label(answer.index)) score(answer, output, *label);
+  if (const auto found = answer.outputs.find("features"); found != answer.outputs.end() && !flags_.features->empty()) {
+    features_.insert(features_.end(), found->second.begin(), found->second.end());
+    feature_files_.push_back(samples_.name(answer.index));
+  }
+  if (format_ == "none" && !csv_) return;
+  auto top = task::top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
+  if (flags_.type() != task::OutputType::kLogits) {
+    std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
+  }
+  tell(samples_.name(answer.index), top);
+}
+
+void AnswerWriter::score(const task::Answer& /*answer*/, std::span<const float> output, std::int32_t label) {
+  const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
+  ++scores_.images;
+  scores_.correct += found == label ? 1 : 0;
+  for (const auto& one : task::top_classes(output, 5, task::OutputType::kLogits)) {
+    scores_.correct_in_five += static_cast<std::int32_t>(one.index) == label ? 1 : 0;
+  }
+  const auto row = static_cast<std::size_t>(label), column = static_cast<std::size_t>(found);
+  if (row < scores_.confusion.size() && column < scores_.confusion.size()) ++scores_.confusion[row][column];
+}
+
+void AnswerWriter::tell(const std::string& name, const std::vector<task::ClassScore>& top) {
+  const auto named = [this](std::size_t index) { return class_name(index); };
+  if (csv_) *csv_ << csv_rows(to_utf8_text(name), top, named);
+  if (format_ == "csv") {
+    std::fputs(csv_rows(name, top, named).c_str(), stdout);
+  } else if (format_ == "jsonl") {
+    nlohmann::ordered_json line = {{"file", to_utf8_text(name)}, {"predictions", nlohmann::ordered_json::array()}};
+    for (const auto& one : top) {
+      line["predictions"].push_back(
+          {{"class", to_utf8_text(class_name(one.index))}, {"index", one.index}, {"probability", one.score}});
+    }
+    fmt::print("{}\n", line.dump());
+  } else if (format_ == "table") {
+    std::string text;
+    const bool logits = flags_.type() == task::OutputType::kLogits;
+    for (const auto& one : top) {
+      if (!text.empty() && !logits && one.score < kWorthTelling) break;
+      const std::string score = logits ? fmt::format("{:.4g}", one.score) : fmt::format("{:.1f} %", 100 * one.score);
+      text += (text.empty() ? "" : ", ") + printable(class_name(one.index)) + " " + score;
+    }
+    fmt::print("{}  {}\n", printable(name), text.empty() ? "-" : text);
+  }
+}
+
+void AnswerWriter::finish() {
+  if (csv_) {
+    csv_->close();
+    if (!*csv_) throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
+  }
+  if (flags_.features->empty() || feature_files_.empty()) return;
+  const auto count = static_cast<std::int64_t>(feature_files_.size());
+  const TensorMap tensors = {
+      {"features", HostTensor::of_floats({count, static_cast<std::int64_t>(features_.size()) / count}, features_)}};
+  weights::write_safetensors(*flags_.features, tensors,
+                             {{"format", "evener-features-1"},
+                              {"model", to_utf8_text(network_.name())},
+                              {"files", weights::metadata_text(feature_files_)}});
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,54 @@
+// What `evener infer` tells of each image as it is answered: on stdout, in predictions.csv, and as features.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options/infer_flags.h"
+#include "data/samples.h"
+#include "task/infer.h"
+
+namespace evener::cli {
+
+/// How many labelled images were answered, and how many rightly.
+struct Scores {
+  std::int64_t images = 0, correct = 0, correct_in_five = 0;
+  std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class]; empty = too many classes
+};
+
+class AnswerWriter : public task::InferObserver {
+ public:
+  /// `folder`: of predictions.csv; empty = none is written. Throws Error where a file can't be written.
+  AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+               bool labelled, const std::filesystem::path& folder);
+
+  void on_answer(const task::Answer& answer) override;
+  /// Writes what is left: the features. Throws Error where something could not be written.
+  void finish();
+
+  const Scores& scores() const { return scores_; }
+  /// Seconds since the writer was made, of each answer.
+  const std::vector<double>& times_s() const { return times_s_; }
+
+ private:
+  std::string class_name(std::size_t index) const;
+  void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
+  void tell(const std::string& name, const std::vector<task::ClassScore>& top);
+
+  const AnswerFlags& flags_;
+  const task::InferenceModel& network_;
+  const data::Samples& samples_;
+  std::string format_;
+  std::optional<std::ofstream> csv_;
+  std::filesystem::path csv_path_;
+  std::vector<float> features_;
+  std::vector<std::string> feature_files_;
+  Scores scores_;
+  const double begin_s_;
+  std::vector<double> times_s_;
+};
+
+}  // namespace evener::cli

@@ -1,0 +1,249 @@
+#include "cli/infer_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/tensor.h"
+#include "cli/options/data_flags.h"
+#include "data/open_data.h"
+#include "data/pack.h"
+#include "data/pictures.h"
+#include "measure/record.h"
+#include "weights/safetensors.h"
+
+namespace evener::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The options of the network's own training, as its record has them.
+class RunConfig {
+ public:
+  explicit RunConfig(const fs::path& run) {
+    if (run.empty() || !fs::exists(run / "record.json")) return;
+    config_ = measure::read_record(run).config;
+  }
+
+  template <class T>
+  std::optional<T> get(const std::string& key) const {
+    const auto found = config_.find(key);
+    if (found == config_.end()) return std::nullopt;
+    const auto value = nlohmann::json::parse(found->second, nullptr, false);
+    try {
+      return value.is_discarded() || value.is_null() ? std::nullopt : std::optional(value.get<T>());
+    } catch (const nlohmann::json::exception&) {
+      return std::nullopt;  // an older program's
+    }
+  }
+
+ private:
+  std::map<std::string, std::string> config_;
+};
+
+std::vector<std::string> lines_of(std::istream& stream) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+/// Lists in place of the files that are lists.
+std::vector<std::string> with_lists(const std::vector<std::string>& words) {
+  std::vector<std::string> locations;
+  const auto append = [&](const std::vector<std::string>& more) {
+    locations.insert(locations.end(), more.begin(), more.end());
+  };
+  for (const std::string& word : words) {
+    if (word == "-") {
+      append(lines_of(std::cin));
+    } else if (word.ends_with(".txt") && fs::is_regular_file(word)) {
+      std::ifstream file(word);
+      append(lines_of(file));
+    } else {
+      locations.push_back(word);
+    }
+  }
+  if (locations.empty()) throw UsageError("the list of images is empty");
+  return locations;
+}
+
+/// N of "random:N".
+std::optional<std::size_t> random_count(const std::string& word) {
+  constexpr std::string_view kRandom = "random:";
+  if (!word.starts_with(kRandom)) return std::nullopt;
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(word.data() + kRandom.size(), word.data() + word.size(), count);
+  if (error != std::errc() || end != word.data() + word.size() || count == 0) {
+    throw UsageError("'" + word + "' is not random:N with a number of images, as in random:1000");
+  }
+  return count;
+}
+
+bool is_array(const std::string& word) {
+  if (word.ends_with(".npy")) return true;
+  if (!word.ends_with(".safetensors") || !fs::is_regular_file(word)) return false;
+  const weights::Metadata metadata = weights::read_safetensors_metadata(word);
+  const auto format = metadata.find("format");
+  return format == metadata.end() || format->second != data::kPackFormat;
+}
+
+InferImages from_pictures(const std::vector<std::string>& locations, const InferFlags& flags,
+                          const task::InferenceModel& network) {
+  InferImages images;
+  data::Pictures pictures(locations);
+  images.skipped = pictures.skipped();
+  images.notes = pictures.notes();
+  images.location = fmt::format("{}", fmt::join(locations, " "));
+  images.samples = data::picture_samples(std::move(pictures), flags.model.preprocessing(network));
+  return images;
+}
+
+/// For each of the data's classes the network's number of it. Nothing where no class of the data is one of the
+/// network's: then its folders say something else.
+std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::string>& of_data,
+                                                       const task::InferenceModel& network, const std::string& where) {
+  const auto& known = network.classes();
+  if (known.empty()) {
+    const bool fits = network.network() != nullptr &&
+                      network.network()->output_shape().front() == static_cast<std::int64_t>(of_data.size());
+    if (!fits) return std::nullopt;
+    std::vector<std::int32_t> same(of_data.size());
+    std::iota(same.begin(), same.end(), 0);
+    return same;
+  }
+  std::vector<std::int32_t> numbers;
+  std::vector<std::string> unknown;
+  for (const std::string& name : of_data) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) unknown.push_back(name);
+    numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
+  }
+  if (unknown.size() == of_data.size()) return std::nullopt;
+  if (unknown.empty()) return numbers;
+  throw UsageError(
+      fmt::format("'{}' has images of class {}, which {} doesn't know (it knows {}); leave that folder out, "
+                  "or name the images by a pattern such as '{}/**', whose classes are not looked at",
+                  where, quoted_text(unknown.front()), network.name(), fmt::join(known, ", "), where));
+}
+
+data::DataOptions data_options(const std::string& location, const InferFlags& flags,
+                               const task::InferenceModel& network, const RunConfig& run, int threads) {
+  const data::Preprocessing steps = flags.model.preprocessing(network);
+  data::DataOptions options;
+  options.location = location;
+  options.width = steps.shape.width;
+  options.height = steps.shape.height;
+  options.channels = steps.shape.channels;
+  options.threads = threads;
+  options.strict = *flags.images.strict;
+  options.seed = static_cast<std::uint64_t>(flags.images.seed->value_or(run.get<std::int64_t>("seed").value_or(1)));
+  if (!flags.images.split->empty()) {
+    options.split = parse_split(*flags.images.split);
+  } else if (run.get<std::string>("data") == location) {
+    options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());
+    options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
+    options.decode = data::parse_decode_mode(run.get<std::string>("decode").value_or("exact"));
+  }
+  return options;
+}
+
+std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part) {
+  if (part == "train") return split.train;
+  if (part == "validation") return split.val;
+  if (part == "test") return split.test;
+  std::vector<std::uint32_t> all;
+  for (const auto* some : {&split.train, &split.val, &split.test}) all.insert(all.end(), some->begin(), some->end());
+  std::ranges::sort(all);
+  return all;
+}
+
+/// Nothing where the classes have nothing to do with the network's.
+std::optional<InferImages> from_data(const std::string& location, const InferFlags& flags,
+                                     const task::InferenceModel& network, const RunConfig& run, int threads) {
+  data::OpenedData opened = data::open_data(data_options(location, flags, network, run, threads));
+  const auto numbers = class_numbers(opened.dataset->classes(), network, location);
+  if (!numbers) return std::nullopt;
+  const bool own = run.get<std::string>("data") == location;
+  InferImages images;
+  images.part = *flags.images.part;
+  if (images.part.empty()) {
+    const bool has_test = own || opened.came_divided || !flags.images.split->empty();
+    images.part = has_test && !opened.split.test.empty() ? "test" : "all";
+  }
+  std::vector<std::uint32_t> indices = indices_of(opened.split, images.part);
+  if (indices.empty()) {
+    throw UsageError(
+        fmt::format("'{}' has no images in its {} part; take another --part, or all", location, images.part));
+  }
+  images.labelled = opened.dataset->target_kind() == data::TargetKind::kClasses;
+  images.location = location;
+  images.skipped = std::move(opened.skipped);
+  images.notes = std::move(opened.notes);
+  images.samples = data::dataset_samples(std::move(opened.dataset), std::move(indices), *numbers);
+  return images;
+}
+
+}  // namespace
+
+InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads) {
+  const RunConfig run(network.run());
+  std::vector<std::string> words = *flags.images.images;
+  if (words.empty()) {
+    const auto own = run.get<std::string>("data");
+    if (!own) {
+      throw UsageError("name what is shown to the network: pictures, folders, data or random:N (evener infer --help)");
+    }
+    words = {*own};
+  }
+  if (words.size() == 1) {
+    if (const auto count = random_count(words.front())) {
+      const auto& shape = network.input_shape();
+      if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) {
+        throw UsageError(
+            fmt::format("'{}' takes inputs of any size; give an array (.npy) that has the size", network.name()));
+      }
+      InferImages images;
+      images.location = words.front();
+      images.samples = data::random_samples(*count, shape, static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
+      return images;
+    }
+    if (is_array(words.front())) {
+      InferImages images;
+      images.location = words.front();
+      images.samples = data::array_samples(words.front());
+      return images;
+    }
+    const bool is_list = words.front() == "-" || words.front().ends_with(".txt");
+    if (!is_list && !data::has_pictures_only(words.front())) {
+      if (auto images = from_data(words.front(), flags, network, run, threads)) return std::move(*images);
+      if (!fs::is_directory(words.front())) {
+        throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", words.front(), network.name()));
+      }
+      InferImages images = from_pictures(words, flags, network);
+      images.notes.push_back(
+          fmt::format("the folders in '{}' are no classes that {} knows: its pictures are taken "
+                      "without labels",
+                      words.front(), network.name()));
+      return images;
+    }
+  }
+  if (!flags.images.part->empty()) {
+    throw UsageError("--part is for data with labels, such as mnist/ or a folder with a sub-folder for each class");
+  }
+  return from_pictures(with_lists(words), flags, network);
+}
+
+}  // namespace evener::cli

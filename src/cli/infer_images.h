@@ -1,0 +1,27 @@
+// From what a user names as IMAGES to samples.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options/infer_flags.h"
+#include "data/samples.h"
+#include "data/skipped.h"
+
+namespace evener::cli {
+
+struct InferImages {
+  std::unique_ptr<data::Samples> samples;
+  std::string location;  // for people and the record
+  std::string part;      // of data; "" = not of data
+  bool labelled = false;
+  std::vector<data::Skipped> skipped;  // folders and images that are no samples
+  std::vector<std::string> notes;
+};
+
+/// Opens what `flags` name, for the network. Without IMAGES it is the test part of the data that the network's own run
+/// was trained on. Throws UsageError and Error.
+InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads);
+
+}  // namespace evener::cli

@@ -1,0 +1,22 @@
+// From what an inference gave back to its record.
+#pragma once
+
+#include <vector>
+
+#include "cli/infer_answers.h"
+#include "cli/infer_images.h"
+#include "measure/record.h"
+#include "task/infer.h"
+
+namespace evener::cli {
+
+/// Fills in what is known before the first answer.
+void fill_inference_setup(measure::Record& record, const InferFlags& flags, const task::InferenceModel& network,
+                          const InferImages& images, const placement::Plan& plan, Precision precision,
+                          const task::InferSetup& setup);
+
+/// Fills in what came out. `network_rates`: images per second of the network alone, in blocks of calls.
+void fill_inference_results(measure::Record& record, const task::InferResult& result, const AnswerWriter& answers,
+                            const std::vector<double>& network_rates);
+
+}  // namespace evener::cli

@@ -1,0 +1,38 @@
+// From a picture of any size to what a network takes: its shape, as the network was trained to see pictures.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "data/codecs/picture.h"
+#include "data/image_shape.h"
+#include "data/resize.h"
+
+namespace evener::data {
+
+/// What becomes of a picture whose sides have another proportion than the network's input.
+enum class CropMode : std::uint8_t {
+  kSquash,  // both sides are scaled as they need to be
+  kBorder,  // the whole picture, with black beside it
+  kCentre,  // the middle of it
+};
+/// "squash", "border", "centre".
+const char* crop_mode_name(CropMode mode);
+/// Throws UsageError, naming the nearest.
+CropMode parse_crop_mode(const std::string& name);
+
+struct Preprocessing {
+  ImageShape shape;  // that comes out
+  CropMode crop = CropMode::kSquash;
+  /// With kCentre: the part of the shorter side that is seen. 0.875 with 224 pixels is torchvision's and timm's usual
+  /// way: scaled to 256 pixels, of which the middle 224 are taken.
+  double crop_fraction = 1;
+  ResizeFilter filter = ResizeFilter::kBilinear;
+};
+
+/// Writes the picture as (C, H, W) of `steps.shape` into `chw`, which has room for exactly that. Sizes are rounded as
+/// torchvision's Resize and CenterCrop do. Grey is repeated for three channels, colours become their luma for one.
+void preprocess(Picture picture, const Preprocessing& steps, std::span<std::uint8_t> chw);
+
+}  // namespace evener::data

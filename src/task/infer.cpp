@@ -1,0 +1,278 @@
+#include "task/infer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/module.h"
+#include "base/stop.h"
+
+namespace evener::task {
+namespace {
+
+using parallel::FlowStep;
+
+/// A batch that keeps processors busy without making the first answer late.
+constexpr std::int64_t kUsualBatch = 8;
+/// A GPU computes on one call while the next one's images travel.
+constexpr int kGpuLanes = 2;
+
+/// The values of one sample, of which one vector is empty.
+struct Values {
+  std::vector<std::uint8_t> bytes;
+  std::vector<float> floats;
+};
+
+struct ReadSample {
+  std::size_t index = 0;
+  Values values;
+};
+
+struct RawAnswer {
+  std::size_t index = 0;
+  std::map<std::string, std::vector<float>> outputs;
+};
+
+Values read_values(const data::Samples& samples, std::size_t index) {
+  const auto count = static_cast<std::size_t>(element_count(samples.shape()));
+  Values values;
+  if (samples.is_bytes()) {
+    values.bytes.resize(count);
+    samples.read(index, std::span(values.bytes));
+  } else {
+    values.floats.resize(count);
+    samples.read(index, std::span(values.floats));
+  }
+  return values;
+}
+
+/// Several samples' values one after the other; what is missing of a batch is zeros.
+Values gathered(const std::vector<ReadSample>& samples, std::int64_t batch) {
+  Values all;
+  const auto gather = [&](auto member) {
+    auto& to = all.*member;
+    const std::size_t each = (samples.front().values.*member).size();
+    to.resize(each * static_cast<std::size_t>(batch));
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      std::ranges::copy(samples[i].values.*member, to.begin() + static_cast<std::ptrdiff_t>(i * each));
+    }
+  };
+  gather(&Values::bytes);
+  gather(&Values::floats);
+  return all;
+}
+
+void start(engine::Runner& runner, const Values& values) {
+  if (values.floats.empty()) {
+    runner.start(std::span<const std::uint8_t>(values.bytes));
+  } else {
+    runner.start(std::span<const float>(values.floats));
+  }
+}
+
+std::vector<RawAnswer> answers_of(const TensorMap& outputs, const std::vector<ReadSample>& samples) {
+  std::vector<RawAnswer> answers;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    RawAnswer answer{samples[i].index, {}};
+    for (const auto& [name, tensor] : outputs) {
+      const auto each = static_cast<std::size_t>(element_count(tensor.shape) / tensor.shape.front());
+      const float* const begin = tensor.floats() + i * each;
+      answer.outputs.emplace(name, std::vector<float>(begin, begin + each));
+    }
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+const placement::PlanStage& stage_of(const placement::PlanReplica& replica) {
+  return replica.stages.front();
+}
+
+}  // namespace
+
+InferJob::InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options)
+    : model_(model), options_(std::move(options)) {
+  const Stopwatch clock;
+  choose_engines();
+  choose_batch(samples);
+  make_lanes(samples);
+  setup_.init_s = clock.seconds();
+}
+
+InferJob::~InferJob() = default;
+
+void InferJob::choose_engines() {
+  for (const auto& replica : options_.plan.replicas) {
+    const Device device = stage_of(replica).device;
+    std::string name = options_.engine, reason;
+    if (name == "auto") {
+      const bool has_openvino = module_status("openvino").state == ModuleState::kUsable;
+      const bool is_gpu = device.kind == DeviceKind::kCuda;
+      name = !is_gpu && has_openvino ? "openvino" : "torch";
+      reason = is_gpu ? "computes on CUDA" : has_openvino ? "the faster one on CPUs" : "OpenVINO can't be used here";
+    }
+    setup_.engines.push_back(name);
+    setup_.reasons.push_back(reason);
+    if (!engines_.contains(name)) engines_.emplace(name, engine::open_engine(name));
+  }
+}
+
+void InferJob::choose_batch(const data::Samples& samples) {
+  int threads = 1;
+  std::size_t lanes = 0;
+  for (const auto& replica : options_.plan.replicas) {
+    const auto& stage = stage_of(replica);
+    if (stage.device.kind == DeviceKind::kCpu) threads = std::max(threads, stage.threads);
+    lanes += stage.device.kind == DeviceKind::kCpu ? static_cast<std::size_t>(stage.threads) : kGpuLanes;
+  }
+  if (options_.streams && *options_.streams < 1) throw UsageError("--streams has to be at least 1");
+  // A stream for each thread gives the most images per second: threads that share a layer wait for each other.
+  setup_.streams = std::min(options_.streams.value_or(threads), threads);
+  const auto most = static_cast<std::int64_t>((samples.size() + lanes - 1) / std::max<std::size_t>(1, lanes));
+  setup_.batch = options_.batch.value_or(model_.fixed_batch().value_or(std::clamp<std::int64_t>(most, 1, kUsualBatch)));
+  if (setup_.batch < 1) throw UsageError("--batch has to be at least 1");
+}
+
+void InferJob::make_lanes(const data::Samples& samples) {
+  const auto& shape = model_.input_shape();
+  const bool fits = shape.size() == samples.shape().size() &&
+                    std::ranges::equal(shape, samples.shape(), [](std::int64_t wanted, std::int64_t given) {
+                      return wanted == given || wanted < 0;
+                    });
+  if (!fits) {
+    throw Error(fmt::format("{} takes samples of shape {}, but these have {}", model_.name(), shape_text(shape),
+                            shape_text(samples.shape())));
+  }
+  for (std::size_t r = 0; r < options_.plan.replicas.size(); ++r) {
+    const auto& stage = stage_of(options_.plan.replicas[r]);
+    const bool on_cpu = stage.device.kind == DeviceKind::kCpu;
+    engine::RunnerOptions options;
+    options.device = stage.device;
+    options.cpus = stage.cpus;
+    options.threads = std::max(1, stage.threads);
+    options.precision = options_.precision;
+    options.batch = setup_.batch;
+    options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
+    options.cache = options_.cache;
+    engine::Engine& engine = *engines_.at(setup_.engines[r]);
+    if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
+    // LibTorch's threads belong to the whole process: several runners of it would share them, and wait for each other.
+    const int on_one_cpu = setup_.engines[r] == "torch" ? 1 : std::min(setup_.streams, options.threads);
+    const int count = on_cpu ? on_one_cpu : kGpuLanes;
+    for (auto& runner : model_.make_runners(engine, samples.shape(), options, count)) {
+      lanes_.push_back(std::move(runner));
+    }
+  }
+  // The first call takes memory and wakes threads; it is no answer's time.
+  const auto values = static_cast<std::size_t>(setup_.batch * element_count(samples.shape()));
+  Values zeros;
+  (samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values));
+  for (const auto& lane : lanes_) start(*lane, zeros);
+  for (const auto& lane : lanes_) lane->wait();
+  setup_.executed = lanes_.front()->executed();
+}
+
+InferResult InferJob::run(const data::Samples& samples, InferObserver& observer) {
+  std::size_t next = 0;
+  const auto batch = static_cast<std::size_t>(setup_.batch);
+  const std::size_t waiting = batch * std::max<std::size_t>(2, lanes_.size() + 1);
+  const FlowStep reading{
+      .name = "read",
+      .workers = std::max(1, options_.reading_threads),
+      .on_failure = options_.strict ? parallel::OnFailure::kEndFlow : parallel::OnFailure::kSetAside};
+  const FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
+  InferResult result;
+  const auto next_index = [&]() -> std::optional<std::size_t> {
+    return next < samples.size() ? std::optional(next++) : std::nullopt;
+  };
+  const auto read = [&](std::size_t index) { return ReadSample{index, read_values(samples, index)}; };
+  const auto compute = [&](const std::vector<ReadSample>& taken, int worker) {
+    engine::Runner& runner = *lanes_[static_cast<std::size_t>(worker)];
+    start(runner, gathered(taken, setup_.batch));
+    return answers_of(runner.wait(), taken);
+  };
+  const auto tell = [&](const RawAnswer& raw) {
+    Answer answer{raw.index, {}};
+    for (const auto& [name, values] : raw.outputs) answer.outputs.emplace(name, values);
+    ++result.answered;
+    observer.on_answer(answer);
+  };
+  const auto name_of = [&](const std::size_t& index) { return samples.name(index); };
+  parallel::Flow flow = parallel::flow_from<std::size_t>({.name = "list"}, next_index, name_of)
+                            .map(reading, read)
+                            .batch(batch)
+                            .expand(computing, compute)
+                            .into({.name = "answer", .capacity = waiting}, tell);
+  const Stopwatch clock;
+  flow.run();
+  result.seconds = clock.seconds();
+  result.flow = flow.report();
+  for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
+  return result;
+}
+
+std::vector<double> InferJob::network_rates(const data::Samples& samples, double seconds) {
+  std::vector<ReadSample> first;
+  for (std::size_t i = 0; i < samples.size() && std::ssize(first) < setup_.batch; ++i) {
+    try {
+      first.push_back({i, read_values(samples, i)});
+    } catch (const Error&) {  // told where it was run
+    }
+  }
+  if (first.empty()) return {};
+  const Values batch = gathered(first, setup_.batch);
+  constexpr int kBlocks = 10;
+  std::vector<double> rates;
+  for (int block = 0; block < kBlocks && !stop_requested(); ++block) {
+    std::atomic<std::int64_t> calls = 0;
+    const Stopwatch clock;
+    std::vector<std::jthread> threads;
+    for (const auto& lane : lanes_) {
+      threads.emplace_back([&, runner = lane.get()] {
+        do {
+          start(*runner, batch);
+          runner->wait();
+          ++calls;
+        } while (clock.seconds() < seconds / kBlocks);
+      });
+    }
+    threads.clear();  // joins
+    rates.push_back(static_cast<double>(calls * setup_.batch) / clock.seconds());
+  }
+  return rates;
+}
+
+std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type) {
+  if (scores.empty()) return {};
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  count = std::min(count, order.size());
+  // NaN comes last: a comparison with it would break the order.
+  const auto value = [&](std::size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const bool none_negative = std::ranges::none_of(scores, [](float score) { return score < 0; });
+  const bool are_probabilities =
+      type == OutputType::kProbabilities || (type == OutputType::kAuto && none_negative && std::abs(sum - 1) < 0.01);
+  double exponentials = 0;
+  const double largest = value(order.front());
+  for (const float score : scores) exponentials += std::exp(score - largest);
+  std::vector<ClassScore> top;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double score = value(order[i]);
+    const bool as_it_is = are_probabilities || type == OutputType::kLogits;
+    top.push_back({order[i], static_cast<float>(as_it_is ? score : std::exp(score - largest) / exponentials)});
+  }
+  return top;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,109 @@
+// Samples through a network: read and prepared, collected into batches, computed by whoever is free, answered in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/samples.h"
+#include "engine/engine.h"
+#include "parallel/flow.h"
+#include "placement/plan.h"
+#include "task/inference_model.h"
+
+namespace evener::task {
+
+struct InferOptions {
+  placement::Plan plan;
+  std::string engine = "auto";
+  Precision precision = Precision::kFp32;
+  std::optional<std::int64_t> batch;  // images of each call; absent = chosen
+  std::optional<int> streams;         // calls that each replica computes side by side; absent = chosen
+  int reading_threads = 1;
+  std::filesystem::path cache = {};  // folder for compiled networks; empty = they are not kept
+  bool strict = false;               // a sample that can't be read is an error
+};
+
+/// How a network computes one sample set.
+struct InferSetup {
+  std::vector<std::string> engines;  // of each replica
+  std::vector<std::string> reasons;  // why, in a few words
+  std::int64_t batch = 1;
+  int streams = 1;                      // of each CPU replica
+  std::map<std::string, int> executed;  // Runner::executed of the first replica
+  double init_s = 0;                    // until the first answer could be given
+};
+
+/// The outputs for one sample, by their names; valid during the call.
+struct Answer {
+  std::size_t index = 0;  // of the sample
+  std::map<std::string, std::span<const float>> outputs;
+};
+
+class InferObserver {
+ public:
+  virtual ~InferObserver() = default;
+  /// In the order of the samples; those that can't be read are missing. Called from run()'s thread.
+  virtual void on_answer(const Answer& answer) = 0;
+};
+
+struct InferResult {
+  std::size_t answered = 0;
+  double seconds = 0;  // from the first sample read to the last answer
+  parallel::FlowReport flow;
+  std::vector<data::Skipped> skipped;  // samples that could not be read
+};
+
+/// A network compiled for a placement. The samples' shape is known by then.
+class InferJob {
+ public:
+  /// `samples`: those that will be run, or others of their shape and kind; how many they are bounds the batch. Throws
+  /// UsageError where the placement or engine can't, Error where shapes don't fit.
+  InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options);
+  ~InferJob();
+
+  const InferSetup& setup() const { return setup_; }
+
+  /// Throws as Flow::run does: Interrupted after a stop request, when the answers so far have been given.
+  InferResult run(const data::Samples& samples, InferObserver& observer);
+
+  /// Runners that can be driven side by side, a thread each; of calls of setup().batch samples.
+  std::size_t lanes() const { return lanes_.size(); }
+  engine::Runner& lane(std::size_t index) { return *lanes_[index]; }
+
+  /// Images per second of the network alone: calls with `samples`' first ones from memory on all lanes, for about so
+  /// many seconds. The median of blocks of calls.
+  std::vector<double> network_rates(const data::Samples& samples, double seconds);
+
+ private:
+  class Batch;
+
+  void choose_engines();
+  void choose_batch(const data::Samples& samples);
+  void make_lanes(const data::Samples& samples);
+
+  const InferenceModel& model_;
+  const InferOptions options_;
+  InferSetup setup_;
+  std::map<std::string, std::unique_ptr<engine::Engine>> engines_;
+  std::vector<std::unique_ptr<engine::Runner>> lanes_;
+};
+
+/// A class and how likely it is (or its raw score).
+struct ClassScore {
+  std::size_t index = 0;
+  float score = 0;
+};
+
+/// The `count` classes of the highest scores, the highest first; of equal ones the first. Probabilities are the softmax
+/// of the scores, unless these are probabilities already (kAuto: where none is negative and their sum is 1 within a
+/// hundredth).
+std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type);
+
+}  // namespace evener::task

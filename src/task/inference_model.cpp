@@ -1,0 +1,209 @@
+#include "task/inference_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/forked.h"
+#include "base/names.h"
+#include "task/model_metadata.h"
+
+namespace evener::task {
+namespace {
+
+namespace fs = std::filesystem;
+using engine::ChannelPlace;
+
+constexpr std::size_t kMostLabels = 1'000'000;
+
+std::vector<std::string> read_labels(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file)
+    throw Error(fmt::format("the labels '{}' can't be read; give a text file with a name on each line", path.string()));
+  std::vector<std::string> labels;
+  for (std::string line; std::getline(file, line) && labels.size() < kMostLabels;) {
+    if (line.ends_with('\r')) line.pop_back();
+    labels.push_back(std::move(line));
+  }
+  while (!labels.empty() && labels.back().empty()) labels.pop_back();
+  return labels;
+}
+
+/// Marks what the last linear layer reads as an output.
+network::Network with_features(network::Network network) {
+  const auto& layers = network.layers();
+  for (auto i = static_cast<int>(layers.size()) - 1; i > 0; --i) {
+    const network::Layer& layer = layers[static_cast<std::size_t>(i)];
+    if (!std::holds_alternative<network::Linear>(layer.op)) continue;
+    const std::vector<network::Output> outputs = network.outputs();
+    const int features = layer.inputs.front();
+    // A network that marks no output has its last layer, which has to be marked now that another one is.
+    if (outputs.size() == 1 && outputs.front().name == "output") network.set_output("output", outputs.front().layer);
+    network.set_output("features", features);
+    return network;
+  }
+  throw UsageError("--features gives what the last linear layer reads, and " + network.model() + " has none");
+}
+
+/// Opens the file in a child process first, with a call on zeros where its shape is known: what ends the child, such as
+/// a damaged file that the library's reader doesn't survive, is then an error and not the end of this program.
+void require_survives(const std::string& path) {
+  constexpr double kLimit_s = 300;
+  const std::string failure = in_child(
+      [&]() -> std::string {
+        try {
+          const auto engine = engine::open_engine("openvino");
+          const auto file = engine->open_model_file(path);
+          const std::vector<std::int64_t>& shape = file->inputs().front().shape;
+          if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
+          engine::RunnerOptions options;
+          options.batch = shape.front();
+          options.values = engine::ImageValues::kFloats;
+          engine::ModelInput input{{shape.begin() + 1, shape.end()}};
+          input.is_image = false;
+          const auto runner = std::move(file->make_runners(input, options, 1).front());
+          runner->start(std::span<const float>(std::vector<float>(static_cast<std::size_t>(element_count(shape)))));
+          runner->wait();
+          return "";
+        } catch (const std::exception& error) {
+          return error.what();
+        }
+      },
+      kLimit_s);
+  if (!failure.empty()) throw Error(failure);
+}
+
+/// The place of the channels in (N, a, b, c): that of the extent which is a number of channels.
+ChannelPlace place_in(const std::vector<std::int64_t>& shape) {
+  const auto is_channels = [](std::int64_t extent) { return extent == 1 || extent == 3; };
+  return is_channels(shape[3]) && !is_channels(shape[1]) ? ChannelPlace::kLast : ChannelPlace::kFirst;
+}
+
+}  // namespace
+
+bool is_foreign_model(const std::string& model) {
+  return std::ranges::any_of(std::initializer_list<const char*>{".onnx", ".tflite", ".xml"},
+                             [&](const char* ending) { return model.ends_with(ending); });
+}
+
+InferenceModel::InferenceModel(const InferenceRequest& request) {
+  if (is_foreign_model(request.model.model)) {
+    take_file(request);
+  } else {
+    take_trained(request);
+  }
+  if (!request.labels.empty()) classes_ = read_labels(request.labels);
+}
+
+void InferenceModel::take_trained(const InferenceRequest& request) {
+  trained_ = open_trained_model(request.model);
+  if (request.features) trained_->network = with_features(std::move(trained_->network));
+  name_ = trained_->network.model();
+  weights_ = trained_->weights;
+  run_ = trained_->run;
+  classes_ = trained_->classes;
+  notes_ = trained_->notes;
+  input_.shape = trained_->network.input_shape();
+  input_.is_image = input_.shape.size() == 3;
+  main_output_ = trained_->network.outputs().front().name;
+  take_normalization(request, trained_->normalization);
+}
+
+void InferenceModel::take_file(const InferenceRequest& request) {
+  const ModelRequest& asked = request.model;
+  if (!asked.weights.empty()) {
+    throw UsageError(fmt::format("'{}' has its weights inside; leave out --weights", asked.model));
+  }
+  if (request.features) throw UsageError("--features is for networks of the zoo; a file gives the outputs that it has");
+  if (!fs::exists(asked.model)) throw Error(fmt::format("'{}' doesn't exist", asked.model));
+  require_survives(asked.model);
+  reader_ = engine::open_engine("openvino");
+  file_ = reader_->open_model_file(asked.model);
+  name_ = fs::path(asked.model).filename().string();
+  weights_ = asked.model;
+  const ModelFacts facts = model_facts(file_->metadata());
+  classes_ = facts.classes;
+  main_output_ = file_->outputs().front().name;
+  input_.reverse_channels = request.reverse_channels;
+  const std::vector<std::int64_t>& shape = file_->inputs().front().shape;
+  if (shape.empty()) throw Error(fmt::format("'{}' doesn't say what shape its input has", asked.model));
+  if (shape.front() > 0) fixed_batch_ = shape.front();
+  input_.is_image = shape.size() == 4;
+  input_.shape.assign(shape.begin() + 1, shape.end());
+  if (!input_.is_image) return;
+  input_.channels = request.layout.value_or(place_in(shape));
+  if (input_.channels == ChannelPlace::kLast)
+    std::rotate(input_.shape.begin(), input_.shape.end() - 1, input_.shape.end());
+  const std::optional<std::int64_t> given[] = {asked.channels, asked.height, asked.width};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (given[i]) input_.shape[i] = *given[i];
+    if (input_.shape[i] < 1 && facts.input) input_.shape[i] = (*facts.input)[i];
+    if (input_.shape[i] < 1 && i == 0) input_.shape[i] = 3;
+  }
+  if (input_.shape[1] < 1 || input_.shape[2] < 1) {
+    throw UsageError(fmt::format("'{}' takes images of any size; say which with --size WIDTHxHEIGHT", asked.model));
+  }
+  if (input_.shape[0] != 1 && input_.shape[0] != 3) {
+    input_.is_image = false;  // feature maps, or images of many bands: they come as arrays
+    input_.shape.assign(shape.begin() + 1, shape.end());
+    return;
+  }
+  if (!facts.normalizes_inside) return take_normalization(request, facts.normalization);
+  if (request.normalization.source != NormalizationRule::Source::kDefault) {
+    throw UsageError(fmt::format("'{}' normalises images itself; leave out --normalize", asked.model));
+  }
+  const auto channels = static_cast<std::size_t>(input_.shape.front());
+  normalization_ = {std::vector<float>(channels, 0), std::vector<float>(channels, 1.0F / 255)};  // pixels as they are
+}
+
+void InferenceModel::take_normalization(const InferenceRequest& request,
+                                        const std::optional<data::ChannelStatistics>& of_file) {
+  using Source = NormalizationRule::Source;
+  if (!input_.is_image) return;
+  if (request.normalization.source == Source::kData) {
+    throw UsageError("--normalize data is for trainings; give imagenet, or MEAN/STD such as 0.5/0.5");
+  }
+  const std::int64_t channels = input_.shape.front();
+  if (request.normalization.source == Source::kGiven) {
+    normalization_ = for_channels(request.normalization, channels);
+    return;
+  }
+  if (of_file) {
+    normalization_ = *of_file;
+    return;
+  }
+  // What most files without a word of their own were trained with.
+  const bool is_tflite = name_.ends_with(".tflite");
+  const std::string usual = is_tflite || channels == 1 ? "0.5/0.5" : "imagenet";
+  normalization_ = for_channels(parse_normalization(usual), channels);
+  if (!weights_.empty()) {
+    notes_.push_back(
+        fmt::format("'{}' doesn't say how images are normalised; --normalize {} is assumed", weights_.string(), usual));
+  }
+}
+
+std::string InferenceModel::refusal(const engine::Engine& engine, const engine::RunnerOptions& options) const {
+  if (trained_) return engine.runner_refusal(trained_->network, options);
+  return std::string(engine.name()) == "openvino"
+             ? ""
+             : fmt::format("the engine '{}' doesn't run files such as '{}'; use --engine openvino", engine.name(),
+                           name_);
+}
+
+std::vector<std::unique_ptr<engine::Runner>> InferenceModel::make_runners(engine::Engine& engine,
+                                                                          const std::vector<std::int64_t>& sample,
+                                                                          engine::RunnerOptions options,
+                                                                          int count) const {
+  options.mean = normalization_.mean;
+  options.standard_deviation = normalization_.standard_deviation;
+  if (trained_) return engine.make_runners(trained_->network, trained_->state, options, count);
+  engine::ModelInput input = input_;
+  input.shape = sample;
+  return file_->make_runners(input, options, count);
+}
+
+}  // namespace evener::task

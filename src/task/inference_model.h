@@ -1,0 +1,78 @@
+// A network that is ready to answer: one of ours with its weights, or one in a file of another program.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "task/normalization.h"
+#include "task/trained_model.h"
+
+namespace evener::task {
+
+struct InferenceRequest {
+  ModelRequest model;
+  NormalizationRule normalization = {};        // kData is refused: there is no training
+  std::optional<engine::ChannelPlace> layout;  // of a file's input; absent = as its shape tells
+  bool reverse_channels = false;               // the file's network takes blue, green, red
+  bool features = false;                       // give out what the last linear layer reads, as "features"
+  std::filesystem::path labels = {};           // a text file with a class name on each line; empty = the model's own
+};
+
+/// How answers become probabilities.
+enum class OutputType { kAuto, kProbabilities, kLogits };
+
+class InferenceModel {
+ public:
+  /// Throws UsageError and Error as open_trained_model and Engine::open_model_file do, and where the size of a file's
+  /// input is open and was not given.
+  explicit InferenceModel(const InferenceRequest& request);
+
+  const std::string& name() const { return name_; }  // "resnet18", "model.onnx"
+  /// The file that the weights come from; empty = they are random.
+  const std::filesystem::path& weights() const { return weights_; }
+  const std::filesystem::path& run() const { return run_; }  // the folder of the training; empty = none
+  /// Of one sample. Extents of a file's input that are open stand as -1 where it takes no images.
+  const std::vector<std::int64_t>& input_shape() const { return input_.shape; }
+  bool takes_images() const { return input_.is_image; }
+  const std::vector<std::string>& classes() const { return classes_; }
+  const data::ChannelStatistics& normalization() const { return normalization_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// The batch that a file's network was fixed to; absent = any.
+  std::optional<std::int64_t> fixed_batch() const { return fixed_batch_; }
+  /// Null for a file of another program.
+  const network::Network* network() const { return trained_ ? &trained_->network : nullptr; }
+  const TensorMap* state() const { return trained_ ? &trained_->state : nullptr; }
+  /// The name of the output that classes are told by: the first.
+  const std::string& main_output() const { return main_output_; }
+
+  /// Why the engine can't run this; "" = it can.
+  std::string refusal(const engine::Engine& engine, const engine::RunnerOptions& options) const;
+  /// `sample`: the shape of one sample, where input_shape() is open. See Engine::make_runners.
+  std::vector<std::unique_ptr<engine::Runner>> make_runners(engine::Engine& engine,
+                                                            const std::vector<std::int64_t>& sample,
+                                                            engine::RunnerOptions options, int count) const;
+
+ private:
+  void take_trained(const InferenceRequest& request);
+  void take_file(const InferenceRequest& request);
+  void take_normalization(const InferenceRequest& request, const std::optional<data::ChannelStatistics>& of_file);
+
+  std::string name_, main_output_;
+  std::filesystem::path weights_, run_;
+  engine::ModelInput input_;
+  std::vector<std::string> classes_, notes_;
+  data::ChannelStatistics normalization_;
+  std::optional<std::int64_t> fixed_batch_;
+  std::optional<TrainedModel> trained_;
+  std::unique_ptr<engine::Engine> reader_;  // of the file, which it outlives
+  std::unique_ptr<engine::ModelFile> file_;
+};
+
+/// Whether `model` names a file of another program: .onnx, .tflite, .xml.
+bool is_foreign_model(const std::string& model);
+
+}  // namespace evener::task

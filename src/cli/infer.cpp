@@ -118,6 +118,12 @@ struct InferCommandFlags : InferFlags {
   struct Measuring : OptionGroup {
     Measuring() : OptionGroup("Measuring") {}
 
+    Option<std::optional<double>> seconds{
+        *this,
+        {"--seconds", "SECONDS",
+         "How long the network alone is measured, 0 = not (default: a tenth of the run, at most 2)"},
+        {},
+        {.range = zero_or_more(), .recorded = false}};
     Option<std::string> trace{
         *this, {"--trace", "FILE", "Write the phases as a Chrome trace"}, "", {.recorded = false}};
     Option<int> sample_interval_ms{
@@ -173,8 +179,8 @@ int infer(const InferCommandFlags& flags) {
     result = job.run(*images.samples, shown);
     line.finish();
     answers->finish();
-    // The network alone is told beside; a tenth of the run's own time is enough for it.
-    const std::vector<double> rates = job.network_rates(*images.samples, std::clamp(result.seconds / 10, 0.2, 2.0));
+    const double seconds = flags.measuring.seconds->value_or(std::clamp(result.seconds / 10, 0.2, 2.0));
+    const auto rates = seconds > 0 ? job.network_rates(*images.samples, seconds) : std::vector<double>();
     run.take_times(run.record());
     fill_inference_results(run.record(), result, *answers, rates);
     return run.record();
@@ -193,7 +199,9 @@ int infer(const InferCommandFlags& flags) {
     fmt::print("{}\n", measure::to_json(record).dump(2));
   } else {
     if (!json.empty()) write_file_atomically(json, measure::to_json(record).dump(2) + "\n");
-    print_summary(record, answers->scores(), run.folder());
+    // Lines that another program reads stay alone.
+    const bool for_people = *flags.answers.format != "csv" && *flags.answers.format != "jsonl";
+    if (for_people) print_summary(record, answers->scores(), run.folder());
   }
   if (result.answered == 0) throw Error("none of the images could be read");
   return 0;

@@ -208,8 +208,13 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
     }
     words = {*own};
   }
+  const auto require_no_part = [&] {
+    if (flags.images.part->empty()) return;
+    throw UsageError("--part is for data with labels, such as mnist/ or a folder with a sub-folder for each class");
+  };
   if (words.size() == 1) {
     if (const auto count = random_count(words.front())) {
+      require_no_part();
       const auto& shape = network.input_shape();
       if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) {
         throw UsageError(
@@ -221,6 +226,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
       return images;
     }
     if (is_array(words.front())) {
+      require_no_part();
       InferImages images;
       images.location = words.front();
       images.samples = data::array_samples(words.front());
@@ -240,9 +246,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
       return images;
     }
   }
-  if (!flags.images.part->empty()) {
-    throw UsageError("--part is for data with labels, such as mnist/ or a folder with a sub-folder for each class");
-  }
+  require_no_part();
   return from_pictures(with_lists(words), flags, network);
 }
 

@@ -23,8 +23,8 @@ struct InferOptions {
   placement::Plan plan;
   std::string engine = "auto";
   Precision precision = Precision::kFp32;
-  std::optional<std::int64_t> batch;  // images of each call; absent = chosen
-  std::optional<int> streams;         // calls that each replica computes side by side; absent = chosen
+  std::optional<std::int64_t> batch = {};  // images of each call; absent = chosen
+  std::optional<int> streams = {};         // calls that each replica computes side by side; absent = chosen
   int reading_threads = 1;
   std::filesystem::path cache = {};  // folder for compiled networks; empty = they are not kept
   bool strict = false;               // a sample that can't be read is an error

@@ -33,6 +33,11 @@ std::vector<std::string> read_labels(const fs::path& path) {
   return labels;
 }
 
+/// Where `evener data fetch` puts the names of the classes of weights: "resnet18.classes.txt" beside "resnet18.pth".
+fs::path labels_beside(const fs::path& weights) {
+  return fs::path(weights).replace_extension(".classes.txt");
+}
+
 /// Marks what the last linear layer reads as an output.
 network::Network with_features(network::Network network) {
   const auto& layers = network.layers();
@@ -106,6 +111,9 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
   weights_ = trained_->weights;
   run_ = trained_->run;
   classes_ = trained_->classes;
+  if (const fs::path beside = labels_beside(weights_); classes_.empty() && fs::exists(beside)) {
+    classes_ = read_labels(beside);
+  }
   notes_ = trained_->notes;
   input_.shape = trained_->network.input_shape();
   input_.is_image = input_.shape.size() == 3;

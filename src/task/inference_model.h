@@ -15,11 +15,11 @@ namespace evener::task {
 
 struct InferenceRequest {
   ModelRequest model;
-  NormalizationRule normalization = {};        // kData is refused: there is no training
-  std::optional<engine::ChannelPlace> layout;  // of a file's input; absent = as its shape tells
-  bool reverse_channels = false;               // the file's network takes blue, green, red
-  bool features = false;                       // give out what the last linear layer reads, as "features"
-  std::filesystem::path labels = {};           // a text file with a class name on each line; empty = the model's own
+  NormalizationRule normalization = {};             // kData is refused: there is no training
+  std::optional<engine::ChannelPlace> layout = {};  // of a file's input; absent = as its shape tells
+  bool reverse_channels = false;                    // the file's network takes blue, green, red
+  bool features = false;                            // give out what the last linear layer reads, as "features"
+  std::filesystem::path labels = {};  // a text file with a class name on each line; empty = the model's own
 };
 
 /// How answers become probabilities.
@@ -43,6 +43,8 @@ class InferenceModel {
   const std::vector<std::string>& notes() const { return notes_; }
   /// The batch that a file's network was fixed to; absent = any.
   std::optional<std::int64_t> fixed_batch() const { return fixed_batch_; }
+  /// Whether its weights tell how they were trained, as those of our trainings do.
+  bool was_trained_here() const { return trained_ && trained_->normalization; }
   /// Null for a file of another program.
   const network::Network* network() const { return trained_ ? &trained_->network : nullptr; }
   const TensorMap* state() const { return trained_ ? &trained_->state : nullptr; }

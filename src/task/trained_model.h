@@ -15,8 +15,8 @@
 namespace evener::task {
 
 struct ModelRequest {
-  std::string model;              // "resnet18", "runs/a", "runs/a/best.safetensors"
-  std::filesystem::path weights;  // of a network of the zoo; empty = none
+  std::string model;                   // "resnet18", "runs/a", "runs/a/best.safetensors"
+  std::filesystem::path weights = {};  // of a network of the zoo; empty = none
   std::optional<std::int64_t> width = {}, height = {}, channels = {};  // absent = as trained, or the model's own
   std::optional<std::int64_t> classes = {};  // absent = as many as the weights have, or the model's own
   std::uint64_t seed = 1;                    // of random weights, where there are none

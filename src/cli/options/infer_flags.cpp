@@ -62,7 +62,7 @@ data::Preprocessing InferModelFlags::preprocessing(const task::InferenceModel& n
   steps.shape = {shape[0], shape[1], shape[2]};
   steps.filter = data::parse_resize_filter(*interpolation);
   // Trainings here squash pictures; what others trained on ImageNet saw their middle.
-  const bool trained_here = network.network() != nullptr && !network.classes().empty();
+  const bool trained_here = network.was_trained_here();
   steps.crop =
       crop->empty() ? (trained_here ? data::CropMode::kSquash : data::CropMode::kCentre) : data::parse_crop_mode(*crop);
   if (steps.crop == data::CropMode::kCentre) steps.crop_fraction = crop_fraction->value_or(kUsualFraction);

@@ -77,7 +77,7 @@ CatalogueEntry torchvision(const std::string& name, const std::string& model, co
           what + ", weights for 1000 classes of ImageNet, 224x224 colour",
           "BSD-3 (torchvision)",
           {weights, classes},
-          "evener train " + model + " --weights {}/" + stem + ".pth --size 224x224 --data PHOTOS"};
+          "evener infer " + model + " --weights {}/" + stem + ".pth PHOTOS"};
 }
 
 }  // namespace
@@ -95,6 +95,11 @@ const std::vector<CatalogueEntry>& fetch_catalogue() {
                   "7ebf99e03e254b273379b23edca7ec0da9f48273b23a332b93c1c99d49e86e8f"),
       torchvision("mobilenet_v2-imagenet-v1", "mobilenet_v2", "MobileNetV2 (older)", "mobilenet_v2-b0353104",
                   std::nullopt, "b0353104"),
+      torchvision("resnet50-imagenet", "resnet50", "ResNet-50", "resnet50-0676ba61", std::nullopt, "0676ba61"),
+      torchvision("mobilenet_v3_large-imagenet", "mobilenet_v3_large", "MobileNetV3-Large",
+                  "mobilenet_v3_large-8738ca79", std::nullopt, "8738ca79"),
+      torchvision("efficientnet_b0-imagenet", "efficientnet_b0", "EfficientNet-B0", "efficientnet_b0_rwightman-7f5810bc",
+                  std::nullopt, "7f5810bc"),
   };
   return entries;
 }

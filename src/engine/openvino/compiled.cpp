@@ -73,6 +73,8 @@ class OpenVinoRunner : public Runner {
         for (const std::size_t extent : values.get_shape()) output.shape.push_back(static_cast<std::int64_t>(extent));
         output.bytes.resize(values.get_byte_size());
         std::memcpy(output.bytes.data(), std::as_const(values).data(), values.get_byte_size());
+        if (compiled_->feeding.scales.empty() || compiled_->feeding.scales[i] == 1) continue;
+        for (std::size_t k = 0; k < values.get_size(); ++k) output.floats()[k] *= compiled_->feeding.scales[i];
       }
       return outputs;
     });

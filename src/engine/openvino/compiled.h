@@ -23,6 +23,7 @@ std::string device_refusal(Device device);
 struct Feeding {
   ModelInput input;
   std::vector<std::string> outputs;  // names, in the order of the graph's results
+  std::vector<float> scales = {};    // what each is multiplied by; empty = 1
 };
 
 /// Puts what is done to images before `graph`, compiles it with `count` streams of execution, and gives a runner for

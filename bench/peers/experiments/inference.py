@@ -1,0 +1,63 @@
+"""Running trained classifiers: images per second of the network alone, against OpenVINO's benchmark_app, ONNX Runtime
+and PyTorch."""
+
+from common import compare
+from common.context import say
+
+TITLE = "Inference at 224x224 from memory: ResNet-18 and MobileNetV2"
+NEEDS_PEERS = True
+
+# What the peer is and computes, and the least ratio: OpenVINO at our precision, the others at fp32 against our best.
+SAME_PRECISION_TARGET = 0.97
+BEST_PRECISION_TARGETS = {"onnxruntime": 1.7, "pytorch": 2.2}
+
+
+def run(context):
+    results = []
+    with context.folder() as folder:
+        for network in ("resnet18",) if context.quick else ("resnet18", "mobilenet_v2"):
+            onnx = f"{folder}/{network}.onnx"
+            context.evener_text("export", network, "--onnx", onnx)
+            for batch in (16,) if context.quick else (1, 16):
+                results += of_batch(context, network, onnx, batch)
+    return {"comparisons": [comparison.json() for comparison in results]}
+
+
+def of_batch(context, network, onnx, batch):
+    seconds = 1 if context.quick else 4
+    images = 4 * batch * context.threads
+
+    def ours(precision):
+        record = context.evener(
+            *("infer", network, f"random:{images}", "--batch", batch, "--on", f"cpu/t{context.threads}"),
+            *("--precision", precision, "--seconds", seconds, "--json", "-", "--quiet"),
+        )
+        return record["metrics"]["network_images_per_s"]["value"]
+
+    def peer(software, precision):
+        words = ("--batch", batch, "--precision", precision, "--threads", context.threads, "--seconds", seconds)
+        return context.peer("inference_peers.py", software, network, onnx, *words)["images_per_s"]
+
+    sides = {f"evener {precision}": lambda p=precision: ours(p) for precision in context.precisions}
+    sides |= {f"openvino {precision}": lambda p=precision: peer("openvino", p) for precision in context.precisions}
+    sides |= {software: lambda s=software: peer(s, "fp32") for software in BEST_PRECISION_TARGETS}
+    say(f"  {network}, batch {batch}")
+    rates = compare.interleaved(context, "images/s", sides)
+    best = rates[f"evener {context.precisions[-1]}"]
+    comparisons = [
+        compare.of_rates(
+            f"{network} {batch} {precision}",
+            "images/s",
+            SAME_PRECISION_TARGET,
+            rates[f"evener {precision}"],
+            rates[f"openvino {precision}"],
+            context.seed,
+        )
+        for precision in context.precisions
+    ]
+    print(compare.table(comparisons, "benchmark_app"), flush=True)
+    for software, target in BEST_PRECISION_TARGETS.items():
+        comparison = compare.of_rates(f"{network} {batch}", "images/s", target, best, rates[software], context.seed)
+        print(compare.table([comparison], software), flush=True)
+        comparisons.append(comparison)
+    return comparisons

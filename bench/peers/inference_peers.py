@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Times other software on a classifier, with images that are in memory already; prints JSON.
+
+Run by bench/peers/run in its own environment. openvino is benchmark_app of the OpenVINO wheel in its best mode
+(throughput, its own number of streams); onnxruntime and pytorch compute one call after the other on all threads.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+
+import numpy
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="Times a classifier.")
+    parser.add_argument("software", choices=("openvino", "onnxruntime", "pytorch"))
+    parser.add_argument("network", help="name in torchvision")
+    parser.add_argument("onnx", help="the network as an ONNX file")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=5)
+    return parser.parse_args()
+
+
+def openvino_rate(options):
+    command = [
+        *(sys.executable, "-c", "from openvino.tools.benchmark.main import main; main()"),
+        *("-m", options.onnx, "-d", "CPU", "-hint", "throughput", "-t", str(max(1, round(options.seconds)))),
+        *("-data_shape", f"[{options.batch},3,{options.size},{options.size}]"),
+        *("-shape", f"[{options.batch},3,{options.size},{options.size}]"),
+        *("-infer_precision", {"fp32": "f32", "bf16": "bf16"}[options.precision], "-nthreads", str(options.threads)),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"Throughput:\s+([\d.]+) FPS", done.stdout)
+    if found is None:
+        sys.exit(f"benchmark_app failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return float(found[1])
+
+
+def timed(call, batch, seconds):
+    for _ in range(3):
+        call()
+    calls, begin = 0, time.perf_counter()
+    while time.perf_counter() - begin < seconds:
+        call()
+        calls += 1
+    return calls * batch / (time.perf_counter() - begin)
+
+
+def onnxruntime_rate(options, images):
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = options.threads
+    session = onnxruntime.InferenceSession(options.onnx, settings, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return timed(lambda: session.run(None, {name: images}), options.batch, options.seconds)
+
+
+def pytorch_rate(options, images):
+    import torch
+    import torchvision
+
+    torch.set_num_threads(options.threads)
+    model = getattr(torchvision.models, options.network)(weights=None).eval().to(memory_format=torch.channels_last)
+    batch = torch.from_numpy(images).to(memory_format=torch.channels_last)
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+        return timed(lambda: model(batch), options.batch, options.seconds)
+
+
+def main():
+    options = parse()
+    images = numpy.random.default_rng(1).random((options.batch, 3, options.size, options.size), dtype=numpy.float32)
+    rates = {"onnxruntime": onnxruntime_rate, "pytorch": pytorch_rate}
+    rate = openvino_rate(options) if options.software == "openvino" else rates[options.software](options, images)
+    print(json.dumps({"images_per_s": rate}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+// evener infer, as a user runs it.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/module.h"
+#include "cli/run_helpers.h"
+#include "cli/run_program.h"
+#include "data/data_helpers.h"
+#include "weights/safetensors.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::joined;
+using test::ProgramResult;
+using test::record_in;
+using test::run_program;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Words = test::Words;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+class Infer : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"torch", "openvino"}) {
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    }
+  }
+
+  ProgramResult infer(const Words& words) const {
+    return run_program(joined({"infer"}, words), {.environment = {{"XDG_CACHE_HOME", file("cache")}}});
+  }
+  /// A network that tells ten digits apart, trained for a second.
+  std::string trained() const {
+    const ProgramResult result =
+        run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--split", "60/10/30", "--seed", "3",
+                     "--batch", "16", "--epochs", "3", "--on", "cpu/t1", "--out", file("run")});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return file("run");
+  }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  /// A folder with a grey picture of each name.
+  std::string pictures(const std::vector<std::string>& names) const {
+    for (const std::string& name : names) {
+      const fs::path path = folder_ / "pictures" / name;
+      fs::create_directories(path.parent_path());
+      std::ofstream(path, std::ios::binary) << "P5\n20 30\n255\n" << std::string(600, static_cast<char>(80));
+    }
+    return file("pictures");
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
+  const std::string run = trained();
+  const ProgramResult result = infer({run, "--json", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json record = json::parse(result.out);
+  EXPECT_EQ(record["metrics"]["accuracy"]["value"], record_in(run)["accuracy"]["test"]);
+  EXPECT_EQ(record["data"]["images"], 120);
+  EXPECT_GT(record["metrics"]["network_images_per_s"]["value"], 0);
+}
+
+TEST_F(Infer, EveryEngineAndPlacementGivesTheSame) {
+  const std::string run = trained();
+  const std::string first = infer({run, "--format", "csv", "--topk", "1", "--on", "cpu/t1"}).out;
+  EXPECT_EQ(lines_of(first).size(), 121u);
+  const auto classes = [](const std::string& csv) {
+    std::vector<std::string> found;
+    for (const std::string& line : lines_of(csv)) found.push_back(line.substr(0, line.rfind(',')));
+    return found;
+  };
+  for (const Words& how : {Words{"--engine", "torch", "--on", "cpu/t1"}, Words{"--on", "2xcpu/t1", "--batch", "3"},
+                           Words{"--on", "cpu/t2", "--streams", "2", "--batch", "7"}}) {
+    const ProgramResult result = infer(joined({run, "--format", "csv", "--topk", "1"}, how));
+    EXPECT_EQ(classes(result.out), classes(first)) << how.back() << result.err;
+  }
+}
+
+TEST_F(Infer, PicturesAreToldInTheirOrderAndBadOnesListed) {
+  const std::string run = trained();
+  const std::string folder = pictures({"b.pgm", "a.pgm", "below/c.pgm"});
+  std::ofstream(fs::path(folder) / "bad.pgm") << "P5\n20 30\n255\ncut short";
+  const ProgramResult result = infer({run, folder, "--topk", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("a.pgm"), HasSubstr(" %")));
+  EXPECT_THAT(lines[1], HasSubstr("b.pgm"));
+  EXPECT_THAT(lines[2], HasSubstr("c.pgm"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("one image could not be read"), HasSubstr("bad.pgm")));
+  EXPECT_EQ(infer({run, folder, "--strict"}).exit_code, 1);
+}
+
+TEST_F(Infer, AFolderHoldsPredictionsAndTheRecord) {
+  const std::string run = trained();
+  const ProgramResult result = infer({run, "--out", file("out"), "--format", "jsonl", "--topk", "3"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json line = json::parse(lines_of(result.out).front());
+  EXPECT_EQ(line["predictions"].size(), 3u);
+  std::ifstream csv(file("out/predictions.csv"));
+  std::string heading;
+  std::getline(csv, heading);
+  EXPECT_EQ(heading, "file,rank,class_index,class_name,probability");
+  EXPECT_EQ(record_in(file("out"))["kind"], "infer");
+  EXPECT_TRUE(fs::exists(file("out/confusion.csv")));
+  const ProgramResult report = run_program({"report", file("out"), "--no-html"});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("mlp:784-32-10"));
+}
+
+TEST_F(Infer, FeaturesAreWhatTheLastLayerReads) {
+  const std::string run = trained();
+  ASSERT_EQ(infer({run, pictures({"a.pgm", "b.pgm"}), "--features", file("features.safetensors")}).exit_code, 0);
+  const auto features = weights::read_safetensors(file("features.safetensors"));
+  EXPECT_EQ(features.tensors.at("features").shape, (std::vector<std::int64_t>{2, 32}));
+  EXPECT_THAT(features.metadata.at("files"), HasSubstr("a.pgm"));
+}
+
+TEST_F(Infer, ListsPatternsAndRandomImages) {
+  const std::string run = trained();
+  const std::string folder = pictures({"a.pgm", "b.pgm", "c.pgm"});
+  std::ofstream(file("list.txt")) << folder << "/c.pgm\n" << folder << "/a.pgm\n";
+  const auto listed = lines_of(infer({run, file("list.txt")}).out);
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_THAT(listed[0], HasSubstr("c.pgm"));
+  EXPECT_EQ(lines_of(infer({run, folder + "/[ab].pgm"}).out).size(), 2u);
+  EXPECT_EQ(lines_of(infer({run, "random:5"}).out).size(), 5u);
+}
+
+TEST_F(Infer, FoldersThatAreNoClassesAreJustPictures) {
+  const std::string run = trained();
+  const ProgramResult result = infer({run, pictures({"2019/a.pgm", "2020/b.pgm"})});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(lines_of(result.out).size(), 2u);
+  EXPECT_THAT(result.err, HasSubstr("without labels"));
+}
+
+TEST_F(Infer, SaysWhatIsWrong) {
+  const std::string run = trained();
+  std::ofstream(file("bad.onnx")) << "no model";
+  std::ofstream(file("bad.safetensors")) << "no weights";
+  const auto failure = [&](const Words& words, int code) {
+    const ProgramResult result = infer(words);
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    return result.err;
+  };
+  EXPECT_THAT(failure({"resnet19", "random:1"}, 2), HasSubstr("resnet18"));
+  EXPECT_THAT(failure({"resnet20"}, 2), HasSubstr("name what is shown"));
+  EXPECT_THAT(failure({file("bad.onnx"), "random:1"}, 1), HasSubstr("bad.onnx"));
+  EXPECT_THAT(failure({file("none.onnx"), "random:1"}, 1), HasSubstr("doesn't exist"));
+  EXPECT_THAT(failure({file("bad.safetensors"), "random:1"}, 1), HasSubstr("bad.safetensors"));
+  EXPECT_THAT(failure({run, "random:none"}, 2), HasSubstr("random:N"));
+  EXPECT_THAT(failure({run, file("nowhere")}, 1), HasSubstr("nowhere"));
+  EXPECT_THAT(failure({run, "random:3", "--part", "test"}, 2), HasSubstr("--part"));
+  EXPECT_THAT(failure({run, "random:3", "--on", "cpu..cpu"}, 2), HasSubstr("divides layers"));
+  EXPECT_THAT(failure({"resnet20", "random:1", "--normalize", "data"}, 2), HasSubstr("--normalize data"));
+}
+
+}  // namespace
+}  // namespace evener

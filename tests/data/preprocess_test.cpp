@@ -1,0 +1,106 @@
+// Pictures brought to what a network takes: sizes and offsets as torchvision has them.
+#include "data/preprocess.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "data/samples.h"
+
+namespace evener::data {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+/// Every pixel tells where it is: red its column, green its row.
+Picture map_of(std::int64_t height, std::int64_t width) {
+  Picture picture = Picture::unset(3, height, width);
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      std::uint8_t* pixel = picture.row(y) + 3 * x;
+      pixel[0] = static_cast<std::uint8_t>(x);
+      pixel[1] = static_cast<std::uint8_t>(y);
+      pixel[2] = 255;
+    }
+  }
+  return picture;
+}
+
+std::vector<std::uint8_t> prepared(Picture picture, const Preprocessing& steps) {
+  std::vector<std::uint8_t> chw(steps.shape.bytes());
+  preprocess(std::move(picture), steps, chw);
+  return chw;
+}
+
+TEST(Preprocess, CentreTakesTheMiddleWithoutScalingWhereTheSizeFits) {
+  // torchvision: Resize(8) leaves 8 x 12, CenterCrop(7): top round(0.5) = 0, left round(2.5) = 2.
+  const auto chw = prepared(map_of(8, 12), {.shape = {3, 7, 7}, .crop = CropMode::kCentre, .crop_fraction = 0.875});
+  EXPECT_EQ(chw[0], 2);           // the left column
+  EXPECT_EQ(chw[6], 8);           // the right one
+  EXPECT_EQ(chw[49], 0);          // the upper row
+  EXPECT_EQ(chw[49 + 6 * 7], 6);  // the lower one
+}
+
+TEST(Preprocess, CentreScalesTheShorterSide) {
+  // A picture of 20 x 60 for 8 x 8 with the whole shorter side: 8 x 24, of which columns 8 to 15.
+  const auto chw = prepared(map_of(20, 60), {.shape = {3, 8, 8}, .crop = CropMode::kCentre});
+  EXPECT_NEAR(chw[0], 2.5 * 8 + 0.75, 1);
+  EXPECT_NEAR(chw[7], 2.5 * 15 + 0.75, 1);
+}
+
+TEST(Preprocess, CentreFillsAShapeThatIsNoSquare) {
+  const auto chw = prepared(map_of(30, 30), {.shape = {3, 6, 12}, .crop = CropMode::kCentre});
+  EXPECT_NEAR(chw[0], 0.75, 1);  // all columns
+  EXPECT_NEAR(chw[11], 28.25, 1);
+  EXPECT_NEAR(chw[72], 2.5 * 3 + 0.75, 1);  // the middle rows
+  EXPECT_NEAR(chw[72 + 5 * 12], 2.5 * 8 + 0.75, 1);
+}
+
+TEST(Preprocess, BorderIsBlackAndKeepsTheWholePicture) {
+  const auto chw = prepared(map_of(10, 20), {.shape = {3, 20, 20}, .crop = CropMode::kBorder});
+  const std::uint8_t* blue = chw.data() + 2 * 400;
+  EXPECT_THAT(std::vector<std::uint8_t>(blue, blue + 5 * 20), Each(0));
+  EXPECT_THAT(std::vector<std::uint8_t>(blue + 5 * 20, blue + 15 * 20), Each(255));
+  EXPECT_THAT(std::vector<std::uint8_t>(blue + 15 * 20, blue + 400), Each(0));
+}
+
+TEST(Preprocess, SquashSeesEverything) {
+  const auto chw = prepared(map_of(64, 128), {.shape = {3, 16, 16}});
+  EXPECT_NEAR(chw[0], 3.5, 1);
+  EXPECT_NEAR(chw[15], 123.5, 1);
+  EXPECT_NEAR(chw[256 + 15 * 16], 61.5, 1);
+}
+
+TEST(Preprocess, ColoursBecomeGrey) {
+  EXPECT_THAT(prepared(map_of(1, 1), {.shape = {1, 2, 2}}), Each(29));  // 0.114 * 255
+}
+
+TEST(Preprocess, NamesAreReadAndNearOnesOffered) {
+  for (const CropMode mode : {CropMode::kSquash, CropMode::kBorder, CropMode::kCentre}) {
+    EXPECT_EQ(parse_crop_mode(crop_mode_name(mode)), mode);
+  }
+  EXPECT_EQ(parse_resize_filter("bicubic"), ResizeFilter::kBicubic);
+  try {
+    parse_crop_mode("center");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("centre"));
+  }
+}
+
+TEST(Samples, RandomOnesAreKeyedByTheirNumber) {
+  const auto samples = random_samples(3, {3, 5, 7}, 1), again = random_samples(3, {3, 5, 7}, 1);
+  std::vector<std::uint8_t> first(105), second(105), repeated(105);
+  samples->read(0, std::span(first));
+  samples->read(1, std::span(second));
+  again->read(1, std::span(repeated));
+  EXPECT_NE(first, second);
+  EXPECT_EQ(second, repeated);
+  std::vector<float> floats(105);
+  EXPECT_THROW(samples->read(0, std::span(floats)), Error);
+}
+
+}  // namespace
+}  // namespace evener::data

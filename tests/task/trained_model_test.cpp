@@ -1,0 +1,93 @@
+// What a user names as a trained network.
+#include "task/trained_model.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "weights/safetensors.h"
+
+namespace evener::task {
+namespace {
+
+using testing::HasSubstr;
+
+class TrainedModelTest : public testing::Test {
+ protected:
+  /// Writes the weights of `model` with `classes` classes, and gives back the file's name.
+  std::string write(const std::string& name, const char* model, std::int64_t classes,
+                    const weights::Metadata& metadata) {
+    const network::Network network = network::build(model, {.input = network::Shape{1, 20, 24}, .classes = classes});
+    weights::write_safetensors(folder_ / name, network::initial_state(network, 9), metadata);
+    return (folder_ / name).string();
+  }
+  std::string failure(const ModelRequest& request) {
+    try {
+      open_trained_model(request);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  test::TestFolder folder_;
+  const weights::Metadata facts_ = {{"model", "resnet20"},
+                                    {"classes", R"(["a","b","c"])"},
+                                    {"input", "[1,20,24]"},
+                                    {"mean", "[0.25]"},
+                                    {"standard_deviation", "[0.5]"}};
+};
+
+TEST_F(TrainedModelTest, AFileSaysWhatItIsOf) {
+  const TrainedModel model = open_trained_model({.model = write("best.safetensors", "resnet20", 3, facts_)});
+  EXPECT_EQ(model.network.model(), "resnet20");
+  EXPECT_EQ(model.network.input_shape(), (network::Shape{1, 20, 24}));
+  EXPECT_EQ(model.network.output_shape(), (network::Shape{3}));
+  EXPECT_EQ(model.classes, (std::vector<std::string>{"a", "b", "c"}));
+  ASSERT_TRUE(model.normalization);
+  EXPECT_EQ(model.normalization->mean, std::vector<float>{0.25F});
+  EXPECT_EQ(model.state, network::initial_state(model.network, 9));
+}
+
+TEST_F(TrainedModelTest, ARunGivesItsBestWeightsOrElseItsLast) {
+  const std::string last = write("last.safetensors", "resnet20", 3, facts_);
+  EXPECT_EQ(open_trained_model({.model = folder_.path().string()}).weights, last);
+  const std::string best = write("best.safetensors", "resnet20", 3, facts_);
+  const TrainedModel model = open_trained_model({.model = folder_.path().string()});
+  EXPECT_EQ(model.weights, best);
+  EXPECT_EQ(model.run, folder_.path());
+}
+
+TEST_F(TrainedModelTest, WeightsOfTheZooTellTheNumberOfClasses) {
+  const std::string file = write("w.safetensors", "resnet20", 7, {});
+  const TrainedModel model = open_trained_model({.model = "resnet20", .weights = file, .channels = 1});
+  EXPECT_EQ(model.network.output_shape(), (network::Shape{7}));
+  EXPECT_FALSE(model.normalization);
+}
+
+TEST_F(TrainedModelTest, AnotherSizeIsTaken) {
+  const std::string file = write("w.safetensors", "resnet20", 3, facts_);
+  const TrainedModel model = open_trained_model({.model = file, .width = 64, .height = 40});
+  EXPECT_EQ(model.network.input_shape(), (network::Shape{1, 40, 64}));
+}
+
+TEST_F(TrainedModelTest, RandomWeightsAreSaid) {
+  const TrainedModel model = open_trained_model({.model = "resnet20"});
+  EXPECT_TRUE(model.weights.empty());
+  ASSERT_EQ(model.notes.size(), 1u);
+  EXPECT_THAT(model.notes.front(), HasSubstr("random weights"));
+}
+
+TEST_F(TrainedModelTest, SaysWhatIsMissing) {
+  EXPECT_THAT(failure({.model = folder_.path().string()}), HasSubstr("holds no weights"));
+  const std::string nameless = write("w.safetensors", "resnet20", 3, {});
+  EXPECT_THAT(failure({.model = nameless}), HasSubstr("which network"));
+  EXPECT_THAT(failure({.model = nameless, .weights = nameless}), HasSubstr("--weights"));
+  EXPECT_THAT(failure({.model = "resnet20", .weights = nameless, .channels = 1, .classes = 5}), HasSubstr("3 outputs"));
+  EXPECT_THAT(failure({.model = "resnet21"}), HasSubstr("resnet20"));
+}
+
+}  // namespace
+}  // namespace evener::task

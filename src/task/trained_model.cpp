@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/labels.h"
 #include "task/model_metadata.h"
 #include "weights/weights_file.h"
 
@@ -99,6 +100,9 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   model.weights = file;
   model.run = run;
   model.classes = facts.classes;
+  if (const fs::path beside = labels_beside(file); model.classes.empty() && fs::exists(beside)) {
+    model.classes = read_labels(beside);
+  }
   model.normalization = facts.normalization;
   return model;
 }

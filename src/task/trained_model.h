@@ -26,9 +26,9 @@ struct TrainedModel {
   explicit TrainedModel(network::Network described) : network(std::move(described)) {}
 
   network::Network network;
-  TensorMap state;                                       // parameters and buffers (network::check_state)
-  std::filesystem::path weights;                         // the file they come from; empty = they are random
-  std::vector<std::string> classes;                      // names; empty = the file tells none
+  TensorMap state;                   // parameters and buffers (network::check_state)
+  std::filesystem::path weights;     // the file they come from; empty = they are random
+  std::vector<std::string> classes;  // names, of the file or of one beside it (labels_beside); empty = none
   std::optional<data::ChannelStatistics> normalization;  // as it was trained with; absent = the file tells none
   std::filesystem::path run;                             // the run's folder; empty = none
   std::vector<std::string> notes;                        // what a user should know

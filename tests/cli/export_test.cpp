@@ -52,8 +52,14 @@ TEST_F(ExportCommand, ARunBecomesAFileThatIsRun) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("mlp:784-8-10 with the weights of " + run_folder + "/best.safetensors"),
                                 HasSubstr("Nx1x28x28 (N, C, H, W), pixels from 0 to 255"), HasSubstr("10 outputs"),
                                 ContainsRegex("OpenVINO runs it: largest difference [0-9.e-]+ where outputs reach")));
-  const std::string file = read_file(onnx_);
-  EXPECT_THAT(file, AllOf(HasSubstr("standard_deviation"), HasSubstr("inside")));
+  const auto answers = [](const std::string& model) {
+    const ProgramResult shown = run_program({"infer", model, "random:3", "--topk", "2", "--quiet"});
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    return shown.out;
+  };
+  EXPECT_EQ(answers(onnx_), answers(run_folder)) << "classes, size and normalisation are in the file";
+  EXPECT_THAT(run_program({"infer", onnx_, "random:3", "--normalize", "imagenet"}).err,
+              HasSubstr("normalises images itself; leave out --normalize"));
 }
 
 TEST_F(ExportCommand, RandomWeightsAreSaidToBe) {

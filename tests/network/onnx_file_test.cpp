@@ -150,6 +150,18 @@ TEST_F(OnnxFile, ZerosAreWrittenWhereWindowsReachBeyondThem) {
   EXPECT_THAT(kinds(6, pool), ElementsAre("Conv", "AveragePool")) << "no zeros are in the means";
 }
 
+TEST_F(OnnxFile, SlopesLieAlongTheChannels) {
+  const auto slope = [&](const Shape& input) {
+    const auto model = written(test::network_of("net", input, PRelu{}));
+    for (const auto& tensor : model.graph().initializer()) {
+      if (tensor.name() == "second.weight") return Shape(tensor.dims().begin(), tensor.dims().end());
+    }
+    return Shape{};
+  };
+  EXPECT_EQ(slope({4, 9, 10}), (Shape{4, 1, 1})) << "ONNX lines up last extents; OpenVINO would take {4} too";
+  EXPECT_EQ(slope({7}), (Shape{7}));
+}
+
 TEST_F(OnnxFile, NormalizesPixelsWhereAsked) {
   const Network network = test::network_of("net", {2, 4, 4}, Activation{});
   EXPECT_THAT(kinds_of(written(network)), ElementsAre("Conv", "Relu"));

@@ -54,7 +54,7 @@ find_offered() { # PACKAGE...
   (($# > 0)) || return 0
   mapfile -t offered < <(LC_ALL=C apt-cache "${apt_source[@]}" policy "$@" 2>/dev/null |
     awk '/^[^ ]+:$/ { name = substr($1, 1, length($1) - 1) } $1 == "Candidate:" && $2 != "(none)" { print name }' |
-    grep -xF "$(printf '%s\n' "$@")")
+    { grep -xF "$(printf '%s\n' "$@")" || true; }) # none: apt has read no lists yet
 }
 
 update_lists() {

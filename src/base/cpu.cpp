@@ -2,6 +2,8 @@
 
 #include <hwloc.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -175,6 +177,18 @@ void pin_this_thread(const std::vector<int>& cpus) {
   if (sched_setaffinity(0, set.bytes(), set.get()) != 0) fail(std::strerror(errno));
 }
 
+namespace {
+
+/// What this process has mapped, used or not; 0 where that is unknown.
+unsigned long long address_space_bytes() {
+  std::ifstream file("/proc/self/statm");
+  unsigned long long pages = 0;
+  file >> pages;
+  return pages * static_cast<unsigned long long>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
 MemoryLimits memory_limits() {
   const CgroupLimits group = read_cgroup_limits();
   MemoryLimits limits;
@@ -184,6 +198,12 @@ MemoryLimits memory_limits() {
     limits.total_bytes = *group.memory_bytes;
     limits.available_bytes =
         std::min<unsigned long long>(limits.available_bytes, group.available_bytes.value_or(*group.memory_bytes));
+  }
+  rlimit address_space{};  // `ulimit -v`
+  if (getrlimit(RLIMIT_AS, &address_space) == 0 && address_space.rlim_cur != RLIM_INFINITY) {
+    const unsigned long long used = address_space_bytes();
+    const unsigned long long left = address_space.rlim_cur > used ? address_space.rlim_cur - used : 0;
+    limits.available_bytes = std::min<unsigned long long>(limits.available_bytes, left);
   }
   return limits;
 }

@@ -1,5 +1,5 @@
 // The one error type of the program: what happened with its values, where, and what to do.
-// Thrown in the library, printed once in main. Exit codes: Error 1, UsageError 2, Interrupted 130.
+// Thrown in the library, printed once in main. Exit codes: Error 1, UsageError 2, Interrupted 128 + the signal.
 #pragma once
 
 #include <stdexcept>
@@ -19,7 +19,7 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-/// Ctrl-C or SIGTERM arrived and the work ended in good order.
+/// Ctrl-C, SIGTERM or another stop signal arrived and the work ended in good order.
 class Interrupted : public Error {
  public:
   using Error::Error;

@@ -19,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kTemporary = ".tmp-";     // before the number of the process that writes
+constexpr const char* kProbe = ".write-test-";  // likewise
+
 [[noreturn]] void fail_to_write(const fs::path& path, int error_number) {
   throw Error("can't write '" + path.string() + "': " + file_trouble(error_number, path));
 }
@@ -106,6 +109,38 @@ void sync_folder(const fs::path& folder) {
   if (handle.valid()) ::fsync(handle.get());
 }
 
+/// Where the new content of `path` is written before it takes its place.
+fs::path temporary_of(const fs::path& path) {
+  return path.string() + kTemporary + std::to_string(::getpid());
+}
+
+/// A new file that only this process can have: nobody's link is followed. One that is there already was left behind by
+/// a process that had this one's number.
+Descriptor create_new(const fs::path& path, mode_t mode) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor file(::open(path.c_str(), kFlags, mode));
+  if (file.valid() || errno != EEXIST || ::unlink(path.c_str()) != 0) return file;
+  return Descriptor(::open(path.c_str(), kFlags, mode));
+}
+
+/// The temporary file for `path`, for writing. Throws Error.
+Descriptor create_temporary(const fs::path& path) {
+  Descriptor file = create_new(temporary_of(path), 0666);
+  if (file.valid()) return file;
+  if (errno == ENOENT) {
+    throw Error("can't write '" + path.string() + "': the folder '" + folder_of(path).string() + "' does not exist");
+  }
+  fail_to_write(path, errno);
+}
+
+/// Whether `path` is there and no file that can be replaced: a device or a pipe. Throws Error for a folder.
+bool is_written_in_place(const fs::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return false;
+  if (S_ISDIR(info.st_mode)) fail_to_write(path, EISDIR);
+  return !S_ISREG(info.st_mode);
+}
+
 // A device or pipe (/dev/null, /dev/stdout) must not be replaced by a file: it is written to as it is.
 void write_in_place(const fs::path& path, const std::function<void(std::ostream&)>& fill) {
   const Descriptor target(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -116,19 +151,9 @@ void write_in_place(const fs::path& path, const std::function<void(std::ostream&
 }  // namespace
 
 void write_file_atomically(const fs::path& path, const std::function<void(std::ostream&)>& fill) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) fail_to_write(path, EISDIR);
-    if (!S_ISREG(info.st_mode)) return write_in_place(path, fill);
-  }
-  const fs::path temporary = path.string() + ".tmp-" + std::to_string(::getpid());
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.valid()) {
-    if (errno == ENOENT) {
-      throw Error("can't write '" + path.string() + "': the folder '" + folder_of(path).string() + "' does not exist");
-    }
-    fail_to_write(path, errno);
-  }
+  if (is_written_in_place(path)) return write_in_place(path, fill);
+  Descriptor file = create_temporary(path);
+  const fs::path temporary = temporary_of(path);
   TemporaryFile guard(temporary);
   fill_descriptor(file.get(), path, fill);
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail_to_write(path, errno);
@@ -136,6 +161,25 @@ void write_file_atomically(const fs::path& path, const std::function<void(std::o
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
   guard.keep();
   sync_folder(folder_of(path));
+}
+
+void require_writable_file(const fs::path& path) {
+  if (is_written_in_place(path)) return;  // opening a pipe would wait for its reader
+  const Descriptor file = create_temporary(path);
+  const TemporaryFile guard(temporary_of(path));
+}
+
+void remove_left_temporaries(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    std::size_t number = name.rfind(kTemporary);
+    number = number == std::string::npos ? (name.starts_with(kProbe) ? std::string_view(kProbe).size() : name.size())
+                                         : number + std::string_view(kTemporary).size();
+    if (number < name.size() && name.find_first_not_of("0123456789", number) == std::string::npos) {
+      fs::remove(entry.path(), ignored);
+    }
+  }
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
@@ -179,8 +223,8 @@ void require_writable_directory(const fs::path& dir, std::uint64_t needed_bytes)
   if (::stat(dir.c_str(), &info) != 0) fail(file_trouble(errno, dir));
   if (!S_ISDIR(info.st_mode)) fail("it is a file, not a folder; choose another name");
 
-  const fs::path probe = dir / (".write-test-" + std::to_string(::getpid()));
-  Descriptor file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const fs::path probe = dir / (kProbe + std::to_string(::getpid()));
+  const Descriptor file = create_new(probe, 0600);
   if (!file.valid()) fail(file_trouble(errno, dir));
   const TemporaryFile guard(probe);
   const char byte = 0;

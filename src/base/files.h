@@ -11,10 +11,16 @@
 
 namespace evener {
 
-/// Writes through `fill` to "<path>.tmp-<pid>", syncs it to the disk, renames it to `path`. On failure the
+/// Writes through `fill` to a new file "<path>.tmp-<pid>", syncs it to the disk, renames it to `path`. On failure the
 /// temporary file is removed and an Error tells the path and the reason (disk full, no permission, read-only).
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// Proves that write_file_atomically() could write `path`, without touching what is there. Throws Error as it does.
+void require_writable_file(const std::filesystem::path& path);
+/// Removes the temporary files that killed processes have left in `folder`. Only for who knows that nobody writes there
+/// now, by a lock.
+void remove_left_temporaries(const std::filesystem::path& folder);
 
 /// The whole file as bytes. Throws Error if it can't be read or is larger than `limit_bytes`.
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_bytes = std::uint64_t{1} << 32);

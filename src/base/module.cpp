@@ -72,6 +72,11 @@ void refuse_to_load(ModuleStatus& status, const fs::path& file, const std::strin
            "run './evener setup' to fetch what is missing");
     return;
   }
+  if (error.find("failed to map segment") != std::string::npos && error.find("not permitted") == std::string::npos) {
+    refuse(status, ModuleState::kNotLoadable, "there is not enough memory for it (" + error + ")",
+           "close other programs, or raise the limit that 'ulimit -v' shows");
+    return;
+  }
   std::string reason = error.starts_with(file.string() + ": ") ? error.substr(file.string().size() + 2) : error;
   if (reason.size() > kLongestReason) reason = reason.substr(0, kLongestReason) + " ...";
   refuse(status, ModuleState::kNotLoadable, file.filename().string() + ": " + reason,

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/terminal_text.h"
+
 namespace evener {
 namespace {
 
@@ -75,10 +77,7 @@ std::string unknown_name_message(std::string_view what, std::string_view name, c
 
 std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 100;
-  std::string result(text.substr(0, kLongest));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
+  const std::string result = one_line(text.substr(0, kLongest));
   return text.size() > kLongest ? result + "..." : result;
 }
 

@@ -7,9 +7,14 @@
 namespace evener {
 
 /// Installs the handlers: the first signal sets the flag, a second one, but for one that comes with the first, ends the
-/// process at once with 130.
+/// process at once with 128 + its number.
 void install_stop_handlers();
 bool stop_requested();
+/// With what a process ends that was stopped in good order: 128 + the first signal that came, as shells count (Ctrl-C
+/// 130, SIGTERM 143, SIGHUP 129); 130 where a stop was asked for without a signal.
+int stop_exit_code();
+/// Whether a process that ended with this was stopped in good order, by any of the signals.
+bool is_stop_exit_code(int exit_code);
 /// For tests, and for work that wants to end another part in good order.
 void request_stop();
 void clear_stop_request();

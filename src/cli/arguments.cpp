@@ -29,7 +29,8 @@ struct CommandLine {
   std::set<const OptionBase*> given;  // options that were typed
   bool has_positionals = false;
   bool wants_help = false;
-  std::optional<std::string> config;  // value of --config
+  std::optional<std::string> config;       // value of --config
+  std::vector<std::size_t> values_behind;  // indices of options that may go without a value, and have one behind them
 };
 
 std::string see_help(const std::string& path) {
@@ -105,7 +106,7 @@ class Checker {
     const bool is_long = word[1] == '-';
     const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
     ++at_;
-    if (name == "--help" || name == "-h" || (name == "--version" && is_program())) {
+    if (name == "--help" || name == "-h" || ((name == "--version" || name == "-V") && is_program())) {
       line_.wants_help = true;
       return;
     }
@@ -113,6 +114,10 @@ class Checker {
     if (!option) fail_unknown(name);
     line_.given.insert(option);
     if (option->kind() == ValueKind::kSwitch) return;
+    if (option->kind() == ValueKind::kSwitchOrOne && equals == std::string::npos) {
+      if (at_ < words_.size() && !looks_like_option(words_[at_])) line_.values_behind.push_back(at_++ - 1);
+      return;
+    }
     std::string value;
     if (equals != std::string::npos) {
       value = word.substr(equals + 1);
@@ -158,6 +163,15 @@ class Checker {
   CommandLine line_;
 };
 
+// "--resume DIR" as "--resume=DIR": CLI11 would take DIR for a positional.
+Words with_joined_values(Words words, const CommandLine& line) {
+  for (auto at = line.values_behind.rbegin(); at != line.values_behind.rend(); ++at) {
+    words[*at] += "=" + words[*at + 1];
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(*at) + 1);
+  }
+  return words;
+}
+
 // Adds what the file says and the command line doesn't.
 Words with_config(const Words& words, const CommandLine& line) {
   const ConfigValues values = read_config(*line.config, line.command->options, line.path);
@@ -198,12 +212,14 @@ const Command& parse(const Command& program, const std::string& version, int arg
   GeneralFlags general;
   const CommandLine line = Checker(program, general, words).check();
   if (!line.wants_help && line.command != &program) require_inner_command(line);
+  words = with_joined_values(std::move(words), line);
   if (line.config && !line.wants_help) words = with_config(words, line);
   try {
     read_words(program, general, version, words);
   } catch (const UsageError& error) {
     fail(line, error.what());
   }
+  if (line.command->complete) line.command->complete();
   require_all(line);
   line.command->options.check();
   return *line.command;

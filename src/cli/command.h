@@ -16,6 +16,8 @@ struct Command {
   OptionSet options = {};
   std::string footer = {};  // of --help: examples
   std::vector<Command> commands = {};
+  /// Called when the given options have their values: gives values to others, from elsewhere. Errors are thrown.
+  std::function<void()> complete = {};
   /// Does it, once the options have their values; owns them. Returns the exit code (0 done, 3 done but INVALID). Errors
   /// are thrown.
   std::function<int()> run = {};
@@ -24,6 +26,7 @@ struct Command {
 Command info_command();
 Command train_command();
 Command infer_command();
+Command faces_command();
 Command plan_command();
 Command export_command();
 Command report_command();

@@ -61,6 +61,9 @@ class ConfigReader {
       if (!on) fail(node.source().begin.line, fmt::format("'{}' is a switch: it is true or false", key));
       return *on ? std::vector<std::string>{option.name()} : std::vector<std::string>{};
     }
+    if (option.kind() == ValueKind::kSwitchOrOne && node.is_boolean()) {
+      return *node.value_exact<bool>() ? std::vector<std::string>{option.name()} : std::vector<std::string>{};
+    }
     const toml::array* list = node.as_array();
     if (!list) return {option.name() + "=" + value_text(key, node)};
     if (option.kind() != ValueKind::kMany) fail(node.source().begin.line, fmt::format("'{}' takes one value", key));

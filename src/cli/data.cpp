@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/terminal_text.h"
 #include "cli/command.h"
 #include "cli/options/data_flags.h"
 #include "cli/picture_info.h"
@@ -115,7 +116,7 @@ std::string info_text(const std::string& location, const data::OpenedData& opene
   const data::Dataset& dataset = *opened.dataset;
   const data::ImageShape shape = dataset.shape();
   const std::vector<std::size_t> counts = images_per_class(dataset);
-  std::string text = fmt::format("{} ({})\n", location, opened.kind);
+  std::string text = fmt::format("{} ({})\n", one_line(location), opened.kind);
   const auto line = [&text](const char* what, const std::string& value) {
     text += fmt::format("{:<9} {}\n", what, value);
   };
@@ -124,10 +125,13 @@ std::string info_text(const std::string& location, const data::OpenedData& opene
   line("split", fmt::format("{} train, {} val, {} test", opened.split.train.size(), opened.split.val.size(),
                             opened.split.test.size()));
   line("classes", std::to_string(dataset.classes().size()));
-  for (std::size_t c = 0; c < counts.size(); ++c) text += fmt::format("{:>9} {}\n", counts[c], dataset.classes()[c]);
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    text += fmt::format("{:>9} {}\n", counts[c], one_line(dataset.classes()[c]));
   line("skipped", std::to_string(opened.skipped.size()));
-  for (const data::Skipped& file : opened.skipped) text += fmt::format("          {}: {}\n", file.file, file.reason);
-  for (const std::string& note : opened.notes) line("note", note);
+  for (const data::Skipped& file : opened.skipped) {
+    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
+  }
+  for (const std::string& note : opened.notes) line("note", one_line(note));
   return text;
 }
 
@@ -157,6 +161,7 @@ int run_classless_info(const InfoFlags& flags, const data::DataOptions& options)
 }
 
 int run_info(const InfoFlags& flags) {
+  if (!flags.json->empty() && *flags.json != "-") require_writable_file(*flags.json);
   data::DataOptions options = flags.source.whole_data_options();
   if (options.classes.empty() && data::has_pictures_only(options.location)) return run_classless_info(flags, options);
   options.cache_limit_bytes = 1;  // the pixels are not looked at again
@@ -179,9 +184,9 @@ int run_info(const InfoFlags& flags) {
 
 void print_skipped(const data::OpenedData& opened) {
   for (const data::Skipped& file : opened.skipped) {
-    fmt::print(stderr, "skipped {}: {}\n", file.file, file.reason);
+    fmt::print(stderr, "skipped {}: {}\n", one_line(file.file), one_line(file.reason));
   }
-  for (const std::string& note : opened.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : opened.notes) fmt::print(stderr, "note: {}\n", one_line(note));
 }
 
 int run_pack(const PackFlags& flags) {

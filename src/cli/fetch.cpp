@@ -64,7 +64,7 @@ class FetchProgressLine {
                         bytes_text(progress.done_bytes), bytes_text(*progress.total_bytes));
     if (bytes_per_s < 1) return text;
     return text + fmt::format("  {}/s  {} left", bytes_text(static_cast<std::uint64_t>(bytes_per_s)),
-                              duration_text(left / bytes_per_s));
+                              time_left_text(left / bytes_per_s));
   }
 
   ProgressLine& line_;
@@ -120,7 +120,7 @@ void fetch_one(const data::CatalogueEntry& entry, const std::string& out, const 
     throw;
   }
   line.finish();
-  fmt::print("{} is in {}{}; its checksums are right\n  {}\n", entry.name, folder, fetched ? "" : " already",
+  fmt::print("{} is in {}{}; {}\n  {}\n", entry.name, folder, fetched ? "" : " already", data::checksums_text(entry),
              use_text(entry, folder));
   std::fflush(stdout);  // several take long
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "base/statistics.h"
 #include "base/tensor.h"
 #include "cli/command.h"
+#include "cli/compile_cache.h"
 #include "cli/infer_answers.h"
 #include "cli/infer_images.h"
 #include "cli/infer_record.h"
@@ -38,15 +38,6 @@ constexpr const char* kExamples = R"(Examples:
   evener infer model.onnx photos/ --labels names.txt --precision bf16
   find photos -name '*.jpg' | evener infer runs/a -
   evener infer mobilenet_v2 random:1000 --on cpu/t2 --precision bf16)";
-
-/// Where compiled networks are kept between runs: $XDG_CACHE_HOME/evener/openvino.
-fs::path compile_cache() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
-    return fs::path(cache) / "evener" / "openvino";
-  }
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home == '/' ? fs::path(home) / ".cache" / "evener" / "openvino" : fs::path();
-}
 
 std::string setup_line(const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                        Precision precision, const task::InferSetup& setup) {

@@ -14,6 +14,7 @@
 #include "base/tensor.h"
 #include "cli/command.h"
 #include "cli/image_size.h"
+#include "cli/options/model_flags.h"
 #include "network/cost.h"
 #include "network/zoo.h"
 
@@ -25,8 +26,10 @@ using namespace network;
 struct InfoOptions : OptionGroup {
   InfoOptions() : OptionGroup("Network") {}
 
-  Option<std::string> model{
-      *this, {"MODEL", "NAME", "The network, e.g. resnet34 or mlp:784-256-10"}, "", {.required = true}};
+  Option<std::string> model{*this,
+                            {"MODEL", "NAME", "The network, e.g. resnet34 or mlp:784-256-10"},
+                            "",
+                            {.suggestions = model_names(), .required = true}};
   Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: the model's own)"}};
   Option<std::optional<std::int64_t>> channels{
       *this, {"--channels", "N", "Image channels: 1 grey, 3 RGB"}, {}, {.range = from_to(1, 4096)}};

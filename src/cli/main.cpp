@@ -1,32 +1,77 @@
 // Parses, runs the chosen command, and turns errors into one message and an exit code.
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "base/terminal_text.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/options/parser.h"
 
 namespace {
 
 constexpr const char* kVersion = EVENER_VERSION;
 
-evener::cli::Command program() {
+evener::cli::Command program_with_all_commands() {
   using namespace evener::cli;
   Command program{"evener", "evener trains and measures image networks on every processor a machine has."};
   program.footer =
       "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
       "'evener setup --help' tells about the set-up.";
-  program.commands = {doctor_command(), demo_command(), info_command(),   train_command(), infer_command(),
-                      export_command(), plan_command(), report_command(), data_command()};
+  program.commands = {doctor_command(),
+                      demo_command(),
+                      info_command(),
+                      train_command(),
+                      infer_command(),
+                      export_command(),
+                      faces_command(),
+                      plan_command(),
+                      report_command(),
+                      data_command(),
+                      completion_command(program_with_all_commands),
+                      manual_command(program_with_all_commands, kVersion)};
   return program;
+}
+
+constexpr const char* kNoMemory =
+    "out of memory: use a smaller --batch or --size, close other programs, or raise the limit that 'ulimit -v' shows";
+
+/// What can't be caught, as in a thread of a library, ends the process with a sentence all the same.
+[[noreturn]] void end_at_once() {
+  const char* what = "ended by an error that nothing caught";
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+    what = kNoMemory;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  std::fprintf(stderr, "evener: %s\n", what);
+  _exit(1);
+}
+
+/// Results on a full disk or a closed pipe are no results.
+void require_written_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw evener::Error(std::string("can't write to standard output: ") +
+                      (errno == 0 ? "a part of it is lost" : std::strerror(errno)));
 }
 
 int run(int argc, char** argv) {
   using namespace evener;
-  const cli::Command all = program();
+  const cli::Command all = program_with_all_commands();
   const cli::Command& command = cli::parse(all, std::string("evener ") + kVersion, argc, argv);
   if (!command.run) {
     std::fputs(cli::program_help(all).c_str(), stdout);
@@ -36,24 +81,45 @@ int run(int argc, char** argv) {
   return command.run();
 }
 
-int fail(const std::exception& error, int code) {
+int fail(const std::string& what, int code) {
   std::fflush(stdout);
-  std::fprintf(stderr, "evener: %s\n", error.what());
+  std::fprintf(stderr, "evener: %s\n", evener::terminal_text(what).c_str());
   return code;
+}
+
+/// Of the errors that the system names by a number.
+std::string system_text(const std::system_error& error) {
+  if (error.code() == std::errc::resource_unavailable_try_again) {
+    return "a thread or process can't be started: the limits of memory or of processes are too low here ('ulimit -v', "
+           "'ulimit -u')";
+  }
+  return error.what();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(end_at_once);
   try {
-    return run(argc, argv);
-  } catch (const evener::cli::HelpPrinted&) {
-    return 0;
+    int code = 0;
+    try {
+      code = run(argc, argv);
+    } catch (const evener::cli::HelpPrinted&) {
+    }
+    require_written_output();
+    return code;
   } catch (const evener::UsageError& error) {
-    return fail(error, 2);
+    return fail(error.what(), 2);
   } catch (const evener::Interrupted& error) {
-    return fail(error, 130);
+    return fail(error.what(), evener::stop_exit_code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(
+        "can't use '" + error.path1().string() + "': " + error.code().message() + "; choose another name or place", 1);
+  } catch (const std::system_error& error) {
+    return fail(system_text(error), 1);
+  } catch (const std::bad_alloc&) {
+    return fail(kNoMemory, 1);
   } catch (const std::exception& error) {
-    return fail(error, 1);
+    return fail(error.what(), 1);
   }
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/terminal_text.h"
 #include "cli/progress.h"
 #include "data/picture_survey.h"
 #include "data/pictures.h"
@@ -80,7 +81,7 @@ nlohmann::ordered_json json_of(const Found& found) {
 
 std::string text_of(const Found& found) {
   const data::PictureSurvey& survey = found.survey;
-  std::string text = fmt::format("{} ({})\n", found.location, kKind);
+  std::string text = fmt::format("{} ({})\n", one_line(found.location), kKind);
   const auto line = [&text](const char* what, const std::string& value) {
     text += fmt::format("{:<9} {}\n", what, value);
   };
@@ -90,8 +91,10 @@ std::string text_of(const Found& found) {
                             survey.smallest.height, survey.largest.width, survey.largest.height, survey.commonest.width,
                             survey.commonest.height, survey.commonest.pictures));
   line("skipped", std::to_string(found.skipped.size()));
-  for (const data::Skipped& file : found.skipped) text += fmt::format("          {}: {}\n", file.file, file.reason);
-  for (const std::string& note : found.notes) line("note", note);
+  for (const data::Skipped& file : found.skipped) {
+    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
+  }
+  for (const std::string& note : found.notes) line("note", one_line(note));
   return text;
 }
 

@@ -64,7 +64,7 @@ int run_plan(const PlanFlags& flags) {
   const std::vector<plan::Candidate> candidates = candidates_of(flags);
   options.candidates = plans_of(candidates);
   // Without a folder: what is measured here is what a run of `train` has too, and pays for.
-  run::MeteredRun run({.kind = "plan", .version = EVENER_VERSION}, progress.line());
+  run::MeteredRun run({.kind = "plan", .version = EVENER_VERSION, .json = json_target}, progress.line());
   std::optional<plan::Comparison> comparison;
   std::string heading;
   options.choose_plan = [&](const task::Trials& trials) -> std::optional<placement::Plan> {

@@ -8,6 +8,8 @@
 #include <cstdio>
 
 #include "base/names.h"
+#include "base/plural.h"
+#include "base/terminal_text.h"
 
 namespace evener::cli {
 namespace {
@@ -31,6 +33,11 @@ std::string bar(double share) {
 
 }  // namespace
 
+std::string time_left_text(double seconds) {
+  if (seconds < 0.95) return "less than 1 s";
+  return seconds < 59.5 ? fmt::format("{:.0f} s", seconds) : duration_text(seconds);
+}
+
 std::string setup_text(const task::TrainSetup& setup) {
   const auto& image = setup.image;
   const std::string reason = setup.engine_reason.empty() ? "" : " (" + setup.engine_reason + ")";
@@ -44,13 +51,13 @@ ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_
 void ProgressLine::note(const std::string& text) {
   if (quiet_) return;
   finish();
-  std::fprintf(stderr, "%s\n", text.c_str());
+  std::fprintf(stderr, "%s\n", terminal_text(text).c_str());
 }
 
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return note(text);
   if (quiet_) return;
-  std::fprintf(stderr, "\r\033[K%s", text.substr(0, terminal_width() - 1).c_str());
+  std::fprintf(stderr, "\r\033[K%s", one_line(text).substr(0, terminal_width() - 1).c_str());
   std::fflush(stderr);
   line_open_ = true;
 }
@@ -72,7 +79,7 @@ void LoadingProgress::update(const char* what, std::size_t done, std::size_t ima
   const double share = static_cast<double>(done) / static_cast<double>(images);
   const double images_per_s = static_cast<double>(done) / std::max(now - begin_s_, 1e-9);
   line_.show(fmt::format("{} [{}] {:3.0f} %  {} of {}  {} img/s  {} left", what, bar(share), 100 * share, done, images,
-                         si_text(images_per_s), duration_text(static_cast<double>(images - done) / images_per_s)));
+                         si_text(images_per_s), time_left_text(static_cast<double>(images - done) / images_per_s)));
 }
 
 TrainProgress::TrainProgress(int epochs, bool quiet) : epochs_(epochs), line_(quiet) {}
@@ -85,7 +92,7 @@ void TrainProgress::loading(task::LoadingStep step, std::size_t done, std::size_
 void TrainProgress::setup(const task::TrainSetup& setup) {
   note(setup_text(setup));
   if (!setup.skipped.empty()) {
-    note(fmt::format("{} files left out:", setup.skipped.size()));
+    note(counted(setup.skipped.size(), "file") + " left out:");
     for (std::size_t i = 0; i < setup.skipped.size() && i < kListedFiles; ++i) {
       note(fmt::format("  {}: {}", setup.skipped[i].file, setup.skipped[i].reason));
     }
@@ -113,7 +120,7 @@ std::string TrainProgress::text_of(const task::StepProgress& progress) const {
   return fmt::format("epoch {}/{} [{}] {:3.0f} %  {} img/s  loss {:.4f}  accuracy {:.1f} %  {} left", progress.epoch,
                      epochs_, bar(share), 100 * share,
                      si_text(static_cast<double>(progress.images) / std::max(progress.epoch_seconds, 1e-9)),
-                     progress.loss, 100 * progress.accuracy, duration_text(seconds_left(progress)));
+                     progress.loss, 100 * progress.accuracy, time_left_text(seconds_left(progress)));
 }
 
 void TrainProgress::step(const task::StepProgress& progress) {

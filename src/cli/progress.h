@@ -17,7 +17,7 @@ class ProgressLine : public run::RunObserver {
   explicit ProgressLine(bool quiet);
 
   bool on_terminal() const { return terminal_; }
-  /// A line that stays.
+  /// A line that stays. What a terminal would obey is taken out: file names may be in it.
   void note(const std::string& text);
   /// How far the work is: redrawn in place on a terminal, a line that stays elsewhere.
   void show(const std::string& text);
@@ -69,6 +69,9 @@ class TrainProgress {
   double overhead_s_ = 0;  // of an epoch beside its training: validation and checkpoint
   double epoch_end_s_ = 0;
 };
+
+/// Of a time that is an estimate: "less than 1 s", "42 s", "4 min 05 s".
+std::string time_left_text(double seconds);
 
 /// "resnet34, 9 classes, 1x148x197: 1530 images to train on, 36 to validate, 234 to test".
 std::string setup_text(const task::TrainSetup& setup);

@@ -11,10 +11,10 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "cli/command.h"
+#include "cli/dry_run.h"
 #include "cli/train_hosts.h"
 #include "cli/training.h"
 #include "measure/record_json.h"
-#include "placement/plan.h"
 
 namespace evener::cli {
 namespace {
@@ -25,7 +25,8 @@ constexpr const char* kExamples = R"(Examples:
   evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
   evener train resnet18 --data photos/ --size 224x224 --on auto
   evener train resnet34 --data synth:masks --on cuda:0 --precision bf16 --batch max --data-on device
-  evener train resnet18 --data photos/ --size 224x224 --out runs/a --resume
+  evener train --resume runs/a
+  evener train --resume runs/a --epochs 20
   evener train resnet18 --data photos/ --size 224x224 --weights resnet18.pth --freeze 'layer*' --normalize imagenet
   evener train resnet20 --data cifar/ --weights resnet20.th --normalize imagenet --epochs 0
   evener train resnet18 --data photos/ --size 224x224 --on 2xcpu/t4 --hosts node1,node2
@@ -50,7 +51,11 @@ void print_summary(const TrainingOutcome& outcome) {
   }
   if (record.images_per_s.median)
     fmt::print("training speed            {} images/s\n", si_text(*record.images_per_s.median));
-  if (record.times.total) fmt::print("time                      {}\n", duration_text(*record.times.total));
+  if (record.times.total) {
+    const std::size_t sessions = record.sessions.size();
+    fmt::print("time                      {}{}\n", duration_text(*record.times.total),
+               sessions > 1 ? fmt::format(" in {} sessions", sessions) : "");
+  }
   if (record.memory.peak_rss_bytes)
     fmt::print("peak memory               {}\n", bytes_text(*record.memory.peak_rss_bytes));
   fmt::print("results                   {}\n", outcome.out.string());
@@ -60,24 +65,18 @@ void print_summary(const TrainingOutcome& outcome) {
   }
 }
 
-/// Checks the options; prints the plan if `print`.
-void plan_run(const TrainFlags& flags, const std::vector<std::string>& hosts, bool print) {
-  const placement::Plan plan = plan_of(flags);
-  train_options(flags, plan);
-  if (!print) return;
-  std::fputs(placement::plan_text(plan).c_str(), stdout);
-  if (!hosts.empty()) std::fputs(hosts_text(hosts, plan.replicas.size()).c_str(), stdout);
-}
-
 int train(const TrainFlags& flags) {
   const std::vector<std::string> hosts = hosts_to_start(flags);
   if (flags.placement.is_automatic() && (*flags.output.dry_run || !hosts.empty())) {
     throw UsageError(
         "--on auto is chosen by measuring on this host: 'evener plan' does so and trains nothing; name what it finds");
   }
-  if (*flags.output.dry_run || !hosts.empty()) plan_run(flags, hosts, *flags.output.dry_run);
-  if (*flags.output.dry_run) return 0;
+  if (*flags.output.dry_run) {
+    std::fputs(dry_run_text(flags, hosts).c_str(), stdout);
+    return 0;
+  }
   if (!hosts.empty()) {
+    train_options(flags, plan_of(flags));  // what is wrong is said once, here
     train_on_hosts(flags, hosts);
     return 0;
   }
@@ -110,6 +109,7 @@ Command train_command() {
           .summary = "Train a network on images; checkpoints, resumable",
           .options = flags->options(),
           .footer = kExamples,
+          .complete = [flags] { take_over_options(*flags); },
           .run = [flags] { return train(*flags); }};
 }
 

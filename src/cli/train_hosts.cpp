@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
+#include "measure/sessions.h"
 #include "parallel/host_launch.h"
 #include "parallel/host_list.h"
 #include "parallel/launcher.h"
@@ -94,10 +95,10 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
     } catch (const parallel::HostLost& lost) {
       tidy();
       if (left <= 0) throw;
-      const bool begun = *flags.output.resume || task::checkpoint_time(out) != saved_before;
+      const bool begun = flags.output.resumes() || task::checkpoint_time(out) != saved_before;
       fmt::print(stderr, "evener: {}; starting again from {}\n", without_advice(lost.what()),
                  begun ? "the last checkpoint" : "the beginning");
-      if (begun && !std::ranges::count(launch.words, "--resume")) launch.words.emplace_back("--resume");
+      if (begun && !flags.output.resumes() && launch.words.back() != "--resume") launch.words.emplace_back("--resume");
     } catch (...) {
       tidy();
       throw;
@@ -127,6 +128,7 @@ void follow(const task::TrainOptions& options, const comm::HostPosition& positio
   task::TrainOptions own = options;
   if (!own.resume) own.out.clear();  // the first host writes
   task::TrainJob job(own, silent);
+  if (own.resume && has_ended(job, measure::earlier_sessions(own.out))) return;  // the first host says so
   parallel::LaunchOptions launch;
   launch.hosts = hosts_options(position, job);
   parallel::run_ranks(
@@ -136,6 +138,10 @@ void follow(const task::TrainOptions& options, const comm::HostPosition& positio
         return std::string();
       },
       launch);
+}
+
+bool has_ended(const task::TrainJob& job, const measure::Record& record) {
+  return job.is_complete() && record.status == measure::Status::kDone;
 }
 
 TrainingOutcome naming_host(const std::function<TrainingOutcome()>& work) {

@@ -32,6 +32,9 @@ parallel::HostsOptions hosts_options(const comm::HostPosition& position, const t
 /// The part of a host that is not the first: it trains, and writes nothing.
 void follow(const task::TrainOptions& options, const comm::HostPosition& position);
 
+/// Whether a run that is to be gone on with has nothing to do any more. `record`: of its sessions so far.
+bool has_ended(const task::TrainJob& job, const measure::Record& record);
+
 /// Does `work`; what goes wrong says on which host.
 TrainingOutcome naming_host(const std::function<TrainingOutcome()>& work);
 

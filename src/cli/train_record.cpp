@@ -105,6 +105,8 @@ void fill_gpus(measure::Record& record, const task::TrainResult& result) {
 void fill_setup(measure::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
                 const task::TrainSetup& setup) {
   record.config = measure::config_from_json(full_config(flags, options, setup));
+  record.options = words_of(flags);
+  record.times.train = record.times.validate = record.times.test = 0;  // so far
   record.seeds = {{"seed", options.trainer.seed}};
   record.versions[setup.engine] = module_status(setup.engine).version;
   if (*flags.placement.hosts_started > 0) record.versions["mpi"] = module_status("mpi").version;
@@ -194,6 +196,10 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
   const std::size_t before = all.size();
   all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
   record.training.epochs = std::move(all);
+  measure::SessionRecord& session = record.sessions.back();
+  session.epochs = static_cast<std::int64_t>(record.training.epochs.size() - before);
+  session.images = 0;
+  for (const auto& work : result.replicas) session.images += work.samples;
   record.times.init = result.init_s;
   record.times.load = result.load_s;
   record.times.train = result.train_s;

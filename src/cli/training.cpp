@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "base/error.h"
 #include "base/message.h"
+#include "cli/ignored_options.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -22,6 +24,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The record with the speed of its epochs so far.
+measure::Record with_speed(measure::Record record) {
+  std::vector<double> rates;
+  for (const auto& epoch : record.training.epochs) {
+    if (epoch.images_per_s) rates.push_back(*epoch.images_per_s);
+  }
+  record.images_per_s = measure::training_throughput(rates, {});
+  return record;
+}
+
+/// What a schedule that ends with the run becomes where the run is given another end than it had; "" = nothing.
+std::string schedule_change(const measure::Record& earlier, const task::TrainOptions& options,
+                            const task::TrainSetup& setup) {
+  const auto epochs = earlier.config.find("epochs");
+  if (epochs == earlier.config.end()) return "";
+  const std::int64_t before = std::strtoll(epochs->second.c_str(), nullptr, 10);
+  const std::int64_t step = setup.resumed_epoch * setup.steps_per_epoch + setup.resumed_step;
+  return task::new_end_text(options.schedule, options.learning_rate, step, setup.steps_per_epoch, before,
+                            options.epochs);
+}
+
 /// Passes what happens on to the progress line and the record.
 class Observer : public task::TrainObserver {
  public:
@@ -33,8 +56,12 @@ class Observer : public task::TrainObserver {
   }
   void on_setup(const task::TrainSetup& setup, const task::TrainOptions& options) override {
     train_images_ = setup.train_images;
+    setup_ = &setup;
     fill_setup(run_.record(), flags_, options, setup);
     run_.begin();
+    if (run_.earlier() != nullptr) {
+      if (std::string text = schedule_change(*run_.earlier(), options, setup); !text.empty()) decided(std::move(text));
+    }
     for (const std::string& text : decisions_) {
       run_.record().notes.push_back(text);
       progress_.note("note: " + text);
@@ -42,14 +69,36 @@ class Observer : public task::TrainObserver {
     for (const auto& warning : placement::all_warnings(options.plan)) progress_.note("warning: " + warning);
     for (const auto& text : options.plan.notes) progress_.note("note: " + text);
     progress_.setup(setup);
+    for (const std::string& text : ignored_options(flags_, options, setup)) {
+      run_.record().notes.push_back(text);
+      progress_.note("note: " + text);
+    }
     epoch_begin_ = run_.phases();
   }
-  void on_step(const task::StepProgress& progress) override { progress_.step(progress); }
+  void on_step(const task::StepProgress& progress) override {
+    const std::int64_t of_epoch = progress.epoch == epoch_ ? images_ : 0;
+    measure::Record& record = run_.record();
+    *record.times.train += progress.step_seconds;
+    record.sessions.back().images += progress.images - of_epoch;
+    const bool first = epoch_ == 0;
+    if (first) {
+      record.times.first_step = run_.session_s();
+      record.times.load = setup_->load_s;
+      record.times.init = *record.times.first_step - setup_->load_s - progress.step_seconds;
+    }
+    epoch_ = progress.epoch;
+    images_ = progress.images;
+    progress_.step(progress);
+    if (first) run_.save_so_far(record);
+  }
   void on_epoch(const task::EpochResult& epoch) override {
     const auto now = run_.phases();
+    *run_.record().times.validate += epoch.validate_seconds;
+    ++run_.record().sessions.back().epochs;
     run_.record().training.epochs.push_back(epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s()));
     epoch_begin_ = now;
     progress_.epoch(epoch, train_images_);
+    run_.save_so_far(with_speed(run_.record()));
   }
   void on_note(const std::string& text) override { progress_.note(text); }
 
@@ -63,6 +112,9 @@ class Observer : public task::TrainObserver {
   std::vector<std::string> decisions_;
   std::size_t train_images_ = 0;
   measure::PhaseTotals epoch_begin_;
+  const task::TrainSetup* setup_ = nullptr;  // the job's own
+  int epoch_ = 0;                            // of the last step
+  std::int64_t images_ = 0;                  // and those of that epoch so far
 };
 
 /// What rank 0's process tells this one: the text of its record.json, how the training ended, and why.
@@ -93,11 +145,12 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model) {
           .version = EVENER_VERSION,
           .command = command_line(),
           .out = flags.output.out->empty() ? run::default_out(model) : fs::path(*flags.output.out),
-          .resume = *flags.output.resume,
+          .resume = flags.output.resumes(),
           .overwrite = *flags.output.overwrite,
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .tries_first = flags.placement.is_automatic(),
-          .trace = *flags.measuring.trace};
+          .trace = *flags.measuring.trace,
+          .json = *flags.output.json};
 }
 
 /// Lets what is not given be chosen once the data is there: the placement by measuring, and the batch by trying.
@@ -130,6 +183,15 @@ void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::Met
 TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const task::TrainOptions& options,
                          Observer& observer, ProgressLine& progress, const comm::HostPosition& position) {
   task::TrainJob job(options, observer);
+  if (run.earlier() != nullptr && has_ended(job, *run.earlier())) {
+    run.withdraw();
+    const std::size_t epochs = run.earlier()->training.epochs.size();
+    progress.note(
+        fmt::format("nothing to do: the run ended after {} epochs. Its record stays as it was; --epochs with "
+                    "more than that goes on",
+                    epochs));
+    return {*run.earlier(), task::TrainStatus::kDone, "", {}};
+  }
   const auto body = [&](const parallel::Seat& seat) {
     const task::TrainResult result = job.run(seat);
     if (seat.rank != 0) return std::string();

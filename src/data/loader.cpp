@@ -33,18 +33,13 @@ struct Slot {
   bool ready = false;
 };
 
-/// A batch's samples: begin..end-1 of the order.
-struct Part {
-  std::size_t begin = 0, end = 0;
-};
-
 }  // namespace
 
 /// The ring holds the batches [served, served + slots): batch b in slot b % slots. `mutex` guards all but the contents
 /// of claimed slots.
 struct Loader::State {
   std::shared_ptr<const Dataset> dataset;
-  std::size_t batch = 0;
+  std::int64_t batch = 0;
   bool pixels = true;
   Augmentation augmentation;
   std::vector<Slot> slots;
@@ -53,11 +48,11 @@ struct Loader::State {
   std::condition_variable work_to_do, batch_ready;
   std::vector<std::uint32_t> order;
   std::uint64_t epoch = 0;
-  std::vector<Part> parts;  // one for each batch that was named
-  std::size_t claimed = 0;  // next batch that nobody assembles yet
-  std::size_t served = 0;   // batch that the consumer asks for next
-  bool holding = false;     // the consumer still looks at batch served - 1
-  int assembling = 0;       // slots being filled
+  std::vector<std::vector<Stretch>> parts;  // one for each batch that was named
+  std::size_t claimed = 0;                  // next batch that nobody assembles yet
+  std::size_t served = 0;                   // batch that the consumer asks for next
+  bool holding = false;                     // the consumer still looks at batch served - 1
+  int assembling = 0;                       // slots being filled
   bool ending = false;
   Batch view;
   std::vector<std::jthread> threads;
@@ -70,7 +65,7 @@ struct Loader::State {
   bool can_claim() const { return claimed < parts.size() && claimed < served - (holding ? 1 : 0) + slots.size(); }
   void work();
   void claim_and_assemble(std::unique_lock<std::mutex>& lock);
-  void assemble(Part part, Slot& slot) const;
+  void assemble(const std::vector<Stretch>& part, Slot& slot) const;
   SampleTargets targets_of(std::uint32_t sample) const;
   void read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const;
   void mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const;
@@ -85,13 +80,14 @@ Loader::State::~State() {
   threads.clear();  // joins
 }
 
-void Loader::State::assemble(Part part, Slot& slot) const {
-  const auto [begin, end] = part;
-  const std::size_t count = end - begin;
+void Loader::State::assemble(const std::vector<Stretch>& part, Slot& slot) const {
+  slot.samples.clear();
+  for (const auto [begin, end] : part) {
+    slot.samples.insert(slot.samples.end(), order.begin() + begin, order.begin() + end);
+  }
+  const std::size_t count = slot.samples.size();
   const std::size_t bytes = dataset->shape().bytes();
   slot.images.resize(pixels ? count * bytes : 0);
-  slot.samples.assign(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                      order.begin() + static_cast<std::ptrdiff_t>(end));
   const bool is_mixed = augmentation.options.mixup > 0;
   slot.targets.reset(dataset->target_kind(), is_mixed, count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -136,7 +132,7 @@ void Loader::State::mix(std::size_t place, Slot& slot, std::span<std::uint8_t> c
 void Loader::State::claim_and_assemble(std::unique_lock<std::mutex>& lock) {
   const std::size_t index = claimed++;
   Slot& slot = slots[index % slots.size()];
-  const Part part = parts[index];
+  const std::vector<Stretch> part = std::move(parts[index]);  // nobody else claims it
   slot.ready = false;
   slot.failure = nullptr;
   ++assembling;
@@ -180,7 +176,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : 
   state_->dataset = std::move(dataset);
   state_->pixels = options.pixels;
   state_->augmentation = std::move(options.augmentation);
-  state_->batch = static_cast<std::size_t>(options.batch);
+  state_->batch = options.batch;
   // One slot more than is prefetched: the batch the consumer looks at.
   state_->slots.resize(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1);
   for (int i = 0; i < options.threads; ++i) {
@@ -191,11 +187,11 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : 
 Loader::~Loader() = default;
 
 void Loader::start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::int64_t first_batch) {
-  const std::size_t count = order.size();
+  const auto count = static_cast<std::int64_t>(order.size());
   start_parts(std::move(order), epoch);
   const std::lock_guard lock(state_->mutex);
-  for (std::size_t begin = 0; begin < count; begin += state_->batch) {
-    state_->parts.push_back({begin, std::min(begin + state_->batch, count)});
+  for (std::int64_t begin = 0; begin < count; begin += state_->batch) {
+    state_->parts.push_back({{begin, std::min(begin + state_->batch, count)}});
   }
   state_->served = state_->claimed = static_cast<std::size_t>(std::max<std::int64_t>(first_batch, 0));
   state_->work_to_do.notify_all();
@@ -218,13 +214,14 @@ void Loader::start_parts(std::vector<std::uint32_t> order, std::uint64_t epoch) 
   for (Slot& slot : state_->slots) slot.ready = false;
 }
 
-void Loader::add_part(std::int64_t begin, std::int64_t end) {
+void Loader::add_part(std::vector<Stretch> stretches) {
   const std::lock_guard lock(state_->mutex);
-  if (begin < 0 || end < begin || static_cast<std::size_t>(end) > state_->order.size()) {
+  for (const auto [begin, end] : stretches) {
+    if (begin >= 0 && begin <= end && end <= std::ssize(state_->order)) continue;
     throw Error("samples " + std::to_string(begin) + " to " + std::to_string(end) + " asked for, but the order has " +
                 std::to_string(state_->order.size()));
   }
-  state_->parts.push_back({static_cast<std::size_t>(begin), static_cast<std::size_t>(end)});
+  state_->parts.push_back(std::move(stretches));
   state_->work_to_do.notify_one();
 }
 

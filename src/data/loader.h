@@ -30,6 +30,11 @@ struct LoaderOptions {
   bool pixels = true;  // false: batches only say which samples they have, for devices that have the images already
 };
 
+/// Samples begin..end-1 of the order that is served.
+struct Stretch {
+  std::int64_t begin = 0, end = 0;
+};
+
 /// Serves a list of samples batch by batch; the last batch may be short. One consumer thread. Boxes move along with the
 /// pixels that augmentation moves.
 class Loader {
@@ -43,9 +48,9 @@ class Loader {
   void start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::int64_t first_batch = 0);
   /// Begins to serve the parts of `order` that add_part() will name, dropping what was being served.
   void start_parts(std::vector<std::uint32_t> order, std::uint64_t epoch);
-  /// The batch after those already named: samples begin..end-1 of the order; none is a batch too. Throws Error when
-  /// that lies outside of the order.
-  void add_part(std::int64_t begin, std::int64_t end);
+  /// The batch after those already named: the samples of these stretches of the order, one after the other; none is a
+  /// batch too. Throws Error when one lies outside of the order.
+  void add_part(std::vector<Stretch> stretches);
   /// The next batch, or nullptr after the last (that was named); valid until the next call. Waits (phase "read") if it
   /// is not ready. Rethrows a loader's Error.
   const Batch* next();

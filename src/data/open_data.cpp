@@ -21,9 +21,10 @@ namespace evener::data {
 namespace {
 
 constexpr std::string_view kSynthetic = "synth:";
+constexpr std::string_view kImageFolder = "image folder";  // the kind whose images are decoded
 
 constexpr const char* kExpected =
-    "expected a folder with one sub-folder of images per class (or train/, val/, test/ with such folders), a folder "
+    "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
     "with IDX or CIFAR files, a file that 'evener data pack' wrote (.safetensors), 'synth:masks[:N]' or "
     "'synth:digits[:N]'";
 
@@ -54,6 +55,18 @@ void refuse_classes(const DataOptions& options, const char* what) {
                    ", which has its own classes; leave --class out");
 }
 
+/// Of two kinds of data in one folder one would be passed over in silence.
+void require_one_kind(const std::filesystem::path& folder, bool is_idx, bool is_cifar) {
+  const char* const files = is_idx ? "IDX files" : "CIFAR files";
+  std::string other = is_idx && is_cifar ? "CIFAR files" : "";
+  for (const std::string& part : part_folders_with_images(folder)) {
+    other += (other.empty() ? "images in '" : ", images in '") + part + "'";
+  }
+  if (other.empty()) return;
+  throw Error("'" + folder.string() + "' has " + files + " and " + other +
+              ": which of them are meant can't be told; keep them in folders of their own");
+}
+
 Source open_source(const DataOptions& options) {
   if (options.location.starts_with(kSynthetic)) {
     refuse_classes(options, "synthetic data");
@@ -73,8 +86,10 @@ Source open_source(const DataOptions& options) {
     return is_packed ? open_packed(folder, options) : open_cifar(folder, options);
   }
   if (!options.classes.empty()) return open_image_folder(folder, options);
-  if (is_idx_folder(folder)) return open_idx(folder, options);
-  return is_cifar_folder(folder) ? open_cifar(folder, options) : open_image_folder(folder, options);
+  const bool is_idx = is_idx_folder(folder), is_cifar = is_cifar_folder(folder);
+  if (!is_idx && !is_cifar) return open_image_folder(folder, options);
+  require_one_kind(folder, is_idx, is_cifar);
+  return is_idx ? open_idx(folder, options) : open_cifar(folder, options);
 }
 
 bool has(const std::vector<Part>& parts, Part part) {
@@ -113,7 +128,7 @@ Split divide(const Source& source, const DataOptions& options) {
   if (sum <= 0) {
     throw UsageError("'" + options.location +
                      "' has its own test part; --split divides its training part by the first "
-                     "two numbers, which can't both be 0");
+                     "two numbers, which can't both be 0; to evaluate on the test part leave --split out");
   }
   const std::vector<double> of_train{percent[0] / sum * 100, percent[1] / sum * 100};
   Split divided = split_part(source, Part::kTrain, of_train, options.seed);
@@ -154,6 +169,9 @@ OpenedData open_data(const DataOptions& given) {
   opened.statistics = std::move(source.statistics);
   opened.skipped = std::move(source.skipped);
   opened.notes = std::move(source.notes);
+  if (options.decode == DecodeMode::kFast && opened.kind != kImageFolder) {
+    opened.notes.push_back("--decode fast changes nothing: '" + options.location + "' has no JPEG files to decode");
+  }
   return opened;
 }
 

@@ -48,6 +48,9 @@ struct DataOptions {
   bool strict = false;              // a bad image is an error, not skipped
   std::vector<ClassFiles> classes;  // of image folders; empty = one folder per class
   DecodeMode decode = DecodeMode::kExact;
+  /// Lists and divides the images of a folder without decoding them: for a look at what is there. Bad ones are not
+  /// known then.
+  bool look_only = false;
   /// Is told the number and shape of an image folder's files before they are decoded; may throw.
   std::function<void(std::size_t, const ImageShape&)> before_decoding = {};
   std::size_t cache_limit_bytes = 0;  // keep decoded images in memory up to this; 0 = half the available memory
@@ -70,9 +73,11 @@ struct OpenedData {
 /// Interrupted after a stop request.
 ///
 /// Image folder: one folder per class (sorted by name), images anywhere below it, of the formats of
-/// data/codecs/decode.h by content. Folders train/, val/ (valid/, validation/) and test/ with class folders inside are
-/// the parts. Names that begin with a dot and files without an image's extension are passed over. With options.classes
-/// any tree will do. IDX files: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each also with ".idx" for
+/// data/codecs/decode.h by content. Folders train/ (training/), val/ (valid/, validation/, dev/) and test/ (testing/),
+/// in capitals or not, with class folders inside are the parts; other folders with images beside them are an error, as
+/// are those that look like parts under other names, and parts beside IDX or CIFAR files. Names that begin with a dot
+/// and files without an image's extension are passed over. With options.classes any tree will do. IDX files:
+/// {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each also with ".idx" for
 /// "-idx", and each with .gz or without; the t10k files are the test part. CIFAR files: data_batch_*.bin,
 /// test_batch.bin; train.bin, test.bin; or one such file; also .gz. A packed file
 /// (.safetensors, data/pack.h) is mapped into memory and comes with its split.

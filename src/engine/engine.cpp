@@ -50,6 +50,12 @@ std::unique_ptr<ModelFile> Engine::open_model_file(const std::filesystem::path& 
               "': files of other programs are for --engine openvino");
 }
 
+void Runner::start_of_size(const ImageSpan& /*images*/, std::int64_t /*count*/, std::int64_t height,
+                           std::int64_t width) {
+  throw Error("a runner that was made for one size was given images of " + std::to_string(width) + "x" +
+              std::to_string(height));
+}
+
 void share_one_heap() {
   mallopt(M_ARENA_MAX, 1);
 }

@@ -28,9 +28,10 @@ struct RunnerOptions {
   Precision precision = Precision::kFp32;
   std::vector<float> mean = {}, standard_deviation = {};  // per channel, applied to value / 255, as trainers do
   std::int64_t batch = 1;                                 // images of each call
-  int in_flight = 1;                                      // calls that may be under way at once
-  ImageValues values = ImageValues::kBytes;               // of the calls; the torch engine takes either
-  std::filesystem::path cache = {};                       // folder for what was compiled; empty = it is not kept
+  bool any_size = false;  // calls say how many images and of what size they bring; for networks of windows alone
+  int in_flight = 1;      // calls that may be under way at once
+  ImageValues values = ImageValues::kBytes;  // of the calls; the torch engine takes either
+  std::filesystem::path cache = {};          // folder for what was compiled; empty = it is not kept
   TorchOptions torch = {};
 };
 
@@ -46,6 +47,8 @@ class Runner {
   /// Begins a call. The images are copied: their memory may be used again when this returns. Throws Error where they
   /// are not as many values as one batch has, or where RunnerOptions::in_flight calls wait already.
   virtual void start(const ImageSpan& images) = 0;
+  /// The same for images (count, C, height, width), where RunnerOptions::any_size was set; otherwise throws Error.
+  virtual void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width);
   /// Waits for the call that was started first of those not waited for, and returns the network's outputs by their
   /// names: float32 with the batch as the first extent. Throws Error where none was started.
   virtual TensorMap wait() = 0;

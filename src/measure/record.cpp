@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::uint64_t kRecordLimitBytes = std::uint64_t{256} << 20;
 
+/// What only the sampler knows.
+constexpr const char* kSampled[] = {"cpu.seconds", "cpu.percent", "memory.peak_rss_bytes", "memory.pss_bytes"};
+
 std::string cell(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
@@ -26,12 +29,24 @@ const char* status_name(Status status) {
     case Status::kInterrupted:
       return "interrupted";
     case Status::kDiverged:
+      return "diverged";
+    case Status::kFailed:
+      return "failed";
+    case Status::kRunning:
+      return "running";
+    case Status::kKilled:
       break;
   }
-  return "diverged";
+  return "killed";
+}
+
+void leave_samples_out(Record& record) {
+  for (const char* path : kSampled) record.missing[path] = "the run has not ended";
+  record.energy.reason = "the run has not ended";
 }
 
 void take_samples(Record& record, const SamplerSummary& summary) {
+  for (const char* path : kSampled) record.missing.erase(path);
   record.memory.peak_rss_bytes = summary.peak_rss_bytes;
   record.memory.rss_bytes = summary.rss_bytes;
   record.memory.pss_bytes = summary.pss_bytes;
@@ -40,6 +55,7 @@ void take_samples(Record& record, const SamplerSummary& summary) {
   for (const std::uint64_t peak : summary.child_peak_rss_bytes) {
     record.memory.ranks.push_back({static_cast<int>(record.memory.ranks.size()), peak});
   }
+  if (!record.sessions.empty()) record.sessions.back().cpu_seconds = summary.process_cpu_s;
   record.cpu.seconds = summary.process_cpu_s;
   record.cpu.percent = summary.process_percent;
   record.cpu.core_percent_mean = summary.core_percent_mean;
@@ -83,13 +99,22 @@ void write_record(const std::filesystem::path& dir, const Record& record) {
 }
 
 Record read_record(const std::filesystem::path& dir) {
+  const auto require_readable = [](const std::filesystem::path& path, const std::error_code& error) {
+    if (!error || error == std::errc::no_such_file_or_directory) return;
+    throw Error(fmt::format("can't look into {}: {}", path.string(), error.message()));
+  };
   std::error_code error;
-  if (!std::filesystem::is_directory(dir, error)) {
+  const bool is_folder = std::filesystem::is_directory(dir, error);
+  require_readable(dir, error);
+  if (!is_folder) {
     throw Error(fmt::format("{} is not a folder; a run folder is what was given to --out", dir.string()));
   }
   const std::filesystem::path path = dir / "record.json";
-  if (!std::filesystem::exists(path, error)) {
-    throw Error(fmt::format("{} has no record.json: not a run folder, or the run has not ended", dir.string()));
+  const bool exists = std::filesystem::exists(path, error);
+  require_readable(path, error);
+  if (!exists) {
+    throw Error(fmt::format("{} has no record.json: not a run folder, or the run has not done its first step yet",
+                            dir.string()));
   }
   nlohmann::json json;
   try {

@@ -21,8 +21,10 @@ namespace evener::measure {
 
 constexpr const char* kRecordSchema = "evener-record-1";
 
-enum class Status { kDone, kInterrupted, kDiverged };
-/// "done", "interrupted", "diverged".
+/// How a run, or one session of it, ended. kKilled is never in the file of a run that was killed, which couldn't write
+/// it: whoever finds that a "running" one has no process any more calls it so.
+enum class Status { kDone, kInterrupted, kDiverged, kFailed, kRunning, kKilled };
+/// "done", "interrupted", "diverged", "failed", "running", "killed".
 const char* status_name(Status status);
 
 struct StageRecord {
@@ -147,12 +149,30 @@ struct GpuUse {
   std::map<std::string, double> step_phases_s;  // of one step by the GPU's clock, medians; empty = not timed
 };
 
+/// One stretch of work on a run. A run that was resumed, or started again after it lost a replica, has several.
+struct SessionRecord {
+  std::string started;                // UTC
+  std::vector<std::string> command;   // argv
+  Status status = Status::kRunning;   // how it ended
+  std::string placement;              // where it computed
+  std::int64_t replicas = 0;          // on so many of the placement's replicas
+  std::string engine;                 // and with what
+  std::string cpu;                    // the machine's processor
+  std::optional<double> seconds;      // from its start to its end
+  std::optional<double> cpu_seconds;  // of the processor, user + system
+  std::int64_t epochs = 0;            // that it completed
+  std::int64_t images = 0;            // that it trained on
+};
+
 struct Record {
   std::string kind = "train";  // the task's name; record_kind.h has its words
   Status status = Status::kDone;
-  std::string started;                         // UTC, "2026-11-21T10:15:00Z"
-  std::vector<std::string> command;            // argv
-  std::map<std::string, std::string> config;   // every option's value that was used, as JSON: {"lr", "0.1"}
+  std::string started;                        // UTC, "2026-11-21T10:15:00Z"; of the first session
+  std::vector<std::string> command;           // argv of the first session
+  std::vector<SessionRecord> sessions;        // all, in their order; times and the like are sums over them
+  std::map<std::string, std::string> config;  // every option's value that was used, as JSON: {"lr", "0.1"}
+  /// The words that were given for each option, so that --resume can give them again: {"split", {"70/10/20"}}.
+  std::map<std::string, std::vector<std::string>> options;
   std::map<std::string, std::uint64_t> seeds;  // {"seed": 1} or one per dimension
   MachineRecord machine;
   std::map<std::string, std::string> versions;
@@ -181,6 +201,8 @@ struct Record {
 
 /// Takes what the sampler saw into memory, cpu, energy and missing.
 void take_samples(Record& record, const SamplerSummary& summary);
+/// Says why a record that is written before the run's end has nothing of that.
+void leave_samples_out(Record& record);
 
 /// Writes record.json and epochs.csv into `dir` (which exists), each atomically.
 void write_record(const std::filesystem::path& dir, const Record& record);

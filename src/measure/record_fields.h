@@ -222,13 +222,30 @@ void describe(Fields& fields, Of<Energy> auto& energy) {
 }
 
 template <typename Fields>
+void describe(Fields& fields, Of<SessionRecord> auto& session) {
+  fields.value("started", session.started);
+  fields.value("command", session.command);
+  fields.value("status", session.status);
+  fields.text("placement", session.placement);
+  fields.value("replicas", session.replicas);
+  fields.text("engine", session.engine);
+  fields.text("cpu", session.cpu);
+  fields.not_negative("seconds", session.seconds);
+  fields.not_negative("cpu_seconds", session.cpu_seconds);
+  fields.value("epochs", session.epochs);
+  fields.value("images", session.images);
+}
+
+template <typename Fields>
 void describe(Fields& fields, Of<Record> auto& record) {
   fields.schema("schema");
   fields.value("kind", record.kind);
   fields.value("status", record.status);
   fields.value("started", record.started);
   fields.value("command", record.command);
+  fields.value("sessions", record.sessions);
   fields.config("config", record.config);
+  fields.value("options", record.options);
   fields.value("seeds", record.seeds);
   fields.value("machine", record.machine);
   fields.value("versions", record.versions);

@@ -51,7 +51,8 @@ class Reader {
     }
   }
   void value(const char* key, Status& member) {
-    word(key, member, status_name, {Status::kDone, Status::kInterrupted, Status::kDiverged});
+    word(key, member, status_name,
+         {Status::kDone, Status::kInterrupted, Status::kDiverged, Status::kFailed, Status::kRunning, Status::kKilled});
   }
   void value(const char* key, Better& member) { word(key, member, better_name, {Better::kHigher, Better::kLower}); }
   void value(const char* key, MetricRole& member) {

@@ -20,10 +20,33 @@ double of_machine(double percent_of_one, const Record& record) {
   return percent_of_one / std::max(1, record.machine.online_cpus);
 }
 
+ValidityReason unfinished(Status status) {
+  switch (status) {
+    case Status::kRunning:
+      return {"unfinished", "the run has not ended", "wait for its end"};
+    case Status::kKilled:
+      return {"unfinished", "the run ended without finishing: it was killed, or its machine stopped", "resume it"};
+    case Status::kFailed:
+      return {"unfinished", "the run failed; its notes say why", "mend that, and resume it"};
+    case Status::kDiverged:
+      return {"unfinished", "the run diverged", "lower --lr, or use --precision fp32"};
+    default:
+      return {"unfinished", fmt::format("the run was {}", status_name(status)), "resume it"};
+  }
+}
+
 void judge_end(const Record& record, Reasons& reasons) {
-  if (record.status == Status::kDone) return;
-  reasons.push_back({"unfinished", fmt::format("the run was {}", status_name(record.status)),
-                     record.status == Status::kDiverged ? "lower --lr, or use --precision fp32" : "resume it"});
+  if (record.status != Status::kDone) reasons.push_back(unfinished(record.status));
+  for (std::size_t n = 0; n + 1 < record.sessions.size(); ++n) {
+    const Status status = record.sessions[n].status;
+    if (status != Status::kKilled && status != Status::kFailed) continue;
+    reasons.push_back(
+        {"lost session",
+         fmt::format("session {} of {} was {}: not all of its time and load is known, and its last steps may have been "
+                     "done twice",
+                     n + 1, record.sessions.size(), status == Status::kKilled ? "killed" : "ended by an error"),
+         "run it in one go"});
+  }
 }
 
 void judge_other_load(const Record& record, const ValidityLimits& limits, Reasons& reasons) {

@@ -64,6 +64,7 @@ class Flops {
   Count operator()(const Add&) const { return {(inputs_ - 1) * out_, (inputs_ - 1) * out_}; }
   // Backward: the gradient times either input, and where one is a factor per channel a sum over the pixels.
   Count operator()(const Multiply&) const { return {out_, (scales_channels_ ? 3 : 2) * out_}; }
+  Count operator()(const Scale&) const { return {out_, out_}; }
   Count operator()(const Concat&) const { return {}; }  // values are moved, not computed
   Count operator()(const Flatten&) const { return {}; }
   Count operator()(const Dropout&) const { return {out_, out_}; }

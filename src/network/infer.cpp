@@ -71,6 +71,7 @@ class Inference {
   Shape operator()(const BatchNorm&) const { return only_input(); }
   Shape operator()(const Activation&) const { return only_input(); }
   Shape operator()(const PRelu&) const { return only_input(); }
+  Shape operator()(const Scale&) const { return only_input(); }
   Shape operator()(const Dropout& op) const { return dropped(op.probability); }
   Shape operator()(const StochasticDepth& op) const { return dropped(op.probability); }
 

@@ -77,6 +77,10 @@ struct GlobalAveragePool {};
 struct Add {};
 /// Element-wise product of two inputs of one shape, or of an image (C, H, W) with a factor per channel (C, 1, 1).
 struct Multiply {};
+/// Its input times a number.
+struct Scale {
+  double factor = 1;
+};
 /// Its inputs one after the other: images of one height and width along their channels, or vectors.
 struct Concat {};
 struct Flatten {};
@@ -97,7 +101,7 @@ struct SubsamplePad {
 };
 
 using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
-                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth>;
+                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);

@@ -11,6 +11,11 @@
   MODEL("efficientnet_b0", build_efficientnet_b0, "EfficientNet-B0 (Tan and Le 2019), 5.3 M parameters, 0.4 G multiply-adds at 224x224") \
   MODEL("mobilenet_v2", build_mobilenet_v2, "MobileNetV2 (Sandler et al. 2018), 3.5 M parameters, 0.3 G multiply-adds at 224x224") \
   MODEL("mobilenet_v3_large", build_mobilenet_v3_large, "MobileNetV3-Large (Howard et al. 2019), 5.5 M parameters, 0.2 G multiply-adds at 224x224") \
+  MODEL("inception_resnet_v1", build_inception_resnet_v1, "Inception-ResNet v1 (Szegedy et al. 2016) as FaceNet has it: a face of 160x160 pixels becomes 512 numbers, 23 M parameters") \
+  MODEL("mobilefacenet", build_mobilefacenet, "MobileFaceNet (Chen et al. 2018): an aligned face of 96x112 pixels becomes 128 numbers, 1.0 M parameters") \
+  MODEL("mtcnn_pnet", build_mtcnn_pnet, "MTCNN's proposal network (Zhang et al. 2016), for images of any size") \
+  MODEL("mtcnn_rnet", build_mtcnn_rnet, "MTCNN's refinement network (Zhang et al. 2016), 24x24") \
+  MODEL("mtcnn_onet", build_mtcnn_onet, "MTCNN's output network with landmarks (Zhang et al. 2016), 48x48") \
   MODEL("resnet18", build_resnet18, "ResNet-18 (He et al. 2015), 11.7 M parameters, 1.8 G multiply-adds at 224x224") \
   MODEL("resnet34", build_resnet34, "ResNet-34 (He et al. 2015), 21.8 M parameters, 3.7 G multiply-adds at 224x224") \
   MODEL("resnet50", build_resnet50, "ResNet-50 (He et al. 2015), 25.6 M parameters, 4.1 G multiply-adds at 224x224") \

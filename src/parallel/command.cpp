@@ -9,7 +9,7 @@ constexpr std::size_t kFields = 8;  // before the counts
 
 }  // namespace
 
-std::vector<std::int64_t> packed(const Command& command, int ranks) {
+std::vector<std::int64_t> packed(const Command& command, std::size_t counts) {
   std::vector<std::int64_t> numbers = {static_cast<std::int64_t>(command.kind),
                                        command.epoch,
                                        command.step,
@@ -19,7 +19,7 @@ std::vector<std::int64_t> packed(const Command& command, int ranks) {
                                        command.divides,
                                        command.begin};
   numbers.insert(numbers.end(), command.counts.begin(), command.counts.end());
-  numbers.resize(kFields + static_cast<std::size_t>(ranks), 0);
+  numbers.resize(kFields + counts, 0);
   return numbers;
 }
 

@@ -25,14 +25,15 @@ struct Command {
   double learning_rate = 0;
   std::int64_t part = 0;            // index of the part to evaluate
   std::int64_t with_optimizer = 0;  // 0 or 1
-  /// 1: before anything else, the batch after those already divided begins at sample `begin` and rank r gets counts[r].
+  /// 1: before anything else, the batch after those already divided begins at sample `begin`. It is made of
+  /// micro-batches, one after the other, and of micro-batch m rank r gets counts[m * ranks + r] samples.
   std::int64_t divides = 0;
   std::int64_t begin = 0;
-  std::vector<std::int64_t> counts;  // of each rank; empty = all 0
+  std::vector<std::int64_t> counts;  // of each rank, or rank and micro-batch; zeros behind them say nothing
 };
 
-/// A command as numbers of eight bytes, equally many for every command to so many ranks; and back.
-std::vector<std::int64_t> packed(const Command& command, int ranks);
+/// A command as numbers of eight bytes, equally many for every command with up to `counts` counts; and back.
+std::vector<std::int64_t> packed(const Command& command, std::size_t counts);
 Command unpacked(const std::vector<std::int64_t>& numbers);
 
 }  // namespace evener::parallel

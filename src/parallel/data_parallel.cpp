@@ -1,6 +1,7 @@
 #include "parallel/data_parallel.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +22,7 @@ DataParallel::DataParallel(Replica& replica, Shares shares, std::int64_t batch, 
       may_leave_(may_leave && shares_.is_measured()),
       membership_(may_leave_ ? shares_.speeds() : std::vector<double>(shares_.speeds().size(), 1)),
       batch_(batch),
+      at_once_(std::ranges::max(replica.micro_batches_of(batch))),
       members_(shares_.speeds().size(), true),
       trained_(members_.size(), 0),
       busy_s_(members_.size(), 0) {
@@ -34,6 +36,7 @@ void DataParallel::command(Command::Kind kind) {
 }
 
 void DataParallel::start(Command command, std::int64_t samples, std::int64_t first_batch) {
+  training_ = command.kind == Command::Kind::kStartEpoch;
   samples_ = samples;
   next_division_ = std::min(samples, first_batch * batch_);
   divided_.clear();
@@ -49,12 +52,17 @@ void DataParallel::start(Command command, std::int64_t samples, std::int64_t fir
 
 void DataParallel::divide_next(Command& command) {
   if (next_division_ >= samples_) return;
-  const std::int64_t count = std::min(batch_, samples_ - next_division_);
+  const std::int64_t count = std::min(training_ ? batch_ : at_once_, samples_ - next_division_);
+  const std::vector<std::int64_t> sizes = training_ ? replica_.micro_batches_of(count) : std::vector{count};
   command.divides = 1;
   command.begin = next_division_;
-  command.counts = shares_.divide_batch(count, membership_.active());
+  std::vector<std::int64_t> sums(members_.size(), 0);
+  for (const auto& counts : shares_.divide_micro_batches(sizes, membership_.active())) {
+    command.counts.insert(command.counts.end(), counts.begin(), counts.end());
+    std::ranges::transform(sums, counts, sums.begin(), std::plus());
+  }
   next_division_ += count;
-  divided_.push_back(command.counts);
+  divided_.push_back(std::move(sums));
 }
 
 void DataParallel::start_epoch(std::int64_t epoch, std::int64_t samples, std::int64_t first_step) {

@@ -71,6 +71,8 @@ class DataParallel {
   const bool may_leave_;
   Membership membership_;
   const std::int64_t batch_;
+  const std::int64_t at_once_;                     // samples that are evaluated at once: as many as in training
+  bool training_ = false;                          // what is being served is trained on, not evaluated
   std::int64_t epoch_ = 0, samples_ = 0;           // of what is being served
   std::int64_t next_division_ = 0;                 // sample at which it begins
   std::deque<std::vector<std::int64_t>> divided_;  // batches divided and not yet taken

@@ -84,7 +84,7 @@ void kill_orphans() {
 [[noreturn]] void fail(const ChildEnd& end, const HostReport& report) {
   const std::string text = report.text();
   if (end.exit_code == 2) throw UsageError(text);
-  if (end.exit_code == 130 || stop_requested()) throw Interrupted(text);
+  if (is_stop_exit_code(end.exit_code) || stop_requested()) throw Interrupted(text);
   if (report.lost()) throw HostLost(text);
   throw Error(text);
 }

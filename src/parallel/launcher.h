@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -58,6 +59,9 @@ struct LaunchOptions {
   /// A child has ended, by itself or not: its process number and the largest size that it had in memory.
   std::function<void(pid_t, std::uint64_t peak_rss_bytes)> on_ended = {};
   HostsOptions hosts = {};  // of which this is one; the plan's replicas are those of all
+  /// A rank's process that has used no processor for so long hangs. One that computes, reads or waits for other ranks
+  /// uses some, however long its step.
+  std::chrono::milliseconds hangs_after = std::chrono::minutes(2);
 };
 
 /// Runs `body` for every rank that `plan` has on this host, and returns their results. One process in the plan is this

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <new>
 #include <string_view>
@@ -51,28 +52,8 @@ RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& 
 RankOutcome out_of_memory(const Seat& seat, const std::string& text) {
   if (seat.ranks == 1) return failed(seat, RankOutcome::Kind::kError, text);
   const auto at = seat.group != nullptr ? seat.group->progress(seat.local_rank) : comm::SharedGroup::Progress{};
-  return failed(seat, RankOutcome::Kind::kOutOfMemory,
-                "rank " + std::to_string(seat.rank) + ": " + text + progress_text(at));
+  return failed(seat, RankOutcome::Kind::kLost, "rank " + std::to_string(seat.rank) + ": " + text + progress_text(at));
 }
-
-/// Gives signs of life for a process's ranks. It does so in a thread of its own, since a rank may compute for minutes.
-class Heart {
- public:
-  explicit Heart(const std::vector<Seat>& seats) {
-    thread_ = std::jthread([this, seats](const std::stop_token& stop) {
-      std::unique_lock lock(mutex_);
-      while (!stop.stop_requested()) {
-        for (const Seat& seat : seats) seat.group->beat(seat.local_rank);
-        condition_.wait_for(lock, stop, kBeat, [] { return false; });
-      }
-    });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable_any condition_;
-  std::jthread thread_;
-};
 
 /// On the pipe an outcome is the number of its bytes, then its message.
 using FrameSize = std::uint64_t;
@@ -88,18 +69,84 @@ void write_all(int pipe, const void* data, std::size_t bytes) {
   }
 }
 
+void send_outcome(const RankOutcome& outcome, int pipe) {
+  const std::string message = pack_message(outcome);
+  const FrameSize size = message.size();
+  write_all(pipe, &size, sizeof size);
+  write_all(pipe, message.data(), message.size());
+}
+
+double clock_s(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// Whether the threads of this process do anything. One that waits for other ranks looks around now and then, and so
+/// uses the processor too.
+class Activity {
+ public:
+  /// From the one thread that only looks. Counts looks rather than seconds, as for frozen processes.
+  void look() {
+    constexpr double kNoise_s = 50e-6;  // what this thread uses between the two clocks
+    const double own_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
+    const double others_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) - own_s;
+    ++quiet_looks_;
+    if (others_s < used_s_ + kNoise_s) return;
+    used_s_ = others_s;
+    quiet_looks_ = 0;
+  }
+  std::int64_t quiet_looks() const { return quiet_looks_; }
+
+ private:
+  double used_s_ = 0;
+  std::int64_t quiet_looks_ = 0;
+};
+
+/// Gives signs of life for a process's ranks. It does so in a thread of its own, since a rank may compute for minutes.
+/// Where the others have done nothing at all for too long it says so and ends the process.
+class Heart {
+ public:
+  Heart(const std::vector<Seat>& seats, std::chrono::milliseconds hangs_after, int pipe) {
+    thread_ = std::jthread([this, seats, hangs_after, pipe](const std::stop_token& stop) {
+      Activity activity;
+      std::unique_lock lock(mutex_);
+      while (!stop.stop_requested()) {
+        for (const Seat& seat : seats) seat.group->beat(seat.local_rank);
+        condition_.wait_for(lock, stop, kBeat, [] { return false; });
+        activity.look();
+        if (activity.quiet_looks() * kBeat >= hangs_after && !stop.stop_requested())
+          give_up(seats.front(), hangs_after, pipe);
+      }
+    });
+  }
+
+ private:
+  [[noreturn]] static void give_up(const Seat& seat, std::chrono::milliseconds quiet, int pipe) {
+    const std::int64_t quiet_s = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
+    const std::string text = "rank " + std::to_string(seat.rank) + " (process " + std::to_string(getpid()) +
+                             ") hangs: it has used no processor for " + std::to_string(quiet_s) +
+                             " s, and waits for no other rank (a disk or a device that does not answer?)" +
+                             progress_text(seat.group->progress(seat.local_rank));
+    send_outcome(failed(seat, RankOutcome::Kind::kLost, text), pipe);
+    _exit(1);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any condition_;
+  std::jthread thread_;
+};
+
 /// What a child does from its start to its end. It ends without destructors: half of the memory belongs to threads that
 /// only the parent has.
-[[noreturn]] void live(const std::vector<Seat>& seats, const RankBody& body, int pipe) {
+[[noreturn]] void live(const std::vector<Seat>& seats, const RankBody& body, std::chrono::milliseconds hangs_after,
+                       int pipe) {
+  std::vector<RankOutcome> outcomes;
   {
-    const Heart heart(seats);
-    for (const RankOutcome& outcome : run_seats(seats, body)) {
-      const std::string message = pack_message(outcome);
-      const FrameSize size = message.size();
-      write_all(pipe, &size, sizeof size);
-      write_all(pipe, message.data(), message.size());
-    }
+    const Heart heart(seats, hangs_after, pipe);
+    outcomes = run_seats(seats, body);
   }
+  for (const RankOutcome& outcome : outcomes) send_outcome(outcome, pipe);
   std::fflush(nullptr);
   _exit(0);
 }
@@ -186,7 +233,7 @@ class Watch {
     clear_stop_request();               // the parent passes it on
     take_stop_signals_as_one();
     for (Child& sibling : children_) sibling.pipe.close();
-    live(seats, body, pipe);
+    live(seats, body, options_.hangs_after, pipe);
   }
 
   /// True if nothing came for as long as a look takes; a long result comes in many pieces one right after the other.
@@ -333,7 +380,7 @@ std::vector<std::string> results_of(const std::vector<RankOutcome>& outcomes) {
   }
   if (failure->kind == Kind::kUsageError) throw UsageError(failure->text);
   if (failure->kind == Kind::kInterrupted) throw Interrupted(failure->text);
-  if (failure->kind == Kind::kOutOfMemory) throw RankLost(failure->rank, failure->text);
+  if (failure->kind == Kind::kLost) throw RankLost(failure->rank, failure->text);
   throw Error(failure->text);
 }
 

@@ -11,7 +11,8 @@
 namespace evener::parallel {
 
 struct RankOutcome {
-  enum class Kind : std::int32_t { kDone, kError, kUsageError, kInterrupted, kOutOfMemory };
+  /// kLost: out of memory or hanging, so that the run may go on from its last checkpoint.
+  enum class Kind : std::int32_t { kDone, kError, kUsageError, kInterrupted, kLost };
   int rank = 0;  // on its host
   Kind kind = Kind::kDone;
   bool first = true;  // a failure that no other rank's failure caused

@@ -7,16 +7,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/phase.h"
+#include "network/batch_norm.h"
 #include "parallel/device_reports.h"
+#include "parallel/micro_batches.h"
 
 namespace evener::parallel {
 namespace {
-
-bool has_batch_norm(const network::Network& network) {
-  return std::ranges::any_of(network.layers(), [](const network::Layer& layer) {
-    return std::holds_alternative<network::BatchNorm>(layer.op);
-  });
-}
 
 std::vector<std::size_t> trained_sizes(const network::Network& network) {
   std::vector<std::size_t> sizes;
@@ -56,7 +52,7 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   data::LoaderOptions plain = options_.loader;
   plain.augmentation = {};
   evaluation_loader_ = std::make_unique<data::Loader>(dataset_, plain);
-  synchronised_ = ranks() > 1 && !options_.local_batch_norm && has_batch_norm(network);
+  synchronised_ = ranks() > 1 && !options_.local_batch_norm && network::has_batch_norm(network);
   if (synchronised_) {
     options_.trainer.sum_over_replicas = [this](std::span<double> values) { sum_over_replicas(values); };
   }
@@ -108,7 +104,8 @@ double Replica::probe() {
   const auto all_samples = static_cast<std::int64_t>(options_.train_samples.size());
   // Two at least: batch-norm over single pixels has no variance of one.
   const std::int64_t least = std::min<std::int64_t>(2, all_samples);
-  const std::int64_t most = std::clamp<std::int64_t>(options_.batch / ranks(), least, all_samples);
+  const std::int64_t share = options_.batch / options_.accumulate / ranks();  // of a micro-batch
+  const std::int64_t most = std::clamp(share, least, all_samples);
   probing_ = true;
   channels_.control->barrier();
   double speed = 0;
@@ -129,11 +126,20 @@ double Replica::probe() {
 /// The first training samples as one batch.
 void Replica::serve_first(std::int64_t count) {
   train_loader_->start_parts({options_.train_samples.begin(), options_.train_samples.begin() + count}, 1);
-  train_loader_->add_part(0, count);
+  train_loader_->add_part({{0, count}});
+}
+
+std::vector<std::int64_t> Replica::micro_batches_of(std::int64_t samples) const {
+  return micro_batches(samples, options_.batch, options_.accumulate);
+}
+
+/// How many counts a command has: no batch has more micro-batches than a whole one.
+std::size_t Replica::most_counts() const {
+  return static_cast<std::size_t>(ranks()) * micro_batches_of(options_.batch).size();
 }
 
 void Replica::serve() {
-  std::vector<std::int64_t> numbers(packed({}, ranks()));
+  std::vector<std::int64_t> numbers(packed({}, most_counts()));
   while (true) {
     {
       const PhaseMark mark(Phase::kExchange);
@@ -148,7 +154,7 @@ void Replica::serve() {
 void Replica::lead(const Command& command) {
   if (ranks() > 1) {
     const PhaseMark mark(Phase::kExchange);
-    std::vector<std::int64_t> numbers = packed(command, ranks());
+    std::vector<std::int64_t> numbers = packed(command, most_counts());
     broadcast(*channels_.control, numbers);
   }
   obey(command);
@@ -202,18 +208,28 @@ void Replica::start(data::Loader& loader, std::vector<std::uint32_t> order, std:
 }
 
 void Replica::divide(const Command& command) {
-  const auto own = static_cast<std::size_t>(rank());
-  const auto first = command.counts.begin();
-  const std::int64_t begin = std::accumulate(first, first + rank(), command.begin);
-  serving_->add_part(begin, begin + command.counts[own]);
-  divided_.push_back({nullptr, begin - command.begin, std::accumulate(first, command.counts.end(), std::int64_t{0})});
+  StepShare share;
+  std::vector<data::Stretch> own;  // this replica's part of each micro-batch
+  std::int64_t begin = command.begin;
+  for (auto counts = command.counts.begin(); counts != command.counts.end(); counts += ranks()) {
+    const std::int64_t end = std::accumulate(counts, counts + ranks(), begin);
+    if (begin == end) break;  // there are no more
+    const std::int64_t own_begin = std::accumulate(counts, counts + rank(), begin);
+    own.push_back({own_begin, own_begin + counts[rank()]});
+    share.parts.push_back(counts[rank()]);
+    begin = end;
+  }
+  share.begin = own.front().begin - command.begin;
+  share.whole = begin - command.begin;
+  serving_->add_part(std::move(own));
+  divided_.push_back(std::move(share));
 }
 
 /// This replica's share of the next batch.
 StepShare Replica::next_share() {
   const data::Batch* batch = serving_->next();
   if (batch == nullptr || divided_.empty()) throw Error("a batch was asked for that nobody had divided");
-  StepShare share = divided_.front();
+  StepShare share = std::move(divided_.front());
   share.batch = batch;
   divided_.pop_front();
   return share;

@@ -27,7 +27,7 @@ struct ReplicaOptions {
   bool always_exchange = false;    // gradients, also in a group of one
   comm::Wire wire = comm::Wire::kFloat32;
   std::int64_t batch = 1;  // of all replicas together
-  int accumulate = 1;      // parts that each share is computed in
+  int accumulate = 1;      // micro-batches that a whole batch is computed in, one after the other
   data::LoaderOptions loader;
   std::vector<std::uint32_t> train_samples;
   std::vector<std::vector<std::uint32_t>> evaluation_parts;
@@ -55,6 +55,9 @@ class Replica {
   /// Rank 0: sends `command` to all and does it too.
   void lead(const Command& command);
 
+  /// The sizes of the micro-batches that a training batch of `samples` is computed in.
+  std::vector<std::int64_t> micro_batches_of(std::int64_t samples) const;
+
   /// Waits for the steps whose results are not known yet, and has them as its last step. Nothing is ever left to wait
   /// for where replicas exchange gradients.
   void settle();
@@ -69,6 +72,7 @@ class Replica {
   int ranks() const { return channels_.control->size(); }
 
  private:
+  std::size_t most_counts() const;
   void serve_first(std::int64_t count);
   void start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch);
   StepShare next_share();

@@ -116,6 +116,20 @@ std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::
   return last.counts;
 }
 
+std::vector<std::vector<std::int64_t>> Shares::divide_micro_batches(std::span<const std::int64_t> sizes,
+                                                                    const std::vector<bool>& active) {
+  const std::int64_t samples = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  std::vector<std::int64_t> left = divide_batch(samples, active);  // that each replica is still to get
+  std::vector<std::vector<std::int64_t>> counts;
+  for (const std::int64_t size : sizes) {
+    counts.push_back(divide(size, std::vector<double>(left.begin(), left.end())));
+    fold_small(counts.back());
+    // Who took over another's few samples has had more than its part by then.
+    for (std::size_t i = 0; i < left.size(); ++i) left[i] = std::max<std::int64_t>(0, left[i] - counts.back()[i]);
+  }
+  return counts;
+}
+
 void Shares::observe(std::span<const std::int64_t> counts, std::span<const double> seconds) {
   if (!measured_) return;
   double change_s = 0;

@@ -18,7 +18,8 @@ std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> s
 /// share that is a sample too large counts for more than one that is too small.
 class Shares {
  public:
-  /// Fixed weights: observations change nothing. Whoever would get fewer than `least` samples of a batch gets none.
+  /// Fixed weights: observations change nothing. Whoever would get fewer than `least` samples of a batch, or of a
+  /// micro-batch, gets none of it.
   static Shares fixed(std::vector<double> weights, std::int64_t least = 1);
   /// `speeds`: a first guess, samples per second.
   static Shares measured(std::vector<double> speeds, std::int64_t least = 1);
@@ -30,6 +31,11 @@ class Shares {
   /// first step of a new size makes primitives and memory that later ones reuse. `active[r]` = false: replica r gets
   /// nothing.
   std::vector<std::int64_t> divide_batch(std::int64_t samples, const std::vector<bool>& active);
+
+  /// The same for a batch that is made of micro-batches of these sizes: who gets how many of each. All together each
+  /// replica gets what divide_batch() gives it of the whole batch, as nearly as its least allows.
+  std::vector<std::vector<std::int64_t>> divide_micro_batches(std::span<const std::int64_t> sizes,
+                                                              const std::vector<bool>& active);
 
   /// After a step: replica r computed counts[r] samples in seconds[r]. The first step of a size tells what a change
   /// costs, and not how fast the replica is.

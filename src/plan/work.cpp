@@ -14,13 +14,17 @@ Work work_of(const task::Trials& trials) {
   constexpr int kCommandAndLoss = 2;
   work.small_exchanges = kCommandAndLoss;
   for (const auto& layer : setup.network.layers()) {
-    // Forward exchanges the statistics, backward their gradients.
-    if (!options.local_batch_norm && std::holds_alternative<network::BatchNorm>(layer.op)) work.small_exchanges += 2;
+    // Forward exchanges the statistics, backward their gradients, in each micro-batch.
+    if (!options.local_batch_norm && std::holds_alternative<network::BatchNorm>(layer.op)) {
+      work.small_exchanges += 2 * options.accumulate;
+    }
   }
   const auto memory = network::training_memory(setup.network);
   work.gradient_bytes = static_cast<double>(memory.gradient_bytes) / (options.wire == comm::Wire::kBFloat16 ? 2 : 1);
   work.fixed_bytes = static_cast<double>(memory.fixed_bytes());
-  work.per_image_bytes = static_cast<double>(memory.sample_bytes(activation_bits(options.trainer.precision)));
+  // One micro-batch after the other: of a batch's images so many at once.
+  work.per_image_bytes =
+      static_cast<double>(memory.sample_bytes(activation_bits(options.trainer.precision))) / options.accumulate;
   const auto cost = network::total_cost(setup.network);
   if (cost.forward_flops > 0) {
     work.forward_share =

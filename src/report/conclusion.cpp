@@ -190,6 +190,15 @@ std::string single_clause(const Record& record) {
     case measure::Status::kDiverged:
       text += "diverged after ";
       break;
+    case measure::Status::kFailed:
+      text += "failed after ";
+      break;
+    case measure::Status::kRunning:
+      text += "has not ended yet, and did ";
+      break;
+    case measure::Status::kKilled:
+      text += "ended without finishing after ";
+      break;
     case measure::Status::kDone:
       text += std::string(kind.did) + " ";
       break;

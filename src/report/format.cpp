@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/terminal_text.h"
+
 namespace evener::report {
 
 std::string number_text(double value) {
@@ -93,17 +95,7 @@ std::string csv_cell(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  std::string safe;
-  safe.reserve(text.size());
-  for (std::size_t n = 0; n < text.size(); ++n) {
-    const char c = text[n];
-    // U+0080 to U+009F in UTF-8: U+009B alone begins an escape sequence.
-    const bool second_set =
-        c == '\xc2' && n + 1 < text.size() && (static_cast<unsigned char>(text[n + 1]) & 0xe0) == 0x80;
-    if (second_set) ++n;
-    safe += second_set || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return safe;
+  return one_line(text);
 }
 
 std::size_t display_width(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/names.h"
 #include "report/figures.h"
 
 namespace evener::report {
@@ -44,14 +45,46 @@ void note_missing(std::span<const Run> runs, std::vector<std::string>& notes) {
   }
 }
 
+/// What becomes of "RUN": "was interrupted".
+std::string end_text(measure::Status status) {
+  switch (status) {
+    case measure::Status::kRunning:
+      return "has not ended: these are its figures so far";
+    case measure::Status::kKilled:
+      return "ended without finishing (killed, or its machine stopped): these are its last figures. --resume goes on "
+             "where there is a checkpoint";
+    case measure::Status::kDiverged:
+    case measure::Status::kFailed:
+      return measure::status_name(status);
+    default:
+      return std::string("was ") + measure::status_name(status);
+  }
+}
+
+std::string session_text(const measure::SessionRecord& session) {
+  std::string text = fmt::format("{}, {} epochs", measure::status_name(session.status), session.epochs);
+  if (session.seconds) text += " in " + duration_text(*session.seconds);
+  return text;
+}
+
+/// Who worked on a run that was resumed.
+void note_sessions(const Run& run, std::vector<std::string>& notes) {
+  const auto& sessions = run.record.sessions;
+  if (sessions.size() < 2) return;
+  std::string text;
+  for (const auto& session : sessions) text += (text.empty() ? "" : "; ") + session_text(session);
+  notes.push_back(fmt::format("{}: times are sums over {} sessions ({})", run.name, sessions.size(), text));
+}
+
 void note_run(const Run& run, std::vector<std::string>& notes) {
   for (const auto& reason : run.record.validity.reasons) {
     notes.push_back(
         fmt::format("{} is INVALID: {}: {}. What to do: {}", run.name, reason.rule, reason.what, reason.advice));
   }
   if (run.record.status != measure::Status::kDone) {
-    notes.push_back(fmt::format("{} was {}", run.name, measure::status_name(run.record.status)));
+    notes.push_back(run.name + " " + end_text(run.record.status));
   }
+  note_sessions(run, notes);
   if (const auto epoch = overfitting_epoch(run.record)) {
     notes.push_back(
         fmt::format("{} overfits after epoch {}: the validation loss rises from there on, while the "

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/folder_lock.h"
+#include "measure/validity.h"
 
 namespace evener::report {
 namespace {
@@ -97,6 +99,13 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
 Run load_run(const fs::path& dir) {
   Run run;
   run.record = measure::read_record(dir);
+  if (run.record.status == measure::Status::kRunning && folder_lock_state(dir) == LockState::kFree) {
+    run.record = measure::read_record(dir);  // it may have ended in between
+    if (run.record.status == measure::Status::kRunning) {
+      run.record.status = measure::Status::kKilled;
+      run.record.validity = measure::judge(run.record);
+    }
+  }
   run.name = folder_name(dir);
   const fs::path path = dir / "samples.csv";
   std::error_code error;

@@ -23,7 +23,8 @@ struct Run {
   std::vector<std::string> warnings;  // e.g. an unreadable samples.csv, which does not stop a report
 };
 
-/// Reads DIR/record.json and, if there, DIR/samples.csv. Throws Error naming the folder and the missing file.
+/// A run that says it is running, and to whose folder nobody writes, was killed. Reads DIR/record.json and, if there,
+/// DIR/samples.csv. Throws Error naming the folder and the missing file.
 Run load_run(const std::filesystem::path& dir);
 /// All of them, with unique names. A folder that has no record but whose folders have some stands for those, in the
 /// order in which they were started.

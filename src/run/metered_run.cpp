@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "measure/machine.h"
+#include "measure/sessions.h"
 #include "measure/validity.h"
 
 namespace evener::run {
@@ -15,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTraceMarks = 1'000'000;
+/// Writing the record of a run under way may take this share of its time.
+constexpr double kSavingShare = 0.05;
 
 /// The time of the last line of an earlier run's samples.csv, where a resumed run goes on; 0 without one.
 double last_sample_s(const fs::path& path) {
@@ -24,13 +28,20 @@ double last_sample_s(const fs::path& path) {
   return last;
 }
 
-measure::SamplerOptions sampling_options(const RunOptions& options, const fs::path& folder) {
+/// `goes_on`: with the samples that are in the folder.
+measure::SamplerOptions sampling_options(const RunOptions& options, const fs::path& folder, bool goes_on) {
   measure::SamplerOptions sampling;
   sampling.interval_ms = options.sample_interval_ms;
-  sampling.csv = folder / (options.resume ? kSamples : kNewSamples);
-  sampling.append = options.resume;
-  if (options.resume) sampling.csv_start_s = last_sample_s(sampling.csv);
+  sampling.csv = folder / (goes_on ? kSamples : kNewSamples);
+  sampling.append = goes_on;
+  if (goes_on) sampling.csv_start_s = last_sample_s(sampling.csv);
   return sampling;
+}
+
+void require_writable_outputs(const RunOptions& options) {
+  for (const fs::path& output : {options.trace, options.json}) {
+    if (!output.empty() && output != "-") require_writable_file(output);
+  }
 }
 
 }  // namespace
@@ -39,13 +50,16 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     : options_(std::move(options)), observer_(observer), phases_(options_.trace.empty() ? 0 : kTraceMarks) {
   if (!options_.out.empty()) {
     out_.emplace(options_.out, options_.resume, options_.overwrite);
-    if (!options_.tries_first) start_sampling();
+    if (options_.resume) earlier_ = measure::earlier_sessions(out_->path());
   }
+  require_writable_outputs(options_);
+  if (out_ && !options_.tries_first) start_sampling();
   record_.kind = options_.kind;
-  record_.started = utc_now_text();
-  record_.command = options_.command;
   record_.machine = measure::read_machine();
   record_.versions = measure::program_versions(options_.version);
+  begin_session();
+  record_.started = record_.sessions.back().started;
+  record_.command = options_.command;
 }
 
 MeteredRun::~MeteredRun() = default;
@@ -56,7 +70,7 @@ void MeteredRun::note(const std::string& text) {
 }
 
 void MeteredRun::start_sampling() {
-  if (out_) sampler_.emplace(sampling_options(options_, out_->path()));
+  if (out_) sampler_.emplace(sampling_options(options_, out_->path(), earlier_.has_value()));
 }
 
 void MeteredRun::begin() {
@@ -69,12 +83,85 @@ void MeteredRun::withdraw() {
   if (out_) out_->withdraw();
 }
 
-void MeteredRun::take_times(measure::Record& record) const {
+void MeteredRun::begin_session() {
+  clock_ = Stopwatch();
+  measure::SessionRecord session;
+  session.started = utc_now_text();
+  session.command = options_.command;
+  session.cpu = record_.machine.cpu;
+  record_.sessions = {std::move(session)};
+}
+
+void MeteredRun::take_figures(measure::Record& record) const {
   const measure::PhaseTotals totals = phases_.snapshot();
   record.times.total = clock_.seconds();
   record.phases_s = totals.critical_s();
   record.hidden_s = totals.hidden_s();
+  measure::SessionRecord& session = record.sessions.back();
+  session.status = record.status;
+  session.seconds = record.times.total;
+  session.placement = record.placement.text;
+  session.replicas = static_cast<std::int64_t>(record.placement.replicas.size());
+  session.engine = record.engine;
+}
+
+void MeteredRun::take_times(measure::Record& record) const {
+  take_figures(record);
   if (!options_.trace.empty()) phases_.write_trace(options_.trace);
+}
+
+void MeteredRun::save_so_far(measure::Record record) {
+  if (!out_ || !begun_ || save_failed_) return;
+  if (last_save_s_ > kSavingShare * since_saved_.seconds()) return;
+  const Stopwatch saving;
+  record.status = measure::Status::kRunning;
+  take_figures(record);
+  measure::leave_samples_out(record);
+  if (earlier_) measure::add_earlier_work(record, *earlier_);
+  try {
+    judge_and_write(record);
+  } catch (const Error& error) {
+    save_failed_ = true;
+    note(std::string("the record can't be followed while the run goes on: ") + error.what());
+  }
+  last_save_s_ = saving.seconds();
+  since_saved_ = Stopwatch();
+}
+
+/// What save_so_far() has written of this session, in this process or another; nothing if it hasn't yet.
+std::optional<measure::Record> MeteredRun::saved_so_far() const {
+  measure::Record saved = measure::earlier_sessions(out_->path());
+  const std::size_t sessions = (earlier_ ? earlier_->sessions.size() : 0) + 1;
+  const bool of_this =
+      saved.sessions.size() == sessions && saved.sessions.back().started == record_.sessions.back().started;
+  return of_this ? std::optional(std::move(saved)) : std::nullopt;
+}
+
+/// The record of all sessions, of which this one ends without a result.
+measure::Record MeteredRun::end_session(measure::Status status) {
+  std::optional<measure::Record> ended = saved_so_far();
+  if (ended) {
+    const double seconds = clock_.seconds();  // more went by since then
+    std::optional<double>& saved_s = ended->sessions.back().seconds;
+    if (ended->times.total) *ended->times.total += seconds - saved_s.value_or(0);
+    saved_s = seconds;
+  } else {
+    ended = record_;
+    ended->times.train = ended->times.validate = ended->times.test = 0;
+    take_figures(*ended);
+    if (earlier_) measure::add_earlier_work(*ended, *earlier_);
+  }
+  ended->status = ended->sessions.back().status = status;
+  if (sampler_) measure::take_samples(*ended, sampler_->stop());
+  if (earlier_) measure::add_earlier_samples(*ended, *earlier_);
+  return *std::move(ended);
+}
+
+void MeteredRun::start_again() {
+  if (!out_) return;
+  earlier_ = end_session(measure::Status::kKilled);
+  begin_session();
+  start_sampling();
 }
 
 measure::Record MeteredRun::measure(const std::function<measure::Record()>& work) {
@@ -84,16 +171,21 @@ measure::Record MeteredRun::measure(const std::function<measure::Record()>& work
     record = work();
   } catch (const Interrupted&) {
     observer_.on_failure();
-    if (begun_ && !options_.resume) {
-      record_.status = measure::Status::kInterrupted;
-      take_times(record_);
-      write(record_);
+    if (out_ && begun_) {
+      record = end_session(measure::Status::kInterrupted);
+      judge_and_write(record);
     }
     throw;
-  } catch (...) {
+  } catch (const std::exception& error) {
     observer_.on_failure();
+    if (out_ && begun_ && saved_so_far()) {
+      record = end_session(measure::Status::kFailed);
+      record.notes.emplace_back(error.what());
+      judge_and_write(record);
+    }
     throw;
   }
+  if (!begun_) return record;
   // Ranks that are processes were started by this one; how long that took they don't know.
   const auto own_phases_s = phases_.snapshot().critical_s();
   if (const auto spawn = own_phases_s.find("spawn"); spawn != own_phases_s.end()) {
@@ -114,6 +206,15 @@ void MeteredRun::ended(int child, std::uint64_t peak_rss_bytes) {
 void MeteredRun::write(measure::Record& record) {
   if (!out_) return;
   if (sampler_) measure::take_samples(record, sampler_->stop());
+  record.sessions.back().status = record.status;
+  if (earlier_) {
+    measure::add_earlier_work(record, *earlier_);
+    measure::add_earlier_samples(record, *earlier_);
+  }
+  judge_and_write(record);
+}
+
+void MeteredRun::judge_and_write(measure::Record& record) const {
   if (!record.missing.contains("validity.valid")) record.validity = measure::judge(record);
   measure::write_record(out_->path(), record);
 }

@@ -35,12 +35,13 @@ struct RunOptions {
   int sample_interval_ms = 500;            // see SamplerOptions
   bool tries_first = false;                // the sampler waits for start_sampling(): trials are not the run
   std::filesystem::path trace = {};        // of the phases, for Chrome; empty = none
+  std::filesystem::path json = {};         // the caller writes the record there too; empty or "-" = nowhere
 };
 
 class MeteredRun {
  public:
-  /// Makes and locks the folder and starts the sampler, so do this before the calling thread is pinned. Throws as
-  /// OutFolder and ProcessSampler do.
+  /// Makes and locks the folder, proves that all outputs can be written, and starts the sampler, so do this before the
+  /// calling thread is pinned. Throws as OutFolder and ProcessSampler do, and Error for an output.
   MeteredRun(RunOptions options, RunObserver& observer);
   ~MeteredRun();
 
@@ -52,6 +53,9 @@ class MeteredRun {
   /// Writes a note into the record, and shows it.
   void note(const std::string& text);
 
+  /// The record of the run so far, where this one goes on with it; null for a new run.
+  const measure::Record* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
+
   /// What was tried out is over; see RunOptions::tries_first.
   void start_sampling();
   /// The work begins, and the record says with what: the folder stays from now on, whatever happens.
@@ -59,16 +63,28 @@ class MeteredRun {
   /// The work came to nothing after all: a new folder goes again at the end.
   void withdraw();
 
+  /// Seconds of the session so far.
+  double session_s() const { return clock_.seconds(); }
   /// Phases that have ended in this process.
   measure::PhaseTotals phases() const { return phases_.snapshot(); }
   /// Writes total time and phases into `record`, and the trace where one was asked for. The process that has done the
   /// work calls this at its end: where ranks are processes, that is not the one that reads the record.
   void take_times(measure::Record& record) const;
 
+  /// Writes `record` as that of a run under way, so that it can be followed, and is there if the run is killed: with
+  /// the total time and the phases so far, and with the earlier sessions. Left out where it would take more than a
+  /// twentieth of the time. A disk that is full is noted once, and doesn't end the run. Where ranks are processes, the
+  /// leading one calls this.
+  void save_so_far(measure::Record record);
+  /// The ranks were lost and start again: a session ends here, and another one begins.
+  void start_again();
+
   /// Does `work` while phases are listened to. It returns the record of what was done, to which the figures of the
-  /// sampler and the validity are added before it is written. A task that gives `missing` a reason for
-  /// "validity.valid" is not judged. If `work` throws before begin(), a new folder goes again. If it throws Interrupted
-  /// after begin(), the record of what is known is written first (a resumed run keeps the earlier part's record).
+  /// sampler and the validity are added before it is written, and those of the
+  /// earlier sessions. A task that gives `missing` a reason for "validity.valid" is not judged. If `work` returns
+  /// without begin(), or after withdraw(), nothing is written. If it throws before begin(), a new folder goes again. If
+  /// it throws Interrupted after begin(), the record of what is known is written first; after another error it is where
+  /// save_so_far() had written one.
   measure::Record measure(const std::function<measure::Record()>& work);
 
   /// These child processes count as part of the run, and one of them has ended; see ProcessSampler.
@@ -77,15 +93,23 @@ class MeteredRun {
 
  private:
   void write(measure::Record& record);
+  void judge_and_write(measure::Record& record) const;
+  void take_figures(measure::Record& record) const;
+  void begin_session();
+  measure::Record end_session(measure::Status status);
+  std::optional<measure::Record> saved_so_far() const;
 
   const RunOptions options_;
   RunObserver& observer_;
-  const Stopwatch clock_;
+  Stopwatch clock_;  // of the session
   std::optional<OutFolder> out_;
   std::optional<measure::ProcessSampler> sampler_;
   measure::PhaseRecorder phases_;
   measure::Record record_;
-  bool begun_ = false;
+  std::optional<measure::Record> earlier_;
+  Stopwatch since_saved_;
+  double last_save_s_ = 0;
+  bool begun_ = false, save_failed_ = false;
 };
 
 }  // namespace evener::run

@@ -1,10 +1,5 @@
 #include "run/out_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <utility>
 
 #include "base/clock.h"
@@ -33,41 +28,44 @@ void remove_run(const fs::path& folder) {
   for (const auto& file : fs::directory_iterator(folder)) {
     const std::string name = file.path().filename().string();
     const bool old = name.starts_with("last.") || name == "best.safetensors" || name == "record.json" ||
-                     name == "epochs.csv" || name == "report.html";
+                     name == "epochs.csv" || name == "report.html" || name.starts_with("best.new-");
     if (old) fs::remove(file.path());
   }
 }
 
+/// Locks `folder`, which is there. Throws UsageError if another process holds it.
+FolderLock locked(const fs::path& folder) {
+  FolderLock lock(folder);
+  if (lock.found() == LockState::kHeld) {
+    throw UsageError("another run is writing to " + folder.string() + ". Wait for its end, or give another --out");
+  }
+  if (lock.found() == LockState::kFree) remove_left_temporaries(folder);
+  return lock;
+}
+
 }  // namespace
-
-FolderLock::FolderLock(const fs::path& folder) : file_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  close(file_);
-  throw UsageError("another run is writing to " + folder.string() + ". Wait for its end, or give another --out");
-}
-
-FolderLock::~FolderLock() {
-  if (file_ >= 0) close(file_);
-}
 
 OutFolder::OutFolder(fs::path path, bool resume, bool overwrite) : path_(std::move(path)), existed_(fs::exists(path_)) {
   // A folder that is there is locked first: what it holds may change as long as another run writes to it.
-  if (existed_ && fs::is_directory(path_)) lock_.emplace(path_);
+  if (existed_ && fs::is_directory(path_)) lock_ = locked(path_);
   const bool holds_run = task::has_checkpoint(path_) || fs::exists(path_ / "record.json");
   if (holds_run && !resume && !overwrite) {
-    throw UsageError(
-        path_.string() +
-        " holds a run already. Give another --out, --resume to go on with it, or --overwrite to replace it");
+    throw UsageError(path_.string() + " holds a run already. Give another --out, --resume " + path_.string() +
+                     " to go on with it, or --overwrite to replace it");
   }
   if (resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
   replaces_ = holds_run && !resume;
   require_writable_directory(path_);
-  if (!lock_) lock_.emplace(path_);
+  if (!lock_) lock_ = locked(path_);
+  std::error_code none;
+  const std::uintmax_t samples_bytes = fs::file_size(path_ / kSamples, none);
+  if (resume && !none) samples_before_bytes_ = samples_bytes;
 }
 
 OutFolder::~OutFolder() {
   if (began_) return;
   std::error_code ignored;
+  if (samples_before_bytes_) fs::resize_file(path_ / kSamples, *samples_before_bytes_, ignored);
   fs::remove(path_ / kNewSamples, ignored);
   if (!existed_) fs::remove(path_ / kSamples, ignored);
   if (!existed_) fs::remove(path_, ignored);  // only if empty

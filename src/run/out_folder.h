@@ -2,9 +2,12 @@
 // the run comes to nothing.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "base/folder_lock.h"
 
 namespace evener::run {
 
@@ -15,27 +18,13 @@ std::filesystem::path default_out(const std::string& name);
 inline constexpr const char* kSamples = "samples.csv";
 inline constexpr const char* kNewSamples = "samples.csv.new";
 
-/// An exclusive lock of a folder, which goes with its last holder: with this process and those that it has forked. No
-/// file is left behind.
-class FolderLock {
- public:
-  /// Throws UsageError if another process holds it. On a file system without such locks (some network disks) nothing is
-  /// locked.
-  explicit FolderLock(const std::filesystem::path& folder);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int file_ = -1;
-};
-
 class OutFolder {
  public:
-  /// Throws UsageError if `path` holds a run and neither `resume` nor `overwrite` is set or if another run is writing
-  /// to it, Error if there is nothing to resume or the folder can't be written to.
+  /// What killed processes have left half-written in the folder goes. Throws UsageError if `path` holds a run and
+  /// neither `resume` nor `overwrite` is set or if another run is writing to it, Error if there is nothing to resume or
+  /// the folder can't be written to.
   OutFolder(std::filesystem::path path, bool resume, bool overwrite);
-  /// Without begin(): removes what this run made.
+  /// Without begin(): removes what this run made, also what it added to the samples of a run that it goes on with.
   ~OutFolder();
   OutFolder(const OutFolder&) = delete;
   OutFolder& operator=(const OutFolder&) = delete;
@@ -44,13 +33,14 @@ class OutFolder {
 
   /// The work begins: the folder stays, and a run that is to be overwritten goes.
   void begin();
-  /// It came to nothing after all: a new folder goes again.
-  void withdraw() { began_ = existed_; }
+  /// It came to nothing after all: a new folder goes again, and an earlier run's samples are as they were.
+  void withdraw() { began_ = false; }
 
  private:
   std::filesystem::path path_;
   std::optional<FolderLock> lock_;
   bool existed_ = false, replaces_ = false, began_ = false;
+  std::optional<std::uintmax_t> samples_before_bytes_;  // of the run that is gone on with
 };
 
 }  // namespace evener::run

@@ -31,6 +31,7 @@ std::vector<std::string> run_on_all_ranks(MeteredRun& run, const RankedJob& job,
         note += " without it";
       }
       run.note(note);
+      run.start_again();
       job.rewind();
     }
   }

@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLast = "last.safetensors";
 constexpr const char* kBest = "best.safetensors";
+constexpr const char* kNewBestPrefix = "best.new-";
 constexpr const char* kResumePrefix = "last.resume-";
 
 /// The number of a checkpoint, which grows with every checkpoint of a run.
@@ -120,6 +121,34 @@ void remove_other_resume_files(const fs::path& dir, const fs::path& keep) {
   }
 }
 
+fs::path new_best_path(const fs::path& dir, int epoch) {
+  return dir / (kNewBestPrefix + std::to_string(epoch) + ".safetensors");
+}
+
+std::vector<fs::path> new_best_files(const fs::path& dir) {
+  std::vector<fs::path> files;
+  for (const auto& file : fs::directory_iterator(dir)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with(kNewBestPrefix) && name.ends_with(".safetensors")) files.push_back(file.path());
+  }
+  return files;
+}
+
+std::string best_generation(int epoch) {
+  return std::to_string(epoch) + ".0";
+}
+
+/// Of best.safetensors; "" where it can't be read.
+std::string generation_of_best(const fs::path& dir) {
+  try {
+    const weights::Metadata metadata = weights::read_safetensors_metadata(dir / kBest);
+    const auto found = metadata.find("generation");
+    return found == metadata.end() ? "" : found->second;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 }  // namespace
 
 bool has_checkpoint(const fs::path& dir) {
@@ -145,8 +174,31 @@ void save_last(const fs::path& dir, const engine::Trainer& trainer, const Weight
   remove_other_resume_files(dir, resume);
 }
 
+void stage_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
+  for (const fs::path& older : new_best_files(dir)) fs::remove(older);
+  weights::write_safetensors(new_best_path(dir, epoch), state, weights_metadata(info, best_generation(epoch)));
+}
+
+void publish_best(const fs::path& dir) {
+  for (const fs::path& file : new_best_files(dir)) fs::rename(file, dir / kBest);
+}
+
 void save_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
-  weights::write_safetensors(dir / kBest, state, weights_metadata(info, std::to_string(epoch) + ".0"));
+  stage_best(dir, state, info, epoch);
+  publish_best(dir);
+}
+
+bool settle_best(const fs::path& dir, Progress& progress) {
+  // Without validation the last weights count as the best.
+  const int epoch = progress.best_epoch != 0 ? progress.best_epoch : progress.epoch;
+  std::error_code none;  // another host of the run may do the same at this moment
+  fs::rename(new_best_path(dir, epoch), dir / kBest, none);
+  for (const fs::path& other : new_best_files(dir)) fs::remove(other, none);
+  if (progress.best_epoch == 0 || generation_of_best(dir) == best_generation(epoch)) return true;
+  progress.best_epoch = 0;
+  progress.best_accuracy = Progress().best_accuracy;
+  progress.best_loss = Progress().best_loss;
+  return false;
 }
 
 TensorMap load_best(const fs::path& dir) {

@@ -1,7 +1,8 @@
 // Checkpoints: last.safetensors and best.safetensors hold parameters and buffers with what is needed to use them;
 // last.resume-N.safetensors beside it holds the optimiser's state and the progress.
 // The two files of a checkpoint belong together by a generation number. The resume file is written first and
-// last.safetensors renamed into place after it, so a kill at any moment leaves a matching pair.
+// last.safetensors renamed into place after it, so a kill at any moment leaves a matching pair. New best weights wait
+// as best.new-EPOCH.safetensors until the checkpoint that speaks of them is there, and take their place then.
 #pragma once
 
 #include <filesystem>
@@ -49,8 +50,15 @@ std::optional<std::filesystem::file_time_type> checkpoint_time(const std::filesy
 /// Writes the pair and removes the older resume file. `config`: what must be equal for a resume.
 void save_last(const std::filesystem::path& dir, const engine::Trainer& trainer, const WeightsInfo& info,
                const Progress& progress, const nlohmann::json& config);
-/// Writes best.safetensors. `state` is that of epoch `epoch`.
+/// Writes best weights, those of epoch `epoch`, that wait for the checkpoint.
+void stage_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);
+/// Those that wait become best.safetensors.
+void publish_best(const std::filesystem::path& dir);
+/// Both at once, where there will be no checkpoint that speaks of them.
 void save_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);
+/// After a run was killed: makes best.safetensors the weights that `progress`, which is its checkpoint's, speaks of.
+/// False where they are not there; then `progress` knows no best epoch any more.
+bool settle_best(const std::filesystem::path& dir, Progress& progress);
 
 /// The parameters and buffers in best.safetensors.
 TensorMap load_best(const std::filesystem::path& dir);

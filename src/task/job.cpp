@@ -7,7 +7,10 @@
 #include "base/module.h"
 #include "base/phase.h"
 #include "base/simd_level.h"
+#include "data/smaller_size.h"
+#include "network/batch_norm.h"
 #include "network/init.h"
+#include "network/zoo.h"
 #include "task/engine_choice.h"
 #include "task/evaluation.h"
 #include "task/facts.h"
@@ -40,8 +43,25 @@ void TrainJob::leave_out(int rank) {
   plan = placement::without_replica(std::move(plan), rank);
 }
 
+bool TrainJob::is_complete() const {
+  const State& job = *state_;
+  if (job.progress.step > 0) return false;
+  return job.progress.epoch >= job.options.epochs || job.has_reached_accuracy() || job.has_lost_patience();
+}
+
+bool TrainJob::State::has_reached_accuracy() const {
+  return progress.best_epoch != 0 && options.until_accuracy > 0 && progress.best_accuracy >= options.until_accuracy;
+}
+
+bool TrainJob::State::has_lost_patience() const {
+  return progress.best_epoch != 0 && options.patience > 0 && progress.epoch - progress.best_epoch >= options.patience;
+}
+
 void TrainJob::rewind() {
   State& job = *state_;
+  // What was loaded and prepared belongs to the time before.
+  job.clock = Stopwatch();
+  job.load_s = job.init_s = job.setup.load_s = 0;
   if (has_checkpoint(job.options.out)) {
     job.resume(load_last(job.options.out));
   } else {
@@ -56,8 +76,16 @@ TrainJob::State::State(TrainOptions chosen, TrainObserver& told)
 
 data::OpenedData TrainJob::State::open() {
   mark_critical_thread();
+  network::build(options.model, {});  // a name that is unknown is told before images are decoded for minutes
   data::DataOptions data_options = options.data;
   data_options.progress = loading_progress(LoadingStep::kDecode);
+  data_options.look_only = options.look_only;
+  data_options.before_decoding = [this](std::size_t images, const data::ImageShape& shape) {
+    if (options.epochs == 0 || options.choose_batch) return;
+    network::ModelOptions model;
+    model.input = network::Shape{shape.channels, shape.height, shape.width};
+    require_memory_for(network::build(options.model, model), images);
+  };
   data::OpenedData opened = data::open_data(data_options);
   if (options.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
     throw Error("no images to evaluate on in '" + options.data.location +
@@ -79,6 +107,16 @@ TrainSetup TrainJob::State::describe() const {
   TrainSetup described(build_network(options, *data.dataset));
   described.network.freeze(matching_parameters(described.network, options.freeze));
   if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
+  if (options.epochs > 0 && options.accumulate > 1 && network::has_batch_norm(described.network)) {
+    described.notes.push_back("batch-norm takes the statistics of each part of a batch alone, which changes what is " +
+                              ("learnt (--accumulate " + std::to_string(options.accumulate) + ")"));
+  }
+  const std::int64_t outputs = element_count(described.network.output_shape());
+  if (const auto classes = static_cast<std::int64_t>(data.dataset->classes().size()); outputs > classes) {
+    described.notes.push_back("the network has " + std::to_string(outputs) + " outputs and the data " +
+                              std::to_string(classes) + " classes: the last " + std::to_string(outputs - classes) +
+                              " stand for nothing");
+  }
   described.image = data.dataset->shape();
   described.classes = data.dataset->classes();
   described.images = data.dataset->size();
@@ -98,6 +136,7 @@ void TrainJob::State::prepare() {
   const Stopwatch preparing;
   if (options.epochs > 0) require_possible_training();
   if (options.epochs > 0 && !options.choose_batch) require_possible_batch();
+  require_visible_crop(options.augment, setup.image);
   if (options.data_on_device) require_data_on_device(options.plan, options.augment);
   std::optional<Checkpoint> checkpoint;
   if (options.resume) checkpoint = load_last(options.out);
@@ -115,13 +154,13 @@ void TrainJob::State::prepare() {
     setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
     state = std::move(start.state);
   }
-  if (options.choose_plan) {
+  if (options.choose_plan && !options.look_only) {
     if (std::optional<placement::Plan> chosen = options.choose_plan(Trials(*this))) {
       options.trainer.device = chosen->replicas.front().stages.front().device;
       options.plan = std::move(*chosen);
     }
   }
-  if (options.choose_batch) {
+  if (options.choose_batch && !options.look_only) {
     options.batch = options.choose_batch(Trials(*this), options.plan);
     require_possible_batch();
     setup.steps_per_epoch = steps_per_epoch();
@@ -133,6 +172,7 @@ void TrainJob::State::prepare() {
     if (!why.empty()) throw UsageError(why);
   }
   init_s = preparing.seconds();
+  setup.load_s = load_s;
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
 }
@@ -161,14 +201,20 @@ void TrainJob::State::require_possible_training() const {
   if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
     throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
   }
-  if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer.momentum != 0);
+  if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer);
 }
 
 void TrainJob::State::require_possible_batch() const {
-  require_trainable_batch(setup.network, setup.train_images, options.batch);
+  require_trainable_batch(setup.network, setup.train_images, options.batch, options.accumulate);
+  require_memory_for(setup.network, setup.train_images);
+}
+
+void TrainJob::State::require_memory_for(const network::Network& network, std::size_t images) const {
   if (uses_accelerator(options.plan)) return;  // it has memory of its own, and says itself when that is full
-  require_memory(setup.network, std::min<std::int64_t>(options.batch, static_cast<std::int64_t>(setup.train_images)),
-                 options.trainer.precision);
+  const network::Shape& input = network.input_shape();
+  const bool may_be_smaller = !options.data.width && input.size() == 3;
+  require_memory(network, images, options.batch, options.accumulate, options.trainer.precision,
+                 may_be_smaller ? data::smaller_size({input[0], input[1], input[2]}) : "");
 }
 
 /// Reads the checkpoint in `out`. Images are normalised as they were in the run so far, so the file of weights that it
@@ -178,6 +224,10 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
   state = std::move(checkpoint.state);
   optimizer_state = std::move(checkpoint.optimizer_state);
   progress = std::move(checkpoint.progress);
+  if (const int best = progress.best_epoch; !settle_best(options.out, progress)) {
+    setup.notes.push_back("best.safetensors is not of epoch " + std::to_string(best) +
+                          ", which was the best one: the best is looked for among the epochs from here on");
+  }
   setup.resumed_epoch = progress.epoch;
   setup.resumed_step = progress.step;
 }

@@ -23,6 +23,11 @@ struct TrainJob::State {
   /// See limits.h.
   std::int64_t least_share() const { return task::least_share(setup.network, options.local_batch_norm); }
 
+  /// Whether the validation accuracy that ends the training is reached, and whether it has not become better for too
+  /// long.
+  bool has_reached_accuracy() const;
+  bool has_lost_patience() const;
+
   TrainOptions options;  // with the plan and the batch that were chosen
   TrainObserver& observer;
   Stopwatch clock;
@@ -44,6 +49,8 @@ struct TrainJob::State {
   void prepare();
   void require_possible_training() const;
   void require_possible_batch() const;
+  /// `images`: that there are at most.
+  void require_memory_for(const network::Network& network, std::size_t images) const;
   std::int64_t steps_per_epoch() const;
   friend class TrainJob;
   void resume(Checkpoint checkpoint);

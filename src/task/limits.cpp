@@ -7,7 +7,9 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/precision.h"
+#include "network/batch_norm.h"
 #include "network/cost.h"
+#include "parallel/micro_batches.h"
 
 namespace evener::task {
 
@@ -22,13 +24,10 @@ Need need_of(const network::Network& network, Precision precision) {
   return {memory.fixed_bytes(), memory.sample_bytes(activation_bits(precision))};
 }
 
-/// The first batch-norm layer that has one value of each channel per image; null if there is none.
-const network::Layer* norm_of_one_value(const network::Network& network) {
-  const auto found = std::ranges::find_if(network.layers(), [](const network::Layer& layer) {
-    const bool one_value = layer.shape.size() <= 1 || layer.shape[1] * layer.shape[2] == 1;
-    return one_value && std::holds_alternative<network::BatchNorm>(layer.op);
-  });
-  return found != network.layers().end() ? &*found : nullptr;
+/// The images of each micro-batch of a whole batch.
+std::vector<std::int64_t> whole_batch(std::size_t train_images, std::int64_t batch, int accumulate) {
+  const std::int64_t images = std::min(batch, static_cast<std::int64_t>(train_images));
+  return parallel::micro_batches(images, batch, accumulate);
 }
 
 std::int64_t fitting(const Need& need, std::int64_t available) {
@@ -41,50 +40,78 @@ std::int64_t predicted_largest_batch(const network::Network& network, Precision 
   return fitting(need_of(network, precision), static_cast<std::int64_t>(memory_limits().available_bytes));
 }
 
-void require_memory(const network::Network& network, std::int64_t batch, Precision precision) {
+void require_memory(const network::Network& network, std::size_t train_images, std::int64_t batch, int accumulate,
+                    Precision precision, const std::string& smaller_size) {
   const Need need = need_of(network, precision);
   const auto available = static_cast<std::int64_t>(memory_limits().available_bytes);
   const std::int64_t fits = fitting(need, available);
-  if (batch <= fits) return;
-  const std::string needed = bytes_text(static_cast<std::uint64_t>(need.fixed_bytes + batch * need.per_sample_bytes));
+  const std::int64_t at_once = std::ranges::max(whole_batch(train_images, batch, accumulate));
+  if (at_once <= fits) return;
+  const std::string size = smaller_size.empty() ? "" : ", such as --size " + smaller_size;
+  const std::string needed = bytes_text(static_cast<std::uint64_t>(need.fixed_bytes + at_once * need.per_sample_bytes));
+  const std::string there_is = bytes_text(static_cast<std::uint64_t>(available));
   if (fits == 0) {
-    throw Error("training " + network.model() + " takes about " + needed + " of memory; " +
-                bytes_text(static_cast<std::uint64_t>(available)) +
-                " are available, too little for a batch of one. Use a "
-                "smaller --size or a smaller model");
+    throw Error("training " + network.model() + " takes about " + needed + " of memory; " + there_is +
+                " are available, too little for a batch of one. Use a smaller --size" +
+                (size.empty() ? " or a smaller model" : size));
   }
-  throw Error("a batch of " + std::to_string(batch) + " takes about " + needed + " of memory; " +
-              bytes_text(static_cast<std::uint64_t>(available)) +
-              " are available. The largest --batch that fits is about " + std::to_string(fits));
+  const std::string what =
+      accumulate == 1 ? "a batch of " + std::to_string(at_once)
+                      : "a part of " + std::to_string(at_once) + " images of a batch of " + std::to_string(batch);
+  throw Error(what + " takes about " + needed + " of memory; " + there_is +
+              " are available. The largest --batch that fits is about " + std::to_string(fits * accumulate) +
+              "; with --accumulate " + std::to_string((batch + fits - 1) / fits) + " this one does, part by part" +
+              (size.empty() ? "" : "; or bring the images to a smaller size" + size));
 }
 
-void require_disk_space(const std::filesystem::path& out, const network::Network& network, bool momentum) {
+void require_disk_space(const std::filesystem::path& out, const network::Network& network,
+                        const engine::OptimizerOptions& optimizer) {
   const auto memory = network::training_memory(network);
   const std::int64_t weights = memory.weight_bytes + memory.buffer_bytes;
   const std::int64_t overhead_bytes = 1 << 20;  // headers, records, samples
-  const std::int64_t needed = 3 * weights + (momentum ? 2 * memory.optimizer_bytes : 0) + overhead_bytes;
+  // Values that the optimiser keeps for each weight; the new file is written before the old one goes.
+  const bool is_adam = optimizer.kind == engine::OptimizerKind::kAdamW;
+  const int moments = is_adam ? 2 : optimizer.momentum != 0 ? 1 : 0;
+  const int averages = optimizer.average_decay != 0 ? 1 : 0;
+  // Best and last, and both once more: the new best waits for the new last, which is written before the old one goes.
+  const std::int64_t needed =
+      4 * weights + 2 * (moments * memory.optimizer_bytes + averages * weights) + overhead_bytes;
   require_writable_directory(out, static_cast<std::uint64_t>(needed));
 }
 
-void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch) {
-  const auto images = static_cast<std::int64_t>(train_images);
-  const bool single = batch == 1 || images == 1 || images % batch == 1;
-  const network::Layer* layer = single ? norm_of_one_value(network) : nullptr;
+void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch,
+                             int accumulate) {
+  const auto last = static_cast<std::int64_t>(train_images) % batch;
+  const bool single = std::ranges::min(whole_batch(train_images, batch, accumulate)) == 1 ||
+                      std::ranges::min(parallel::micro_batches(last, batch, accumulate)) == 1;
+  const network::Layer* layer = single ? network::norm_of_one_value(network) : nullptr;
   if (layer == nullptr) return;
+  const bool in_parts = accumulate > 1;
   throw UsageError(
-      "with " + std::to_string(images) + " training images and --batch " + std::to_string(batch) +
-      " a batch has one image, and batch-norm layer '" + layer->name + "' (output " + shape_text(layer->shape) +
-      ") would have one value per channel, too few for a variance. Use another --batch or a larger --size");
+      "with " + std::to_string(train_images) + " training images" + (in_parts ? ", " : " and ") + "--batch " +
+      std::to_string(batch) + (in_parts ? " and --accumulate " + std::to_string(accumulate) + " a part of a" : " a") +
+      " batch has one image, and batch-norm layer '" + layer->name + "' (output " + shape_text(layer->shape) +
+      ") would have one value per channel, too few for a variance. Use another " + "--batch" +
+      (in_parts ? ", a smaller --accumulate" : "") + " or a larger --size");
 }
 
 std::int64_t least_share(const network::Network& network, bool local_batch_norm) {
-  return local_batch_norm && norm_of_one_value(network) != nullptr ? 2 : 1;
+  return local_batch_norm && network::norm_of_one_value(network) != nullptr ? 2 : 1;
 }
 
 bool uses_accelerator(const placement::Plan& plan) {
   return std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
     return replica.stages.front().device.kind != DeviceKind::kCpu;
   });
+}
+
+void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image) {
+  const std::int64_t side = std::min(image.width, image.height);
+  if (augment.crop_padding < side) return;
+  throw UsageError("--augment crop:" + std::to_string(augment.crop_padding) +
+                   " shifts images by up to that many pixels, and they have " + std::to_string(image.width) + "x" +
+                   std::to_string(image.height) + ": some would be black all over. Give it less than " +
+                   std::to_string(side) + "; an eighth of the side, as 4 for 32 pixels, is usual");
 }
 
 void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment) {

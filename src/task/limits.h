@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "base/precision.h"
 #include "data/augment.h"
@@ -13,27 +14,36 @@
 
 namespace evener::task {
 
-/// The largest batch that fits into the memory that is available, by the same estimate as require_memory; 0 = none.
+/// The most images at once that fit into the memory that is available, by the same estimate as require_memory; 0 =
+/// none.
 std::int64_t predicted_largest_batch(const network::Network& network, Precision precision);
 
-/// Throws Error naming the largest batch that fits when training with `batch` would need more than the memory that is
-/// available. An estimate (network/cost.h), so it refuses only what is clearly too large.
-void require_memory(const network::Network& network, std::int64_t batch, Precision precision);
+/// Throws Error naming the largest batch that fits when training with `batch`, computed in `accumulate` parts, would
+/// need more than the memory that is available. An estimate (network/cost.h), so it refuses only what is clearly too
+/// large. `smaller_size`: of images, such as "299x224", to recommend; empty = none in particular.
+void require_memory(const network::Network& network, std::size_t train_images, std::int64_t batch, int accumulate,
+                    Precision precision, const std::string& smaller_size = "");
 
 /// Throws Error when `out` can't be written to or has no room for the checkpoints of a run: last, best, the optimiser's
 /// state, and a second copy of the largest while it is replaced.
-void require_disk_space(const std::filesystem::path& out, const network::Network& network, bool momentum);
+void require_disk_space(const std::filesystem::path& out, const network::Network& network,
+                        const engine::OptimizerOptions& optimizer);
 
-/// Throws UsageError when some batch of an epoch would have one value per channel in a batch-norm layer, whose variance
-/// is then undefined: a batch of one image where the layer sees one pixel.
-void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch);
+/// Throws UsageError when some batch of an epoch, or one of the `accumulate` parts that it is computed in, would have
+/// one value per channel in a batch-norm layer, whose variance is then undefined: one image where the layer sees one
+/// pixel.
+void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch,
+                             int accumulate);
 
-/// How few samples of a batch a replica can train on: 2 where it takes a batch-norm layer's statistics from its own
-/// samples and these have one value per channel each, else 1.
+/// How few samples of what is computed at once (a batch, or a micro-batch) a replica can train on: 2 where it takes a
+/// batch-norm layer's statistics from its own samples and these have one value per channel each, else 1.
 std::int64_t least_share(const network::Network& network, bool local_batch_norm);
 
 /// Whether a replica of `plan` computes elsewhere than on the CPU.
 bool uses_accelerator(const placement::Plan& plan);
+
+/// Throws UsageError where an augmentation could move all of an image out of sight.
+void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image);
 
 /// Throws UsageError where images can't stay on the devices of `plan`: there are none but CPUs, or each epoch changes
 /// the images.

@@ -1,9 +1,12 @@
 #include "task/resume_config.h"
 
+#include <filesystem>
+
 #include "base/error.h"
 
 namespace evener::task {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 json resume_config(const TrainOptions& options, const TrainSetup& setup) {
@@ -26,12 +29,24 @@ std::string shown(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+/// Whether both name one file or folder, such as "mnist" and "mnist/".
+bool same_place(const std::string& a, const std::string& b) {
+  const auto plain = [](const std::string& text) { return (fs::path(text) / "").lexically_normal(); };
+  std::error_code none;
+  return plain(a) == plain(b) || fs::equivalent(a, b, none);
+}
+
+bool is_same(const std::string& key, const json& before, const json& now) {
+  const bool places = (key == "data" || key == "weights") && before.is_string() && now.is_string();
+  return before == now || (places && same_place(before.get<std::string>(), now.get<std::string>()));
+}
+
 void require_same_config(const json& saved, const json& now) {
   std::string differences;
   for (const auto& [key, value] : now.items()) {
     if (key == "engine") continue;  // each engine goes on with the other's checkpoints
     const json before = saved.contains(key) ? saved[key] : json();
-    if (before != value)
+    if (!is_same(key, before, value))
       differences += "\n  " + key + ": " + shown(before) + " in the checkpoint, " + shown(value) + " now";
   }
   if (!differences.empty()) {

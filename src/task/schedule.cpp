@@ -1,5 +1,7 @@
 #include "task/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -64,6 +66,19 @@ double Schedule::rate(double base, std::int64_t step, std::int64_t steps_per_epo
       return one_cycle(base, static_cast<double>(step), static_cast<double>(epochs * steps_per_epoch));
   }
   return base;
+}
+
+std::string new_end_text(const Schedule& schedule, double base, std::int64_t step, std::int64_t steps_per_epoch,
+                         std::int64_t epochs_before, std::int64_t epochs) {
+  const bool cosine = schedule.kind == Schedule::Kind::kCosine;
+  if (!cosine && schedule.kind != Schedule::Kind::kOneCycle) return "";
+  if (epochs == epochs_before || step == 0) return "";
+  const double was = schedule.rate(base, step - 1, steps_per_epoch, epochs_before);
+  const double is = schedule.rate(base, step, steps_per_epoch, epochs);
+  return fmt::format(
+      "the {} schedule now ends after epoch {} instead of {}: the rate goes on with {:.3g}, after {:.3g} in the last "
+      "step",
+      cosine ? "cosine" : "one-cycle", epochs, epochs_before, is, was);
 }
 
 Schedule parse_schedule(const std::string& text) {

@@ -21,6 +21,11 @@ struct Schedule {
   double rate(double base, std::int64_t step, std::int64_t steps_per_epoch, std::int64_t epochs) const;
 };
 
+/// Cosine and one-cycle run until the last epoch. What becomes of the rate where a run that was to have `epochs_before`
+/// epochs goes on from `step` with `epochs`; "" where that changes nothing.
+std::string new_end_text(const Schedule& schedule, double base, std::int64_t step, std::int64_t steps_per_epoch,
+                         std::int64_t epochs_before, std::int64_t epochs);
+
 /// "constant", "cosine", "step", "step:30", "step:30:0.1", "one-cycle". Throws UsageError.
 Schedule parse_schedule(const std::string& text);
 

@@ -97,6 +97,11 @@ void set_normalization(const TrainOptions& options, const weights::Metadata& met
         "how to normalise the images is unknown: there are no training images to take the mean and the "
         "standard deviation of, and the weights' file doesn't tell them. Give --normalize, such as imagenet");
   }
+  if (options.look_only && !data.statistics) {
+    const std::vector<float> channel_values(static_cast<std::size_t>(channels), 1);
+    start.normalization = {channel_values, channel_values};
+    return;
+  }
   start.normalization = data.statistics
                             ? *data.statistics
                             : data::channel_statistics(*data.dataset, data.split.train, options.data.threads, progress);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/phase.h"
+#include "base/plural.h"
 #include "base/stop.h"
 #include "network/init.h"
 #include "parallel/data_parallel.h"
@@ -42,7 +43,11 @@ class TrainRun {
     if (options_.epochs == 0) return evaluate_only();
     while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
     if (result_.status == TrainStatus::kDone) finish();
-    if (result_.status != TrainStatus::kDiverged) save();
+    if (result_.status == TrainStatus::kDiverged) {
+      save_best_weights();  // the last good checkpoint stays, but the record speaks of the best epoch
+    } else {
+      save();
+    }
     result_.epochs = progress_.epochs;
     result_.best_epoch = progress_.best_epoch;
     for (std::size_t r = 0; r < replicas_.trained().size(); ++r) {
@@ -167,14 +172,13 @@ class TrainRun {
 
   /// Whether training may end before the last epoch.
   bool enough() {
-    if (progress_.best_epoch == 0) return false;
-    if (options_.until_accuracy > 0 && progress_.best_accuracy >= options_.until_accuracy) {
+    if (job_.has_reached_accuracy()) {
       if (!result_.seconds_to_accuracy) note_accuracy_reached();
       return true;
     }
-    if (options_.patience == 0 || progress_.epoch - progress_.best_epoch < options_.patience) return false;
+    if (!job_.has_lost_patience()) return false;
     result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation accuracy for " +
-                       std::to_string(options_.patience) + " epochs (--patience)";
+                       counted(options_.patience, "epoch") + " (--patience)";
     return true;
   }
 
@@ -267,7 +271,7 @@ class TrainRun {
     }
     result_.status_reason = "interrupted in epoch " + std::to_string(progress_.epoch + 1) + " after step " +
                             std::to_string(progress_.step) + " of " + std::to_string(setup_.steps_per_epoch) +
-                            "; the same command with --resume goes on";
+                            "; 'evener train --resume " + options_.out.string() + "' goes on";
     return false;
   }
 
@@ -288,23 +292,29 @@ class TrainRun {
   /// then the previous checkpoint stays, and the run has to end.
   bool save() {
     const Stopwatch clock;
-    if (!best_saved_) {
-      save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
-      best_saved_ = true;
-    }
     if (!is_finite(replicas_.trainer().state())) {
       return diverged("the weights are not finite " + place_text(), progress_.step);
     }
+    if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
       replicas_.swap_average();  // without validation the last weights count as the best
-      save_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
+      stage_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
       replicas_.swap_average();
     }
     save_last(options_.out, replicas_.trainer(), job_.info, progress_, job_.config);
+    publish_best(options_.out);
+    best_saved_ = true;
     last_save_s_ = clock.seconds();
     result_.checkpoint_s += last_save_s_;
     since_save_ = Stopwatch();
     return true;
+  }
+
+  /// Writes the best weights, unless the file has them already.
+  void save_best_weights() {
+    if (best_saved_) return;
+    save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
+    best_saved_ = true;
   }
 
   bool checkpoint_is_cheap() const { return last_save_s_ < kCheckpointShare * since_save_.seconds(); }

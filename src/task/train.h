@@ -34,7 +34,7 @@ struct TrainOptions {
   std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
   std::int64_t batch = 64;          // global, whatever the placement
   int epochs = 10;                  // 0: validate and test `weights`, train and save nothing
-  int accumulate = 1;               // parts that a batch is computed in, one after the other
+  int accumulate = 1;               // micro-batches that a batch is computed in, one after the other
   int patience = 0;                 // epochs without a better validation after which training ends; 0 = never
   double until_accuracy = 0;        // validation accuracy in (0, 1] at which training ends; 0 = never
   double learning_rate = 0.05;
@@ -57,6 +57,7 @@ struct TrainOptions {
   data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are
   std::filesystem::path out;               // where checkpoints go; must exist. Empty: nothing is going to be run
   bool resume = false;                     // go on from the checkpoint in `out`
+  bool look_only = false;                  // check what can be without decoding images; the job can't be run then
   /// What decides the weights, by name: checkpoints keep it, and a resumed run has to have it in common with the run
   /// that it goes on with, besides what the job finds out itself (task/resume_config.h). Null: the caller names
   /// nothing.
@@ -79,6 +80,7 @@ struct TrainSetup {
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;
+  double load_s = 0;              // that the data took
   int resumed_epoch = 0;          // epochs that the checkpoint already had; 0 = from the start
   std::int64_t resumed_step = 0;  // and steps of the next one
 };
@@ -174,6 +176,10 @@ class TrainJob {
   const placement::Plan& plan() const;
   /// The run goes on without a replica that was lost for good.
   void leave_out(int rank);
+
+  /// Whether the checkpoint that is gone on with has all epochs already, or those that --until-accuracy and --patience
+  /// leave of them.
+  bool is_complete() const;
 
   /// What all hosts of a run have to agree on: data, network, options, start.
   std::vector<parallel::Fact> facts() const;

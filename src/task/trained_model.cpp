@@ -71,6 +71,9 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   const fs::path run = is_path && fs::is_directory(file) ? file : fs::path();
   if (!run.empty()) file = weights_in(run);
   weights::SafetensorsFile read = weights::read_weights(file);
+  if (!request.passed_over.empty()) {
+    std::erase_if(read.tensors, [&](const auto& tensor) { return tensor.first.starts_with(request.passed_over); });
+  }
   const ModelFacts facts = model_facts(read.metadata);
   const std::string name = is_path ? facts.model : request.model;
   if (name.empty()) {

@@ -19,6 +19,7 @@ struct ModelRequest {
   std::filesystem::path weights = {};  // of a network of the zoo; empty = none
   std::optional<std::int64_t> width = {}, height = {}, channels = {};  // absent = as trained, or the model's own
   std::optional<std::int64_t> classes = {};  // absent = as many as the weights have, or the model's own
+  std::string passed_over = {};              // beginning of the names of tensors that the network has no use for
   std::uint64_t seed = 1;                    // of random weights, where there are none
 };
 

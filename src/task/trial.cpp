@@ -198,20 +198,23 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     throw UsageError("--batch max is found for one replica, and placement '" + plan.text + "' has " +
                      std::to_string(plan.replicas.size()) + ": give a number");
   }
-  const auto most = static_cast<std::int64_t>(job_.setup.train_images);
+  // A batch is as large as all of its micro-batches, of which one at a time has to fit.
+  const std::int64_t parts = job_.options.accumulate;
+  const auto images = static_cast<std::int64_t>(job_.setup.train_images);
+  const std::int64_t most = (images + parts - 1) / parts;
   if (!uses_accelerator(plan)) {
     // The prediction leaves small things out, so that a fifth of what it promises is kept free.
     const std::int64_t fits = predicted_largest_batch(job_.setup.network, job_.options.trainer.precision);
-    return std::min(most, fits * 4 / 5);
+    return std::min(images, std::min(most, fits * 4 / 5) * parts);
   }
   const auto body = [&](const parallel::Seat& seat) {
     const parallel::ReplicaOptions options = job_.replica_options(plan, seat.rank);
-    return pack_message(largest_that_fits(most, [&](std::int64_t images) {
+    return pack_message(largest_that_fits(most, [&](std::int64_t at_once) {
       leave_if_stopped();
-      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, images);
+      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once);
     }));
   };
-  return run_apart<std::int64_t>(plan, body);
+  return std::min(images, run_apart<std::int64_t>(plan, body) * parts);
 }
 
 double Trials::loader_images_per_s(double seconds) const {

@@ -163,5 +163,38 @@ TEST(RequireWritableDirectory, NoticesAFullDisk) {
   EXPECT_THAT(message_of([&] { require_writable_directory(disk.path()); }), HasSubstr("the disk is full (0 B free)"));
 }
 
+TEST(WriteFile, NobodysLinkIsFollowed) {
+  const TestFolder folder;
+  write_file_atomically(folder / "precious", "mine");
+  fs::create_symlink(folder / "precious", folder / ("a.txt.tmp-" + std::to_string(getpid())));
+  write_file_atomically(folder / "a.txt", "new");
+  EXPECT_EQ(read_file(folder / "precious"), "mine");
+  EXPECT_EQ(read_file(folder / "a.txt"), "new");
+}
+
+TEST(RequireWritableFile, ProvesItAndTouchesNothing) {
+  const TestFolder folder;
+  write_file_atomically(folder / "there", "old");
+  require_writable_file(folder / "there");
+  require_writable_file(folder / "new");
+  require_writable_file("/dev/null");
+  EXPECT_EQ(read_file(folder / "there"), "old");
+  EXPECT_EQ(file_count(folder.path()), 1u);
+  EXPECT_THAT(message_of([&] { require_writable_file(folder / "none/new"); }), HasSubstr("does not exist"));
+  EXPECT_THAT(message_of([&] { require_writable_file(folder.path()); }), HasSubstr("can't write"));
+}
+
+TEST(LeftTemporaries, GoAndNothingElse) {
+  const TestFolder folder;
+  for (const char* name :
+       {"last.safetensors.tmp-123", ".write-test-77", "a.tmp-", "b.tmp-12x", "tmp-5", "c.tmp-5.csv"}) {
+    write_file_atomically(folder / name, "x");
+  }
+  remove_left_temporaries(folder.path());
+  EXPECT_EQ(file_count(folder.path()), 4u);
+  EXPECT_FALSE(fs::exists(folder / "last.safetensors.tmp-123"));
+  EXPECT_FALSE(fs::exists(folder / ".write-test-77"));
+}
+
 }  // namespace
 }  // namespace evener

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cstring>
 #include <regex>
 #include <thread>
 
@@ -35,12 +36,17 @@ TEST(Device, Texts) {
   EXPECT_EQ(device_text({DeviceKind::kNpu, 0}), "npu");
 }
 
+constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
+
 class Stop : public testing::Test {
  protected:
+  /// Whoever runs the tests may have some of them ignored.
+  void SetUp() override {
+    for (const int number : kStopSignals) signal(number, SIG_DFL);
+  }
   void TearDown() override {
     clear_stop_request();
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    for (const int number : kStopSignals) signal(number, SIG_DFL);
   }
 };
 
@@ -53,6 +59,26 @@ TEST_F(Stop, TheFirstSignalSetsTheFlag) {
   EXPECT_FALSE(stop_requested());
   request_stop();
   EXPECT_TRUE(stop_requested());
+}
+
+TEST_F(Stop, EachOfTheSignalsSetsTheFlag) {
+  install_stop_handlers();
+  for (const int number : kStopSignals) {
+    raise(number);
+    EXPECT_TRUE(stop_requested()) << strsignal(number);
+    clear_stop_request();
+  }
+}
+
+TEST_F(Stop, TheExitCodeIsThatOfTheFirstSignal) {
+  install_stop_handlers();
+  EXPECT_EQ(stop_exit_code(), 130) << "asked for without a signal";
+  raise(SIGTERM);
+  raise(SIGINT);
+  EXPECT_EQ(stop_exit_code(), 143);
+  EXPECT_TRUE(is_stop_exit_code(143));
+  EXPECT_TRUE(is_stop_exit_code(129));
+  EXPECT_FALSE(is_stop_exit_code(137)) << "SIGKILL stops nothing in good order";
 }
 
 TEST_F(Stop, SignalsThatComeTogetherAreOneRequest) {

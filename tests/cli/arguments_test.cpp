@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 
 // `evener train` with all that it needs, planning only; `more` comes behind.
 Words dry_run(const Words& more) {
-  Words words = {"train", "mlp:4-2", "--data", "synth:digits", "--dry-run"};
+  Words words = {"train", "mlp:784-10", "--data", "synth:digits:100", "--dry-run"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -156,10 +156,14 @@ TEST(Arguments, NumbersOutOfRangeSayTheRange) {
 }
 
 TEST(Arguments, OfAnOptionGivenTwiceTheLastOneCounts) {
-  const ProgramResult result = run_program(dry_run({"--on", "cpu/t3", "--lr", "-1", "--on=cpu/t1", "--lr", "1"}));
+  const ProgramResult result = run_program(dry_run({"--on", "cpu/t3", "--lr", "2", "--on=cpu/t1", "--lr", "1"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("placement  cpu/t1\n"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "1", "--lr", "-1"})), HasSubstr("--lr is -1"));
+  // What does not count has to be a value all the same: it may be the one that was meant.
+  EXPECT_THAT(usage_error(dry_run({"--lr", "-1", "--lr", "1"})), HasSubstr("--lr is -1"));
+  EXPECT_THAT(usage_error(dry_run({"--lr", "fast", "--lr", "1"})), HasSubstr("--lr 'fast' is not a number"));
+  EXPECT_THAT(usage_error(dry_run({"--loss", "x", "--loss", "mse"})), HasSubstr("unknown loss 'x'"));
   EXPECT_EQ(run_program(dry_run({"--strict", "--strict"})).exit_code, 0);  // a switch is on or off
 }
 
@@ -172,6 +176,40 @@ TEST(Placements, AreRefusedWithACaret) {
             "         ^\n");
   EXPECT_THAT(usage_error(dry_run({"--on", "cpu+"})), HasSubstr("\n  cpu+\n      ^"));
   EXPECT_THAT(usage_error(dry_run({"--on", "cuda:900"})), HasSubstr("there is no cuda:900"));
+}
+
+TEST(DryRun, LooksAtModelDataAndWeights) {
+  const ProgramResult good = run_program(dry_run({"--augment", "flip"}));
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("run        mlp:784-10, 10 classes, 1x28x28: 80 images to train on, 10 to validate"));
+  EXPECT_THAT(usage_error({"train", "resnet43", "--data", "synth:digits:100", "--dry-run"}), HasSubstr("resnet34"));
+  EXPECT_THAT(usage_error(dry_run({"--size", "20x20"})), HasSubstr("takes 784 values, but the images have"));
+  EXPECT_THAT(usage_error(dry_run({"--freeze", "conv*"})), HasSubstr("matches no parameter"));
+  for (const Words& more : {Words{"--data", "no/such/folder"}, Words{"--weights", "no/such/file.pt"}}) {
+    const ProgramResult missing = run_program(dry_run(more));
+    EXPECT_EQ(missing.exit_code, 1);
+    EXPECT_THAT(missing.err, HasSubstr("no/such/f"));
+    EXPECT_EQ(missing.out, "");
+  }
+}
+
+TEST(DryRun, TellsOfWhatChangesNothing) {
+  const ProgramResult result = run_program(
+      dry_run({"--on", "cpu/t1", "--engine", "native", "--layout", "nhwc", "--step-graph", "off", "--batch-norm",
+               "local", "--exchange-precision", "bf16", "--split", "90/0/10", "--patience", "3"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("--layout changes nothing: the native engine has one memory layout"),
+                                HasSubstr("--step-graph changes nothing: there is no GPU"),
+                                HasSubstr("--batch-norm changes nothing: there is one replica"),
+                                HasSubstr("--exchange-precision changes nothing: one replica"),
+                                HasSubstr("--patience changes nothing: there are no images to validate on")));
+  EXPECT_THAT(run_program(dry_run({})).out, Not(HasSubstr("nothing")));
+}
+
+TEST(DryRun, TellsOfOutputsWithoutClasses) {
+  const ProgramResult result = run_program({"train", "mlp:784-12", "--data", "synth:digits:100", "--dry-run"});
+  EXPECT_THAT(result.out,
+              HasSubstr("the network has 12 outputs and the data 10 classes: the last 2 stand for nothing"));
 }
 
 TEST(Placements, ArePlannedOnADryRun) {
@@ -204,7 +242,7 @@ class Config : public testing::Test {
 };
 
 constexpr const char* kWhole =
-    "model = 'mlp:4-2'\ndata = 'synth:digits'  # generated\ndry-run = true\non = 'cpu/t3'\nlr = 0.5\n";
+    "model = 'mlp:784-10'\ndata = 'synth:digits:100'  # generated\ndry-run = true\non = 'cpu/t3'\nlr = 0.5\n";
 
 TEST_F(Config, StandsInForTheCommandLine) {
   const ProgramResult result = run_with(kWhole);
@@ -217,8 +255,8 @@ TEST_F(Config, TheCommandLineWins) {
   EXPECT_THAT(run_with(kWhole, {"--on=cpu/t1"}).out, HasSubstr("placement  cpu/t1\n"));
   EXPECT_THAT(run_with(kWhole, {"--on", "cpu/t2", "--on", "cpu/t1"}).out, HasSubstr("placement  cpu/t1\n"));
   // The file's wrong model is not looked at when the command line gives one.
-  const std::string file = "model = 'nonsense'\ndata = 'synth:digits'\ndry-run = true\nepochs = 3\n";
-  EXPECT_EQ(run_with(file, {"mlp:4-2"}).exit_code, 0);
+  const std::string file = "model = 'nonsense'\ndata = 'synth:digits:100'\ndry-run = true\nepochs = 3\n";
+  EXPECT_EQ(run_with(file, {"mlp:784-10"}).exit_code, 0);
 }
 
 TEST_F(Config, ValuesFromTheFileAreChecked) {

@@ -11,6 +11,7 @@
 namespace evener::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -42,6 +43,24 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   EXPECT_THAT(text.out, HasSubstr("27 of 59x44 pixels, grey"));
   EXPECT_THAT(text.out, HasSubstr("broken.jpg: no JPEG"));
   EXPECT_EQ(run_program({"data", "info", fish, "--strict"}).exit_code, 1);
+}
+
+TEST(DataCommand, NamesCantControlTheTerminal) {
+  const TemporaryFolder folder;
+  const data::ImageShape shape{1, 2, 2};
+  const std::string png = data::encode_png(shape, std::vector<std::uint8_t>(shape.bytes(), 7));
+  write_text(folder / "a\nnote: all is well/1.png", png);
+  write_text(folder / "b\x1b[2J/1.png", png);
+  write_text(folder / "b\x1b[2J/\xc2\x9bK.png", "no picture");
+  const ProgramResult info = run_program({"data", "info", folder.path().string()});
+  EXPECT_EQ(info.exit_code, 0);
+  EXPECT_THAT(info.out, AllOf(HasSubstr(" 1 a?note: all is well\n"), HasSubstr(" 1 b?[2J\n"), HasSubstr("?K.png: ")));
+  const ProgramResult train = run_program(
+      {"train", "mlp:4-2", "--data", folder.path().string(), "--epochs", "1", "--out", (folder / ".run").string()});
+  for (const std::string& text : {info.out, info.err, train.out, train.err}) {
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xc2\x9b"))));
+  }
+  EXPECT_THAT(train.err, HasSubstr("?K.png: "));
 }
 
 TEST(DataCommand, DescribesPicturesWithoutClasses) {
@@ -100,6 +119,15 @@ void write_slow_folder(const std::filesystem::path& folder) {
     const std::string name = std::to_string(i) + ".png";
     std::filesystem::create_hard_link(folder / "a" / "0.png", folder / (i % 2 != 0 ? "b" : "a") / name);
   }
+}
+
+TEST(LongReading, IsNotBegunWhereABatchCantFitIntoMemory) {
+  const TemporaryFolder folder;
+  write_slow_folder(folder.path());
+  const ProgramResult result = run_program({"train", "resnet34", "--data", folder.path().string(), "--batch", "1000"},
+                                           {.environment = {}, .cwd = folder.path(), .timeout_s = 10 * kSlowdown});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("are available"), HasSubstr("such as --size 224x224")));
 }
 
 TEST(LongReading, IsShownAndEndsOnCtrlC) {

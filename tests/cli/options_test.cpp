@@ -164,5 +164,49 @@ TEST(ConfigFile, IsReadByTheDescriptionOfTheOptions) {
   EXPECT_THAT(error_of([&] { read("[oven]\n"); }), HasSubstr("unknown key 'oven'"));
 }
 
+struct TapFlags : OptionGroup {
+  TapFlags() : OptionGroup("Tap") {}
+  Option<std::optional<std::string>> open{*this, {"--open", "[HOW]", "It may stand alone"}};
+  Option<std::string> name{*this, {"--name", "NAME", "Which"}, "", {.inherited = false}};
+};
+
+TEST(Option, MayHaveAValueOrStandAlone) {
+  TapFlags tap;
+  EXPECT_FALSE(tap.open->has_value());
+  tap.open.read({""});
+  EXPECT_EQ(*tap.open, "");
+  tap.open.read({"slowly"});
+  EXPECT_EQ(*tap.open, "slowly");
+  EXPECT_EQ(tap.open.kind(), ValueKind::kSwitchOrOne);
+}
+
+TEST(OptionGroup, InheritsWhatIsNotGiven) {
+  OvenFlags before, after;
+  before.dish.read({"Br\xE4tling"});  // not UTF-8
+  before.degrees.read({"150"});
+  before.spices.read({"salt", "dill"});
+  before.steam.read({"true"});
+  after.degrees.read({"190"});
+  GivenWords words;
+  before.tell_words(words);
+  EXPECT_EQ(words.size(), 4u) << "only what was given";
+  after.inherit(json::parse(json(words).dump()).get<GivenWords>());
+  EXPECT_EQ(*after.dish, "Br\xE4tling");
+  EXPECT_EQ(*after.degrees, 190);
+  EXPECT_THAT(*after.spices, ElementsAre("salt", "dill"));
+  EXPECT_TRUE(*after.steam);
+  EXPECT_FALSE(after.racks->has_value());
+}
+
+TEST(OptionGroup, KeepsWhatIsForOneCallAlone) {
+  TapFlags before, after;
+  before.name.read({"left"});
+  GivenWords words;
+  before.tell_words(words);
+  EXPECT_TRUE(words.empty());
+  after.inherit({{"name", {"right"}}});
+  EXPECT_EQ(*after.name, "");
+}
+
 }  // namespace
 }  // namespace evener::cli

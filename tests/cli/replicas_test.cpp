@@ -210,6 +210,13 @@ TEST_F(Replicas, ARestartEndsWithTheWeightsOfAnUndisturbedRun) {
   const json record = record_in(out);
   EXPECT_THAT(record["epochs"], SizeIs(8));
   EXPECT_THAT(record["notes"].dump(), ContainsRegex("rank 0 .* ended with signal 9"));
+  const json& sessions = record["sessions"];
+  ASSERT_THAT(sessions, SizeIs(2));
+  EXPECT_EQ(sessions[0]["status"], "killed");
+  const auto sum = [&](const char* key) { return sessions[0][key].get<double>() + sessions[1][key].get<double>(); };
+  EXPECT_DOUBLE_EQ(record["times_s"]["total"], sum("seconds"));
+  EXPECT_DOUBLE_EQ(record["cpu"]["seconds"], sum("cpu_seconds"));
+  EXPECT_GE(sum("epochs"), 6) << "at least all but those around the loss";
 }
 
 TEST_F(Replicas, AnElasticRunGoesOnWithTheOthers) {
@@ -225,6 +232,9 @@ TEST_F(Replicas, AnElasticRunGoesOnWithTheOthers) {
   const json record = record_in(out);
   EXPECT_THAT(record["epochs"], SizeIs(8));
   EXPECT_THAT(record["placement"]["replicas"], SizeIs(1));
+  EXPECT_TRUE(record["images_per_s"].is_null()) << "of two replicas and of one";
+  EXPECT_THAT(record["missing"]["images_per_s"].dump(), HasSubstr("with 2 replicas, 2xcpu/t1 with 1 replica"));
+  EXPECT_THAT(record["memory"]["ranks"], SizeIs(1)) << "not those of the dead";
   EXPECT_EQ(record["config"]["batch"], 16);
 }
 
@@ -236,7 +246,7 @@ TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
     program.send_to_group(SIGINT);
     const ProgramResult result = program.finish();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("the same command with --resume goes on"));
+    EXPECT_THAT(result.err, HasSubstr("'evener train --resume " + out.string() + "' goes on"));
   }
   EXPECT_EQ(record_in(out)["status"], "interrupted");
   ASSERT_EQ(run_program(long_run(out, {"--resume"})).exit_code, 0);
@@ -251,7 +261,7 @@ TEST_F(Replicas, ATimeLimitSavesAsCtrlCDoes) {
   program.send(SIGTERM);  // as timeout does
   program.send_to_group(SIGTERM);
   const ProgramResult result = program.finish();
-  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM) << result.err;
   EXPECT_EQ(record_in(out)["status"], "interrupted");
 }
 

@@ -114,6 +114,10 @@ TEST_F(ReportCommand, BadFoldersAreNamed) {
   EXPECT_FALSE(exists("a/report.html"));
   std::filesystem::create_directories(folder_ / "c");
   EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err, HasSubstr("has no record.json"));
+  std::filesystem::create_symlink("record.json", folder_ / "c" / "record.json");  // leads to itself
+  EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err,
+              AllOf(HasSubstr("can't look into"), HasSubstr("Too many levels of symbolic links")));
+  std::filesystem::remove(folder_ / "c" / "record.json");
   std::ofstream(folder_ / "c" / "record.json") << "{\"schema\": \"evener-record-1\", \"batch\": \"big\"}";
   EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err,
               AllOf(HasSubstr("record.json"), HasSubstr("'batch'")));

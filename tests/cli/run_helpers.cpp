@@ -1,6 +1,5 @@
 #include "cli/run_helpers.h"
 
-#include <cmath>
 #include <fstream>
 
 #include "weights/safetensors.h"
@@ -28,20 +27,6 @@ fs::path resume_file(const fs::path& folder) {
     if (file.path().filename().string().starts_with("last.resume-")) return file.path();
   }
   return {};
-}
-
-double relative_distance(const TensorMap& a, const TensorMap& b) {
-  double difference = 0, norm = 0;
-  for (const auto& [name, tensor] : b) {
-    if (tensor.dtype != DType::kF32) continue;
-    const std::int64_t count = element_count(tensor.shape);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double left = a.at(name).floats()[i], right = tensor.floats()[i];
-      difference += (left - right) * (left - right);
-      norm += right * right;
-    }
-  }
-  return std::sqrt(difference / norm);
 }
 
 }  // namespace evener::test

@@ -1,4 +1,4 @@
-// What a run of `evener train` has left in its folder, and how far its weights are from another's.
+// What a run of `evener train` has left in its folder.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/relative_distance.h"
 #include "base/tensor.h"
 
 namespace evener::test {
@@ -23,8 +24,5 @@ TensorMap last_weights(const std::filesystem::path& folder);
 
 /// last.resume-N.safetensors, with the optimiser's state; empty where there is none.
 std::filesystem::path resume_file(const std::filesystem::path& folder);
-
-/// ||a - b|| / ||b|| over the float32 tensors of `b`.
-double relative_distance(const TensorMap& a, const TensorMap& b);
 
 }  // namespace evener::test

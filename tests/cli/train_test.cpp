@@ -128,7 +128,7 @@ TEST_F(TrainCommand, ResumesAugmentedTrainingBitEqually) {
   RunningProgram program(EVENER_PROGRAM, with(out(), {}, "1"));
   ASSERT_TRUE(program.wait_for("epoch 2/12")) << program.err();
   program.send(SIGHUP);  // the end of its terminal saves as Ctrl-C does
-  ASSERT_EQ(program.finish().exit_code, 130);
+  ASSERT_EQ(program.finish().exit_code, 128 + SIGHUP);
   EXPECT_THAT(run_program(long_run(out(), {"--resume"})).err,
               HasSubstr("augment: \"flip,crop:2,colour:0.2,mixup:0.2\""));
   ASSERT_EQ(run_program(with(out(), {"--resume"}, "2")).exit_code, 0);
@@ -324,6 +324,8 @@ const std::vector<BadInput> kBadInputs = {
      {"mlp:784-10", "--data", "synth:digits:100", "--augment", "flop"},
      2,
      "did you mean 'flip'"},
+    {"CropOfAll", {"mlp:784-10", "--data", "synth:digits:100", "--augment", "crop:999"}, 2, "Give it less than 28"},
+    {"NegativeSeed", {"mlp:784-10", "--data", "synth:digits:100", "--seed", "-1"}, 2, "--seed '-1'"},
     {"UnknownDecoding", {"mlp:784-10", "--data", "synth:digits:100", "--decode", "quick"}, 2, "exact, fast"},
     {"ClassesOfSynthetic", {"mlp:784-10", "--data", "synth:digits:100", "--class", "a=b"}, 2, "leave --class out"},
     {"BatchTooLarge",
@@ -370,6 +372,20 @@ TEST_F(TrainCommand, AFullDiskIsFoundBeforeTheWork) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("free"));
   EXPECT_THAT(result.err, Not(HasSubstr("epoch 1/3")));
+}
+
+TEST_F(TrainCommand, TheOptimisersStateNeedsRoomToo) {
+  // 101,770 weights are 0.41 MB; last, best and a copy of one of them 1.2 MB, with the samples' 2.2 MB.
+  const test::SmallDisk disk("size=3000k");
+  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
+  const Words train = {"train", "mlp:784-128-10", "--data", "synth:digits:100", "--epochs", "1", "--on", "cpu/t1"};
+  const ProgramResult plain = run_program(joined(train, {"--out", (disk.path() / "a").string()}));
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  fs::remove_all(disk.path() / "a");
+  const ProgramResult adam =
+      run_program(joined(train, {"--out", (disk.path() / "b").string(), "--optimizer", "adamw"}));
+  EXPECT_EQ(adam.exit_code, 1);
+  EXPECT_THAT(adam.err, HasSubstr("3.9 MB are needed and only"));
 }
 
 TEST_F(TrainCommand, AReadOnlyFolderIsFoundBeforeTheWork) {

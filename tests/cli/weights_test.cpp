@@ -82,6 +82,15 @@ TEST_F(WeightsOption, EpochsZeroEvaluatesWhatWasTrained) {
     EXPECT_FALSE(fs::exists(folder_ / "b" / name)) << name;
 }
 
+TEST_F(WeightsOption, AllImagesCanBeForTesting) {
+  ASSERT_EQ(train_mlp("a", 1).exit_code, 0);
+  const ProgramResult result = train("b", {"mlp:784-32-10", "--data", "synth:digits:100", "--epochs", "0", "--split",
+                                           "0/0/100", "--weights", file("a/best.safetensors")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(record_in(folder_ / "b")["data"]["split"]["test"], 100);
+  EXPECT_EQ(train("c", {"mlp:784-32-10", "--data", "synth:digits:100", "--split", "0/0/100"}).exit_code, 1);
+}
+
 TEST_F(WeightsOption, EpochsZeroTellsOfLossesThatAreNotFinite) {
   ASSERT_EQ(train_mlp("a", 1).exit_code, 0);
   weights::SafetensorsFile weights = weights::read_safetensors(folder_ / "a/best.safetensors");

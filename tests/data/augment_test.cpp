@@ -147,6 +147,37 @@ TEST(Augment, AResizedCropOfTheWholeAreaShowsNearlyTheWhole) {
   }
 }
 
+TEST(Augment, ResizedCropsHaveAreasAndProportionsOfTheWholeRange) {
+  const ImageShape shape{1, 96, 128};
+  const AugmentOptions options = parse_augment("resized-crop:0.2");
+  constexpr std::uint32_t kSamples = 2000;
+  int small = 0;
+  double least = 1, narrowest = 1, widest = 1;
+  for (std::uint32_t sample = 0; sample < kSamples; ++sample) {
+    std::vector<LabelledBox> boxes;  // of one pixel; those that stay whole are enlarged as the crop is
+    for (float y = 0; y < 96; y += 8) {
+      for (float x = 0; x < 128; x += 8) boxes.push_back({x, y, x + 1, y + 1, 0, false});
+    }
+    augment_boxes(options, shape, 1, 1, sample, boxes);
+    float wider = 0, higher = 0;
+    for (const LabelledBox& box : boxes) {
+      wider = std::max(wider, box.x2 - box.x1);
+      higher = std::max(higher, box.y2 - box.y1);
+    }
+    const double area = 1 / (wider * higher);
+    least = std::min(least, area);
+    if (area >= 0.4) continue;  // larger crops are cut at the image's edges
+    ++small;
+    narrowest = std::min<double>(narrowest, higher / wider);
+    widest = std::max<double>(widest, higher / wider);
+  }
+  // Areas are equally probable from 0.2 to 1, so a quarter is below 0.4; three standard deviations are 0.03.
+  EXPECT_NEAR(small / double{kSamples}, 0.25, 0.03);
+  EXPECT_NEAR(least, 0.2, 0.01);
+  EXPECT_NEAR(narrowest, 0.75, 0.04);
+  EXPECT_NEAR(widest, 1.33, 0.04);
+}
+
 TEST(Mixup, DrawsWeightsOfTheBetaDistribution) {
   const std::vector<std::uint32_t> partners{5, 6, 7};
   double sum = 0;

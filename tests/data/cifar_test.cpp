@@ -81,6 +81,19 @@ TEST(Cifar, ReadsAFolderWithItsPartsAndNames) {
   EXPECT_EQ(pixels[3071], 3);
 }
 
+TEST(Cifar, RefusesImagesOrOtherFilesBesideIt) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "data_batch_1.bin", records({0, 1, 2, 3}));
+  write_bytes(folder / "previews/1.png", plain_png(2, 2, {1}));
+  EXPECT_EQ(open_data(options_for(folder.path())).dataset->size(), 4u);
+  write_bytes(folder / "Test/a/1.png", plain_png(2, 2, {1}));
+  const auto error = [&] { return error_of([&] { open_data(options_for(folder.path())); }); };
+  EXPECT_THAT(error(), ::testing::AllOf(HasSubstr("has CIFAR files and images in '"), HasSubstr("/Test'")));
+  std::filesystem::remove_all(folder / "Test");
+  write_bytes(folder / "t10k-images-idx3-ubyte", "");
+  EXPECT_THAT(error(), HasSubstr("has IDX files and CIFAR files"));
+}
+
 TEST(Cifar, BringsImagesToAnotherShape) {
   const TemporaryFolder folder;
   write_bytes(folder / "some.bin", records({0, 1, 2, 3, 4}));

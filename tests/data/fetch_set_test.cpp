@@ -71,6 +71,16 @@ TEST_F(FetchSet, BringsFilesAndUnpacksArchives) {
   EXPECT_EQ(server_.requests().size(), requests);
 }
 
+TEST(Catalogue, SaysWhereOnlyTheBeginningOfAChecksumIsKnown) {
+  EXPECT_EQ(checksums_text(catalogue_entry("mnist")), "its checksums are right");
+  const std::string partly = checksums_text(catalogue_entry("mobilenet_v2-imagenet-v1"));
+  EXPECT_THAT(partly, testing::AllOf(testing::StartsWith("its other checksums are right; of the SHA-256 of"),
+                                     testing::HasSubstr("only 8 of 64 digits are known")));
+  CatalogueEntry alone = catalogue_entry("mobilenet_v2-imagenet-v1");
+  alone.files.pop_back();
+  EXPECT_THAT(checksums_text(alone), testing::StartsWith("of the SHA-256 of 'mobilenet_v2-b0353104.pth' only 8 of 64"));
+}
+
 TEST_F(FetchSet, ItsListOfSumsIsThatOfSha256sum) {
   fetch_set(entry_, folder_);
   const std::string command = "cd '" + folder_.string() + "' && sha256sum --check --strict --quiet SHA256SUMS";

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop.h"
+#include "cli/run_program.h"
 #include "data/fetch/download.h"
 #include "data/fetch_helpers.h"
 
@@ -113,6 +114,21 @@ TEST_F(Fetch, GoesOnAfterABreak) {
   EXPECT_THAT(notes_, HasSubstr("fox.txt: going on after 10 B"));
 }
 
+TEST_F(Fetch, AWeakMarkOfAVersionIsNotEnoughToGoOnBy) {
+  std::atomic<bool> breaks{true};
+  const std::string date = "Sat, 21 Nov 2026 10:15:00 GMT";
+  const LoopbackServer server([&](const Request& request) {
+    const std::string marks = "ETag: W/\"v1\"\r\nLast-Modified: " + date + "\r\n";
+    return Reply{breaks ? http_broken(kFox, 10, marks) : http_file_or_rest(request, kFox, date)};
+  });
+  EXPECT_THAT(failure(fox(server)), HasSubstr("broke off"));
+  breaks = false;
+  EXPECT_TRUE(fetch_file(fox(server), listener_));
+  expect_fox();
+  EXPECT_EQ(server.requests().back().range, "bytes=10-");
+  EXPECT_EQ(server.requests().back().if_range, date);
+}
+
 TEST_F(Fetch, GoesOnFromAnotherAddressByLengthAndChecksum) {
   const LoopbackServer server([](const Request& request) {
     return Reply{request.path == "/bad" ? http_broken(kFox, 10, "ETag: \"a\"\r\n")
@@ -209,6 +225,17 @@ TEST_F(Fetch, AnEndlessBodyIsCutOff) {
   EXPECT_EQ(file_count(folder_.path()), 0);
 }
 
+TEST_F(Fetch, OneByteMoreThanTheLimitIsTooMuch) {
+  const LoopbackServer server([](const Request&) { return Reply{http_reply(200, "", kFox)}; });  // in one piece
+  Download unknown{{server.url()}, target_, std::nullopt, std::nullopt};
+  unknown.limit_bytes = kFox.size() - 1;
+  EXPECT_THAT(failure(unknown), AllOf(HasSubstr("43 bytes or more"), HasSubstr("42 at most")));
+  EXPECT_EQ(file_count(folder_.path()), 0);
+  unknown.limit_bytes = kFox.size();
+  EXPECT_TRUE(fetch_file(unknown, listener_));
+  expect_fox();
+}
+
 TEST_F(Fetch, ABodyWithoutALengthMayEndTooEarly) {
   const LoopbackServer server([](const Request&) { return Reply{http_reply(200, "", kFox.substr(0, 40))}; });
   EXPECT_THAT(failure(fox(server)), AllOf(HasSubstr("ended after 40 of 43 bytes"), HasSubstr("are kept")));
@@ -240,6 +267,31 @@ TEST_F(Fetch, FollowsRedirectsButNotForEver) {
                     HasSubstr("/file: it leads to where it may not lead")));
   EXPECT_TRUE(fetch_file(fox({server.url("/once")})));
   expect_fox();
+}
+
+TEST_F(Fetch, ASecureAddressLeadsToNoInsecureOne) {
+  const LoopbackServer plain([](const Request&) { return Reply{http_file(kFox)}; });
+  const TestFolder tls;
+  const evener::test::ProgramOptions in_folder{.environment = {}, .cwd = tls.path()};
+  const auto made =
+      evener::test::RunningProgram(
+          "openssl",
+          {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key",
+           "-out", "certificate", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"},
+          in_folder)
+          .finish();
+  if (made.exit_code != 0) GTEST_SKIP() << "no usable command openssl: " << made.err;
+  write_text(tls / "fox", http_reply(302, "Location: " + plain.url("/fox") + "\r\nContent-Length: 0\r\n", ""));
+  evener::test::RunningProgram server(
+      "openssl", {"s_server", "-HTTP", "-accept", "127.0.0.1:0", "-cert", "certificate", "-key", "key"}, in_folder);
+  ASSERT_TRUE(server.wait_for("ACCEPT 127.0.0.1:")) << server.err();
+  const std::string out = server.out();
+  const std::size_t at = out.find("127.0.0.1:");
+  setenv("SSL_CERT_FILE", (tls / "certificate").c_str(), 1);
+  EXPECT_THAT(failure(fox({"https://" + out.substr(at, out.find('\n', at) - at) + "/fox"})),
+              HasSubstr("it leads to where it may not lead"));
+  unsetenv("SSL_CERT_FILE");
+  EXPECT_THAT(plain.requests(), IsEmpty());
 }
 
 TEST_F(Fetch, ASilentServerIsGivenUp) {

@@ -70,6 +70,15 @@ TEST_F(Idx, ReadsTrainingAndTestFilesInAnySpelling) {
   EXPECT_THROW(open({0, 0, 100}), UsageError);
 }
 
+TEST_F(Idx, HasNothingToDecodeFast) {
+  write_train(30);
+  DataOptions options;
+  options.location = folder_.path().string();
+  EXPECT_THAT(open_data(options).notes, SizeIs(0));
+  options.decode = DecodeMode::kFast;
+  EXPECT_THAT(open_data(options).notes, ::testing::ElementsAre(HasSubstr("--decode fast changes nothing")));
+}
+
 TEST_F(Idx, DividesTrainingFilesAloneLikeAnyOtherData) {
   write_train(300);
   const OpenedData opened = open();

@@ -14,6 +14,7 @@ namespace evener::data {
 namespace {
 
 using namespace test;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -90,10 +91,31 @@ TEST_F(ImageFolder, IsInColourIfAnyImageIsAndAsLargeAsTheFirst) {
   EXPECT_EQ(open().dataset->shape(), (ImageShape{3, 5, 7}));
 }
 
+TEST_F(ImageFolder, TellsOfDifferentSizesAndRecommendsOne) {
+  add("a/1.png", 1, 400, 300);
+  add("b/1.png", 1, 600, 450);
+  EXPECT_THAT(open().notes,
+              testing::Contains(AllOf(HasSubstr("differ in size (400x300 to 600x450 pixels in 2 that were looked at)"),
+                                      HasSubstr("brought to 400x300, the first one's"), HasSubstr("--size 299x224"))));
+  DataOptions chosen = options();
+  chosen.width = chosen.height = 32;
+  EXPECT_THAT(open_data(chosen).notes, Not(testing::Contains(HasSubstr("differ in size"))));
+}
+
+TEST_F(ImageFolder, CanBeLookedAtWithoutDecoding) {
+  add("a/1.png");
+  write_bytes(folder_ / "b/1.png", "no picture");
+  DataOptions look = options();
+  look.look_only = true;
+  const OpenedData opened = open_data(look);
+  EXPECT_EQ(opened.dataset->size(), 2u);
+  EXPECT_EQ(opened.dataset->shape(), (ImageShape{1, 3, 4}));
+  EXPECT_THAT(opened.skipped, SizeIs(0));
+}
+
 TEST_F(ImageFolder, UsesItsOwnParts) {
   for (const char* name : {"train/a/1.png", "train/a/2.png", "train/b/3.png", "valid/a/4.png", "test/b/5.png"})
     add(name);
-  add("extra/c/6.png");
   const OpenedData opened = open();
   EXPECT_THAT(opened.dataset->classes(), ElementsAre("a", "b"));
   EXPECT_THAT(opened.split.train, ElementsAre(0, 1, 2));
@@ -104,6 +126,67 @@ TEST_F(ImageFolder, UsesItsOwnParts) {
   DataOptions divided = options();
   divided.split = {80, 20};
   EXPECT_THAT(error_of([&] { open_data(divided); }), HasSubstr("leave --split out"));
+}
+
+TEST_F(ImageFolder, KnowsPartsByTheirUsualNamesInAnyCase) {
+  const std::vector<std::vector<std::string>> layouts = {{"training", "validation", "testing"},
+                                                         {"Train", "Val", "TEST"},
+                                                         {"train", "dev", "test"},
+                                                         {"TRAIN", "valid", "Test"}};
+  for (const auto& layout : layouts) {
+    for (const std::string& part : layout) {
+      add(part + "/a/1.png");
+      add(part + "/b/2.png");
+    }
+    const OpenedData opened = open();
+    EXPECT_THAT(opened.dataset->classes(), ElementsAre("a", "b")) << layout[0];
+    EXPECT_THAT(opened.split.train, SizeIs(2));
+    EXPECT_THAT(opened.split.val, SizeIs(2));
+    EXPECT_THAT(opened.split.test, SizeIs(2));
+    for (const std::string& part : layout) std::filesystem::remove_all(folder_ / part);
+  }
+}
+
+TEST_F(ImageFolder, RefusesWhatMayBeAPartOrNot) {
+  for (const char* name : {"train/a/1.png", "train/b/2.png", "holdout/a/3.png"}) add(name);
+  EXPECT_THAT(open_error(), AllOf(HasSubstr("train' is by name a part"), HasSubstr("holdout', which has images too"),
+                                  HasSubstr("--class")));
+  std::filesystem::remove_all(folder_ / "holdout");
+  std::filesystem::create_directories(folder_ / "notes");  // no images, no harm
+  EXPECT_THAT(open().dataset->classes(), ElementsAre("a", "b"));
+  std::filesystem::rename(folder_ / "train", folder_ / "training_set");
+  add("test_set/a/3.png");
+  EXPECT_THAT(open_error(),
+              AllOf(HasSubstr("test_set' and '"), HasSubstr("both have a folder 'a'"), HasSubstr("rename")));
+}
+
+TEST_F(ImageFolder, RefusesPartsWithoutClasses) {
+  add("train/1.png");
+  add("test/2.png");
+  EXPECT_THAT(open_error(),
+              AllOf(HasSubstr("test', '"), HasSubstr("train' are by name parts"), HasSubstr("test/CLASS'")));
+  EXPECT_TRUE(has_pictures_only(folder_.path().string()));
+  add("train/a/3.png");
+  add("train/b/4.png");
+  EXPECT_THAT(open().notes, testing::Contains(AllOf(HasSubstr("1 image file directly in"), HasSubstr("/test'"))));
+}
+
+TEST_F(ImageFolder, LetsClassesBeCalledAsParts) {
+  add("valid/1.png");
+  add("invalid/2.png");
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("invalid", "valid"));
+  EXPECT_THAT(opened.notes, testing::Contains(HasSubstr("/valid' is taken for a class")));
+}
+
+TEST_F(ImageFolder, CanBeForTestingAlone) {
+  add("a/1.png");
+  add("b/2.png");
+  DataOptions divided = options();
+  divided.split = {0, 0, 100};
+  const OpenedData opened = open_data(divided);
+  EXPECT_TRUE(opened.split.train.empty() && opened.split.val.empty());
+  EXPECT_THAT(opened.split.test, SizeIs(2));
 }
 
 TEST_F(ImageFolder, DividesTrainingImagesIfOnlyTheTestPartIsGiven) {
@@ -192,7 +275,7 @@ TEST_F(ImageFolder, LeavesOutClassesWithoutUsableImages) {
 TEST_F(ImageFolder, SaysWhatIsMissing) {
   EXPECT_THAT(open_error(), HasSubstr("no class folders"));
   add("loose.png");
-  EXPECT_THAT(open_error(), HasSubstr("found 1 image files directly in it"));
+  EXPECT_THAT(open_error(), HasSubstr("found 1 image file directly in it"));
   std::filesystem::create_directory(folder_ / "a");
   EXPECT_THAT(open_error(), HasSubstr("no image files"));
   add("a/1.png");
@@ -295,7 +378,7 @@ TEST_F(ImageFolder, TakesClassesByPattern) {
   ASSERT_EQ(opened.dataset->size(), 3u);
   EXPECT_EQ(name_of(opened.dataset->source(1)), "Bream GT/deep/2.png");
   EXPECT_EQ(label_of(*opened.dataset, 2), 1);
-  EXPECT_THAT(opened.notes, ::testing::Contains(HasSubstr("1 image files belong to no --class")));
+  EXPECT_THAT(opened.notes, ::testing::Contains(HasSubstr("1 image file belongs to no --class")));
 }
 
 TEST_F(ImageFolder, RefusesPatternsThatOverlapOrFitNothing) {

@@ -95,8 +95,8 @@ TEST(Loader, ServesPartsAsTheyAreNamed) {
     Loader loader(std::make_shared<CountingDataset>(25, ImageShape{1, 1, 1}), {.batch = 10, .threads = threads});
     loader.start_parts(all_of(25), 3);
     EXPECT_EQ(loader.next(), nullptr);  // none was named
-    loader.add_part(4, 7);
-    loader.add_part(7, 7);
+    loader.add_part({{4, 7}});
+    loader.add_part({{7, 7}});
     const auto samples = [&] {
       const Batch* batch = loader.next();
       return std::vector<std::uint32_t>(batch->samples.begin(), batch->samples.end());
@@ -104,10 +104,13 @@ TEST(Loader, ServesPartsAsTheyAreNamed) {
     EXPECT_THAT(samples(), ::testing::ElementsAre(4, 5, 6));
     EXPECT_THAT(samples(), ::testing::IsEmpty());
     EXPECT_EQ(loader.next(), nullptr);
-    loader.add_part(20, 25);  // more than a batch after the end is no end
+    loader.add_part({{20, 25}});  // more than a batch after the end is no end
     EXPECT_THAT(samples(), ::testing::ElementsAre(20, 21, 22, 23, 24));
-    EXPECT_THROW(loader.add_part(20, 26), Error);
-    EXPECT_THROW(loader.add_part(3, 2), Error);
+    loader.add_part({{1, 3}, {8, 8}, {5, 6}});
+    EXPECT_THAT(samples(), ::testing::ElementsAre(1, 2, 5));
+    EXPECT_THROW(loader.add_part({{20, 26}}), Error);
+    EXPECT_THROW(loader.add_part({{1, 2}, {20, 26}}), Error);
+    EXPECT_THROW(loader.add_part({{3, 2}}), Error);
   }
 }
 

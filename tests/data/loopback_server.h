@@ -132,7 +132,7 @@ class LoopbackServer {
 
 /// No proxy may come between a test and its server.
 inline void without_proxy() {
-  for (const char* name : {"http_proxy", "all_proxy", "ALL_PROXY"}) unsetenv(name);
+  for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) unsetenv(name);
 }
 
 /// "HTTP/1.1 STATUS", the headers (each with its "\r\n"), and the body.

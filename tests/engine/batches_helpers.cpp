@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -111,23 +110,6 @@ std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, c
   auto trainer = opened->make_trainer(network, options);
   trainer->load_state(state.empty() ? network::initial_state(network, options.seed) : state);
   return trainer;
-}
-
-double relative_distance(const TensorMap& a, const TensorMap& b) {
-  double distance = 0, norm = 0;
-  EXPECT_EQ(a.size(), b.size());
-  for (const auto& [name, expected] : b) {
-    const auto found = a.find(name);
-    EXPECT_TRUE(found != a.end()) << name;
-    if (found == a.end() || expected.dtype != DType::kF32) continue;
-    EXPECT_EQ(found->second.shape, expected.shape) << name;
-    for (std::int64_t i = 0; i < element_count(expected.shape); ++i) {
-      const double difference = static_cast<double>(found->second.floats()[i]) - expected.floats()[i];
-      distance += difference * difference;
-      norm += static_cast<double>(expected.floats()[i]) * expected.floats()[i];
-    }
-  }
-  return std::sqrt(distance / norm);
 }
 
 }  // namespace evener::test

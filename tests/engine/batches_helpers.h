@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/relative_distance.h"
 #include "engine/engine.h"
 
 namespace evener::test {
@@ -61,8 +62,5 @@ network::Network two_outputs(data::ImageShape shape, int classes);
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network,
                                               const engine::TrainerOptions& options = {}, const TensorMap& state = {},
                                               const std::string& engine = "torch");
-
-/// ||a - b|| / ||b||, over all tensors of `b`; their names and shapes have to agree.
-double relative_distance(const TensorMap& a, const TensorMap& b);
 
 }  // namespace evener::test

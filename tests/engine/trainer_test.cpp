@@ -267,35 +267,43 @@ TEST_F(TrainerTest, RefusesForeignWeights) {
   EXPECT_THROW(trainer->load_state(state), Error);
 }
 
+void expect_mixed_losses(const std::string& engine, const network::Criterion& criterion) {
+  SCOPED_TRACE(engine + ", " + network::criterion_text(criterion));
+  engine::TrainerOptions options;
+  options.criterion = criterion;
+  const auto trainer = make_trainer(small_mlp(kGrey, 5), options, {}, engine);
+  auto batch = random_batch(6, kGrey, 5);
+  const std::vector<std::int32_t> first = batch.labels, second{4, 3, 2, 1, 0, 4};
+  const auto of_first = trainer->forward_backward(batch.view(), 1.0);
+  const TensorMap first_gradients = trainer->offers().exchange->gradients();
+  batch.labels = second;
+  const auto of_second = trainer->forward_backward(batch.view(), 1.0);
+  TensorMap expected = trainer->offers().exchange->gradients();
+  batch.labels = first;
+  const std::vector<float> weights(6, 0.75F);
+  data::Batch mixed = batch.view();
+  mixed.targets = data::MixedClassTargets{batch.labels, second, weights};
+  const auto of_both = trainer->forward_backward(mixed, 1.0);
+  EXPECT_EQ(of_both.total("correct"), of_first.total("correct"));
+  // Both losses are linear in the label, or (the squared one) in its gradient.
+  for (auto& [name, tensor] : expected) {
+    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
+      tensor.floats()[i] = 0.25F * tensor.floats()[i] + 0.75F * first_gradients.at(name).floats()[i];
+    }
+  }
+  EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), expected), kRounding);
+  if (std::holds_alternative<network::CrossEntropy>(criterion.terms.front().op)) {
+    EXPECT_NEAR(of_both.total("loss"), 0.75 * of_first.total("loss") + 0.25 * of_second.total("loss"),
+                1e-5 * of_both.total("loss"));
+  }
+}
+
 TEST_F(TrainerTest, MixedLabelsWeighTheLossesOfBoth) {
-  for (const auto& criterion : {network::cross_entropy(), network::mean_squared_error()}) {
-    engine::TrainerOptions options;
-    options.criterion = criterion;
-    const auto trainer = make_trainer(small_mlp(kGrey, 5), options);
-    auto batch = random_batch(6, kGrey, 5);
-    const std::vector<std::int32_t> first = batch.labels, second{4, 3, 2, 1, 0, 4};
-    const auto of_first = trainer->forward_backward(batch.view(), 1.0);
-    const TensorMap first_gradients = trainer->offers().exchange->gradients();
-    batch.labels = second;
-    const auto of_second = trainer->forward_backward(batch.view(), 1.0);
-    TensorMap expected = trainer->offers().exchange->gradients();
-    batch.labels = first;
-    const std::vector<float> weights(6, 0.75F);
-    data::Batch mixed = batch.view();
-    mixed.targets = data::MixedClassTargets{batch.labels, second, weights};
-    const auto of_both = trainer->forward_backward(mixed, 1.0);
-    EXPECT_EQ(of_both.total("correct"), of_first.total("correct"));
-    // Both losses are linear in the label, or (the squared one) in its gradient.
-    for (auto& [name, tensor] : expected) {
-      for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) {
-        tensor.floats()[i] = 0.25F * tensor.floats()[i] + 0.75F * first_gradients.at(name).floats()[i];
-      }
-    }
-    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), expected), kRounding);
-    if (network::criterion_text(criterion) == "cross-entropy") {
-      EXPECT_NEAR(of_both.total("loss"), 0.75 * of_first.total("loss") + 0.25 * of_second.total("loss"),
-                  1e-5 * of_both.total("loss"));
-    }
+  for (const char* engine : {"torch", "native"}) {
+    if (module_status(engine).state == ModuleState::kNotBuilt) continue;
+    expect_mixed_losses(engine, network::cross_entropy());
+    expect_mixed_losses(engine, network::cross_entropy(/*label_smoothing=*/0.3));
+    expect_mixed_losses(engine, network::mean_squared_error());
   }
 }
 

@@ -45,6 +45,19 @@ TEST(Metrics, OfATrainingAreViewsOfItsKeys) {
   EXPECT_EQ(find_metric(metrics, "energy_joules")->better, Better::kLower);
 }
 
+TEST(Metrics, TheFirstEpochIsNoTypicalOne) {
+  Record record;
+  const auto seconds_of = [&](const std::vector<double>& epochs) {
+    record.training.epochs.assign(epochs.size(), {});
+    for (std::size_t i = 0; i < epochs.size(); ++i) record.training.epochs[i].seconds = epochs[i];
+    return find_metric(metrics_of(record), "seconds_per_epoch")->value;
+  };
+  EXPECT_EQ(seconds_of({}), std::nullopt);
+  EXPECT_EQ(seconds_of({9}), 9) << "the only one there is";
+  EXPECT_EQ(seconds_of({9, 2}), 2);
+  EXPECT_EQ(seconds_of({9, 2, 4, 3}), 3);
+}
+
 TEST(Metrics, HaveUniqueNames) {
   Record record;
   const auto names = names_of(record);

@@ -31,12 +31,17 @@ TEST(PhaseRecorder, AddsUpByThreadKind) {
 TEST(PhaseRecorder, SinceGivesWhatAnEpochAdded) {
   PhaseRecorder recorder;
   recorder.on_phase(Phase::kForward, true, 0, 10, 10);
+  recorder.on_phase(Phase::kDecode, false, 0, 40, 40);
+  recorder.on_phase(Phase::kAugment, false, 0, 5, 5);
   const PhaseTotals before = recorder.snapshot();
   recorder.on_phase(Phase::kForward, true, 10, 35, 25);
   recorder.on_phase(Phase::kRead, true, 35, 36, 1);
-  const auto added = recorder.snapshot().since(before).critical_s();
-  EXPECT_DOUBLE_EQ(added.at("forward"), 25e-9);
-  EXPECT_DOUBLE_EQ(added.at("read"), 1e-9);
+  recorder.on_phase(Phase::kDecode, false, 40, 43, 3);
+  const PhaseTotals added = recorder.snapshot().since(before);
+  EXPECT_DOUBLE_EQ(added.critical_s().at("forward"), 25e-9);
+  EXPECT_DOUBLE_EQ(added.critical_s().at("read"), 1e-9);
+  EXPECT_DOUBLE_EQ(added.hidden_s().at("decode"), 3e-9);
+  EXPECT_EQ(added.hidden_s().size(), 1u) << "nothing was augmented";
 }
 
 // Through the real marks: exclusive times of nested marks add up to the outer mark, and other threads are hidden.

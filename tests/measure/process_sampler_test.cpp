@@ -1,6 +1,6 @@
 #include "measure/process_sampler.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,6 +51,14 @@ TEST(SamplerReadings, UsageBetweenTwoMoments) {
   EXPECT_DOUBLE_EQ(*usage.steal_percent, 10);
   ASSERT_EQ(usage.core_percent.size(), 2u);
   EXPECT_GT(usage.core_percent[0], 0);
+}
+
+TEST(SamplerReadings, TimeThatTheHostTookOfACoreWasNotBusyHere) {
+  Counters before, after;
+  after.time_s = 1;
+  before.cores = {{.busy = 100, .steal = 5, .idle = 50}, {.busy = 10, .steal = 0, .idle = 90}};
+  after.cores = {{.busy = 130, .steal = 15, .idle = 110}, {.busy = 10, .steal = 0, .idle = 90}};
+  EXPECT_THAT(usage_between(before, after).core_percent, testing::ElementsAre(30, 0));
 }
 
 TEST(OthersLoad, IsWhatIsBusyWithoutThisProcess) {

@@ -49,6 +49,7 @@ inline std::vector<network::Network> networks_of_each_layer() {
   }
   add("prelu", image, PRelu{});
   add("prelu", vector, PRelu{});
+  add("scale", image, Scale{0.3});
   add("flatten", image, Flatten{});
   add("global_pool", image, GlobalAveragePool{});
   add("subsample_pad", image, SubsamplePad{.out_channels = 7, .stride = 2});

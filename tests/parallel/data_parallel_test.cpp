@@ -59,7 +59,9 @@ class CountingTrainer : public engine::Trainer, public engine::ExchangesGradient
   TensorMap gradients() const override { return {}; }
   void apply(double) override {
     for (const float value : gradient_) EXPECT_NEAR(value, 1, 1e-5) << "step " << steps_ << " of rank " << rank_;
+    EXPECT_EQ(updates_, steps_) << "rank " << rank_ << " has not the optimiser's state of rank 0";
     ++steps_;
+    ++updates_;
   }
   engine::Offers offers() override {
     engine::Offers offers;
@@ -84,13 +86,16 @@ class CountingTrainer : public engine::Trainer, public engine::ExchangesGradient
   void load_state(const TensorMap& state) override {
     std::memcpy(&steps_, state.at("steps").bytes.data(), sizeof steps_);
   }
-  TensorMap optimizer_state() const override { return {}; }
-  void load_optimizer_state(const TensorMap&) override {}
+  /// The updates stand for the optimiser's values.
+  TensorMap optimizer_state() const override { return {{"updates", HostTensor::scalar_i64(updates_)}}; }
+  void load_optimizer_state(const TensorMap& state) override {
+    std::memcpy(&updates_, state.at("updates").bytes.data(), sizeof updates_);
+  }
 
  private:
   const int rank_;
   Shared* const shared_;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0, updates_ = 0;
   std::array<float, 2> gradient_{};
   std::vector<std::string> names_{"weight", "bias"};
   std::function<void(std::size_t)> ready_;

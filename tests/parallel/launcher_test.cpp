@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <new>
 #include <thread>
@@ -142,6 +143,34 @@ TEST_F(RankProcesses, AFrozenOneIsNamed) {
   EXPECT_THAT(text,
               HasSubstr("rank 2 (process " + std::to_string(pids_[2]) + ", cpu/t1) has given no sign of life for 6 s"));
   for (const pid_t pid : pids_) EXPECT_TRUE(gone(pid));
+}
+
+TEST_F(RankProcesses, AHangingOneIsNamedAndOneThatWaitsForItIsNot) {
+  options_.hangs_after = std::chrono::seconds(3);
+  const auto body = [](const Seat& seat) {
+    if (seat.rank == 1) {
+      seat.group->set_progress(1, 2, 5);
+      pause();
+    }
+    sum_of_ranks(seat);
+    return std::string();
+  };
+  const std::string text = failure_of<RankLost>(plan_of(3, true), body, options_);
+  EXPECT_THAT(text,
+              StartsWith("rank 1 (process " + std::to_string(pids_[1]) + ") hangs: it has used no processor for 3 s"));
+  EXPECT_THAT(text, HasSubstr("it was in epoch 2, step 5"));
+  for (const pid_t pid : pids_) EXPECT_TRUE(gone(pid));
+}
+
+TEST_F(RankProcesses, ALongStepIsNoHang) {
+  options_.hangs_after = std::chrono::milliseconds(500);
+  const auto body = [](const Seat& seat) {
+    double sum = 1;
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) sum = std::sqrt(sum + seat.rank);
+    return std::string(sum > 0 ? "done" : "");
+  };
+  EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("done", "done"));
 }
 
 TEST_F(RankProcesses, OneThatEndsWithoutAWordIsNamed) {

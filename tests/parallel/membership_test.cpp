@@ -64,6 +64,22 @@ TEST(Membership, TrialsBecomeRarer) {
   EXPECT_GT(steps_together, 50);   // but it was tried
 }
 
+TEST(Membership, TrialsNeverBecomeRarerThanThePauseOf3200Steps) {
+  Membership membership({10, 5});
+  const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };
+  std::vector<int> trials;  // steps at which the second came back on trial
+  bool was_in = true;
+  for (int step = 0; step < 20'000; ++step) {
+    const bool is_in = both(membership.active());
+    if (is_in && !was_in) trials.push_back(step);
+    was_in = is_in;
+    membership.observe(100, 100 / rate(membership.active()), {10, 0.3});
+  }
+  ASSERT_GT(trials.size(), 8U);
+  for (std::size_t i = 1; i < trials.size(); ++i) EXPECT_LT(trials[i] - trials[i - 1], 3300);
+  EXPECT_GT(trials.back() - trials[trials.size() - 2], 3200);
+}
+
 TEST(Membership, RankZeroStays) {
   Membership membership({10, 5});
   const auto rate = [](const auto& active) { return both(active) ? 9.5 : 10.0; };

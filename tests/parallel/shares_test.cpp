@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <set>
 #include <span>
+
+#include "parallel/micro_batches.h"
 
 namespace evener::parallel {
 namespace {
@@ -163,6 +166,59 @@ TEST(Shares, GiveNobodyTooFew) {
   EXPECT_THAT(equal.divide_batch(3, kBoth), ElementsAre(3, 0));
   EXPECT_THAT(equal.divide_batch(2, kBoth), ElementsAre(2, 0));
   EXPECT_THAT(equal.divide_batch(1, kBoth), ElementsAre(1, 0));
+}
+
+TEST(MicroBatches, AreAsLargeAsThoseOfAWholeBatch) {
+  EXPECT_THAT(micro_batches(64, 64, 1), ElementsAre(64));
+  EXPECT_THAT(micro_batches(64, 64, 4), ElementsAre(16, 16, 16, 16));
+  EXPECT_THAT(micro_batches(11, 11, 4), ElementsAre(2, 3, 3, 3));
+  EXPECT_THAT(micro_batches(33, 64, 4), ElementsAre(11, 11, 11)) << "a short batch: fewer parts";
+  EXPECT_THAT(micro_batches(2, 25, 2), ElementsAre(2));
+  EXPECT_THAT(micro_batches(5, 8, 8), ElementsAre(1, 1, 1, 1, 1)) << "as in a whole batch";
+  EXPECT_THAT(micro_batches(1, 64, 4), ElementsAre(1));
+}
+
+TEST(MicroBatches, AreNoSingleSamplesWhereItCanBe) {
+  for (std::int64_t batch = 2; batch < 40; ++batch) {
+    for (int accumulate = 1; accumulate <= batch / 2; ++accumulate) {
+      for (std::int64_t samples = 2; samples <= batch; ++samples) {
+        const Counts sizes = micro_batches(samples, batch, accumulate);
+        EXPECT_GE(std::ranges::min(sizes), 2);
+        EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}), samples);
+        EXPECT_LE(std::ssize(sizes), accumulate);
+      }
+    }
+  }
+}
+
+Counts sums_of(const std::vector<Counts>& divisions) {
+  Counts sums(divisions.front().size(), 0);
+  for (const Counts& counts : divisions) std::ranges::transform(sums, counts, sums.begin(), std::plus());
+  return sums;
+}
+
+TEST(Shares, MicroBatchesAddUpToTheSharesOfTheBatch) {
+  Shares shares = Shares::fixed({3, 1});
+  const auto divisions = shares.divide_micro_batches(Counts{4, 4, 4, 4}, kBoth);
+  EXPECT_THAT(divisions, testing::Each(ElementsAre(3, 1)));
+  Shares three = Shares::fixed({1, 1, 1});
+  const Counts sizes = {2, 3, 3, 3};
+  const auto parts = three.divide_micro_batches(sizes, {true, true, true});
+  EXPECT_EQ(sums_of(parts), three.divide_batch(11, {true, true, true}));
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    EXPECT_EQ(std::accumulate(parts[i].begin(), parts[i].end(), std::int64_t{0}), sizes[i]);
+  }
+  EXPECT_THAT(shares.divide_micro_batches(Counts{4, 4}, {true, false}), testing::Each(ElementsAre(4, 0)));
+}
+
+TEST(Shares, GiveNobodyTooFewOfAMicroBatch) {
+  Shares shares = Shares::fixed({3, 1}, 2);
+  const auto divisions = shares.divide_micro_batches(Counts{4, 4, 4, 4}, kBoth);
+  for (const Counts& counts : divisions) {
+    EXPECT_EQ(counts[0] + counts[1], 4);
+    EXPECT_THAT(counts, testing::Each(testing::Ne(1)));
+  }
+  EXPECT_GT(sums_of(divisions)[1], 0) << "what it misses of one it gets of others";
 }
 
 TEST(Shares, AreNotHeldByOneFirstStepThatWasHeldUp) {

@@ -30,7 +30,7 @@ class MadeUpProbe : public plan::Probe {
   std::map<std::string, std::string> refusals;
   plan::ExchangeModel between;
   double loader = 1e9;
-  std::optional<double> others;
+  std::optional<double> others, watts;
   double start_s = 0.2;
   double batch = 32;
   std::vector<std::string> tried;
@@ -50,6 +50,7 @@ class MadeUpProbe : public plan::Probe {
     }
     trial.evaluate_images_per_s = 1000;
     trial.noise = 0.01;
+    trial.watts = watts;
     now_ += std::max(seconds, start_s);
     return trial;
   }

@@ -76,6 +76,15 @@ TEST(Compare, MeasuresAllWhereThereIsTimeAndTakesTheFastest) {
   EXPECT_LE(comparison.seconds, 15.01);
 }
 
+TEST(Compare, CountsTheEnergyOfAnImageWhereThePowerIsKnown) {
+  MadeUpProbe probe = two_cores();
+  EXPECT_FALSE(compare_on(probe, "auto").rows[0].joules_per_image);
+  probe.watts = 50;
+  const Comparison comparison = compare_on(probe, "auto");
+  EXPECT_NEAR(row_of(comparison, "cpu/t1").joules_per_image.value(), 50 * (0.01 + 0.003 * 32) / 32, 1e-9);
+  EXPECT_NEAR(row_of(comparison, "2xcpu/t1").joules_per_image.value(), 50 * (0.01 + 0.0015 * 32) / 32, 1e-9);
+}
+
 TEST(Compare, LooksTwiceAtThoseThatMayBeTheBest) {
   MadeUpProbe probe = two_cores();
   compare_on(probe, "auto");

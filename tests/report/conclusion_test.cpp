@@ -53,6 +53,17 @@ TEST(Conclusion, SmallDifferencesOfSingleRunsAreNotClaimed) {
   EXPECT_THAT(concluded({a, b}), HasSubstr("trains about as fast on cpu/t2 as on cpu/t1"));
 }
 
+TEST(Conclusion, SpeedsOfSingleRunsCountFromThreePercentOn) {
+  const auto steady = [](const char* placement, double images_per_s) {
+    Record record = run(placement, images_per_s);
+    const std::vector<double> epochs = {1, images_per_s, images_per_s * 1.0001, images_per_s * 1.0002, images_per_s};
+    record.images_per_s = measure::training_throughput(epochs, {});
+    return record;
+  };
+  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1028)}), HasSubstr("trains about as fast"));
+  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1032)}), HasSubstr("trains 1.03x as fast"));
+}
+
 TEST(Conclusion, TooFewSamplesStayUndecided) {
   Record a = run("cpu/t1", 20), b = run("cpu/t2", 40);
   a.images_per_s = measure::training_throughput(std::vector<double>{1, 20}, {});

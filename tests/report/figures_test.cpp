@@ -35,5 +35,16 @@ TEST(OverfittingEpoch, EpochsThatWereNotValidatedDoNotCount) {
   EXPECT_EQ(overfits_from({}, {}), std::nullopt);
 }
 
+TEST(OtherTime, IsWhatNoPhaseCovers) {
+  measure::Record record;
+  EXPECT_EQ(other_s(record), std::nullopt);
+  record.times.total = 10;
+  EXPECT_EQ(other_s(record), std::nullopt) << "no phases are known";
+  record.phases_s = {{"forward", 4}, {"backward", 3.5}};
+  EXPECT_EQ(other_s(record), 2.5);
+  record.phases_s["read"] = 3;  // clocks are read at differing moments
+  EXPECT_EQ(other_s(record), 0);
+}
+
 }  // namespace
 }  // namespace evener::report

@@ -7,7 +7,9 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/folder_lock.h"
 #include "base/test_folder.h"
+#include "measure/validity.h"
 #include "report/sample_records_helpers.h"
 
 namespace evener::report {
@@ -81,6 +83,29 @@ TEST(LoadRuns, AFolderOfRunsStandsForThemInTheOrderOfTheirStart) {
   EXPECT_EQ(runs[1].name, "c");
   EXPECT_EQ(runs[2].name, "a");
   EXPECT_EQ(runs[3].name, "b (2)");
+}
+
+/// A run that wrote its record while it went on.
+void write_running(const std::filesystem::path& dir) {
+  test::write_sample_run(dir);
+  measure::Record record = measure::read_record(dir);
+  record.status = measure::Status::kRunning;
+  record.validity = measure::judge(record);
+  measure::write_record(dir, record);
+}
+
+TEST(LoadRun, ARunIsKilledWhereNobodyHoldsItsFolderAnyMore) {
+  const test::TestFolder folder;
+  write_running(folder / "run");
+  {
+    const FolderLock lock(folder / "run");
+    const report::Run run = load_run(folder / "run");
+    EXPECT_EQ(run.record.status, measure::Status::kRunning);
+    EXPECT_THAT(run.record.validity.reasons[0].what, HasSubstr("has not ended"));
+  }
+  const report::Run run = load_run(folder / "run");
+  EXPECT_EQ(run.record.status, measure::Status::kKilled);
+  EXPECT_THAT(run.record.validity.reasons[0].what, HasSubstr("ended without finishing"));
 }
 
 }  // namespace

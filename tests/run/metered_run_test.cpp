@@ -17,6 +17,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr std::chrono::milliseconds kLongEnoughForCpuTime{60};  // the kernel counts ticks
+
 struct Shown : RunObserver {
   void on_note(const std::string& text) override { notes.push_back(text); }
   void on_failure() override { ++failures; }
@@ -162,6 +164,82 @@ TEST_F(MeteredRunTest, WithoutAFolderItWritesNothing) {
   EXPECT_GT(record.phases_s.at("forward"), 0);
   EXPECT_TRUE(run.folder().empty());
   EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(MeteredRunTest, ARunUnderWayLeavesWhatIsKnown) {
+  MeteredRun run(options(), shown_);
+  run.begin();
+  run.save_so_far(run.record());
+  const measure::Record record = measure::read_record(out_);
+  EXPECT_EQ(record.status, measure::Status::kRunning);
+  EXPECT_THAT(record.validity.reasons.front().what, HasSubstr("has not ended"));
+  EXPECT_EQ(record.missing.at("cpu.seconds"), "the run has not ended");
+  EXPECT_TRUE(std::filesystem::exists(out_ / "epochs.csv"));
+  run.measure([&] { return run.record(); });
+  EXPECT_EQ(measure::read_record(out_).status, measure::Status::kDone);
+  EXPECT_FALSE(measure::read_record(out_).missing.contains("cpu.seconds"));
+}
+
+TEST_F(MeteredRunTest, AFailureAfterThatIsRecorded) {
+  {
+    MeteredRun run(options(), shown_);
+    EXPECT_THROW(run.measure([&]() -> measure::Record {
+      run.begin();
+      run.save_so_far(run.record());
+      throw Error("the disk is full");
+    }),
+                 Error);
+  }
+  const measure::Record record = measure::read_record(out_);
+  EXPECT_EQ(record.status, measure::Status::kFailed);
+  EXPECT_THAT(record.notes, ElementsAre("the disk is full"));
+  EXPECT_GT(record.memory.peak_rss_bytes.value(), 0u);
+}
+
+TEST_F(MeteredRunTest, RanksThatStartAgainAreAnotherSession) {
+  MeteredRun run(options(), shown_);
+  run.measure([&] {
+    run.begin();
+    run.record().times.train = 2;
+    run.save_so_far(run.record());
+    std::this_thread::sleep_for(kLongEnoughForCpuTime);
+    run.start_again();
+    run.record().times.train = 3;
+    std::this_thread::sleep_for(kLongEnoughForCpuTime);
+    measure::Record record = run.record();
+    run.take_times(record);
+    return record;
+  });
+  const measure::Record record = measure::read_record(out_);
+  ASSERT_EQ(record.sessions.size(), 2u);
+  EXPECT_EQ(record.sessions[0].status, measure::Status::kKilled);
+  EXPECT_EQ(record.sessions[1].status, measure::Status::kDone);
+  EXPECT_EQ(record.times.train, 5);
+  EXPECT_DOUBLE_EQ(*record.times.total, *record.sessions[0].seconds + *record.sessions[1].seconds);
+  ASSERT_TRUE(record.cpu.seconds.has_value());
+  EXPECT_DOUBLE_EQ(*record.cpu.seconds, *record.sessions[0].cpu_seconds + *record.sessions[1].cpu_seconds);
+  EXPECT_EQ(record.validity.reasons.front().rule, "lost session");
+}
+
+TEST_F(MeteredRunTest, WhatIsWithdrawnWritesNothing) {
+  {
+    MeteredRun run(options(), shown_);
+    run.measure([&] {
+      run.begin();
+      run.withdraw();
+      return run.record();
+    });
+  }
+  EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(MeteredRunTest, AnOutputThatCannotBeWrittenIsFoundAtTheStart) {
+  RunOptions lost = options();
+  lost.json = folder_ / "none/record.json";
+  EXPECT_THROW(MeteredRun(lost, shown_), Error);
+  EXPECT_FALSE(std::filesystem::exists(out_));
+  lost.json = "-";
+  EXPECT_NO_THROW(MeteredRun(lost, shown_));
 }
 
 }  // namespace

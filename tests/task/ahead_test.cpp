@@ -8,9 +8,8 @@
 
 #include "base/module.h"
 #include "base/test_folder.h"
-#include "parallel/launcher.h"
 #include "task/checkpoint.h"
-#include "task/train.h"
+#include "task/train_helpers.h"
 
 namespace evener::task {
 namespace {
@@ -43,9 +42,7 @@ class AheadTest : public testing::Test {
     options_.epochs = 3;
     options_.learning_rate = 0.1;
     options_.trainer.optimizer.momentum = 0.5;
-    options_.plan.text = "cpu/t1";
-    options_.plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
-    options_.plan.processes = {{{0}}};
+    options_.plan = test::cpu_replicas(1);
   }
 
   Outcome run(bool ahead) {
@@ -53,13 +50,7 @@ class AheadTest : public testing::Test {
     options_.trainer.torch.like_accelerator = ahead;
     options_.out = folder_ / (ahead ? "ahead" : "plain");
     std::filesystem::create_directories(options_.out);
-    TrainJob job(options_, outcome.told);
-    parallel::run_ranks(options_.plan,
-                        [&](const parallel::Seat& seat) {
-                          outcome.result = job.run(seat);
-                          return std::string();
-                        },
-                        {});
+    outcome.result = test::train(options_, outcome.told);
     if (has_checkpoint(options_.out)) outcome.weights = load_last(options_.out).state;
     return outcome;
   }

@@ -98,8 +98,9 @@ TEST(PredictedLargestBatch, IsWhatRequireMemoryAllows) {
   const auto network = network::build("resnet18", {});
   const std::int64_t wide = predicted_largest_batch(network, Precision::kFp32);
   ASSERT_GT(wide, 0);
-  EXPECT_NO_THROW(require_memory(network, wide / 2, Precision::kFp32));
-  EXPECT_THROW(require_memory(network, 2 * wide, Precision::kFp32), Error);
+  constexpr std::size_t kImages = 1'000'000'000;
+  EXPECT_NO_THROW(require_memory(network, kImages, wide / 2, 1, Precision::kFp32));
+  EXPECT_THROW(require_memory(network, kImages, 2 * wide, 1, Precision::kFp32), Error);
   EXPECT_GT(predicted_largest_batch(network, Precision::kBf16), wide * 3 / 2);
 }
 

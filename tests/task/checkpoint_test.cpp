@@ -47,6 +47,7 @@ Progress progress_at(int epoch, std::int64_t step) {
       engine::classification_sums(0.1 + 0.2, 3, 7);  // not a short decimal: it has to come back to the last bit
   progress.best_epoch = 1;
   progress.best_accuracy = 2.0 / 3;
+  progress.best_loss = 0.7 / 3;
   progress.epochs.push_back({1, 2.5, 0.5, 0.1, 1.0 / 3, 0.75, 0.9, 0.8, true});
   progress.epochs.push_back({2, 2.5, 0.5, 0.1, 0.3, 0.75, std::nullopt, std::nullopt, false});
   return progress;
@@ -90,6 +91,7 @@ TEST(Checkpoint, ComesBackBitEqual) {
   EXPECT_EQ(read.progress.step, 5);
   EXPECT_EQ(read.progress.partial, engine::classification_sums(0.1 + 0.2, 3, 7));
   EXPECT_EQ(read.progress.best_accuracy, 2.0 / 3);
+  EXPECT_EQ(read.progress.best_loss, 0.7 / 3);
   ASSERT_EQ(read.progress.epochs.size(), 2u);
   EXPECT_EQ(read.progress.epochs[0].train_loss, 1.0 / 3);
   EXPECT_TRUE(read.progress.epochs[0].best);
@@ -130,6 +132,17 @@ TEST(Checkpoint, AKillBetweenTheTwoFilesLeavesTheOlderPair) {
   EXPECT_EQ(read.optimizer_state, FixedTrainer(1).optimizer_state());
 }
 
+TEST(Checkpoint, AKillBetweenTwoCheckpointsOfOneEpochLeavesTheOlderPair) {
+  const test::TestFolder dir, newer;
+  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 4), {});
+  save_last(newer.path(), FixedTrainer(2), kInfo, progress_at(1, 8), {});
+  fs::copy(resume_file(newer.path()), dir.path(), fs::copy_options::overwrite_existing);
+  const Checkpoint read = load_last(dir.path());
+  EXPECT_EQ(read.progress.step, 4);
+  EXPECT_EQ(read.state, FixedTrainer(1).state());
+  EXPECT_EQ(read.optimizer_state, FixedTrainer(1).optimizer_state());
+}
+
 TEST(Checkpoint, WeightsSayWhatTheyAre) {
   const test::TestFolder dir;
   save_best(dir.path(), FixedTrainer(1).state(), kInfo, 3);
@@ -153,6 +166,46 @@ TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
   EXPECT_THAT(refusal(dir.path()), HasSubstr("last.safetensors"));
   weights::write_safetensors(dir.path() / "last.safetensors", FixedTrainer(1).state());
   EXPECT_THAT(refusal(dir.path()), HasSubstr("not a checkpoint of evener"));
+}
+
+/// What a run in `dir` has for its best weights after a kill, where its checkpoint is `progress`; -1 = none.
+float best_after_kill(const fs::path& dir, Progress& progress) {
+  if (!settle_best(dir, progress)) return -1;
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 1) << "something was left behind";
+  return load_best(dir).at("0.weight").floats()[0];
+}
+
+TEST(Checkpoint, BestWeightsAreThoseOfTheCheckpointWhereverTheRunWasKilled) {
+  const auto at = [](int best_epoch) {
+    Progress progress = progress_at(best_epoch, 0);
+    progress.best_epoch = best_epoch;
+    return progress;
+  };
+  const auto written = [](const fs::path& dir) {
+    save_best(dir, FixedTrainer(1).state(), kInfo, 1);
+    stage_best(dir, FixedTrainer(2).state(), kInfo, 2);
+  };
+  Progress older = at(1), newer = at(2);
+  const test::TestFolder before, between, after, lost;
+  written(before.path());  // killed before the checkpoint of epoch 2
+  EXPECT_EQ(best_after_kill(before.path(), older), 1);
+  written(between.path());  // killed between that and publish_best()
+  EXPECT_EQ(best_after_kill(between.path(), newer), 2);
+  written(after.path());
+  publish_best(after.path());
+  EXPECT_EQ(best_after_kill(after.path(), newer), 2);
+  save_best(lost.path(), FixedTrainer(2).state(), kInfo, 2);  // as a run that diverged leaves it
+  EXPECT_EQ(best_after_kill(lost.path(), older), -1);
+  EXPECT_EQ(older.best_epoch, 0);
+  EXPECT_LT(older.best_accuracy, 0);
+}
+
+TEST(Checkpoint, WithoutValidationTheLastWeightsAreTheBest) {
+  const test::TestFolder dir;
+  Progress progress = progress_at(3, 0);
+  progress.best_epoch = 0;
+  stage_best(dir.path(), FixedTrainer(3).state(), kInfo, 3);
+  EXPECT_EQ(best_after_kill(dir.path(), progress), 3);
 }
 
 }  // namespace

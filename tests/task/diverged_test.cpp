@@ -7,9 +7,9 @@
 
 #include "base/module.h"
 #include "base/test_folder.h"
-#include "parallel/launcher.h"
 #include "task/checkpoint.h"
-#include "task/train.h"
+#include "task/train_helpers.h"
+#include "weights/safetensors.h"
 
 namespace evener::task {
 namespace {
@@ -37,24 +37,11 @@ class DivergedTest : public testing::TestWithParam<const char*> {
     options_.batch = 100;  // an epoch is one step
     options_.epochs = 1;
     options_.learning_rate = 1e30;
-    options_.plan.text = "cpu/t1";
-    options_.plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
-    options_.plan.processes = {{{0}}};
+    options_.plan = test::cpu_replicas(1);
     options_.out = folder_.path();
   }
 
-  TrainResult run() {
-    TrainObserver observer;
-    TrainResult result;
-    TrainJob job(options_, observer);
-    parallel::run_ranks(options_.plan,
-                        [&](const parallel::Seat& seat) {
-                          result = job.run(seat);
-                          return std::string();
-                        },
-                        {});
-    return result;
-  }
+  TrainResult run() { return test::train(options_); }
 
   TrainOptions options_;
   test::TestFolder folder_;
@@ -101,6 +88,21 @@ TEST_P(DivergedTest, TheLastGoodCheckpointStays) {
   EXPECT_EQ(last.progress.epoch, 1);
   EXPECT_TRUE(are_finite(last.state));
   EXPECT_EQ(load_best(folder_.path()), last.state);
+}
+
+// Checkpoints that would take more than their share of the time are left out, and with them the best weights of their
+// epochs.
+TEST_P(DivergedTest, TheBestWeightsAreThoseThatTheResultSpeaksOf) {
+  options_.learning_rate = 0.05;
+  options_.batch = 10;
+  options_.epochs = 12;
+  options_.schedule = {Schedule::Kind::kStep, /*drop_epochs=*/11, /*drop_factor=*/1e35};
+  const TrainResult result = run();
+  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_GT(result.best_epoch, 1);
+  const auto best = weights::read_safetensors_metadata(folder_.path() / "best.safetensors");
+  EXPECT_EQ(best.at("generation"), std::to_string(result.best_epoch) + ".0");
+  EXPECT_TRUE(are_finite(load_best(folder_.path())));
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, DivergedTest, testing::Values("native", "torch"),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/test_folder.h"
 #include "network/zoo.h"
 
 namespace evener::task {
@@ -51,6 +52,19 @@ TEST(ResumeConfig, CheckpointsFromBeforeAnOptionExistedCanBeResumedWithoutIt) {
   EXPECT_NO_THROW(require_same_config(saved, {{"lr", 0.5}, {"mixing", nullptr}}));
   EXPECT_THROW(require_same_config(saved, {{"lr", 0.5}, {"mixing", 0.2}}), UsageError);
   EXPECT_EQ(engine_of(saved), "torch");
+}
+
+TEST(ResumeConfig, OneFolderMayBeWrittenInSeveralWays) {
+  const test::TestFolder folder;
+  const std::string data = (folder / "mnist").string();
+  std::filesystem::create_directory(data);
+  std::filesystem::create_directory_symlink(data, folder / "link");
+  for (const std::string& other : {data + "/", data + "/.", (folder / "link").string()}) {
+    EXPECT_NO_THROW(require_same_config({{"data", data}}, {{"data", other}})) << other;
+  }
+  EXPECT_NO_THROW(require_same_config({{"data", "gone/"}}, {{"data", "./gone"}}));
+  EXPECT_THROW(require_same_config({{"data", "synth:masks:54"}}, {{"data", "synth:masks:90"}}), UsageError);
+  EXPECT_THROW(require_same_config({{"model", data}}, {{"model", data + "/"}}), UsageError);
 }
 
 }  // namespace

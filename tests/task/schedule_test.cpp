@@ -83,5 +83,18 @@ TEST(Schedule, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refusal("constant:1"), HasSubstr("takes no numbers"));
 }
 
+TEST(Schedule, ANewEndIsToldWithWhatTheRateBecomes) {
+  const std::int64_t steps = 10;
+  const Schedule cosine = parse_schedule("cosine");
+  const std::string text = new_end_text(cosine, 0.1, 10 * steps, steps, 10, 20);
+  EXPECT_THAT(text, testing::HasSubstr("cosine schedule now ends after epoch 20 instead of 10: the rate goes on with "
+                                       "0.05, after 2.47e-05 in the last step"));
+  EXPECT_THAT(new_end_text(parse_schedule("one-cycle"), 0.1, 100, steps, 10, 5), testing::HasSubstr("one-cycle"));
+  EXPECT_EQ(new_end_text(cosine, 0.1, 50, steps, 10, 10), "");
+  EXPECT_EQ(new_end_text(cosine, 0.1, 0, steps, 10, 20), "") << "nothing was trained yet";
+  EXPECT_EQ(new_end_text(parse_schedule("constant"), 0.1, 100, steps, 10, 20), "");
+  EXPECT_EQ(new_end_text(parse_schedule("step:5"), 0.1, 100, steps, 10, 20), "");
+}
+
 }  // namespace
 }  // namespace evener::task

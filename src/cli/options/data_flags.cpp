@@ -45,7 +45,7 @@ std::vector<double> parse_split(const std::string& text) {
     good = good && parts.back() >= 0;
     sum += parts.back();
   }
-  if (!good || parts.size() < 2 || parts.size() > 3 || parts[0] <= 0 || sum > 100 + 1e-9) {
+  if (!good || parts.size() < 2 || parts.size() > 3 || sum <= 0 || sum > 100 + 1e-9) {
     throw UsageError("--split '" + text +
                      "' is not TRAIN/VALIDATION[/TEST] in percent with a sum of at most 100, such as 85/2/13");
   }

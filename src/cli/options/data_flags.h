@@ -37,7 +37,7 @@ struct SourceFlags : OptionGroup {
   Option<std::string> decode{*this,
                              {"--decode", "NAME", "JPEG decoding: exact, or fast (scaled while decoding)"},
                              "exact",
-                             {.stays = {"decode"}}};
+                             {.suggestions = {"exact", "fast"}, .stays = {"decode"}}};
   Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the split"}, 1, {.stays = {"seed", true}}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};

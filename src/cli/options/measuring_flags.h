@@ -8,8 +8,10 @@ namespace evener::cli {
 struct MeasuringFlags : OptionGroup {
   MeasuringFlags() : OptionGroup("Measuring") {}
 
-  Option<std::string> trace{
-      *this, {"--trace", "FILE", "Write the phases as a Chrome trace"}, "", {.recorded = false, .in_plans = false}};
+  Option<std::string> trace{*this,
+                            {"--trace", "FILE", "Write the phases as a Chrome trace"},
+                            "",
+                            {.recorded = false, .in_plans = false, .inherited = false}};
   Option<int> sample_interval_ms{*this,
                                  {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"},
                                  500,

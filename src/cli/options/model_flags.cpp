@@ -13,9 +13,19 @@ std::string model_list() {
 
 }  // namespace
 
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& model : network::known_models()) {
+    const std::size_t colon = model.name.find(':');
+    names.push_back(colon == std::string::npos ? model.name : model.name.substr(0, colon + 1));
+  }
+  return names;
+}
+
 ModelFlags::ModelFlags()
     : OptionGroup("Network"),
-      model(*this, {"MODEL", "NAME", "Network: " + model_list()}, "", {.required = true, .stays = {"model", true}}) {}
+      model(*this, {"MODEL", "NAME", "Network: " + model_list()}, "",
+            {.suggestions = model_names(), .required = true, .stays = {"model", true}}) {}
 
 void ModelFlags::fill(task::TrainOptions& options) const {
   options.model = *model;

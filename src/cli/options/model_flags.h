@@ -6,6 +6,9 @@
 
 namespace evener::cli {
 
+/// What a shell offers for a network, as far as names are the same for all: "resnet18", "mlp:", which sizes follow.
+std::vector<std::string> model_names();
+
 struct ModelFlags : OptionGroup {
   ModelFlags();
 

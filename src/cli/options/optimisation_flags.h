@@ -25,10 +25,11 @@ struct OptimisationFlags : OptionGroup {
       {"--lr", "RATE", "Learning rate (default: 0.05; adamw 0.001)", {"--learning-rate", "--rate"}},
       {},
       {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
-  Option<std::string> schedule{*this,
-                               {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR]"},
-                               "constant",
-                               {.in_plans = false, .stays = {"schedule"}}};
+  Option<std::string> schedule{
+      *this,
+      {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR]"},
+      "constant",
+      {.suggestions = {"constant", "cosine", "one-cycle", "step:"}, .in_plans = false, .stays = {"schedule"}}};
   Option<double> warmup{*this,
                         {"--warmup", "EPOCHS", "Epochs over which the rate grows from 0"},
                         0,

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/utf8.h"
 
 namespace evener::cli {
 namespace {
@@ -116,8 +117,16 @@ std::string OptionBase::key() const {
 
 void OptionBase::read(const std::vector<std::string>& values) {
   given_ = true;
-  if (read_values(values)) return;
-  throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(values, " "), value_words()));
+  const auto read_some = [this](const std::vector<std::string>& some) {
+    given_words_ = some;
+    if (read_values(some)) return;
+    throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(some, " "), value_words()));
+  };
+  if (kind() == ValueKind::kMany || values.empty()) return read_some(values);
+  for (const std::string& value : values) {
+    read_some({value});
+    if (&value != &values.back()) check();  // the last one, which counts, is checked with its group
+  }
 }
 
 void OptionBase::record(json& config) const {
@@ -167,6 +176,7 @@ void Option<T>::check() const {
 
 template <typename T>
 ValueKind Option<T>::kind() const {
+  if (std::is_same_v<T, std::optional<std::string>>) return ValueKind::kSwitchOrOne;
   if (std::is_same_v<T, bool>) return ValueKind::kSwitch;
   return kIsList<T> ? ValueKind::kMany : ValueKind::kOne;
 }
@@ -175,6 +185,8 @@ template <typename T>
 std::string Option<T>::value_words() const {
   if constexpr (std::is_same_v<T, bool>) {
     return "true or false";
+  } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
+    return words().value;
   } else if constexpr (std::is_same_v<T, std::string> || kIsList<T>) {
     return rules().one_of.empty() ? words().value : fmt::format("one of {}", fmt::join(rules().one_of, ", "));
   } else {
@@ -197,6 +209,9 @@ template <typename T>
 bool Option<T>::read_values(const std::vector<std::string>& values) {
   if constexpr (kIsList<T>) {
     value_ = values;
+    return true;
+  } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
+    value_ = values.empty() ? "" : values.back();
     return true;
   } else {
     return !values.empty() && read_value(values.back(), value_);
@@ -223,6 +238,7 @@ template class Option<double>;
 template class Option<std::optional<int>>;
 template class Option<std::optional<std::int64_t>>;
 template class Option<std::optional<double>>;
+template class Option<std::optional<std::string>>;
 template class Option<std::vector<std::string>>;
 
 void OptionGroup::check() const {
@@ -236,6 +252,25 @@ void OptionGroup::record(json& config) const {
 
 void OptionGroup::keep(json& settings) const {
   for (const OptionBase* option : options_) option->keep(settings);
+}
+
+void OptionGroup::tell_words(GivenWords& words) const {
+  for (const OptionBase* option : options_) {
+    if (!option->given() || !option->rules().inherited) continue;
+    auto& told = words[option->key()];
+    told.clear();
+    for (const std::string& word : option->given_words()) told.push_back(to_utf8_text(word));
+  }
+}
+
+void OptionGroup::inherit(const GivenWords& words) {
+  for (OptionBase* option : options_) {
+    const auto found = words.find(option->key());
+    if (option->given() || !option->rules().inherited || found == words.end()) continue;
+    std::vector<std::string> bytes;
+    for (const std::string& word : found->second) bytes.push_back(from_utf8_text(word));
+    option->read(bytes);
+  }
 }
 
 }  // namespace evener::cli

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -39,18 +40,23 @@ struct MustStay {
 };
 
 struct OptionRules {
-  std::optional<ValueRange> range = {};  // of a number
-  std::vector<std::string> one_of = {};  // the only texts that are taken; empty: any
+  std::optional<ValueRange> range = {};       // of a number
+  std::vector<std::string> one_of = {};       // the only texts that are taken; empty: any
+  std::vector<std::string> suggestions = {};  // values among others, which a shell offers
   bool required = false;
   bool hidden = false;   // not shown in --help: for processes that we start ourselves
   bool recorded = true;  // stands in the config of a run's record under its key
   bool in_plans = true;  // makes a difference to what `evener plan` finds out
   MustStay stays = {};
+  bool inherited = true;  // --resume RUN_DIR takes it from the run, where it isn't given
 };
 
 class OptionGroup;
 
-enum class ValueKind { kSwitch, kOne, kMany };
+/// The words that options were given, by their keys.
+using GivenWords = std::map<std::string, std::vector<std::string>>;
+
+enum class ValueKind { kSwitch, kOne, kMany, kSwitchOrOne };
 
 /// What all options have in common, whatever the type of their value.
 class OptionBase {
@@ -75,8 +81,11 @@ class OptionBase {
   void explain(std::string help) { words_.help = std::move(help); }
   /// Whether read() was called.
   bool given() const { return given_; }
+  /// What it was called with last.
+  const std::vector<std::string>& given_words() const { return given_words_; }
 
-  /// Takes the words that were typed: one, or several for a list; "true" or "false" for a switch. Throws UsageError.
+  /// Takes the words that were typed: all for a list; otherwise the last one counts, and those before it have to be
+  /// good values too; "true" or "false" for a switch. Throws UsageError.
   void read(const std::vector<std::string>& values);
   /// Throws UsageError for a value that is out of range, or not one of those that there are.
   virtual void check() const = 0;
@@ -105,10 +114,12 @@ class OptionBase {
   OptionRules rules_;
   Teller record_teller_, stay_teller_;
   bool given_ = false;
+  std::vector<std::string> given_words_;
 };
 
 /// An option with a value of type T: std::string, bool (a switch), int, std::int64_t, std::uint64_t, double, an
-/// optional of a number (absent = not given), or a list of strings. It adds itself to its group.
+/// optional of a number (absent = not given), an optional string (a switch that may have a value: "" = none), or a list
+/// of strings. It adds itself to its group.
 template <typename T>
 class Option final : public OptionBase {
  public:
@@ -141,6 +152,7 @@ extern template class Option<double>;
 extern template class Option<std::optional<int>>;
 extern template class Option<std::optional<std::int64_t>>;
 extern template class Option<std::optional<double>>;
+extern template class Option<std::optional<std::string>>;
 extern template class Option<std::vector<std::string>>;
 
 /// Options that belong together, under a title of their own in --help. A group is a struct whose members are its
@@ -161,6 +173,10 @@ class OptionGroup {
   void record(nlohmann::json& config) const;
   /// Adds the options that must stay to a checkpoint's settings.
   void keep(nlohmann::json& settings) const;
+  /// Adds the words of the options that were given and can be inherited, by the options' keys.
+  void tell_words(GivenWords& words) const;
+  /// Gives the words to those options that can be inherited and were not given. Throws UsageError.
+  void inherit(const GivenWords& words);
 
  protected:
   /// What options of this group demand of each other; their own values are good.

@@ -28,9 +28,11 @@ CLI::Option* bind_value(CLI::App& app, OptionBase& option) {
   CLI::Option* bound = app.add_option(option.name(), read, option.words().help);
   // The word for a positional's value is its name.
   bound->type_name(option.is_positional() ? "" : option.words().value)->default_str(option.default_text());
-  if (option.kind() != ValueKind::kMany) {
+  if (option.kind() == ValueKind::kSwitchOrOne) {
+    bound->expected(0, 1)->take_last();
+  } else if (option.kind() != ValueKind::kMany) {
     // A command can be repeated with a word added at its end; but a second MODEL is one too many.
-    if (!option.is_positional()) bound->take_last();
+    if (!option.is_positional()) bound->take_all();
   } else if (option.is_positional()) {
     bound->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
   } else {
@@ -74,7 +76,7 @@ std::unique_ptr<CLI::App> make_app(const Command& program, GeneralFlags& general
   auto app = std::make_unique<CLI::App>(program.summary, program.name);
   app->get_formatter()->column_width(kHelpColumn);
   for (const Command& command : program.commands) add_command(*app, command, general);
-  app->set_version_flag("--version", version, "Print the version and stop")->group(general.title());
+  app->set_version_flag("-V,--version", version, "Print the version and stop")->group(general.title());
   move_help(*app, general);
   app->footer(program.footer);
   return app;

@@ -13,12 +13,13 @@ struct PlacementFlags : OptionGroup {
       *this,
       {"--on", "PLACEMENT",
        "cpu (all cores), cpu/t1, 2xcpu/t1, cuda:0+cpu, ..., or auto: the fastest of them (docs/placements.md)"},
-      "cpu"};
+      "cpu",
+      {.suggestions = {"auto", "cpu", "cpu/t1", "2xcpu/t1", "cuda:0", "cuda:0+cpu", "cuda:all", "opencl"}}};
   Option<std::string> precision{
       *this,
       {"--precision", "NAME", "fp32, tf32 (as fp32 on CPUs), bf16 or fp16 with loss scaling (as bf16 on CPUs)"},
       "fp32",
-      {.stays = {"precision", true}}};
+      {.suggestions = {"fp32", "tf32", "bf16", "fp16"}, .stays = {"precision", true}}};
   Option<std::string> engine{
       *this,
       {"--engine", "NAME",
@@ -46,8 +47,10 @@ struct PlacementFlags : OptionGroup {
       {"--step-graph", "NAME", "Whether a GPU replays whole steps as a CUDA graph: auto (where it can), or off"},
       "auto",
       {.one_of = {"auto", "off"}}};
-  Option<std::string> replicas{
-      *this, {"--replicas", "NAME", "Several replicas as processes or as threads, or auto"}, "auto"};
+  Option<std::string> replicas{*this,
+                               {"--replicas", "NAME", "Several replicas as processes or as threads, or auto"},
+                               "auto",
+                               {.suggestions = {"auto", "processes", "threads"}}};
   Option<bool> oversubscribe{*this,
                              {"--oversubscribe", "",
                               "All replicas of a placement such as 16xcpu/t1, also more than there are CPUs (default: "
@@ -88,7 +91,8 @@ struct PlacementFlags : OptionGroup {
                             "",
                             {.recorded = false}};
   /// Tells a process that it is one of so many, each started for one host.
-  Option<int> hosts_started{*this, {"--hosts-started", "N", ""}, 0, {.hidden = true, .recorded = false}};
+  Option<int> hosts_started{
+      *this, {"--hosts-started", "N", ""}, 0, {.hidden = true, .recorded = false, .inherited = false}};
 
   /// Whether the placement is to be chosen by measuring.
   bool is_automatic() const;

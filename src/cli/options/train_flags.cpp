@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/train_hosts.h"
+#include "measure/record.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 
@@ -15,7 +16,7 @@ namespace {
 constexpr std::int64_t kBatchUntilFound = 64;
 
 void require_batch_can_be_found(const TrainFlags& flags) {
-  if (*flags.output.resume)
+  if (flags.output.resumes())
     throw UsageError("--resume goes on with the batch that the run had: give it instead of max");
   if (*flags.optimisation.epochs == 0)
     throw UsageError("--batch max is found by training, and --epochs 0 trains nothing");
@@ -27,7 +28,7 @@ void require_batch_can_be_found(const TrainFlags& flags) {
 }
 
 void require_something_to_evaluate(const TrainFlags& flags) {
-  if (*flags.optimisation.epochs > 0 || (!flags.model.weights->empty() && !*flags.output.resume)) return;
+  if (*flags.optimisation.epochs > 0 || (!flags.model.weights->empty() && !flags.output.resumes())) return;
   throw UsageError(
       "--epochs 0 trains nothing, it evaluates the weights of a file: it goes with --weights FILE, and "
       "not with --resume");
@@ -56,6 +57,36 @@ nlohmann::json config_of(const TrainFlags& flags) {
   nlohmann::json config = nlohmann::json::object();
   for (const OptionGroup* group : flags.groups()) group->record(config);
   return config;
+}
+
+GivenWords words_of(const TrainFlags& flags) {
+  GivenWords words;
+  for (const OptionGroup* group : flags.groups()) group->tell_words(words);
+  return words;
+}
+
+void take_over_options(TrainFlags& flags) {
+  if (!flags.output.resumes() || (*flags.output.resume)->empty()) return;
+  const std::string& run = **flags.output.resume;
+  measure::Record record;
+  try {
+    record = measure::read_record(run);
+  } catch (const Error& error) {
+    throw UsageError(std::string("nothing to resume: ") + error.what() +
+                     ". The word after --resume is the folder of a run; MODEL comes before it");
+  }
+  GivenWords words(record.options.begin(), record.options.end());
+  if (words.empty()) {
+    throw UsageError(
+        "the record in " + run +
+        " doesn't have the run's options (an older version wrote it): give all of them again, with --out " + run +
+        " --resume");
+  }
+  // What the run found out itself isn't looked for again.
+  if (words.contains("batch") && record.batch) words["batch"] = {std::to_string(*record.batch)};
+  if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
+  for (OptionGroup* group : flags.groups()) group->inherit(words);
+  if (!flags.output.out.given()) flags.output.out.read({run});
 }
 
 placement::PlanOptions plan_options(const TrainFlags& flags) {
@@ -93,7 +124,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.augment = flags.data.augment_options();
   options.loader_threads = *flags.data.loader_threads;
   options.trainer.seed = *flags.data.seed;
-  options.resume = *flags.output.resume;
+  options.resume = flags.output.resumes();
   options.settings = settings_of(flags);
   return options;
 }

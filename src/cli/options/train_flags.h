@@ -29,10 +29,17 @@ struct TrainFlags {
   std::array<const OptionGroup*, 6> groups() const {
     return {&model, &data, &optimisation, &placement, &output, &measuring};
   }
+  std::array<OptionGroup*, 6> groups() { return {&model, &data, &optimisation, &placement, &output, &measuring}; }
 };
 
 /// The config of the record of a run with these options, as they were given.
 nlohmann::json config_of(const TrainFlags& flags);
+
+/// The words of all options that were given, as a record keeps them for --resume RUN_DIR.
+GivenWords words_of(const TrainFlags& flags);
+/// With --resume RUN_DIR: options that were not given take the values that they had in the run in that folder, and
+/// --out becomes that folder. Throws UsageError if there is no run.
+void take_over_options(TrainFlags& flags);
 
 /// The plan of placement `on` on this host; for "auto", which needs the data to be chosen, that of all cores. Throws
 /// UsageError.

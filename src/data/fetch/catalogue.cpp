@@ -1,5 +1,7 @@
 #include "data/fetch/catalogue.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/names.h"
 
@@ -111,6 +113,20 @@ const CatalogueEntry& catalogue_entry(const std::string& name) {
     names.push_back(entry.name);
   }
   throw UsageError(unknown_name_message("data set", name, names));
+}
+
+std::string checksums_text(const CatalogueEntry& entry) {
+  std::string partly;
+  for (const CatalogueFile& file : entry.files) {
+    const std::size_t known = file.checksum.hex.size(), whole = file.checksum.kind == ChecksumKind::kMd5 ? 32 : 64;
+    if (known == whole) continue;
+    partly += "; of the " + std::string(checksum_name(file.checksum.kind)) + " of '" + file.name + "' only " +
+              std::to_string(known) + " of " + std::to_string(whole) +
+              " digits are known, which tells of damage and not of forgery: they are right";
+  }
+  const bool all_partly = static_cast<std::size_t>(std::count(partly.begin(), partly.end(), ';')) == entry.files.size();
+  return all_partly ? partly.substr(2)
+                    : (partly.empty() ? "its checksums are right" : "its other checksums are right" + partly);
 }
 
 std::uint64_t final_bytes(const CatalogueEntry& entry) {

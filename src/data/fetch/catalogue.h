@@ -34,6 +34,10 @@ const std::vector<CatalogueEntry>& fetch_catalogue();
 /// Throws UsageError that names the nearest one.
 const CatalogueEntry& catalogue_entry(const std::string& name);
 
+/// What can be said of an entry whose checksums fit: "its checksums are right", or of which file only the beginning of
+/// one is known.
+std::string checksums_text(const CatalogueEntry& entry);
+
 /// What it takes on the disk once it is there; unknown sizes left out.
 std::uint64_t final_bytes(const CatalogueEntry& entry);
 

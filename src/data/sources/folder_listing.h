@@ -25,9 +25,12 @@ struct FolderListing {
 /// if a file fits two, and the class if no file fits it.
 FolderListing list_classes(const std::filesystem::path& folder, const std::vector<ClassFiles>& classes);
 
-/// Lists a folder as open_data describes it. Throws Error if there are no class folders, no image files, or a class in
-/// val/ or test/ that train/ lacks.
+/// Lists a folder as open_data describes it. Throws Error if there are no class folders, no image files, a class in
+/// val/ or test/ that train/ lacks, or folders of which nobody can tell whether they are parts or classes.
 FolderListing list_image_folder(const std::filesystem::path& folder);
+
+/// The folders in `folder` whose names stand for a part (train, val, test) and that have image files anywhere below.
+std::vector<std::string> part_folders_with_images(const std::filesystem::path& folder);
 
 /// True if at least two classes of a folder, listed as by list_image_folder, have image files.
 bool has_class_folders(const std::filesystem::path& folder);

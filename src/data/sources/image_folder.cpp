@@ -13,6 +13,7 @@
 #include "data/image_files.h"
 #include "data/pixel_cache.h"
 #include "data/resize.h"
+#include "data/smaller_size.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
 
@@ -60,6 +61,9 @@ class ImageFolder : public ClassDataset {
     };
     for_each_index(files_.size(), threads, decode, progress);
   }
+
+  /// Instead of decode_all(): takes all files for good.
+  void trust_all() { reasons_.resize(files_.size()); }
 
   const std::vector<std::string>& reasons() const { return reasons_; }
   const ListedImage& file(std::size_t file) const { return files_[file]; }
@@ -110,7 +114,35 @@ std::optional<PictureHeader> header_of(const fs::path& path) {
   }
 }
 
-ImageShape choose_shape(const std::vector<ListedImage>& images, const DataOptions& options) {
+/// Pixels of images, smallest and largest by their number, and the one in the middle of all.
+struct SizesFound {
+  std::size_t looked_at = 0;
+  ImageShape smallest, median, largest;
+};
+
+SizesFound sizes_of(std::vector<ImageShape> found) {
+  if (found.empty()) return {};
+  const auto pixels = [](const ImageShape& shape) { return shape.height * shape.width; };
+  std::ranges::stable_sort(found, {}, pixels);
+  return {found.size(), found.front(), found[found.size() / 2], found.back()};
+}
+
+std::string size_text(const ImageShape& shape) {
+  return std::to_string(shape.width) + "x" + std::to_string(shape.height);
+}
+
+/// Tells that images of different sizes are all brought to the first one's, where nobody chose a size.
+void tell_sizes(const SizesFound& sizes, const ImageShape& shape, Source& source) {
+  if (sizes.looked_at == 0 || sizes.smallest == sizes.largest) return;
+  const std::string smaller = smaller_size(sizes.median), other = smaller.empty() ? size_text(sizes.median) : smaller;
+  source.notes.push_back("the images differ in size (" + size_text(sizes.smallest) + " to " + size_text(sizes.largest) +
+                         " pixels in " + std::to_string(sizes.looked_at) +
+                         " that were looked at) and are all brought to " + size_text(shape) +
+                         ", the first one's; another size is chosen with --size, such as --size " + other);
+}
+
+/// The shape of the dataset, and in `source` what is to be said of it.
+ImageShape choose_shape(const std::vector<ListedImage>& images, const DataOptions& options, Source& source) {
   ImageShape shape{options.channels.value_or(0), options.height.value_or(0), options.width.value_or(0)};
   for (std::size_t i = 0; i < images.size() && (shape.width == 0 || shape.height == 0); ++i) {
     if (stop_requested()) throw Interrupted("stopped while looking for a readable image");  // all may be bad
@@ -121,14 +153,20 @@ ImageShape choose_shape(const std::vector<ListedImage>& images, const DataOption
   }
   constexpr std::size_t kLooks = 64;
   const std::size_t looks = std::min(images.size(), kLooks);
-  for (std::size_t i = 0; i < looks && options.channels.value_or(0) == 0 && shape.channels != 3; ++i) {
+  const bool needs_channels = !options.channels, needs_size = !options.width && !options.height;
+  std::vector<ImageShape> found;
+  for (std::size_t i = 0; i < looks && (needs_size || (needs_channels && shape.channels != 3)); ++i) {
+    if (stop_requested()) throw Interrupted("stopped while looking at the sizes of images");
     const std::optional<PictureHeader> header = header_of(images[i * images.size() / looks].path);
-    if (header) shape.channels = header->channels;
+    if (!header) continue;
+    if (needs_channels && shape.channels != 3) shape.channels = header->channels;
+    found.push_back({1, header->height, header->width});
   }
   // Without a single readable header nothing will be decoded, and the error comes from there.
   shape.channels = std::max<std::int64_t>(shape.channels, 1);
   shape.height = std::max<std::int64_t>(shape.height, 1);
   shape.width = std::max<std::int64_t>(shape.width, 1);
+  if (needs_size) tell_sizes(sizes_of(std::move(found)), shape, source);
   return shape;
 }
 
@@ -187,13 +225,17 @@ void select_samples(ImageFolder& images, const std::vector<std::string>& names, 
 
 Source open_image_folder(const fs::path& folder, const DataOptions& options) {
   FolderListing listing = options.classes.empty() ? list_image_folder(folder) : list_classes(folder, options.classes);
-  const ImageShape shape = choose_shape(listing.images, options);
-  if (options.before_decoding) options.before_decoding(listing.images.size(), shape);
   Source source;
   source.kind = "image folder";
   source.notes = std::move(listing.notes);
+  const ImageShape shape = choose_shape(listing.images, options, source);
+  if (options.before_decoding) options.before_decoding(listing.images.size(), shape);
   const auto images = std::make_shared<ImageFolder>(std::move(listing.images), shape, options);
-  images->decode_all(options.threads, options.progress);
+  if (options.look_only) {
+    images->trust_all();
+  } else {
+    images->decode_all(options.threads, options.progress);
+  }
   source.skipped = skipped_of(*images, folder, options.strict);
   select_samples(*images, listing.classes, folder, source);
   source.dataset = images;

@@ -71,7 +71,9 @@ class PackedDataset : public ClassDataset {
       fail(path, "it was cut short while it was opened");
     }
     images_ = file_.bytes().data() + images.begin;
-    parts_ = file_.bytes().data() + parts.begin;
+    const auto* first_part = reinterpret_cast<const std::uint8_t*>(file_.bytes().data() + parts.begin);
+    parts_.assign(first_part, first_part + parts.bytes);
+    // Labels and parts are copied, as they are used as indices: in the file they may change after they were checked.
     labels_.resize(static_cast<std::size_t>(count));
     std::memcpy(labels_.data(), file_.bytes().data() + labels.begin, labels.bytes);
     check_values();
@@ -146,7 +148,7 @@ class PackedDataset : public ClassDataset {
   std::vector<std::string> classes_;
   std::vector<std::int32_t> labels_;
   const std::uint8_t* images_ = nullptr;
-  const std::uint8_t* parts_ = nullptr;
+  std::vector<std::uint8_t> parts_;
 };
 
 /// The images are as they are; other sizes need the source.

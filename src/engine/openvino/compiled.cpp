@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -41,22 +42,15 @@ class OpenVinoRunner : public Runner {
   }
 
   void start(const ImageSpan& images) override {
-    const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
-    if (bytes != (compiled_->options.values == ImageValues::kBytes)) {
-      throw Error(bytes ? "a runner made for floats was given bytes" : "a runner made for bytes was given floats");
-    }
-    if (under_way_.size() == calls_.size()) {
-      throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
-    }
-    ov::InferRequest& call = calls_[next_];
-    with_errors("OpenVINO", [&] {
-      const PhaseMark mark(Phase::kForward);
-      ov::Tensor input = call.get_input_tensor();
-      std::visit([&](const auto& values) { copy(values, input); }, images);
-      call.start_async();
-    });
-    next_ = (next_ + 1) % calls_.size();
-    under_way_.push_back(&call);
+    start(images, [](ov::InferRequest&) {});
+  }
+
+  void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) override {
+    if (!compiled_->options.any_size) return Runner::start_of_size(images, count, height, width);
+    const ov::Shape shape = {static_cast<std::size_t>(count),
+                             static_cast<std::size_t>(compiled_->feeding.input.shape.front()),
+                             static_cast<std::size_t>(height), static_cast<std::size_t>(width)};
+    start(images, [&](ov::InferRequest& call) { call.get_input_tensor().set_shape(shape); });
   }
 
   TensorMap wait() override {
@@ -96,6 +90,26 @@ class OpenVinoRunner : public Runner {
   }
 
  private:
+  void start(const ImageSpan& images, const std::function<void(ov::InferRequest&)>& prepare) {
+    const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
+    if (bytes != (compiled_->options.values == ImageValues::kBytes)) {
+      throw Error(bytes ? "a runner made for floats was given bytes" : "a runner made for bytes was given floats");
+    }
+    if (under_way_.size() == calls_.size()) {
+      throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
+    }
+    ov::InferRequest& call = calls_[next_];
+    with_errors("OpenVINO", [&] {
+      const PhaseMark mark(Phase::kForward);
+      prepare(call);
+      ov::Tensor input = call.get_input_tensor();
+      std::visit([&](const auto& values) { copy(values, input); }, images);
+      call.start_async();
+    });
+    next_ = (next_ + 1) % calls_.size();
+    under_way_.push_back(&call);
+  }
+
   template <class T>
   void copy(std::span<const T> values, ov::Tensor& input) const {
     if (values.size() != input.get_size()) {

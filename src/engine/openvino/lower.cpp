@@ -45,12 +45,13 @@ Value per_channel(const std::vector<float>& values, std::size_t rank) {
 /// Makes the nodes of one layer after the other.
 class Lowering {
  public:
-  Lowering(const Network& network, const TensorMap& state, std::int64_t batch)
-      : network_(network), state_(state), batch_(batch) {}
+  Lowering(const Network& network, const TensorMap& state, std::int64_t batch, bool any_size)
+      : network_(network), state_(state), batch_(batch), any_size_(any_size) {}
 
   std::shared_ptr<ov::Model> model() {
     ov::PartialShape shape{batch_};
     for (const std::int64_t extent : network_.input_shape()) shape.push_back(extent);
+    if (any_size_) shape = {-1, network_.input_shape().front(), -1, -1};
     const auto images = std::make_shared<op::Parameter>(ov::element::f32, shape);
     images->set_friendly_name("images");
     images->output(0).set_names({"images"});
@@ -78,6 +79,10 @@ class Lowering {
   Value in(std::size_t index = 0) const { return values_[static_cast<std::size_t>(layer_->inputs.at(index))]; }
 
   const Shape& in_shape() const { return network_.layers()[static_cast<std::size_t>(layer_->inputs.front())].shape; }
+
+  void require_known_size() const {
+    if (any_size_) throw Error("layer '" + layer_->name + "' has to know the size of the images");
+  }
 
   const HostTensor& tensor(const char* name) const {
     const std::string full = layer_->name + "." + name;
@@ -195,6 +200,11 @@ class Lowering {
 
   Value node(const Multiply&) const { return std::make_shared<op::Multiply>(in(0), in(1)); }
 
+  Value node(const Scale& scale) const {
+    const auto factor = static_cast<float>(scale.factor);
+    return std::make_shared<op::Multiply>(in(), op::Constant::create(ov::element::f32, {}, {factor}));
+  }
+
   Value node(const Concat&) const {
     ov::OutputVector parts;
     for (std::size_t i = 0; i < layer_->inputs.size(); ++i) parts.push_back(in(i));
@@ -202,6 +212,7 @@ class Lowering {
   }
 
   Value node(const Flatten&) const {
+    require_known_size();
     return std::make_shared<op::Reshape>(in(), integers({batch_, element_count(layer_->shape)}), false);
   }
 
@@ -210,6 +221,7 @@ class Lowering {
   Value node(const StochasticDepth&) const { return in(); }
 
   Value node(const SubsamplePad& pad) const {
+    require_known_size();
     const Shape& from = in_shape();
     const Value rows = std::make_shared<op::Slice>(in(), integers({0, 0}), integers({from[1], from[2]}),
                                                    integers({pad.stride, pad.stride}), integers({2, 3}));
@@ -221,14 +233,16 @@ class Lowering {
   const Network& network_;
   const TensorMap& state_;
   const std::int64_t batch_;
+  const bool any_size_;
   const Layer* layer_ = nullptr;  // that is being lowered
   std::vector<Value> values_;     // of each layer so far
 };
 
 }  // namespace
 
-std::shared_ptr<ov::Model> lower(const network::Network& network, const TensorMap& state, std::int64_t batch) {
-  return Lowering(network, state, batch).model();
+std::shared_ptr<ov::Model> lower(const network::Network& network, const TensorMap& state, std::int64_t batch,
+                                 bool any_size) {
+  return Lowering(network, state, batch, any_size).model();
 }
 
 }  // namespace evener::engine::openvino_engine

@@ -36,8 +36,9 @@ class OpenVinoEngine : public Engine {
                                                     const RunnerOptions& options, int count) override {
     if (const std::string refusal = runner_refusal(network, options); !refusal.empty()) throw Error(refusal);
     const network::NetworkWithState folded = network::fold_batch_norm(network, state);
-    const auto graph = with_errors("OpenVINO can't describe " + network.model(),
-                                   [&] { return lower(folded.network, folded.state, options.batch); });
+    const auto graph = with_errors("OpenVINO can't describe " + network.model(), [&] {
+      return lower(folded.network, folded.state, options.batch, options.any_size);
+    });
     Feeding feeding;
     feeding.input.shape = network.input_shape();
     feeding.input.is_image = network.input_shape().size() == 3;

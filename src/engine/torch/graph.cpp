@@ -167,6 +167,7 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
             return sum;
           },
           [&](const network::Multiply&) { return x * outputs[static_cast<std::size_t>(layer.inputs[1])]; },
+          [&](const network::Scale& op) { return x * op.factor; },
           [&](const network::Concat&) {
             std::vector<at::Tensor> parts;
             for (const int input : layer.inputs) parts.push_back(outputs[static_cast<std::size_t>(input)]);

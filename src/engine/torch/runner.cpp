@@ -74,10 +74,21 @@ TorchRunner::~TorchRunner() {
 }
 
 void TorchRunner::start(const ImageSpan& images) {
+  std::vector<std::int64_t> shape = {options_.batch};
+  shape.insert(shape.end(), graph_.network().input_shape().begin(), graph_.network().input_shape().end());
+  start_shaped(images, shape);
+}
+
+void TorchRunner::start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) {
+  if (!options_.any_size) return Runner::start_of_size(images, count, height, width);
+  start_shaped(images, {count, graph_.network().input_shape().front(), height, width});
+}
+
+void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::int64_t>& shape) {
   const std::size_t count = std::visit([](const auto& values) { return values.size(); }, images);
-  const auto wanted = static_cast<std::size_t>(options_.batch * element_count(graph_.network().input_shape()));
+  const auto wanted = static_cast<std::size_t>(element_count(shape));
   if (count != wanted) {
-    throw Error("a call of " + std::to_string(options_.batch) + " images takes " + std::to_string(wanted) +
+    throw Error("a call of " + std::to_string(shape.front()) + " images takes " + std::to_string(wanted) +
                 " values, not " + std::to_string(count));
   }
   if (under_way_.size() == calls_.size()) {
@@ -88,7 +99,7 @@ void TorchRunner::start(const ImageSpan& images) {
     const WorkingIn working(streams_.compute());
     const c10::NoGradGuard no_grad;
     const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
-    make_room(call, bytes ? at::kByte : at::kFloat);
+    make_room(call, shape, bytes ? at::kByte : at::kFloat);
     std::visit(
         [&](const auto& values) { std::memcpy(call.host.mutable_data_ptr(), values.data(), values.size_bytes()); },
         images);
@@ -99,11 +110,9 @@ void TorchRunner::start(const ImageSpan& images) {
   under_way_.push_back(&call);
 }
 
-/// Nothing is to be done where the memory had images of the same type before.
-void TorchRunner::make_room(Call& call, at::ScalarType type) {
-  if (call.host.defined() && call.host.scalar_type() == type) return;
-  std::vector<std::int64_t> shape = {options_.batch};
-  shape.insert(shape.end(), graph_.network().input_shape().begin(), graph_.network().input_shape().end());
+/// Nothing is to be done where the memory had images of the same type and shape before.
+void TorchRunner::make_room(Call& call, const std::vector<std::int64_t>& shape, at::ScalarType type) {
+  if (call.host.defined() && call.host.scalar_type() == type && call.host.sizes() == shape) return;
   call.host = at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(streams_.asynchronous()));
   call.device = call.host;
   if (!streams_.asynchronous()) return;

@@ -24,6 +24,7 @@ class TorchRunner : public Runner {
   ~TorchRunner() override;
 
   void start(const ImageSpan& images) override;
+  void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) override;
   TensorMap wait() override;
 
  private:
@@ -35,7 +36,9 @@ class TorchRunner : public Runner {
     Moment copied, landed;
   };
 
-  void make_room(Call& call, at::ScalarType type);
+  /// `shape`: (N, C, H, W) of the call.
+  void start_shaped(const ImageSpan& images, const std::vector<std::int64_t>& shape);
+  void make_room(Call& call, const std::vector<std::int64_t>& shape, at::ScalarType type);
   void send_images(Call& call);
   void compute(Call& call);
 

@@ -262,6 +262,12 @@ class GraphWriter {
   void add(const Add&, int index) { add_node(layer(index).inputs.size() == 2 ? "Add" : "Sum", index); }
   void add(const Multiply&, int index) { add_node("Mul", index); }
 
+  void add(const Scale& op, int index) {
+    const std::string& name = layer(index).name;
+    const std::string factor = add_floats(name + ".factor", {}, {static_cast<float>(op.factor)});
+    add_node("Mul", {value_of(layer(index).inputs.front()), factor}, value_of(index), name);
+  }
+
   void add(const Concat&, int index) {
     onnx::NodeProto& node = add_node("Concat", index);
     add_attribute(node, "axis", std::int64_t{1});

@@ -40,21 +40,22 @@ void GradientSteps::step(const StepShare& share, double learning_rate, StepResul
   result.steps = 0;
 }
 
-/// A share that is computed in parts needs less memory.
+/// All replicas compute the micro-batches of a batch one after the other, each its part of every one, so that
+/// batch-norm sees the same micro-batches however many replicas there are.
 engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
   engine::Sums sums = context_.nothing;
   context_.trainer.clear_gradients();
   begin_gradients();
   computing_ = true;
-  const std::int64_t count = share.batch->count;
-  for (std::int64_t part = 0; part < context_.accumulate; ++part) {
-    const std::int64_t begin = count * part / context_.accumulate;
-    const std::int64_t end = count * (part + 1) / context_.accumulate;
-    last_part_ = part + 1 == context_.accumulate;
+  std::int64_t begin = 0;
+  for (std::size_t part = 0; part < share.parts.size(); ++part) {
+    const std::int64_t end = begin + share.parts[part];
+    last_part_ = part + 1 == share.parts.size();
     // An empty part may be needed all the same: others wait for its batch-norm sums, or for its gradients.
     if (begin < end || context_.synchronised || last_part_) {
       sums += context_.trainer.add_gradients(data::part_of(*share.batch, begin, end), share.weight());
     }
+    begin = end;
   }
   computing_ = false;
   return sums;

@@ -1,6 +1,6 @@
-// Steps in which each replica computes the gradients of its own share of the batch, at once or in parts, before the
-// weights are changed. By itself this is a lone replica's way; those that train with others derive from it and say what
-// becomes of the gradients.
+// Steps in which each replica computes the gradients of its own share of the batch, at once or in micro-batches, before
+// the weights are changed. By itself this is a lone replica's way; those that train with others derive from it and say
+// what becomes of the gradients.
 #pragma once
 
 #include "parallel/steps/protocol.h"

@@ -34,6 +34,7 @@ struct StepResult {
 struct StepShare {
   const data::Batch* batch = nullptr;
   std::int64_t begin = 0, whole = 0;  // where it begins in the batch, and how many samples that has
+  std::vector<std::int64_t> parts;    // samples that are of each micro-batch, in their order; these may be none
 
   /// Of each sample's gradient.
   double weight() const { return 1.0 / static_cast<double>(whole); }
@@ -49,7 +50,7 @@ struct StepContext {
   engine::Sums nothing = {};            // the sums of no samples, under the criterion's names
   std::vector<std::size_t> sizes = {};  // values of each trained parameter
   comm::Wire wire = comm::Wire::kFloat32;
-  int accumulate = 1;            // parts that each share is computed in
+  int accumulate = 1;            // micro-batches that a whole batch is computed in
   bool synchronised = false;     // batch-norm: also empty parts take part in its sums
   bool always_exchange = false;  // gradients, also in a group of one
   bool emulates_speed = false;   // the pace is that of a slower device

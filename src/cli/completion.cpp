@@ -1,0 +1,352 @@
+#include "cli/completion.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "cli/options/parser.h"
+
+namespace evener::cli {
+namespace {
+
+const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
+
+/// An option as a shell needs it.
+struct Offer {
+  std::string name, help;
+  std::vector<std::string> values;  // that can be offered
+  bool takes_value = false, takes_file = false;
+};
+
+/// A command with its whole path, such as "data info".
+struct Place {
+  std::string path, help;
+  std::vector<Offer> options;
+  std::vector<std::string> words;  // what may stand without an option: commands inside, or known values
+  bool takes_files = false;        // ... or files
+  std::vector<std::pair<std::string, std::string>> commands;
+};
+
+bool names_a_file(const std::string& value) {
+  for (const char* word : {"FILE", "DIR", "DATA", "SOURCE"}) {
+    if (value.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+Offer offer_of(const OptionBase& option) {
+  const OptionRules& rules = option.rules();
+  return {option.name(), option.words().help, rules.one_of.empty() ? rules.suggestions : rules.one_of,
+          option.kind() != ValueKind::kSwitch, names_a_file(option.words().value)};
+}
+
+void collect(const Command& command, const std::string& path, std::vector<Place>& places) {
+  Place place{path, command.summary, {}, {}, false, {}};
+  for (const OptionBase* option : command.options.options()) {
+    if (option->rules().hidden) continue;
+    const Offer offer = offer_of(*option);
+    if (option->is_positional()) {
+      place.words.insert(place.words.end(), offer.values.begin(), offer.values.end());
+      place.takes_files = place.takes_files || offer.takes_file;
+    } else {
+      place.options.push_back(offer);
+    }
+  }
+  if (!command.options.empty()) place.options.push_back(offer_of(GeneralFlags().config));
+  place.options.push_back({"--help", "Print this help and stop", {}, false, false});
+  if (path.empty()) place.options.push_back({"--version", "Print the version and stop", {}, false, false});
+  for (const Command& inner : command.commands) place.commands.emplace_back(inner.name, inner.summary);
+  places.push_back(std::move(place));
+  for (const Command& inner : command.commands) {
+    collect(inner, path.empty() ? inner.name : path + " " + inner.name, places);
+  }
+}
+
+std::vector<Place> places_of(const Command& program) {
+  std::vector<Place> places;
+  collect(program, "", places);
+  return places;
+}
+
+/// In single quotes, for all three shells.
+std::string quoted(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '\'') {
+      safe += "'\\''";
+    } else {
+      safe += c;
+    }
+  }
+  return "'" + safe + "'";
+}
+
+std::string quoted_list(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoted(word);
+  return text;
+}
+
+/// "' train' | 'data info'": the paths of all commands, as `chosen word` while the words are gone through.
+std::string path_patterns(const std::vector<Place>& places, const char* separator) {
+  std::string text;
+  for (const Place& place : places) {
+    if (place.path.empty()) continue;
+    const bool inner = place.path.find(' ') != std::string::npos;
+    text += (text.empty() ? "" : separator) + quoted(inner ? place.path : " " + place.path);
+  }
+  return text;
+}
+
+std::vector<std::string> names_of(const Place& place) {
+  std::vector<std::string> names = place.words;
+  for (const auto& [name, help] : place.commands) names.push_back(name);
+  return names;
+}
+
+std::string bash_script(const std::vector<Place>& places) {
+  std::string values, words;
+  for (const Place& place : places) {
+    std::vector<std::string> options;
+    for (const Offer& offer : place.options) {
+      options.push_back(offer.name);
+      if (!offer.takes_value) continue;
+      values += fmt::format("    {}) values=({}) files={} ;;\n", quoted(place.path + "|" + offer.name),
+                            quoted_list(offer.values), offer.takes_file ? 1 : 0);
+    }
+    words += fmt::format("    {}) options=({}) words=({}) files={} ;;\n", quoted(place.path), quoted_list(options),
+                         quoted_list(names_of(place)), place.takes_files ? 1 : 0);
+  }
+  return fmt::format(R"(# Completion of evener for bash:  source <(evener completion bash)
+_evener() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} chosen='' files='' i
+  local -a values=() options=() words=()
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case "$chosen ${{COMP_WORDS[i]}}" in
+      {}) chosen=${{chosen:+$chosen }}${{COMP_WORDS[i]}} ;;
+    esac
+  done
+  if [[ $before == '=' ]]; then before=${{COMP_WORDS[COMP_CWORD-2]}}; fi
+  if [[ $word == '=' ]]; then word=''; fi
+  case "$chosen|$before" in
+{}  esac
+  if [[ -z $files ]]; then
+    case "$chosen" in
+{}    esac
+    if [[ $word == -* ]]; then values=("${{options[@]}}") files=0; else values=("${{words[@]}}"); fi
+  fi
+  local IFS=$'\n'
+  COMPREPLY=($(compgen -W "${{values[*]}}" -- "$word"))
+  if [[ $files == 1 ]]; then COMPREPLY+=($(compgen -f -- "$word")); compopt -o filenames 2>/dev/null; fi
+}}
+complete -F _evener evener ./evener
+)",
+                     path_patterns(places, " | "), values, words);
+}
+
+/// "name:help" for _describe, which takes a colon in a name with a backslash.
+std::string described(const std::string& name, const std::string& help) {
+  std::string safe;
+  for (const char c : name) safe += c == ':' ? "\\:" : std::string(1, c);
+  return quoted(safe + ":" + help);
+}
+
+std::string zsh_script(const std::vector<Place>& places) {
+  std::string values, words;
+  for (const Place& place : places) {
+    std::string options, names;
+    for (const Offer& offer : place.options) {
+      options += (options.empty() ? "" : " ") + described(offer.name, offer.help);
+      if (!offer.takes_value) continue;
+      values += fmt::format("    {}) values=({}) files={} ;;\n", quoted(place.path + "|" + offer.name),
+                            quoted_list(offer.values), offer.takes_file ? 1 : 0);
+    }
+    for (const auto& [name, help] : place.commands) names += (names.empty() ? "" : " ") + described(name, help);
+    for (const std::string& word : place.words) names += (names.empty() ? "" : " ") + described(word, "");
+    words += fmt::format("    {}) options=({}) names=({}) files={} ;;\n", quoted(place.path), options, names,
+                         place.takes_files ? 1 : 0);
+  }
+  return fmt::format(R"(#compdef evener
+# Completion of evener for zsh:  source <(evener completion zsh), or as the file _evener in a folder of $fpath
+_evener() {{
+  local chosen='' files=''
+  local -i i
+  local -a values options names
+  for ((i = 2; i < CURRENT; ++i)); do
+    case "$chosen ${{words[i]}}" in
+      {}) chosen="${{chosen:+$chosen }}${{words[i]}}" ;;
+    esac
+  done
+  case "$chosen|${{words[CURRENT-1]}}" in
+{}  esac
+  if [[ -n $files ]]; then
+    compadd -- $values
+    if [[ $files == 1 ]]; then _files; fi
+    return
+  fi
+  case "$chosen" in
+{}  esac
+  if [[ ${{words[CURRENT]}} == -* ]]; then
+    _describe option options
+  else
+    if (( $#names )); then _describe word names; fi
+    if [[ $files == 1 ]]; then _files; fi
+  fi
+}}
+if [[ $funcstack[1] == _evener ]]; then _evener "$@"; else compdef _evener evener; fi
+)",
+                     path_patterns(places, " | "), values, words);
+}
+
+std::string fish_script(const std::vector<Place>& places) {
+  std::string text = fmt::format(R"(# Completion of evener for fish:  evener completion fish | source
+function __evener_at
+  set -l chosen ''
+  for word in (commandline -opc)[2..-1]
+    switch "$chosen $word"
+      case {}
+        set chosen (string trim "$chosen $word")
+    end
+  end
+  test "$chosen" = "$argv[1]"
+end
+complete -c evener -f
+)",
+                                 path_patterns(places, " "));
+  for (const Place& place : places) {
+    const std::string begin = fmt::format("complete -c evener -n {}", quoted("__evener_at \"" + place.path + "\""));
+    for (const auto& [name, help] : place.commands) {
+      text += fmt::format("{} -a {} -d {}\n", begin, quoted(name), quoted(help));
+    }
+    if (!place.words.empty())
+      text += fmt::format("{} -a {}\n", begin, quoted(fmt::format("{}", fmt::join(place.words, " "))));
+    if (place.takes_files) text += begin + " -F\n";
+    for (const Offer& offer : place.options) {
+      text += fmt::format("{} -l {} -d {}", begin, offer.name.substr(2), quoted(offer.help));
+      if (offer.takes_value) text += offer.takes_file ? " -r -F" : " -x";
+      if (!offer.values.empty()) text += " -a " + quoted(fmt::format("{}", fmt::join(offer.values, " ")));
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+/// Text in the language of man(7).
+std::string roff(const std::string& text) {
+  std::string safe;
+  bool line_begins = true;
+  for (const char c : text) {
+    if (line_begins && (c == '.' || c == '\'')) safe += "\\&";
+    if (c == '\\') {
+      safe += "\\e";
+    } else if (c == '-') {
+      safe += "\\-";
+    } else {
+      safe += c;
+    }
+    line_begins = c == '\n';
+  }
+  return safe;
+}
+
+void add_option(const OptionBase& option, std::string& page) {
+  page += ".TP\n.B " + roff(option.name());
+  if (!option.is_positional() && !option.words().value.empty()) page += " \\fI" + roff(option.words().value) + "\\fR";
+  page += "\n" + roff(option.words().help);
+  if (!option.rules().one_of.empty()) page += roff(fmt::format(" ({})", fmt::join(option.rules().one_of, ", ")));
+  if (const std::string usual = option.default_text(); !usual.empty()) page += roff(" [default: " + usual + "]");
+  if (option.rules().required) page += " [required]";
+  page += "\n";
+}
+
+void add_command(const Command& command, const std::string& path, std::string& page) {
+  std::string words;
+  for (const OptionBase* option : command.options.options()) {
+    if (option->is_positional()) words += " " + option->name() + (option->kind() == ValueKind::kMany ? "..." : "");
+  }
+  page += ".SS evener " + roff(path + words) + "\n" + roff(command.summary) + ".\n";
+  for (const OptionSet::Section& section : command.options.sections()) {
+    for (const OptionBase* option : section.options) {
+      if (!option->rules().hidden) add_option(*option, page);
+    }
+  }
+  if (!command.footer.empty()) page += ".PP\n.nf\n" + roff(command.footer) + "\n.fi\n";
+  for (const Command& inner : command.commands) add_command(inner, path + " " + inner.name, page);
+}
+
+/// "evener trains ..." as "trains ...".
+std::string without_name(const std::string& summary) {
+  constexpr std::string_view kName = "evener ";
+  return summary.starts_with(kName) ? summary.substr(kName.size()) : summary;
+}
+
+struct CompletionFlags : OptionGroup {
+  CompletionFlags() : OptionGroup("Shell") {}
+
+  Option<std::string> shell{*this, {"SHELL", "NAME", "bash, zsh or fish"}, "", {.one_of = kShells, .required = true}};
+};
+
+}  // namespace
+
+std::string completion_script(const Command& program, const std::string& shell) {
+  const std::vector<Place> places = places_of(program);
+  if (shell == "bash") return bash_script(places);
+  if (shell == "zsh") return zsh_script(places);
+  if (shell == "fish") return fish_script(places);
+  throw UsageError(unknown_name_message("shell", shell, kShells));
+}
+
+std::string manual_page(const Command& program, const std::string& version) {
+  std::string page = ".TH EVENER 1 \"\" \"evener " + roff(version) + "\"\n.SH NAME\n" +
+                     roff("evener - " + without_name(program.summary)) +
+                     "\n.SH SYNOPSIS\n.B evener\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" +
+                     roff(program.footer) + "\n.SH COMMANDS\n";
+  for (const Command& command : program.commands) add_command(command, command.name, page);
+  GeneralFlags general;
+  page += ".SH GENERAL OPTIONS\n";
+  add_option(general.config, page);
+  page +=
+      ".TP\n.B \\-h\\fR, \\fB\\-\\-help\nPrint the help of a command.\n.TP\n.B \\-V\\fR, \\fB\\-\\-version\nPrint the "
+      "version.\n";
+  page +=
+      ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed; the message says why and what to do.\n.TP\n.B 2\nWrong "
+      "usage.\n.TP\n.B 3\nDone, but INVALID as a measurement.\n.TP\n.B 130\nStopped by a signal, after saving.\n";
+  return page;
+}
+
+Command completion_command(std::function<Command()> program) {
+  const auto flags = std::make_shared<CompletionFlags>();
+  return {.name = "completion",
+          .summary = "Print a script that completes commands and options in a shell",
+          .options = {flags.get()},
+          .footer =
+              "Examples:\n"
+              "  evener completion bash > ~/.local/share/bash-completion/completions/evener\n"
+              "  evener completion zsh > ~/.zfunc/_evener     # a folder of $fpath\n"
+              "  evener completion fish > ~/.config/fish/completions/evener.fish\n",
+          .run = [flags, program = std::move(program)] {
+            std::fputs(completion_script(program(), *flags->shell).c_str(), stdout);
+            return 0;
+          }};
+}
+
+Command manual_command(std::function<Command()> program, const std::string& version) {
+  return {.name = "man",
+          .summary = "Print the manual page",
+          .footer =
+              "Examples:\n"
+              "  evener man | man -l -\n"
+              "  evener man > ~/.local/share/man/man1/evener.1\n",
+          .run = [program = std::move(program), version] {
+            std::fputs(manual_page(program(), version).c_str(), stdout);
+            return 0;
+          }};
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,58 @@
+#include "cli/options/faces_flags.h"
+
+#include <sstream>
+
+#include "base/error.h"
+#include "base/precision.h"
+#include "placement/machine.h"
+#include "placement/placement.h"
+
+namespace evener::cli {
+namespace {
+
+std::array<float, 3> parse_thresholds(const std::string& text) {
+  std::array<float, 3> thresholds{};
+  std::istringstream stream(text);
+  std::size_t count = 0;
+  for (std::string part; std::getline(stream, part, ','); ++count) {
+    char* end = nullptr;
+    const float value = std::strtof(part.c_str(), &end);
+    const bool good = !part.empty() && *end == '\0' && value >= 0 && value <= 1;
+    if (!good || count == 3) {
+      count = 0;
+      break;
+    }
+    thresholds[count] = value;
+  }
+  if (count != 3) throw UsageError("--thresholds '" + text + "' are not three numbers from 0 to 1, as in 0.6,0.7,0.7");
+  return thresholds;
+}
+
+}  // namespace
+
+task::FacesOptions FaceNetworkFlags::options() const {
+  if (detector_weights->empty()) {
+    throw UsageError(
+        "name the folder with the weights of the face detector: --detector-weights DIR (pnet.pt, rnet.pt and onet.pt "
+        "of "
+        "facenet-pytorch; 'evener data fetch mtcnn --out DIR' gets them)");
+  }
+  task::FacesOptions options;
+  options.detector_weights = *detector_weights;
+  options.embedder = task::parse_embedder(*embedder);
+  options.weights = *weights;
+  options.detector = {*min_size, parse_thresholds(*thresholds), *factor};
+  options.margin = *margin;
+  options.all = !*largest;
+  return options;
+}
+
+placement::Plan FacesPlacementFlags::plan() const {
+  const placement::Placement asked = placement::parse(*on);
+  const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
+  placement::PlanOptions options;
+  options.replicas = placement::ReplicasAs::kThreads;
+  return placement::make_plan(placed, placement::machine_for(placed), options);
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,74 @@
+// The options of `evener faces`.
+#pragma once
+
+#include "cli/options/option_set.h"
+#include "placement/plan.h"
+#include "task/faces/faces.h"
+
+namespace evener::cli {
+
+struct FacesFlags : OptionGroup {
+  FacesFlags() : OptionGroup("Photos") {}
+
+  Option<std::vector<std::string>> photos{
+      *this, {"DIR", "WHAT", "Photos: folders, files, patterns"}, {}, {.required = true}};
+  Option<bool> strict{
+      *this, {"--strict", "", "An unreadable photo is an error instead of being left out"}, false, {.recorded = false}};
+};
+
+struct FaceNetworkFlags : OptionGroup {
+  FaceNetworkFlags() : OptionGroup("Networks") {}
+
+  Option<std::string> detector_weights{
+      *this, {"--detector-weights", "DIR", "Folder with pnet.pt, rnet.pt and onet.pt ('evener data fetch mtcnn')"}};
+  Option<std::string> embedder{*this,
+                               {"--embedder", "NAME", "inception_resnet_v1 (FaceNet) or mobilefacenet"},
+                               "inception_resnet_v1",
+                               {.one_of = {"inception_resnet_v1", "mobilefacenet"}}};
+  Option<std::string> weights{*this, {"--weights", "FILE", "Of the embedder (default: random ones, for measuring)"}};
+  Option<int> min_size{
+      *this, {"--min-size", "PIXELS", "Of the smallest face that is looked for"}, 20, {.range = from_to(12, 10000)}};
+  Option<std::string> thresholds{
+      *this,
+      {"--thresholds", "P,R,O", "Least probability of a face after each of the detector's networks"},
+      "0.6,0.7,0.7"};
+  Option<double> factor{
+      *this, {"--factor", "SHARE", "From one size of the photo to the next"}, 0.709, {.range = from_to(0.1, 0.95)}};
+  Option<double> margin{
+      *this, {"--margin", "PIXELS", "Around a face, of those that the embedder sees"}, 0, {.range = from_to(0, 100)}};
+  Option<bool> largest{*this, {"--largest", "", "Only the largest face of each photo"}};
+  Option<double> limit{*this,
+                       {"--limit", "DISTANCE", "Faces of one person are no farther apart on average; from 0 to 2"},
+                       1.0,
+                       {.range = from_to(0, 2)}};
+  Option<int> founder_size{
+      *this, {"--founder-size", "PIXELS", "Smaller faces join persons but found none"}, 40, {.range = zero_or_more()}};
+
+  /// Throws UsageError.
+  task::FacesOptions options() const;
+};
+
+struct FacesPlacementFlags : OptionGroup {
+  FacesPlacementFlags() : OptionGroup("Placement") {}
+
+  Option<std::string> on{
+      *this, {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, cuda:0, ... (docs/placements.md)"}, "cpu"};
+  Option<std::string> precision{*this, {"--precision", "NAME", "Of the embedder: fp32 or bf16"}, "fp32"};
+
+  placement::Plan plan() const;
+};
+
+struct FacesOutputFlags : OptionGroup {
+  FacesOutputFlags() : OptionGroup("Output") {}
+
+  Option<std::string> out{*this,
+                          {"--out", "DIR", "Folder for the results (default: runs/faces-TIME)", {"--output"}},
+                          "",
+                          {.recorded = false}};
+  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<std::string> json{
+      *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+};
+
+}  // namespace evener::cli

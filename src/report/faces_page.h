@@ -1,0 +1,38 @@
+// One HTML page about the faces of a folder: who is on which photos, and how alike the faces are.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evener::report {
+
+struct FaceOnPage {
+  std::string file;   // of the photo
+  std::string image;  // bytes of a PNG file
+  double probability = 0;
+  int group = -1;  // -1: like no other
+};
+
+struct PairOnPage {
+  std::size_t first = 0, second = 0;  // indices of faces
+  double distance = 0;
+};
+
+struct FacesPage {
+  std::string title;                   // "photos/"
+  std::vector<std::string> summary;    // sentences
+  std::vector<FaceOnPage> faces;       // those that are shown
+  std::vector<PairOnPage> pairs;       // the nearest ones, nearest first
+  std::vector<std::size_t> histogram;  // pairs at each distance from 0 to 2, in bins of one width
+  double limit = 1;                    // distance up to which faces are taken for one person
+};
+
+/// The page, with everything inside.
+std::string faces_html(const FacesPage& page);
+
+/// The bytes in base64 (RFC 4648), for a data URL.
+std::string base64(std::string_view bytes);
+
+}  // namespace evener::report

@@ -1,0 +1,60 @@
+#include "task/faces/boxes.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace evener::task {
+namespace {
+
+/// What is common to two boxes as a share; `extra`: pixels that sides are longer than coordinates differ.
+float common(const FaceBox& a, const FaceBox& b, Overlap overlap) {
+  const float extra = overlap == Overlap::kSmaller ? 1 : 0;
+  const auto area = [&](const FaceBox& box) { return (box.x2 - box.x1 + extra) * (box.y2 - box.y1 + extra); };
+  const float width = std::max(0.0F, std::min(a.x2, b.x2) - std::max(a.x1, b.x1) + extra);
+  const float height = std::max(0.0F, std::min(a.y2, b.y2) - std::max(a.y1, b.y1) + extra);
+  const float both = width * height;
+  return both / (overlap == Overlap::kSmaller ? std::min(area(a), area(b)) : area(a) + area(b) - both);
+}
+
+}  // namespace
+
+std::vector<std::size_t> suppress(const std::vector<FaceBox>& boxes, float limit, Overlap overlap) {
+  std::vector<std::size_t> order(boxes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return boxes[a].probability > boxes[b].probability; });
+  std::vector<std::size_t> kept;
+  for (const std::size_t next : order) {
+    const bool is_hidden = std::ranges::any_of(
+        kept, [&](std::size_t other) { return common(boxes[other], boxes[next], overlap) > limit; });
+    if (!is_hidden) kept.push_back(next);
+  }
+  return kept;
+}
+
+FaceBox shifted(const FaceBox& box, const std::array<float, 4>& shifts, bool one_more) {
+  const float extra = one_more ? 1 : 0;
+  const float width = box.x2 - box.x1 + extra, height = box.y2 - box.y1 + extra;
+  return {box.x1 + shifts[0] * width, box.y1 + shifts[1] * height, box.x2 + shifts[2] * width,
+          box.y2 + shifts[3] * height, box.probability};
+}
+
+FaceBox squared(const FaceBox& box) {
+  const float width = box.x2 - box.x1, height = box.y2 - box.y1;
+  const float side = std::max(width, height);
+  const float x = box.x1 + width * 0.5F - side * 0.5F, y = box.y1 + height * 0.5F - side * 0.5F;
+  return {x, y, x + side, y + side, box.probability};
+}
+
+data::PictureArea pixels_of(const FaceBox& box, std::int64_t width, std::int64_t height) {
+  const auto first = [](float coordinate) {
+    return std::max<std::int64_t>(static_cast<std::int64_t>(coordinate), 1) - 1;
+  };
+  const auto end = [](float coordinate, std::int64_t extent) {
+    return std::min<std::int64_t>(static_cast<std::int64_t>(coordinate), extent);
+  };
+  const std::int64_t x = first(box.x1), y = first(box.y1);
+  return {x, y, std::max<std::int64_t>(0, end(box.x2, width) - x), std::max<std::int64_t>(0, end(box.y2, height) - y)};
+}
+
+}  // namespace evener::task

@@ -1,0 +1,246 @@
+#include "task/faces/mtcnn.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "data/area_resize.h"
+#include "network/init.h"
+#include "network/passes/fold_batch_norm.h"
+#include "network/zoo.h"
+#include "weights/weights_file.h"
+
+namespace evener::task {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kCell = 12;  // pixels that the proposal network sees at once
+constexpr float kStride = 2;  // between the places where it looks
+constexpr std::int64_t kBatch = 32;
+constexpr std::int64_t kRefinementSide = 24, kOutputSide = 48;
+
+/// (x - 127.5) / 128 of values from 0 to 255.
+void set_normalization(engine::RunnerOptions& options) {
+  options.mean.assign(3, 0.5F);
+  options.standard_deviation.assign(3, 128.0F / 255);
+}
+
+/// The probability of the second of two classes.
+float face_probability(float other, float face) {
+  const float largest = std::max(other, face);
+  const float a = std::exp(other - largest), b = std::exp(face - largest);
+  return b / (a + b);
+}
+
+/// In PyTorch these networks flatten width first, then height, then channels; ours flatten channels first.
+void reorder_dense(TensorMap& state, const std::string& name, std::int64_t channels, std::int64_t side) {
+  const auto found = state.find(name);
+  const std::int64_t in = channels * side * side;
+  if (found == state.end() || found->second.shape.size() != 2 || found->second.shape[1] != in) return;  // told later
+  HostTensor ordered = found->second.to_floats();
+  const HostTensor given = ordered;
+  for (std::int64_t row = 0; row < given.shape[0]; ++row) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      for (std::int64_t y = 0; y < side; ++y) {
+        for (std::int64_t x = 0; x < side; ++x) {
+          ordered.floats()[row * in + (c * side + y) * side + x] =
+              given.floats()[row * in + (x * side + y) * channels + c];
+        }
+      }
+    }
+  }
+  found->second = std::move(ordered);
+}
+
+TensorMap read_part(const fs::path& folder, const char* name) {
+  for (const char* ending : {".pt", ".pth", ".safetensors"}) {
+    const fs::path path = folder / (std::string(name) + ending);
+    if (fs::exists(path)) return weights::read_weights(path).tensors;
+  }
+  throw Error(
+      "'" + folder.string() + "' has no " + name +
+      ".pt: the weights of the face detector are pnet.pt, rnet.pt and onet.pt, which lie in the folder data/ of "
+      "facenet-pytorch. 'evener data fetch mtcnn --out DIR' gets them");
+}
+
+network::NetworkWithState part(const char* model, const TensorMap& state, const std::string& what) {
+  network::Network network = network::build(model, {});
+  TensorMap fitted = network::fit_state(network, state, what, 1).state;
+  return {std::move(network), std::move(fitted)};
+}
+
+/// The scales at which the smallest face is as large as a cell, then larger faces.
+std::vector<double> scales_for(const data::Picture& photo, const DetectorOptions& options) {
+  double scale = kCell / options.min_size;
+  double smallest = static_cast<double>(std::min(photo.width, photo.height)) * scale;
+  std::vector<double> scales;
+  for (; smallest >= kCell; smallest *= options.factor, scale *= options.factor) scales.push_back(scale);
+  return scales;
+}
+
+std::array<float, 4> four(const float* values, std::int64_t step) {
+  return {values[0], values[step], values[2 * step], values[3 * step]};
+}
+
+}  // namespace
+
+DetectorWeights read_detector_weights(const fs::path& folder) {
+  DetectorWeights weights{read_part(folder, "pnet"), read_part(folder, "rnet"), read_part(folder, "onet")};
+  reorder_dense(weights.refinement, "dense4.weight", 64, 3);
+  reorder_dense(weights.output, "dense5.weight", 128, 3);
+  return weights;
+}
+
+std::vector<std::unique_ptr<FaceDetector>> FaceDetector::make(engine::Engine& engine, const DetectorWeights& weights,
+                                                              const DetectorOptions& options,
+                                                              engine::RunnerOptions runner, int count) {
+  set_normalization(runner);
+  runner.values = engine::ImageValues::kFloats;
+  runner.batch = kBatch;
+  const auto runners = [&](const char* model, const TensorMap& state, bool any_size) {
+    const auto of = part(model, state, "the weights of the face detector");
+    engine::RunnerOptions its = runner;
+    its.any_size = any_size;
+    return engine.make_runners(of.network, of.state, its, count);
+  };
+  auto proposals = runners("mtcnn_pnet", weights.proposal, true);
+  auto refinements = runners("mtcnn_rnet", weights.refinement, false);
+  auto outputs = runners("mtcnn_onet", weights.output, false);
+  std::vector<std::unique_ptr<FaceDetector>> detectors;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    detectors.push_back(std::unique_ptr<FaceDetector>(new FaceDetector(options)));
+    detectors.back()->proposal_ = std::move(proposals[i]);
+    detectors.back()->refinement_ = std::move(refinements[i]);
+    detectors.back()->output_ = std::move(outputs[i]);
+  }
+  return detectors;
+}
+
+std::vector<Face> FaceDetector::find(const data::Picture& photo) {
+  const auto timed = [](double& sum_s, const auto& body) {
+    const Stopwatch clock;
+    auto result = body();
+    sum_s += clock.seconds();
+    return result;
+  };
+  auto boxes = timed(times_.proposal_s, [&] { return propose(photo); });
+  boxes = timed(times_.refinement_s, [&] { return refine(photo, boxes); });
+  return timed(times_.output_s, [&] { return finish(photo, boxes); });
+}
+
+std::vector<Candidate> FaceDetector::candidates_at(const data::Picture& photo, double scale) {
+  const auto height = static_cast<std::int64_t>(static_cast<double>(photo.height) * scale + 1);
+  const auto width = static_cast<std::int64_t>(static_cast<double>(photo.width) * scale + 1);
+  std::vector<float> level(static_cast<std::size_t>(3 * height * width));
+  data::area_resize(photo, {0, 0, photo.width, photo.height}, height, width, level);
+  proposal_->start_of_size(std::span<const float>(level), 1, height, width);
+  const TensorMap outputs = proposal_->wait();
+  const HostTensor &scores = outputs.at("scores"), &shifts = outputs.at("shifts");
+  const std::int64_t rows = scores.shape.at(2), columns = scores.shape.at(3), plane = rows * columns;
+  const auto place = [scale = static_cast<float>(scale)](std::int64_t cell, float within) {
+    return std::floor((kStride * static_cast<float>(cell) + within) / scale);
+  };
+  std::vector<Candidate> candidates;
+  for (std::int64_t y = 0; y < rows; ++y) {
+    for (std::int64_t x = 0; x < columns; ++x) {
+      const std::int64_t at = y * columns + x;
+      const float probability = face_probability(scores.floats()[at], scores.floats()[plane + at]);
+      if (!(probability >= options_.thresholds[0])) continue;
+      constexpr auto kEnd = static_cast<float>(kCell);
+      candidates.push_back(
+          {{place(x, 1), place(y, 1), place(x, kEnd), place(y, kEnd), probability}, four(shifts.floats() + at, plane)});
+    }
+  }
+  return candidates;
+}
+
+std::vector<FaceBox> FaceDetector::propose(const data::Picture& photo) {
+  const auto unsuppressed = [](const std::vector<Candidate>& candidates, float limit) {
+    std::vector<FaceBox> boxes;
+    for (const Candidate& candidate : candidates) boxes.push_back(candidate.box);
+    std::vector<Candidate> kept;
+    for (const std::size_t i : suppress(boxes, limit, Overlap::kUnion)) kept.push_back(candidates[i]);
+    return kept;
+  };
+  std::vector<Candidate> all;
+  for (const double scale : scales_for(photo, options_)) {
+    const std::vector<Candidate> kept = unsuppressed(candidates_at(photo, scale), 0.5F);
+    all.insert(all.end(), kept.begin(), kept.end());
+  }
+  std::vector<FaceBox> boxes;
+  for (const Candidate& candidate : unsuppressed(all, 0.7F)) {
+    boxes.push_back(squared(shifted(candidate.box, candidate.shifts, /*one_more=*/false)));
+  }
+  return boxes;
+}
+
+template <class Take>
+void FaceDetector::look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side,
+                        engine::Runner& runner, const Take& take) {
+  const auto each = static_cast<std::size_t>(3 * side * side);
+  std::vector<std::size_t> seen;  // boxes of which something lies on the photo
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    const data::PictureArea area = pixels_of(boxes[i], photo.width, photo.height);
+    if (area.width > 0 && area.height > 0) seen.push_back(i);
+  }
+  std::vector<float> batch(each * static_cast<std::size_t>(kBatch));
+  for (std::size_t begin = 0; begin < seen.size(); begin += kBatch) {
+    const std::size_t count = std::min<std::size_t>(kBatch, seen.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      const data::PictureArea area = pixels_of(boxes[seen[begin + i]], photo.width, photo.height);
+      data::area_resize(photo, area, side, side, std::span(batch).subspan(i * each, each));
+    }
+    runner.start(std::span<const float>(batch));
+    const TensorMap outputs = runner.wait();
+    for (std::size_t i = 0; i < count; ++i) take(seen[begin + i], outputs, static_cast<std::int64_t>(i));
+  }
+}
+
+std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
+  std::vector<FaceBox> likely;
+  std::vector<std::array<float, 4>> shifts;
+  look(photo, boxes, kRefinementSide, *refinement_, [&](std::size_t box, const TensorMap& outputs, std::int64_t row) {
+    const float* scores = outputs.at("scores").floats() + 2 * row;
+    const float probability = face_probability(scores[0], scores[1]);
+    if (!(probability > options_.thresholds[1])) return;
+    likely.push_back(boxes[box]);
+    likely.back().probability = probability;
+    shifts.push_back(four(outputs.at("shifts").floats() + 4 * row, 1));
+  });
+  std::vector<FaceBox> refined;
+  for (const std::size_t i : suppress(likely, 0.7F, Overlap::kUnion)) {
+    refined.push_back(squared(shifted(likely[i], shifts[i], /*one_more=*/true)));
+  }
+  return refined;
+}
+
+std::vector<Face> FaceDetector::finish(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
+  std::vector<Face> likely;
+  std::vector<FaceBox> final_boxes;
+  look(photo, boxes, kOutputSide, *output_, [&](std::size_t index, const TensorMap& outputs, std::int64_t row) {
+    const float* scores = outputs.at("scores").floats() + 2 * row;
+    const float probability = face_probability(scores[0], scores[1]);
+    if (!(probability > options_.thresholds[2])) return;
+    FaceBox box = boxes[index];
+    box.probability = probability;
+    Face face;
+    const float* places = outputs.at("landmarks").floats() + 10 * row;  // five x, then five y
+    for (std::size_t i = 0; i < 5; ++i) {
+      face.landmarks[i] = {(box.x2 - box.x1 + 1) * places[i] + box.x1 - 1,
+                           (box.y2 - box.y1 + 1) * places[i + 5] + box.y1 - 1};
+    }
+    face.box = shifted(box, four(outputs.at("shifts").floats() + 4 * row, 1), /*one_more=*/true);
+    final_boxes.push_back(face.box);
+    likely.push_back(face);
+  });
+  std::vector<Face> faces;
+  for (const std::size_t i : suppress(final_boxes, 0.7F, Overlap::kSmaller)) faces.push_back(likely[i]);
+  return faces;
+}
+
+}  // namespace evener::task

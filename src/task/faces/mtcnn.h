@@ -1,0 +1,71 @@
+// Finds faces by MTCNN (Zhang et al. 2016), with the arithmetic of facenet-pytorch 2.6: the same boxes, probabilities
+// and landmarks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "base/tensor.h"
+#include "data/codecs/picture.h"
+#include "engine/engine.h"
+#include "network/network.h"
+#include "task/faces/boxes.h"
+#include "task/faces/face.h"
+
+namespace evener::task {
+
+struct DetectorOptions {
+  int min_size = 20;                                     // pixels of the smallest face that is looked for
+  std::array<float, 3> thresholds = {0.6F, 0.7F, 0.7F};  // least probability after each network
+  double factor = 0.709;                                 // from one size of the photo to the next
+};
+
+/// Weights of the three networks.
+struct DetectorWeights {
+  TensorMap proposal, refinement, output;
+};
+
+/// Reads pnet, rnet and onet (.pt, .pth or .safetensors, with facenet-pytorch's names) from a folder. Throws Error
+/// naming what is missing.
+DetectorWeights read_detector_weights(const std::filesystem::path& folder);
+
+/// The seconds that a detector's networks took.
+struct DetectorTimes {
+  double proposal_s = 0, refinement_s = 0, output_s = 0;
+};
+
+/// Not thread-safe: one for each thread.
+class FaceDetector {
+ public:
+  /// As many detectors as computing threads; `runner`: where, with which threads in all and in what precision.
+  static std::vector<std::unique_ptr<FaceDetector>> make(engine::Engine& engine, const DetectorWeights& weights,
+                                                         const DetectorOptions& options, engine::RunnerOptions runner,
+                                                         int count);
+
+  /// All faces, the likeliest first. Photos without any, or smaller than a face, give none.
+  std::vector<Face> find(const data::Picture& photo);
+
+  const DetectorTimes& times() const { return times_; }
+
+ private:
+  explicit FaceDetector(const DetectorOptions& options) : options_(options) {}
+
+  std::vector<FaceBox> propose(const data::Picture& photo);
+  std::vector<Candidate> candidates_at(const data::Picture& photo, double scale);
+  std::vector<FaceBox> refine(const data::Picture& photo, const std::vector<FaceBox>& boxes);
+  std::vector<Face> finish(const data::Picture& photo, const std::vector<FaceBox>& boxes);
+  /// The parts of the photo in `boxes`, `side` pixels wide, through a runner, a batch at a time; `take` gets the index
+  /// of a box, the outputs, and the row in them.
+  template <class Take>
+  void look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, engine::Runner& runner,
+            const Take& take);
+
+  const DetectorOptions options_;
+  std::unique_ptr<engine::Runner> proposal_, refinement_, output_;
+  DetectorTimes times_;
+};
+
+}  // namespace evener::task

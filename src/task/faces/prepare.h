@@ -1,0 +1,32 @@
+// From a face on a photo to what an embedding network takes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "data/codecs/picture.h"
+#include "data/image_shape.h"
+#include "task/faces/face.h"
+
+namespace evener::task {
+
+/// Writes the face with a margin as (3, size, size): the box cut out, whole pixels, and resized as Pillow does, which
+/// is what facenet-pytorch's networks were trained on. `margin`: pixels of the result, both sides together. Returns
+/// false where nothing of the box lies on the photo.
+bool crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t size, double margin,
+               std::span<std::uint8_t> chw);
+
+/// The similarity (turn, scale, shift) that brings `from` nearest to `to`, in least squares:
+///   x' = a x - b y + c,  y' = b x + a y + d
+struct Similarity {
+  double a = 1, b = 0, c = 0, d = 0;
+};
+Similarity similarity(const std::array<Point, 5>& from, const std::array<Point, 5>& to);
+
+/// Writes the face as (3, H, W) with its landmarks where they are in all aligned faces (the five points of SphereFace
+/// in 96 x 112 pixels, scaled to other sizes); what lies beside the photo is black. Bilinear.
+void align_face(const data::Picture& photo, const std::array<Point, 5>& landmarks, const data::ImageShape& shape,
+                std::span<std::uint8_t> chw);
+
+}  // namespace evener::task

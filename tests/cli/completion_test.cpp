@@ -1,0 +1,93 @@
+// The scripts for shells and the manual page, made from the commands' own descriptions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/run_program.h"
+
+namespace evener::test {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
+using testing::StartsWith;
+
+std::string script(const std::string& shell) {
+  const ProgramResult result = run_program({"completion", shell});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.out;
+}
+
+/// What bash offers for the last of `words`.
+std::vector<std::string> offered(const std::string& words) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "script") << script("bash");
+  const std::string line = "shopt -s extglob; . '" + (folder / "script").string() + "'; COMP_WORDS=(" + words +
+                           "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _evener; printf '%s\\n' \"${COMPREPLY[@]}\"";
+  const ProgramResult result = RunningProgram("bash", {"-c", line}, {.environment = {}, .cwd = folder.path()}).finish();
+  EXPECT_EQ(result.err, "");
+  std::istringstream lines(result.out);
+  std::vector<std::string> found;
+  for (std::string text; std::getline(lines, text);) found.push_back(text);
+  return found;
+}
+
+TEST(Completion, OffersCommandsOptionsAndValuesInBash) {
+  EXPECT_THAT(offered("evener ''"), IsSupersetOf({"train", "data", "report", "completion"}));
+  EXPECT_THAT(offered("evener tr"), testing::ElementsAre("train"));
+  EXPECT_THAT(offered("evener data ''"), testing::UnorderedElementsAre("info", "pack", "synth", "fetch"));
+  EXPECT_THAT(offered("evener train --lab"), testing::ElementsAre("--label-smoothing"));
+  EXPECT_THAT(offered("evener train --"), AllOf(Contains("--config"), Not(Contains("--hosts-started"))));
+  EXPECT_THAT(offered("evener train --optimizer ''"), testing::ElementsAre("sgd", "adamw"));
+  EXPECT_THAT(offered("evener train --loss = m"), testing::ElementsAre("mse"));
+  EXPECT_THAT(offered("evener train mobile"), Contains("mobilenet_v2"));
+  EXPECT_THAT(offered("evener info resnet1"), testing::ElementsAre("resnet18"));
+  EXPECT_THAT(offered("evener train resnet18 --data scr"), testing::ElementsAre("script"));  // a file
+}
+
+TEST(Completion, IsUnderstoodByTheOtherShells) {
+  EXPECT_THAT(script("zsh"), AllOf(StartsWith("#compdef evener\n"), HasSubstr("'--label-smoothing:Share of"),
+                                   HasSubstr("'train|--optimizer') values=('sgd' 'adamw')")));
+  EXPECT_THAT(script("fish"),
+              HasSubstr("complete -c evener -n '__evener_at \"train\"' -l optimizer -d 'sgd or adamw' -x "
+                        "-a 'sgd adamw'\n"));
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "script") << script(shell);
+    const ProgramResult checked = RunningProgram(shell, {"-n", (folder / "script").string()}).finish();
+    if (checked.exit_code == 127) continue;  // not installed here
+    EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  }
+}
+
+TEST(Completion, KnowsThreeShells) {
+  const ProgramResult result = run_program({"completion", "zhs"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("did you mean 'zsh'?"));
+}
+
+TEST(ManualPage, HasEveryCommandAndOption) {
+  const ProgramResult result = run_program({"man"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, AllOf(StartsWith(".TH EVENER 1"), HasSubstr(".SS evener data fetch NAME..."),
+                                HasSubstr(".B \\-\\-label\\-smoothing \\fISHARE\\fR\n"), HasSubstr("\\-\\-config"),
+                                Not(HasSubstr("hosts\\-started"))));
+  const TemporaryFolder folder;
+  std::ofstream(folder / "page") << result.out;
+  const ProgramResult shown =
+      RunningProgram("groff", {"-man", "-Tutf8", "-ww", "-z", (folder / "page").string()}).finish();
+  if (shown.exit_code == 127) GTEST_SKIP() << "no command groff";
+  EXPECT_EQ(shown.err, "");
+}
+
+TEST(Version, HasAShortOption) {
+  EXPECT_EQ(run_program({"-V"}).out, run_program({"--version"}).out);
+  EXPECT_EQ(run_program({"-V"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace evener::test

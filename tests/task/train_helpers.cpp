@@ -1,0 +1,37 @@
+#include "task/train_helpers.h"
+
+#include "parallel/launcher.h"
+
+namespace evener::test {
+
+placement::Plan cpu_replicas(int count) {
+  placement::Plan plan;
+  plan.text = (count > 1 ? std::to_string(count) + "x" : "") + "cpu/t1";
+  plan.processes.emplace_back();
+  for (int rank = 0; rank < count; ++rank) {
+    plan.replicas.push_back({rank, {placement::PlanStage{}}, 1.0});
+    plan.processes[0].ranks.push_back(rank);
+  }
+  return plan;
+}
+
+task::TrainResult train(const task::TrainOptions& options, task::TrainObserver& observer) {
+  task::TrainResult result;
+  task::TrainJob job(options, observer);
+  const auto body = [&](const parallel::Seat& seat) {
+    task::TrainResult own = job.run(seat);
+    if (seat.rank == 0) result = std::move(own);
+    return std::string();
+  };
+  parallel::LaunchOptions launch;
+  launch.shared_bytes = job.shared_bytes();
+  parallel::run_ranks(job.plan(), body, launch);
+  return result;
+}
+
+task::TrainResult train(const task::TrainOptions& options) {
+  task::TrainObserver observer;
+  return train(options, observer);
+}
+
+}  // namespace evener::test

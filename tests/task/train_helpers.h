@@ -1,0 +1,16 @@
+// Runs of training on replicas that are threads of the test's own process.
+#pragma once
+
+#include "placement/plan.h"
+#include "task/train.h"
+
+namespace evener::test {
+
+/// So many CPU replicas of one thread each, with equal shares of each batch.
+placement::Plan cpu_replicas(int count);
+
+/// Does what `options` say, and tells `observer`. Rank 0's result.
+task::TrainResult train(const task::TrainOptions& options, task::TrainObserver& observer);
+task::TrainResult train(const task::TrainOptions& options);
+
+}  // namespace evener::test

@@ -20,10 +20,15 @@ struct KnownModule {
   const char* name;
   const char* cmake_option;
 };
-constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},          {"torch_cuda", "EVENER_TORCH"},
-                                    {"openvino", "EVENER_OPENVINO"},    {"native", "EVENER_NATIVE"},
-                                    {"native_opencl", "EVENER_NATIVE"}, {"native_cuda", "EVENER_NATIVE"},
-                                    {"fetch", "EVENER_FETCH"},          {"mpi", "EVENER_MPI"}};
+constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
+                                    {"torch_cuda", "EVENER_TORCH"},
+                                    {"openvino", "EVENER_OPENVINO"},
+                                    {"native", "EVENER_NATIVE"},
+                                    {"native_opencl", "EVENER_NATIVE"},
+                                    {"native_cuda", "EVENER_NATIVE"},
+                                    {"fetch", "EVENER_FETCH"},
+                                    {"mpi", "EVENER_MPI"},
+                                    {"onnx", "EVENER_ONNX"}};
 
 struct OpenedModule {
   ModuleStatus status;

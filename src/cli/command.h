@@ -28,6 +28,7 @@ Command train_command();
 Command infer_command();
 Command faces_command();
 Command plan_command();
+Command export_command();
 Command report_command();
 Command data_command();
 Command data_fetch_command();

@@ -89,14 +89,9 @@ void fill_inference_setup(measure::Record& record, const InferFlags& flags, cons
 void fill_inference_results(measure::Record& record, const task::InferResult& result, const AnswerWriter& answers,
                             const std::vector<double>& network_rates) {
   record.data.skipped += static_cast<std::int64_t>(result.skipped.size());
-  record.images_per_s.samples = block_rates(answers.times_s(), static_cast<std::size_t>(record.batch.value_or(1)));
-  record.images_per_s.over = "blocks of images";
-  record.images_per_s.median = median(record.images_per_s.samples);
-  if (record.images_per_s.median) {
-    record.images_per_s.interval = measure::median_interval(record.images_per_s.samples);
-  } else {
-    record.images_per_s.reason = "there were fewer images than one call takes";
-  }
+  record.images_per_s = measure::throughput_of(
+      block_rates(answers.times_s(), static_cast<std::size_t>(record.batch.value_or(1))), "blocks of images");
+  if (!record.images_per_s.median) record.images_per_s.reason = "there were fewer images than one call takes";
   measure::add_metric(record, {.name = "network_images_per_s",
                                .unit = "images/s",
                                .title = "network/s",

@@ -33,6 +33,7 @@ evener::cli::Command program_with_all_commands() {
                       info_command(),
                       train_command(),
                       infer_command(),
+                      export_command(),
                       faces_command(),
                       plan_command(),
                       report_command(),

@@ -35,7 +35,8 @@ struct RunnerOptions {
   TorchOptions torch = {};
 };
 
-/// Images (N, C, H, W) with values from 0 to 255: N is RunnerOptions::batch, the rest the network's input shape.
+/// Images (N, C, H, W) with values from 0 to 255: N is RunnerOptions::batch, the rest the network's input shape. A
+/// network that takes vectors is given vectors (N, F), of which nothing is scaled.
 using ImageSpan = std::variant<std::span<const std::uint8_t>, std::span<const float>>;
 
 /// Not thread-safe: one thread drives it.

@@ -1,7 +1,7 @@
 #include "task/checkpoint.h"
 
 #include "base/error.h"
-#include "base/utf8.h"
+#include "task/model_metadata.h"
 #include "task/normalization.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
@@ -97,13 +97,12 @@ Progress progress_from(const json& j) {
 }
 
 weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
-  return {{"format", "evener-weights-1"},
-          {"generation", generation},
-          {"model", to_utf8_text(info.model)},
-          {"classes", weights::metadata_text(info.classes)},
-          {"input", json({info.image.channels, info.image.height, info.image.width}).dump()},
-          {"mean", json(info.mean).dump()},
-          {"standard_deviation", json(info.standard_deviation).dump()}};
+  const network::Shape input = {info.image.channels, info.image.height, info.image.width};
+  const data::ChannelStatistics normalization{info.mean, info.standard_deviation};
+  weights::Metadata metadata = model_metadata({info.model, info.classes, input, normalization});
+  metadata["format"] = "evener-weights-1";
+  metadata["generation"] = generation;
+  return metadata;
 }
 
 const std::string& entry(const weights::Metadata& metadata, const std::string& key, const fs::path& path) {

@@ -3,39 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <span>
 #include <utility>
 
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/names.h"
+#include "task/labels.h"
+#include "task/model_metadata.h"
 
 namespace evener::task {
 namespace {
 
 namespace fs = std::filesystem;
 using engine::ChannelPlace;
-
-constexpr std::size_t kMostLabels = 1'000'000;
-
-std::vector<std::string> read_labels(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file)
-    throw Error(fmt::format("the labels '{}' can't be read; give a text file with a name on each line", path.string()));
-  std::vector<std::string> labels;
-  for (std::string line; std::getline(file, line) && labels.size() < kMostLabels;) {
-    if (line.ends_with('\r')) line.pop_back();
-    labels.push_back(std::move(line));
-  }
-  while (!labels.empty() && labels.back().empty()) labels.pop_back();
-  return labels;
-}
-
-/// Where `evener data fetch` puts the names of the classes of weights: "resnet18.classes.txt" beside "resnet18.pth".
-fs::path labels_beside(const fs::path& weights) {
-  return fs::path(weights).replace_extension(".classes.txt");
-}
 
 /// Marks what the last linear layer reads as an output.
 network::Network with_features(network::Network network) {
@@ -110,9 +91,6 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
   weights_ = trained_->weights;
   run_ = trained_->run;
   classes_ = trained_->classes;
-  if (const fs::path beside = labels_beside(weights_); classes_.empty() && fs::exists(beside)) {
-    classes_ = read_labels(beside);
-  }
   notes_ = trained_->notes;
   input_.shape = trained_->network.input_shape();
   input_.is_image = input_.shape.size() == 3;
@@ -159,7 +137,12 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     input_.shape.assign(shape.begin() + 1, shape.end());
     return;
   }
-  take_normalization(request, facts.normalization);
+  if (!facts.normalizes_inside) return take_normalization(request, facts.normalization);
+  if (request.normalization.source != NormalizationRule::Source::kDefault) {
+    throw UsageError(fmt::format("'{}' normalises images itself; leave out --normalize", asked.model));
+  }
+  const auto channels = static_cast<std::size_t>(input_.shape.front());
+  normalization_ = {std::vector<float>(channels, 0), std::vector<float>(channels, 1.0F / 255)};  // pixels as they are
 }
 
 void InferenceModel::take_normalization(const InferenceRequest& request,

@@ -3,32 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/names.h"
-#include "base/utf8.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/normalization.h"
-#include "weights/metadata_json.h"
+#include "task/labels.h"
+#include "task/model_metadata.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
-json value_of(const weights::Metadata& metadata, const std::string& key) {
-  const auto found = metadata.find(key);
-  if (found == metadata.end()) return {};
-  try {
-    return weights::metadata_value(found->second);
-  } catch (const json::exception&) {
-    return {};  // another program's metadata
-  }
-}
 
 fs::path weights_in(const fs::path& run) {
   for (const char* name : {"best.safetensors", "last.safetensors"}) {
@@ -64,22 +51,6 @@ TrainedModel random_model(const ModelRequest& request) {
 }
 
 }  // namespace
-
-ModelFacts model_facts(const std::map<std::string, std::string>& metadata) {
-  ModelFacts facts;
-  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
-  if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
-    for (const json& name : classes) {
-      if (name.is_string()) facts.classes.push_back(name.get<std::string>());
-    }
-  }
-  const json input = value_of(metadata, "input");
-  const bool shape = input.is_array() && input.size() == 3 &&
-                     std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
-  if (shape) facts.input = input.get<network::Shape>();
-  if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
-  return facts;
-}
 
 bool names_a_path(const std::string& model) {
   std::error_code ignored;
@@ -132,6 +103,9 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   model.weights = file;
   model.run = run;
   model.classes = facts.classes;
+  if (const fs::path beside = labels_beside(file); model.classes.empty() && fs::exists(beside)) {
+    model.classes = read_labels(beside);
+  }
   model.normalization = facts.normalization;
   return model;
 }

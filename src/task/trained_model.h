@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,9 +27,9 @@ struct TrainedModel {
   explicit TrainedModel(network::Network described) : network(std::move(described)) {}
 
   network::Network network;
-  TensorMap state;                                       // parameters and buffers (network::check_state)
-  std::filesystem::path weights;                         // the file they come from; empty = they are random
-  std::vector<std::string> classes;                      // names; empty = the file tells none
+  TensorMap state;                   // parameters and buffers (network::check_state)
+  std::filesystem::path weights;     // the file they come from; empty = they are random
+  std::vector<std::string> classes;  // names, of the file or of one beside it (labels_beside); empty = none
   std::optional<data::ChannelStatistics> normalization;  // as it was trained with; absent = the file tells none
   std::filesystem::path run;                             // the run's folder; empty = none
   std::vector<std::string> notes;                        // what a user should know
@@ -40,16 +39,6 @@ struct TrainedModel {
 /// there are no best ones. Throws UsageError for a name that is neither a folder, a file nor a network of the zoo, and
 /// where a file of weights doesn't say which network it is of; Error naming what is wrong with a file.
 TrainedModel open_trained_model(const ModelRequest& request);
-
-/// What the metadata of a file, of our weights or of an ONNX file that we wrote, says of the network in it; absent or
-/// empty where it says nothing usable.
-struct ModelFacts {
-  std::string model;
-  std::vector<std::string> classes;
-  std::optional<network::Shape> input;
-  std::optional<data::ChannelStatistics> normalization;
-};
-ModelFacts model_facts(const std::map<std::string, std::string>& metadata);
 
 /// Whether `model` names a folder or a file, not a network of the zoo.
 bool names_a_path(const std::string& model);

@@ -50,6 +50,7 @@ const Vendor kVendors[] = {
     {"^hwloc", "base"},
     {"^CLI/", "cli/options"},
     {"^(curl|openssl)/", "data/fetch/web_module"},
+    {"^(onnx|google/protobuf)/", "network/onnx"},
     {"^omp\\.h$", "(no folder yet)"},
 };
 

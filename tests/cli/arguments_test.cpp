@@ -69,7 +69,7 @@ TEST(Help, ShowsOptionsInGroupsWithTitles) {
 TEST(Help, NamesWhatAValueStandsFor) {
   const std::vector<Words> commands = {{"train"},         {"plan"},         {"info"},         {"doctor"},
                                        {"demo"},          {"data", "info"}, {"data", "pack"}, {"data", "synth"},
-                                       {"data", "fetch"}, {"report"}};
+                                       {"data", "fetch"}, {"report"},       {"export"}};
   for (Words words : commands) {
     words.emplace_back("--help");
     const std::string help = run_program(words).out;

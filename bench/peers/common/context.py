@@ -59,21 +59,27 @@ class Context:
 
     def evener_text(self, *words):
         """Runs evener for what it does, not for what it says."""
-        self._run([str(self.program), *map(str, words)], parse=False)
+        self._output([str(self.program), *map(str, words)])
+
+    def evener_lines(self, *words):
+        """Runs evener; the lines of its stdout."""
+        return self._output([str(self.program), *map(str, words)]).splitlines()
 
     def peer(self, script, *words):
         """Runs a script of this folder in the peers' environment; its stdout as JSON."""
         return self._run([str(self.python), str(self.root / "bench" / "peers" / script), *map(str, words)])
 
-    def _run(self, command, parse=True):
+    def _output(self, command):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "KMP_", "MKL_"))}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.results, check=False)
         if done.returncode not in (0, 3):
             tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
             raise Failure(f"failed with exit code {done.returncode}: {' '.join(command)}\n{tail}")
-        if not parse:
-            return None
+        return done.stdout
+
+    def _run(self, command):
+        output = self._output(command)
         try:
-            return json.loads(done.stdout)
+            return json.loads(output)
         except json.JSONDecodeError as error:
-            raise Failure(f"no JSON came from: {' '.join(command)}\n{error}\n{done.stdout[:500]}") from error
+            raise Failure(f"no JSON came from: {' '.join(command)}\n{error}\n{output[:500]}") from error

@@ -134,8 +134,10 @@ void TorchRunner::send_images(Call& call) {
 
 void TorchRunner::compute(Call& call) {
   const PhaseMark mark(Phase::kForward);
-  call.outputs = graph_.forward_outputs(normalized_images(call.device, scale_, shift_, graph_.format()),
-                                        /*training=*/false, {});
+  const bool images = call.device.dim() == 4;  // vectors have no channels to normalise: they are taken as they are
+  call.outputs = graph_.forward_outputs(
+      images ? normalized_images(call.device, scale_, shift_, graph_.format()) : call.device.to(at::kFloat),
+      /*training=*/false, {});
   if (streams_.asynchronous()) {
     for (at::Tensor& output : call.outputs) {
       const auto pinned = at::TensorOptions().dtype(at::kFloat).pinned_memory(true);

@@ -1,0 +1,16 @@
+// Names of classes in a text file, one on each line.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace evener::task {
+
+/// Throws Error where it can't be read.
+std::vector<std::string> read_labels(const std::filesystem::path& path);
+
+/// Where `evener data fetch` puts the names of the classes of weights: "resnet18.classes.txt" beside "resnet18.pth".
+std::filesystem::path labels_beside(const std::filesystem::path& weights);
+
+}  // namespace evener::task

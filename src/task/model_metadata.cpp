@@ -1,0 +1,59 @@
+#include "task/model_metadata.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+#include "task/normalization.h"
+#include "weights/metadata_json.h"
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kInside = "inside";
+
+json value_of(const weights::Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return {};
+  try {
+    return weights::metadata_value(found->second);
+  } catch (const json::exception&) {
+    return {};  // another program's metadata
+  }
+}
+
+}  // namespace
+
+weights::Metadata model_metadata(const ModelFacts& facts) {
+  weights::Metadata metadata = {{"model", to_utf8_text(facts.model)}};
+  if (!facts.classes.empty()) metadata["classes"] = weights::metadata_text(facts.classes);
+  if (facts.input) metadata["input"] = json(*facts.input).dump();
+  if (facts.normalization) {
+    metadata["mean"] = json(facts.normalization->mean).dump();
+    metadata["standard_deviation"] = json(facts.normalization->standard_deviation).dump();
+  }
+  if (facts.normalizes_inside) metadata["normalization"] = kInside;
+  return metadata;
+}
+
+ModelFacts model_facts(const weights::Metadata& metadata) {
+  ModelFacts facts;
+  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
+  if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
+    for (const json& name : classes) {
+      if (name.is_string()) facts.classes.push_back(name.get<std::string>());
+    }
+  }
+  const json input = value_of(metadata, "input");
+  const bool shape = input.is_array() && input.size() == 3 &&
+                     std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
+  if (shape) facts.input = input.get<network::Shape>();
+  if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
+  const auto where = metadata.find("normalization");
+  facts.normalizes_inside = where != metadata.end() && where->second == kInside;
+  return facts;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,29 @@
+// What a file says of the network in it, so that it can be used without the command that made it: the same in a run's
+// weights and in an ONNX file that we wrote.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/channel_statistics.h"
+#include "network/network.h"
+#include "weights/safetensors.h"
+
+namespace evener::task {
+
+/// Absent or empty where nothing usable is said.
+struct ModelFacts {
+  std::string model;  // "resnet18"
+  std::vector<std::string> classes;
+  std::optional<network::Shape> input;                   // (C, H, W)
+  std::optional<data::ChannelStatistics> normalization;  // of the images that it was trained with
+  bool normalizes_inside = false;                        // an ONNX file that takes pixels from 0 to 255
+};
+
+/// "model", "classes", "input", "mean", "standard_deviation" and "normalization" ("inside"); lists are JSON. What is
+/// absent isn't said.
+weights::Metadata model_metadata(const ModelFacts& facts);
+ModelFacts model_facts(const weights::Metadata& metadata);
+
+}  // namespace evener::task

@@ -1,0 +1,98 @@
+// evener export as a user runs it.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/files.h"
+#include "base/module.h"
+#include "cli/run_program.h"
+
+namespace evener {
+namespace {
+
+using test::ProgramResult;
+using test::run_program;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class ExportCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"torch", "openvino", "onnx"}) {
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << name << " is not built";
+    }
+  }
+
+  ProgramResult run(Words words) const {
+    words.insert(words.begin(), "export");
+    return run_program(words);
+  }
+  std::string refusal(const Words& words) const {
+    const ProgramResult result = run(words);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(onnx_));
+    return result.err;
+  }
+
+  test::TemporaryFolder folder_;
+  std::string onnx_ = (folder_ / "model.onnx").string();
+};
+
+TEST_F(ExportCommand, ARunBecomesAFileThatIsRun) {
+  const std::string run_folder = (folder_ / "run").string();
+  const ProgramResult trained = run_program({"train", "mlp:784-8-10", "--data", "synth:digits:200", "--epochs", "1",
+                                             "--on", "cpu/t1", "--out", run_folder, "--quiet"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const ProgramResult result = run({run_folder, "--onnx", onnx_, "--normalize-inside"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("mlp:784-8-10 with the weights of " + run_folder + "/best.safetensors"),
+                                HasSubstr("Nx1x28x28 (N, C, H, W), pixels from 0 to 255"), HasSubstr("10 outputs"),
+                                ContainsRegex("OpenVINO runs it: largest difference [0-9.e-]+ where outputs reach")));
+  const auto answers = [](const std::string& model) {
+    const ProgramResult shown = run_program({"infer", model, "random:3", "--topk", "2", "--quiet"});
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    return shown.out;
+  };
+  EXPECT_EQ(answers(onnx_), answers(run_folder)) << "classes, size and normalisation are in the file";
+  EXPECT_THAT(run_program({"infer", onnx_, "random:3", "--normalize", "imagenet"}).err,
+              HasSubstr("normalises images itself; leave out --normalize"));
+}
+
+TEST_F(ExportCommand, RandomWeightsAreSaidToBe) {
+  const ProgramResult result = run({"resnet20", "--onnx", onnx_, "--size", "24x16", "--classes", "5"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("random weights"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("resnet20 with random weights"), HasSubstr("Nx3x16x24"),
+                                HasSubstr("not known"), HasSubstr("5 outputs")));
+}
+
+TEST_F(ExportCommand, AnOlderFileIsReplacedOnlyWhereAsked) {
+  std::ofstream(onnx_) << "older";
+  const ProgramResult refused = run({"resnet20", "--onnx", onnx_});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("model.onnx' exists"), HasSubstr("--overwrite")));
+  EXPECT_EQ(read_file(onnx_), "older");
+  EXPECT_EQ(run({"resnet20", "--onnx", onnx_, "--overwrite"}).exit_code, 0);
+  EXPECT_GT(std::filesystem::file_size(onnx_), 1000000u);
+}
+
+TEST_F(ExportCommand, WhatMakesNoSenseIsRefusedBeforeTheWork) {
+  EXPECT_THAT(refusal({"resnet20"}), HasSubstr("needs --onnx"));
+  EXPECT_THAT(refusal({"resnet20", "--onnx", "model.bin"}), HasSubstr("has to end in .onnx"));
+  EXPECT_THAT(refusal({"resnet21", "--onnx", onnx_}), HasSubstr("resnet20"));
+  EXPECT_THAT(refusal({"resnet20", "--onnx", onnx_, "--normalize", "data"}), HasSubstr("needs training images"));
+  EXPECT_THAT(refusal({"resnet20", "--onnx", onnx_, "--normalize-inside"}), HasSubstr("--normalize imagenet"));
+  EXPECT_THAT(refusal({"mlp:784-10", "--onnx", onnx_, "--normalize-inside", "--normalize", "0.5/0.5"}),
+              HasSubstr("--size WIDTHxHEIGHT"));
+  EXPECT_THAT(refusal({"resnet20", "--onnx", onnx_, "--size", "big"}), HasSubstr("'big'"));
+  const ProgramResult unwritable = run({"resnet20", "--onnx", "/proc/none/model.onnx"});
+  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_THAT(unwritable.err, HasSubstr("/proc/none"));
+}
+
+}  // namespace
+}  // namespace evener

@@ -202,6 +202,7 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
     if (!record.training.epochs.empty() && epoch.epoch >= record.training.epochs.front().epoch) break;
     all.push_back(epoch_record(epoch, static_cast<std::size_t>(record.data.train.value_or(0)), {}));
   }
+  const std::size_t before = all.size();
   all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
   record.training.epochs = std::move(all);
   measure::SessionRecord& session = record.sessions.back();

@@ -24,13 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The record with the speed of its epochs so far.
+/// The record with the speed of its epochs so far; blocks of steps are known at the end.
 measure::Record with_speed(measure::Record record) {
   std::vector<double> rates;
   for (const auto& epoch : record.training.epochs) {
     if (epoch.images_per_s) rates.push_back(*epoch.images_per_s);
   }
-  record.images_per_s = measure::training_throughput(rates, {});
+  if (rates.size() > 1) rates.erase(rates.begin());  // it warms up
+  record.images_per_s = measure::throughput_of(std::move(rates), "epochs so far");
+  if (!record.images_per_s.median) record.images_per_s.reason = "no epoch has ended";
   return record;
 }
 

@@ -61,7 +61,7 @@ struct OpenedData {
   std::string kind;  // "image folder", "IDX files", "synthetic", for people
   std::shared_ptr<const Dataset> dataset;
   bool came_divided = false;  // the data has parts of its own
-  Split split;  // parts may be empty, also train: a folder with test/ alone is fine for inference
+  Split split;                // parts may be empty, also train: a folder with test/ alone is fine for inference
   std::optional<ChannelStatistics> statistics;  // of split.train, where the data has them stored
   std::vector<Skipped> skipped;
   std::vector<std::string> notes;  // what a user should know: classes with one image, images outside of classes

@@ -95,7 +95,11 @@ bool tells_nothing(const Table& table, std::size_t column) {
 
 std::string figures_table(std::span<const Run> runs, const Job& job) {
   std::vector<Run> of_job;
-  for (const std::size_t n : job) of_job.push_back({runs[n].name, runs[n].record, {}, {}});
+  for (const std::size_t n : job) {
+    of_job.emplace_back();
+    of_job.back().name = runs[n].name;
+    of_job.back().record = runs[n].record;
+  }
   const Table table = summary_table(of_job);
   std::vector<std::size_t> columns;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {

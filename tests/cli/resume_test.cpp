@@ -151,8 +151,8 @@ TEST_F(Resume, SessionsAddUp) {
   for (const json& epoch : record["epochs"]) train_s += epoch["seconds"].get<double>();
   EXPECT_NEAR(record["times_s"]["train"], train_s, 1e-9);
   EXPECT_GT(record["times_s"]["init"].get<double>(), first["times_s"]["init"].get<double>());
-  // Each leaves its first epoch out.
-  EXPECT_THAT(record["images_per_s_details"]["samples"], SizeIs(1 + 2));
+  // Blocks of steps of both; each leaves its first epoch out.
+  EXPECT_GT(record["images_per_s_details"]["samples"].size(), first["images_per_s_details"]["samples"].size());
   EXPECT_EQ(record["epochs"][0], first["epochs"][0]);
 }
 

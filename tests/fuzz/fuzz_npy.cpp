@@ -1,5 +1,5 @@
-// Fuzz target: arbitrary bytes as an array file of NumPy. Whatever they are, it is read or refused with an Error, and an
-// array that was read has as many bytes as its shape says.
+// Fuzz target: arbitrary bytes as an array file of NumPy. Whatever they are, it is read or refused with an Error, and
+// an array that was read has as many bytes as its shape says.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

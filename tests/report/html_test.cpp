@@ -245,7 +245,7 @@ TEST_F(InBrowser, CurvesThatLieOnEachOtherAreDrawnOnce) {
   std::vector<report::Run> runs = sample_runs();
   runs[1].record.training = runs[0].record.training;
   const WrittenPage page = write_html(folder_ / "report.html", runs);
-  EXPECT_THAT(dom_of(page.path, folder_ / "profile", 1200), HasSubstr("data-curves=\"curves=2 on a log axis\""));
+  EXPECT_THAT(test::dom_of(page.path, folder_ / "profile", 1200), HasSubstr("data-curves=\"curves=2 on a log axis\""));
 }
 
 TEST_F(InBrowser, AnErrorInThePlotsIsShown) {

@@ -17,6 +17,7 @@
 namespace evener::report {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -107,8 +108,8 @@ TEST(LatencyPage, HasItsPartOnlyForScenarios) {
   EXPECT_THAT(page, HasSubstr("plot-rates-0"));
   EXPECT_THAT(page, Not(HasSubstr("plot-latency-1\"")));
   EXPECT_THAT(html_page(std::vector<report::Run>{runs[1]}, ""), Not(HasSubstr("plot-latency")));
-  EXPECT_THAT(conclusion(std::vector<measure::Record>{runs[0].record}),
-              HasSubstr("resnet34 answered 1000 queries of photos on cpu/t1"));
+  EXPECT_THAT(conclusion(std::vector<report::Run>{runs[0]}),
+              Contains(HasSubstr("resnet34 answered 1000 queries of photos on cpu/t1")));
 }
 
 TEST(LatencyPage, LatencyAsTheMainFigureHasItsUnit) {
@@ -123,17 +124,16 @@ TEST(LatencyPage, LatencyAsTheMainFigureHasItsUnit) {
                           .role = measure::MetricRole::kSpeed,
                           .value = 0.0179});
   EXPECT_THAT(html_page(std::vector<report::Run>{run}, ""), HasSubstr("<p class=\"big\">17.9 <small> ms</small>"));
-  EXPECT_THAT(conclusion(std::vector<measure::Record>{run.record}), HasSubstr("at a p90 latency of 17.9 ms"));
+  EXPECT_THAT(conclusion(std::vector<report::Run>{run}), Contains(HasSubstr("at a p90 latency of 17.9 ms")));
 }
 
 TEST(LatencyPage, ScenariosAreNotComparedWithEachOther) {
   std::vector<report::Run> runs{server_run("a"), server_run("b"), server_run("c")};
   runs[1].record.scenario.name = "offline";
   runs[2].record.scenario.latency_limit_s = 0.015;
-  const std::vector<measure::Record> records{runs[0].record, runs[1].record, runs[2].record};
-  EXPECT_THAT(conclusion(records), Not(HasSubstr("as fast as")));
+  EXPECT_THAT(conclusion(runs), Not(Contains(HasSubstr("as fast"))));
   runs[2].record.scenario.latency_limit_s = 0.1;
-  EXPECT_THAT(conclusion(std::vector<measure::Record>{runs[0].record, runs[2].record}), HasSubstr("1.00x as fast as"));
+  EXPECT_THAT(conclusion(std::vector<report::Run>{runs[0], runs[2]}), Contains(HasSubstr("as fast")));
 }
 
 class LatencyInBrowser : public ::testing::TestWithParam<int> {};

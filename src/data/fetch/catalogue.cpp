@@ -100,8 +100,8 @@ const std::vector<CatalogueEntry>& fetch_catalogue() {
       torchvision("resnet50-imagenet", "resnet50", "ResNet-50", "resnet50-0676ba61", std::nullopt, "0676ba61"),
       torchvision("mobilenet_v3_large-imagenet", "mobilenet_v3_large", "MobileNetV3-Large",
                   "mobilenet_v3_large-8738ca79", std::nullopt, "8738ca79"),
-      torchvision("efficientnet_b0-imagenet", "efficientnet_b0", "EfficientNet-B0", "efficientnet_b0_rwightman-7f5810bc",
-                  std::nullopt, "7f5810bc"),
+      torchvision("efficientnet_b0-imagenet", "efficientnet_b0", "EfficientNet-B0",
+                  "efficientnet_b0_rwightman-7f5810bc", std::nullopt, "7f5810bc"),
   };
   return entries;
 }

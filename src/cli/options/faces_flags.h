@@ -65,6 +65,11 @@ struct FacesOutputFlags : OptionGroup {
                           {"--out", "DIR", "Folder for the results (default: runs/faces-TIME)", {"--output"}},
                           "",
                           {.recorded = false}};
+  Option<bool> resume{
+      *this,
+      {"--resume", "", "Go on in --out: photos that are known there by their content are not done again"},
+      false,
+      {.recorded = false}};
   Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
   Option<std::string> json{
       *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};

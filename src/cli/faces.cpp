@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/compile_cache.h"
 #include "cli/faces_known.h"
+#include "cli/faces_pairs.h"
 #include "cli/faces_results.h"
 #include "cli/options/faces_flags.h"
 #include "cli/progress.h"
@@ -36,6 +37,8 @@ constexpr const char* kExamples = R"(Examples:
   evener faces photos/ --detector-weights weights/mtcnn --embedder mobilefacenet --weights 068.ckpt --out runs/family
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume
   evener faces photos/ --detector-weights weights/mtcnn --on cpu/t8 --min-size 40 --largest)";
+
+constexpr int kEasySize = 40;  // pixels of faces that are found at much less cost
 
 struct FacesCommandFlags {
   FacesFlags photos;
@@ -126,8 +129,8 @@ PhotoCounts take_known(const data::Pictures& photos, const KnownFaces& known, st
   return counts;
 }
 
-std::vector<std::string> summary_of(const task::FacesResult& result, const FoundFaces& found,
-                                    const PhotoCounts& counts) {
+std::vector<std::string> summary_of(const task::FacesResult& result, const FoundFaces& found, const PhotoCounts& counts,
+                                    int min_size) {
   const auto& times = result.detector_times;
   const double all_s = times.proposal_s + times.refinement_s + times.output_s;
   std::vector<std::string> summary = {
@@ -138,14 +141,51 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
                                   counts.to_do.size(), counts.vanished.size()));
   }
   if (result.photos > 0 && result.seconds > 0) {
+    const double share = all_s > 0 ? times.proposal_s / all_s : 0;
     summary.push_back(fmt::format("{} photos a second; {:.0f} % of finding faces went into MTCNN's first network.",
-                                  si_text(static_cast<double>(result.photos) / result.seconds),
-                                  all_s > 0 ? 100 * times.proposal_s / all_s : 0));
+                                  si_text(static_cast<double>(result.photos) / result.seconds), 100 * share));
+    // That network looks at as many places as the photo has pixels, scaled by the smallest face.
+    if (share > 0.5 && min_size < kEasySize) {
+      const double left = static_cast<double>(min_size) * min_size / (kEasySize * kEasySize);
+      summary.push_back(fmt::format("--min-size {} would leave out smaller faces, and {:.0f} % of that network's work.",
+                                    kEasySize, 100 * (1 - left)));
+    }
   }
   if (!result.skipped.empty()) {
     summary.push_back(fmt::format("{} could not be read.", counted(result.skipped.size(), "photo")));
   }
   return summary;
+}
+
+std::string judgement_text(const JudgedPhotos& judged) {
+  const task::Verification& result = judged.result;
+  std::string text =
+      fmt::format("{} of one person and {} of two: {:.2f} % told rightly, equal error rate {:.2f} % at distance {:.3f}",
+                  counted(result.same, "pair"), result.different, 100 * result.accuracy, 100 * result.equal_error_rate,
+                  result.equal_error_distance);
+  const auto add = [&](const std::optional<double>& accepted, const char* wrongly) {
+    if (accepted) text += fmt::format(", {:.2f} % accepted where {} of the wrong ones are", 100 * *accepted, wrongly);
+  };
+  add(result.accepted_at_1_percent, "1 %");
+  add(result.accepted_at_01_percent, "0.1 %");
+  if (judged.without_face > 0) text += fmt::format("; {} left out, a photo without a face", judged.without_face);
+  return text + ".";
+}
+
+void add_judgement(measure::Record& record, const task::Verification& result) {
+  measure::add_metric(record, {.name = "pair_accuracy",
+                               .unit = "share",
+                               .title = "pairs told rightly",
+                               .label = "pairs told rightly",
+                               .role = measure::MetricRole::kQuality,
+                               .value = result.accuracy});
+  measure::add_metric(record, {.name = "equal_error_rate",
+                               .unit = "share",
+                               .title = "EER",
+                               .label = "equal error rate",
+                               .better = measure::Better::kLower,
+                               .role = measure::MetricRole::kQuality,
+                               .value = result.equal_error_rate});
 }
 
 /// Begins the journal of the folder, or goes on with it.
@@ -179,6 +219,8 @@ int faces(const FacesCommandFlags& flags) {
   options.strict = *flags.photos.strict;
   options.cache = compile_cache();
   const data::Pictures photos(*flags.photos.photos);
+  const std::vector<PhotoPair> pairs =
+      flags.photos.pairs->empty() ? std::vector<PhotoPair>() : read_photo_pairs(*flags.photos.pairs, photos);
   const bool resumes = goes_on(flags.output);
   run::MeteredRun run(
       {.kind = "faces",
@@ -190,6 +232,7 @@ int faces(const FacesCommandFlags& flags) {
   task::FacesResult result;
   FoundFaces found;
   PhotoCounts counts;
+  std::optional<JudgedPhotos> judged;
   const measure::Record record = run.measure([&] {
     const nlohmann::json settings = face_settings(flags.networks, flags.placement);
     const KnownFaces known = resumes ? KnownFaces(run.folder(), settings) : KnownFaces();
@@ -214,7 +257,7 @@ int faces(const FacesCommandFlags& flags) {
                             options.plan.text, counted(job->lanes(), "thread")));
       std::size_t faces = 0, done = 0;
       double shown_s = now_s();
-      result = job->run(photos, counts.to_do, [&](task::PhotoFaces photo) {
+      const auto keep = [&](task::PhotoFaces photo) {
         journal.add(photo);
         ++done;
         faces += photo.faces.size();
@@ -225,7 +268,13 @@ int faces(const FacesCommandFlags& flags) {
         if (now_s() - shown_s < (line.on_terminal() ? 0.2 : 10)) return;
         shown_s = now_s();
         line.show(fmt::format("{} of {}, {}", done, counted(counts.to_do.size(), "photo"), counted(faces, "face")));
-      });
+      };
+      try {
+        result = job->run(photos, counts.to_do, keep);
+      } catch (const Interrupted&) {
+        throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
+                                      done, counted(counts.to_do.size(), "photo"), run.folder().string()));
+      }
       line.finish();
     }
     found = compare_faces(std::move(all), static_cast<float>(*flags.networks.limit), *flags.networks.founder_size,
@@ -244,9 +293,14 @@ int faces(const FacesCommandFlags& flags) {
                                  .title = "persons",
                                  .label = "persons seen more than once",
                                  .value = static_cast<double>(found.person_count)});
+    if (!pairs.empty()) {
+      judged = judge_pairs(pairs, found, photos, run.folder() / "judged_pairs.csv");
+      add_judgement(record, judged->result);
+    }
     return record;
   });
-  const std::vector<std::string> summary = summary_of(result, found, counts);
+  std::vector<std::string> summary = summary_of(result, found, counts, *flags.networks.min_size);
+  if (judged) summary.push_back(judgement_text(*judged));
   write_faces(run.folder(), found, photos, {record.data.location, summary}, usable_cpus());
   for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);
   const std::string& json = *flags.output.json;

@@ -27,14 +27,6 @@ constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
 /// A matrix of more faces than this (400 MB) is no file that anyone opens; pairs.csv has what is near.
 constexpr std::size_t kMostInMatrix = 10'000;
 
-/// A field of a CSV file (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 bool may_found(const task::FaceBox& box, int founder_size) {
   return std::min(box.x2 - box.x1, box.y2 - box.y1) >= static_cast<float>(founder_size) && box.probability >= kClear;
 }
@@ -135,6 +127,13 @@ std::vector<int> numbers_before(const FoundFaces& found, const KnownFaces& known
 }
 
 }  // namespace
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
 
 FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int founder_size, const KnownFaces& known,
                          int threads) {

@@ -136,6 +136,13 @@ TEST_F(Faces, TheLargestFaceAloneAndLimitsOfLikeness) {
   EXPECT_TRUE(rows_of(folder_ / "one/pairs.csv").empty());
 }
 
+TEST_F(Faces, TellsWhatALargerSmallestFaceWouldSave) {
+  write_photo("large.pgm", 640, 480);
+  const Words words = {file("photos"), "--overwrite", "--out", file("out"), "--thresholds", "1,1,1"};
+  EXPECT_THAT(faces(words).out, HasSubstr("--min-size 40 would leave out smaller faces, and 75 % of that"));
+  EXPECT_THAT(faces(joined(words, {"--min-size", "40"})).out, Not(HasSubstr("would leave out")));
+}
+
 TEST_F(Faces, PhotosWithoutFacesAreNoError) {
   write_photo("small.pgm", 8, 8);
   const ProgramResult result = faces({file("photos"), "--out", file("out")});
@@ -235,6 +242,44 @@ TEST_F(Faces, AnotherRunLooksAtNewPhotosOnly) {
   // A whole run over the same photos gives the same.
   ASSERT_EQ(faces({file("photos"), "--out", file("whole")}).exit_code, 0);
   EXPECT_EQ(read_file(folder_ / "out/faces.csv"), read_file(folder_ / "whole/faces.csv"));
+}
+
+TEST_F(Faces, PairsAreJudged) {
+  for (const char* name : {"a.pgm", "b.pgm", "c.pgm"}) write_photo(name);
+  test::write_text(folder_ / "photos/a2.pgm", read_file(folder_ / "photos/a.pgm"));
+  test::write_text(folder_ / "photos/b2.pgm", read_file(folder_ / "photos/b.pgm"));
+  write_photo("small.pgm", 8, 8);
+  test::write_text(
+      folder_ / "pairs.csv",
+      "file_a,file_b,same\nphotos/a.pgm,photos/a2.pgm,1\nphotos/b.pgm,photos/b2.pgm,1\n"
+      "photos/a.pgm,photos/c.pgm,0\n\n# more\nphotos/b.pgm,photos/c.pgm,0\nphotos/a.pgm,photos/small.pgm,0\n");
+  const ProgramResult result = faces({file("photos"), "--out", file("out"), "--pairs", file("pairs.csv")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("2 pairs of one person and 2 of two: 100.00 % told rightly"),
+                                HasSubstr("1 left out, a photo without a face")));
+  EXPECT_EQ(record_in(folder_ / "out")["metrics"]["equal_error_rate"]["value"], 0);
+  EXPECT_EQ(rows_of(folder_ / "out/judged_pairs.csv").size(), 4U);
+  for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
+           {"photos/a.pgm photos/b.pgm 2\n", "line 1 of"},
+           {"photos/a.pgm\tphotos/none.pgm\t1\n", "'photos/none.pgm', which is not among the photos"}}) {
+    test::write_text(folder_ / "bad.txt", text);
+    const ProgramResult bad = faces({file("photos"), "--out", file("bad"), "--pairs", file("bad.txt")});
+    EXPECT_EQ(bad.exit_code, 2);
+    EXPECT_THAT(bad.err, HasSubstr(part));
+  }
+}
+
+TEST_F(Faces, AnInterruptedRunSaysHowToGoOn) {
+  for (int i = 0; i < 60; ++i) write_photo("p" + std::to_string(i) + ".pgm", 60, 50);
+  test::RunningProgram program(EVENER_PROGRAM,
+                               {"faces", file("photos"), "--detector-weights", weights().string(), "--thresholds",
+                                "0,0,0", "--embedder", "mobilefacenet", "--on", "cpu/t1", "--out", file("out")},
+                               {.environment = {{"XDG_CACHE_HOME", file("cache")}}});
+  ASSERT_TRUE(program.wait_for("60 photos on cpu"));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("of 60 photos"), HasSubstr("--resume goes on")));
 }
 
 TEST_F(Faces, AKilledRunGoesOn) {

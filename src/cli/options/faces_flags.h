@@ -12,6 +12,8 @@ struct FacesFlags : OptionGroup {
 
   Option<std::vector<std::string>> photos{
       *this, {"DIR", "WHAT", "Photos: folders, files, patterns"}, {}, {.required = true}};
+  Option<std::string> pairs{
+      *this, {"--pairs", "FILE", "Judge: lines of two photos and 1 (one person) or 0"}, "", {.recorded = false}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable photo is an error instead of being left out"}, false, {.recorded = false}};
 };

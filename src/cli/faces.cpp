@@ -84,10 +84,11 @@ nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacement
                              {"--factor", *flags.factor},          {"--embedder", *flags.embedder},
                              {"--margin", *flags.margin},          {"--largest", *flags.largest},
                              {"--precision", *placement.precision}};
-  const auto content = [](const std::filesystem::path& file) {
-    return fmt::format("a file of content {:016x}", task::content_of(file));
-  };
-  settings["--weights"] = flags.weights->empty() ? "random ones" : content(*flags.weights);
+  const auto content = [](const std::filesystem::path& file) { return fmt::format("{:016x}", task::content_of(file)); };
+  settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content(*flags.weights);
+  std::string detector = "files of content";
+  for (const auto& file : task::detector_weight_files(*flags.detector_weights)) detector += " " + content(file);
+  settings["--detector-weights"] = detector;
   return settings;
 }
 

@@ -216,6 +216,11 @@ TEST_F(Faces, AnotherRunLooksAtNewPhotosOnly) {
   const ProgramResult other = faces(joined(again, {"--min-size", "24"}));
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("--min-size 20, not with 24"));
+  const fs::path part = weights() / "pnet.safetensors";
+  fs::rename(part, weights() / "kept");
+  weights::write_safetensors(part, network::initial_state(network::build("mtcnn_pnet", {}), 2));
+  EXPECT_THAT(faces(again).err, HasSubstr("were found with --detector-weights files of content"));
+  fs::rename(weights() / "kept", part);
   EXPECT_EQ(rows_of(folder_ / "out/faces.csv"), before) << "a refused run leaves what was there";
 
   fs::rename(folder_ / "photos/a.pgm", folder_ / "photos/renamed.pgm");

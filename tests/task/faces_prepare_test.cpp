@@ -76,6 +76,17 @@ TEST(CropFace, ABoxBesideThePhotoGivesNothing) {
   }
 }
 
+TEST(PortraitOf, IsASquareOnThePhoto) {
+  const data::Picture photo = coordinates(60, 80);
+  const auto corners = [&](const FaceBox& box) {
+    const FaceBox square = portrait_of(photo, box);
+    return std::vector{square.x1, square.y1, square.x2, square.y2};
+  };
+  EXPECT_THAT(corners({30, 20, 40, 36, 1}), testing::ElementsAre(25, 18, 45, 38)) << "20 pixels around (35, 28)";
+  EXPECT_THAT(corners({-10, 50, 6, 66, 1}), testing::ElementsAre(0, 40, 20, 60)) << "moved onto the photo";
+  EXPECT_THAT(corners({10, 0, 70, 60, 1}), testing::ElementsAre(10, 0, 70, 60)) << "no larger than the photo";
+}
+
 std::array<Point, 5> moved(const std::array<Point, 5>& points, const Similarity& by) {
   std::array<Point, 5> result{};
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -24,7 +24,6 @@ namespace {
 constexpr Embedder kEmbedders[] = {Embedder::kInceptionResnetV1, Embedder::kMobileFaceNet};
 constexpr std::int64_t kEmbedderBatch = 8;
 constexpr std::int64_t kThumbnailSide = 96;
-constexpr double kThumbnailMargin = 20;
 
 int threads_of(const placement::Plan& plan) {
   int threads = 0;
@@ -138,7 +137,7 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
     return false;
   }
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(3 * kThumbnailSide * kThumbnailSide));
-  if (!crop_face(photo, found.face.box, kThumbnailSide, kThumbnailMargin, planes)) return false;
+  if (!crop_face(photo, portrait_of(photo, found.face.box), kThumbnailSide, /*margin=*/0, planes)) return false;
   found.thumbnail = data::encode_png({3, kThumbnailSide, kThumbnailSide}, planes);
   return true;
 }

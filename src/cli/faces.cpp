@@ -2,26 +2,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/module.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "base/precision.h"
 #include "cli/command.h"
 #include "cli/compile_cache.h"
+#include "cli/faces_known.h"
+#include "cli/faces_pairs.h"
 #include "cli/faces_results.h"
 #include "cli/options/faces_flags.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
+#include "data/each_index.h"
 #include "measure/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
+#include "task/faces/journal.h"
 
 namespace evener::cli {
 namespace {
@@ -29,7 +35,10 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt
   evener faces photos/ --detector-weights weights/mtcnn --embedder mobilefacenet --weights 068.ckpt --out runs/family
+  evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume
   evener faces photos/ --detector-weights weights/mtcnn --on cpu/t8 --min-size 40 --largest)";
+
+constexpr int kEasySize = 40;  // pixels of faces that are found at much less cost
 
 struct FacesCommandFlags {
   FacesFlags photos;
@@ -69,22 +78,138 @@ void fill_speed(measure::Record& record, const task::FacesResult& result) {
   }
 }
 
-std::vector<std::string> summary_of(const task::FacesResult& result, const FoundFaces& found) {
-  const auto count = [](std::size_t number, const char* one, const char* many) {
-    return fmt::format("{} {}", number, number == 1 ? one : many);
-  };
+/// What a face depends on: those that were found with something else are no use.
+nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement) {
+  nlohmann::json settings = {{"--min-size", *flags.min_size},      {"--thresholds", *flags.thresholds},
+                             {"--factor", *flags.factor},          {"--embedder", *flags.embedder},
+                             {"--margin", *flags.margin},          {"--largest", *flags.largest},
+                             {"--precision", *placement.precision}};
+  const auto content = [](const std::filesystem::path& file) { return fmt::format("{:016x}", task::content_of(file)); };
+  settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content(*flags.weights);
+  std::string detector = "files of content";
+  for (const auto& file : task::detector_weight_files(*flags.detector_weights)) detector += " " + content(file);
+  settings["--detector-weights"] = detector;
+  return settings;
+}
+
+/// Where a run's photos come from.
+struct PhotoCounts {
+  std::size_t known = 0;              // from an earlier run
+  std::vector<std::size_t> to_do;     // numbers
+  std::vector<std::string> vanished;  // files of an earlier run
+};
+
+/// Takes over what is known, and counts the rest.
+PhotoCounts take_known(const data::Pictures& photos, const KnownFaces& known, std::vector<task::PhotoFaces>& all,
+                       ProgressLine& line) {
+  std::vector<std::optional<std::uint64_t>> contents(photos.size());
+  LoadingProgress progress(line);
+  data::for_each_index(
+      photos.size(), usable_cpus(),
+      [&](std::size_t i) {
+        try {
+          contents[i] = task::content_of(photos.source(i));
+        } catch (const Error&) {  // told when its turn comes to be read
+        }
+      },
+      [&](std::size_t done, std::size_t count) { progress.update("looking for known photos", done, count); });
+  line.finish();
+  PhotoCounts counts;
+  for (std::size_t i = 0; i < photos.size(); ++i) {
+    const task::PhotoFaces* photo = contents[i] ? known.find(*contents[i]) : nullptr;
+    if (photo == nullptr) {
+      counts.to_do.push_back(i);
+      continue;
+    }
+    all.push_back(*photo);
+    all.back().photo = i;
+    for (task::EmbeddedFace& face : all.back().faces) face.photo = i;
+  }
+  counts.known = all.size();
+  counts.vanished = known.vanished(contents);
+  return counts;
+}
+
+std::vector<std::string> summary_of(const task::FacesResult& result, const FoundFaces& found, const PhotoCounts& counts,
+                                    int min_size) {
   const auto& times = result.detector_times;
   const double all_s = times.proposal_s + times.refinement_s + times.output_s;
   std::vector<std::string> summary = {
-      fmt::format("{} on {}, of {} seen more than once.", count(found.faces.size(), "face", "faces"),
-                  count(result.photos, "photo", "photos"), count(found.persons, "person", "persons")),
-      fmt::format("{} photos a second; finding faces took {:.0f} % of it in MTCNN's first network.",
-                  si_text(result.seconds > 0 ? static_cast<double>(result.photos) / result.seconds : 0),
-                  all_s > 0 ? 100 * times.proposal_s / all_s : 0)};
+      fmt::format("{} on {}; {} seen more than once.", counted(found.faces.size(), "face"),
+                  counted(result.photos + counts.known, "photo"), counted(found.person_count, "person"))};
+  if (counts.known > 0 || !counts.vanished.empty()) {
+    summary.push_back(fmt::format("{} known from before, {} new, {} no longer there.", counts.known,
+                                  counts.to_do.size(), counts.vanished.size()));
+  }
+  if (result.photos > 0 && result.seconds > 0) {
+    const double share = all_s > 0 ? times.proposal_s / all_s : 0;
+    summary.push_back(fmt::format("{} photos a second; {:.0f} % of finding faces went into MTCNN's first network.",
+                                  si_text(static_cast<double>(result.photos) / result.seconds), 100 * share));
+    // That network looks at as many places as the photo has pixels, scaled by the smallest face.
+    if (share > 0.5 && min_size < kEasySize) {
+      const double left = static_cast<double>(min_size) * min_size / (kEasySize * kEasySize);
+      summary.push_back(fmt::format("--min-size {} would leave out smaller faces, and {:.0f} % of that network's work.",
+                                    kEasySize, 100 * (1 - left)));
+    }
+  }
   if (!result.skipped.empty()) {
-    summary.push_back(fmt::format("{} could not be read.", count(result.skipped.size(), "photo", "photos")));
+    summary.push_back(fmt::format("{} could not be read.", counted(result.skipped.size(), "photo")));
   }
   return summary;
+}
+
+std::string judgement_text(const JudgedPhotos& judged) {
+  const task::Verification& result = judged.result;
+  std::string text =
+      fmt::format("{} of one person and {} of two: {:.2f} % told rightly, equal error rate {:.2f} % at distance {:.3f}",
+                  counted(result.same, "pair"), result.different, 100 * result.accuracy, 100 * result.equal_error_rate,
+                  result.equal_error_distance);
+  const auto add = [&](const std::optional<double>& accepted, const char* wrongly) {
+    if (accepted) text += fmt::format(", {:.2f} % accepted where {} of the wrong ones are", 100 * *accepted, wrongly);
+  };
+  add(result.accepted_at_1_percent, "1 %");
+  add(result.accepted_at_01_percent, "0.1 %");
+  if (judged.without_face > 0) text += fmt::format("; {} left out, a photo without a face", judged.without_face);
+  return text + ".";
+}
+
+void add_judgement(measure::Record& record, const task::Verification& result) {
+  measure::add_metric(record, {.name = "pair_accuracy",
+                               .unit = "share",
+                               .title = "pairs told rightly",
+                               .label = "pairs told rightly",
+                               .role = measure::MetricRole::kQuality,
+                               .value = result.accuracy});
+  measure::add_metric(record, {.name = "equal_error_rate",
+                               .unit = "share",
+                               .title = "EER",
+                               .label = "equal error rate",
+                               .better = measure::Better::kLower,
+                               .role = measure::MetricRole::kQuality,
+                               .value = result.equal_error_rate});
+}
+
+/// Begins the journal of the folder, or goes on with it.
+task::FacesJournal open_journal(const std::filesystem::path& folder, const nlohmann::json& settings,
+                                const KnownFaces& known, bool goes_on) {
+  if (goes_on) return {faces_journal(folder), known.whole_bytes()};
+  forget_persons(folder);
+  return {faces_journal(folder), settings};
+}
+
+/// Whether the run goes on with one that is in its folder. Throws UsageError where that has to be said.
+bool goes_on(const FacesOutputFlags& output) {
+  if (*output.resume && *output.overwrite) {
+    throw UsageError("--resume goes on with what is in --out, --overwrite replaces it: give one of them");
+  }
+  if (*output.resume && output.out->empty()) throw UsageError("--resume needs --out DIR, the folder to go on in");
+  if (output.out->empty() || !std::filesystem::exists(faces_journal(*output.out))) return false;
+  if (!*output.resume && !*output.overwrite) {
+    throw UsageError(*output.out +
+                     " holds faces already. Give --resume to look at new photos only, --overwrite to begin "
+                     "anew, or another --out");
+  }
+  return *output.resume;
 }
 
 int faces(const FacesCommandFlags& flags) {
@@ -95,35 +220,66 @@ int faces(const FacesCommandFlags& flags) {
   options.strict = *flags.photos.strict;
   options.cache = compile_cache();
   const data::Pictures photos(*flags.photos.photos);
+  const std::vector<PhotoPair> pairs =
+      flags.photos.pairs->empty() ? std::vector<PhotoPair>() : read_photo_pairs(*flags.photos.pairs, photos);
+  const bool resumes = goes_on(flags.output);
   run::MeteredRun run(
       {.kind = "faces",
        .version = EVENER_VERSION,
        .command = command_line(),
        .out = flags.output.out->empty() ? run::default_out("faces") : std::filesystem::path(*flags.output.out),
-       .overwrite = *flags.output.overwrite},
+       .overwrite = *flags.output.overwrite || resumes},
       line);
   task::FacesResult result;
   FoundFaces found;
+  PhotoCounts counts;
+  std::optional<JudgedPhotos> judged;
   const measure::Record record = run.measure([&] {
-    task::FacesJob job(options);
+    const nlohmann::json settings = face_settings(flags.networks, flags.placement);
+    const KnownFaces known = resumes ? KnownFaces(run.folder(), settings) : KnownFaces();
+    std::vector<task::PhotoFaces> all;
+    if (resumes) {
+      counts = take_known(photos, known, all, line);
+    } else {
+      counts.to_do.resize(photos.size());
+      std::iota(counts.to_do.begin(), counts.to_do.end(), std::size_t{0});
+    }
+    std::optional<task::FacesJob> job;
+    if (!counts.to_do.empty()) job.emplace(options);
     fill_record(run.record(), flags, options, photos);
     run.begin();
-    for (const std::string& text : job.notes()) run.note("note: " + text);
+    for (const std::string& text : photos.notes()) line.note("note: " + text);
     for (const auto& skipped : photos.skipped()) line.note(skipped.file + ": " + skipped.reason);
-    line.note(fmt::format("{} photos on {}: {} threads", photos.size(), options.plan.text, job.lanes()));
-    std::vector<task::EmbeddedFace> all;
-    std::atomic<std::size_t> done = 0;
-    double shown_s = 0;
-    const auto keep = [&](task::EmbeddedFace face) {
-      all.push_back(std::move(face));
-      if (!line.on_terminal() || now_s() - shown_s < 0.2) return;
-      shown_s = now_s();
-      line.show(fmt::format("{} of {} photos, {} faces", done.load(), photos.size(), all.size()));
-    };
-    result = job.run(photos, keep, [&] { ++done; });
-    line.finish();
+    for (const std::string& file : counts.vanished) line.note("no longer there: " + file);
+    task::FacesJournal journal = open_journal(run.folder(), settings, known, resumes);
+    if (job) {
+      for (const std::string& text : job->notes()) run.note("note: " + text);
+      line.note(fmt::format("{} on {}: {}", counted(counts.to_do.size(), resumes ? "new photo" : "photo"),
+                            options.plan.text, counted(job->lanes(), "thread")));
+      std::size_t faces = 0, done = 0;
+      double shown_s = now_s();
+      const auto keep = [&](task::PhotoFaces photo) {
+        journal.add(photo);
+        ++done;
+        faces += photo.faces.size();
+        for (task::EmbeddedFace& face : photo.faces) {
+          if (faces > kMostThumbnails) face.thumbnail = {};
+        }
+        all.push_back(std::move(photo));
+        if (now_s() - shown_s < (line.on_terminal() ? 0.2 : 10)) return;
+        shown_s = now_s();
+        line.show(fmt::format("{} of {}, {}", done, counted(counts.to_do.size(), "photo"), counted(faces, "face")));
+      };
+      try {
+        result = job->run(photos, counts.to_do, keep);
+      } catch (const Interrupted&) {
+        throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
+                                      done, counted(counts.to_do.size(), "photo"), run.folder().string()));
+      }
+      line.finish();
+    }
     found = compare_faces(std::move(all), static_cast<float>(*flags.networks.limit), *flags.networks.founder_size,
-                          usable_cpus());
+                          known, usable_cpus());
     measure::Record& record = run.record();
     run.take_times(record);
     fill_speed(record, result);
@@ -137,11 +293,16 @@ int faces(const FacesCommandFlags& flags) {
                                  .unit = "",
                                  .title = "persons",
                                  .label = "persons seen more than once",
-                                 .value = static_cast<double>(found.persons)});
+                                 .value = static_cast<double>(found.person_count)});
+    if (!pairs.empty()) {
+      judged = judge_pairs(pairs, found, photos, run.folder() / "judged_pairs.csv");
+      add_judgement(record, judged->result);
+    }
     return record;
   });
-  const std::vector<std::string> summary = summary_of(result, found);
-  write_faces(run.folder(), found, photos, record.data.location, summary, usable_cpus());
+  std::vector<std::string> summary = summary_of(result, found, counts, *flags.networks.min_size);
+  if (judged) summary.push_back(judgement_text(*judged));
+  write_faces(run.folder(), found, photos, {record.data.location, summary}, usable_cpus());
   for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);
   const std::string& json = *flags.output.json;
   if (json == "-") {

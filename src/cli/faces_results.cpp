@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "data/codecs/colour.h"
-#include "data/codecs/png_encode.h"
 #include "report/faces_page.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
@@ -24,19 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBins = 100;
 constexpr float kLargestDistance = 2;
-constexpr float kClear = 0.95F;                 // probability of a face that may found a group
-constexpr std::size_t kMostFacesOnPage = 2000;  // some 10 kB each
-constexpr std::size_t kMostPairsOnPage = 24;
+constexpr float kClear = 0.95F;                   // probability of a face that may found a group
+constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
 /// A matrix of more faces than this (400 MB) is no file that anyone opens; pairs.csv has what is near.
 constexpr std::size_t kMostInMatrix = 10'000;
-
-/// A field of a CSV file (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
 
 bool may_found(const task::FaceBox& box, int founder_size) {
   return std::min(box.x2 - box.x1, box.y2 - box.y1) >= static_cast<float>(founder_size) && box.probability >= kClear;
@@ -54,7 +43,7 @@ void write_table(const fs::path& path, const FoundFaces& found, const data::Pict
       const task::FaceBox& box = face.box;
       out << fmt::format("{},{:.2f},{:.2f},{:.2f},{:.2f},{:.6f},{}",
                          csv_field(to_utf8_text(photos.source(found.faces[i].photo))), box.x1, box.y1, box.x2, box.y2,
-                         box.probability, found.groups[i] < 0 ? "" : std::to_string(found.groups[i] + 1));
+                         box.probability, found.persons[i] < 0 ? "" : std::to_string(found.persons[i] + 1));
       for (const task::Point& point : face.landmarks) out << fmt::format(",{:.2f},{:.2f}", point.x, point.y);
       out << '\n';
     }
@@ -87,40 +76,86 @@ void write_matrix(const fs::path& path, const task::Embeddings& embeddings, int 
   });
 }
 
-std::string png_of(const data::Picture& picture) {
-  std::vector<std::uint8_t> planes(picture.bytes());
-  data::write_planes(picture, picture.channels, planes);
-  return data::encode_png({picture.channels, picture.height, picture.width}, planes);
-}
-
-report::FacesPage page_of(const FoundFaces& found, const data::Pictures& photos) {
+report::FacesPage page_of(const FoundFaces& found, const data::Pictures& photos, const FacesStory& story) {
   report::FacesPage page;
+  page.title = story.title;
+  page.summary = story.summary;
+  page.photos = found.photos.size();
+  page.all_faces = found.faces.size();
   page.limit = found.limit;
   page.histogram = found.histogram;
-  for (std::size_t i = 0; i < std::min(found.faces.size(), kMostFacesOnPage); ++i) {
+  std::vector<std::optional<std::size_t>> place(found.faces.size());  // of a face on the page
+  for (std::size_t i = 0; i < found.faces.size() && page.faces.size() < kMostThumbnails; ++i) {
     const task::EmbeddedFace& face = found.faces[i];
-    page.faces.push_back(
-        {to_utf8_text(photos.source(face.photo)), png_of(face.thumbnail), face.face.box.probability, found.groups[i]});
+    if (face.thumbnail.empty()) continue;
+    place[i] = page.faces.size();
+    page.faces.push_back({to_utf8_text(photos.source(face.photo)), face.thumbnail, face.face.box.probability,
+                          found.persons[i], found.clear[i]});
   }
   for (const task::NearPair& pair : found.pairs) {
     if (page.pairs.size() == kMostPairsOnPage) break;
-    if (pair.second < page.faces.size()) page.pairs.push_back({pair.first, pair.second, pair.distance});
+    // What looks like a face in a blur looks like every other blur.
+    if (!found.clear[pair.first] || !found.clear[pair.second]) continue;
+    if (place[pair.first] && place[pair.second]) {
+      page.pairs.push_back({*place[pair.first], *place[pair.second], pair.distance});
+    }
   }
   return page;
 }
 
+/// Who is on which photo.
+std::vector<PersonsOnPhoto> persons_by_photo(const FoundFaces& found, const data::Pictures& photos) {
+  std::vector<PersonsOnPhoto> persons;
+  auto person = found.persons.begin();
+  for (const SeenPhoto& seen : found.photos) {
+    const auto end = person + static_cast<std::ptrdiff_t>(seen.faces);
+    persons.push_back({photos.source(seen.photo), seen.content, {person, end}});
+    person = end;
+  }
+  return persons;
+}
+
+/// The numbers that faces had before.
+std::vector<int> numbers_before(const FoundFaces& found, const KnownFaces& known) {
+  std::vector<int> numbers;
+  for (const SeenPhoto& seen : found.photos) {
+    std::vector<int> persons = known.persons(seen.content);
+    persons.resize(seen.faces, -1);
+    numbers.insert(numbers.end(), persons.begin(), persons.end());
+  }
+  return numbers;
+}
+
 }  // namespace
 
-FoundFaces compare_faces(std::vector<task::EmbeddedFace> faces, float limit, int founder_size, int threads) {
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int founder_size, const KnownFaces& known,
+                         int threads) {
   FoundFaces found;
   found.limit = limit;
+  std::ranges::sort(photos, {}, &task::PhotoFaces::photo);
   std::vector<task::FaceFacts> facts;
-  for (task::EmbeddedFace& face : faces) {
-    found.embeddings.add(face.embedding);
-    face.embedding = {};
-    facts.push_back({face.photo, may_found(face.face.box, founder_size)});
+  for (task::PhotoFaces& photo : photos) {
+    found.photos.push_back({photo.photo, photo.content, photo.faces.size()});
+    for (task::EmbeddedFace& face : photo.faces) {
+      if (found.embeddings.dimensions != 0 && face.embedding.size() != found.embeddings.dimensions) {
+        throw Error(
+            fmt::format("a face that was found before has {} numbers and others have {}: --overwrite begins anew",
+                        face.embedding.size(), found.embeddings.dimensions));
+      }
+      found.embeddings.add(face.embedding);
+      face.embedding = {};
+      found.clear.push_back(may_found(face.face.box, founder_size));
+      facts.push_back({photo.photo, found.clear.back()});
+      found.faces.push_back(std::move(face));
+    }
   }
-  found.faces = std::move(faces);
   const std::size_t all = found.faces.size();
   found.histogram.assign(kBins, 0);
   task::each_distance_block(found.embeddings, threads,
@@ -135,13 +170,16 @@ FoundFaces compare_faces(std::vector<task::EmbeddedFace> faces, float limit, int
                               }
                             });
   std::ranges::stable_sort(found.pairs, {}, &task::NearPair::distance);
-  found.groups = task::group_faces(found.embeddings, facts, found.pairs, {limit});
-  found.persons = found.groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(found.groups) + 1);
+  const std::vector<int> groups = task::group_faces(found.embeddings, facts, found.pairs, {limit});
+  found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
+  found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());
+  found.first_new_person = known.first_new_person();
+  for (const int person : found.persons) found.first_new_person = std::max(found.first_new_person, person + 1);
   return found;
 }
 
-void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const std::string& title, const std::vector<std::string>& summary, int threads) {
+void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos, const FacesStory& story,
+                 int threads) {
   write_table(folder / "faces.csv", found, photos);
   write_pairs(folder / "pairs.csv", found, photos);
   if (!found.faces.empty() && found.faces.size() <= kMostInMatrix) {
@@ -156,13 +194,8 @@ void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pi
                                {{"embeddings", HostTensor::of_floats({rows, dimensions}, found.embeddings.values)}},
                                {{"format", "evener-faces-1"}, {"files", weights::metadata_text(files)}});
   }
-  report::FacesPage page = page_of(found, photos);
-  page.title = title;
-  page.summary = summary;
-  if (found.faces.size() > page.faces.size()) {
-    page.summary.push_back(fmt::format("The page shows the first {} faces; faces.csv has all.", page.faces.size()));
-  }
-  write_file_atomically(folder / "faces.html", report::faces_html(page));
+  write_persons(folder, persons_by_photo(found, photos), found.first_new_person);
+  write_file_atomically(folder / "faces.html", report::faces_html(page_of(found, photos, story)));
 }
 
 }  // namespace evener::cli

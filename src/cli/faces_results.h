@@ -1,34 +1,57 @@
-// What `evener faces` leaves behind: faces.csv, embeddings.safetensors, pairs.csv, distances.npy, and a page.
+// What `evener faces` leaves behind: faces.csv, embeddings.safetensors, pairs.csv, distances.npy, a page,
+// and who is who for the next run.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "cli/faces_known.h"
 #include "task/faces/compare.h"
 #include "task/faces/faces.h"
 #include "task/faces/group.h"
 
 namespace evener::cli {
 
+/// A photo that was looked at, now or before.
+struct SeenPhoto {
+  std::size_t photo = 0;  // its number
+  std::uint64_t content = 0;
+  std::size_t faces = 0;
+};
+
 /// All faces of a run, in the order of the photos.
 struct FoundFaces {
+  std::vector<SeenPhoto> photos;
   std::vector<task::EmbeddedFace> faces;  // without their embeddings
+  std::vector<bool> clear;                // of each: large and likely enough to found a group
   task::Embeddings embeddings;
-  std::vector<int> groups;             // of each face; -1 = like no other
+  std::vector<int> persons;            // of each face, from 0; -1 = like no other
   std::vector<task::NearPair> pairs;   // up to the limit, nearest first
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   float limit = 1;
-  std::size_t persons = 0;
+  std::size_t person_count = 0;
+  int first_new_person = 0;  // number that nobody has had
 };
 
 /// Compares all faces with all, and groups them. `founder_size`: pixels of the shorter side of a face that may found a
-/// group.
-FoundFaces compare_faces(std::vector<task::EmbeddedFace> faces, float limit, int founder_size, int threads);
+/// group. Who is `known` keeps the number. Throws Error where embeddings differ in length.
+FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int founder_size, const KnownFaces& known,
+                         int threads);
 
-/// Writes all files into `folder`. `summary`: sentences for the page. Throws Error where one can't be written.
+/// A field of a CSV file (RFC 4180).
+std::string csv_field(const std::string& text);
+
+/// What the page tells beside the faces.
+struct FacesStory {
+  std::string title;
+  std::vector<std::string> summary = {};  // sentences
+};
+
+/// Writes all files into `folder`. Throws Error where one can't be written.
 void write_faces(const std::filesystem::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const std::string& title, const std::vector<std::string>& summary, int threads);
+                 const FacesStory& story, int threads);
 
 }  // namespace evener::cli

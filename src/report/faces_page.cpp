@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "report/format.h"
 
@@ -18,6 +21,7 @@ constexpr std::string_view kStyle =
 
 constexpr const char* kPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 constexpr double kLargestDistance = 2;  // of unit vectors
+constexpr std::size_t kMostPairs = 24;
 
 std::string image(const FaceOnPage& face) {
   return fmt::format("<img src=\"data:image/png;base64,{}\" title=\"{}\" alt=\"face on {}\">", base64(face.image),
@@ -31,47 +35,86 @@ std::string faces_of(const FacesPage& page, const std::vector<std::size_t>& memb
   return html + "</div>";
 }
 
-std::string groups_part(const FacesPage& page) {
-  std::map<int, std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < page.faces.size(); ++i) groups[page.faces[i].group].push_back(i);
-  const std::vector<std::size_t> alone = groups.contains(-1) ? groups[-1] : std::vector<std::size_t>();
-  groups.erase(-1);
-  std::vector<std::pair<int, std::vector<std::size_t>>> largest(groups.begin(), groups.end());
-  std::ranges::stable_sort(largest, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+std::string number_part(std::size_t number, const char* one, const char* many) {
+  return fmt::format("<div><b>{}</b><span>{}</span></div>", number, number == 1 ? one : many);
+}
+
+using Members = std::vector<std::size_t>;
+
+/// The persons with their faces, those with the most first.
+std::vector<std::pair<int, Members>> persons_of(const FacesPage& page) {
+  std::map<int, Members> groups;
+  for (std::size_t i = 0; i < page.faces.size(); ++i) {
+    if (page.faces[i].group >= 0) groups[page.faces[i].group].push_back(i);
+  }
+  std::vector<std::pair<int, Members>> persons(groups.begin(), groups.end());
+  std::ranges::stable_sort(persons, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  // The clearest face stands for the person.
+  for (auto& [number, members] : persons) {
+    std::ranges::stable_sort(members, std::ranges::greater{},
+                             [&](std::size_t i) { return std::pair(page.faces[i].clear, page.faces[i].probability); });
+  }
+  return persons;
+}
+
+std::string persons_part(const FacesPage& page, const std::vector<std::pair<int, Members>>& persons) {
   std::string html = "<h2>Who is who</h2>\n";
-  html += largest.empty() ? "<p>No two faces are alike.</p>\n" : "<div class=\"groups\">\n";
-  for (const auto& [number, members] : largest) {
+  if (persons.empty()) return html + "<p>No two faces are alike.</p>\n";
+  html += "<div class=\"groups\">\n";
+  for (const auto& [number, members] : persons) {
     html += fmt::format(
-        "<section class=\"card\"><h3><span>Person {}</span><span class=\"soft\">{} photos</span></h3>{}</section>\n",
-        number + 1, members.size(), faces_of(page, members));
+        "<section class=\"card person\"><div class=\"lead\">{}</div><div><h3>Person {}</h3>"
+        "<p class=\"soft\">on {} photos</p>{}</div></section>\n",
+        image(page.faces[members.front()]), number + 1, members.size(),
+        faces_of(page, Members(members.begin() + 1, members.end())));
   }
-  if (!largest.empty()) html += "</div>\n";
-  if (!alone.empty()) {
-    html += fmt::format("<h2>Seen once</h2>\n<section class=\"card\">{}</section>\n", faces_of(page, alone));
+  return html + "</div>\n";
+}
+
+/// Faces that belong to nobody: either the clear ones or the others.
+std::string others_part(const FacesPage& page, bool clear, const char* heading, const char* words) {
+  Members members;
+  for (std::size_t i = 0; i < page.faces.size(); ++i) {
+    if (page.faces[i].group < 0 && page.faces[i].clear == clear) members.push_back(i);
   }
-  return html;
+  if (members.empty()) return "";
+  return fmt::format(
+      "<h2>{} <span class=\"soft\">{}</span></h2>\n<section class=\"card{}\"><p class=\"soft\">{}</p>{}"
+      "</section>\n",
+      heading, members.size(), clear ? "" : " unclear", words, faces_of(page, members));
 }
 
 std::string pairs_part(const FacesPage& page) {
-  if (page.pairs.empty()) return "";
-  std::string html = "<h2>Most alike</h2>\n<section class=\"card\"><div class=\"pairs\">\n";
+  std::string pairs;
+  std::size_t shown = 0;
+  std::set<std::size_t> seen;  // a face stands in one pair, or a person on many photos would take up all the room
   for (const PairOnPage& pair : page.pairs) {
-    html += fmt::format("<div class=\"pair\">{}{}<b>distance {:.3f}</b></div>\n", image(page.faces[pair.first]),
-                        image(page.faces[pair.second]), pair.distance);
+    if (shown == kMostPairs) break;
+    if (seen.contains(pair.first) || seen.contains(pair.second)) continue;
+    seen.insert({pair.first, pair.second});
+    ++shown;
+    pairs += fmt::format("<div class=\"pair\">{}{}<b>{:.3f}</b></div>\n", image(page.faces[pair.first]),
+                         image(page.faces[pair.second]), pair.distance);
   }
-  return html + "</div></section>\n";
+  if (pairs.empty()) return "";
+  return "<h2>Most alike</h2>\n<section class=\"card\"><p class=\"soft\">Pairs of clear faces with the least distance; "
+         "0 "
+         "is the same picture.</p><div class=\"pairs\">\n" +
+         pairs + "</div></section>\n";
 }
 
 std::string histogram_part(const FacesPage& page) {
   const std::size_t most = page.histogram.empty() ? 0 : *std::ranges::max_element(page.histogram);
   if (most == 0) return "";
-  constexpr double kWidth = 1000, kHeight = 220, kBase = 190;
+  constexpr double kWidth = 1000, kHeight = 230, kBase = 190;
   const double step = kWidth / static_cast<double>(page.histogram.size());
   const auto x_of = [&](double distance) { return kWidth * distance / kLargestDistance; };
   std::string svg =
       fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Histogram of distances\">", kWidth, kHeight);
   for (std::size_t i = 0; i < page.histogram.size(); ++i) {
-    const double height = 170 * static_cast<double>(page.histogram[i]) / static_cast<double>(most);
+    if (page.histogram[i] == 0) continue;
+    // A few pairs among very many can still be seen.
+    const double height = std::max(2.0, 170 * static_cast<double>(page.histogram[i]) / static_cast<double>(most));
     const bool near =
         kLargestDistance * static_cast<double>(i + 1) / static_cast<double>(page.histogram.size()) <= page.limit;
     svg += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>",
@@ -82,13 +125,12 @@ std::string histogram_part(const FacesPage& page) {
                      kBase);
   for (const double mark : {0.0, 0.5, 1.0, 1.5, 2.0}) {
     const char* anchor = mark == 0 ? "start" : mark == kLargestDistance ? "end" : "middle";
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.1f}</text>", x_of(mark), kBase + 20, anchor,
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.1f}</text>", x_of(mark), kBase + 34, anchor,
                        mark);
   }
   return fmt::format(
       "<h2>How far faces are apart</h2>\n<section class=\"card\">{}</svg><p class=\"soft\">Pairs of faces by their "
-      "Euclidean "
-      "distance. Left of the line ({:.2f}) they may be of one person.</p></section>\n",
+      "Euclidean distance. Left of the line ({:.2f}) they may be of one person.</p></section>\n",
       svg, page.limit);
 }
 
@@ -116,10 +158,21 @@ std::string faces_html(const FacesPage& page) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{} - faces</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n",
       kPolicy, escape_html(page.title), kStyle, escape_html(page.title));
-  for (const std::string& sentence : page.summary) html += "<p>" + escape_html(sentence) + "</p>\n";
-  html += groups_part(page) + pairs_part(page) + histogram_part(page);
+  const std::vector<std::pair<int, Members>> persons = persons_of(page);
+  html += "<div class=\"numbers\">" + number_part(page.photos, "photo", "photos") +
+          number_part(page.all_faces, "face", "faces") +
+          number_part(persons.size(), "person seen more than once", "persons seen more than once") + "</div>\n";
+  if (page.faces.size() < page.all_faces) {
+    html += fmt::format("<p>The page shows {} of the faces; faces.csv has all.</p>\n", page.faces.size());
+  }
+  html += persons_part(page, persons) + others_part(page, true, "Seen once", "Clear faces that are like no other.") +
+          pairs_part(page) + histogram_part(page) +
+          others_part(page, false, "Unclear", "Too small or too blurred to tell who it is, or no face at all.");
+  html += "<h2>About this page</h2>\n";
+  for (const std::string& sentence : page.summary) html += "<p class=\"soft\">" + escape_html(sentence) + "</p>\n";
   return html +
-         "<p class=\"soft\">Written by evener; everything is inside this one file.</p>\n</main>\n</body>\n</html>\n";
+         "<p class=\"soft\">Written by evener; everything is inside this one file. Point at a face to see its "
+         "photo.</p>\n</main>\n</body>\n</html>\n";
 }
 
 }  // namespace evener::report

@@ -12,7 +12,8 @@ struct FaceOnPage {
   std::string file;   // of the photo
   std::string image;  // bytes of a PNG file
   double probability = 0;
-  int group = -1;  // -1: like no other
+  int group = -1;     // -1: like no other
+  bool clear = true;  // large and sharp enough to be told from others
 };
 
 struct PairOnPage {
@@ -23,8 +24,10 @@ struct PairOnPage {
 struct FacesPage {
   std::string title;                   // "photos/"
   std::vector<std::string> summary;    // sentences
+  std::size_t photos = 0;              // that were looked at
+  std::size_t all_faces = 0;           // on them; `faces` may be fewer
   std::vector<FaceOnPage> faces;       // those that are shown
-  std::vector<PairOnPage> pairs;       // the nearest ones, nearest first
+  std::vector<PairOnPage> pairs;       // near ones, nearest first; of each face the first is shown
   std::vector<std::size_t> histogram;  // pairs at each distance from 0 to 2, in bins of one width
   double limit = 1;                    // distance up to which faces are taken for one person
 };

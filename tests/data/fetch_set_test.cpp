@@ -170,6 +170,9 @@ TEST(Catalogue, HasTheChecksumsOfRealFiles) {
   if (std::filesystem::exists(shared / "imagenet_samples")) {
     expect(shared / "imagenet_samples/imagenet_classes.txt", catalogue_entry("resnet18-imagenet").files[1]);
   }
+  if (std::filesystem::exists(shared / "mtcnn")) {
+    for (const CatalogueFile& file : catalogue_entry("mtcnn").files) expect(shared / "mtcnn" / file.name, file);
+  }
 }
 
 }  // namespace

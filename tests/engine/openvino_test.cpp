@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/module.h"
@@ -71,18 +72,43 @@ TEST(OpenVino, BranchesProductsAndConcatenation) {
   expect_same(test::branches_network({3, 16, 20}, 4), 1e-5);
 }
 
+TEST(OpenVino, AScaleMultipliesAsInTorch) {
+  if (!built()) GTEST_SKIP() << "the engines are not built";
+  network::Network net("scaled", {3, 4, 5});
+  const int scaled = net.add("scale", network::Scale{-0.17}, {0});
+  net.add("sum", network::Add{}, {scaled, 0});
+  net.add("flatten", network::Flatten{});
+  std::vector<std::uint8_t> images(kBatch * 60);
+  std::iota(images.begin(), images.end(), std::uint8_t{0});
+  engine::RunnerOptions options;
+  options.batch = kBatch;
+  options.mean.assign(3, 0);
+  options.standard_deviation.assign(3, 1.0F / 255);  // pixels as they are
+  for (const char* engine : {"torch", "openvino"}) {
+    const auto runner = engine::open_engine(engine)->make_runner(net, {}, options);
+    runner->start(std::span<const std::uint8_t>(images));
+    const TensorMap outputs = runner->wait();
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      // A factor of float32 and one sum: two roundings.
+      EXPECT_NEAR(outputs.begin()->second.floats()[i], 0.83 * static_cast<double>(i), 3e-5) << engine << " " << i;
+    }
+  }
+}
+
 class OpenVinoZoo : public testing::TestWithParam<const char*> {};
 
 TEST_P(OpenVinoZoo, GivesWhatTorchGives) {
   if (!built()) GTEST_SKIP() << "the engines are not built";
   const bool perceptron = std::string(GetParam()).starts_with("mlp");
-  const network::Shape input = perceptron ? network::Shape{1, 28, 28} : network::Shape{3, 96, 64};
+  const bool needs_more = std::string(GetParam()).starts_with("inception");
+  const network::Shape input = perceptron ? network::Shape{1, 28, 28} : network::Shape{3, 96, needs_more ? 80 : 64};
   expect_same(network::build(GetParam(), {.input = input}), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, OpenVinoZoo,
                          testing::Values("mlp:784-30-10:sigmoid", "resnet18", "resnet50", "mobilenet_v2",
-                                         "mobilenet_v3_large", "efficientnet_b0", "resnet20"));
+                                         "mobilenet_v3_large", "efficientnet_b0", "resnet20", "inception_resnet_v1",
+                                         "mobilefacenet", "mtcnn_pnet"));
 
 TEST(OpenVino, SaysWhatItReallyComputes) {
   if (!built()) GTEST_SKIP() << "the engines are not built";

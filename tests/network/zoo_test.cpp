@@ -108,6 +108,40 @@ TEST(Zoo, SmallResNetsHaveThePapersParameters) {
   EXPECT_EQ(build("resnet20", {.input = Shape{1, 5, 3}, .classes = 7}).output_shape(), Shape{7});
 }
 
+// Counted from facenet-pytorch's description (inception_resnet_v1.py, 23,482,624 without the layer for its classes;
+// mtcnn.py) and from the weights that are passed around for MobileFaceNet.
+TEST(Zoo, NetworksForFacesHaveTheParametersOfTheirOrigins) {
+  const Network embedder = build("inception_resnet_v1", {});
+  EXPECT_EQ(total_cost(embedder).parameters, 23'482'624);
+  EXPECT_EQ(embedder.input_shape(), (Shape{3, 160, 160}));
+  EXPECT_EQ(embedder.output_shape(), Shape{512});
+  EXPECT_NEAR(static_cast<double>(forward_macs(embedder)), 1.425e9, 0.01e9);
+  EXPECT_THAT(names_of(embedder, true),
+              testing::IsSupersetOf({"conv2d_1a.conv.weight", "repeat_1.0.branch1.1.bn.bias", "repeat_1.4.conv2d.bias",
+                                     "mixed_6a.branch1.2.conv.weight", "repeat_2.9.branch1.2.bn.weight",
+                                     "mixed_7a.branch2.2.conv.weight", "repeat_3.4.branch0.conv.weight",
+                                     "block8.conv2d.weight", "last_linear.weight", "last_bn.bias"}));
+  const Network small = build("mobilefacenet", {});
+  EXPECT_EQ(small.input_shape(), (Shape{3, 112, 96}));
+  EXPECT_EQ(small.output_shape(), Shape{128});
+  EXPECT_EQ(total_cost(small).parameters, 999'552);
+  EXPECT_EQ(total_cost(build("mtcnn_pnet", {})).parameters, 6'632);
+  EXPECT_EQ(total_cost(build("mtcnn_rnet", {})).parameters, 100'178);
+  EXPECT_EQ(total_cost(build("mtcnn_onet", {})).parameters, 389'040);
+}
+
+TEST(Zoo, TheDetectorsNetworksLookAtTheirSizes) {
+  // A cell has 12 pixels; 2 more are the next place, and pooling rounds up.
+  EXPECT_EQ(build("mtcnn_pnet", {}).output_shape(), (Shape{2, 1, 1}));
+  EXPECT_EQ(build("mtcnn_pnet", {.input = Shape{3, 16, 25}}).output_shape(), (Shape{2, 3, 8}));
+  const Network last = build("mtcnn_onet", {});
+  ASSERT_EQ(last.outputs().size(), 3U);
+  EXPECT_EQ(last.outputs()[2].name, "landmarks");
+  EXPECT_EQ(last.output_shape(last.outputs()[2]), Shape{10});
+  EXPECT_THAT(message_of("mtcnn_rnet", {.input = Shape{3, 32, 32}}), HasSubstr("24x24"));
+  EXPECT_THAT(message_of("mtcnn_onet", {.input = Shape{3, 24, 24}}), HasSubstr("48x48"));
+}
+
 // The golden files carry the names that PyTorch's own models have.
 TEST(Zoo, ParametersHavePyTorchsNamesInItsOrder) {
   for (const char* name : {"resnet18_rgb", "resnet34_grey", "resnet50", "resnet20", "mobilenet_v2",

@@ -12,6 +12,8 @@ struct FacesFlags : OptionGroup {
 
   Option<std::vector<std::string>> photos{
       *this, {"DIR", "WHAT", "Photos: folders, files, patterns"}, {}, {.required = true}};
+  Option<std::string> pairs{
+      *this, {"--pairs", "FILE", "Judge: lines of two photos and 1 (one person) or 0"}, "", {.recorded = false}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable photo is an error instead of being left out"}, false, {.recorded = false}};
 };
@@ -65,6 +67,11 @@ struct FacesOutputFlags : OptionGroup {
                           {"--out", "DIR", "Folder for the results (default: runs/faces-TIME)", {"--output"}},
                           "",
                           {.recorded = false}};
+  Option<bool> resume{
+      *this,
+      {"--resume", "", "Go on in --out: photos that are known there by their content are not done again"},
+      false,
+      {.recorded = false}};
   Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
   Option<std::string> json{
       *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};

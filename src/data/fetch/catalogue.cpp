@@ -82,6 +82,19 @@ CatalogueEntry torchvision(const std::string& name, const std::string& model, co
           "evener infer " + model + " --weights {}/" + stem + ".pth PHOTOS"};
 }
 
+CatalogueEntry mtcnn() {
+  const std::vector<std::string> bases = {
+      "https://raw.githubusercontent.com/timesler/facenet-pytorch/"
+      "787da06156087cd6b616fe6608213722bddc30cd/data/"};
+  return {"mtcnn",
+          "MTCNN, weights that find faces, of facenet-pytorch",
+          "MIT",
+          {file("pnet.pt", bases, 28570, sha256("a2a71925e0b9996a42f63e47efc1ca19043e69558b5c523b978d611dfae49c8f")),
+           file("rnet.pt", bases, 403147, sha256("bbb937de72efc9ef83b186c49f5f558467a1d7e3453a8ece0d71a886633f6a86")),
+           file("onet.pt", bases, 1559269, sha256("165bfbe42940416ccfb977545cf0e976d5bf321f67083ae2aaaa5c764280118d"))},
+          "evener faces PHOTOS --detector-weights {}"};
+}
+
 }  // namespace
 
 const std::vector<CatalogueEntry>& fetch_catalogue() {
@@ -102,6 +115,7 @@ const std::vector<CatalogueEntry>& fetch_catalogue() {
                   "mobilenet_v3_large-8738ca79", std::nullopt, "8738ca79"),
       torchvision("efficientnet_b0-imagenet", "efficientnet_b0", "EfficientNet-B0",
                   "efficientnet_b0_rwightman-7f5810bc", std::nullopt, "7f5810bc"),
+      mtcnn(),
   };
   return entries;
 }

@@ -21,6 +21,10 @@ float common(const FaceBox& a, const FaceBox& b, Overlap overlap) {
 std::vector<std::size_t> suppress(const std::vector<FaceBox>& boxes, float limit, Overlap overlap) {
   std::vector<std::size_t> order(boxes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // Boxes that reach beyond a photo can show a network the very same pixels, and are then equally likely. Which of them
+  // stays is decided as facenet-pytorch does: torchvision's suppression takes the first, its own by smaller areas the
+  // last.
+  if (overlap == Overlap::kSmaller) std::ranges::reverse(order);
   std::ranges::stable_sort(order,
                            [&](std::size_t a, std::size_t b) { return boxes[a].probability > boxes[b].probability; });
   std::vector<std::size_t> kept;

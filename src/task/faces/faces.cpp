@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <map>
+#include <mutex>
 #include <span>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/module.h"
 #include "base/names.h"
-#include "data/codecs/colour.h"
+#include "base/random.h"
+#include "data/codecs/png_encode.h"
 #include "task/faces/prepare.h"
 #include "task/trained_model.h"
 
@@ -20,8 +23,7 @@ namespace {
 
 constexpr Embedder kEmbedders[] = {Embedder::kInceptionResnetV1, Embedder::kMobileFaceNet};
 constexpr std::int64_t kEmbedderBatch = 8;
-constexpr std::int64_t kThumbnailSide = 72;
-constexpr double kThumbnailMargin = 14;
+constexpr std::int64_t kThumbnailSide = 96;
 
 int threads_of(const placement::Plan& plan) {
   int threads = 0;
@@ -36,7 +38,44 @@ struct FacesJob::Found {
   std::size_t photo = 0;
   Face face;
   std::vector<std::uint8_t> prepared;
-  data::Picture thumbnail;
+  std::string thumbnail;
+};
+
+/// Brings the faces of each photo together again.
+class FacesJob::Gathering {
+ public:
+  explicit Gathering(const std::function<void(PhotoFaces)>& on_photo) : on_photo_(on_photo) {}
+
+  /// A photo has so many faces, which come later.
+  void expect(std::size_t photo, std::uint64_t content, std::size_t faces) {
+    const std::scoped_lock lock(mutex_);
+    ++photos_;
+    if (faces == 0) return on_photo_({photo, content, {}});
+    waiting_[photo] = {faces, {photo, content, {}}};
+  }
+
+  void add(EmbeddedFace face) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = waiting_.find(face.photo);
+    Photo& photo = found->second;
+    photo.known.faces.push_back(std::move(face));
+    if (photo.known.faces.size() < photo.faces) return;
+    on_photo_(std::move(photo.known));
+    waiting_.erase(found);
+  }
+
+  std::size_t photos() const { return photos_; }
+
+ private:
+  struct Photo {
+    std::size_t faces = 0;  // that it has
+    PhotoFaces known;
+  };
+
+  const std::function<void(PhotoFaces)>& on_photo_;
+  std::mutex mutex_;
+  std::map<std::size_t, Photo> waiting_;
+  std::size_t photos_ = 0;
 };
 
 const char* embedder_name(Embedder embedder) {
@@ -50,6 +89,11 @@ Embedder parse_embedder(const std::string& name) {
     if (name == known.back()) return embedder;
   }
   throw UsageError(unknown_name_message("embedder", name, known));
+}
+
+std::uint64_t content_of(const std::filesystem::path& file) {
+  const std::string bytes = read_file(file);
+  return hash_text(bytes);
 }
 
 FacesJob::FacesJob(const FacesOptions& options) : options_(options) {
@@ -93,8 +137,8 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
     return false;
   }
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(3 * kThumbnailSide * kThumbnailSide));
-  if (!crop_face(photo, found.face.box, kThumbnailSide, kThumbnailMargin, planes)) return false;
-  found.thumbnail = data::from_planes(planes, kThumbnailSide, kThumbnailSide);
+  if (!crop_face(photo, portrait_of(photo, found.face.box), kThumbnailSide, /*margin=*/0, planes)) return false;
+  found.thumbnail = data::encode_png({3, kThumbnailSide, kThumbnailSide}, planes);
   return true;
 }
 
@@ -113,18 +157,17 @@ std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::s
   return found;
 }
 
-FacesResult FacesJob::run(const data::Pictures& photos, const std::function<void(EmbeddedFace)>& on_face,
-                          const std::function<void()>& on_photo) {
+FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::size_t>& which,
+                          const std::function<void(PhotoFaces)>& on_photo) {
   std::size_t next = 0;
-  std::atomic<std::size_t> read = 0;
+  Gathering gathering(on_photo);
   const int lanes = static_cast<int>(detectors_.size());
   const auto next_index = [&]() -> std::optional<std::size_t> {
-    return next < photos.size() ? std::optional(next++) : std::nullopt;
+    return next < which.size() ? std::optional(which[next++]) : std::nullopt;
   };
   const auto find_faces = [&](std::size_t index, int worker) {
     std::vector<Found> found = find(photos, index, worker);
-    ++read;
-    on_photo();
+    gathering.expect(index, content_of(photos.source(index)), found.size());
     return found;
   };
   const auto embed = [&](std::vector<Found> faces, int worker) {
@@ -153,12 +196,12 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::function<void
           .batch(static_cast<std::size_t>(kEmbedderBatch))
           .expand({.name = "embed", .workers = lanes, .capacity = static_cast<std::size_t>(4 * kEmbedderBatch)}, embed)
           .into({.name = "keep", .capacity = static_cast<std::size_t>(2 * kEmbedderBatch)},
-                [&](EmbeddedFace face) { on_face(std::move(face)); });
+                [&](EmbeddedFace face) { gathering.add(std::move(face)); });
   const Stopwatch clock;
   flow.run();
   FacesResult result;
   result.seconds = clock.seconds();
-  result.photos = read;
+  result.photos = gathering.photos();
   result.flow = flow.report();
   for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
   for (const auto& detector : detectors_) {

@@ -42,8 +42,18 @@ struct EmbeddedFace {
   std::size_t photo = 0;  // its number
   Face face;
   std::vector<float> embedding;
-  data::Picture thumbnail;  // square
+  std::string thumbnail;  // square; bytes of a PNG file
 };
+
+/// All that was found on a photo.
+struct PhotoFaces {
+  std::size_t photo = 0;      // its number
+  std::uint64_t content = 0;  // see content_of
+  std::vector<EmbeddedFace> faces;
+};
+
+/// What tells a file from others by its bytes alone, whatever its name. Throws Error where it can't be read.
+std::uint64_t content_of(const std::filesystem::path& file);
 
 struct FacesResult {
   std::size_t photos = 0;              // that were read
@@ -64,13 +74,14 @@ class FacesJob {
   const std::vector<std::string>& notes() const { return notes_; }
   std::size_t lanes() const { return detectors_.size(); }
 
-  /// `on_face` gets all faces of a photo in their order, photos in theirs; `on_photo` is told each photo that has gone
-  /// through, by any thread.
-  FacesResult run(const data::Pictures& photos, const std::function<void(EmbeddedFace)>& on_face,
-                  const std::function<void()>& on_photo);
+  /// Looks at the photos with the numbers `which`. `on_photo` is called for each that went through, one after the other
+  /// but by any thread and in no order, as soon as all its faces are embedded.
+  FacesResult run(const data::Pictures& photos, const std::vector<std::size_t>& which,
+                  const std::function<void(PhotoFaces)>& on_photo);
 
  private:
   struct Found;
+  class Gathering;
   std::vector<Found> find(const data::Pictures& photos, std::size_t index, int worker);
   bool prepare(const data::Picture& photo, Found& found) const;
 

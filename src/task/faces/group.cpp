@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace evener::task {
 namespace {
@@ -94,6 +95,28 @@ std::vector<int> group_faces(const Embeddings& embeddings, const std::vector<Fac
   grouping.grow(pairs);
   grouping.take_in(pairs);
   return grouping.numbers();
+}
+
+std::vector<int> keep_numbers(const std::vector<int>& groups, const std::vector<int>& before, int first_new) {
+  std::map<std::pair<int, int>, std::size_t> shared;  // faces of a group that had a number
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i] >= 0 && before[i] >= 0) ++shared[{groups[i], before[i]}];
+  }
+  std::vector<std::pair<std::pair<int, int>, std::size_t>> claims(shared.begin(), shared.end());
+  std::ranges::stable_sort(claims, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::map<int, int> number_of;
+  std::set<int> taken;
+  for (const auto& [claim, faces] : claims) {
+    const auto& [group, number] = claim;
+    if (!number_of.contains(group) && taken.insert(number).second) number_of[group] = number;
+  }
+  std::vector<int> numbers(groups.size(), -1);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i] < 0) continue;
+    if (!number_of.contains(groups[i])) number_of[groups[i]] = first_new++;
+    numbers[i] = number_of[groups[i]];
+  }
+  return numbers;
 }
 
 }  // namespace evener::task

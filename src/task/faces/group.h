@@ -28,4 +28,9 @@ struct GroupOptions {
 std::vector<int> group_faces(const Embeddings& embeddings, const std::vector<FaceFacts>& faces,
                              const std::vector<NearPair>& pairs, const GroupOptions& options);
 
+/// The groups with the numbers that most of their faces had `before` (of each face; -1 = none), so that a person keeps
+/// its number when photos are added. Of two groups that had one number the one with more of its faces keeps it; the
+/// others get numbers from `first_new` on.
+std::vector<int> keep_numbers(const std::vector<int>& groups, const std::vector<int>& before, int first_new);
+
 }  // namespace evener::task

@@ -57,10 +57,10 @@ void reorder_dense(TensorMap& state, const std::string& name, std::int64_t chann
   found->second = std::move(ordered);
 }
 
-TensorMap read_part(const fs::path& folder, const char* name) {
+fs::path part_file(const fs::path& folder, const char* name) {
   for (const char* ending : {".pt", ".pth", ".safetensors"}) {
     const fs::path path = folder / (std::string(name) + ending);
-    if (fs::exists(path)) return weights::read_weights(path).tensors;
+    if (fs::exists(path)) return path;
   }
   throw Error(
       "'" + folder.string() + "' has no " + name +
@@ -89,8 +89,14 @@ std::array<float, 4> four(const float* values, std::int64_t step) {
 
 }  // namespace
 
+std::array<fs::path, 3> detector_weight_files(const fs::path& folder) {
+  return {part_file(folder, "pnet"), part_file(folder, "rnet"), part_file(folder, "onet")};
+}
+
 DetectorWeights read_detector_weights(const fs::path& folder) {
-  DetectorWeights weights{read_part(folder, "pnet"), read_part(folder, "rnet"), read_part(folder, "onet")};
+  const auto files = detector_weight_files(folder);
+  const auto read = [](const fs::path& file) { return weights::read_weights(file).tensors; };
+  DetectorWeights weights{read(files[0]), read(files[1]), read(files[2])};
   reorder_dense(weights.refinement, "dense4.weight", 64, 3);
   reorder_dense(weights.output, "dense5.weight", 128, 3);
   return weights;

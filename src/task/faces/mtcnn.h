@@ -28,8 +28,9 @@ struct DetectorWeights {
   TensorMap proposal, refinement, output;
 };
 
-/// Reads pnet, rnet and onet (.pt, .pth or .safetensors, with facenet-pytorch's names) from a folder. Throws Error
-/// naming what is missing.
+/// pnet, rnet and onet (.pt, .pth or .safetensors) in a folder. Throws Error naming what is missing.
+std::array<std::filesystem::path, 3> detector_weight_files(const std::filesystem::path& folder);
+/// Reads them; they have facenet-pytorch's names in them.
 DetectorWeights read_detector_weights(const std::filesystem::path& folder);
 
 /// The seconds that a detector's networks took.

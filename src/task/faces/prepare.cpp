@@ -52,6 +52,15 @@ bool crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t size
   return true;
 }
 
+FaceBox portrait_of(const data::Picture& photo, const FaceBox& box) {
+  constexpr float kMore = 1.25F;
+  const auto width = static_cast<float>(photo.width), height = static_cast<float>(photo.height);
+  const float side = std::min({kMore * std::max(box.x2 - box.x1, box.y2 - box.y1), width, height});
+  const float x = std::clamp((box.x1 + box.x2 - side) / 2, 0.0F, width - side);
+  const float y = std::clamp((box.y1 + box.y2 - side) / 2, 0.0F, height - side);
+  return {x, y, x + side, y + side, box.probability};
+}
+
 Similarity similarity(const std::array<Point, 5>& from, const std::array<Point, 5>& to) {
   const auto middle = [](const std::array<Point, 5>& points) {
     double x = 0, y = 0;

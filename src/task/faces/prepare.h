@@ -17,6 +17,10 @@ namespace evener::task {
 bool crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t size, double margin,
                std::span<std::uint8_t> chw);
 
+/// A square on the photo around a face with a quarter more than its longer side, moved or made smaller until it lies on
+/// the photo: what people are shown.
+FaceBox portrait_of(const data::Picture& photo, const FaceBox& box);
+
 /// The similarity (turn, scale, shift) that brings `from` nearest to `to`, in least squares:
 ///   x' = a x - b y + c,  y' = b x + a y + d
 struct Similarity {

@@ -12,6 +12,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/module.h"
 #include "base/names.h"
 #include "base/precision.h"
 #include "cli/command.h"
@@ -160,13 +161,24 @@ std::vector<Job> plan_jobs(const DemoFlags& demo) {
   return jobs;
 }
 
+/// The network of the last training names the test images that it has never seen.
+fs::path answer_with(const DemoFlags& flags, const Job& trained) {
+  const fs::path out = fs::path(*flags.out) / "answers";
+  std::fprintf(stderr, "\n== what %s says of images that it has not seen\n", trained.model.c_str());
+  run::run_as_child({"infer", trained.out.string(), "--overwrite", "--out", out.string()}, out,
+                    {.owner = "demo", .name = "the answers of " + trained.model});
+  return out;
+}
+
 int demo(const DemoFlags& flags) {
   std::vector<fs::path> folders;
-  for (const Job& job : plan_jobs(flags)) {
+  const std::vector<Job> jobs = plan_jobs(flags);
+  for (const Job& job : jobs) {
     std::fprintf(stderr, "\n== %s on %s\n", job.model.c_str(), job.on.c_str());
     run(job);
     folders.push_back(job.out);
   }
+  if (module_status("openvino").state == ModuleState::kUsable) folders.push_back(answer_with(flags, jobs.back()));
   const auto runs = report::load_runs(folders);
   const auto page = report::write_html(fs::path(*flags.out) / "report.html", runs);
   fmt::print("\n{}\n", report::terminal_text(report::summary_table(runs)));

@@ -253,7 +253,7 @@ int faces(const FacesCommandFlags& flags) {
     for (const std::string& file : counts.vanished) line.note("no longer there: " + file);
     task::FacesJournal journal = open_journal(run.folder(), settings, known, resumes);
     if (job) {
-      for (const std::string& text : job->notes()) run.note("note: " + text);
+      for (const std::string& text : job->notes()) run.note(text);
       line.note(fmt::format("{} on {}: {}", counted(counts.to_do.size(), resumes ? "new photo" : "photo"),
                             options.plan.text, counted(job->lanes(), "thread")));
       std::size_t faces = 0, done = 0;

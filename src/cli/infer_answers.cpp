@@ -14,7 +14,11 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/utf8.h"
+#include "data/codecs/colour.h"
+#include "data/codecs/png_encode.h"
+#include "data/resize.h"
 #include "engine/best_class.h"
+#include "report/answers.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
@@ -44,6 +48,10 @@ std::string csv_rows(const std::string& name, const std::vector<task::ClassScore
   return rows;
 }
 
+/// For the page: so many images, so large.
+constexpr std::size_t kMostShown = 24;
+constexpr std::int64_t kShownSide = 104;
+
 constexpr const char* kCsvHeading = "file,rank,class_index,class_name,probability\n";
 
 }  // namespace
@@ -57,6 +65,9 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
     csv_path_ = folder / "predictions.csv";
     csv_.emplace(csv_path_, std::ios::trunc);
     *csv_ << kCsvHeading;
+    const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
+                              (samples.shape().front() == 1 || samples.shape().front() == 3);
+    if (are_pictures) shown_path_ = folder / report::kAnswers;
     if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
   }
   const std::size_t classes = network.classes().size();
@@ -82,7 +93,30 @@ void AnswerWriter::on_answer(const task::Answer& answer) {
   if (flags_.type() != task::OutputType::kLogits) {
     std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
   }
+  if (!top.empty()) show(answer, top.front());
   tell(samples_.name(answer.index), top);
+}
+
+void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {
+  const std::size_t one_in = std::max<std::size_t>(1, samples_.size() / kMostShown);
+  if (shown_path_.empty() || answer.index % one_in != 0 || shown_.size() == kMostShown) return;
+  const auto& shape = samples_.shape();
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(element_count(shape)));
+  samples_.read(answer.index, std::span(values));
+  data::Picture picture =
+      shape[0] == 3 ? data::from_planes(values, shape[1], shape[2]) : data::Picture::unset(1, shape[1], shape[2]);
+  if (shape[0] == 1) std::ranges::copy(values, picture.pixels.get());
+  const std::int64_t side = std::max(shape[1], shape[2]);
+  if (side > kShownSide) {
+    const auto scaled = [&](std::int64_t extent) { return std::max<std::int64_t>(1, extent * kShownSide / side); };
+    picture = data::resize(std::move(picture), scaled(shape[1]), scaled(shape[2]));
+  }
+  std::vector<std::uint8_t> planes(picture.bytes());
+  data::write_planes(picture, picture.channels, planes);
+  const std::string png = data::encode_png({picture.channels, picture.height, picture.width}, planes);
+  const auto label = samples_.label(answer.index);
+  shown_.push_back({samples_.name(answer.index), class_name(best.index), best.score,
+                    label ? class_name(static_cast<std::size_t>(*label)) : "", report::base64(png)});
 }
 
 void AnswerWriter::score(const task::Answer& /*answer*/, std::span<const float> output, std::int32_t label) {
@@ -125,6 +159,7 @@ void AnswerWriter::finish() {
     csv_->close();
     if (!*csv_) throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
   }
+  if (!shown_path_.empty()) report::write_answers(shown_path_, shown_);
   if (flags_.features->empty() || feature_files_.empty()) return;
   const auto count = static_cast<std::int64_t>(feature_files_.size());
   const TensorMap tensors = {

@@ -9,6 +9,7 @@
 
 #include "cli/options/infer_flags.h"
 #include "data/samples.h"
+#include "report/run.h"
 #include "task/infer.h"
 
 namespace evener::cli {
@@ -36,6 +37,8 @@ class AnswerWriter : public task::InferObserver {
  private:
   std::string class_name(std::size_t index) const;
   void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
+  /// Keeps a small picture of one in so many images for the page.
+  void show(const task::Answer& answer, const task::ClassScore& best);
   void tell(const std::string& name, const std::vector<task::ClassScore>& top);
 
   const AnswerFlags& flags_;
@@ -44,6 +47,8 @@ class AnswerWriter : public task::InferObserver {
   std::string format_;
   std::optional<std::ofstream> csv_;
   std::filesystem::path csv_path_;
+  std::filesystem::path shown_path_;  // of the images for the page; empty = none are kept
+  std::vector<report::AnsweredImage> shown_;
   std::vector<float> features_;
   std::vector<std::string> feature_files_;
   Scores scores_;

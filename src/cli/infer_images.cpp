@@ -18,6 +18,7 @@
 #include "cli/options/data_flags.h"
 #include "data/open_data.h"
 #include "data/pack.h"
+#include "data/picture_listing.h"
 #include "data/pictures.h"
 #include "measure/record.h"
 #include "weights/safetensors.h"
@@ -231,6 +232,11 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
       images.location = words.front();
       images.samples = data::array_samples(words.front());
       return images;
+    }
+    const bool is_name =
+        words.front() != "-" && !words.front().starts_with("synth:") && !data::has_wildcard(words.front());
+    if (is_name && !fs::exists(words.front())) {
+      throw Error(fmt::format("'{}' doesn't exist; name pictures, folders, data or random:N", words.front()));
     }
     const bool is_list = words.front() == "-" || words.front().ends_with(".txt");
     if (!is_list && !data::has_pictures_only(words.front())) {

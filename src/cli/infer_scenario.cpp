@@ -116,13 +116,15 @@ bench::ScenarioResult measure_scenario(const ScenarioFlags& flags, task::InferJo
 }
 
 std::string scenario_text(const measure::Record& record) {
+  std::size_t width = 0;
+  for (const auto& [name, metric] : record.metrics) width = std::max(width, metric.label.size() + 2);
   std::string text;
   for (const auto& [name, metric] : record.metrics) {
     if (!metric.value) continue;
     const std::string value = metric.unit == "s"
                                   ? duration_text(*metric.value)
                                   : si_text(*metric.value) + (metric.unit.empty() ? "" : " " + metric.unit);
-    text += fmt::format("{:<32}{}\n", metric.label, value);
+    text += fmt::format("{:<{}}{}\n", metric.label, width, value);
   }
   if (record.validity.valid) text += *record.validity.valid ? "VALID\n" : "INVALID\n";
   for (const auto& reason : record.validity.reasons) text += fmt::format("  {}; {}\n", reason.what, reason.advice);

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "report/answers.h"
 #include "report/format.h"
 
 namespace evener::report {
@@ -135,21 +136,6 @@ std::string histogram_part(const FacesPage& page) {
 }
 
 }  // namespace
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](std::size_t k) -> std::uint32_t {
-      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0;
-    };
-    const std::uint32_t three = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (int digit = 0; digit < 4; ++digit) text += kDigits[three >> (18 - 6 * digit) & 63];
-    for (std::size_t k = bytes.size() - i; k < 3; ++k) text[text.size() - (3 - k)] = '=';
-  }
-  return text;
-}
 
 std::string faces_html(const FacesPage& page) {
   std::string html = fmt::format(

@@ -35,7 +35,4 @@ struct FacesPage {
 /// The page, with everything inside.
 std::string faces_html(const FacesPage& page);
 
-/// The bytes in base64 (RFC 4648), for a data URL.
-std::string base64(std::string_view bytes);
-
 }  // namespace evener::report

@@ -30,6 +30,8 @@ std::string latency_part(std::span<const Run> runs);
 std::string jobs_part(std::span<const Run> runs);
 /// Places for the plots of one job, the `number`-th, with what each shows; only those that say something.
 std::string plots_of_job(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number);
+/// Some images with what a network said of them; "" without any.
+std::string answers_part(std::span<const Run> runs);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "measure/validity.h"
+#include "report/answers.h"
 #include "report/latencies.h"
 
 namespace evener::report {
@@ -95,6 +96,16 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
   return runs;
 }
 
+void load_answers(const fs::path& dir, Run& run) {
+  std::error_code error;
+  if (!fs::exists(dir / kAnswers, error)) return;
+  try {
+    run.answers = read_answers(dir / kAnswers);
+  } catch (const Error& failure) {
+    run.warnings.emplace_back(failure.what());
+  }
+}
+
 void load_latencies(const fs::path& dir, Run& run) {
   if (run.record.scenario.empty()) return;
   try {
@@ -119,6 +130,7 @@ Run load_run(const fs::path& dir) {
   }
   run.name = folder_name(dir);
   load_latencies(dir, run);
+  load_answers(dir, run);
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

@@ -16,12 +16,21 @@ struct Samples {
   std::vector<std::optional<double>> cpu_percent, others_percent, rss_bytes, pss_bytes;
 };
 
+/// An image that a network answered.
+struct AnsweredImage {
+  std::string file, found;  // the class that was found
+  double probability = 0;   // of it
+  std::string truth;        // its own class; empty = not known
+  std::string png_base64;   // a small picture of it
+};
+
 struct Run {
   std::string name;  // of the folder; made unique among the runs of a report
   measure::Record record;
-  Samples samples;                    // empty where there is no samples.csv
-  std::vector<double> latencies_s;    // of the queries of a scenario, shortest first; empty without latencies.csv
-  std::vector<std::string> warnings;  // e.g. an unreadable samples.csv, which does not stop a report
+  Samples samples;                     // empty where there is no samples.csv
+  std::vector<double> latencies_s;     // of the queries of a scenario, shortest first; empty without latencies.csv
+  std::vector<AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json
+  std::vector<std::string> warnings;   // e.g. an unreadable samples.csv, which does not stop a report
 };
 
 /// A run that says it is running, and to whose folder nobody writes, was killed. Reads DIR/record.json and, if there,

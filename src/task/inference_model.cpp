@@ -1,6 +1,8 @@
 #include "task/inference_model.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <span>
@@ -34,6 +36,14 @@ network::Network with_features(network::Network network) {
   throw UsageError("--features gives what the last linear layer reads, and " + network.model() + " has none");
 }
 
+/// What libraries write on stderr about a bad file is for their developers; the error tells users.
+void be_silent() {
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDERR_FILENO);
+  close(nowhere);
+}
+
 /// Opens the file in a child process first, with a call on zeros where its shape is known: what ends the child, such as
 /// a damaged file that the library's reader doesn't survive, is then an error and not the end of this program.
 void require_survives(const std::string& path) {
@@ -41,6 +51,7 @@ void require_survives(const std::string& path) {
   const std::string failure = in_child(
       [&]() -> std::string {
         try {
+          be_silent();
           const auto engine = engine::open_engine("openvino");
           const auto file = engine->open_model_file(path);
           const std::vector<std::int64_t>& shape = file->inputs().front().shape;

@@ -118,6 +118,7 @@ TEST_F(Infer, AFolderHoldsPredictionsAndTheRecord) {
   std::getline(csv, heading);
   EXPECT_EQ(heading, "file,rank,class_index,class_name,probability");
   EXPECT_EQ(record_in(file("out"))["kind"], "infer");
+  EXPECT_TRUE(fs::exists(file("out/answers.json")));
   EXPECT_TRUE(fs::exists(file("out/confusion.csv")));
   const ProgramResult report = run_program({"report", file("out"), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;

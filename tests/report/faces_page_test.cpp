@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/test_folder.h"
+#include "report/answers.h"
 #include "report/browser_helpers.h"
 
 namespace evener::report {
@@ -92,15 +93,6 @@ TEST(FacesPage, ItSaysWhenItShowsOnlyAPart) {
 }
 
 // RFC 4648, section 10.
-TEST(Base64, IsThatOfTheStandard) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foo"), "Zm9v");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base64("\xff\xfe"), "//4=");
-}
-
 TEST(FacesPage, FitsASmallWindowAndFetchesNothing) {
   if (const std::string reason = test::why_no_browser(); !reason.empty()) GTEST_SKIP() << reason;
   const test::TestFolder folder;

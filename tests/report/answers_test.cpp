@@ -1,0 +1,77 @@
+// What an inference keeps for the page, and the page's part with it.
+#include "report/answers.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "report/html.h"
+#include "report/sample_records_helpers.h"
+
+namespace evener::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class Answers : public testing::Test {
+ protected:
+  std::string failure(const std::string& text) {
+    std::ofstream(folder_ / kAnswers) << text;
+    try {
+      read_answers(folder_ / kAnswers);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  test::TestFolder folder_;
+};
+
+TEST_F(Answers, ComeBackAsTheyWereWritten) {
+  write_answers(folder_ / kAnswers, {{"a\xff.png", "bream", 0.75, "", base64("png")}, {"b", "x", 1, "y", base64("p")}});
+  const auto answers = read_answers(folder_ / kAnswers);
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].found, "bream");
+  EXPECT_EQ(answers[0].probability, 0.75);
+  EXPECT_EQ(answers[1].truth, "y");
+  EXPECT_EQ(answers[0].png_base64, "cG5n");
+}
+
+TEST_F(Answers, ForeignFilesBringNothingElseThanImages) {
+  const auto with_image = [](const std::string& image) {
+    return R"([{"file":"a","class":"b","probability":1,"true_class":"","png":")" + image + R"("}])";
+  };
+  EXPECT_EQ(failure(with_image("cG5n")), "");
+  EXPECT_THAT(failure(with_image("x' onerror='alert(1)")), HasSubstr("damaged"));
+  EXPECT_THAT(failure(with_image("")), HasSubstr("damaged"));
+  EXPECT_THAT(failure("[{}]"), HasSubstr(kAnswers));
+  EXPECT_THAT(failure("no JSON"), HasSubstr(kAnswers));
+}
+
+TEST_F(Answers, StandOnThePage) {
+  report::Run run = test::sample_run("infer");
+  run.answers = {{"a.png", "<b>bream</b>", 0.75, "trout", "cG5n"}};
+  const std::string page = html_page(std::vector<report::Run>{run}, "");
+  EXPECT_THAT(page, HasSubstr("src=\"data:image/png;base64,cG5n\""));
+  EXPECT_THAT(page, HasSubstr("&lt;b&gt;bream&lt;/b&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("<b>bream</b>")));
+  EXPECT_THAT(page, HasSubstr("is trout"));
+  run.answers.clear();
+  EXPECT_THAT(html_page(std::vector<report::Run>{run}, ""), Not(HasSubstr("class=\"answer")));
+}
+
+TEST(Base64, IsThatOfTheStandard) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("\xff\xfe"), "//4=");
+}
+
+}  // namespace
+}  // namespace evener::report

@@ -6,3 +6,5 @@ set(ENV{LSAN_OPTIONS} "exitcode=99")
 set(ENV{UBSAN_OPTIONS} "exitcode=99:print_stacktrace=1")
 # Replicas are forked by a program whose sampler is a thread, and the native engine starts threads in them.
 set(ENV{TSAN_OPTIONS} "exitcode=99:halt_on_error=1:die_after_fork=0")
+# OpenVINO's TBB opens a library of its own in a way (RTLD_DEEPBIND) that the address sanitizer refuses; it asks this.
+set(ENV{TBB_ENABLE_SANITIZERS} "1")

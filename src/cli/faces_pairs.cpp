@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/utf8.h"
+#include "report/format.h"
 
 namespace evener::cli {
 namespace {
@@ -93,8 +94,9 @@ JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& 
     }
     const double apart = distance(found.embeddings[first->second], found.embeddings[second->second]);
     distances.push_back({apart, pair.same});
-    rows += fmt::format("{},{},{:d},{:.6f},{:.6f}\n", csv_field(to_utf8_text(photos.source(pair.first))),
-                        csv_field(to_utf8_text(photos.source(pair.second))), pair.same, apart, 1 - apart * apart / 2);
+    rows += fmt::format("{},{},{:d},{:.6f},{:.6f}\n", report::csv_cell(to_utf8_text(photos.source(pair.first))),
+                        report::csv_cell(to_utf8_text(photos.source(pair.second))), pair.same, apart,
+                        1 - apart * apart / 2);
   }
   judged.result = task::verify(distances);
   write_file_atomically(table, rows);

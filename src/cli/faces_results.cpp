@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "report/faces_page.h"
+#include "report/format.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
@@ -42,8 +43,8 @@ void write_table(const fs::path& path, const FoundFaces& found, const data::Pict
       const task::Face& face = found.faces[i].face;
       const task::FaceBox& box = face.box;
       out << fmt::format("{},{:.2f},{:.2f},{:.2f},{:.2f},{:.6f},{}",
-                         csv_field(to_utf8_text(photos.source(found.faces[i].photo))), box.x1, box.y1, box.x2, box.y2,
-                         box.probability, found.persons[i] < 0 ? "" : std::to_string(found.persons[i] + 1));
+                         report::csv_cell(to_utf8_text(photos.source(found.faces[i].photo))), box.x1, box.y1, box.x2,
+                         box.y2, box.probability, found.persons[i] < 0 ? "" : std::to_string(found.persons[i] + 1));
       for (const task::Point& point : face.landmarks) out << fmt::format(",{:.2f},{:.2f}", point.x, point.y);
       out << '\n';
     }
@@ -53,7 +54,9 @@ void write_table(const fs::path& path, const FoundFaces& found, const data::Pict
 void write_pairs(const fs::path& path, const FoundFaces& found, const data::Pictures& photos) {
   write_file_atomically(path, [&](std::ostream& out) {
     out << "face_a,file_a,face_b,file_b,distance,cosine\n";
-    const auto file = [&](std::size_t face) { return csv_field(to_utf8_text(photos.source(found.faces[face].photo))); };
+    const auto file = [&](std::size_t face) {
+      return report::csv_cell(to_utf8_text(photos.source(found.faces[face].photo)));
+    };
     for (const task::NearPair& pair : found.pairs) {
       out << fmt::format("{},{},{},{},{:.6f},{:.6f}\n", pair.first, file(pair.first), pair.second, file(pair.second),
                          pair.distance, 1 - pair.distance * pair.distance / 2);
@@ -127,13 +130,6 @@ std::vector<int> numbers_before(const FoundFaces& found, const KnownFaces& known
 }
 
 }  // namespace
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
 
 FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int founder_size, const KnownFaces& known,
                          int threads) {

@@ -41,9 +41,6 @@ struct FoundFaces {
 FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int founder_size, const KnownFaces& known,
                          int threads);
 
-/// A field of a CSV file (RFC 4180).
-std::string csv_field(const std::string& text);
-
 /// What the page tells beside the faces.
 struct FacesStory {
   std::string title;

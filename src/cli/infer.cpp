@@ -25,6 +25,7 @@
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
 #include "measure/record_json.h"
+#include "report/format.h"
 #include "run/metered_run.h"
 
 namespace evener::cli {
@@ -102,7 +103,8 @@ void write_confusion(const fs::path& path, const Scores& scores, const std::vect
   for (std::size_t row = 0; row < classes.size(); ++row) {
     for (std::size_t column = 0; column < classes.size(); ++column) {
       const std::int64_t count = scores.confusion[row][column];
-      if (count > 0) text += fmt::format("\"{}\",\"{}\",{}\n", classes[row], classes[column], count);
+      if (count > 0)
+        text += fmt::format("{},{},{}\n", report::csv_cell(classes[row]), report::csv_cell(classes[column]), count);
     }
   }
   write_file_atomically(path, text);

@@ -19,6 +19,7 @@
 #include "data/resize.h"
 #include "engine/best_class.h"
 #include "report/answers.h"
+#include "report/format.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
@@ -30,20 +31,12 @@ constexpr std::size_t kMostConfusionClasses = 1024;
 /// What the table tells beside the likeliest class.
 constexpr double kWorthTelling = 0.005;
 
-/// A field of a CSV file (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top,
                      const std::function<std::string(std::size_t)>& class_name) {
   std::string rows;
   for (std::size_t rank = 0; rank < top.size(); ++rank) {
-    rows += fmt::format("{},{},{},{},{:.6g}\n", csv_field(name), rank + 1, top[rank].index,
-                        csv_field(class_name(top[rank].index)), top[rank].score);
+    rows += fmt::format("{},{},{},{},{:.6g}\n", report::csv_cell(name), rank + 1, top[rank].index,
+                        report::csv_cell(class_name(top[rank].index)), top[rank].score);
   }
   return rows;
 }

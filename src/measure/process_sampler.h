@@ -64,6 +64,8 @@ class ProcessSampler {
   SamplerSummary stop();
 
  private:
+  void start();
+
   struct State;
   std::unique_ptr<State> state_;
 };

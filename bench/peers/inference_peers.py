@@ -7,6 +7,7 @@ Run by bench/peers/run in its own environment. openvino is benchmark_app of the 
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -34,8 +35,10 @@ def openvino_rate(options):
         *("-m", options.onnx, "-d", "CPU", "-hint", "throughput", "-t", str(max(1, round(options.seconds)))),
         *("-data_shape", f"[{options.batch},3,{options.size},{options.size}]"),
         *("-shape", f"[{options.batch},3,{options.size},{options.size}]"),
-        *("-infer_precision", {"fp32": "f32", "bf16": "bf16"}[options.precision], "-nthreads", str(options.threads)),
+        *("-infer_precision", {"fp32": "f32", "bf16": "bf16"}[options.precision]),
     ]
+    # With a hint it takes no number of threads: it gets as many CPUs instead.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found = re.search(r"Throughput:\s+([\d.]+) FPS", done.stdout)
     if found is None:

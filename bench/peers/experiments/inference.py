@@ -51,13 +51,12 @@ def of_batch(context, network, onnx, batch):
             SAME_PRECISION_TARGET,
             rates[f"evener {precision}"],
             rates[f"openvino {precision}"],
-            context.seed,
         )
         for precision in context.precisions
     ]
     print(compare.table(comparisons, "benchmark_app"), flush=True)
     for software, target in BEST_PRECISION_TARGETS.items():
-        comparison = compare.of_rates(f"{network} {batch}", "images/s", target, best, rates[software], context.seed)
+        comparison = compare.of_rates(f"{network} {batch}", "images/s", target, best, rates[software])
         print(compare.table([comparison], software), flush=True)
         comparisons.append(comparison)
     return comparisons

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -230,7 +231,7 @@ void ProcessSampler::start() {
   const int error = pthread_create(&state_->thread, &attributes, work, state_.get());
   pthread_attr_destroy(&attributes);
   if (error != 0)
-    throw Error(std::string("can't start the thread that samples CPU and memory: ") + std::strerror(error));
+    throw std::system_error(error, std::generic_category(), "the thread that samples CPU and memory can't be started");
 }
 
 ProcessSampler::~ProcessSampler() {

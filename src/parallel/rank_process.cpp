@@ -10,10 +10,8 @@
 
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <new>
 #include <string_view>
@@ -26,12 +24,12 @@
 #include "base/phase.h"
 #include "base/stop.h"
 #include "engine/engine.h"
+#include "parallel/heart.h"
 
 namespace evener::parallel {
 namespace {
 
-constexpr std::chrono::milliseconds kBeat{250};  // between a process's signs of life
-constexpr int kLook_ms = 100;                    // between looks at the children
+constexpr int kLook_ms = 100;  // between looks at the children
 /// Looks without a sign of life after which a process counts as frozen: 6 s. Looks are counted rather than seconds, so
 /// that a stop of everything (Ctrl-Z, a suspended laptop) isn't taken for one.
 constexpr int kFrozenLooks = 60;
@@ -76,66 +74,16 @@ void send_outcome(const RankOutcome& outcome, int pipe) {
   write_all(pipe, message.data(), message.size());
 }
 
-double clock_s(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+/// Says that this process hangs, and ends it.
+[[noreturn]] void give_up(const Seat& seat, std::chrono::milliseconds quiet, int pipe) {
+  const std::int64_t quiet_s = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
+  const std::string text = "rank " + std::to_string(seat.rank) + " (process " + std::to_string(getpid()) +
+                           ") hangs: it has used no processor for " + std::to_string(quiet_s) +
+                           " s, and waits for no other rank (a disk or a device that does not answer?)" +
+                           progress_text(seat.group->progress(seat.local_rank));
+  send_outcome(failed(seat, RankOutcome::Kind::kLost, text), pipe);
+  _exit(1);
 }
-
-/// Whether the threads of this process do anything. One that waits for other ranks looks around now and then, and so
-/// uses the processor too.
-class Activity {
- public:
-  /// From the one thread that only looks. Counts looks rather than seconds, as for frozen processes.
-  void look() {
-    constexpr double kNoise_s = 50e-6;  // what this thread uses between the two clocks
-    const double own_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
-    const double others_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) - own_s;
-    ++quiet_looks_;
-    if (others_s < used_s_ + kNoise_s) return;
-    used_s_ = others_s;
-    quiet_looks_ = 0;
-  }
-  std::int64_t quiet_looks() const { return quiet_looks_; }
-
- private:
-  double used_s_ = 0;
-  std::int64_t quiet_looks_ = 0;
-};
-
-/// Gives signs of life for a process's ranks. It does so in a thread of its own, since a rank may compute for minutes.
-/// Where the others have done nothing at all for too long it says so and ends the process.
-class Heart {
- public:
-  Heart(const std::vector<Seat>& seats, std::chrono::milliseconds hangs_after, int pipe) {
-    thread_ = std::jthread([this, seats, hangs_after, pipe](const std::stop_token& stop) {
-      Activity activity;
-      std::unique_lock lock(mutex_);
-      while (!stop.stop_requested()) {
-        for (const Seat& seat : seats) seat.group->beat(seat.local_rank);
-        condition_.wait_for(lock, stop, kBeat, [] { return false; });
-        activity.look();
-        if (activity.quiet_looks() * kBeat >= hangs_after && !stop.stop_requested())
-          give_up(seats.front(), hangs_after, pipe);
-      }
-    });
-  }
-
- private:
-  [[noreturn]] static void give_up(const Seat& seat, std::chrono::milliseconds quiet, int pipe) {
-    const std::int64_t quiet_s = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
-    const std::string text = "rank " + std::to_string(seat.rank) + " (process " + std::to_string(getpid()) +
-                             ") hangs: it has used no processor for " + std::to_string(quiet_s) +
-                             " s, and waits for no other rank (a disk or a device that does not answer?)" +
-                             progress_text(seat.group->progress(seat.local_rank));
-    send_outcome(failed(seat, RankOutcome::Kind::kLost, text), pipe);
-    _exit(1);
-  }
-
-  std::mutex mutex_;
-  std::condition_variable_any condition_;
-  std::jthread thread_;
-};
 
 /// What a child does from its start to its end. It ends without destructors: half of the memory belongs to threads that
 /// only the parent has.
@@ -143,7 +91,10 @@ class Heart {
                        int pipe) {
   std::vector<RankOutcome> outcomes;
   {
-    const Heart heart(seats, hangs_after, pipe);
+    const auto beat = [&] {
+      for (const Seat& seat : seats) seat.group->beat(seat.local_rank);
+    };
+    const Heart heart(beat, hangs_after, [&] { give_up(seats.front(), hangs_after, pipe); });
     outcomes = run_seats(seats, body);
   }
   for (const RankOutcome& outcome : outcomes) send_outcome(outcome, pipe);

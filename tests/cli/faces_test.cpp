@@ -341,7 +341,7 @@ Box box_of(const Row& row) {
 
 constexpr const char* kLandmarks[] = {"left_eye", "right_eye", "nose", "mouth_left", "mouth_right"};
 
-/// The faces of facenet_pytorch_boxes.json and no others, each within what issue and file promise.
+/// The faces of facenet_pytorch_boxes.json and no others, each as near as float32 computations of two programs are.
 void expect_reference(const std::string& set, const std::vector<Row>& rows) {
   const json reference = json::parse(read_file(shared(set) / "facenet_pytorch_boxes.json"));
   std::size_t expected = 0;

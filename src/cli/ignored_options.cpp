@@ -56,7 +56,7 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
                  "there are no images to validate on");
   }
   const bool native = setup.engine == "native";
-  if (native) found.ignore({&placement.layout}, "the native engine has one memory layout");
+  if (native) found.ignore({&placement.layout, &placement.convolution}, "the native engine computes no convolutions");
   if (!uses_gpu(options.plan)) {
     found.ignore({&placement.step_graph}, "there is no GPU in the placement");
   } else if (native) {

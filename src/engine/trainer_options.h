@@ -40,9 +40,14 @@ struct SharedArrays {
 
 enum class MemoryLayout { kAuto, kChannelsFirst, kChannelsLast };
 
+/// How 3x3 convolutions are computed in float32 on CPUs: directly, or by Winograd's minimal filtering, which rounds a
+/// little differently and needs a quarter of the multiplications.
+enum class ConvolutionChoice { kAuto, kDirect, kWinograd };
+
 /// Options that only the torch engine has.
 struct TorchOptions {
   MemoryLayout layout = MemoryLayout::kAuto;
+  ConvolutionChoice convolution = ConvolutionChoice::kAuto;
   /// Drives the CPU as a GPU is driven: staged copies, results that come later. For tests, which can thus look at that
   /// code on machines without a GPU.
   bool like_accelerator = false;

@@ -259,7 +259,7 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
   for (const auto& [key, value] : config.items()) keys.push_back(key);
   EXPECT_THAT(keys,
               testing::ElementsAre("accumulate", "augment", "batch", "batch-norm", "channels", "class", "clip-norm",
-                                   "data", "data-on", "decode", "ema", "engine", "epochs", "exchange",
+                                   "convolution", "data", "data-on", "decode", "ema", "engine", "epochs", "exchange",
                                    "exchange-precision", "freeze", "kernels", "label-smoothing", "layout",
                                    "loader-threads", "loss", "lr", "mean", "model", "momentum", "nesterov", "normalize",
                                    "on", "optimizer", "oversubscribe", "patience", "precision", "replicas", "resume",

@@ -9,6 +9,11 @@
 namespace evener::cli {
 namespace {
 
+engine::ConvolutionChoice convolution_of(const std::string& name) {
+  if (name == "auto") return engine::ConvolutionChoice::kAuto;
+  return name == "direct" ? engine::ConvolutionChoice::kDirect : engine::ConvolutionChoice::kWinograd;
+}
+
 engine::MemoryLayout layout_of(const std::string& name) {
   if (name == "auto") return engine::MemoryLayout::kAuto;
   return name == "nhwc" ? engine::MemoryLayout::kChannelsLast : engine::MemoryLayout::kChannelsFirst;
@@ -44,6 +49,7 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   trainer.device = plan.replicas.front().stages.front().device;
   trainer.precision = parse_precision(*precision);
   trainer.torch.layout = layout_of(*layout);
+  trainer.torch.convolution = convolution_of(*convolution);
   trainer.native.kernels = *kernels == "naive" ? engine::KernelChoice::kNaive : engine::KernelChoice::kSimd;
   trainer.step_graph = *step_graph == "auto";
 }

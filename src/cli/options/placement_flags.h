@@ -36,6 +36,13 @@ struct PlacementFlags : OptionGroup {
                              {"--layout", "NAME", "Memory layout of images: auto, nchw or nhwc"},
                              "auto",
                              {.one_of = {"auto", "nchw", "nhwc"}, .stays = {"layout"}}};
+  Option<std::string> convolution{
+      *this,
+      {"--convolution", "NAME",
+       "3x3 convolutions in fp32 on CPUs: direct, winograd (a quarter of the multiplications), or auto (by their "
+       "channels)"},
+      "auto",
+      {.one_of = {"auto", "direct", "winograd"}}};
   Option<std::string> data_on{
       *this,
       {"--data-on", "NAME",

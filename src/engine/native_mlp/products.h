@@ -20,7 +20,7 @@ void forward(const Forward& work, std::int64_t begin, std::int64_t end) {
   for (std::int64_t t = begin; t < end; ++t) {
     const Tile tile = tile_at(t, work.columns, work.samples);
     const Unit* weights = work.weights + tile.panel * kPanel * work.inputs;
-    with_rows(tile.rows, [&](auto rows) {
+    with_rows<kTileRows>(tile.rows, [&](auto rows) {
       with_columns(tile.width, [&](auto vectors, std::int64_t first) {
         constexpr int R = rows.value, N = vectors.value;
         Vector sum[R][N];
@@ -54,7 +54,7 @@ void input_gradient(const InputGradient& work, std::int64_t begin, std::int64_t 
   for (std::int64_t t = begin; t < end; ++t) {
     const Tile tile = tile_at(t, work.columns, work.samples);
     const Unit* weights = work.weights + tile.panel * kPanel * work.outputs;
-    with_rows(tile.rows, [&](auto rows) {
+    with_rows<kTileRows>(tile.rows, [&](auto rows) {
       with_columns(tile.width, [&](auto vectors, std::int64_t first) {
         constexpr int R = rows.value, N = vectors.value;
         Vector sum[R][N];
@@ -147,7 +147,7 @@ void weight_gradient(const WeightGradient& work, std::int64_t begin, std::int64_
     const std::int64_t panel = tile.panel * kPanel * work.inputs;
     float* results = work.gradient != nullptr ? work.gradient : work.weights;
     expect_writes(results + panel + tile.row * tile.width, tile.rows * tile.width);
-    with_rows(tile.rows, [&](auto rows) {
+    with_rows<kTileRows>(tile.rows, [&](auto rows) {
       with_columns(tile.width, [&](auto vectors, std::int64_t first) {
         constexpr int R = rows.value, N = vectors.value;
         Vector sum[R][N];

@@ -1,15 +1,11 @@
 // Inside engine/native: what is done with registers, and the product of one tile. Comes after fp32.h or bf16.h.
 #pragma once
 
+#include "engine/kernels/tile_product.h"
 #include "engine/native_mlp/registers.h"
 
 namespace evener::engine::native_mlp {
 namespace {
-
-template <int V>
-struct Constant {
-  static constexpr int value = V;
-};
 
 /// A unit of each lane's two values.
 [[gnu::always_inline]] inline Vector pair_of(Vector first, Vector second) {
@@ -93,46 +89,21 @@ struct Constant {
   return one;
 }
 
-/// sum[r][n] = products of row r of `a` with the n-th register of columns of `b`, over k units.
+struct TileMath {
+  using Vector = native_mlp::Vector;
+  using Unit = native_mlp::Unit;
+  static constexpr int kLanes = native_mlp::kLanes;
+  [[gnu::always_inline]] static Vector load(const Unit* from) { return native_mlp::load(from); }
+  [[gnu::always_inline]] static Vector multiply_add(Vector sum, Unit a, Vector b) {
+    return native_mlp::multiply_add(sum, a, b);
+  }
+};
+
+/// multiply_tile (engine/kernels/tile_product.h) for this level and precision.
 template <int R, int N>
 [[gnu::always_inline]] inline void multiply(Vector (&sum)[R][N], const Unit* a, std::int64_t a_row, std::int64_t a_step,
                                             const Unit* b, std::int64_t b_step, std::int64_t k) {
-  for (int r = 0; r < R; ++r) {
-    for (int n = 0; n < N; ++n) sum[r][n] = Vector{};
-  }
-  for (; k > 0; --k, a += a_step, b += b_step) {
-    Vector column[N];
-    for (int n = 0; n < N; ++n) column[n] = load(b + n * kLanes);
-    for (int r = 0; r < R; ++r) {
-      for (int n = 0; n < N; ++n) sum[r][n] = multiply_add(sum[r][n], a[r * a_row], column[n]);
-    }
-  }
-}
-
-/// body(Constant<rows>) for 1 to kTileRows rows.
-template <class Body>
-[[gnu::always_inline]] inline void with_rows(std::int64_t rows, Body body) {
-  static_assert(kTileRows <= 6);
-  switch (rows) {
-    case 1:
-      return body(Constant<1>());
-    case 2:
-      return body(Constant<2>());
-    case 3:
-      if constexpr (kTileRows >= 3) return body(Constant<3>());
-      break;
-    case 4:
-      if constexpr (kTileRows >= 4) return body(Constant<4>());
-      break;
-    case 5:
-      if constexpr (kTileRows >= 5) return body(Constant<5>());
-      break;
-    case 6:
-      if constexpr (kTileRows >= 6) return body(Constant<6>());
-      break;
-    default:
-      break;
-  }
+  multiply_tile<TileMath>(sum, a, a_row, a_step, b, b_step, k);
 }
 
 /// body(Constant<registers>, first column) until all columns of a panel had their turn.

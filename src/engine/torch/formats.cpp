@@ -55,7 +55,7 @@ GraphOptions graph_options(const network::Network& network, const TrainerOptions
   const at::MemoryFormat format = memory_format(network, options);
   const bool own_kernels =
       device.is_cpu() && !options.torch.like_accelerator && format == at::MemoryFormat::ChannelsLast;
-  return {device, compute_type(options), format, own_kernels};
+  return {device, compute_type(options), format, own_kernels, options.torch.convolution};
 }
 
 std::string replica_refusal(const network::Network& network, const TrainerOptions& options) {

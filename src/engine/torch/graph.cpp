@@ -8,6 +8,7 @@
 #include "engine/torch/depthwise.h"
 #include "engine/torch/rows.h"
 #include "engine/torch/sync_batch_norm.h"
+#include "engine/torch/winograd.h"
 
 namespace evener::engine::torch_engine {
 namespace {
@@ -125,6 +126,10 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
 at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x,
                                   const std::vector<at::Tensor>& tensors) {
   if (options_.own_kernels && is_depthwise(op, x)) return depthwise_convolution(x, tensors[0], op);
+  if (options_.own_kernels && options_.compute == at::kFloat && x.size(0) > 0 && has_rows(x) &&
+      takes_winograd(op, {x.size(1), x.size(2), x.size(3)}, options_.convolution)) {
+    return winograd_convolution(x, tensors[0], op.padding.height);
+  }
   const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();
   return at::conv2d(x, as(tensors[0], options_.compute), bias, sides(op.stride), sides(op.padding), 1, op.groups);
 }

@@ -9,6 +9,7 @@
 #include "engine/torch/channel_sums.h"
 #include "engine/torch/dropout.h"
 #include "engine/torch/steps.h"
+#include "engine/trainer_options.h"
 #include "network/network.h"
 
 namespace evener::engine::torch_engine {
@@ -18,6 +19,7 @@ struct GraphOptions {
   at::ScalarType compute = at::kFloat;  // of convolutions and matrix products; parameters stay float32
   at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images, activations and convolution weights
   bool own_kernels = false;  // batch normalisation and depthwise convolutions by our own: channels-last on the CPU
+  ConvolutionChoice convolution = ConvolutionChoice::kDirect;  // of 3x3 convolutions in float32 where own_kernels
 };
 
 class Graph {

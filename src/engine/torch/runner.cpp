@@ -23,7 +23,7 @@ GraphOptions runner_graph(const network::Network& network, const RunnerOptions& 
   TrainerOptions alike;
   alike.device = options.device;
   alike.precision = options.precision;
-  alike.torch.layout = options.torch.layout;
+  alike.torch = options.torch;
   return graph_options(network, alike);
 }
 

@@ -1,0 +1,99 @@
+// Convolutions of kernel 3 and stride 1 with a quarter of the multiplications: Winograd's minimal filtering
+// F(4x4, 3x3) (Lavin and Gray 2015, arXiv 1509.09308). An output tile of 4x4 pixels comes from 6x6 inputs; transformed,
+// both are 36 values between which there is a product for each pair of channels and nothing else. Float32,
+// channels-last images. Each function does a range of the work, so that any pool of threads can share it, and what it
+// computes does not depend on the ranges.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/kernels/kernels.h"
+
+namespace evener::engine::kernels {
+
+/// Output channels that are computed together; what is transformed lies in panels of as many.
+constexpr std::int64_t kWinogradPanel = 64;
+
+struct WinogradShape {
+  std::int64_t batch = 0, height = 0, width = 0;   // of the images that are read
+  std::int64_t in_channels = 0, out_channels = 0;  // multiples of 16
+  std::int64_t padding = 1;                        // 0 to 2, along all edges
+
+  std::int64_t out_height() const { return height + 2 * padding - 2; }
+  std::int64_t out_width() const { return width + 2 * padding - 2; }
+  std::int64_t tile_rows() const { return (out_height() + 3) / 4; }
+  std::int64_t tile_columns() const { return (out_width() + 3) / 4; }
+  std::int64_t tiles() const { return batch * tile_rows() * tile_columns(); }
+  /// Values of the transformed weights.
+  std::int64_t weight_values() const { return 36 * (in_channels + 1) * out_channels; }
+
+  /// Of the gradient of the inputs, which is a convolution of the outputs' gradient with the weights turned around.
+  WinogradShape turned() const { return {batch, out_height(), out_width(), out_channels, in_channels, 2 - padding}; }
+};
+
+/// Whether the kernels are made for this: channels in multiples of 16, at least one output pixel.
+bool winograd_supported(const WinogradShape& shape);
+
+/// Where the weights of a 3x3 convolution lie: those of output channel o, input channel i, row r and column c at
+/// o * out + i * in + r * row + c * column.
+struct WeightSteps {
+  std::int64_t out, in, row, column;
+};
+
+/// Weights to be transformed for a forward pass, or turned for the gradient of the inputs.
+struct WinogradWeights {
+  const float* weights;
+  WeightSteps steps;
+  std::int64_t in_channels, out_channels;
+
+  /// The same, as the gradient of the inputs needs them.
+  WinogradWeights turned() const {
+    return {weights + 2 * steps.row + 2 * steps.column,
+            {steps.in, steps.out, -steps.row, -steps.column},
+            out_channels,
+            in_channels};
+  }
+};
+
+/// A forward pass: y = clamp(convolution of x + bias + residual).
+struct WinogradForward {
+  WinogradShape shape;
+  const float* x;
+  const float* weights;  // transformed
+  float* y;
+  const float* bias = nullptr;      // (out_channels); null = none
+  const float* residual = nullptr;  // as y; null = none
+  Clamp clamp;
+};
+
+/// The gradient of the weights of some output channels by some tiles: sums over the tiles, still transformed.
+struct WinogradGradient {
+  WinogradShape shape;
+  const float* x;
+  const float* dy;
+  float* sums;                               // shape.weight_values(), of which those of these channels are written
+  std::int64_t first_tile, last_tile;        // [first, last)
+  std::int64_t first_channel, last_channel;  // [first, last); both multiples of kWinogradPanel, or the end
+};
+
+struct WinogradKernels {
+  /// Output channels 16 * begin to 16 * end - 1.
+  void (*transform_weights)(const WinogradWeights& from, float* transformed, std::int64_t begin, std::int64_t end);
+  /// Tiles [begin, end). `scratch`: winograd_scratch_values(shape) of this call's own.
+  void (*forward)(const WinogradForward& work, float* scratch, std::int64_t begin, std::int64_t end);
+  /// Overwrites the sums. `scratch`: winograd_gradient_scratch_values(work) of this call's own.
+  void (*sum_gradient)(const WinogradGradient& work, float* scratch);
+  /// From the sums of all output channels to the gradient of the weights of those from 16 * begin to 16 * end - 1.
+  void (*finish_gradient)(const WinogradShape& shape, const float* sums, float* gradient, const WeightSteps& steps,
+                          std::int64_t begin, std::int64_t end);
+};
+
+/// float32 that WinogradKernels::forward needs for itself: at most some 2 MB.
+std::int64_t winograd_scratch_values(const WinogradShape& shape);
+/// The same of WinogradKernels::sum_gradient.
+std::int64_t winograd_gradient_scratch_values(const WinogradGradient& work);
+
+/// The kernels for this processor.
+const WinogradKernels& winograd_kernels();
+
+}  // namespace evener::engine::kernels

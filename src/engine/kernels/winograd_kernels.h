@@ -1,0 +1,287 @@
+// Inside engine/kernels: convolutions by F(4x4, 3x3) (winograd.h). Transformed weights lie in panels of 64 output
+// channels, of which each has 36 matrices (in channels, panel's channels); so do products and the sums of gradients.
+#pragma once
+
+#include "engine/kernels/tile_product.h"
+#include "engine/kernels/winograd.h"
+#include "engine/kernels/winograd_sizes.h"
+#include "engine/kernels/winograd_transforms.h"
+
+namespace evener::engine::kernels {
+namespace {
+
+/// The registers of this level: a tile of products is kTileRows times kTileVectors of them.
+#if defined(__AVX512F__)
+using WinogradLanes = Lanes<16>;
+constexpr int kLanes = 16, kTileRows = 6, kTileVectors = 4;
+#elif defined(__AVX2__)
+using WinogradLanes = Lanes<8>;
+constexpr int kLanes = 8, kTileRows = 6, kTileVectors = 2;
+#else
+using WinogradLanes = Lanes<8>;  // each is two registers
+constexpr int kLanes = 8, kTileRows = 4, kTileVectors = 1;
+#endif
+using WinogradVector = WinogradLanes::Float;
+
+struct WinogradMath {
+  using Vector = WinogradVector;
+  using Unit = float;
+  static constexpr int kLanes = kernels::kLanes;
+  [[gnu::always_inline]] static Vector load(const float* from) { return kernels::load<WinogradLanes>(from); }
+  [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
+};
+
+/// c (rows, width) = a (rows, k) b (k, width), or c += that. Element (r, i) of a lies at r * a_row + i * a_step.
+template <bool kAdd>
+void multiply_matrices(std::int64_t rows, std::int64_t width, std::int64_t k, const float* a, std::int64_t a_row,
+                       std::int64_t a_step, const float* b, float* c) {
+  for (std::int64_t row = 0; row < rows; row += kTileRows) {
+    const auto columns = [&](auto vectors, std::int64_t first) {
+      with_rows<kTileRows>(rows - row < kTileRows ? rows - row : kTileRows, [&](auto tile_rows) {
+        constexpr int R = decltype(tile_rows)::value, N = decltype(vectors)::value;
+        WinogradVector sum[R][N];
+        multiply_tile<WinogradMath>(sum, a + row * a_row, a_row, a_step, b + first, width, k);
+        for (int r = 0; r < R; ++r) {
+          for (int n = 0; n < N; ++n) {
+            float* const to = c + (row + r) * width + first + n * kLanes;
+            if constexpr (kAdd) sum[r][n] += load<WinogradLanes>(to);
+            store<WinogradLanes>(to, sum[r][n]);
+          }
+        }
+      });
+    };
+    std::int64_t column = 0;
+    for (; column + kTileVectors * kLanes <= width; column += kTileVectors * kLanes) {
+      columns(Constant<kTileVectors>(), column);
+    }
+    for (; column < width; column += kLanes) columns(Constant<1>(), column);
+  }
+}
+
+/// Where a tile lies.
+struct TilePlace {
+  std::int64_t image, row, column;  // of its first output pixel
+};
+inline TilePlace tile_place(const WinogradShape& s, std::int64_t tile) {
+  const std::int64_t columns = s.tile_columns(), of_image = s.tile_rows() * columns;
+  const std::int64_t left = tile % of_image;
+  return {tile / of_image, left / columns * kTileOut, left % columns * kTileOut};
+}
+
+/// The pixels of a square, whose first one is (row, column); zeros stand for those outside of the image.
+template <int Side>
+struct Square {
+  const float* at[Side][Side];
+
+  Square(const float* image, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t row,
+         std::int64_t column, const float* zeros) {
+    for (int i = 0; i < Side; ++i) {
+      const bool row_counts = row + i >= 0 && row + i < height;
+      for (int j = 0; j < Side; ++j) {
+        const bool counts = row_counts && column + j >= 0 && column + j < width;
+        at[i][j] = counts ? image + ((row + i) * width + column + j) * channels : zeros;
+      }
+    }
+  }
+};
+
+/// The square of inputs of a tile, transformed: frequency f of channel c at `to` + f * step + c.
+inline void transform_input_tile(const WinogradShape& s, const float* x, const TilePlace& place, const float* zeros,
+                                 float* to, std::int64_t step) {
+  const Square<kTileIn> square(x + place.image * s.height * s.width * s.in_channels, s.height, s.width, s.in_channels,
+                               place.row - s.padding, place.column - s.padding, zeros);
+  for (std::int64_t c = 0; c < s.in_channels; c += kLanes) {
+    transform_square<WinogradLanes, kTileIn, kTileIn>(
+        [](const auto& d, auto& v) __attribute__((always_inline)) { transform_inputs(d, v); },
+        [&](int i, int j) __attribute__((always_inline)) { return load<WinogradLanes>(square.at[i][j] + c); },
+        [&](int i, int j, WinogradVector value)
+            __attribute__((always_inline)) { store<WinogradLanes>(to + (i * kTileIn + j) * step + c, value); });
+  }
+}
+
+/// A panel of output channels: [first, first + width).
+struct WinogradPanel {
+  std::int64_t first, width;
+};
+inline WinogradPanel winograd_panel(std::int64_t out_channels, std::int64_t panel) {
+  const std::int64_t first = panel * kWinogradPanel, left = out_channels - first;
+  return {first, left < kWinogradPanel ? left : kWinogradPanel};
+}
+
+/// From the products of a tile to its output pixels.
+inline void finish_tile(const WinogradForward& work, const TilePlace& place, const WinogradPanel& panel,
+                        const float* products, std::int64_t step) {
+  const WinogradShape& s = work.shape;
+  const std::int64_t height = s.out_height(), width = s.out_width();
+  const std::int64_t rows = height - place.row, columns = width - place.column;
+  const std::int64_t at = ((place.image * height + place.row) * width + place.column) * s.out_channels + panel.first;
+  for (std::int64_t c = 0; c < panel.width; c += kLanes) {
+    WinogradVector bias{};
+    if (work.bias != nullptr) bias = load<WinogradLanes>(work.bias + panel.first + c);
+    transform_square<WinogradLanes, kTileIn, kTileOut>(
+        [](const auto& m, auto& y) __attribute__((always_inline)) { transform_outputs(m, y); },
+        [&](int i, int j)
+            __attribute__((always_inline)) { return load<WinogradLanes>(products + (i * kTileIn + j) * step + c); },
+        [&](int i, int j, WinogradVector value) __attribute__((always_inline)) {
+          if (i >= rows || j >= columns) return;
+          const std::int64_t pixel = at + (i * width + j) * s.out_channels + c;
+          value += bias;
+          if (work.residual != nullptr) value += load<WinogradLanes>(work.residual + pixel);
+          store<WinogradLanes>(work.y + pixel, clamped<WinogradLanes>(value, work.clamp));
+        });
+  }
+}
+
+inline void winograd_forward(const WinogradForward& work, float* scratch, std::int64_t begin, std::int64_t end) {
+  const WinogradShape& s = work.shape;
+  const WinogradPanels weights{s.in_channels};
+  const std::int64_t block = winograd_block_tiles(s), input_step = winograd_input_step(s, block);
+  float* const zeros = scratch;
+  float* const inputs = zeros + s.in_channels;
+  float* const products = inputs + kFrequencies * input_step;
+  for (std::int64_t c = 0; c < s.in_channels; ++c) zeros[c] = 0;
+  for (std::int64_t first = begin; first < end; first += block) {
+    const std::int64_t tiles = end - first < block ? end - first : block;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      transform_input_tile(s, work.x, tile_place(s, first + t), zeros, inputs + t * s.in_channels, input_step);
+    }
+    for (std::int64_t p = 0; p * kWinogradPanel < s.out_channels; ++p) {
+      const WinogradPanel panel = winograd_panel(s.out_channels, p);
+      const std::int64_t product_step = WinogradPanels{block}.step(panel.width);
+      for (int f = 0; f < kFrequencies; ++f) {
+        multiply_matrices<false>(tiles, panel.width, s.in_channels, inputs + f * input_step, s.in_channels, 1,
+                                 work.weights + weights.begin(panel.first) + f * weights.step(panel.width),
+                                 products + f * product_step);
+      }
+      for (std::int64_t t = 0; t < tiles; ++t) {
+        finish_tile(work, tile_place(s, first + t), panel, products + t * panel.width, product_step);
+      }
+    }
+  }
+}
+
+/// A block of 16 by 16 pairs of channels on its way between weights and vectors of output channels.
+struct TapBlock {
+  float at[kTaps * kTaps][16][16];  // of a tap, an input channel and an output channel
+};
+
+inline void transform_weights(const WinogradWeights& from, float* transformed, std::int64_t begin, std::int64_t end) {
+  const WeightSteps& steps = from.steps;
+  for (std::int64_t first = begin * 16; first < end * 16; first += 16) {
+    const WinogradPanel panel = winograd_panel(from.out_channels, first / kWinogradPanel);
+    const WinogradPanels panels{from.in_channels};
+    float* const matrices = transformed + panels.begin(panel.first) + first - panel.first;
+    const std::int64_t step = panels.step(panel.width);
+    for (std::int64_t channel = 0; channel < from.in_channels; channel += 16) {
+      TapBlock taps;
+      const float* const block = from.weights + first * steps.out + channel * steps.in;
+      for (int tap = 0; tap < kTaps * kTaps; ++tap) {
+        const float* const weights = block + tap / kTaps * steps.row + tap % kTaps * steps.column;
+        for (int o = 0; o < 16; ++o) {
+          for (int i = 0; i < 16; ++i) taps.at[tap][i][o] = weights[o * steps.out + i * steps.in];
+        }
+      }
+      for (int i = 0; i < 16; ++i) {
+        for (int o = 0; o < 16; o += kLanes) {
+          float* const to = matrices + (channel + i) * panel.width + o;
+          transform_square<WinogradLanes, kTaps, kTileIn>(
+              [](const auto& w, auto& u) __attribute__((always_inline)) { transform_taps(w, u); },
+              [&](int r, int c)
+                  __attribute__((always_inline)) { return load<WinogradLanes>(&taps.at[r * kTaps + c][i][o]); },
+              [&](int r, int c, WinogradVector value)
+                  __attribute__((always_inline)) { store<WinogradLanes>(to + (r * kTileIn + c) * step, value); });
+        }
+      }
+    }
+  }
+}
+
+/// The gradients of a tile's output pixels, transformed, for the channels of `work`.
+inline void transform_gradient_tile(const WinogradGradient& work, const TilePlace& place, const float* zeros,
+                                    std::int64_t tile, const WinogradPanels& panels, float* to) {
+  const WinogradShape& s = work.shape;
+  const std::int64_t height = s.out_height(), width = s.out_width();
+  const Square<kTileOut> square(work.dy + place.image * height * width * s.out_channels, height, width, s.out_channels,
+                                place.row, place.column, zeros);
+  for (std::int64_t c = work.first_channel; c < work.last_channel; c += kLanes) {
+    const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
+    float* const at = to + panels.begin(panel.first - work.first_channel) + tile * panel.width + c - panel.first;
+    const std::int64_t step = panels.step(panel.width);
+    transform_square<WinogradLanes, kTileOut, kTileIn>(
+        [](const auto& g, auto& v) __attribute__((always_inline)) { transform_gradients(g, v); },
+        [&](int i, int j) __attribute__((always_inline)) { return load<WinogradLanes>(square.at[i][j] + c); },
+        [&](int i, int j, WinogradVector value)
+            __attribute__((always_inline)) { store<WinogradLanes>(at + (i * kTileIn + j) * step, value); });
+  }
+}
+
+inline void sum_gradient(const WinogradGradient& work, float* scratch) {
+  const WinogradShape& s = work.shape;
+  const std::int64_t chunk = winograd_chunk_tiles(s, work.last_channel - work.first_channel);
+  const std::int64_t input_step = winograd_input_step(s, chunk);
+  const WinogradPanels images{chunk}, weights{s.in_channels};
+  const std::int64_t most_channels = s.in_channels < s.out_channels ? s.out_channels : s.in_channels;
+  float* const zeros = scratch;
+  float* const inputs = zeros + most_channels;
+  float* const gradients = inputs + kFrequencies * input_step;
+  for (std::int64_t c = 0; c < most_channels; ++c) zeros[c] = 0;
+  if (work.first_tile == work.last_tile) {
+    zero(work.sums + weights.begin(work.first_channel),
+         weights.begin(work.last_channel) - weights.begin(work.first_channel));
+  }
+  for (std::int64_t first = work.first_tile; first < work.last_tile; first += chunk) {
+    const std::int64_t tiles = work.last_tile - first < chunk ? work.last_tile - first : chunk;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const TilePlace place = tile_place(s, first + t);
+      transform_input_tile(s, work.x, place, zeros, inputs + t * s.in_channels, input_step);
+      transform_gradient_tile(work, place, zeros, t, images, gradients);
+    }
+    for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWinogradPanel) {
+      const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
+      for (int f = 0; f < kFrequencies; ++f) {
+        const float* const x = inputs + f * input_step;
+        const float* const dy = gradients + images.begin(c - work.first_channel) + f * images.step(panel.width);
+        float* const sums = work.sums + weights.begin(c) + f * weights.step(panel.width);
+        if (first == work.first_tile) {
+          multiply_matrices<false>(s.in_channels, panel.width, tiles, x, 1, s.in_channels, dy, sums);
+        } else {
+          multiply_matrices<true>(s.in_channels, panel.width, tiles, x, 1, s.in_channels, dy, sums);
+        }
+      }
+    }
+  }
+}
+
+inline void finish_gradient(const WinogradShape& s, const float* sums, float* gradient, const WeightSteps& steps,
+                            std::int64_t begin, std::int64_t end) {
+  for (std::int64_t first = begin * 16; first < end * 16; first += 16) {
+    const WinogradPanel panel = winograd_panel(s.out_channels, first / kWinogradPanel);
+    const WinogradPanels panels{s.in_channels};
+    const float* const matrices = sums + panels.begin(panel.first) + first - panel.first;
+    const std::int64_t step = panels.step(panel.width);
+    for (std::int64_t channel = 0; channel < s.in_channels; channel += 16) {
+      TapBlock taps;
+      for (int i = 0; i < 16; ++i) {
+        for (int o = 0; o < 16; o += kLanes) {
+          const float* const at = matrices + (channel + i) * panel.width + o;
+          transform_square<WinogradLanes, kTileIn, kTaps>(
+              [](const auto& u, auto& w) __attribute__((always_inline)) { gather_taps(u, w); },
+              [&](int r, int c)
+                  __attribute__((always_inline)) { return load<WinogradLanes>(at + (r * kTileIn + c) * step); },
+              [&](int r, int c, WinogradVector value)
+                  __attribute__((always_inline)) { store<WinogradLanes>(&taps.at[r * kTaps + c][i][o], value); });
+        }
+      }
+      float* const block = gradient + first * steps.out + channel * steps.in;
+      for (int tap = 0; tap < kTaps * kTaps; ++tap) {
+        float* const weights = block + tap / kTaps * steps.row + tap % kTaps * steps.column;
+        for (int o = 0; o < 16; ++o) {
+          for (int i = 0; i < 16; ++i) weights[o * steps.out + i * steps.in] = taps.at[tap][i][o];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace evener::engine::kernels

@@ -1,0 +1,102 @@
+// Inside engine/kernels: the transforms of F(4x4, 3x3), for a vector of channels at a time. A transform of a tile is
+// one along its rows and then the same along its columns; each of the functions here is one of those.
+//
+// The six points are 0, +-a, +-b and infinity with a = sqrt(1/2), b = sqrt(2), whose powers stay near 1: the rounding
+// error is less than with the usual 1 and 2. The matrices follow from the points (Toom and Cook): with M(t) = t (t^2 -
+// a^2) (t^2 - b^2), a row of the input's matrix has the coefficients of M(t) / (t - p), a row of the outputs' the
+// powers of p, and a row of the weights' these divided by M'(p).
+#pragma once
+
+#include "engine/kernels/vectors.h"
+
+namespace evener::engine::kernels {
+namespace {
+
+constexpr int kTileIn = 6, kTileOut = 4, kTaps = 3;
+constexpr int kFrequencies = kTileIn * kTileIn;
+
+constexpr float kA = 0.707106781186547524f, kB = 1.41421356237309505f;
+constexpr float kA2 = 0.5f, kB2 = 2;                      // a * b = 1
+constexpr float kAScale = -2.0f / 3, kBScale = 1.0f / 6;  // 1 / M'(a), 1 / M'(b); of 0 and infinity it is 1
+
+/// 6 inputs -> 6 values.
+template <class F>
+[[gnu::always_inline]] inline void transform_inputs(const F (&d)[kTileIn], F (&v)[kTileIn]) {
+  const F even_a = d[4] - kB2 * d[2], odd_a = kA * (d[3] - kB2 * d[1]);
+  const F even_b = d[4] - kA2 * d[2], odd_b = kB * (d[3] - kA2 * d[1]);
+  v[0] = d[0] + d[4] - (kA2 + kB2) * d[2];
+  v[1] = even_a + odd_a;
+  v[2] = even_a - odd_a;
+  v[3] = even_b + odd_b;
+  v[4] = even_b - odd_b;
+  v[5] = d[1] + d[5] - (kA2 + kB2) * d[3];
+}
+
+/// 6 values -> 4 outputs.
+template <class F>
+[[gnu::always_inline]] inline void transform_outputs(const F (&m)[kTileIn], F (&y)[kTileOut]) {
+  const F sum_a = m[1] + m[2], difference_a = m[1] - m[2];
+  const F sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+  y[0] = m[0] + sum_a + sum_b;
+  y[1] = kA * difference_a + kB * difference_b;
+  y[2] = kA2 * sum_a + kB2 * sum_b;
+  y[3] = kA * kA2 * difference_a + (kB * kB2 * difference_b + m[5]);
+}
+
+/// 4 gradients of outputs -> 6 values: the transpose of transform_outputs.
+template <class F>
+[[gnu::always_inline]] inline void transform_gradients(const F (&g)[kTileOut], F (&v)[kTileIn]) {
+  const F even_a = g[0] + kA2 * g[2], odd_a = kA * (g[1] + kA2 * g[3]);
+  const F even_b = g[0] + kB2 * g[2], odd_b = kB * (g[1] + kB2 * g[3]);
+  v[0] = g[0];
+  v[1] = even_a + odd_a;
+  v[2] = even_a - odd_a;
+  v[3] = even_b + odd_b;
+  v[4] = even_b - odd_b;
+  v[5] = g[3];
+}
+
+/// 3 weights -> 6 values.
+template <class F>
+[[gnu::always_inline]] inline void transform_taps(const F (&w)[kTaps], F (&u)[kTileIn]) {
+  const F even_a = kAScale * (w[0] + kA2 * w[2]), odd_a = kAScale * kA * w[1];
+  const F even_b = kBScale * (w[0] + kB2 * w[2]), odd_b = kBScale * kB * w[1];
+  u[0] = w[0];
+  u[1] = even_a + odd_a;
+  u[2] = even_a - odd_a;
+  u[3] = even_b + odd_b;
+  u[4] = even_b - odd_b;
+  u[5] = w[2];
+}
+
+/// 6 values -> 3 gradients of weights: the transpose of transform_taps.
+template <class F>
+[[gnu::always_inline]] inline void gather_taps(const F (&u)[kTileIn], F (&w)[kTaps]) {
+  const F sum_a = kAScale * (u[1] + u[2]), difference_a = kAScale * kA * (u[1] - u[2]);
+  const F sum_b = kBScale * (u[3] + u[4]), difference_b = kBScale * kB * (u[3] - u[4]);
+  w[0] = u[0] + sum_a + sum_b;
+  w[1] = difference_a + difference_b;
+  w[2] = kA2 * sum_a + (kB2 * sum_b + u[5]);
+}
+
+/// A transform along both axes: from(i, j) gives the values of a square of `In` by `In`, to(i, j, value) takes those of
+/// `Out` by `Out`. The square lies in registers as far as they reach.
+template <class L, int In, int Out, class Transform, class From, class To>
+[[gnu::always_inline]] inline void transform_square(Transform transform, From from, To to) {
+  using Float = typename L::Float;
+  Float half[In][Out];
+  for (int i = 0; i < In; ++i) {
+    Float row[In];
+    for (int j = 0; j < In; ++j) row[j] = from(i, j);
+    transform(row, half[i]);
+  }
+  for (int j = 0; j < Out; ++j) {
+    Float column[In], result[Out];
+    for (int i = 0; i < In; ++i) column[i] = half[i][j];
+    transform(column, result);
+    for (int i = 0; i < Out; ++i) to(i, j, result[i]);
+  }
+}
+
+}  // namespace
+}  // namespace evener::engine::kernels

@@ -1,0 +1,25 @@
+// 3x3 convolutions on our own Winograd kernels (engine/kernels/winograd.h), for channels-last images in float32.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "engine/trainer_options.h"
+#include "network/network.h"
+
+namespace evener::engine::torch_engine {
+
+/// Whether winograd_convolution can compute a layer that reads images of this shape (C, H, W): 3x3, stride 1, the same
+/// padding of at most 2 along all edges, neither groups nor a bias, channels in multiples of 16.
+bool winograd_supported(const network::Conv2d& op, const network::Shape& input);
+
+/// Whether a layer is to take them. kAuto takes them where they were at least 1.2 times as fast as LibTorch's on every
+/// processor tried: 32 to 256 channels, and images that fill their tiles well enough to save two multiplications in
+/// five. Fewer channels leave the products too little to do beside the transforms; the transformed weights of more are
+/// larger than any second-level cache. The answer depends on the layer alone, so that all replicas, and a run that goes
+/// on, compute alike.
+bool takes_winograd(const network::Conv2d& op, const network::Shape& input, ConvolutionChoice choice);
+
+/// `x` (N, C, H, W) in float32, channels-last; `weight` (O, C, 3, 3) in float32. Differentiable.
+at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding);
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,54 @@
+// Training with Winograd convolutions against direct ones: two ways to the same numbers.
+#include <gtest/gtest.h>
+
+#include "base/module.h"
+#include "network/init.h"
+#include "engine/batches_helpers.h"
+#include "engine/replicas_helpers.h"
+
+namespace evener::engine {
+namespace {
+
+const data::ImageShape kShape{3, 26, 30};
+constexpr int kClasses = 5;
+
+/// Few layers, whose channels fill no panel or more than one, with every padding.
+network::Network few_convolutions() {
+  network::Network network("few_convolutions", {kShape.channels, kShape.height, kShape.width});
+  network.add("conv0", network::Conv2d{.out_channels = 32, .kernel = 3, .padding = 1});
+  network.add("conv1", network::Conv2d{.out_channels = 80, .kernel = 3, .padding = 0});
+  network.add("bn", network::BatchNorm{});
+  network.add("relu", network::Activation{});
+  network.add("conv2", network::Conv2d{.out_channels = 48, .kernel = 3, .padding = 2});
+  network.add("pool", network::GlobalAveragePool{});
+  network.add("flatten", network::Flatten{});
+  network.add("fc", network::Linear{kClasses, true});
+  return network;
+}
+
+test::SharedStep step_with(ConvolutionChoice choice, int threads) {
+  const network::Network network = few_convolutions();
+  TrainerOptions options;
+  options.threads = threads;
+  options.torch.convolution = choice;
+  return test::lone_step({network, options, network::initial_state(network, 1)},
+                         test::random_batch(9, kShape, kClasses));
+}
+
+TEST(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1);
+  // Three threads divide the gradient of the weights by channels and by tiles.
+  for (const int threads : {1, 2, 3}) {
+    for (const ConvolutionChoice choice : {ConvolutionChoice::kWinograd, ConvolutionChoice::kAuto}) {
+      const test::SharedStep winograd = step_with(choice, threads);
+      const double distance = test::relative_distance(winograd.gradients, direct.gradients);
+      EXPECT_LT(distance, 1e-5) << threads << " threads";
+      EXPECT_GT(distance, 1e-8) << "nothing was computed in another way";
+      EXPECT_NEAR(winograd.result.total("loss"), direct.result.total("loss"), 1e-6 * direct.result.total("loss"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace evener::engine

@@ -2,20 +2,24 @@
 #pragma once
 
 #include "engine/kernels/kernels.h"
+#include "engine/kernels/row_kernels.h"
 
 namespace evener::engine::kernels {
 
 namespace baseline {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
+extern const RowKernels row_table;
 }  // namespace baseline
 namespace avx2 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
+extern const RowKernels row_table;
 }  // namespace avx2
 namespace avx512 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
+extern const RowKernels row_table;
 }  // namespace avx512
 
 }  // namespace evener::engine::kernels

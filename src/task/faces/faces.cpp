@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/heap.h"
 #include "base/module.h"
 #include "base/names.h"
 #include "base/random.h"
@@ -102,25 +103,30 @@ FacesJob::FacesJob(const FacesOptions& options) : options_(options) {
   });
   const bool has_openvino = module_status("openvino").state == ModuleState::kUsable;
   engine_ = engine::open_engine(on_cpu && has_openvino ? "openvino" : "torch");
-  const DetectorWeights weights = read_detector_weights(options.detector_weights);
-  const TrainedModel embedder =
-      // Trained with a layer for the persons of its data, which embeddings don't need.
-      open_trained_model(
-          {.model = embedder_name(options.embedder), .weights = options.weights, .passed_over = "logits."});
-  notes_ = embedder.notes;
-  const auto& shape = embedder.network.input_shape();
-  face_shape_ = {shape[0], shape[1], shape[2]};
-  engine::RunnerOptions runner;
-  runner.device = options.plan.replicas.front().stages.front().device;
   if (options.plan.replicas.size() > 1 && !on_cpu) {
     throw UsageError("faces are found on one GPU or on CPUs, not on both together yet; use --on cpu or --on cuda:0");
   }
+  engine::RunnerOptions runner;
+  runner.device = options.plan.replicas.front().stages.front().device;
   // A photo for each thread: they never wait for each other.
   const int lanes = on_cpu && has_openvino ? threads_of(options.plan) : 1;
   runner.threads = on_cpu ? threads_of(options.plan) : 1;
   runner.cache = options.cache;
+  const DetectorWeights weights = read_detector_weights(options.detector_weights);
   detectors_ = FaceDetector::make(*engine_, weights, options.detector, runner, lanes);
-  runner.precision = options.precision;
+  make_embedders(runner, lanes);
+  give_back_freed_memory();
+}
+
+void FacesJob::make_embedders(engine::RunnerOptions runner, int lanes) {
+  const TrainedModel embedder =
+      // Trained with a layer for the persons of its data, which embeddings don't need.
+      open_trained_model(
+          {.model = embedder_name(options_.embedder), .weights = options_.weights, .passed_over = "logits."});
+  notes_ = embedder.notes;
+  const auto& shape = embedder.network.input_shape();
+  face_shape_ = {shape[0], shape[1], shape[2]};
+  runner.precision = options_.precision;
   runner.batch = kEmbedderBatch;
   runner.mean.assign(3, 0.5F);
   runner.standard_deviation.assign(3, 128.0F / 255);

@@ -82,6 +82,7 @@ class FacesJob {
  private:
   struct Found;
   class Gathering;
+  void make_embedders(engine::RunnerOptions runner, int lanes);
   std::vector<Found> find(const data::Pictures& photos, std::size_t index, int worker);
   bool prepare(const data::Picture& photo, Found& found) const;
 

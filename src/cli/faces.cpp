@@ -20,6 +20,7 @@
 #include "cli/faces_known.h"
 #include "cli/faces_pairs.h"
 #include "cli/faces_results.h"
+#include "cli/faces_tables.h"
 #include "cli/options/faces_flags.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -218,6 +219,7 @@ int faces(const FacesCommandFlags& flags) {
   options.plan = flags.placement.plan();
   options.precision = parse_precision(*flags.placement.precision);
   options.strict = *flags.photos.strict;
+  options.chunk = static_cast<std::size_t>(*flags.output.chunk);
   options.cache = compile_cache();
   const data::Pictures photos(*flags.photos.photos);
   const std::vector<PhotoPair> pairs =
@@ -258,8 +260,12 @@ int faces(const FacesCommandFlags& flags) {
                             options.plan.text, counted(job->lanes(), "thread")));
       std::size_t faces = 0, done = 0;
       double shown_s = now_s();
+      GrowingTable table(run.folder() / "faces.csv", faces_heading());
+      for (const task::PhotoFaces& photo : all) table.add(faces_rows(photos.source(photo.photo), photo.faces));
+      GrowingTable chunks(run.folder() / "chunks.csv", chunks_heading());
       const auto keep = [&](task::PhotoFaces photo) {
         journal.add(photo);
+        table.add(faces_rows(photos.source(photo.photo), photo.faces));
         ++done;
         faces += photo.faces.size();
         for (task::EmbeddedFace& face : photo.faces) {
@@ -271,7 +277,8 @@ int faces(const FacesCommandFlags& flags) {
         line.show(fmt::format("{} of {}, {}", done, counted(counts.to_do.size(), "photo"), counted(faces, "face")));
       };
       try {
-        result = job->run(photos, counts.to_do, keep);
+        result =
+            job->run(photos, counts.to_do, keep, [&](const task::FacesChunk& chunk) { chunks.add(chunk_row(chunk)); });
       } catch (const Interrupted&) {
         throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
                                       done, counted(counts.to_do.size(), "photo"), run.folder().string()));

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "cli/faces_tables.h"
 #include "report/faces_page.h"
 #include "report/format.h"
 #include "weights/metadata_json.h"
@@ -32,22 +33,24 @@ bool may_found(const task::FaceBox& box, int founder_size) {
   return std::min(box.x2 - box.x1, box.y2 - box.y1) >= static_cast<float>(founder_size) && box.probability >= kClear;
 }
 
+/// Calls `tell` with each photo's name, its faces from `first` on, and how many they are.
+template <class Tell>
+void for_each_photo(const FoundFaces& found, const data::Pictures& photos, const Tell& tell) {
+  std::size_t first = 0;
+  for (const SeenPhoto& seen : found.photos) {
+    tell(photos.source(seen.photo), first, seen.faces);
+    first += seen.faces;
+  }
+}
+
 void write_table(const fs::path& path, const FoundFaces& found, const data::Pictures& photos) {
   write_file_atomically(path, [&](std::ostream& out) {
-    out << "file,x1,y1,x2,y2,probability,person";
-    for (const char* part : {"left_eye", "right_eye", "nose", "mouth_left", "mouth_right"}) {
-      out << ',' << part << "_x," << part << "_y";
-    }
-    out << '\n';
-    for (std::size_t i = 0; i < found.faces.size(); ++i) {
-      const task::Face& face = found.faces[i].face;
-      const task::FaceBox& box = face.box;
-      out << fmt::format("{},{:.2f},{:.2f},{:.2f},{:.2f},{:.6f},{}",
-                         report::csv_cell(to_utf8_text(photos.source(found.faces[i].photo))), box.x1, box.y1, box.x2,
-                         box.y2, box.probability, found.persons[i] < 0 ? "" : std::to_string(found.persons[i] + 1));
-      for (const task::Point& point : face.landmarks) out << fmt::format(",{:.2f},{:.2f}", point.x, point.y);
-      out << '\n';
-    }
+    out << faces_heading();
+    for_each_photo(found, photos, [&](const std::string& file, std::size_t first, std::size_t count) {
+      const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
+      out << faces_rows(file, {found.faces.begin() + begin, found.faces.begin() + end},
+                        {found.persons.begin() + begin, found.persons.begin() + end});
+    });
   });
 }
 

@@ -73,6 +73,10 @@ struct FacesOutputFlags : OptionGroup {
       false,
       {.recorded = false}};
   Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<int> chunk{*this,
+                    {"--chunk", "PHOTOS", "A row of chunks.csv tells what so many cost a worker"},
+                    50,
+                    {.range = from_to(1, 1000000), .recorded = false}};
   Option<std::string> json{
       *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};

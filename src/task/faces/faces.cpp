@@ -164,15 +164,19 @@ std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::s
 }
 
 FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::size_t>& which,
-                          const std::function<void(PhotoFaces)>& on_photo) {
+                          const std::function<void(PhotoFaces)>& on_photo,
+                          const std::function<void(const FacesChunk&)>& on_chunk) {
   std::size_t next = 0;
   Gathering gathering(on_photo);
   const int lanes = static_cast<int>(detectors_.size());
+  ChunkMeter meter(lanes, options_.chunk, on_chunk);
   const auto next_index = [&]() -> std::optional<std::size_t> {
     return next < which.size() ? std::optional(which[next++]) : std::nullopt;
   };
   const auto find_faces = [&](std::size_t index, int worker) {
+    meter.begin(worker);
     std::vector<Found> found = find(photos, index, worker);
+    meter.end(worker, found.size());
     gathering.expect(index, content_of(photos.source(index)), found.size());
     return found;
   };
@@ -204,7 +208,13 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
           .into({.name = "keep", .capacity = static_cast<std::size_t>(2 * kEmbedderBatch)},
                 [&](EmbeddedFace face) { gathering.add(std::move(face)); });
   const Stopwatch clock;
-  flow.run();
+  try {
+    flow.run();
+  } catch (...) {
+    meter.finish();
+    throw;
+  }
+  meter.finish();
   FacesResult result;
   result.seconds = clock.seconds();
   result.photos = gathering.photos();

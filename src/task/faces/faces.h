@@ -12,6 +12,7 @@
 #include "data/pictures.h"
 #include "parallel/flow.h"
 #include "placement/plan.h"
+#include "task/faces/chunks.h"
 #include "task/faces/face.h"
 #include "task/faces/mtcnn.h"
 
@@ -34,6 +35,7 @@ struct FacesOptions {
   double margin = 0;  // see crop_face; Inception-ResNet only
   bool all = true;    // else the largest face of each photo
   bool strict = false;
+  std::size_t chunk = 50;  // photos, see FacesChunk
   std::filesystem::path cache = {};
 };
 
@@ -76,8 +78,10 @@ class FacesJob {
 
   /// Looks at the photos with the numbers `which`. `on_photo` is called for each that went through, one after the other
   /// but by any thread and in no order, as soon as all its faces are embedded.
+  /// `on_chunk`: for each so many photos of a worker, likewise.
   FacesResult run(const data::Pictures& photos, const std::vector<std::size_t>& which,
-                  const std::function<void(PhotoFaces)>& on_photo);
+                  const std::function<void(PhotoFaces)>& on_photo,
+                  const std::function<void(const FacesChunk&)>& on_chunk = {});
 
  private:
   struct Found;

@@ -153,6 +153,10 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
                                     kEasySize, 100 * (1 - left)));
     }
   }
+  if (found.pairs_within > found.pairs.size()) {
+    summary.push_back(fmt::format("pairs.csv has the nearest {} of {} pairs within the limit.", found.pairs.size(),
+                                  found.pairs_within));
+  }
   if (!result.skipped.empty()) {
     summary.push_back(fmt::format("{} could not be read.", counted(result.skipped.size(), "photo")));
   }

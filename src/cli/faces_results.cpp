@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBins = 100;
-constexpr float kLargestDistance = 2;
 constexpr float kClear = 0.95F;                   // probability of a face that may found a group
 constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
 /// A matrix of more faces than this (400 MB) is no file that anyone opens; pairs.csv has what is near.
@@ -155,21 +153,11 @@ FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int 
       found.faces.push_back(std::move(face));
     }
   }
-  const std::size_t all = found.faces.size();
-  found.histogram.assign(kBins, 0);
-  task::each_distance_block(found.embeddings, threads,
-                            [&](std::size_t begin, std::size_t end, std::span<const float> distances) {
-                              for (std::size_t row = begin; row < end; ++row) {
-                                for (std::size_t other = row + 1; other < all; ++other) {
-                                  const float distance = distances[(row - begin) * all + other];
-                                  const auto bin = static_cast<std::size_t>(distance / kLargestDistance * kBins);
-                                  ++found.histogram[std::min(bin, kBins - 1)];
-                                  if (distance <= limit) found.pairs.push_back({row, other, distance});
-                                }
-                              }
-                            });
-  std::ranges::stable_sort(found.pairs, {}, &task::NearPair::distance);
-  const std::vector<int> groups = task::group_faces(found.embeddings, facts, found.pairs, {limit});
+  task::Comparison compared = task::compare_all(found.embeddings, {.limit = limit, .threads = threads});
+  found.histogram = std::move(compared.histogram);
+  found.pairs = std::move(compared.pairs);
+  found.pairs_within = compared.pairs_within;
+  const std::vector<int> groups = task::group_faces(found.embeddings, facts, compared.to_group, {limit});
   found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
   found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());
   found.first_new_person = known.first_new_person();

@@ -29,7 +29,8 @@ struct FoundFaces {
   std::vector<bool> clear;                // of each: large and likely enough to found a group
   task::Embeddings embeddings;
   std::vector<int> persons;            // of each face, from 0; -1 = like no other
-  std::vector<task::NearPair> pairs;   // up to the limit, nearest first
+  std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
+  std::size_t pairs_within = 0;        // all that are
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   float limit = 1;
   std::size_t person_count = 0;

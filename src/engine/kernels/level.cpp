@@ -2,6 +2,7 @@
 #include "engine/kernels/batch_norm.h"
 #include "engine/kernels/depthwise.h"
 #include "engine/kernels/levels.h"
+#include "engine/kernels/products.h"
 #include "engine/kernels/rows.h"
 
 namespace evener::engine::kernels {
@@ -23,7 +24,7 @@ constexpr Kernels<T> table_of() {
 namespace EVENER_KERNEL_LEVEL {
 constinit const Kernels<float> float_table = table_of<float>();
 constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
-constinit const RowKernels row_table = {convolve_row, max_pool_row};
+constinit const RowKernels row_table = {convolve_row, max_pool_row, row_products};
 }  // namespace EVENER_KERNEL_LEVEL
 
 }  // namespace evener::engine::kernels

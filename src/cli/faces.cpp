@@ -312,8 +312,14 @@ int faces(const FacesCommandFlags& flags) {
     return record;
   });
   std::vector<std::string> summary = summary_of(result, found, counts, *flags.networks.min_size);
-  if (judged) summary.push_back(judgement_text(*judged));
-  write_faces(run.folder(), found, photos, {record.data.location, summary}, usable_cpus());
+  FacesStory story{.title = record.data.location};
+  if (judged) {
+    summary.push_back(judgement_text(*judged));
+    story.judgement = {summary.back(), {}, judged->result.equal_error_rate};
+    for (const auto& point : judged->result.curve) story.judgement->curve.emplace_back(point.different, point.same);
+  }
+  story.summary = summary;
+  write_faces(run.folder(), found, photos, story, usable_cpus());
   for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);
   const std::string& json = *flags.output.json;
   if (json == "-") {

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/faces_known.h"
+#include "report/faces_page.h"
 #include "task/faces/compare.h"
 #include "task/faces/faces.h"
 #include "task/faces/group.h"
@@ -46,6 +48,7 @@ FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int 
 struct FacesStory {
   std::string title;
   std::vector<std::string> summary = {};  // sentences
+  std::optional<report::JudgementOnPage> judgement = {};
 };
 
 /// Writes all files into `folder`. Throws Error where one can't be written.

@@ -81,10 +81,10 @@ void fill_speed(measure::Record& record, const task::FacesResult& result) {
 
 /// What a face depends on: those that were found with something else are no use.
 nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement) {
-  nlohmann::json settings = {{"--min-size", *flags.min_size},      {"--thresholds", *flags.thresholds},
-                             {"--factor", *flags.factor},          {"--embedder", *flags.embedder},
-                             {"--margin", *flags.margin},          {"--largest", *flags.largest},
-                             {"--precision", *placement.precision}};
+  nlohmann::json settings = {{"--min-size", *flags.min_size}, {"--thresholds", *flags.thresholds},
+                             {"--factor", *flags.factor},     {"--embedder", *flags.embedder},
+                             {"--margin", *flags.margin},     {"--largest", *flags.largest},
+                             {"--rotate", *flags.rotate},     {"--precision", *placement.precision}};
   const auto content = [](const std::filesystem::path& file) { return fmt::format("{:016x}", task::content_of(file)); };
   settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content(*flags.weights);
   std::string detector = "files of content";

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "data/codecs/png_encode.h"
 #include "task/faces/prepare.h"
+#include "task/faces/turned.h"
 #include "task/trained_model.h"
 
 namespace evener::task {
@@ -149,8 +150,14 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
 }
 
 std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::size_t index, int worker) {
-  const data::Picture photo = photos.read(index);
-  std::vector<Face> faces = detectors_[static_cast<std::size_t>(worker)]->find(photo);
+  FaceDetector& detector = *detectors_[static_cast<std::size_t>(worker)];
+  TurnedPhoto seen{photos.read(index), {}, 0};
+  if (options_.turn) {
+    seen = find_turned(detector, std::move(seen.photo));
+  } else {
+    seen.faces = detector.find(seen.photo);
+  }
+  std::vector<Face>& faces = seen.faces;
   if (!options_.all && faces.size() > 1) {
     std::ranges::swap(faces.front(), *std::ranges::max_element(faces, {}, [](const Face& f) { return f.box.area(); }));
     faces.resize(1);
@@ -158,7 +165,9 @@ std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::s
   std::vector<Found> found;
   for (const Face& face : faces) {
     Found one{index, face, {}, {}};
-    if (prepare(photo, one)) found.push_back(std::move(one));
+    if (!prepare(seen.photo, one)) continue;
+    one.face = turned_back(face, seen.quarters, seen.photo.width, seen.photo.height);
+    found.push_back(std::move(one));
   }
   return found;
 }

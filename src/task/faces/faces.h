@@ -34,6 +34,7 @@ struct FacesOptions {
   DetectorOptions detector = {};
   double margin = 0;  // see crop_face; Inception-ResNet only
   bool all = true;    // else the largest face of each photo
+  bool turn = false;  // see find_turned
   bool strict = false;
   std::size_t chunk = 50;  // photos, see FacesChunk
   std::filesystem::path cache = {};

@@ -273,7 +273,7 @@ int faces(const FacesCommandFlags& flags) {
         ++done;
         faces += photo.faces.size();
         for (task::EmbeddedFace& face : photo.faces) {
-          if (faces > kMostThumbnails) face.thumbnail = {};
+          if (faces > kMostThumbnails) face.drop_thumbnail();
         }
         all.push_back(std::move(photo));
         if (now_s() - shown_s < (line.on_terminal() ? 0.2 : 10)) return;

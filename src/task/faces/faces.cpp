@@ -146,6 +146,7 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(3 * kThumbnailSide * kThumbnailSide));
   if (!crop_face(photo, portrait_of(photo, found.face.box), kThumbnailSide, /*margin=*/0, planes)) return false;
   found.thumbnail = data::encode_png({3, kThumbnailSide, kThumbnailSide}, planes);
+  found.thumbnail.shrink_to_fit();
   return true;
 }
 

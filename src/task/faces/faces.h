@@ -46,6 +46,9 @@ struct EmbeddedFace {
   Face face;
   std::vector<float> embedding;
   std::string thumbnail;  // square; bytes of a PNG file
+
+  /// Gives back its memory, which assigning an empty text would keep.
+  void drop_thumbnail() { std::string().swap(thumbnail); }
 };
 
 /// All that was found on a photo.

@@ -183,10 +183,35 @@ TEST(WindowNetwork, RefusesWhatItCannotComputeByName) {
   EXPECT_THROW(WindowNetwork(network, network::initial_state(network::build("mtcnn_onet", {}), 1)), Error);
 }
 
-TEST(RowKernels, AllInstructionSetsComputeTheSame) {
+std::vector<const kernels::RowKernels*> levels() {
   std::vector<const kernels::RowKernels*> levels = {&kernels::baseline::row_table};
   if (simd_level() != SimdLevel::kBaseline) levels.push_back(&kernels::avx2::row_table);
   if (simd_level() == SimdLevel::kAvx512) levels.push_back(&kernels::avx512::row_table);
+  return levels;
+}
+
+// Numbers of rows and values that no block of the kernels divides.
+TEST(RowKernels, ProductsAreThoseOfAPlainLoopOnAllInstructionSets) {
+  constexpr std::int64_t kA = 11, kB = 17, kValues = 53, kStride = 20;
+  const std::vector<float> a = noise(kA * kValues, 1), b = noise(kB * kValues, 2);
+  for (const kernels::RowKernels* level : levels()) {
+    std::vector<float> out(kA * kStride, 77);
+    level->products({a.data(), kA, b.data(), kB, kValues, out.data(), kStride});
+    for (std::int64_t i = 0; i < kA; ++i) {
+      for (std::int64_t k = 0; k < kB; ++k) {
+        double sum = 0;
+        for (std::int64_t v = 0; v < kValues; ++v) {
+          sum += static_cast<double>(a[static_cast<std::size_t>(i * kValues + v)]) *
+                 b[static_cast<std::size_t>(k * kValues + v)];
+        }
+        ASSERT_NEAR(out[static_cast<std::size_t>(i * kStride + k)], sum, 1e-5) << i << " " << k;
+      }
+      EXPECT_EQ(out[static_cast<std::size_t>(i * kStride + kB)], 77) << "beyond the row";
+    }
+  }
+}
+
+TEST(RowKernels, AllInstructionSetsComputeTheSame) {
   constexpr std::int64_t kIn = 3, kColumns = 101, kKernel = 3, kStride = 256;
   const std::vector<float> image = noise(kKernel * kIn * kStride, 5);
   const float* rows[kKernel];
@@ -195,7 +220,7 @@ TEST(RowKernels, AllInstructionSetsComputeTheSame) {
     const std::vector<float> weight = noise(filters * kIn * kKernel * kKernel, 6), bias = noise(filters, 7),
                              slope = noise(filters, 8);
     std::vector<std::vector<float>> results;
-    for (const kernels::RowKernels* level : levels) {
+    for (const kernels::RowKernels* level : levels()) {
       std::vector<float> out(static_cast<std::size_t>(filters * kStride)), scratch(kStride + kernels::kRowSlack);
       level->convolve({rows, kIn, kStride, kKernel, weight.data(), bias.data(), slope.data(), filters,
                        kernels::filter_block(filters), out.data(), kStride, kColumns - kKernel + 1});

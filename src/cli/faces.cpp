@@ -20,6 +20,7 @@
 #include "cli/faces_known.h"
 #include "cli/faces_pairs.h"
 #include "cli/faces_results.h"
+#include "cli/faces_tables.h"
 #include "cli/options/faces_flags.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -80,10 +81,10 @@ void fill_speed(measure::Record& record, const task::FacesResult& result) {
 
 /// What a face depends on: those that were found with something else are no use.
 nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement) {
-  nlohmann::json settings = {{"--min-size", *flags.min_size},      {"--thresholds", *flags.thresholds},
-                             {"--factor", *flags.factor},          {"--embedder", *flags.embedder},
-                             {"--margin", *flags.margin},          {"--largest", *flags.largest},
-                             {"--precision", *placement.precision}};
+  nlohmann::json settings = {{"--min-size", *flags.min_size}, {"--thresholds", *flags.thresholds},
+                             {"--factor", *flags.factor},     {"--embedder", *flags.embedder},
+                             {"--margin", *flags.margin},     {"--largest", *flags.largest},
+                             {"--rotate", *flags.rotate},     {"--precision", *placement.precision}};
   const auto content = [](const std::filesystem::path& file) { return fmt::format("{:016x}", task::content_of(file)); };
   settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content(*flags.weights);
   std::string detector = "files of content";
@@ -152,6 +153,10 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
                                     kEasySize, 100 * (1 - left)));
     }
   }
+  if (found.pairs_within > found.pairs.size()) {
+    summary.push_back(fmt::format("pairs.csv has the nearest {} of {} pairs within the limit.", found.pairs.size(),
+                                  found.pairs_within));
+  }
   if (!result.skipped.empty()) {
     summary.push_back(fmt::format("{} could not be read.", counted(result.skipped.size(), "photo")));
   }
@@ -218,6 +223,7 @@ int faces(const FacesCommandFlags& flags) {
   options.plan = flags.placement.plan();
   options.precision = parse_precision(*flags.placement.precision);
   options.strict = *flags.photos.strict;
+  options.chunk = static_cast<std::size_t>(*flags.output.chunk);
   options.cache = compile_cache();
   const data::Pictures photos(*flags.photos.photos);
   const std::vector<PhotoPair> pairs =
@@ -258,12 +264,16 @@ int faces(const FacesCommandFlags& flags) {
                             options.plan.text, counted(job->lanes(), "thread")));
       std::size_t faces = 0, done = 0;
       double shown_s = now_s();
+      GrowingTable table(run.folder() / "faces.csv", faces_heading());
+      for (const task::PhotoFaces& photo : all) table.add(faces_rows(photos.source(photo.photo), photo.faces));
+      GrowingTable chunks(run.folder() / "chunks.csv", chunks_heading());
       const auto keep = [&](task::PhotoFaces photo) {
         journal.add(photo);
+        table.add(faces_rows(photos.source(photo.photo), photo.faces));
         ++done;
         faces += photo.faces.size();
         for (task::EmbeddedFace& face : photo.faces) {
-          if (faces > kMostThumbnails) face.thumbnail = {};
+          if (faces > kMostThumbnails) face.drop_thumbnail();
         }
         all.push_back(std::move(photo));
         if (now_s() - shown_s < (line.on_terminal() ? 0.2 : 10)) return;
@@ -271,7 +281,8 @@ int faces(const FacesCommandFlags& flags) {
         line.show(fmt::format("{} of {}, {}", done, counted(counts.to_do.size(), "photo"), counted(faces, "face")));
       };
       try {
-        result = job->run(photos, counts.to_do, keep);
+        result =
+            job->run(photos, counts.to_do, keep, [&](const task::FacesChunk& chunk) { chunks.add(chunk_row(chunk)); });
       } catch (const Interrupted&) {
         throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
                                       done, counted(counts.to_do.size(), "photo"), run.folder().string()));
@@ -301,8 +312,14 @@ int faces(const FacesCommandFlags& flags) {
     return record;
   });
   std::vector<std::string> summary = summary_of(result, found, counts, *flags.networks.min_size);
-  if (judged) summary.push_back(judgement_text(*judged));
-  write_faces(run.folder(), found, photos, {record.data.location, summary}, usable_cpus());
+  FacesStory story{.title = record.data.location};
+  if (judged) {
+    summary.push_back(judgement_text(*judged));
+    story.judgement = {summary.back(), {}, judged->result.equal_error_rate};
+    for (const auto& point : judged->result.curve) story.judgement->curve.emplace_back(point.different, point.same);
+  }
+  story.summary = summary;
+  write_faces(run.folder(), found, photos, story, usable_cpus());
   for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);
   const std::string& json = *flags.output.json;
   if (json == "-") {

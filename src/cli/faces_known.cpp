@@ -41,7 +41,7 @@ KnownFaces::KnownFaces(const fs::path& folder, const json& settings) {
   std::size_t thumbnails = 0;
   const auto keep = [&](task::PhotoFaces photo) {
     for (task::EmbeddedFace& face : photo.faces) {
-      if (++thumbnails > kMostThumbnails) face.thumbnail = {};
+      if (++thumbnails > kMostThumbnails) face.drop_thumbnail();
     }
     const std::uint64_t content = photo.content;
     photos_.insert_or_assign(content, std::move(photo));

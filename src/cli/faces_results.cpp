@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "cli/faces_tables.h"
 #include "report/faces_page.h"
 #include "report/format.h"
 #include "weights/metadata_json.h"
@@ -21,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBins = 100;
-constexpr float kLargestDistance = 2;
 constexpr float kClear = 0.95F;                   // probability of a face that may found a group
 constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
 /// A matrix of more faces than this (400 MB) is no file that anyone opens; pairs.csv has what is near.
@@ -32,22 +31,24 @@ bool may_found(const task::FaceBox& box, int founder_size) {
   return std::min(box.x2 - box.x1, box.y2 - box.y1) >= static_cast<float>(founder_size) && box.probability >= kClear;
 }
 
+/// Calls `tell` with each photo's name, its faces from `first` on, and how many they are.
+template <class Tell>
+void for_each_photo(const FoundFaces& found, const data::Pictures& photos, const Tell& tell) {
+  std::size_t first = 0;
+  for (const SeenPhoto& seen : found.photos) {
+    tell(photos.source(seen.photo), first, seen.faces);
+    first += seen.faces;
+  }
+}
+
 void write_table(const fs::path& path, const FoundFaces& found, const data::Pictures& photos) {
   write_file_atomically(path, [&](std::ostream& out) {
-    out << "file,x1,y1,x2,y2,probability,person";
-    for (const char* part : {"left_eye", "right_eye", "nose", "mouth_left", "mouth_right"}) {
-      out << ',' << part << "_x," << part << "_y";
-    }
-    out << '\n';
-    for (std::size_t i = 0; i < found.faces.size(); ++i) {
-      const task::Face& face = found.faces[i].face;
-      const task::FaceBox& box = face.box;
-      out << fmt::format("{},{:.2f},{:.2f},{:.2f},{:.2f},{:.6f},{}",
-                         report::csv_cell(to_utf8_text(photos.source(found.faces[i].photo))), box.x1, box.y1, box.x2,
-                         box.y2, box.probability, found.persons[i] < 0 ? "" : std::to_string(found.persons[i] + 1));
-      for (const task::Point& point : face.landmarks) out << fmt::format(",{:.2f},{:.2f}", point.x, point.y);
-      out << '\n';
-    }
+    out << faces_heading();
+    for_each_photo(found, photos, [&](const std::string& file, std::size_t first, std::size_t count) {
+      const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
+      out << faces_rows(file, {found.faces.begin() + begin, found.faces.begin() + end},
+                        {found.persons.begin() + begin, found.persons.begin() + end});
+    });
   });
 }
 
@@ -87,6 +88,7 @@ report::FacesPage page_of(const FoundFaces& found, const data::Pictures& photos,
   page.all_faces = found.faces.size();
   page.limit = found.limit;
   page.histogram = found.histogram;
+  page.judgement = story.judgement;
   std::vector<std::optional<std::size_t>> place(found.faces.size());  // of a face on the page
   for (std::size_t i = 0; i < found.faces.size() && page.faces.size() < kMostThumbnails; ++i) {
     const task::EmbeddedFace& face = found.faces[i];
@@ -152,21 +154,11 @@ FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int 
       found.faces.push_back(std::move(face));
     }
   }
-  const std::size_t all = found.faces.size();
-  found.histogram.assign(kBins, 0);
-  task::each_distance_block(found.embeddings, threads,
-                            [&](std::size_t begin, std::size_t end, std::span<const float> distances) {
-                              for (std::size_t row = begin; row < end; ++row) {
-                                for (std::size_t other = row + 1; other < all; ++other) {
-                                  const float distance = distances[(row - begin) * all + other];
-                                  const auto bin = static_cast<std::size_t>(distance / kLargestDistance * kBins);
-                                  ++found.histogram[std::min(bin, kBins - 1)];
-                                  if (distance <= limit) found.pairs.push_back({row, other, distance});
-                                }
-                              }
-                            });
-  std::ranges::stable_sort(found.pairs, {}, &task::NearPair::distance);
-  const std::vector<int> groups = task::group_faces(found.embeddings, facts, found.pairs, {limit});
+  task::Comparison compared = task::compare_all(found.embeddings, {.limit = limit, .threads = threads});
+  found.histogram = std::move(compared.histogram);
+  found.pairs = std::move(compared.pairs);
+  found.pairs_within = compared.pairs_within;
+  const std::vector<int> groups = task::group_faces(found.embeddings, facts, compared.to_group, {limit});
   found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
   found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());
   found.first_new_person = known.first_new_person();

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/faces_known.h"
+#include "report/faces_page.h"
 #include "task/faces/compare.h"
 #include "task/faces/faces.h"
 #include "task/faces/group.h"
@@ -29,7 +31,8 @@ struct FoundFaces {
   std::vector<bool> clear;                // of each: large and likely enough to found a group
   task::Embeddings embeddings;
   std::vector<int> persons;            // of each face, from 0; -1 = like no other
-  std::vector<task::NearPair> pairs;   // up to the limit, nearest first
+  std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
+  std::size_t pairs_within = 0;        // all that are
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   float limit = 1;
   std::size_t person_count = 0;
@@ -45,6 +48,7 @@ FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int 
 struct FacesStory {
   std::string title;
   std::vector<std::string> summary = {};  // sentences
+  std::optional<report::JudgementOnPage> judgement = {};
 };
 
 /// Writes all files into `folder`. Throws Error where one can't be written.

@@ -1,14 +1,15 @@
 #include "data/area_resize.h"
 
 #include <algorithm>
-#include <vector>
+#include <array>
 
 #include "base/error.h"
 
 namespace evener::data {
 namespace {
 
-constexpr std::int64_t kChannels = 3;
+constexpr std::size_t kColours = 3;
+constexpr std::int64_t kFewRows = 65535 / 255;  // of which a sum fits into 16 bits
 
 struct Window {
   std::int64_t begin = 0, end = 0;
@@ -18,47 +19,73 @@ Window window_of(std::int64_t output, std::int64_t outputs, std::int64_t inputs)
   return {output * inputs / outputs, ((output + 1) * inputs + outputs - 1) / outputs};
 }
 
-/// The sums of rows begin..end-1, column by column and channel by channel as they lie in the picture.
-void add_rows(const Picture& picture, const PictureArea& area, const Window& rows, std::vector<std::uint32_t>& sums) {
-  std::ranges::fill(sums, 0);
-  for (std::int64_t y = rows.begin; y < rows.end; ++y) {
-    const std::uint8_t* in = picture.row(area.y + y) + area.x * picture.channels;
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += in[i];
-  }
-}
-
 }  // namespace
 
-void area_resize(const Picture& picture, const PictureArea& area, std::int64_t height, std::int64_t width,
-                 std::span<float> chw) {
+AreaRows::AreaRows(const Picture& picture, const PictureArea& area, std::int64_t height, std::int64_t width)
+    : picture_(picture), area_(area), height_(height) {
   const bool within = area.x >= 0 && area.y >= 0 && area.width > 0 && area.height > 0 &&
                       area.x + area.width <= picture.width && area.y + area.height <= picture.height;
   if (!within || height < 1 || width < 1) throw Error("a part that is not within a picture was asked for");
-  const auto plane = static_cast<std::size_t>(height * width);
-  if (chw.size() != kChannels * plane) throw Error("a resized part was given memory of another size");
-  const auto channels = static_cast<std::size_t>(picture.channels);
-  std::vector<Window> columns;
-  for (std::int64_t x = 0; x < width; ++x) columns.push_back(window_of(x, width, area.width));
-  // Sums stay whole numbers, so they are exact; only the mean is rounded.
-  std::vector<std::uint32_t> sums(static_cast<std::size_t>(area.width) * channels);
-  for (std::int64_t y = 0; y < height; ++y) {
-    const Window rows = window_of(y, height, area.height);
-    add_rows(picture, area, rows, sums);
-    for (std::size_t c = 0; c < kChannels; ++c) {
-      float* const out = chw.data() + c * plane + static_cast<std::size_t>(y * width);
-      if (c >= channels) {  // grey
-        std::copy_n(chw.data() + static_cast<std::size_t>(y * width), width, out);
-        continue;
-      }
-      for (std::size_t x = 0; x < columns.size(); ++x) {
-        std::uint64_t sum = 0;
-        for (std::int64_t i = columns[x].begin; i < columns[x].end; ++i) {
-          sum += sums[static_cast<std::size_t>(i) * channels + c];
-        }
-        const std::int64_t count = (columns[x].end - columns[x].begin) * (rows.end - rows.begin);
-        out[x] = static_cast<float>(sum) / static_cast<float>(count);
-      }
+  for (std::int64_t x = 0; x < width; ++x) {
+    const Window window = window_of(x, width, area.width);
+    first_.push_back(static_cast<std::int32_t>(window.begin * picture.channels));
+    count_.push_back(static_cast<std::int32_t>(window.end - window.begin));
+    widths_.push_back(static_cast<float>(count_.back()));
+  }
+}
+
+// Sums stay whole numbers, so they are exact; only the mean is rounded.
+template <class Sum>
+void AreaRows::add(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums) const {
+  sums.assign(static_cast<std::size_t>(area_.width * picture_.channels), 0);
+  for (std::int64_t y = begin; y < end; ++y) {
+    const std::uint8_t* in = picture_.row(area_.y + y) + area_.x * picture_.channels;
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<Sum>(sums[i] + in[i]);
+  }
+}
+
+template <class Sum>
+void AreaRows::write_sums(const std::vector<Sum>& sums, std::span<float* const> planes) const {
+  const auto step = static_cast<std::size_t>(picture_.channels);
+  for (std::size_t c = 0; c < std::min(step, planes.size()); ++c) {
+    float* const out = planes[c];
+    for (std::size_t x = 0; x < first_.size(); ++x) {
+      const Sum* value = sums.data() + first_[x] + c;
+      std::uint32_t sum = *value;
+      for (std::int32_t i = 1; i < count_[x]; ++i) sum += *(value += step);
+      out[x] = static_cast<float>(sum);
     }
+  }
+}
+
+void AreaRows::write(std::int64_t y, std::span<float* const> planes) {
+  const auto [begin, end] = window_of(y, height_, area_.height);
+  if (end - begin <= kFewRows) {
+    add(begin, end, few_);
+    write_sums(few_, planes);
+  } else {
+    add(begin, end, many_);
+    write_sums(many_, planes);
+  }
+  const auto rows = static_cast<float>(end - begin);
+  for (std::size_t c = 0; c < planes.size(); ++c) {
+    if (c >= static_cast<std::size_t>(picture_.channels)) {  // grey
+      std::copy_n(planes[0], widths_.size(), planes[c]);
+      continue;
+    }
+    float* const out = planes[c];
+    for (std::size_t x = 0; x < widths_.size(); ++x) out[x] /= widths_[x] * rows;
+  }
+}
+
+void area_resize(const Picture& picture, const PictureArea& area, std::int64_t height, std::int64_t width,
+                 std::span<float> chw) {
+  AreaRows rows(picture, area, height, width);
+  const auto plane = static_cast<std::size_t>(height * width);
+  if (chw.size() != kColours * plane) throw Error("a resized part was given memory of another size");
+  for (std::int64_t y = 0; y < height; ++y) {
+    float* const first = chw.data() + y * width;
+    rows.write(y, std::array{first, first + plane, first + 2 * plane});
   }
 }
 

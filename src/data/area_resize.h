@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "data/codecs/picture.h"
 
@@ -14,8 +15,32 @@ struct PictureArea {
 };
 
 /// Each of height x width outputs is the mean of the pixels that it covers, from floor(i n / m) to ceil((i + 1) n / m):
-/// interpolate(mode="area") of PyTorch. Written as (3, height, width) with values from 0 to 255; grey is repeated.
-/// Throws Error for an area that is empty or not within the picture.
+/// interpolate(mode="area") of PyTorch. Rows are made one by one, so that nobody needs the whole.
+class AreaRows {
+ public:
+  /// Throws Error for an area that is empty or not within the picture, which has to stay.
+  AreaRows(const Picture& picture, const PictureArea& area, std::int64_t height, std::int64_t width);
+
+  /// Row y of the three colours, with values from 0 to 255; grey is repeated.
+  void write(std::int64_t y, std::span<float* const> planes);
+
+ private:
+  template <class Sum>
+  void add(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums) const;
+  template <class Sum>
+  void write_sums(const std::vector<Sum>& sums, std::span<float* const> planes) const;
+
+  const Picture& picture_;
+  const PictureArea area_;
+  const std::int64_t height_;
+  std::vector<std::int32_t> first_;  // value of each output's first pixel in a row of the area
+  std::vector<std::int32_t> count_;  // pixels that it covers
+  std::vector<float> widths_;        // the same
+  std::vector<std::uint16_t> few_;   // sums of rows, value by value; of so few that they fit
+  std::vector<std::uint32_t> many_;
+};
+
+/// All rows, written as (3, height, width). Throws Error as AreaRows does.
 void area_resize(const Picture& picture, const PictureArea& area, std::int64_t height, std::int64_t width,
                  std::span<float> chw);
 

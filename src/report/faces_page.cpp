@@ -135,6 +135,42 @@ std::string histogram_part(const FacesPage& page) {
       svg, page.limit);
 }
 
+std::string judgement_part(const std::optional<JudgementOnPage>& judgement) {
+  if (!judgement) return "";
+  constexpr double kSide = 320, kLeft = 60, kTop = 10;
+  const auto x_of = [](double different) { return kLeft + kSide * different; };
+  const auto y_of = [](double same) { return kTop + kSide * (1 - same); };
+  std::string svg = fmt::format("<svg class=\"roc\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"ROC curve\">",
+                                kLeft + kSide + 30, kTop + kSide + 70);
+  svg += fmt::format("<line class=\"axis\" x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", x_of(0), x_of(1), y_of(0));
+  svg += fmt::format("<line class=\"axis\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>", x_of(0), y_of(0), y_of(1));
+  svg += fmt::format("<line class=\"chance\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>", x_of(0), y_of(0), x_of(1),
+                     y_of(1));
+  std::string points;
+  for (const auto& [different, same] : judgement->curve) {
+    points += fmt::format("{:.1f},{:.1f} ", x_of(different), y_of(same));
+  }
+  svg += fmt::format("<polyline class=\"curve\" points=\"{}\"/>", points);
+  svg += fmt::format("<circle class=\"equal\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\"/>", x_of(judgement->equal_error_rate),
+                     y_of(1 - judgement->equal_error_rate));
+  for (const double mark : {0.0, 0.5, 1.0}) {
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.0f} %</text>", x_of(mark), y_of(0) + 28,
+                       100 * mark);
+    if (mark > 0) {
+      svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.0f} %</text>", kLeft - 8, y_of(mark) + 8,
+                         100 * mark);
+    }
+  }
+  svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">of two persons, accepted</text>", x_of(0.5),
+                     y_of(0) + 56);
+  return fmt::format(
+      "<h2>How well persons are told apart</h2>\n<section class=\"card\">{}</svg><p class=\"soft\">Upwards: pairs of "
+      "one "
+      "person that are accepted, at each limit. The dot is where as many are wrongly refused as wrongly accepted. "
+      "{}</p></section>\n",
+      svg, escape_html(judgement->words));
+}
+
 }  // namespace
 
 std::string faces_html(const FacesPage& page) {
@@ -152,7 +188,7 @@ std::string faces_html(const FacesPage& page) {
     html += fmt::format("<p>The page shows {} of the faces; faces.csv has all.</p>\n", page.faces.size());
   }
   html += persons_part(page, persons) + others_part(page, true, "Seen once", "Clear faces that are like no other.") +
-          pairs_part(page) + histogram_part(page) +
+          pairs_part(page) + histogram_part(page) + judgement_part(page.judgement) +
           others_part(page, false, "Unclear", "Too small or too blurred to tell who it is, or no face at all.");
   html += "<h2>About this page</h2>\n";
   for (const std::string& sentence : page.summary) html += "<p class=\"soft\">" + escape_html(sentence) + "</p>\n";

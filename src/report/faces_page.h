@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace evener::report {
@@ -21,6 +23,13 @@ struct PairOnPage {
   double distance = 0;
 };
 
+/// How well distances told who is who on pairs of which that is known.
+struct JudgementOnPage {
+  std::string words;                             // a sentence
+  std::vector<std::pair<double, double>> curve;  // shares of the different and of the same that are accepted
+  double equal_error_rate = 0;
+};
+
 struct FacesPage {
   std::string title;                   // "photos/"
   std::vector<std::string> summary;    // sentences
@@ -29,7 +38,8 @@ struct FacesPage {
   std::vector<FaceOnPage> faces;       // those that are shown
   std::vector<PairOnPage> pairs;       // near ones, nearest first; of each face the first is shown
   std::vector<std::size_t> histogram;  // pairs at each distance from 0 to 2, in bins of one width
-  double limit = 1;                    // distance up to which faces are taken for one person
+  std::optional<JudgementOnPage> judgement;
+  double limit = 1;  // distance up to which faces are taken for one person
 };
 
 /// The page, with everything inside.

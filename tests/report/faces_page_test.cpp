@@ -86,6 +86,16 @@ TEST(FacesPage, APageWithoutFacesSaysSo) {
   EXPECT_THAT(html, AllOf(Not(HasSubstr("<svg")), Not(HasSubstr("Most alike")), Not(HasSubstr("Unclear"))));
 }
 
+TEST(FacesPage, JudgedPairsHaveTheirCurve) {
+  FacesPage page = sample();
+  EXPECT_THAT(faces_html(page), Not(HasSubstr("told apart")));
+  page.judgement = {"<9 pairs>", {{0, 0}, {0.25, 0.5}, {1, 1}}, 0.25};
+  const std::string html = part(faces_html(page), "How well persons are told apart");
+  // 60 + 320 x 0.25 to the right, 10 + 320 x 0.5 down.
+  EXPECT_THAT(html, AllOf(HasSubstr("60.0,330.0 140.0,170.0 380.0,10.0"), HasSubstr("cx=\"140.0\" cy=\"90.0\""),
+                          HasSubstr("&lt;9 pairs&gt;")));
+}
+
 TEST(FacesPage, ItSaysWhenItShowsOnlyAPart) {
   FacesPage page = sample();
   page.all_faces = 5000;

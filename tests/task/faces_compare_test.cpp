@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "task/faces/compare.h"
 
@@ -55,28 +56,66 @@ TEST(Distances, BlocksAreWhatAPlainLoopGives) {
   }
 }
 
-TEST(NearPairs, AreThoseWithinTheLimitNearestFirst) {
+TEST(CompareAll, TellsThePairsWithinTheLimitNearestFirst) {
   const Embeddings embeddings = random_embeddings(290, 24);
   constexpr float kLimit = 1.1F;
-  const std::vector<NearPair> pairs = near_pairs(embeddings, kLimit, 2);
+  const Comparison compared = compare_all(embeddings, {.limit = kLimit, .bins = 4, .threads = 2});
   std::size_t expected = 0;
+  std::vector<std::size_t> histogram(4);
   for (std::size_t a = 0; a < embeddings.size(); ++a) {
     for (std::size_t b = a + 1; b < embeddings.size(); ++b) {
-      expected += distance(embeddings[a], embeddings[b]) <= kLimit ? 1 : 0;
+      const double apart = distance(embeddings[a], embeddings[b]);
+      expected += apart <= kLimit ? 1 : 0;
+      ++histogram[std::min<std::size_t>(3, static_cast<std::size_t>(2 * apart))];
     }
   }
-  EXPECT_EQ(pairs.size(), expected);
+  EXPECT_EQ(compared.pairs.size(), expected);
+  EXPECT_EQ(compared.pairs_within, expected);
+  EXPECT_EQ(compared.histogram, histogram);
+  EXPECT_EQ(compared.to_group.size(), expected);
   EXPECT_GT(expected, 50U);
-  EXPECT_TRUE(std::ranges::is_sorted(pairs, {}, &NearPair::distance));
-  for (const NearPair& pair : pairs) {
+  EXPECT_TRUE(std::ranges::is_sorted(compared.pairs, {}, &NearPair::distance));
+  for (const NearPair& pair : compared.pairs) {
     EXPECT_LT(pair.first, pair.second);
     EXPECT_NEAR(pair.distance, distance(embeddings[pair.first], embeddings[pair.second]), 1e-5);
   }
 }
 
-TEST(NearPairs, NothingAndOneFaceHaveNone) {
-  EXPECT_TRUE(near_pairs({}, 2, 2).empty());
-  EXPECT_TRUE(near_pairs(random_embeddings(1, 8), 2, 2).empty());
+TEST(CompareAll, OfVeryManyPairsTheNearestAreKept) {
+  const Embeddings embeddings = random_embeddings(60, 8);
+  const Comparison all = compare_all(embeddings, {.limit = 2, .threads = 1});
+  ASSERT_EQ(all.pairs.size(), 60U * 59 / 2);
+  const Comparison few = compare_all(embeddings, {.limit = 2, .most_pairs = 100, .most_of_each_face = 3, .threads = 1});
+  EXPECT_EQ(few.pairs_within, all.pairs.size());
+  ASSERT_EQ(few.pairs.size(), 100U);
+  for (std::size_t i = 0; i < few.pairs.size(); ++i) EXPECT_EQ(few.pairs[i].distance, all.pairs[i].distance);
+  std::vector<std::size_t> seen(60);
+  for (const NearPair& pair : few.to_group) ++seen[pair.first], ++seen[pair.second];
+  EXPECT_GE(*std::ranges::min_element(seen), 3U) << "each face has its nearest";
+  EXPECT_LE(few.to_group.size(), 180U);
+  EXPECT_TRUE(std::ranges::is_sorted(few.to_group, {}, &NearPair::distance));
+}
+
+TEST(CompareAll, NothingAndOneFaceHaveNoPairs) {
+  EXPECT_TRUE(compare_all({}, {.limit = 2}).pairs.empty());
+  EXPECT_TRUE(compare_all(random_embeddings(1, 8), {.limit = 2}).pairs.empty());
+}
+
+TEST(NearestNeighbours, AreTheNearestOfAllOthers) {
+  const Embeddings embeddings = random_embeddings(270, 33);
+  const Neighbours found = nearest_neighbours(embeddings, 5, 2);
+  for (std::size_t row = 0; row < embeddings.size(); ++row) {
+    std::vector<std::pair<double, std::size_t>> others;
+    for (std::size_t other = 0; other < embeddings.size(); ++other) {
+      if (other != row) others.emplace_back(distance(embeddings[row], embeddings[other]), other);
+    }
+    std::ranges::sort(others);
+    for (std::size_t k = 0; k < 5; ++k) {
+      ASSERT_NEAR(found.distances[row * 5 + k], others[k].first, 1e-5) << row;
+      ASSERT_NEAR(distance(embeddings[row], embeddings[found.rows[row * 5 + k]]), others[k].first, 1e-5) << row;
+    }
+  }
+  EXPECT_THROW(nearest_neighbours(random_embeddings(5, 4), 5, 1), Error);
 }
 
 }  // namespace

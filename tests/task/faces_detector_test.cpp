@@ -114,6 +114,14 @@ TEST_F(AnyDetector, GreyPhotosAndColouredOnesOfGreyAreTheSame) {
       std::ranges::is_sorted(grey, std::ranges::greater{}, [](const Face& face) { return face.box.probability; }));
 }
 
+TEST(EmbeddedFace, AThumbnailThatIsDroppedTakesNoMemory) {
+  EmbeddedFace face;
+  face.thumbnail.assign(20'000, 'x');
+  face.drop_thumbnail();
+  EXPECT_TRUE(face.thumbnail.empty());
+  EXPECT_LT(face.thumbnail.capacity(), 100U);
+}
+
 // ---- What is kept on the disk ----
 
 PhotoFaces photo(std::uint64_t content, std::size_t faces) {

@@ -27,7 +27,7 @@ std::vector<int> grouped(const std::vector<Seen>& seen) {
     embeddings.add(std::vector<float>{static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
     facts.push_back({face.photo, face.can_found});
   }
-  return group_faces(embeddings, facts, near_pairs(embeddings, kLimit, 1), {kLimit});
+  return group_faces(embeddings, facts, compare_all(embeddings, {.limit = kLimit}).to_group, {kLimit});
 }
 
 TEST(GroupFaces, ThoseThatAreAlikeAreOnePersonInTheOrderOfTheirFirstFaces) {
@@ -50,6 +50,16 @@ TEST(GroupFaces, ABridgeDoesNotChainTwoPersons) {
   EXPECT_EQ(groups[0], groups[1]);
   EXPECT_EQ(groups[3], groups[4]);
   EXPECT_NE(groups[0], groups[4]) << "the face in the middle is near to both";
+}
+
+TEST(GroupFaces, APersonInTwoWaysIsOnePerson) {
+  // 0 and 44 degrees are beyond the limit on average; 20 of 36 pairs are within it, and those are everywhere.
+  std::vector<Seen> seen;
+  for (const double degrees : {0.0, 3.0, 6.0, 42.0, 45.0, 48.0}) seen.push_back({degrees, seen.size()});
+  EXPECT_THAT(grouped(seen), ElementsAre(0, 0, 0, 0, 0, 0));
+  // The same two ways on one photo are two persons.
+  seen[3].photo = 0;
+  EXPECT_THAT(grouped(seen), ElementsAre(0, 0, 0, 1, 1, 1));
 }
 
 TEST(GroupFaces, PoorFacesJoinButFoundNone) {

@@ -34,6 +34,18 @@ TEST(Verify, RatesAreSharesOfEachKind) {
       << "refusing nearly all is right most often, with so many different ones";
 }
 
+TEST(Verify, TheCurveGoesFromNothingToAllThroughTheRatesOfEachLimit) {
+  const Verification found = verify({{0.1, true}, {0.3, true}, {0.2, false}, {0.4, false}});
+  std::vector<std::pair<double, double>> curve;
+  for (const AcceptedShares& point : found.curve) curve.emplace_back(point.different, point.same);
+  using Point = std::pair<double, double>;
+  EXPECT_THAT(curve, testing::ElementsAre(Point(0, 0), Point(0, 0.5), Point(0.5, 0.5), Point(0.5, 1), Point(1, 1)));
+  std::vector<JudgedPair> many;
+  for (int i = 0; i < 20000; ++i) many.push_back({i * 1e-4, i % 2 == 0});
+  EXPECT_LT(verify(many).curve.size(), 500U);
+  EXPECT_EQ(verify(many).curve.back().same, 1);
+}
+
 TEST(Verify, FewPairsAreRefused) {
   EXPECT_THROW(verify({}), Error);
   EXPECT_THROW(verify({{0.1, true}, {0.2, true}, {0.3, false}}), Error);

@@ -44,6 +44,7 @@ task::FacesOptions FaceNetworkFlags::options() const {
   options.detector = {*min_size, parse_thresholds(*thresholds), *factor};
   options.margin = *margin;
   options.all = !*largest;
+  options.turn = *rotate == "auto";
   return options;
 }
 

@@ -39,6 +39,10 @@ struct FaceNetworkFlags : OptionGroup {
   Option<double> margin{
       *this, {"--margin", "PIXELS", "Around a face, of those that the embedder sees"}, 0, {.range = from_to(0, 100)}};
   Option<bool> largest{*this, {"--largest", "", "Only the largest face of each photo"}};
+  Option<std::string> rotate{*this,
+                             {"--rotate", "NAME", "auto: photos without a sure face are looked at from all four sides"},
+                             "none",
+                             {.one_of = {"none", "auto"}}};
   Option<double> limit{*this,
                        {"--limit", "DISTANCE", "Faces of one person are no farther apart on average; from 0 to 2"},
                        1.0,
@@ -73,6 +77,10 @@ struct FacesOutputFlags : OptionGroup {
       false,
       {.recorded = false}};
   Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<int> chunk{*this,
+                    {"--chunk", "PHOTOS", "A row of chunks.csv tells what so many cost a worker"},
+                    50,
+                    {.range = from_to(1, 1000000), .recorded = false}};
   Option<std::string> json{
       *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};

@@ -2,6 +2,8 @@
 #include "engine/kernels/batch_norm.h"
 #include "engine/kernels/depthwise.h"
 #include "engine/kernels/levels.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/rows.h"
 #include "engine/kernels/winograd_kernels.h"
 
 namespace evener::engine::kernels {
@@ -24,6 +26,7 @@ namespace EVENER_KERNEL_LEVEL {
 constinit const Kernels<float> float_table = table_of<float>();
 constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
 constinit const WinogradKernels winograd_table = {transform_weights, winograd_forward, sum_gradient, finish_gradient};
+constinit const RowKernels row_table = {convolve_row, max_pool_row, row_products};
 }  // namespace EVENER_KERNEL_LEVEL
 
 }  // namespace evener::engine::kernels

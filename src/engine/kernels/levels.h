@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/kernels/kernels.h"
+#include "engine/kernels/row_kernels.h"
 #include "engine/kernels/winograd.h"
 
 namespace evener::engine::kernels {
@@ -10,16 +11,19 @@ namespace baseline {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
 extern const WinogradKernels winograd_table;
+extern const RowKernels row_table;
 }  // namespace baseline
 namespace avx2 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
 extern const WinogradKernels winograd_table;
+extern const RowKernels row_table;
 }  // namespace avx2
 namespace avx512 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
 extern const WinogradKernels winograd_table;
+extern const RowKernels row_table;
 }  // namespace avx512
 
 }  // namespace evener::engine::kernels

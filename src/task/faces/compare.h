@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -26,12 +27,37 @@ struct NearPair {
   float distance = 0;
 };
 
-/// Calls `tell` with the distances of rows begin..end-1 to all rows, row by row: blocks that stay in the cache, on
-/// `threads` threads, so that memory is bounded however many there are. Blocks come in their order.
+/// Calls `tell` with the distances of rows begin..end-1 to all rows, row by row: blocks of a quarter of a gigabyte at
+/// most, computed on `threads` threads. Blocks come in their order.
 void each_distance_block(const Embeddings& embeddings, int threads,
                          const std::function<void(std::size_t begin, std::size_t end, std::span<const float>)>& tell);
 
-/// All pairs that are at most `limit` apart, the nearest first.
-std::vector<NearPair> near_pairs(const Embeddings& embeddings, float limit, int threads);
+struct CompareOptions {
+  float limit = 1;                     // of pairs that are told
+  std::size_t bins = 100;              // of the histogram
+  std::size_t most_pairs = 1'000'000;  // the nearest of them
+  std::size_t most_of_each_face = 64;  // see Comparison::to_group
+  int threads = 1;
+};
+
+/// All rows compared with all, in memory that grows with the rows and not with the pairs.
+struct Comparison {
+  std::vector<std::size_t> histogram;  // of all distances from 0 to 2
+  std::vector<NearPair> pairs;         // at most `limit` apart, the nearest first; no more than most_pairs
+  std::size_t pairs_within = 0;        // all that are
+  /// The pairs from which groups grow, the nearest first: all within the limit, or where those are too many the
+  /// nearest of each row.
+  std::vector<NearPair> to_group;
+};
+Comparison compare_all(const Embeddings& embeddings, const CompareOptions& options);
+
+/// The `count` nearest other rows of each row, nearest first, found by comparing it with all: (rows, count), row by
+/// row. Throws Error where there are not so many others.
+struct Neighbours {
+  std::size_t count = 0;
+  std::vector<std::uint32_t> rows;
+  std::vector<float> distances;
+};
+Neighbours nearest_neighbours(const Embeddings& embeddings, std::size_t count, int threads);
 
 }  // namespace evener::task

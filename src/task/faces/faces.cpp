@@ -11,11 +11,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/heap.h"
 #include "base/module.h"
 #include "base/names.h"
 #include "base/random.h"
 #include "data/codecs/png_encode.h"
 #include "task/faces/prepare.h"
+#include "task/faces/turned.h"
 #include "task/trained_model.h"
 
 namespace evener::task {
@@ -102,25 +104,30 @@ FacesJob::FacesJob(const FacesOptions& options) : options_(options) {
   });
   const bool has_openvino = module_status("openvino").state == ModuleState::kUsable;
   engine_ = engine::open_engine(on_cpu && has_openvino ? "openvino" : "torch");
-  const DetectorWeights weights = read_detector_weights(options.detector_weights);
-  const TrainedModel embedder =
-      // Trained with a layer for the persons of its data, which embeddings don't need.
-      open_trained_model(
-          {.model = embedder_name(options.embedder), .weights = options.weights, .passed_over = "logits."});
-  notes_ = embedder.notes;
-  const auto& shape = embedder.network.input_shape();
-  face_shape_ = {shape[0], shape[1], shape[2]};
-  engine::RunnerOptions runner;
-  runner.device = options.plan.replicas.front().stages.front().device;
   if (options.plan.replicas.size() > 1 && !on_cpu) {
     throw UsageError("faces are found on one GPU or on CPUs, not on both together yet; use --on cpu or --on cuda:0");
   }
+  engine::RunnerOptions runner;
+  runner.device = options.plan.replicas.front().stages.front().device;
   // A photo for each thread: they never wait for each other.
   const int lanes = on_cpu && has_openvino ? threads_of(options.plan) : 1;
   runner.threads = on_cpu ? threads_of(options.plan) : 1;
   runner.cache = options.cache;
+  const DetectorWeights weights = read_detector_weights(options.detector_weights);
   detectors_ = FaceDetector::make(*engine_, weights, options.detector, runner, lanes);
-  runner.precision = options.precision;
+  make_embedders(runner, lanes);
+  give_back_freed_memory();
+}
+
+void FacesJob::make_embedders(engine::RunnerOptions runner, int lanes) {
+  const TrainedModel embedder =
+      // Trained with a layer for the persons of its data, which embeddings don't need.
+      open_trained_model(
+          {.model = embedder_name(options_.embedder), .weights = options_.weights, .passed_over = "logits."});
+  notes_ = embedder.notes;
+  const auto& shape = embedder.network.input_shape();
+  face_shape_ = {shape[0], shape[1], shape[2]};
+  runner.precision = options_.precision;
   runner.batch = kEmbedderBatch;
   runner.mean.assign(3, 0.5F);
   runner.standard_deviation.assign(3, 128.0F / 255);
@@ -139,12 +146,19 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(3 * kThumbnailSide * kThumbnailSide));
   if (!crop_face(photo, portrait_of(photo, found.face.box), kThumbnailSide, /*margin=*/0, planes)) return false;
   found.thumbnail = data::encode_png({3, kThumbnailSide, kThumbnailSide}, planes);
+  found.thumbnail.shrink_to_fit();
   return true;
 }
 
 std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::size_t index, int worker) {
-  const data::Picture photo = photos.read(index);
-  std::vector<Face> faces = detectors_[static_cast<std::size_t>(worker)]->find(photo);
+  FaceDetector& detector = *detectors_[static_cast<std::size_t>(worker)];
+  TurnedPhoto seen{photos.read(index), {}, 0};
+  if (options_.turn) {
+    seen = find_turned(detector, std::move(seen.photo));
+  } else {
+    seen.faces = detector.find(seen.photo);
+  }
+  std::vector<Face>& faces = seen.faces;
   if (!options_.all && faces.size() > 1) {
     std::ranges::swap(faces.front(), *std::ranges::max_element(faces, {}, [](const Face& f) { return f.box.area(); }));
     faces.resize(1);
@@ -152,21 +166,27 @@ std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::s
   std::vector<Found> found;
   for (const Face& face : faces) {
     Found one{index, face, {}, {}};
-    if (prepare(photo, one)) found.push_back(std::move(one));
+    if (!prepare(seen.photo, one)) continue;
+    one.face = turned_back(face, seen.quarters, seen.photo.width, seen.photo.height);
+    found.push_back(std::move(one));
   }
   return found;
 }
 
 FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::size_t>& which,
-                          const std::function<void(PhotoFaces)>& on_photo) {
+                          const std::function<void(PhotoFaces)>& on_photo,
+                          const std::function<void(const FacesChunk&)>& on_chunk) {
   std::size_t next = 0;
   Gathering gathering(on_photo);
   const int lanes = static_cast<int>(detectors_.size());
+  ChunkMeter meter(lanes, options_.chunk, on_chunk);
   const auto next_index = [&]() -> std::optional<std::size_t> {
     return next < which.size() ? std::optional(which[next++]) : std::nullopt;
   };
   const auto find_faces = [&](std::size_t index, int worker) {
+    meter.begin(worker);
     std::vector<Found> found = find(photos, index, worker);
+    meter.end(worker, found.size());
     gathering.expect(index, content_of(photos.source(index)), found.size());
     return found;
   };
@@ -198,7 +218,13 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
           .into({.name = "keep", .capacity = static_cast<std::size_t>(2 * kEmbedderBatch)},
                 [&](EmbeddedFace face) { gathering.add(std::move(face)); });
   const Stopwatch clock;
-  flow.run();
+  try {
+    flow.run();
+  } catch (...) {
+    meter.finish();
+    throw;
+  }
+  meter.finish();
   FacesResult result;
   result.seconds = clock.seconds();
   result.photos = gathering.photos();

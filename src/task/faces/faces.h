@@ -12,6 +12,7 @@
 #include "data/pictures.h"
 #include "parallel/flow.h"
 #include "placement/plan.h"
+#include "task/faces/chunks.h"
 #include "task/faces/face.h"
 #include "task/faces/mtcnn.h"
 
@@ -33,7 +34,9 @@ struct FacesOptions {
   DetectorOptions detector = {};
   double margin = 0;  // see crop_face; Inception-ResNet only
   bool all = true;    // else the largest face of each photo
+  bool turn = false;  // see find_turned
   bool strict = false;
+  std::size_t chunk = 50;  // photos, see FacesChunk
   std::filesystem::path cache = {};
 };
 
@@ -43,6 +46,9 @@ struct EmbeddedFace {
   Face face;
   std::vector<float> embedding;
   std::string thumbnail;  // square; bytes of a PNG file
+
+  /// Gives back its memory, which assigning an empty text would keep.
+  void drop_thumbnail() { std::string().swap(thumbnail); }
 };
 
 /// All that was found on a photo.
@@ -76,12 +82,15 @@ class FacesJob {
 
   /// Looks at the photos with the numbers `which`. `on_photo` is called for each that went through, one after the other
   /// but by any thread and in no order, as soon as all its faces are embedded.
+  /// `on_chunk`: for each so many photos of a worker, likewise.
   FacesResult run(const data::Pictures& photos, const std::vector<std::size_t>& which,
-                  const std::function<void(PhotoFaces)>& on_photo);
+                  const std::function<void(PhotoFaces)>& on_photo,
+                  const std::function<void(const FacesChunk&)>& on_chunk = {});
 
  private:
   struct Found;
   class Gathering;
+  void make_embedders(engine::RunnerOptions runner, int lanes);
   std::vector<Found> find(const data::Pictures& photos, std::size_t index, int worker);
   bool prepare(const data::Picture& photo, Found& found) const;
 

@@ -51,6 +51,21 @@ class Grouping {
     }
   }
 
+  /// Joins groups between which faces are near each other in many places, the densest first. A few faces that are like
+  /// both, which is what a bridge is, don't suffice.
+  void join_dense(const std::vector<NearPair>& pairs) {
+    for (bool joined = true; joined;) {
+      joined = false;
+      std::set<std::size_t> changed;  // groups of which the shares are not known any more
+      for (const auto& [a, b] : dense_pairs(pairs)) {
+        if (changed.contains(a) || changed.contains(b) || share_a_photo(groups_[a], groups_[b])) continue;
+        unite(a, b);
+        changed.insert({a, b});
+        joined = true;
+      }
+    }
+  }
+
   /// Faces that can't found a group go to the nearest one that has been founded.
   void take_in(const std::vector<NearPair>& pairs) {
     for (const NearPair& pair : pairs) {
@@ -73,10 +88,48 @@ class Grouping {
   }
 
  private:
+  /// The nearness of two groups.
+  struct Between {
+    std::size_t near = 0;              // pairs
+    std::set<std::size_t> of_a, of_b;  // faces in them
+  };
+  using TwoGroups = std::pair<std::size_t, std::size_t>;
+
+  /// Groups of which kDense of all pairs are near each other, and half of the faces of either are near one of the
+  /// other; the densest first. A single face has nothing that could be dense: the limit on the mean distance judged it.
+  std::vector<TwoGroups> dense_pairs(const std::vector<NearPair>& pairs) const {
+    constexpr double kDense = 0.3;  // where two persons are most alike on ORL's photos it is 0.24
+    std::map<TwoGroups, Between> all;
+    for (const NearPair& pair : pairs) {
+      std::size_t first = pair.first, second = pair.second;
+      if (!faces_[first].can_found || !faces_[second].can_found || of_face_[first] == of_face_[second]) continue;
+      if (of_face_[first] > of_face_[second]) std::swap(first, second);
+      Between& between = all[{of_face_[first], of_face_[second]}];
+      ++between.near;
+      between.of_a.insert(first);
+      between.of_b.insert(second);
+    }
+    std::vector<std::pair<double, TwoGroups>> dense;
+    for (const auto& [groups, between] : all) {
+      const std::size_t a = groups_[groups.first].faces.size(), b = groups_[groups.second].faces.size();
+      const double share = static_cast<double>(between.near) / static_cast<double>(a * b);
+      const bool everywhere = 2 * between.of_a.size() >= a && 2 * between.of_b.size() >= b;
+      if (share >= kDense && everywhere && std::min(a, b) > 1) dense.emplace_back(share, groups);
+    }
+    std::ranges::stable_sort(dense, [](const auto& x, const auto& y) { return x.first > y.first; });
+    std::vector<TwoGroups> groups;
+    for (const auto& [share, two] : dense) groups.push_back(two);
+    return groups;
+  }
+
   void try_to_join(const NearPair& pair) {
     const std::size_t a = of_face_[pair.first], b = of_face_[pair.second];
     if (a == b || share_a_photo(groups_[a], groups_[b])) return;
     if (mean_squared_distance(groups_[a], groups_[b]) > limit_squared_) return;
+    unite(a, b);
+  }
+
+  void unite(std::size_t a, std::size_t b) {
     for (const std::size_t face : groups_[b].faces) of_face_[face] = a;
     join(groups_[a], groups_[b]);
   }
@@ -93,6 +146,7 @@ std::vector<int> group_faces(const Embeddings& embeddings, const std::vector<Fac
                              const std::vector<NearPair>& pairs, const GroupOptions& options) {
   Grouping grouping(embeddings, faces, options.limit);
   grouping.grow(pairs);
+  grouping.join_dense(pairs);
   grouping.take_in(pairs);
   return grouping.numbers();
 }

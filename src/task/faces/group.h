@@ -23,8 +23,9 @@ struct GroupOptions {
 ///
 /// Groups grow from the nearest pair to the farthest: two are joined where the mean squared distance of their faces,
 /// each of the one to each of the other, is within the limit (average linkage), so that a chain of faces that are alike
-/// two by two can't join two persons. Two faces of one photo are never in one group. Faces that can't found a group
-/// join the nearest one at the end, by the same measure.
+/// two by two can't join two persons. Then groups are joined between which three of ten pairs are within the limit: a
+/// person who was photographed in two ways. Two faces of one photo are never in one group. Faces that can't found a
+/// group join the nearest one at the end, by the same measure.
 std::vector<int> group_faces(const Embeddings& embeddings, const std::vector<FaceFacts>& faces,
                              const std::vector<NearPair>& pairs, const GroupOptions& options);
 

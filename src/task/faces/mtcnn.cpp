@@ -21,8 +21,10 @@ namespace fs = std::filesystem;
 
 constexpr double kCell = 12;  // pixels that the proposal network sees at once
 constexpr float kStride = 2;  // between the places where it looks
-constexpr std::int64_t kBatch = 32;
 constexpr std::int64_t kRefinementSide = 24, kOutputSide = 48;
+// Most photos leave some hundred places after the first network and some ten after the second. A call that isn't full
+// costs as much as a full one.
+constexpr std::array<std::int64_t, 2> kRefinementBatches = {16, 64}, kOutputBatches = {4, 16};
 
 /// (x - 127.5) / 128 of values from 0 to 255.
 void set_normalization(engine::RunnerOptions& options) {
@@ -35,6 +37,12 @@ float face_probability(float other, float face) {
   const float largest = std::max(other, face);
   const float a = std::exp(other - largest), b = std::exp(face - largest);
   return b / (a + b);
+}
+
+/// Scores that differ by less give no such probability: most places are passed over without an exponential.
+float likely_difference(float probability) {
+  constexpr float kRounding = 0.01F, kCertain = 15;  // a larger difference is rounded to a probability of 1
+  return std::min(std::log(probability / (1 - probability)) - kRounding, kCertain);
 }
 
 /// In PyTorch these networks flatten width first, then height, then channels; ours flatten channels first.
@@ -107,22 +115,32 @@ std::vector<std::unique_ptr<FaceDetector>> FaceDetector::make(engine::Engine& en
                                                               engine::RunnerOptions runner, int count) {
   set_normalization(runner);
   runner.values = engine::ImageValues::kFloats;
-  runner.batch = kBatch;
-  const auto runners = [&](const char* model, const TensorMap& state, bool any_size) {
-    const auto of = part(model, state, "the weights of the face detector");
-    engine::RunnerOptions its = runner;
-    its.any_size = any_size;
-    return engine.make_runners(of.network, of.state, its, count);
+  const auto of_part = [](const char* model, const TensorMap& state) {
+    return part(model, state, "the weights of the face detector");
   };
-  auto proposals = runners("mtcnn_pnet", weights.proposal, true);
-  auto refinements = runners("mtcnn_rnet", weights.refinement, false);
-  auto outputs = runners("mtcnn_onet", weights.output, false);
   std::vector<std::unique_ptr<FaceDetector>> detectors;
-  for (std::size_t i = 0; i < proposals.size(); ++i) {
-    detectors.push_back(std::unique_ptr<FaceDetector>(new FaceDetector(options)));
-    detectors.back()->proposal_ = std::move(proposals[i]);
-    detectors.back()->refinement_ = std::move(refinements[i]);
-    detectors.back()->output_ = std::move(outputs[i]);
+  for (int i = 0; i < count; ++i) detectors.push_back(std::unique_ptr<FaceDetector>(new FaceDetector(options)));
+  const auto make = [&](const network::NetworkWithState& of, std::int64_t batch, const auto& take) {
+    runner.batch = batch;
+    auto runners = engine.make_runners(of.network, of.state, runner, count);
+    for (std::size_t i = 0; i < detectors.size(); ++i) take(*detectors[i], std::move(runners[i]));
+  };
+  const auto proposal = of_part("mtcnn_pnet", weights.proposal);
+  if (runner.device.kind == DeviceKind::kCpu) {
+    for (const auto& detector : detectors) {
+      detector->windows_ = std::make_unique<engine::WindowNetwork>(proposal.network, proposal.state);
+    }
+  } else {
+    runner.any_size = true;
+    make(proposal, 1, [](FaceDetector& detector, auto one) { detector.proposal_ = std::move(one); });
+    runner.any_size = false;
+  }
+  const auto refinement = of_part("mtcnn_rnet", weights.refinement), output = of_part("mtcnn_onet", weights.output);
+  for (const std::int64_t batch : kRefinementBatches) {
+    make(refinement, batch, [](FaceDetector& detector, auto one) { detector.refinement_.push_back(std::move(one)); });
+  }
+  for (const std::int64_t batch : kOutputBatches) {
+    make(output, batch, [](FaceDetector& detector, auto one) { detector.output_.push_back(std::move(one)); });
   }
   return detectors;
 }
@@ -139,28 +157,49 @@ std::vector<Face> FaceDetector::find(const data::Picture& photo) {
   return timed(times_.output_s, [&] { return finish(photo, boxes); });
 }
 
-std::vector<Candidate> FaceDetector::candidates_at(const data::Picture& photo, double scale) {
-  const auto height = static_cast<std::int64_t>(static_cast<double>(photo.height) * scale + 1);
-  const auto width = static_cast<std::int64_t>(static_cast<double>(photo.width) * scale + 1);
+FaceDetector::Places FaceDetector::places_of(const data::Picture& photo, std::int64_t height, std::int64_t width) {
+  const data::PictureArea whole = {0, 0, photo.width, photo.height};
+  if (windows_) {
+    data::AreaRows rows(photo, whole, height, width);
+    const auto& outputs = windows_->run(height, width, [&](std::int64_t y, std::span<float* const> planes) {
+      rows.write(y, planes);
+      for (float* const plane : planes) {
+        for (std::int64_t x = 0; x < width; ++x) plane[x] = (plane[x] - 127.5F) * 0.0078125F;
+      }
+    });
+    return {outputs[0].values.data(), outputs[1].values.data(), outputs[0].rows, outputs[0].columns};
+  }
   std::vector<float> level(static_cast<std::size_t>(3 * height * width));
-  data::area_resize(photo, {0, 0, photo.width, photo.height}, height, width, level);
+  data::area_resize(photo, whole, height, width, level);
   proposal_->start_of_size(std::span<const float>(level), 1, height, width);
-  const TensorMap outputs = proposal_->wait();
-  const HostTensor &scores = outputs.at("scores"), &shifts = outputs.at("shifts");
-  const std::int64_t rows = scores.shape.at(2), columns = scores.shape.at(3), plane = rows * columns;
+  Places places;
+  places.held = proposal_->wait();
+  const HostTensor& scores = places.held.at("scores");
+  places.scores = scores.floats();
+  places.shifts = places.held.at("shifts").floats();
+  places.rows = scores.shape.at(2);
+  places.columns = scores.shape.at(3);
+  return places;
+}
+
+std::vector<Candidate> FaceDetector::candidates_at(const data::Picture& photo, double scale) {
+  const Places places = places_of(photo, static_cast<std::int64_t>(static_cast<double>(photo.height) * scale + 1),
+                                  static_cast<std::int64_t>(static_cast<double>(photo.width) * scale + 1));
+  const std::int64_t plane = places.rows * places.columns;
   const auto place = [scale = static_cast<float>(scale)](std::int64_t cell, float within) {
     return std::floor((kStride * static_cast<float>(cell) + within) / scale);
   };
+  const float least = likely_difference(options_.thresholds[0]);
   std::vector<Candidate> candidates;
-  for (std::int64_t y = 0; y < rows; ++y) {
-    for (std::int64_t x = 0; x < columns; ++x) {
-      const std::int64_t at = y * columns + x;
-      const float probability = face_probability(scores.floats()[at], scores.floats()[plane + at]);
-      if (!(probability >= options_.thresholds[0])) continue;
-      constexpr auto kEnd = static_cast<float>(kCell);
-      candidates.push_back(
-          {{place(x, 1), place(y, 1), place(x, kEnd), place(y, kEnd), probability}, four(shifts.floats() + at, plane)});
-    }
+  for (std::int64_t at = 0; at < plane; ++at) {
+    const float other = places.scores[at], face = places.scores[plane + at];
+    if (face - other < least) continue;
+    const float probability = face_probability(other, face);
+    if (!(probability >= options_.thresholds[0])) continue;
+    constexpr auto kEnd = static_cast<float>(kCell);
+    const std::int64_t x = at % places.columns, y = at / places.columns;
+    candidates.push_back(
+        {{place(x, 1), place(y, 1), place(x, kEnd), place(y, kEnd), probability}, four(places.shifts + at, plane)});
   }
   return candidates;
 }
@@ -187,16 +226,21 @@ std::vector<FaceBox> FaceDetector::propose(const data::Picture& photo) {
 
 template <class Take>
 void FaceDetector::look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side,
-                        engine::Runner& runner, const Take& take) {
+                        const Runners& runners, std::span<const std::int64_t> batches, const Take& take) {
   const auto each = static_cast<std::size_t>(3 * side * side);
   std::vector<std::size_t> seen;  // boxes of which something lies on the photo
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     const data::PictureArea area = pixels_of(boxes[i], photo.width, photo.height);
     if (area.width > 0 && area.height > 0) seen.push_back(i);
   }
-  std::vector<float> batch(each * static_cast<std::size_t>(kBatch));
-  for (std::size_t begin = 0; begin < seen.size(); begin += kBatch) {
-    const std::size_t count = std::min<std::size_t>(kBatch, seen.size() - begin);
+  std::vector<float> batch;
+  for (std::size_t begin = 0, count = 0; begin < seen.size(); begin += count) {
+    const std::size_t left = seen.size() - begin;
+    std::size_t which = 0;  // the smallest that takes all that is left, else the largest
+    while (which + 1 < batches.size() && static_cast<std::size_t>(batches[which]) < left) ++which;
+    count = std::min(static_cast<std::size_t>(batches[which]), left);
+    batch.resize(each * static_cast<std::size_t>(batches[which]));
+    engine::Runner& runner = *runners[which];
     for (std::size_t i = 0; i < count; ++i) {
       const data::PictureArea area = pixels_of(boxes[seen[begin + i]], photo.width, photo.height);
       data::area_resize(photo, area, side, side, std::span(batch).subspan(i * each, each));
@@ -210,14 +254,15 @@ void FaceDetector::look(const data::Picture& photo, const std::vector<FaceBox>& 
 std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
   std::vector<FaceBox> likely;
   std::vector<std::array<float, 4>> shifts;
-  look(photo, boxes, kRefinementSide, *refinement_, [&](std::size_t box, const TensorMap& outputs, std::int64_t row) {
-    const float* scores = outputs.at("scores").floats() + 2 * row;
-    const float probability = face_probability(scores[0], scores[1]);
-    if (!(probability > options_.thresholds[1])) return;
-    likely.push_back(boxes[box]);
-    likely.back().probability = probability;
-    shifts.push_back(four(outputs.at("shifts").floats() + 4 * row, 1));
-  });
+  look(photo, boxes, kRefinementSide, refinement_, kRefinementBatches,
+       [&](std::size_t box, const TensorMap& outputs, std::int64_t row) {
+         const float* scores = outputs.at("scores").floats() + 2 * row;
+         const float probability = face_probability(scores[0], scores[1]);
+         if (!(probability > options_.thresholds[1])) return;
+         likely.push_back(boxes[box]);
+         likely.back().probability = probability;
+         shifts.push_back(four(outputs.at("shifts").floats() + 4 * row, 1));
+       });
   std::vector<FaceBox> refined;
   for (const std::size_t i : suppress(likely, 0.7F, Overlap::kUnion)) {
     refined.push_back(squared(shifted(likely[i], shifts[i], /*one_more=*/true)));
@@ -228,22 +273,23 @@ std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std:
 std::vector<Face> FaceDetector::finish(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
   std::vector<Face> likely;
   std::vector<FaceBox> final_boxes;
-  look(photo, boxes, kOutputSide, *output_, [&](std::size_t index, const TensorMap& outputs, std::int64_t row) {
-    const float* scores = outputs.at("scores").floats() + 2 * row;
-    const float probability = face_probability(scores[0], scores[1]);
-    if (!(probability > options_.thresholds[2])) return;
-    FaceBox box = boxes[index];
-    box.probability = probability;
-    Face face;
-    const float* places = outputs.at("landmarks").floats() + 10 * row;  // five x, then five y
-    for (std::size_t i = 0; i < 5; ++i) {
-      face.landmarks[i] = {(box.x2 - box.x1 + 1) * places[i] + box.x1 - 1,
-                           (box.y2 - box.y1 + 1) * places[i + 5] + box.y1 - 1};
-    }
-    face.box = shifted(box, four(outputs.at("shifts").floats() + 4 * row, 1), /*one_more=*/true);
-    final_boxes.push_back(face.box);
-    likely.push_back(face);
-  });
+  look(photo, boxes, kOutputSide, output_, kOutputBatches,
+       [&](std::size_t index, const TensorMap& outputs, std::int64_t row) {
+         const float* scores = outputs.at("scores").floats() + 2 * row;
+         const float probability = face_probability(scores[0], scores[1]);
+         if (!(probability > options_.thresholds[2])) return;
+         FaceBox box = boxes[index];
+         box.probability = probability;
+         Face face;
+         const float* places = outputs.at("landmarks").floats() + 10 * row;  // five x, then five y
+         for (std::size_t i = 0; i < 5; ++i) {
+           face.landmarks[i] = {(box.x2 - box.x1 + 1) * places[i] + box.x1 - 1,
+                                (box.y2 - box.y1 + 1) * places[i + 5] + box.y1 - 1};
+         }
+         face.box = shifted(box, four(outputs.at("shifts").floats() + 4 * row, 1), /*one_more=*/true);
+         final_boxes.push_back(face.box);
+         likely.push_back(face);
+       });
   std::vector<Face> faces;
   for (const std::size_t i : suppress(final_boxes, 0.7F, Overlap::kSmaller)) faces.push_back(likely[i]);
   return faces;

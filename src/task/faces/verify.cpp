@@ -64,6 +64,21 @@ double accuracy_in_folds(const std::vector<JudgedPair>& pairs, std::size_t folds
 
 }  // namespace
 
+namespace {
+
+/// Points that lie apart: thousands of limits draw the same line.
+void add_point(std::vector<AcceptedShares>& curve, const AcceptedShares& point) {
+  constexpr double kApart = 0.005;
+  const bool is_end = point.different == 1 && point.same == 1;
+  if (!curve.empty() && !is_end && point.different - curve.back().different < kApart &&
+      point.same - curve.back().same < kApart) {
+    return;
+  }
+  curve.push_back(point);
+}
+
+}  // namespace
+
 Verification verify(const std::vector<JudgedPair>& pairs) {
   Verification result;
   for (const JudgedPair& pair : pairs) ++(pair.same ? result.same : result.different);
@@ -78,6 +93,7 @@ Verification verify(const std::vector<JudgedPair>& pairs) {
   for (const Accepted& step : accepted_by_limit(pairs)) {
     const double accepted = static_cast<double>(step.counts.same) / same;
     const double wrongly_accepted = static_cast<double>(step.counts.different) / different;
+    add_point(result.curve, {wrongly_accepted, accepted});
     if (wrongly_accepted <= 0.01 && different >= 100) result.accepted_at_1_percent = accepted;
     if (wrongly_accepted <= 0.001 && different >= 1000) result.accepted_at_01_percent = accepted;
     const double wrongly_refused = 1 - accepted, gap = std::abs(wrongly_accepted - wrongly_refused);

@@ -12,6 +12,11 @@ struct JudgedPair {
   bool same = false;  // one person, in truth
 };
 
+/// A point of the ROC curve.
+struct AcceptedShares {
+  double different = 0, same = 0;  // shares of the pairs of two persons, and of one, that a limit accepts
+};
+
 struct Verification {
   std::size_t same = 0, different = 0;  // pairs
   double accuracy = 0;                  // mean over the folds
@@ -20,6 +25,7 @@ struct Verification {
   /// The share of the same that is accepted where at most 1 %, or 0.1 %, of the different are; none where there are too
   /// few of these to tell.
   std::optional<double> accepted_at_1_percent, accepted_at_01_percent;
+  std::vector<AcceptedShares> curve;  // of all limits from 0 on; some hundred points at most
 };
 
 /// Judges pairs as LFW's protocol does: the limit is chosen on nine tenths of the pairs of each kind and tried on the

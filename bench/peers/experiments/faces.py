@@ -1,0 +1,63 @@
+"""Faces from photos of about one megapixel against facenet-pytorch: found by MTCNN, embedded by InceptionResnetV1."""
+
+import os
+import pathlib
+
+from common import compare
+from common.context import Failure
+
+TITLE = "Faces on photos of about 1 megapixel: photos/s of reading, finding (MTCNN) and embedding (InceptionResnetV1)"
+NEEDS_PEERS = True
+
+TARGET, GOAL = 5.0, 8.0
+WORKERS_TARGET = 1.8
+
+
+def run(context):
+    sources = [pathlib.Path(folder) for folder in os.environ.get("EVENER_PHOTOS", "").split(":") if folder]
+    if not sources:
+        raise Failure("name folders with photos of faces in the environment variable EVENER_PHOTOS (a:b)")
+    photos = 12 if context.quick else 100
+    comparisons = []
+    with context.folder() as name:
+        folder = pathlib.Path(name) / "photos"
+        weights = pathlib.Path(name) / "mtcnn"
+        folder.mkdir()
+        context.peer("faces_peers.py", folder, "--make", *sources, "--photos", photos, "--weights", weights)
+
+        def ours(threads, precision):
+            out = pathlib.Path(name) / "out"
+            record = context.evener(
+                *("faces", folder, "--detector-weights", weights, "--on", f"cpu/t{threads}", "--precision", precision),
+                *("--out", out, "--overwrite", "--quiet", "--json", "-"),
+            )
+            return record["images_per_s"]
+
+        def theirs():
+            return context.peer("faces_peers.py", folder, "--threads", context.threads)["photos_per_s"]
+
+        ours(context.threads, context.precision)  # compiled graphs are kept from here on
+        for precision in context.precisions:
+            comparisons.append(
+                compare.rounds(
+                    context,
+                    precision,
+                    "photos/s",
+                    TARGET,
+                    ours=lambda: ours(context.threads, precision),
+                    peer=theirs,
+                    goal=GOAL,
+                )
+            )
+        print(compare.table(comparisons, "facenet-pytorch 2.6"), flush=True)
+        workers = compare.rounds(
+            context,
+            "workers",
+            "photos/s",
+            WORKERS_TARGET,
+            ours=lambda: ours(2, context.precision),
+            peer=lambda: ours(1, context.precision),
+        )
+        print(compare.table([workers], "1 worker"), flush=True)
+    comparisons.append(workers)
+    return {"photos": photos, "comparisons": [comparison.json() for comparison in comparisons]}

@@ -1,0 +1,65 @@
+// Our own CPU kernels for small networks of windows, one row of an image at a time, so that what a row needs stays in
+// the cache and images may have any size. A row is planar: `channels` planes of so many columns. No library in here.
+#pragma once
+
+#include <cstdint>
+
+namespace evener::engine::kernels {
+
+/// Floats behind the last column of each plane that kernels may read, and write up to the next multiple of 16. They
+/// have to be numbers, whichever.
+inline constexpr std::int64_t kRowSlack = 64;
+
+/// One row of a convolution without padding, of stride 1, and of the PReLU that may follow it.
+struct ConvolveRow {
+  const float* const* rows;  // the `kernel` rows under the window
+  std::int64_t in_channels;
+  std::int64_t in_stride;  // floats from one plane of such a row to the next
+  std::int64_t kernel;     // rows and columns of the window
+  const float* weight;     // (out_channels / block, in_channels, kernel, kernel, block)
+  const float* bias;       // (out_channels)
+  const float* slope;      // (out_channels), of the PReLU; null: there is none
+  std::int64_t out_channels;
+  std::int64_t block;  // see filter_block
+  float* out;
+  std::int64_t out_stride;
+  std::int64_t columns;  // of the result
+};
+
+/// One row of a max-pool of stride 2. Windows that reach beyond the image hold what there is.
+struct PoolRow {
+  const float* const* rows;
+  std::int64_t row_count;  // rows of the image under the window
+  std::int64_t channels;
+  std::int64_t in_stride, in_columns;
+  std::int64_t kernel;  // columns of the window
+  float* scratch;       // in_columns + kRowSlack floats
+  float* out;
+  std::int64_t out_stride;
+  std::int64_t columns;  // of the result
+};
+
+/// The products of all rows of `a` with all rows of `b`, each of which has so many values.
+struct RowProducts {
+  const float* a;
+  std::int64_t a_rows;
+  const float* b;
+  std::int64_t b_rows;
+  std::int64_t values;
+  float* out;  // (a_rows, b_rows), rows out_stride floats apart
+  std::int64_t out_stride;
+};
+
+struct RowKernels {
+  void (*convolve)(const ConvolveRow& row);
+  void (*max_pool)(const PoolRow& row);
+  void (*products)(const RowProducts& rows);
+};
+
+/// How many filters are computed together: the most, up to 8, that divide their number.
+std::int64_t filter_block(std::int64_t out_channels);
+
+/// The kernels for this processor: the widest of AVX-512, AVX2 and plain x86-64 that it has.
+const RowKernels& row_kernels();
+
+}  // namespace evener::engine::kernels

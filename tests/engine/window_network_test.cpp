@@ -1,0 +1,247 @@
+// Networks of windows, computed row by row, against plain loops over whole images; and the kernels behind them on every
+// instruction set of this machine.
+#include "engine/window_network.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/simd_level.h"
+#include "engine/kernels/levels.h"
+#include "network/init.h"
+#include "network/zoo.h"
+
+namespace evener::engine {
+namespace {
+
+using network::Conv2d;
+using network::MaxPool;
+using network::Network;
+using network::PRelu;
+
+/// Planes of an image.
+struct Image {
+  std::int64_t channels = 0, height = 0, width = 0;
+  std::vector<float> values = {};
+
+  static Image of(std::int64_t channels, std::int64_t height, std::int64_t width) {
+    return {channels, height, width, std::vector<float>(static_cast<std::size_t>(channels * height * width))};
+  }
+  float& at(std::int64_t c, std::int64_t y, std::int64_t x) {
+    return values[static_cast<std::size_t>((c * height + y) * width + x)];
+  }
+  float at(std::int64_t c, std::int64_t y, std::int64_t x) const { return const_cast<Image*>(this)->at(c, y, x); }
+};
+
+std::vector<float> noise(std::int64_t count, std::uint64_t key) {
+  Random random(1, Purpose::kSynthetic, key);
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(random.uniform()) * 2 - 1);
+  return values;
+}
+
+Image convolved(const Image& in, std::int64_t out_channels, std::int64_t kernel, const float* weight,
+                const float* bias) {
+  Image out = Image::of(out_channels, in.height - kernel + 1, in.width - kernel + 1);
+  for (std::int64_t o = 0; o < out_channels; ++o) {
+    for (std::int64_t y = 0; y < out.height; ++y) {
+      for (std::int64_t x = 0; x < out.width; ++x) {
+        double sum = bias[o];
+        const float* w = weight + o * in.channels * kernel * kernel;
+        for (std::int64_t c = 0; c < in.channels; ++c) {
+          for (std::int64_t ky = 0; ky < kernel; ++ky) {
+            for (std::int64_t kx = 0; kx < kernel; ++kx) sum += static_cast<double>(in.at(c, y + ky, x + kx)) * *w++;
+          }
+        }
+        out.at(o, y, x) = static_cast<float>(sum);
+      }
+    }
+  }
+  return out;
+}
+
+Image pooled(const Image& in, std::int64_t kernel) {
+  const auto extent = [&](std::int64_t n) { return (n - kernel + 1) / 2 + 1; };
+  Image out = Image::of(in.channels, extent(in.height), extent(in.width));
+  for (std::int64_t c = 0; c < out.channels; ++c) {
+    for (std::int64_t y = 0; y < out.height; ++y) {
+      for (std::int64_t x = 0; x < out.width; ++x) {
+        float most = -1e30F;
+        for (std::int64_t ky = 2 * y; ky < std::min(2 * y + kernel, in.height); ++ky) {
+          for (std::int64_t kx = 2 * x; kx < std::min(2 * x + kernel, in.width); ++kx) {
+            most = std::max(most, in.at(c, ky, kx));
+          }
+        }
+        out.at(c, y, x) = most;
+      }
+    }
+  }
+  return out;
+}
+
+/// What plain loops make of a network of one branch up to `layer`.
+Image plain(const Network& network, const TensorMap& state, int layer, const Image& image) {
+  const network::Layer& now = network.layers()[static_cast<std::size_t>(layer)];
+  if (now.inputs.empty()) return image;
+  Image in = plain(network, state, now.inputs.front(), image);
+  if (const auto* conv = std::get_if<Conv2d>(&now.op)) {
+    const std::vector<float> none(static_cast<std::size_t>(conv->out_channels));
+    return convolved(in, conv->out_channels, conv->kernel.height, state.at(now.name + ".weight").floats(),
+                     conv->bias ? state.at(now.name + ".bias").floats() : none.data());
+  }
+  if (const auto* pool = std::get_if<MaxPool>(&now.op)) return pooled(in, pool->kernel.height);
+  const float* slope = state.at(now.name + ".weight").floats();
+  for (std::int64_t c = 0; c < in.channels; ++c) {
+    for (std::int64_t i = 0; i < in.height * in.width; ++i) {
+      float& value = in.values[static_cast<std::size_t>(c * in.height * in.width + i)];
+      if (value < 0) value *= slope[c];
+    }
+  }
+  return in;
+}
+
+WindowNetwork::ReadRow rows_of(const Image& image) {
+  return [&image](std::int64_t y, std::span<float* const> planes) {
+    for (std::int64_t c = 0; c < image.channels; ++c) {
+      for (std::int64_t x = 0; x < image.width; ++x) planes[static_cast<std::size_t>(c)][x] = image.at(c, y, x);
+    }
+  };
+}
+
+/// Sums of 288 products at most, each rounded: some 1e-5 of values around 1.
+constexpr double kTolerance = 2e-5;
+
+void expect_plain(const Network& network, const TensorMap& state, WindowNetwork& windows, const Image& image) {
+  const auto& outputs = windows.run(image.height, image.width, rows_of(image));
+  ASSERT_EQ(outputs.size(), network.outputs().size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Image expected = plain(network, state, network.outputs()[i].layer, image);
+    EXPECT_EQ(outputs[i].name, network.outputs()[i].name);
+    ASSERT_EQ(outputs[i].rows, expected.height) << image.height << "x" << image.width;
+    ASSERT_EQ(outputs[i].columns, expected.width) << image.height << "x" << image.width;
+    ASSERT_EQ(outputs[i].values.size(), expected.values.size());
+    for (std::size_t k = 0; k < expected.values.size(); ++k) {
+      ASSERT_NEAR(outputs[i].values[k], expected.values[k], kTolerance)
+          << outputs[i].name << " of " << image.height << "x" << image.width << " at " << k;
+    }
+  }
+}
+
+TEST(WindowNetwork, ComputesTheProposalNetworkForImagesOfAnySize) {
+  const Network network = network::build("mtcnn_pnet", {});
+  const TensorMap state = network::initial_state(network, 1);
+  WindowNetwork windows(network, state);
+  // Odd and even extents: the last window of the pool is whole, or half.
+  for (const auto& [height, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {12, 12}, {13, 12}, {12, 45}, {47, 13}, {30, 131}, {33, 212}, {12, 12}}) {
+    Image image = Image::of(3, height, width);
+    image.values = noise(3 * height * width, static_cast<std::uint64_t>(height * 1000 + width));
+    expect_plain(network, state, windows, image);
+  }
+}
+
+TEST(WindowNetwork, OtherWindowsAndNumbersOfFilters) {
+  Network network("other", {2, 20, 20});
+  network.add("a", Conv2d{.out_channels = 7, .kernel = 5, .bias = true});
+  network.add("slope", PRelu{});
+  network.add("pool", MaxPool{.kernel = 3, .stride = 2, .ceil_mode = true});
+  network.add("b", Conv2d{.out_channels = 11, .kernel = 2});
+  const int trunk = network.add("c", Conv2d{.out_channels = 3, .kernel = 1, .bias = true});
+  network.set_output("trunk", trunk);
+  network.set_output("head", network.add("d", Conv2d{.out_channels = 24, .bias = true}, {trunk}));
+  const TensorMap state = network::initial_state(network, 3);
+  WindowNetwork windows(network, state);
+  for (const std::int64_t width : {8, 9, 10, 67}) {
+    Image image = Image::of(2, 11, width);
+    image.values = noise(2 * 11 * width, static_cast<std::uint64_t>(width));
+    expect_plain(network, state, windows, image);
+  }
+}
+
+TEST(WindowNetwork, AnImageSmallerThanAWindowHasNoPlaces) {
+  const Network network = network::build("mtcnn_pnet", {});
+  WindowNetwork windows(network, network::initial_state(network, 1));
+  for (const auto& [height, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {2, 50}, {9, 9}}) {
+    const Image image = Image::of(3, height, width);
+    const auto& outputs = windows.run(height, width, rows_of(image));
+    EXPECT_EQ(outputs.front().rows * outputs.front().columns, 0) << height << "x" << width;
+    EXPECT_TRUE(outputs.front().values.empty());
+  }
+}
+
+TEST(WindowNetwork, RefusesWhatItCannotComputeByName) {
+  EXPECT_THAT(WindowNetwork::refusal(network::build("mtcnn_rnet", {})), testing::HasSubstr("'flatten' of mtcnn_rnet"));
+  Network padded("padded", {3, 8, 8});
+  padded.add("edge", Conv2d{.out_channels = 4, .kernel = 3, .padding = 1});
+  EXPECT_THAT(WindowNetwork::refusal(padded), testing::HasSubstr("'edge' of padded is a convolution with padding"));
+  const Network network = network::build("mtcnn_pnet", {});
+  TensorMap state = network::initial_state(network, 1);
+  state.erase("conv2.bias");
+  EXPECT_THROW(WindowNetwork(network, state), Error);
+  EXPECT_THROW(WindowNetwork(network, network::initial_state(network::build("mtcnn_onet", {}), 1)), Error);
+}
+
+std::vector<const kernels::RowKernels*> levels() {
+  std::vector<const kernels::RowKernels*> levels = {&kernels::baseline::row_table};
+  if (simd_level() != SimdLevel::kBaseline) levels.push_back(&kernels::avx2::row_table);
+  if (simd_level() == SimdLevel::kAvx512) levels.push_back(&kernels::avx512::row_table);
+  return levels;
+}
+
+// Numbers of rows and values that no block of the kernels divides.
+TEST(RowKernels, ProductsAreThoseOfAPlainLoopOnAllInstructionSets) {
+  constexpr std::int64_t kA = 11, kB = 17, kValues = 53, kStride = 20;
+  const std::vector<float> a = noise(kA * kValues, 1), b = noise(kB * kValues, 2);
+  for (const kernels::RowKernels* level : levels()) {
+    std::vector<float> out(kA * kStride, 77);
+    level->products({a.data(), kA, b.data(), kB, kValues, out.data(), kStride});
+    for (std::int64_t i = 0; i < kA; ++i) {
+      for (std::int64_t k = 0; k < kB; ++k) {
+        double sum = 0;
+        for (std::int64_t v = 0; v < kValues; ++v) {
+          sum += static_cast<double>(a[static_cast<std::size_t>(i * kValues + v)]) *
+                 b[static_cast<std::size_t>(k * kValues + v)];
+        }
+        ASSERT_NEAR(out[static_cast<std::size_t>(i * kStride + k)], sum, 1e-5) << i << " " << k;
+      }
+      EXPECT_EQ(out[static_cast<std::size_t>(i * kStride + kB)], 77) << "beyond the row";
+    }
+  }
+}
+
+TEST(RowKernels, AllInstructionSetsComputeTheSame) {
+  constexpr std::int64_t kIn = 3, kColumns = 101, kKernel = 3, kStride = 256;
+  const std::vector<float> image = noise(kKernel * kIn * kStride, 5);
+  const float* rows[kKernel];
+  for (std::int64_t y = 0; y < kKernel; ++y) rows[y] = image.data() + y * kIn * kStride;
+  for (std::int64_t filters = 1; filters <= 16; ++filters) {
+    const std::vector<float> weight = noise(filters * kIn * kKernel * kKernel, 6), bias = noise(filters, 7),
+                             slope = noise(filters, 8);
+    std::vector<std::vector<float>> results;
+    for (const kernels::RowKernels* level : levels()) {
+      std::vector<float> out(static_cast<std::size_t>(filters * kStride)), scratch(kStride + kernels::kRowSlack);
+      level->convolve({rows, kIn, kStride, kKernel, weight.data(), bias.data(), slope.data(), filters,
+                       kernels::filter_block(filters), out.data(), kStride, kColumns - kKernel + 1});
+      std::vector<float> pool(static_cast<std::size_t>(kIn * kStride));
+      level->max_pool(
+          {rows, kKernel, kIn, kStride, kColumns, kKernel, scratch.data(), pool.data(), kStride, kColumns / 2});
+      std::vector<float> seen;
+      for (std::int64_t f = 0; f < filters; ++f) {
+        seen.insert(seen.end(), out.begin() + f * kStride, out.begin() + f * kStride + kColumns - kKernel + 1);
+      }
+      for (std::int64_t c = 0; c < kIn; ++c) {
+        seen.insert(seen.end(), pool.begin() + c * kStride, pool.begin() + c * kStride + kColumns / 2);
+      }
+      results.push_back(std::move(seen));
+    }
+    for (const auto& other : results) {
+      ASSERT_EQ(other.size(), results.front().size());
+      for (std::size_t i = 0; i < other.size(); ++i) ASSERT_NEAR(other[i], results.front()[i], 1e-5) << filters;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace evener::engine

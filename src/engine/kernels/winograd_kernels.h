@@ -13,20 +13,20 @@ namespace {
 /// The registers of this level: a tile of products is kTileRows times kTileVectors of them.
 #if defined(__AVX512F__)
 using WinogradLanes = Lanes<16>;
-constexpr int kLanes = 16, kTileRows = 6, kTileVectors = 4;
+constexpr int kWinogradLanes = 16, kTileRows = 6, kTileVectors = 4;
 #elif defined(__AVX2__)
 using WinogradLanes = Lanes<8>;
-constexpr int kLanes = 8, kTileRows = 6, kTileVectors = 2;
+constexpr int kWinogradLanes = 8, kTileRows = 6, kTileVectors = 2;
 #else
 using WinogradLanes = Lanes<8>;  // each is two registers
-constexpr int kLanes = 8, kTileRows = 4, kTileVectors = 1;
+constexpr int kWinogradLanes = 8, kTileRows = 4, kTileVectors = 1;
 #endif
 using WinogradVector = WinogradLanes::Float;
 
 struct WinogradMath {
   using Vector = WinogradVector;
   using Unit = float;
-  static constexpr int kLanes = kernels::kLanes;
+  static constexpr int kLanes = kWinogradLanes;
   [[gnu::always_inline]] static Vector load(const float* from) { return kernels::load<WinogradLanes>(from); }
   [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
 };
@@ -43,7 +43,7 @@ void multiply_matrices(std::int64_t rows, std::int64_t width, std::int64_t k, co
         multiply_tile<WinogradMath>(sum, a + row * a_row, a_row, a_step, b + first, width, k);
         for (int r = 0; r < R; ++r) {
           for (int n = 0; n < N; ++n) {
-            float* const to = c + (row + r) * width + first + n * kLanes;
+            float* const to = c + (row + r) * width + first + n * kWinogradLanes;
             if constexpr (kAdd) sum[r][n] += load<WinogradLanes>(to);
             store<WinogradLanes>(to, sum[r][n]);
           }
@@ -51,10 +51,10 @@ void multiply_matrices(std::int64_t rows, std::int64_t width, std::int64_t k, co
       });
     };
     std::int64_t column = 0;
-    for (; column + kTileVectors * kLanes <= width; column += kTileVectors * kLanes) {
+    for (; column + kTileVectors * kWinogradLanes <= width; column += kTileVectors * kWinogradLanes) {
       columns(Constant<kTileVectors>(), column);
     }
-    for (; column < width; column += kLanes) columns(Constant<1>(), column);
+    for (; column < width; column += kWinogradLanes) columns(Constant<1>(), column);
   }
 }
 
@@ -90,7 +90,7 @@ inline void transform_input_tile(const WinogradShape& s, const float* x, const T
                                  float* to, std::int64_t step) {
   const Square<kTileIn> square(x + place.image * s.height * s.width * s.in_channels, s.height, s.width, s.in_channels,
                                place.row - s.padding, place.column - s.padding, zeros);
-  for (std::int64_t c = 0; c < s.in_channels; c += kLanes) {
+  for (std::int64_t c = 0; c < s.in_channels; c += kWinogradLanes) {
     transform_square<WinogradLanes, kTileIn, kTileIn>(
         [](const auto& d, auto& v) __attribute__((always_inline)) { transform_inputs(d, v); },
         [&](int i, int j) __attribute__((always_inline)) { return load<WinogradLanes>(square.at[i][j] + c); },
@@ -115,7 +115,7 @@ inline void finish_tile(const WinogradForward& work, const TilePlace& place, con
   const std::int64_t height = s.out_height(), width = s.out_width();
   const std::int64_t rows = height - place.row, columns = width - place.column;
   const std::int64_t at = ((place.image * height + place.row) * width + place.column) * s.out_channels + panel.first;
-  for (std::int64_t c = 0; c < panel.width; c += kLanes) {
+  for (std::int64_t c = 0; c < panel.width; c += kWinogradLanes) {
     WinogradVector bias{};
     if (work.bias != nullptr) bias = load<WinogradLanes>(work.bias + panel.first + c);
     transform_square<WinogradLanes, kTileIn, kTileOut>(
@@ -182,7 +182,7 @@ inline void transform_weights(const WinogradWeights& from, float* transformed, s
         }
       }
       for (int i = 0; i < 16; ++i) {
-        for (int o = 0; o < 16; o += kLanes) {
+        for (int o = 0; o < 16; o += kWinogradLanes) {
           float* const to = matrices + (channel + i) * panel.width + o;
           transform_square<WinogradLanes, kTaps, kTileIn>(
               [](const auto& w, auto& u) __attribute__((always_inline)) { transform_taps(w, u); },
@@ -203,7 +203,7 @@ inline void transform_gradient_tile(const WinogradGradient& work, const TilePlac
   const std::int64_t height = s.out_height(), width = s.out_width();
   const Square<kTileOut> square(work.dy + place.image * height * width * s.out_channels, height, width, s.out_channels,
                                 place.row, place.column, zeros);
-  for (std::int64_t c = work.first_channel; c < work.last_channel; c += kLanes) {
+  for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWinogradLanes) {
     const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
     float* const at = to + panels.begin(panel.first - work.first_channel) + tile * panel.width + c - panel.first;
     const std::int64_t step = panels.step(panel.width);
@@ -262,7 +262,7 @@ inline void finish_gradient(const WinogradShape& s, const float* sums, float* gr
     for (std::int64_t channel = 0; channel < s.in_channels; channel += 16) {
       TapBlock taps;
       for (int i = 0; i < 16; ++i) {
-        for (int o = 0; o < 16; o += kLanes) {
+        for (int o = 0; o < 16; o += kWinogradLanes) {
           const float* const at = matrices + (channel + i) * panel.width + o;
           transform_square<WinogradLanes, kTileIn, kTaps>(
               [](const auto& u, auto& w) __attribute__((always_inline)) { gather_taps(u, w); },

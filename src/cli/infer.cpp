@@ -21,6 +21,7 @@
 #include "cli/infer_images.h"
 #include "cli/infer_record.h"
 #include "cli/infer_scenario.h"
+#include "cli/model_sidecar.h"
 #include "cli/options/measuring_flags.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -170,7 +171,11 @@ class Inference {
               .sample_interval_ms = *flags.measuring.sample_interval_ms,
               .trace = *flags.measuring.trace,
               .json = *flags.answers.json},
-             line_) {}
+             line_) {
+    if (const fs::path& sidecar = flags.model.sidecar; !sidecar.empty()) {
+      images_.notes.push_back(fmt::format("'{}' beside the network says how it is shown images", sidecar.string()));
+    }
+  }
 
   int run() {
     const measure::Record record = run_.measure([&] {
@@ -273,6 +278,7 @@ Command infer_command() {
           .summary = "Show images to a trained network, and tell what it says",
           .options = flags->options(),
           .footer = kExamples,
+          .complete = [flags] { take_sidecar(flags->model); },
           .run = [flags] { return Inference(*flags).run(); }};
 }
 

@@ -4,12 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "base/module.h"
-#include "cli/run_helpers.h"
-#include "cli/run_program.h"
-#include "data/data_helpers.h"
+#include "cli/infer_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener {
@@ -17,54 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::Infer;
 using test::joined;
+using test::lines_of;
 using test::ProgramResult;
 using test::record_in;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 using Words = test::Words;
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-class Infer : public testing::Test {
- protected:
-  void SetUp() override {
-    for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
-    }
-  }
-
-  ProgramResult infer(const Words& words) const {
-    return run_program(joined({"infer"}, words), {.environment = {{"XDG_CACHE_HOME", file("cache")}}});
-  }
-  /// A network that tells ten digits apart, trained for a second.
-  std::string trained() const {
-    const ProgramResult result =
-        run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--split", "60/10/30", "--seed", "3",
-                     "--batch", "16", "--epochs", "3", "--on", "cpu/t1", "--out", file("run")});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return file("run");
-  }
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-  /// A folder with a grey picture of each name.
-  std::string pictures(const std::vector<std::string>& names) const {
-    for (const std::string& name : names) {
-      const fs::path path = folder_ / "pictures" / name;
-      fs::create_directories(path.parent_path());
-      std::ofstream(path, std::ios::binary) << "P5\n20 30\n255\n" << std::string(600, static_cast<char>(80));
-    }
-    return file("pictures");
-  }
-
-  test::TemporaryFolder folder_;
-};
 
 TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
   const std::string run = trained();

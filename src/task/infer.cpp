@@ -24,6 +24,8 @@ using parallel::FlowStep;
 constexpr std::int64_t kUsualBatch = 8;
 /// A GPU computes on one call while the next one's images travel.
 constexpr int kGpuLanes = 2;
+/// Samples that no setup has too few of.
+constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
 struct ReadSample {
   std::size_t index = 0;
@@ -54,6 +56,10 @@ std::vector<RawAnswer> answers_of(const TensorMap& outputs, const std::vector<Re
     answers.push_back(std::move(answer));
   }
   return answers;
+}
+
+std::int64_t divided_up(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
 }
 
 const placement::PlanStage& stage_of(const placement::PlanReplica& replica) {
@@ -127,18 +133,23 @@ void InferJob::choose_engines() {
 
 void InferJob::choose_batch(const data::Samples& samples) {
   int threads = 1;
-  std::size_t lanes = 0;
+  std::int64_t lanes = 0;
   for (const auto& replica : options_.plan.replicas) {
     const auto& stage = stage_of(replica);
     if (stage.device.kind == DeviceKind::kCpu) threads = std::max(threads, stage.threads);
-    lanes += stage.device.kind == DeviceKind::kCpu ? static_cast<std::size_t>(stage.threads) : kGpuLanes;
+    lanes += stage.device.kind == DeviceKind::kCpu ? stage.threads : kGpuLanes;
   }
   if (options_.streams && *options_.streams < 1) throw UsageError("--streams has to be at least 1");
-  // A stream for each thread gives the most images per second: threads that share a layer wait for each other.
-  setup_.streams = std::min(options_.streams.value_or(threads), threads);
-  const auto most = static_cast<std::int64_t>((samples.size() + lanes - 1) / std::max<std::size_t>(1, lanes));
-  setup_.batch = options_.batch.value_or(model_.fixed_batch().value_or(std::clamp<std::int64_t>(most, 1, kUsualBatch)));
+  const auto shown = options_.repeated ? kMany : static_cast<std::int64_t>(samples.size());
+  setup_.batch = options_.batch.value_or(
+      model_.fixed_batch().value_or(std::clamp<std::int64_t>(divided_up(shown, lanes), 1, kUsualBatch)));
   if (setup_.batch < 1) throw UsageError("--batch has to be at least 1");
+  // A stream for each thread gives the most images per second: threads that share a layer wait for each other. Where
+  // there are fewer calls than threads, they share.
+  const auto replicas = static_cast<std::int64_t>(options_.plan.replicas.size());
+  const std::int64_t calls = divided_up(divided_up(shown, setup_.batch), replicas);
+  const int usual = static_cast<int>(std::clamp<std::int64_t>(calls, 1, threads));
+  setup_.streams = std::min(options_.streams.value_or(usual), threads);
 }
 
 void InferJob::make_lanes(const data::Samples& samples) {

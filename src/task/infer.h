@@ -28,6 +28,7 @@ struct InferOptions {
   int reading_threads = 1;
   std::filesystem::path cache = {};  // folder for compiled networks; empty = they are not kept
   bool strict = false;               // a sample that can't be read is an error
+  bool repeated = false;             // samples are shown again and again: how few they are bounds nothing
 };
 
 /// How a network computes one sample set.
@@ -63,7 +64,8 @@ struct InferResult {
 /// A network compiled for a placement. The samples' shape is known by then.
 class InferJob {
  public:
-  /// `samples`: those that will be run, or others of their shape and kind; how many they are bounds the batch. Throws
+  /// `samples`: those that will be run, or others of their shape and kind; how many they are bounds batch and
+  /// streams. Throws
   /// UsageError where the placement or engine can't, Error where shapes don't fit.
   InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options);
   ~InferJob();

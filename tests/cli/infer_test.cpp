@@ -82,6 +82,21 @@ TEST_F(Infer, AFolderHoldsPredictionsAndTheRecord) {
   EXPECT_THAT(report.out, HasSubstr("mlp:784-32-10"));
 }
 
+TEST_F(Infer, ThreadsShareACallWhereThereAreFewerCallsThanThreads) {
+  const auto setup = [this](const Words& more) {
+    const ProgramResult result = infer(joined({"mlp:4-3-2", "--on", "cpu/t2", "--json", "-", "--seconds", "0"}, more));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const json record = json::parse(result.out);
+    return std::pair(record["batch"].get<int>(), record["config"]["streams"].get<int>());
+  };
+  EXPECT_EQ(setup({"random:1"}), std::pair(1, 1));
+  EXPECT_EQ(setup({"random:5"}), std::pair(3, 2));
+  EXPECT_EQ(setup({"random:100"}), std::pair(8, 2));
+  EXPECT_EQ(setup({"random:5", "--batch", "5"}), std::pair(5, 1));
+  EXPECT_EQ(setup({"random:1", "--streams", "2"}), std::pair(1, 2));
+  EXPECT_EQ(setup({"random:1", "--scenario", "offline", "--min-duration", "0.01", "--quick"}).second, 2);
+}
+
 TEST_F(Infer, FeaturesAreWhatTheLastLayerReads) {
   const std::string run = trained();
   ASSERT_EQ(infer({run, pictures({"a.pgm", "b.pgm"}), "--features", file("features.safetensors")}).exit_code, 0);

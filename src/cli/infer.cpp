@@ -245,11 +245,11 @@ class Inference {
       write_confusion(run_.folder() / "confusion.csv", answers_->scores(), network_.classes());
     }
     tell_skipped(result_.skipped, line_);
-    const auto rate = [](const std::optional<double>& value) { return value ? si_text(*value) : "unknown"; };
-    line_.note(fmt::format("{} images in {}: {} images/s from files to answers, {} images/s the network alone",
-                           result_.answered, duration_text(result_.seconds),
-                           rate(static_cast<double>(result_.answered) / result_.seconds),
-                           rate(measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value)));
+    const auto& network_rate = measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value;
+    line_.note(fmt::format("{} images in {}: {} images/s from files to answers{}", result_.answered,
+                           duration_text(result_.seconds),
+                           si_text(static_cast<double>(result_.answered) / result_.seconds),
+                           network_rate ? fmt::format(", {} images/s the network alone", si_text(*network_rate)) : ""));
     // Lines that another program reads stay alone.
     const bool for_people = *flags_.answers.format != "csv" && *flags_.answers.format != "jsonl";
     if (!write_json(record) && for_people) print_summary(record, answers_->scores(), run_.folder());

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/stop.h"
+#include "parallel/dealing.h"
+#include "parallel/paced_runner.h"
 
 namespace evener::task {
 namespace {
@@ -24,6 +26,8 @@ using parallel::FlowStep;
 constexpr std::int64_t kUsualBatch = 8;
 /// A GPU computes on one call while the next one's images travel.
 constexpr int kGpuLanes = 2;
+/// So many calls may a fast device be ahead of a slow one, whose answers come first.
+constexpr std::size_t kAnswersAhead = 1024;
 /// Samples that no setup has too few of.
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
@@ -179,16 +183,39 @@ void InferJob::make_lanes(const data::Samples& samples) {
     const int on_one_cpu = setup_.engines[r] == "torch" ? 1 : std::min(setup_.streams, options.threads);
     const int count = on_cpu ? on_one_cpu : kGpuLanes;
     for (auto& runner : model_.make_runners(engine, samples.shape(), options, count)) {
+      if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
       lanes_.push_back(std::move(runner));
     }
   }
-  // The first call takes memory and wakes threads; it is no answer's time.
+  warm_up(samples);
+  setup_.executed = lanes_.front()->executed();
+}
+
+/// The first call takes memory and wakes threads; it is no answer's time.
+void InferJob::warm_up(const data::Samples& samples) {
   const auto values = static_cast<std::size_t>(setup_.batch * element_count(samples.shape()));
   SampleValues zeros;
   (samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values));
+  const Stopwatch clock;
   for (const auto& lane : lanes_) start(*lane, zeros);
   for (const auto& lane : lanes_) lane->wait();
-  setup_.executed = lanes_.front()->executed();
+  call_s_.assign(lanes_.size(), clock.seconds());
+  const auto& replicas = options_.plan.replicas;
+  const bool alike = std::ranges::all_of(replicas, [&](const placement::PlanReplica& replica) {
+    const auto &stage = stage_of(replica), &first = stage_of(replicas.front());
+    return stage.device.kind == first.device.kind && stage.threads == first.threads && stage.factor == first.factor;
+  });
+  if (alike) return;
+  // How unequal they are shows when all compute at once.
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const Stopwatch call;
+      start(*lanes_[i], zeros);
+      lanes_[i]->wait();
+      call_s_[i] = call.seconds();
+    });
+  }
 }
 
 InferResult InferJob::run(const data::Samples& samples, InferObserver& observer) {
@@ -199,16 +226,21 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
       .name = "read",
       .workers = std::max(1, options_.reading_threads),
       .on_failure = options_.strict ? parallel::OnFailure::kEndFlow : parallel::OnFailure::kSetAside};
-  const FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
+  parallel::Dealing dealing(call_s_, divided_up(static_cast<std::int64_t>(samples.size()), setup_.batch));
+  FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
+  computing.goes_on = [&](int worker) { return dealing.takes(static_cast<std::size_t>(worker), now_s()); };
   InferResult result;
   const auto next_index = [&]() -> std::optional<std::size_t> {
     return next < samples.size() ? std::optional(next++) : std::nullopt;
   };
   const auto read = [&](std::size_t index) { return ReadSample{index, read_values(samples, index)}; };
   const auto compute = [&](const std::vector<ReadSample>& taken, int worker) {
-    engine::Runner& runner = *lanes_[static_cast<std::size_t>(worker)];
-    start(runner, batch_of(taken, setup_.batch));
-    return answers_of(runner.wait(), taken);
+    const auto lane = static_cast<std::size_t>(worker);
+    const Stopwatch call;
+    start(*lanes_[lane], batch_of(taken, setup_.batch));
+    auto answers = answers_of(lanes_[lane]->wait(), taken);
+    dealing.gave(lane, call.seconds(), now_s());
+    return answers;
   };
   const auto tell = [&](const RawAnswer& raw) {
     Answer answer{raw.index, {}};
@@ -221,7 +253,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
                             .map(reading, read)
                             .batch(batch)
                             .expand(computing, compute)
-                            .into({.name = "answer", .capacity = waiting}, tell);
+                            .into({.name = "answer", .capacity = std::max(waiting, kAnswersAhead)}, tell);
   const Stopwatch clock;
   flow.run();
   result.seconds = clock.seconds();

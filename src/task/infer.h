@@ -89,12 +89,14 @@ class InferJob {
   void choose_engines();
   void choose_batch(const data::Samples& samples);
   void make_lanes(const data::Samples& samples);
+  void warm_up(const data::Samples& samples);
 
   const InferenceModel& model_;
   const InferOptions options_;
   InferSetup setup_;
   std::map<std::string, std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::unique_ptr<engine::Runner>> lanes_;
+  std::vector<double> call_s_;  // what a call takes on each lane, roughly
 };
 
 /// The values of one sample or of a batch, of which one vector is empty.

@@ -44,14 +44,32 @@ constexpr const char* kExamples = R"(Examples:
   evener infer mobilenet_v2 random:1000 --on cpu/t2 --precision bf16
   evener infer resnet18 random:100 --scenario server --latency-limit 50 --out runs/served)";
 
+std::string counted(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// "2 threads", those of a CPU replica: how many there are is not always what the machine promises.
+std::string threads_text(const placement::Plan& plan) {
+  int threads = 0;
+  for (const auto& replica : plan.replicas) {
+    const auto& stage = replica.stages.front();
+    if (stage.device.kind == DeviceKind::kCpu) threads += stage.threads;
+  }
+  if (threads == 0) return "";
+  const double quota = cpu_topology().quota_cpus;
+  const std::string limit = quota > 0 ? fmt::format(" (a quota allows {:.3g} CPUs)", quota) : "";
+  return ", " + counted(static_cast<std::size_t>(threads), "thread") + limit;
+}
+
 std::string setup_line(const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                        Precision precision, const task::InferSetup& setup) {
   const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
   const std::string why = setup.reasons.front().empty() ? "" : " (" + setup.reasons.front() + ")";
-  return fmt::format("{} ({}), input {}; {} images; {}{} on {}, {}, batch {}, {}", network.name(), from,
-                     shape_text(images.samples->shape()), images.samples->size(), setup.engines.front(), why, plan.text,
-                     precision_name(precision), setup.batch,
-                     setup.streams == 1 ? "1 stream" : fmt::format("{} streams", setup.streams));
+  return fmt::format("{} ({}), input {}; {}; {}{} on {}{}, {}, {}, batch {}", network.name(), from,
+                     shape_text(images.samples->shape()), counted(images.samples->size(), "image"),
+                     setup.engines.front(), why, plan.text, threads_text(plan),
+                     counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(precision),
+                     setup.batch);
 }
 
 /// Shows how far the answers are, beside writing them.
@@ -79,9 +97,7 @@ class ShownAnswers : public task::InferObserver {
 
 void tell_skipped(const std::vector<data::Skipped>& skipped, ProgressLine& line) {
   if (skipped.empty()) return;
-  line.note(fmt::format("{} could not be read:{}",
-                        skipped.size() == 1 ? "one image" : fmt::format("{} images", skipped.size()),
-                        data::first_skipped(skipped)));
+  line.note(fmt::format("{} could not be read:{}", counted(skipped.size(), "image"), data::first_skipped(skipped)));
 }
 
 void print_summary(const measure::Record& record, const Scores& scores, const fs::path& folder) {
@@ -246,7 +262,7 @@ class Inference {
     }
     tell_skipped(result_.skipped, line_);
     const auto& network_rate = measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value;
-    line_.note(fmt::format("{} images in {}: {} images/s from files to answers{}", result_.answered,
+    line_.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(result_.answered, "image"),
                            duration_text(result_.seconds),
                            si_text(static_cast<double>(result_.answered) / result_.seconds),
                            network_rate ? fmt::format(", {} images/s the network alone", si_text(*network_rate)) : ""));

@@ -60,7 +60,7 @@ TEST_F(Infer, PicturesAreToldInTheirOrderAndBadOnesListed) {
   EXPECT_THAT(lines[0], AllOf(HasSubstr("a.pgm"), HasSubstr(" %")));
   EXPECT_THAT(lines[1], HasSubstr("b.pgm"));
   EXPECT_THAT(lines[2], HasSubstr("c.pgm"));
-  EXPECT_THAT(result.err, AllOf(HasSubstr("one image could not be read"), HasSubstr("bad.pgm")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("1 image could not be read"), HasSubstr("bad.pgm")));
   EXPECT_EQ(infer({run, folder, "--strict"}).exit_code, 1);
 }
 

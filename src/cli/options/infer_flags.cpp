@@ -83,6 +83,7 @@ placement::Plan InferPlacementFlags::plan() const {
   const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
   placement::PlanOptions options;
   options.replicas = placement::ReplicasAs::kThreads;
+  options.oversubscribe = *oversubscribe;
   placement::Plan plan = placement::make_plan(placed, placement::machine_for(placed), options);
   for (const auto& replica : plan.replicas) {
     if (replica.stages.size() > 1) {

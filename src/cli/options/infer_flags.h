@@ -86,6 +86,7 @@ struct InferPlacementFlags : OptionGroup {
       *this,
       {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, 2xcpu/t1, cuda:0, cuda:0+cpu, ... (docs/placements.md)"},
       "cpu"};
+  Option<bool> oversubscribe{*this, {"--oversubscribe", "", "Take all replicas of \"16x\", also more than the CPUs"}};
   Option<std::string> precision{
       *this, {"--precision", "NAME", "auto (bf16 where the processor is fast at it), fp32, bf16 or fp16"}, "fp32"};
   Option<std::string> engine{

@@ -1,6 +1,7 @@
 #include "engine/openvino/compile_cache.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,6 +24,8 @@ struct Entry {
 CompileCache::CompileCache(fs::path folder) : folder_(std::move(folder)) {
   std::error_code ignored;
   if (!folder_.empty()) fs::create_directories(folder_, ignored);
+  // The library throws where it can't use the folder.
+  if (!fs::is_directory(folder_, ignored) || access(folder_.c_str(), W_OK | X_OK) != 0) folder_.clear();
 }
 
 CompileCache::~CompileCache() {

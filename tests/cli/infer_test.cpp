@@ -21,6 +21,7 @@ using test::record_in;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Words = test::Words;
 
 TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
@@ -31,6 +32,35 @@ TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
   EXPECT_EQ(record["metrics"]["accuracy"]["value"], record_in(run)["accuracy"]["test"]);
   EXPECT_EQ(record["data"]["images"], 120);
   EXPECT_GT(record["metrics"]["network_images_per_s"]["value"], 0);
+}
+
+TEST_F(Infer, LabelledPicturesGiveAccuracyTopFiveAndConfusion) {
+  const std::string run = trained();
+  // All pictures are the same one, so all of them are found to be the same class.
+  const std::string folder = pictures({"3/a.pgm", "3/b.pgm", "5/c.pgm", "7/d.pgm"});
+  const ProgramResult table = infer({run, folder, "--format", "csv", "--topk", "10"});
+  std::vector<std::string> order;  // of the classes, by how likely they are
+  for (const std::string& line : lines_of(table.out)) {
+    if (line.find("a.pgm") != std::string::npos) order.push_back(line.substr(line.find(',') + 1));
+  }
+  ASSERT_EQ(order.size(), 10u) << table.err;
+  std::map<std::string, int> rank;
+  for (const std::string& row : order) {
+    const auto comma = row.find(',');
+    rank[row.substr(comma + 1, 1)] = std::stoi(row);
+  }
+  const ProgramResult result = infer({run, folder, "--json", "-", "--out", file("out")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json metrics = json::parse(result.out)["metrics"];
+  const auto share = [&](int most) {
+    return ((rank["3"] <= most ? 2 : 0) + (rank["5"] <= most ? 1 : 0) + (rank["7"] <= most ? 1 : 0)) / 4.0;
+  };
+  EXPECT_EQ(metrics["accuracy"]["value"], share(1));
+  EXPECT_EQ(metrics["top5_accuracy"]["value"], share(5));
+  std::ifstream file_of(file("out/confusion.csv"));
+  const std::string csv{std::istreambuf_iterator<char>(file_of), {}};
+  const std::string found = order.front().substr(2, 1);
+  EXPECT_EQ(csv, "true_class,found_class,images\n3," + found + ",2\n5," + found + ",1\n7," + found + ",1\n");
 }
 
 TEST_F(Infer, EveryEngineAndPlacementGivesTheSame) {
@@ -159,6 +189,12 @@ TEST_F(Infer, SaysWhatIsWrong) {
   EXPECT_THAT(failure({run, "random:none"}, 2), HasSubstr("random:N"));
   EXPECT_THAT(failure({run, file("nowhere")}, 1), HasSubstr("nowhere"));
   EXPECT_THAT(failure({run, "random:3", "--part", "test"}, 2), HasSubstr("--part"));
+  EXPECT_THAT(failure({run, pictures({"2019/a.pgm", "2020/b.pgm"}), "--part", "test"}, 2),
+              AllOf(HasSubstr("are no classes that mlp:784-32-10 knows"), HasSubstr("leave out --part")));
+  EXPECT_THAT(failure({run, "random:3", "--threshold", "0.5", "--output-type", "logit"}, 2), HasSubstr("--threshold"));
+  EXPECT_EQ(infer({run, "random:3", "--out", file("out")}).exit_code, 0);
+  EXPECT_THAT(failure({run, "random:3", "--out", file("out")}, 2),
+              AllOf(HasSubstr("holds a run already"), Not(HasSubstr("--resume"))));
   EXPECT_THAT(failure({run, "random:3", "--on", "cpu..cpu"}, 2), HasSubstr("divides layers"));
   EXPECT_THAT(failure({"resnet20", "random:1", "--normalize", "data"}, 2), HasSubstr("--normalize data"));
 }

@@ -111,6 +111,9 @@ void AnswerFlags::check_together() const {
   if (*json == "-" && !format->empty() && *format != "none") {
     throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");
   }
+  if (type() == task::OutputType::kLogits && threshold.given()) {
+    throw UsageError("--threshold is a probability, which --output-type logit doesn't give: leave one out");
+  }
 }
 
 }  // namespace evener::cli

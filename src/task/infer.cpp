@@ -203,18 +203,15 @@ void InferJob::warm_up(const data::Samples& samples) {
   const auto& replicas = options_.plan.replicas;
   const bool alike = std::ranges::all_of(replicas, [&](const placement::PlanReplica& replica) {
     const auto &stage = stage_of(replica), &first = stage_of(replicas.front());
-    return stage.device.kind == first.device.kind && stage.threads == first.threads && stage.factor == first.factor;
+    return stage.device.kind == first.device.kind && stage.device_name == first.device_name &&
+           stage.threads == first.threads && stage.factor == first.factor;
   });
   if (alike) return;
-  // How unequal they are shows when all compute at once.
-  std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    threads.emplace_back([&, i] {
-      const Stopwatch call;
-      start(*lanes_[i], zeros);
-      lanes_[i]->wait();
-      call_s_[i] = call.seconds();
-    });
+    const Stopwatch call;
+    start(*lanes_[i], zeros);
+    lanes_[i]->wait();
+    call_s_[i] = call.seconds();
   }
 }
 

@@ -160,7 +160,7 @@ TEST_F(Infer, ScenariosMeasureLatency) {
     SCOPED_TRACE(scenario);
     Words words = {run,   "random:20", "--scenario",   scenario, "--min-duration",
                    "0.1", "--out",     file(scenario), "--json", "-"};
-    if (std::string(scenario) == "server") words = joined(std::move(words), {"--target-rate", "200"});
+    if (std::string(scenario) == "server") words = joined(std::move(words), {"--target-rate", "2000"});
     const ProgramResult result = infer(words);
     ASSERT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;  // a busy machine may be too slow to be VALID
     const json record = json::parse(result.out);

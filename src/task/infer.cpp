@@ -62,6 +62,16 @@ std::vector<RawAnswer> answers_of(const TensorMap& outputs, const std::vector<Re
   return answers;
 }
 
+/// Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
+bool look_like_probabilities(std::span<const float> scores) {
+  constexpr float kByteStep = 1.0F / 256;
+  const bool in_range = std::ranges::all_of(scores, [](float score) { return score >= 0 && score <= 1; });
+  if (!in_range) return false;
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const auto is_byte = [](float score) { return std::fmod(score, kByteStep) == 0; };
+  return std::abs(sum - 1) < 0.01 || (sum > 0.1 && sum < 2 && std::ranges::all_of(scores, is_byte));
+}
+
 std::int64_t divided_up(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
 }
@@ -299,10 +309,8 @@ std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t c
   const auto value = [&](std::size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::size_t a, std::size_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
-  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-  const bool none_negative = std::ranges::none_of(scores, [](float score) { return score < 0; });
   const bool are_probabilities =
-      type == OutputType::kProbabilities || (type == OutputType::kAuto && none_negative && std::abs(sum - 1) < 0.01);
+      type == OutputType::kProbabilities || (type == OutputType::kAuto && look_like_probabilities(scores));
   double exponentials = 0;
   const double largest = value(order.front());
   for (const float score : scores) exponentials += std::exp(score - largest);

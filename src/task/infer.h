@@ -118,8 +118,8 @@ struct ClassScore {
 };
 
 /// The `count` classes of the highest scores, the highest first; of equal ones the first. Probabilities are the softmax
-/// of the scores, unless these are probabilities already (kAuto: where none is negative and their sum is 1 within a
-/// hundredth).
+/// of the scores, unless these are probabilities already (kAuto: where all lie from 0 to 1 and their sum is 1 within a
+/// hundredth, or where all are multiples of 1/256, as a softmax in bytes is).
 std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type);
 
 }  // namespace evener::task

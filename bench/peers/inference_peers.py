@@ -2,15 +2,18 @@
 """Times other software on a classifier, with images that are in memory already; prints JSON.
 
 Run by bench/peers/run in its own environment. openvino is benchmark_app of the OpenVINO wheel in its best mode
-(throughput, its own number of streams); onnxruntime and pytorch compute one call after the other on all threads.
+(throughput, its own number of streams); onnxruntime and pytorch compute one call after the other on all threads, ncnn one
+image after the other, as it has no batches.
 """
 
 import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy
@@ -18,7 +21,7 @@ import numpy
 
 def parse():
     parser = argparse.ArgumentParser(description="Times a classifier.")
-    parser.add_argument("software", choices=("openvino", "onnxruntime", "pytorch"))
+    parser.add_argument("software", choices=("openvino", "onnxruntime", "pytorch", "ncnn"))
     parser.add_argument("network", help="name in torchvision")
     parser.add_argument("onnx", help="the network as an ONNX file")
     parser.add_argument("--batch", type=int, default=16)
@@ -77,10 +80,34 @@ def pytorch_rate(options, images):
         return timed(lambda: model(batch), options.batch, options.seconds)
 
 
+def ncnn_rate(options, images):
+    import ncnn
+    import pnnx
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = shutil.copy(options.onnx, f"{folder}/network.onnx")  # what it becomes is written beside it
+        shape = f"inputshape=[1,3,{options.size},{options.size}]"
+        subprocess.run([pnnx.EXEC_PATH, file, shape, "fp16=0"], capture_output=True, check=True, cwd=folder)
+        network = ncnn.Net()
+        network.opt.num_threads = options.threads
+        network.opt.use_fp16_packed = network.opt.use_fp16_storage = network.opt.use_fp16_arithmetic = False
+        if network.load_param(f"{folder}/network.ncnn.param") != 0 or network.load_model(f"{folder}/network.ncnn.bin") != 0:
+            sys.exit("ncnn can't read what pnnx made of the ONNX file")
+    batch = [ncnn.Mat(image) for image in images]
+
+    def call():
+        for image in batch:
+            extractor = network.create_extractor()
+            extractor.input("in0", image)
+            numpy.array(extractor.extract("out0")[1])
+
+    return timed(call, options.batch, options.seconds)
+
+
 def main():
     options = parse()
     images = numpy.random.default_rng(1).random((options.batch, 3, options.size, options.size), dtype=numpy.float32)
-    rates = {"onnxruntime": onnxruntime_rate, "pytorch": pytorch_rate}
+    rates = {"onnxruntime": onnxruntime_rate, "pytorch": pytorch_rate, "ncnn": ncnn_rate}
     rate = openvino_rate(options) if options.software == "openvino" else rates[options.software](options, images)
     print(json.dumps({"images_per_s": rate}))
 

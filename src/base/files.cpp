@@ -195,9 +195,10 @@ std::string read_file(const fs::path& path, std::uint64_t limit_bytes) {
   };
   const std::uint64_t expected = size_of(file, path);
   if (expected > limit_bytes) refuse_size("it has " + bytes_text(expected));
-  std::string content;
-  content.reserve(expected + 1);
   // The size is only a hint: files of /proc say 0, pipes have none, and a file may grow while it is read.
+  constexpr std::size_t kMore_bytes = std::size_t{1} << 16;
+  std::string content;
+  content.reserve(expected + kMore_bytes);
   std::size_t chunk = expected + 1;
   while (true) {
     const std::size_t before = content.size();
@@ -207,7 +208,7 @@ std::string read_file(const fs::path& path, std::uint64_t limit_bytes) {
     content.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
     if (content.size() > limit_bytes) refuse_size("it goes on after " + bytes_text(limit_bytes));
     if (got == 0) return content;
-    if (content.size() > expected) chunk = std::size_t{1} << 16;
+    if (content.size() >= expected) chunk = kMore_bytes;
   }
 }
 

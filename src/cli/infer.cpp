@@ -21,6 +21,7 @@
 #include "cli/infer_images.h"
 #include "cli/infer_record.h"
 #include "cli/infer_scenario.h"
+#include "cli/model_sidecar.h"
 #include "cli/options/measuring_flags.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -43,14 +44,32 @@ constexpr const char* kExamples = R"(Examples:
   evener infer mobilenet_v2 random:1000 --on cpu/t2 --precision bf16
   evener infer resnet18 random:100 --scenario server --latency-limit 50 --out runs/served)";
 
+std::string counted(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// "2 threads", those of a CPU replica: how many there are is not always what the machine promises.
+std::string threads_text(const placement::Plan& plan) {
+  int threads = 0;
+  for (const auto& replica : plan.replicas) {
+    const auto& stage = replica.stages.front();
+    if (stage.device.kind == DeviceKind::kCpu) threads += stage.threads;
+  }
+  if (threads == 0) return "";
+  const double quota = cpu_topology().quota_cpus;
+  const std::string limit = quota > 0 ? fmt::format(" (a quota allows {:.3g} CPUs)", quota) : "";
+  return ", " + counted(static_cast<std::size_t>(threads), "thread") + limit;
+}
+
 std::string setup_line(const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                        Precision precision, const task::InferSetup& setup) {
   const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
   const std::string why = setup.reasons.front().empty() ? "" : " (" + setup.reasons.front() + ")";
-  return fmt::format("{} ({}), input {}; {} images; {}{} on {}, {}, batch {}, {}", network.name(), from,
-                     shape_text(images.samples->shape()), images.samples->size(), setup.engines.front(), why, plan.text,
-                     precision_name(precision), setup.batch,
-                     setup.streams == 1 ? "1 stream" : fmt::format("{} streams", setup.streams));
+  return fmt::format("{} ({}), input {}; {}; {}{} on {}{}, {}, {}, batch {}", network.name(), from,
+                     shape_text(images.samples->shape()), counted(images.samples->size(), "image"),
+                     setup.engines.front(), why, plan.text, threads_text(plan),
+                     counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(precision),
+                     setup.batch);
 }
 
 /// Shows how far the answers are, beside writing them.
@@ -78,9 +97,7 @@ class ShownAnswers : public task::InferObserver {
 
 void tell_skipped(const std::vector<data::Skipped>& skipped, ProgressLine& line) {
   if (skipped.empty()) return;
-  line.note(fmt::format("{} could not be read:{}",
-                        skipped.size() == 1 ? "one image" : fmt::format("{} images", skipped.size()),
-                        data::first_skipped(skipped)));
+  line.note(fmt::format("{} could not be read:{}", counted(skipped.size(), "image"), data::first_skipped(skipped)));
 }
 
 void print_summary(const measure::Record& record, const Scores& scores, const fs::path& folder) {
@@ -170,7 +187,11 @@ class Inference {
               .sample_interval_ms = *flags.measuring.sample_interval_ms,
               .trace = *flags.measuring.trace,
               .json = *flags.answers.json},
-             line_) {}
+             line_) {
+    if (const fs::path& sidecar = flags.model.sidecar; !sidecar.empty()) {
+      images_.notes.push_back(fmt::format("'{}' beside the network says how it is shown images", sidecar.string()));
+    }
+  }
 
   int run() {
     const measure::Record record = run_.measure([&] {
@@ -240,11 +261,11 @@ class Inference {
       write_confusion(run_.folder() / "confusion.csv", answers_->scores(), network_.classes());
     }
     tell_skipped(result_.skipped, line_);
-    const auto rate = [](const std::optional<double>& value) { return value ? si_text(*value) : "unknown"; };
-    line_.note(fmt::format("{} images in {}: {} images/s from files to answers, {} images/s the network alone",
-                           result_.answered, duration_text(result_.seconds),
-                           rate(static_cast<double>(result_.answered) / result_.seconds),
-                           rate(measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value)));
+    const auto& network_rate = measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value;
+    line_.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(result_.answered, "image"),
+                           duration_text(result_.seconds),
+                           si_text(static_cast<double>(result_.answered) / result_.seconds),
+                           network_rate ? fmt::format(", {} images/s the network alone", si_text(*network_rate)) : ""));
     // Lines that another program reads stay alone.
     const bool for_people = *flags_.answers.format != "csv" && *flags_.answers.format != "jsonl";
     if (!write_json(record) && for_people) print_summary(record, answers_->scores(), run_.folder());
@@ -273,6 +294,7 @@ Command infer_command() {
           .summary = "Show images to a trained network, and tell what it says",
           .options = flags->options(),
           .footer = kExamples,
+          .complete = [flags] { take_sidecar(flags->model); },
           .run = [flags] { return Inference(*flags).run(); }};
 }
 

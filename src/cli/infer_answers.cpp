@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "base/utf8.h"
 #include "data/codecs/colour.h"
@@ -45,6 +46,12 @@ std::string csv_rows(const std::string& name, const std::vector<task::ClassScore
 constexpr std::size_t kMostShown = 24;
 constexpr std::int64_t kShownSide = 104;
 
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0) {
+    throw Error(fmt::format("can't write to standard output: {}", std::strerror(errno)));
+  }
+}
+
 constexpr const char* kCsvHeading = "file,rank,class_index,class_name,probability\n";
 
 }  // namespace
@@ -53,7 +60,7 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
                            bool labelled, const std::filesystem::path& folder)
     : flags_(flags), network_(network), samples_(samples), format_(*flags.format), begin_s_(now_s()) {
   if (format_.empty()) format_ = labelled || *flags.json == "-" ? "none" : "table";
-  if (format_ == "csv") std::fputs(kCsvHeading, stdout);
+  if (format_ == "csv") print(kCsvHeading);
   if (!folder.empty()) {
     csv_path_ = folder / "predictions.csv";
     csv_.emplace(csv_path_, std::ios::trunc);
@@ -62,6 +69,10 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
                               (samples.shape().front() == 1 || samples.shape().front() == 3);
     if (are_pictures) shown_path_ = folder / report::kAnswers;
     if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
+  }
+  if (!flags.features->empty()) {
+    const auto features = std::filesystem::path(*flags.features);
+    require_writable_directory(features.has_parent_path() ? features.parent_path() : ".");
   }
   const std::size_t classes = network.classes().size();
   if (labelled && classes <= kMostConfusionClasses) {
@@ -125,16 +136,16 @@ void AnswerWriter::score(const task::Answer& /*answer*/, std::span<const float> 
 
 void AnswerWriter::tell(const std::string& name, const std::vector<task::ClassScore>& top) {
   const auto named = [this](std::size_t index) { return class_name(index); };
-  if (csv_) *csv_ << csv_rows(to_utf8_text(name), top, named);
+  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, named))) throw_csv_trouble();
   if (format_ == "csv") {
-    std::fputs(csv_rows(name, top, named).c_str(), stdout);
+    print(csv_rows(name, top, named));
   } else if (format_ == "jsonl") {
     nlohmann::ordered_json line = {{"file", to_utf8_text(name)}, {"predictions", nlohmann::ordered_json::array()}};
     for (const auto& one : top) {
       line["predictions"].push_back(
           {{"class", to_utf8_text(class_name(one.index))}, {"index", one.index}, {"probability", one.score}});
     }
-    fmt::print("{}\n", line.dump());
+    print(line.dump() + "\n");
   } else if (format_ == "table") {
     std::string text;
     const bool logits = flags_.type() == task::OutputType::kLogits;
@@ -143,14 +154,18 @@ void AnswerWriter::tell(const std::string& name, const std::vector<task::ClassSc
       const std::string score = logits ? fmt::format("{:.4g}", one.score) : fmt::format("{:.1f} %", 100 * one.score);
       text += (text.empty() ? "" : ", ") + printable(class_name(one.index)) + " " + score;
     }
-    fmt::print("{}  {}\n", printable(name), text.empty() ? "-" : text);
+    print(fmt::format("{}  {}\n", printable(name), text.empty() ? "-" : text));
   }
+}
+
+void AnswerWriter::throw_csv_trouble() const {
+  throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
 }
 
 void AnswerWriter::finish() {
   if (csv_) {
     csv_->close();
-    if (!*csv_) throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
+    if (!*csv_) throw_csv_trouble();
   }
   if (!shown_path_.empty()) report::write_answers(shown_path_, shown_);
   if (flags_.features->empty() || feature_files_.empty()) return;

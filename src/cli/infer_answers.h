@@ -40,6 +40,7 @@ class AnswerWriter : public task::InferObserver {
   /// Keeps a small picture of one in so many images for the page.
   void show(const task::Answer& answer, const task::ClassScore& best);
   void tell(const std::string& name, const std::vector<task::ClassScore>& top);
+  [[noreturn]] void throw_csv_trouble() const;
 
   const AnswerFlags& flags_;
   const task::InferenceModel& network_;

@@ -244,6 +244,11 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
       if (!fs::is_directory(words.front())) {
         throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", words.front(), network.name()));
       }
+      if (!flags.images.part->empty()) {
+        throw UsageError(fmt::format(
+            "the folders in '{}' are no classes that {} knows, so it is not divided into parts: leave out --part",
+            words.front(), network.name()));
+      }
       InferImages images = from_pictures(words, flags, network);
       images.notes.push_back(
           fmt::format("the folders in '{}' are no classes that {} knows: its pictures are taken "

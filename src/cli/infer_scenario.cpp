@@ -86,6 +86,7 @@ class Shown : public bench::ScenarioObserver {
 }  // namespace
 
 void suit_scenario(const ScenarioFlags& flags, task::InferOptions& options) {
+  options.repeated = true;
   switch (bench::parse_scenario(*flags.scenario)) {
     case bench::Scenario::kSingleStream:
       options.batch = options.batch.value_or(1);

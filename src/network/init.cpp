@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <set>
@@ -66,13 +67,24 @@ std::string join(const std::vector<std::string>& names) {
   return text;
 }
 
+/// 1 for NaN and infinities, whose exponents have all bits set.
+std::uint32_t is_not_finite(float value) {
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  return (std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent ? 1 : 0;
+}
+
 }  // namespace
 
 std::int64_t first_not_finite(const HostTensor& tensor) {
   if (tensor.dtype != DType::kF32) return -1;
   const std::int64_t count = element_count(tensor.shape);
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(tensor.floats()[i])) return i;
+  constexpr std::int64_t kBlock = 4096;
+  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+    const float* const first = tensor.floats() + begin;
+    const float* const last = first + std::min(kBlock, count - begin);
+    std::uint32_t unusable = 0;  // all of a block are looked at, which vectorises: almost always there is none
+    for (const float* value = first; value != last; ++value) unusable |= is_not_finite(*value);
+    if (unusable != 0) return begin + (std::find_if(first, last, is_not_finite) - first);
   }
   return -1;
 }
@@ -154,8 +166,19 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
                           shape_text(network.input_shape()), outputs_text(network), problems));
 }
 
+HeadOutputs head_outputs(const Network& network, const TensorMap& given) {
+  const std::vector<bool> head = head_layers(network);
+  for (const Parameter& parameter : network.parameters()) {
+    const auto found = given.find(parameter.name);
+    if (found == given.end() || !head[static_cast<std::size_t>(parameter.layer)]) continue;
+    if (!found->second.shape.empty()) return {parameter.shape[0], found->second.shape[0]};
+  }
+  return {};
+}
+
 FittedState fit_state(const Network& network, TensorMap given, const std::string& source, std::uint64_t seed) {
   FittedState result;
+  result.file_outputs = head_outputs(network, given).of_file;
   const std::vector<bool> head = head_layers(network);
   for (const Parameter& parameter : network.parameters()) {
     const auto found = given.find(parameter.name);
@@ -172,7 +195,6 @@ FittedState fit_state(const Network& network, TensorMap given, const std::string
       ++result.converted;
     }
     if (!head[static_cast<std::size_t>(parameter.layer)] || tensor.shape.empty()) continue;
-    if (result.file_outputs == 0) result.file_outputs = tensor.shape[0];
     Shape ours = tensor.shape;
     ours[0] = parameter.shape[0];
     if (ours == tensor.shape || ours != parameter.shape) continue;

@@ -35,6 +35,12 @@ struct FittedState {
   std::size_t converted = 0;      // tensors that were not in float32
 };
 
+/// The first extent of the first layer's parameters that feeds an output: in the network, and in a file; 0 = unknown.
+struct HeadOutputs {
+  std::int64_t of_network = 0, of_file = 0;
+};
+HeadOutputs head_outputs(const Network& network, const TensorMap& given);
+
 /// Brings `given` into the form of check_state, which has the last word. `seed`: of the first values of a new head.
 FittedState fit_state(const Network& network, TensorMap given, const std::string& source, std::uint64_t seed);
 

@@ -179,6 +179,7 @@ class FlowRun {
     try {
       begin(stage.step, worker);
       while (!ended()) {
+        if (leaves(s, worker)) return;
         auto handful = timed(figures.wait_input_s, [&] { return take(s, sink); });
         if (!handful) break;
         auto results = timed(figures.busy_s, [&] { return results_of(s, handful->items, worker); });
@@ -191,6 +192,17 @@ class FlowRun {
       fail();
     }
     if (--workers_left_[s] == 0 && !sink) queues_[s + 1]->close();
+  }
+
+  /// Whether the worker wants to go and others stay; it is no more counted then.
+  bool leaves(std::size_t s, int worker) {
+    const FlowStep& step = stages_[s].step;
+    int left = workers_left_[s];
+    if (!step.goes_on || left == 1 || step.goes_on(worker)) return false;
+    while (left > 1) {
+      if (workers_left_[s].compare_exchange_weak(left, left - 1)) return true;
+    }
+    return false;
   }
 
   std::optional<FlowQueue::Handful> take(std::size_t s, bool sink) {

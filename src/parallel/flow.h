@@ -45,6 +45,9 @@ struct FlowStep {
   /// Called in the thread of each worker, with its number from 0, before its first item: the place to pin the thread,
   /// to set how many threads it computes with, and to open what it computes on. The sink's is called as well.
   std::function<void(int worker)> on_start = {};
+  /// Asked in the thread of a worker before it waits for its next item or batch; false: it ends, and leaves the rest to
+  /// the others. The last one that is left is not asked any more.
+  std::function<bool(int worker)> goes_on = {};
 };
 
 /// `step` with one worker for each replica of `plan`, in the order of ranks. Each is pinned to the CPUs of its

@@ -50,8 +50,9 @@ OutFolder::OutFolder(fs::path path, bool resume, bool overwrite) : path_(std::mo
   if (existed_ && fs::is_directory(path_)) lock_ = locked(path_);
   const bool holds_run = task::has_checkpoint(path_) || fs::exists(path_ / "record.json");
   if (holds_run && !resume && !overwrite) {
-    throw UsageError(path_.string() + " holds a run already. Give another --out, --resume " + path_.string() +
-                     " to go on with it, or --overwrite to replace it");
+    const std::string go_on = task::has_checkpoint(path_) ? "--resume " + path_.string() + " to go on with it, " : "";
+    throw UsageError(path_.string() + " holds a run already. Give another --out, " + go_on +
+                     "or --overwrite to replace it");
   }
   if (resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
   replaces_ = holds_run && !resume;

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/stop.h"
+#include "parallel/dealing.h"
+#include "parallel/paced_runner.h"
 
 namespace evener::task {
 namespace {
@@ -24,6 +26,10 @@ using parallel::FlowStep;
 constexpr std::int64_t kUsualBatch = 8;
 /// A GPU computes on one call while the next one's images travel.
 constexpr int kGpuLanes = 2;
+/// So many calls may a fast device be ahead of a slow one, whose answers come first.
+constexpr std::size_t kAnswersAhead = 1024;
+/// Samples that no setup has too few of.
+constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
 struct ReadSample {
   std::size_t index = 0;
@@ -54,6 +60,20 @@ std::vector<RawAnswer> answers_of(const TensorMap& outputs, const std::vector<Re
     answers.push_back(std::move(answer));
   }
   return answers;
+}
+
+/// Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
+bool look_like_probabilities(std::span<const float> scores) {
+  constexpr float kByteStep = 1.0F / 256;
+  const bool in_range = std::ranges::all_of(scores, [](float score) { return score >= 0 && score <= 1; });
+  if (!in_range) return false;
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const auto is_byte = [](float score) { return std::fmod(score, kByteStep) == 0; };
+  return std::abs(sum - 1) < 0.01 || (sum > 0.1 && sum < 2 && std::ranges::all_of(scores, is_byte));
+}
+
+std::int64_t divided_up(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
 }
 
 const placement::PlanStage& stage_of(const placement::PlanReplica& replica) {
@@ -127,18 +147,23 @@ void InferJob::choose_engines() {
 
 void InferJob::choose_batch(const data::Samples& samples) {
   int threads = 1;
-  std::size_t lanes = 0;
+  std::int64_t lanes = 0;
   for (const auto& replica : options_.plan.replicas) {
     const auto& stage = stage_of(replica);
     if (stage.device.kind == DeviceKind::kCpu) threads = std::max(threads, stage.threads);
-    lanes += stage.device.kind == DeviceKind::kCpu ? static_cast<std::size_t>(stage.threads) : kGpuLanes;
+    lanes += stage.device.kind == DeviceKind::kCpu ? stage.threads : kGpuLanes;
   }
   if (options_.streams && *options_.streams < 1) throw UsageError("--streams has to be at least 1");
-  // A stream for each thread gives the most images per second: threads that share a layer wait for each other.
-  setup_.streams = std::min(options_.streams.value_or(threads), threads);
-  const auto most = static_cast<std::int64_t>((samples.size() + lanes - 1) / std::max<std::size_t>(1, lanes));
-  setup_.batch = options_.batch.value_or(model_.fixed_batch().value_or(std::clamp<std::int64_t>(most, 1, kUsualBatch)));
+  const auto shown = options_.repeated ? kMany : static_cast<std::int64_t>(samples.size());
+  setup_.batch = options_.batch.value_or(
+      model_.fixed_batch().value_or(std::clamp<std::int64_t>(divided_up(shown, lanes), 1, kUsualBatch)));
   if (setup_.batch < 1) throw UsageError("--batch has to be at least 1");
+  // A stream for each thread gives the most images per second: threads that share a layer wait for each other. Where
+  // there are fewer calls than threads, they share.
+  const auto replicas = static_cast<std::int64_t>(options_.plan.replicas.size());
+  const std::int64_t calls = divided_up(divided_up(shown, setup_.batch), replicas);
+  const int usual = static_cast<int>(std::clamp<std::int64_t>(calls, 1, threads));
+  setup_.streams = std::min(options_.streams.value_or(usual), threads);
 }
 
 void InferJob::make_lanes(const data::Samples& samples) {
@@ -168,16 +193,36 @@ void InferJob::make_lanes(const data::Samples& samples) {
     const int on_one_cpu = setup_.engines[r] == "torch" ? 1 : std::min(setup_.streams, options.threads);
     const int count = on_cpu ? on_one_cpu : kGpuLanes;
     for (auto& runner : model_.make_runners(engine, samples.shape(), options, count)) {
+      if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
       lanes_.push_back(std::move(runner));
     }
   }
-  // The first call takes memory and wakes threads; it is no answer's time.
+  warm_up(samples);
+  setup_.executed = lanes_.front()->executed();
+}
+
+/// The first call takes memory and wakes threads; it is no answer's time.
+void InferJob::warm_up(const data::Samples& samples) {
   const auto values = static_cast<std::size_t>(setup_.batch * element_count(samples.shape()));
   SampleValues zeros;
   (samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values));
+  const Stopwatch clock;
   for (const auto& lane : lanes_) start(*lane, zeros);
   for (const auto& lane : lanes_) lane->wait();
-  setup_.executed = lanes_.front()->executed();
+  call_s_.assign(lanes_.size(), clock.seconds());
+  const auto& replicas = options_.plan.replicas;
+  const bool alike = std::ranges::all_of(replicas, [&](const placement::PlanReplica& replica) {
+    const auto &stage = stage_of(replica), &first = stage_of(replicas.front());
+    return stage.device.kind == first.device.kind && stage.device_name == first.device_name &&
+           stage.threads == first.threads && stage.factor == first.factor;
+  });
+  if (alike) return;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const Stopwatch call;
+    start(*lanes_[i], zeros);
+    lanes_[i]->wait();
+    call_s_[i] = call.seconds();
+  }
 }
 
 InferResult InferJob::run(const data::Samples& samples, InferObserver& observer) {
@@ -188,16 +233,21 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
       .name = "read",
       .workers = std::max(1, options_.reading_threads),
       .on_failure = options_.strict ? parallel::OnFailure::kEndFlow : parallel::OnFailure::kSetAside};
-  const FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
+  parallel::Dealing dealing(call_s_, divided_up(static_cast<std::int64_t>(samples.size()), setup_.batch));
+  FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
+  computing.goes_on = [&](int worker) { return dealing.takes(static_cast<std::size_t>(worker), now_s()); };
   InferResult result;
   const auto next_index = [&]() -> std::optional<std::size_t> {
     return next < samples.size() ? std::optional(next++) : std::nullopt;
   };
   const auto read = [&](std::size_t index) { return ReadSample{index, read_values(samples, index)}; };
   const auto compute = [&](const std::vector<ReadSample>& taken, int worker) {
-    engine::Runner& runner = *lanes_[static_cast<std::size_t>(worker)];
-    start(runner, batch_of(taken, setup_.batch));
-    return answers_of(runner.wait(), taken);
+    const auto lane = static_cast<std::size_t>(worker);
+    const Stopwatch call;
+    start(*lanes_[lane], batch_of(taken, setup_.batch));
+    auto answers = answers_of(lanes_[lane]->wait(), taken);
+    dealing.gave(lane, call.seconds(), now_s());
+    return answers;
   };
   const auto tell = [&](const RawAnswer& raw) {
     Answer answer{raw.index, {}};
@@ -210,7 +260,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
                             .map(reading, read)
                             .batch(batch)
                             .expand(computing, compute)
-                            .into({.name = "answer", .capacity = waiting}, tell);
+                            .into({.name = "answer", .capacity = std::max(waiting, kAnswersAhead)}, tell);
   const Stopwatch clock;
   flow.run();
   result.seconds = clock.seconds();
@@ -259,10 +309,8 @@ std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t c
   const auto value = [&](std::size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::size_t a, std::size_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
-  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-  const bool none_negative = std::ranges::none_of(scores, [](float score) { return score < 0; });
   const bool are_probabilities =
-      type == OutputType::kProbabilities || (type == OutputType::kAuto && none_negative && std::abs(sum - 1) < 0.01);
+      type == OutputType::kProbabilities || (type == OutputType::kAuto && look_like_probabilities(scores));
   double exponentials = 0;
   const double largest = value(order.front());
   for (const float score : scores) exponentials += std::exp(score - largest);

@@ -28,6 +28,7 @@ struct InferOptions {
   int reading_threads = 1;
   std::filesystem::path cache = {};  // folder for compiled networks; empty = they are not kept
   bool strict = false;               // a sample that can't be read is an error
+  bool repeated = false;             // samples are shown again and again: how few they are bounds nothing
 };
 
 /// How a network computes one sample set.
@@ -63,7 +64,8 @@ struct InferResult {
 /// A network compiled for a placement. The samples' shape is known by then.
 class InferJob {
  public:
-  /// `samples`: those that will be run, or others of their shape and kind; how many they are bounds the batch. Throws
+  /// `samples`: those that will be run, or others of their shape and kind; how many they are bounds batch and
+  /// streams. Throws
   /// UsageError where the placement or engine can't, Error where shapes don't fit.
   InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options);
   ~InferJob();
@@ -87,12 +89,14 @@ class InferJob {
   void choose_engines();
   void choose_batch(const data::Samples& samples);
   void make_lanes(const data::Samples& samples);
+  void warm_up(const data::Samples& samples);
 
   const InferenceModel& model_;
   const InferOptions options_;
   InferSetup setup_;
   std::map<std::string, std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::unique_ptr<engine::Runner>> lanes_;
+  std::vector<double> call_s_;  // what a call takes on each lane, roughly
 };
 
 /// The values of one sample or of a batch, of which one vector is empty.
@@ -114,8 +118,8 @@ struct ClassScore {
 };
 
 /// The `count` classes of the highest scores, the highest first; of equal ones the first. Probabilities are the softmax
-/// of the scores, unless these are probabilities already (kAuto: where none is negative and their sum is 1 within a
-/// hundredth).
+/// of the scores, unless these are probabilities already (kAuto: where all lie from 0 to 1 and their sum is 1 within a
+/// hundredth, or where all are multiples of 1/256, as a softmax in bytes is).
 std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type);
 
 }  // namespace evener::task

@@ -123,6 +123,9 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   weights_ = asked.model;
   const ModelFacts facts = model_facts(file_->metadata());
   classes_ = facts.classes;
+  if (const fs::path beside = labels_beside(asked.model); classes_.empty() && fs::exists(beside)) {
+    classes_ = read_labels(beside);
+  }
   main_output_ = file_->outputs().front().name;
   input_.reverse_channels = request.reverse_channels;
   const std::vector<std::int64_t>& shape = file_->inputs().front().shape;
@@ -152,8 +155,7 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   if (request.normalization.source != NormalizationRule::Source::kDefault) {
     throw UsageError(fmt::format("'{}' normalises images itself; leave out --normalize", asked.model));
   }
-  const auto channels = static_cast<std::size_t>(input_.shape.front());
-  normalization_ = {std::vector<float>(channels, 0), std::vector<float>(channels, 1.0F / 255)};  // pixels as they are
+  normalization_ = for_channels(parse_normalization("pixels"), input_.shape.front());
 }
 
 void InferenceModel::take_normalization(const InferenceRequest& request,

@@ -17,7 +17,7 @@ const data::ChannelStatistics kImageNet = {{0.485F, 0.456F, 0.406F}, {0.229F, 0.
 
 [[noreturn]] void malformed(const std::string& text) {
   throw UsageError("--normalize '" + text +
-                   "' is neither data nor imagenet nor MEAN/STD of values from 0 to 1, such as 0.5/0.25, or "
+                   "' is neither data, imagenet nor pixels, nor MEAN/STD of values from 0 to 1, such as 0.5/0.25, or "
                    "0.49:0.48:0.45/0.25:0.24:0.26 with a number for each channel");
 }
 
@@ -49,6 +49,7 @@ NormalizationRule parse_normalization(const std::string& text) {
   if (text.empty()) return {};
   if (text == "data") return {Source::kData, text, {}};
   if (text == "imagenet") return {Source::kGiven, text, kImageNet};
+  if (text == "pixels") return {Source::kGiven, text, {{0}, {1.0F / 255}}};
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) malformed(text);
   const std::string_view view = text;

@@ -21,7 +21,8 @@ struct NormalizationRule {
   data::ChannelStatistics given;  // kGiven: one value for all channels, or one for each
 };
 
-/// "data", "imagenet", or MEAN/STD: "0.5/0.25", "0.49:0.48:0.45/0.25:0.24:0.26". Throws UsageError.
+/// "data", "imagenet", "pixels" (from 0 to 255, as they are), or MEAN/STD: "0.5/0.25",
+/// "0.49:0.48:0.45/0.25:0.24:0.26". Throws UsageError.
 NormalizationRule parse_normalization(const std::string& text);
 
 /// The given values for `channels` channels. Throws UsageError when there are another number of them.

@@ -84,17 +84,15 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   }
   network::ModelOptions options{.input = input_of(request, facts, name), .classes = request.classes};
   if (!options.classes && !facts.classes.empty()) options.classes = static_cast<std::int64_t>(facts.classes.size());
-  const auto fit = [&](const network::Network& network, TensorMap tensors) {
-    return network::fit_state(network, std::move(tensors), "'" + file.string() + "'", request.seed);
-  };
   TrainedModel model(network::build(name, options));
-  network::FittedState fitted = fit(model.network, read.tensors);
   // A file without class names: its last layer tells how many there are.
-  if (!fitted.new_head.empty() && !request.classes && fitted.file_outputs > 0) {
-    options.classes = fitted.file_outputs;
+  const network::HeadOutputs outputs = network::head_outputs(model.network, read.tensors);
+  if (!request.classes && outputs.of_file != outputs.of_network) {
+    options.classes = outputs.of_file;
     model.network = network::build(name, options);
-    fitted = fit(model.network, std::move(read.tensors));
   }
+  network::FittedState fitted =
+      network::fit_state(model.network, std::move(read.tensors), "'" + file.string() + "'", request.seed);
   if (!fitted.new_head.empty()) {
     throw Error(fmt::format("'{}' has {} outputs, not {}: leave out --classes", file.string(), fitted.file_outputs,
                             model.network.output_shape().front()));

@@ -49,6 +49,15 @@ TEST(WriteFile, LargeAndSmallPiecesStayInOrder) {
   EXPECT_EQ(read_file(folder / "f"), 'a' + large + 'c' + std::string(1 << 19, 'd') + large);
 }
 
+TEST(ReadFile, TakesNoMoreMemoryThanTheFileNeeds) {
+  const TestFolder folder;
+  const std::string large(5 << 20, 'b');
+  write_file_atomically(folder / "f", large);
+  const std::string content = read_file(folder / "f");
+  EXPECT_EQ(content, large);
+  EXPECT_LT(content.capacity(), large.size() + (1 << 20));
+}
+
 TEST(WriteFile, AFailureInsideLeavesTheOldFile) {
   const TestFolder folder;
   write_file_atomically(folder / "a", "old");

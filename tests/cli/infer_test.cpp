@@ -4,12 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "base/module.h"
-#include "cli/run_helpers.h"
-#include "cli/run_program.h"
-#include "data/data_helpers.h"
+#include "cli/infer_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener {
@@ -17,7 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::Infer;
 using test::joined;
+using test::lines_of;
 using test::ProgramResult;
 using test::record_in;
 using test::run_program;
@@ -25,46 +23,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using Words = test::Words;
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-class Infer : public testing::Test {
- protected:
-  void SetUp() override {
-    for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
-    }
-  }
-
-  ProgramResult infer(const Words& words) const {
-    return run_program(joined({"infer"}, words), {.environment = {{"XDG_CACHE_HOME", file("cache")}}});
-  }
-  /// A network that tells ten digits apart, trained for a second.
-  std::string trained() const {
-    const ProgramResult result =
-        run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--split", "60/10/30", "--seed", "3",
-                     "--batch", "16", "--epochs", "3", "--on", "cpu/t1", "--out", file("run")});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return file("run");
-  }
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-  /// A folder with a grey picture of each name.
-  std::string pictures(const std::vector<std::string>& names) const {
-    for (const std::string& name : names) {
-      const fs::path path = folder_ / "pictures" / name;
-      fs::create_directories(path.parent_path());
-      std::ofstream(path, std::ios::binary) << "P5\n20 30\n255\n" << std::string(600, static_cast<char>(80));
-    }
-    return file("pictures");
-  }
-
-  test::TemporaryFolder folder_;
-};
 
 TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
   const std::string run = trained();
@@ -74,6 +32,35 @@ TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
   EXPECT_EQ(record["metrics"]["accuracy"]["value"], record_in(run)["accuracy"]["test"]);
   EXPECT_EQ(record["data"]["images"], 120);
   EXPECT_GT(record["metrics"]["network_images_per_s"]["value"], 0);
+}
+
+TEST_F(Infer, LabelledPicturesGiveAccuracyTopFiveAndConfusion) {
+  const std::string run = trained();
+  // All pictures are the same one, so all of them are found to be the same class.
+  const std::string folder = pictures({"3/a.pgm", "3/b.pgm", "5/c.pgm", "7/d.pgm"});
+  const ProgramResult table = infer({run, folder, "--format", "csv", "--topk", "10"});
+  std::vector<std::string> order;  // of the classes, by how likely they are
+  for (const std::string& line : lines_of(table.out)) {
+    if (line.find("a.pgm") != std::string::npos) order.push_back(line.substr(line.find(',') + 1));
+  }
+  ASSERT_EQ(order.size(), 10u) << table.err;
+  std::map<std::string, int> rank;
+  for (const std::string& row : order) {
+    const auto comma = row.find(',');
+    rank[row.substr(comma + 1, 1)] = std::stoi(row);
+  }
+  const ProgramResult result = infer({run, folder, "--json", "-", "--out", file("out")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json metrics = json::parse(result.out)["metrics"];
+  const auto share = [&](int most) {
+    return ((rank["3"] <= most ? 2 : 0) + (rank["5"] <= most ? 1 : 0) + (rank["7"] <= most ? 1 : 0)) / 4.0;
+  };
+  EXPECT_EQ(metrics["accuracy"]["value"], share(1));
+  EXPECT_EQ(metrics["top5_accuracy"]["value"], share(5));
+  std::ifstream file_of(file("out/confusion.csv"));
+  const std::string csv{std::istreambuf_iterator<char>(file_of), {}};
+  const std::string found = order.front().substr(2, 1);
+  EXPECT_EQ(csv, "true_class,found_class,images\n3," + found + ",2\n5," + found + ",1\n7," + found + ",1\n");
 }
 
 TEST_F(Infer, EveryEngineAndPlacementGivesTheSame) {
@@ -103,7 +90,7 @@ TEST_F(Infer, PicturesAreToldInTheirOrderAndBadOnesListed) {
   EXPECT_THAT(lines[0], AllOf(HasSubstr("a.pgm"), HasSubstr(" %")));
   EXPECT_THAT(lines[1], HasSubstr("b.pgm"));
   EXPECT_THAT(lines[2], HasSubstr("c.pgm"));
-  EXPECT_THAT(result.err, AllOf(HasSubstr("one image could not be read"), HasSubstr("bad.pgm")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("1 image could not be read"), HasSubstr("bad.pgm")));
   EXPECT_EQ(infer({run, folder, "--strict"}).exit_code, 1);
 }
 
@@ -123,6 +110,21 @@ TEST_F(Infer, AFolderHoldsPredictionsAndTheRecord) {
   const ProgramResult report = run_program({"report", file("out"), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("mlp:784-32-10"));
+}
+
+TEST_F(Infer, ThreadsShareACallWhereThereAreFewerCallsThanThreads) {
+  const auto setup = [this](const Words& more) {
+    const ProgramResult result = infer(joined({"mlp:4-3-2", "--on", "cpu/t2", "--json", "-", "--seconds", "0"}, more));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const json record = json::parse(result.out);
+    return std::pair(record["batch"].get<int>(), record["config"]["streams"].get<int>());
+  };
+  EXPECT_EQ(setup({"random:1"}), std::pair(1, 1));
+  EXPECT_EQ(setup({"random:5"}), std::pair(3, 2));
+  EXPECT_EQ(setup({"random:100"}), std::pair(8, 2));
+  EXPECT_EQ(setup({"random:5", "--batch", "5"}), std::pair(5, 1));
+  EXPECT_EQ(setup({"random:1", "--streams", "2"}), std::pair(1, 2));
+  EXPECT_EQ(setup({"random:1", "--scenario", "offline", "--min-duration", "0.01", "--quick"}).second, 2);
 }
 
 TEST_F(Infer, FeaturesAreWhatTheLastLayerReads) {
@@ -158,7 +160,7 @@ TEST_F(Infer, ScenariosMeasureLatency) {
     SCOPED_TRACE(scenario);
     Words words = {run,   "random:20", "--scenario",   scenario, "--min-duration",
                    "0.1", "--out",     file(scenario), "--json", "-"};
-    if (std::string(scenario) == "server") words = joined(std::move(words), {"--target-rate", "200"});
+    if (std::string(scenario) == "server") words = joined(std::move(words), {"--target-rate", "2000"});
     const ProgramResult result = infer(words);
     ASSERT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;  // a busy machine may be too slow to be VALID
     const json record = json::parse(result.out);
@@ -187,6 +189,12 @@ TEST_F(Infer, SaysWhatIsWrong) {
   EXPECT_THAT(failure({run, "random:none"}, 2), HasSubstr("random:N"));
   EXPECT_THAT(failure({run, file("nowhere")}, 1), HasSubstr("nowhere"));
   EXPECT_THAT(failure({run, "random:3", "--part", "test"}, 2), HasSubstr("--part"));
+  EXPECT_THAT(failure({run, pictures({"2019/a.pgm", "2020/b.pgm"}), "--part", "test"}, 2),
+              AllOf(HasSubstr("are no classes that mlp:784-32-10 knows"), HasSubstr("leave out --part")));
+  EXPECT_THAT(failure({run, "random:3", "--threshold", "0.5", "--output-type", "logit"}, 2), HasSubstr("--threshold"));
+  EXPECT_EQ(infer({run, "random:3", "--out", file("out")}).exit_code, 0);
+  EXPECT_THAT(failure({run, "random:3", "--out", file("out")}, 2),
+              AllOf(HasSubstr("holds a run already"), Not(HasSubstr("--resume"))));
   EXPECT_THAT(failure({run, "random:3", "--on", "cpu..cpu"}, 2), HasSubstr("divides layers"));
   EXPECT_THAT(failure({"resnet20", "random:1", "--normalize", "data"}, 2), HasSubstr("--normalize data"));
 }

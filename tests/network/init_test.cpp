@@ -161,6 +161,22 @@ TEST(CheckState, NamesTensorsWithNanAndInfinity) {
   }
 }
 
+TEST(FirstNotFinite, IsFoundWhereverItStands) {
+  std::vector<float> values(10'001, -1e38F);
+  const auto first_with = [&](std::size_t at, float value) {
+    std::vector<float> changed = values;
+    changed[at] = value;
+    return first_not_finite(HostTensor::of_floats({10'001}, changed));
+  };
+  EXPECT_EQ(first_not_finite(HostTensor::of_floats({10'001}, values)), -1);
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const std::size_t at : {0, 4095, 4096, 5000, 10'000}) {
+    for (const float value : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+      EXPECT_EQ(first_with(at, value), static_cast<std::int64_t>(at));
+    }
+  }
+}
+
 class FitState : public testing::Test {
  protected:
   Network network_ = build("resnet20", {.input = Shape{3, 8, 8}, .classes = 4});

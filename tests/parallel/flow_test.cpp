@@ -541,6 +541,29 @@ TEST(Flow, DealsWorkersOverAPlacement) {
   EXPECT_THAT(pinned, ElementsAre(std::pair(0, allowed.front()), std::pair(1, allowed.back())));
 }
 
+TEST(Flow, AWorkerMayLeaveTheRestToTheOthers) {
+  std::mutex mutex;
+  std::vector<int> done_by(3), asked(3), kept;
+  FlowStep run = {.name = "run", .workers = 3, .goes_on = [&](int worker) {
+                    const std::lock_guard lock(mutex);
+                    ++asked[static_cast<std::size_t>(worker)];
+                    return false;
+                  }};
+  Flow flow = flow_from<int>({.name = "count"}, numbers(50))
+                  .map(std::move(run),
+                       [&](int number, int worker) {
+                         const std::lock_guard lock(mutex);
+                         ++done_by[static_cast<std::size_t>(worker)];
+                         return number;
+                       })
+                  .into({.name = "keep"}, [&](int number) { kept.push_back(number); });
+  flow.run();
+  EXPECT_EQ(kept, all_of(50)) << "the last one stays, whatever it says";
+  std::ranges::sort(done_by);
+  EXPECT_THAT(done_by, ElementsAre(0, 0, 50));
+  EXPECT_THAT(asked, Each(Le(1))) << "who is done is not asked again, nor is the last one";
+}
+
 TEST(Flow, RefusesNumbersThatCannotBe) {
   const auto error_of = [](FlowStep source, FlowStep step, FlowStep sink, std::size_t batch) -> std::string {
     try {

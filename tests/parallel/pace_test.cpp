@@ -5,6 +5,8 @@
 #include <chrono>
 #include <thread>
 
+#include "parallel/paced_runner.h"
+
 namespace evener::parallel {
 namespace {
 
@@ -54,6 +56,21 @@ TEST(Pace, FullSpeedNeverSleeps) {
   pace.begin();
   for (int i = 0; i < 1000; ++i) pace.catch_up();
   EXPECT_LT(pace.seconds(), 1);
+}
+
+TEST(PacedRunner, CallsTakeAsLongAsOnTheSlowerDevice) {
+  struct Sleeper : engine::Runner {
+    void start(const engine::ImageSpan&) override {}
+    TensorMap wait() override {
+      work(10);
+      return {{"output", HostTensor::of_floats({1}, {7})}};
+    }
+  };
+  PacedRunner runner(std::make_unique<Sleeper>(), 0.2);
+  const Stopwatch clock;
+  runner.start(std::span<const float>());
+  EXPECT_EQ(runner.wait().at("output").floats()[0], 7);
+  EXPECT_GE(clock.seconds(), 0.049);
 }
 
 }  // namespace

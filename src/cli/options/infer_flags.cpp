@@ -83,6 +83,7 @@ placement::Plan InferPlacementFlags::plan() const {
   const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
   placement::PlanOptions options;
   options.replicas = placement::ReplicasAs::kThreads;
+  options.oversubscribe = *oversubscribe;
   placement::Plan plan = placement::make_plan(placed, placement::machine_for(placed), options);
   for (const auto& replica : plan.replicas) {
     if (replica.stages.size() > 1) {
@@ -109,6 +110,9 @@ task::OutputType AnswerFlags::type() const {
 void AnswerFlags::check_together() const {
   if (*json == "-" && !format->empty() && *format != "none") {
     throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");
+  }
+  if (type() == task::OutputType::kLogits && threshold.given()) {
+    throw UsageError("--threshold is a probability, which --output-type logit doesn't give: leave one out");
   }
 }
 

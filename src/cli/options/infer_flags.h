@@ -25,8 +25,8 @@ struct InferModelFlags : OptionGroup {
       *this, {"--channels", "N", "1 grey, 3 colour (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
   Option<std::string> normalize{*this,
                                 {"--normalize", "RULE",
-                                 "Mean and deviation of images: imagenet, or MEAN/STD of values from 0 to 1, such as "
-                                 "0.5/0.5 (default: as the file says)"}};
+                                 "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as "
+                                 "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"}};
   Option<std::string> crop{*this,
                            {"--crop", "NAME",
                             "Pictures of another proportion: squash, border (black beside them), or centre (their "
@@ -44,6 +44,8 @@ struct InferModelFlags : OptionGroup {
                              {.one_of = {"auto", "nchw", "nhwc"}}};
   Option<std::string> channel_order{
       *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
+
+  std::filesystem::path sidecar;  // the file beside the network's that gave values; empty = none
 
   /// `features`: see task::InferenceRequest. Throws UsageError.
   task::InferenceRequest request(bool features, std::uint64_t seed) const;
@@ -84,6 +86,7 @@ struct InferPlacementFlags : OptionGroup {
       *this,
       {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, 2xcpu/t1, cuda:0, cuda:0+cpu, ... (docs/placements.md)"},
       "cpu"};
+  Option<bool> oversubscribe{*this, {"--oversubscribe", "", "Take all replicas of \"16x\", also more than the CPUs"}};
   Option<std::string> precision{
       *this, {"--precision", "NAME", "auto (bf16 where the processor is fast at it), fp32, bf16 or fp16"}, "fp32"};
   Option<std::string> engine{

@@ -235,7 +235,7 @@ std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& g
     const CompileCache cache(options.cache);
     const auto ready = with_preprocessing(graph, feeding.input, options);
     ov::AnyMap properties = properties_of(options, count);
-    if (!options.cache.empty()) properties.insert(ov::cache_dir(options.cache.string()));
+    if (!cache.folder().empty()) properties.insert(ov::cache_dir(cache.folder().string()));
     compiled->model = core().compile_model(ready, device_name(options.device), properties);
   });
   std::vector<std::unique_ptr<Runner>> runners;

@@ -45,8 +45,8 @@ Value per_channel(const std::vector<float>& values, std::size_t rank) {
 /// Makes the nodes of one layer after the other.
 class Lowering {
  public:
-  Lowering(const Network& network, const TensorMap& state, std::int64_t batch, bool any_size)
-      : network_(network), state_(state), batch_(batch), any_size_(any_size) {}
+  Lowering(const Network& network, std::shared_ptr<const TensorMap> state, std::int64_t batch, bool any_size)
+      : network_(network), state_(std::move(state)), batch_(batch), any_size_(any_size) {}
 
   std::shared_ptr<ov::Model> model() {
     ov::PartialShape shape{batch_};
@@ -86,8 +86,8 @@ class Lowering {
 
   const HostTensor& tensor(const char* name) const {
     const std::string full = layer_->name + "." + name;
-    const auto found = state_.find(full);
-    if (found == state_.end()) throw Error("the weights have no tensor '" + full + "'");
+    const auto found = state_->find(full);
+    if (found == state_->end()) throw Error("the weights have no tensor '" + full + "'");
     return found->second;
   }
 
@@ -97,12 +97,15 @@ class Lowering {
   }
 
   Value weight(ov::Shape shape) const {
-    const std::vector<float> values = floats("weight");
-    if (ov::shape_size(shape) != values.size()) {
-      throw Error("the weights of '" + layer_->name + "' have " + std::to_string(values.size()) + " values, not " +
+    const HostTensor& values = tensor("weight");
+    const auto count = static_cast<std::size_t>(element_count(values.shape));
+    if (ov::shape_size(shape) != count) {
+      throw Error("the weights of '" + layer_->name + "' have " + std::to_string(count) + " values, not " +
                   std::to_string(ov::shape_size(shape)));
     }
-    return op::Constant::create(ov::element::f32, shape, values);
+    if (values.dtype != DType::kF32) return op::Constant::create(ov::element::f32, shape, floats("weight"));
+    return std::make_shared<op::Constant>(ov::element::f32, shape, values.bytes.data(),
+                                          std::const_pointer_cast<TensorMap>(state_));
   }
 
   Value with_bias(Value value, bool bias, std::size_t rank) const {
@@ -231,7 +234,7 @@ class Lowering {
   }
 
   const Network& network_;
-  const TensorMap& state_;
+  const std::shared_ptr<const TensorMap> state_;
   const std::int64_t batch_;
   const bool any_size_;
   const Layer* layer_ = nullptr;  // that is being lowered
@@ -240,9 +243,9 @@ class Lowering {
 
 }  // namespace
 
-std::shared_ptr<ov::Model> lower(const network::Network& network, const TensorMap& state, std::int64_t batch,
-                                 bool any_size) {
-  return Lowering(network, state, batch, any_size).model();
+std::shared_ptr<ov::Model> lower(const network::Network& network, std::shared_ptr<const TensorMap> state,
+                                 std::int64_t batch, bool any_size) {
+  return Lowering(network, std::move(state), batch, any_size).model();
 }
 
 }  // namespace evener::engine::openvino_engine

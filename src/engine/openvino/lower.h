@@ -12,9 +12,9 @@ namespace evener::engine::openvino_engine {
 
 /// The graph of `network` for float32 images (batch, C, H, W), called "images"; its results bear the names of the
 /// network's outputs. Batch-norms that are left compute with their running statistics, dropouts nothing. The graph
-/// holds copies of the weights. `any_size`: batch, H and W are open, which layers that need to know them refuse. Throws
-/// Error for a tensor that `state` lacks or that has another shape.
-std::shared_ptr<ov::Model> lower(const network::Network& network, const TensorMap& state, std::int64_t batch,
-                                 bool any_size = false);
+/// keeps `state`, whose float32 weights it reads where they are. `any_size`: batch, H and W are open, which layers that
+/// need to know them refuse. Throws Error for a tensor that `state` lacks or that has another shape.
+std::shared_ptr<ov::Model> lower(const network::Network& network, std::shared_ptr<const TensorMap> state,
+                                 std::int64_t batch, bool any_size = false);
 
 }  // namespace evener::engine::openvino_engine

@@ -35,11 +35,10 @@ class OpenVinoEngine : public Engine {
   std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
                                                     const RunnerOptions& options, int count) override {
     if (const std::string refusal = runner_refusal(network, options); !refusal.empty()) throw Error(refusal);
-    const auto graph = with_errors("OpenVINO can't describe " + network.model(), [&] {
-      // Gone before the graph is compiled, which is when most memory is taken: the graph has copies.
-      const network::NetworkWithState folded = network::fold_batch_norm(network, state);
-      return lower(folded.network, folded.state, options.batch, options.any_size);
-    });
+    network::NetworkWithState folded = network::fold_batch_norm(network, state);
+    const auto weights = std::make_shared<const TensorMap>(std::move(folded.state));
+    const auto graph = with_errors("OpenVINO can't describe " + network.model(),
+                                   [&] { return lower(folded.network, weights, options.batch, options.any_size); });
     Feeding feeding;
     feeding.input.shape = network.input_shape();
     feeding.input.is_image = network.input_shape().size() == 3;

@@ -1,0 +1,66 @@
+"""From JPEG files to answers: evener infer on a folder against torchvision's ImageFolder, transforms and DataLoader, and
+what reading adds to computing while a core is free."""
+
+import statistics
+
+from common import compare
+from common.context import say
+
+TITLE = "From JPEG files of 500x375 pixels to answers: images/s of ResNet-18 and MobileNetV2 at 224x224"
+NEEDS_PEERS = True
+
+TARGET = 2.0
+SHARE_TARGET = 0.05  # of the time, that reading may add while a core is free
+NETWORKS = ("resnet18", "mobilenet_v2")
+
+
+def run(context):
+    images = 64 if context.quick else 1000
+    networks = NETWORKS[:1] if context.quick else NETWORKS
+    with context.folder() as folder:
+        say(f"  writing {images} JPEG files")
+        context.peer("pytorch_load.py", folder, "--make", images)
+        comparisons = [against_torchvision(context, folder, name, p) for name in networks for p in context.precisions]
+        print(compare.table(comparisons, "torchvision 0.26"), flush=True)
+        shares = {}
+        if context.threads > 1:
+            shares = {precision: reading_shares(context, folder, precision) for precision in context.precisions}
+    return {"images": images, "comparisons": [one.json() for one in comparisons], "reading_shares": shares}
+
+
+def against_torchvision(context, folder, network, precision):
+    words = ("--network", network, "--precision", precision, "--threads", context.threads)
+    return compare.rounds(
+        context,
+        f"{network} {precision}",
+        "images/s",
+        TARGET,
+        ours=lambda: evener(context, folder, network, precision, context.threads, seconds=0)["images_per_s"],
+        peer=lambda: context.peer("files_peers.py", folder, *words)["images_per_s"],
+    )
+
+
+def evener(context, folder, network, precision, threads, seconds):
+    return context.evener(
+        *("infer", network, f"{folder}/**/*.jpg", "--on", f"cpu/t{threads}", "--precision", precision),
+        *("--seconds", seconds, "--json", "-", "--quiet"),
+    )
+
+
+def reading_shares(context, folder, precision):
+    """Of ResNet-18 with one thread less than there are cores: how much longer images take from files than from memory."""
+    shares = []
+    for _ in range(context.runs):
+        context.rest()
+        record = evener(context, folder, "resnet18", precision, context.threads - 1, seconds=1 if context.quick else 4)
+        alone = record["metrics"]["network_images_per_s"]["value"]
+        shares.append(alone / record["images_per_s"] - 1)
+    between = compare.interval(shares)
+    word = compare.verdict(between and [-share for share in reversed(between)], -SHARE_TARGET)
+    print(
+        f"reading adds {100 * statistics.median(shares):.1f} % to ResNet-18 {precision} with a core free   "
+        f"{compare.spread_text(between, (min(shares), max(shares)), digits=1, scale=100)} %   "
+        f"target below {100 * SHARE_TARGET:.0f} % {word}",
+        flush=True,
+    )
+    return shares

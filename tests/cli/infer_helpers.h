@@ -1,0 +1,32 @@
+// What tests of `evener infer` begin with: a network that a test has trained, pictures, and the program itself.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/run_helpers.h"
+#include "cli/run_program.h"
+
+namespace evener::test {
+
+std::vector<std::string> lines_of(const std::string& text);
+
+class Infer : public testing::Test {
+ protected:
+  void SetUp() override;
+
+  /// Runs `evener infer WORDS...`; compiled networks are kept in the test's own folder.
+  ProgramResult infer(const Words& words) const;
+  ProgramOptions options() const { return {.environment = {{"XDG_CACHE_HOME", file("cache")}}}; }
+  /// A network that tells ten digits apart, trained for a second.
+  std::string trained() const;
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  /// A folder with a grey picture of each name.
+  std::string pictures(const std::vector<std::string>& names) const;
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace evener::test

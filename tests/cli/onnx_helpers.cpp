@@ -1,0 +1,53 @@
+#include "cli/onnx_helpers.h"
+
+#include <algorithm>
+#include <fstream>
+
+namespace evener::test {
+namespace {
+
+// Protobuf's wire format: each field begins with its number and its kind; the numbers are those of onnx.proto.
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value >>= 7) bytes += static_cast<char>((value & 127) | 128);
+  return bytes + static_cast<char>(value);
+}
+
+std::string number(int field, std::int64_t value) {
+  return varint(static_cast<std::uint64_t>(field) << 3) + varint(static_cast<std::uint64_t>(value));
+}
+
+std::string bytes(int field, const std::string& content) {
+  return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(content.size()) + content;
+}
+
+/// ValueInfoProto: floats of a shape.
+std::string value_info(const std::string& name, const std::vector<std::int64_t>& shape) {
+  std::string extents;
+  for (const std::int64_t extent : shape) extents += bytes(1, extent < 0 ? bytes(2, "any") : number(1, extent));
+  return bytes(1, name) + bytes(2, bytes(1, number(1, 1) + bytes(2, extents)));
+}
+
+}  // namespace
+
+void write_tiny_onnx(const std::filesystem::path& path, const TinyOnnx& network) {
+  std::string axes = bytes(1, "axes");
+  for (const std::int64_t axis : network.axes) axes += number(8, axis);
+  axes += number(20, 7);  // its type: a list of numbers
+  const std::string keep = bytes(1, "keepdims") + number(3, 0) + number(20, 2);
+  const std::string node =
+      bytes(1, "input") + bytes(2, "output") + bytes(4, network.op) + bytes(5, axes) + bytes(5, keep);
+  std::vector<std::int64_t> output;
+  for (std::size_t i = 0; i < network.input.size(); ++i) {
+    if (std::ranges::find(network.axes, static_cast<std::int64_t>(i)) == network.axes.end()) {
+      output.push_back(network.input[i]);
+    }
+  }
+  const std::string graph = bytes(1, node) + bytes(2, "tiny") + bytes(11, value_info("input", network.input)) +
+                            bytes(12, value_info("output", output));
+  const std::string opset = bytes(1, "") + number(2, 13);
+  std::ofstream(path, std::ios::binary) << number(1, 8) << bytes(7, graph) << bytes(8, opset);
+}
+
+}  // namespace evener::test

@@ -61,6 +61,9 @@ struct DataOptions {
   std::function<void(std::size_t, const ImageShape&)> before_decoding = {};
   std::size_t cache_limit_bytes = 0;  // keep decoded images in memory up to this; 0 = half the available memory
   Progress progress;                  // of the decoding, in images; may be empty
+  /// Has the decoding of image files done in another way than on `threads` threads with `progress`: calls `work` with
+  /// each number below `count`, from any thread. May be empty.
+  std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)> deal = {};
 };
 
 struct OpenedData {

@@ -12,7 +12,6 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "data/boxes.h"
-#include "data/each_index.h"
 #include "data/pixel_cache.h"
 #include "data/sources/common_shape.h"
 
@@ -34,13 +33,13 @@ class BoxedImages : public Dataset {
         reasons_(files_.size()),
         cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {}
 
-  /// Decodes every file and keeps what fits into memory; of files that can't be decoded it keeps the reason.
-  /// `headers_only`: learns their sizes alone.
-  void decode_all(int threads, bool headers_only, const Progress& progress) {
+  /// Decodes every file and keeps what fits into memory; of files that can't be decoded it keeps the reason. With
+  /// look_only it learns their sizes alone.
+  void decode_all(const DataOptions& options) {
     const auto decode = [&](std::size_t file) {
       thread_local std::vector<std::uint8_t> pixels;
       try {
-        if (headers_only) {
+        if (options.look_only) {
           const std::optional<PictureHeader> header = header_of(files_[file].image);
           if (!header) throw Error("it is no image that can be decoded");
           extents_[file] = {header->width, header->height};
@@ -57,7 +56,7 @@ class BoxedImages : public Dataset {
         reasons_[file] = "not enough memory to decode it";
       }
     };
-    for_each_index(files_.size(), threads, decode, progress);
+    deal_over_threads(files_.size(), options, decode);
   }
 
   /// Chooses the usable images as samples and places their boxes. What is left out goes to `source`.
@@ -262,7 +261,7 @@ Source open_boxed_images(AnnotatedListing listing, const fs::path& where, const 
   if (options.before_decoding) options.before_decoding(files.size(), shape);
   const auto images =
       std::make_shared<BoxedImages>(std::move(listing.images), std::move(listing.classes), shape, options);
-  images->decode_all(options.threads, options.look_only, options.progress);
+  images->decode_all(options);
   images->select(source);
   check_strict(source, where, options);
   source.dataset = images;

@@ -99,4 +99,12 @@ PictureExtent load_image(const fs::path& path, const Preprocessing& steps, Decod
   return extent;
 }
 
+void deal_over_threads(std::size_t files, const DataOptions& options, const std::function<void(std::size_t)>& work) {
+  if (options.deal) {
+    options.deal(files, work);
+  } else {
+    for_each_index(files, options.threads, work, options.progress);
+  }
+}
+
 }  // namespace evener::data

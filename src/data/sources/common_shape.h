@@ -1,8 +1,9 @@
-// What sources of image files have in common: the shape that all are brought to, and the reading of one.
+// What sources of image files have in common: the shape that all are brought to, and how they are read.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,5 +32,8 @@ struct PictureExtent {
 /// Reads one file and brings it to `steps.shape`; tells how large it was. Throws Error with the reason alone.
 PictureExtent load_image(const std::filesystem::path& path, const Preprocessing& steps, DecodeMode mode,
                          std::span<std::uint8_t> chw);
+
+/// Calls `work` with each file's number, as options.deal or on threads of its own, and tells the progress.
+void deal_over_threads(std::size_t files, const DataOptions& options, const std::function<void(std::size_t)>& work);
 
 }  // namespace evener::data

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/each_index.h"
 #include "data/pixel_cache.h"
 #include "data/sources/common_shape.h"
 #include "data/sources/folder_listing.h"
@@ -22,19 +21,19 @@ class ImageFolder : public ClassDataset {
   /// Reads no file. There are no samples before decode_all() and select().
   ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)
       : files_(std::move(images)),
-        shape_(shape),
+        steps_{.shape = shape, .crop = options.crop},
         mode_(options.decode),
         cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {}
 
   /// Decodes every file in parallel and keeps what fits into memory. After that reasons()[i] says why file i can't be
   /// used, "" if it can.
-  void decode_all(int threads, const Progress& progress) {
+  void decode_all(const DataOptions& options) {
     reasons_.resize(files_.size());
     const auto decode = [this](std::size_t file) {
       thread_local std::vector<std::uint8_t> pixels;
-      pixels.resize(shape_.bytes());
+      pixels.resize(steps_.shape.bytes());
       try {
-        load_image(files_[file].path, {.shape = shape_}, mode_, pixels);
+        load_image(files_[file].path, steps_, mode_, pixels);
         cache_.store(file, pixels);
       } catch (const Error& error) {
         reasons_[file] = error.what();
@@ -42,7 +41,7 @@ class ImageFolder : public ClassDataset {
         reasons_[file] = "not enough memory to decode it";
       }
     };
-    for_each_index(files_.size(), threads, decode, progress);
+    deal_over_threads(files_.size(), options, decode);
   }
 
   /// Instead of decode_all(): takes all files for good.
@@ -60,7 +59,7 @@ class ImageFolder : public ClassDataset {
   }
 
   std::size_t size() const override { return samples_.size(); }
-  ImageShape shape() const override { return shape_; }
+  ImageShape shape() const override { return steps_.shape; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::int32_t label(std::size_t index) const override { return labels_[index]; }
   std::string source(std::size_t index) const override { return files_[samples_[index]].path.string(); }
@@ -70,7 +69,7 @@ class ImageFolder : public ClassDataset {
     const std::uint32_t file = samples_[index];
     if (cache_.load(file, chw)) return;
     try {
-      load_image(files_[file].path, {.shape = shape_}, mode_, chw);
+      load_image(files_[file].path, steps_, mode_, chw);
     } catch (const Error& error) {
       throw Error("the image '" + files_[file].path.string() +
                   "' could be read at the start, but no longer: " + error.what());
@@ -79,7 +78,7 @@ class ImageFolder : public ClassDataset {
 
  private:
   std::vector<ListedImage> files_;
-  ImageShape shape_;
+  Preprocessing steps_;
   DecodeMode mode_;
   PixelCache cache_;
   std::vector<std::string> reasons_;
@@ -155,7 +154,7 @@ Source open_image_folder(const fs::path& folder, const DataOptions& options) {
   if (options.look_only) {
     images->trust_all();
   } else {
-    images->decode_all(options.threads, options.progress);
+    images->decode_all(options);
   }
   source.skipped = skipped_of(*images, folder, options.strict);
   select_samples(*images, listing.classes, folder, source);

@@ -56,10 +56,10 @@ TEST(CocoJson, NamesWhatIsBad) {
   const CocoFile file = parse_coco(
       coco(R"({"id":1},{"file_name":"b.png"})",
            annotation("1", "7", "[1,2,3]") + "," + annotation("1", "7", "[1,2,3,4,5]") + R"(,{"bbox":[1,2,3,4]})"));
-  EXPECT_THAT(file.problems,
-              ElementsAre("image 1 has no \"file_name\"", "image 2 has no \"id\"",
-                          "annotation 1 has no \"bbox\" of four numbers",
-                          "annotation 2 has no \"bbox\" of four numbers", "annotation 3 has no \"image_id\""));
+  EXPECT_THAT(file.problems, ElementsAre("image 1 has no \"file_name\"", "image 2 has no \"id\"",
+                                         "annotation 1 has no \"bbox\" of four numbers",
+                                         "annotation 2 has no \"bbox\" of four numbers",
+                                         "annotation 3 has no \"image_id\"", "annotation 3 has no \"category_id\""));
   EXPECT_THAT(error_of([] { parse_coco(""); }), HasSubstr("empty"));
   EXPECT_THAT(error_of([] { parse_coco("{\"images\":["); }), HasSubstr("no whole JSON"));
   EXPECT_THAT(error_of([] { parse_coco("{\"images\":[],\"annotations\":[]}"); }), HasSubstr("no list \"categories\""));

@@ -56,12 +56,14 @@ struct SourceFlags : OptionGroup {
 struct DataFlags : SourceFlags {
   DataFlags();
 
-  Option<std::string> augment{*this,
-                              {"--augment", "CHANGES",
-                               "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
-                               "colour[:STRENGTH], mixup[:ALPHA], with commas between"},
-                              "",
-                              {.stays = {"augment"}}};
+  Option<std::string> augment{
+      *this,
+      {"--augment", "CHANGES",
+       "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
+       "colour[:STRENGTH], mixup[:ALPHA]; where there are boxes also mosaic[:SHARE] and iou-crop; "
+       "with commas between"},
+      "",
+      {.stays = {"augment"}}};
   Option<std::optional<int>> loader_threads{
       *this,
       {"--loader-threads", "N",

@@ -60,11 +60,11 @@ class PackedDataset : public Dataset {
     shape_ = {images.shape[1], images.shape[2], images.shape[3]};
     classes_ = list_of<std::string>(layout_, path, "classes");
     count_ = static_cast<std::size_t>(std::max<std::int64_t>(images.shape[0], 0));
-    check_shape();
-    images_ = bytes_of(images);
     // Targets and parts are copied, as they are used as indices: in the file they may change after they were checked.
     parts_ = values_of<std::uint8_t>("parts", DType::kU8);
     require_count(parts_.size(), "parts");
+    check_shape();
+    images_ = bytes_of(images);
     if (layout_.find("box_counts") != nullptr) {
       read_boxes();
     } else {

@@ -32,6 +32,7 @@ Command export_command();
 Command report_command();
 Command data_command();
 Command data_fetch_command();
+Command data_info_command();
 Command doctor_command();
 Command demo_command();
 

@@ -157,6 +157,7 @@ data::DataOptions data_options(const std::string& location, const InferFlags& fl
     options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());
     options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
     options.decode = data::parse_decode_mode(run.get<std::string>("decode").value_or("exact"));
+    options.crop = data::parse_crop_mode(run.get<std::string>("crop").value_or("squash"));
   }
   return options;
 }

@@ -1,11 +1,13 @@
 #include "data/augment.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "base/random.h"
+#include "data/boxes.h"
 #include "data/codecs/colour.h"
 #include "data/resize.h"
 
@@ -19,6 +21,7 @@ struct Draw {
   double right, down;             // of the shift
   double flip;
   double brightness, contrast, saturation;
+  Random rest;  // for what takes any number of them
 
   explicit Draw(Random random)
       : area(random.uniform()),
@@ -30,7 +33,8 @@ struct Draw {
         flip(random.uniform()),
         brightness(random.uniform(-1, 1)),
         contrast(random.uniform(-1, 1)),
-        saturation(random.uniform(-1, 1)) {}
+        saturation(random.uniform(-1, 1)),
+        rest(random) {}
 };
 
 /// From 0 to `most`, all equally probable. `uniform` in [0, 1).
@@ -57,6 +61,51 @@ Region crop_region(const Draw& draw, double least_area, const ImageShape& shape)
   region.left = whole(draw.left, shape.width - region.width);
   region.top = whole(draw.top, shape.height - region.height);
   return region;
+}
+
+bool has_centre_in(const LabelledBox& box, const LabelledBox& part) {
+  const float x = (box.x1 + box.x2) / 2, y = (box.y1 + box.y2) / 2;
+  return x > part.x1 && x < part.x2 && y > part.y1 && y < part.y2;
+}
+
+LabelledBox box_of(const Region& region) {
+  LabelledBox box;
+  box.x1 = static_cast<float>(region.left), box.x2 = static_cast<float>(region.left + region.width);
+  box.y1 = static_cast<float>(region.top), box.y2 = static_cast<float>(region.top + region.height);
+  return box;
+}
+
+/// The crop of SSD (Liu et al. 2016, section 2.2), with torchvision's numbers: of 0.3 to 1 of each side, one side at
+/// most twice the other, so that one of the boxes with their middle in it overlaps with it by at least a drawn
+/// intersection over union; or the whole image.
+Region iou_crop_region(const Draw& draw, std::span<const LabelledBox> boxes, const ImageShape& shape) {
+  constexpr std::array<float, 7> kLeastOverlaps = {0, 0.1F, 0.3F, 0.5F, 0.7F, 0.9F, 1};
+  constexpr int kRounds = 20, kTries = 40;
+  constexpr double kLeastSide = 0.3, kMostRatio = 2;
+  const Region all{0, 0, shape.width, shape.height};
+  Random random = draw.rest;
+  for (int round = 0; round < kRounds && !boxes.empty(); ++round) {
+    const float least = kLeastOverlaps[random.below(kLeastOverlaps.size())];
+    if (least >= 1) return all;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+      const auto side = [&random](std::int64_t extent) {
+        return std::max<std::int64_t>(
+            static_cast<std::int64_t>(static_cast<double>(extent) * random.uniform(kLeastSide, 1)), 1);
+      };
+      Region region;
+      region.width = side(shape.width), region.height = side(shape.height);
+      region.left = whole(random.uniform(), shape.width - region.width);
+      region.top = whole(random.uniform(), shape.height - region.height);
+      const double ratio = static_cast<double>(region.width) / static_cast<double>(region.height);
+      if (ratio > kMostRatio || ratio < 1 / kMostRatio) continue;
+      const LabelledBox part = box_of(region);
+      const bool is_enough = std::ranges::any_of(boxes, [&](const LabelledBox& box) {
+        return has_centre_in(box, part) && intersection_over_union(box, part) >= least;
+      });
+      if (is_enough) return region;
+    }
+  }
+  return all;
 }
 
 /// How far a shift by up to `padding` pixels moves the image.
@@ -126,16 +175,10 @@ void move(const Offset& offset, LabelledBox& box) {
   box.y1 += down, box.y2 += down;
 }
 
-/// The part of a box that is on the image. It has no area if there is none.
-void clip(const ImageShape& shape, LabelledBox& box) {
-  const auto width = static_cast<float>(shape.width), height = static_cast<float>(shape.height);
-  box.x1 = std::clamp(box.x1, 0.0F, width), box.x2 = std::clamp(box.x2, 0.0F, width);
-  box.y1 = std::clamp(box.y1, 0.0F, height), box.y2 = std::clamp(box.y2, 0.0F, height);
-}
-
-LabelledBox mirrored(const LabelledBox& box, const ImageShape& shape) {
+void mirror(const ImageShape& shape, LabelledBox& box) {
   const auto width = static_cast<float>(shape.width);
-  return {width - box.x2, box.y1, width - box.x1, box.y2, box.label, box.is_difficult};
+  const float x1 = box.x1;
+  box.x1 = width - box.x2, box.x2 = width - x1;
 }
 
 std::uint8_t rounded(float value) {
@@ -183,8 +226,9 @@ double beta(double alpha, Random& random) {
 }  // namespace
 
 void augment_image(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
-                   std::uint32_t sample, std::span<std::uint8_t> chw) {
+                   std::uint32_t sample, std::span<std::uint8_t> chw, std::span<const LabelledBox> boxes) {
   const Draw draw(Random(seed, Purpose::kAugment, epoch, sample));
+  if (options.iou_crop) resized_crop(iou_crop_region(draw, boxes, shape), shape, chw);
   if (options.least_area > 0) resized_crop(crop_region(draw, options.least_area, shape), shape, chw);
   if (options.crop_padding > 0) shift(shift_offset(draw, options.crop_padding), shape, chw);
   if (options.flip && is_mirrored(draw)) mirror(shape, chw);
@@ -194,14 +238,22 @@ void augment_image(const AugmentOptions& options, const ImageShape& shape, std::
 void augment_boxes(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
                    std::uint32_t sample, std::vector<LabelledBox>& boxes) {
   const Draw draw(Random(seed, Purpose::kAugment, epoch, sample));
+  if (options.iou_crop) {
+    const Region region = iou_crop_region(draw, boxes, shape);
+    std::erase_if(boxes, [part = box_of(region)](const LabelledBox& box) { return !has_centre_in(box, part); });
+    for (LabelledBox& box : boxes) {
+      enlarge(region, shape, box);
+      clip_box(shape, box);
+    }
+  }
   for (LabelledBox& box : boxes) {
     if (options.least_area > 0) enlarge(crop_region(draw, options.least_area, shape), shape, box);
-    clip(shape, box);  // before it is moved: what the crop left out does not come back
+    clip_box(shape, box);  // before it is moved: what the crop left out does not come back
     if (options.crop_padding > 0) move(shift_offset(draw, options.crop_padding), box);
-    clip(shape, box);
-    if (options.flip && is_mirrored(draw)) box = mirrored(box, shape);
+    clip_box(shape, box);
+    if (options.flip && is_mirrored(draw)) mirror(shape, box);
   }
-  std::erase_if(boxes, [](const LabelledBox& box) { return !(box.x1 < box.x2 && box.y1 < box.y2); });
+  std::erase_if(boxes, [](const LabelledBox& box) { return !has_area(box); });
 }
 
 Mixture draw_mixture(double alpha, std::span<const std::uint32_t> partners, std::uint64_t seed, std::uint64_t epoch,

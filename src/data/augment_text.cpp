@@ -60,11 +60,17 @@ void apply(const Word& word, AugmentOptions& options) {
     options.least_area = value_of(word, 0.08, 1);
   } else if (word.name == "colour") {
     options.colour = value_of(word, 0.2, 1);
+  } else if (word.name == "mosaic") {
+    options.mosaic = value_of(word, 0.5, 1);
+  } else if (word.name == "iou-crop") {
+    if (word.value) throw UsageError(std::string("--augment: iou-crop has no value") + kExample);
+    options.iou_crop = true;
   } else if (word.name == "mixup") {
     options.mixup = value_of(word, 0.2, kMostAlpha);
   } else {
-    throw UsageError("--augment: " + unknown_name_message("change of images", word.name,
-                                                          {"flip", "crop", "resized-crop", "colour", "mixup"}));
+    throw UsageError("--augment: " +
+                     unknown_name_message("change of images", word.name,
+                                          {"flip", "crop", "resized-crop", "colour", "mixup", "mosaic", "iou-crop"}));
   }
 }
 
@@ -91,6 +97,8 @@ std::string augment_text(const AugmentOptions& options) {
     text += word;
   };
   if (options.flip) text = "flip";
+  if (options.iou_crop) text += text.empty() ? "iou-crop" : ",iou-crop";
+  if (options.mosaic > 0) add("mosaic", options.mosaic);
   if (options.crop_padding > 0) add("crop", static_cast<double>(options.crop_padding));
   if (options.least_area > 0) add("resized-crop", options.least_area);
   if (options.colour > 0) add("colour", options.colour);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/random.h"
+#include "data/mosaic.h"
 
 namespace evener::data {
 
@@ -66,8 +67,9 @@ struct Loader::State {
   void work();
   void claim_and_assemble(std::unique_lock<std::mutex>& lock);
   void assemble(const std::vector<Stretch>& part, Slot& slot) const;
-  SampleTargets targets_of(std::uint32_t sample) const;
   void read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const;
+  SampleTargets read_boxed(std::uint32_t sample, std::span<std::uint8_t> chw) const;
+  std::vector<LabelledBox> read_mosaic(const Mosaic& mosaic, std::span<std::uint8_t> chw) const;
   void mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const;
 };
 
@@ -91,22 +93,19 @@ void Loader::State::assemble(const std::vector<Stretch>& part, Slot& slot) const
   const bool is_mixed = augmentation.options.mixup > 0;
   slot.targets.reset(dataset->target_kind(), is_mixed, count);
   for (std::size_t i = 0; i < count; ++i) {
-    slot.targets.set(i, targets_of(slot.samples[i]));
-    if (!pixels) continue;
+    if (!pixels) {
+      slot.targets.set(i, dataset->targets(slot.samples[i]));
+      continue;
+    }
     const auto chw = std::span(slot.images).subspan(i * bytes, bytes);
+    if (dataset->target_kind() == TargetKind::kBoxes) {
+      slot.targets.set(i, read_boxed(slot.samples[i], chw));
+      continue;
+    }
+    slot.targets.set(i, dataset->targets(slot.samples[i]));
     read_augmented(slot.samples[i], chw);
     if (is_mixed) mix(i, slot, chw);
   }
-}
-
-/// The targets of a sample: its boxes where augmentation moved them.
-SampleTargets Loader::State::targets_of(std::uint32_t sample) const {
-  SampleTargets targets = dataset->targets(sample);
-  auto* boxes = std::get_if<std::vector<LabelledBox>>(&targets);
-  if (boxes != nullptr && augmentation.options.any()) {
-    augment_boxes(augmentation.options, dataset->shape(), augmentation.seed, epoch, sample, *boxes);
-  }
-  return targets;
 }
 
 void Loader::State::read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const {
@@ -114,6 +113,40 @@ void Loader::State::read_augmented(std::uint32_t sample, std::span<std::uint8_t>
   if (!augmentation.options.any()) return;
   const PhaseMark mark(Phase::kAugment);
   augment_image(augmentation.options, dataset->shape(), augmentation.seed, epoch, sample, chw);
+}
+
+/// An image and its boxes, both changed alike.
+SampleTargets Loader::State::read_boxed(std::uint32_t sample, std::span<std::uint8_t> chw) const {
+  const AugmentOptions& options = augmentation.options;
+  std::vector<LabelledBox> boxes;
+  Mosaic mosaic;
+  if (options.mosaic > 0 &&
+      draw_mosaic(options.mosaic, augmentation.partners, augmentation.seed, epoch, sample, mosaic)) {
+    boxes = read_mosaic(mosaic, chw);
+  } else {
+    dataset->read(sample, chw);
+    boxes = std::get<std::vector<LabelledBox>>(dataset->targets(sample));
+  }
+  if (!options.any()) return boxes;
+  const PhaseMark mark(Phase::kAugment);
+  augment_image(options, dataset->shape(), augmentation.seed, epoch, sample, chw, boxes);
+  augment_boxes(options, dataset->shape(), augmentation.seed, epoch, sample, boxes);
+  return boxes;
+}
+
+std::vector<LabelledBox> Loader::State::read_mosaic(const Mosaic& mosaic, std::span<std::uint8_t> chw) const {
+  std::vector<LabelledBox> boxes;
+  thread_local std::vector<std::uint8_t> image;
+  image.resize(chw.size());
+  for (std::size_t corner = 0; corner < mosaic.samples.size(); ++corner) {
+    const std::uint32_t sample = mosaic.samples[corner];
+    dataset->read(sample, image);
+    const auto own = std::get<std::vector<LabelledBox>>(dataset->targets(sample));
+    const PhaseMark mark(Phase::kAugment);
+    paste_into_mosaic(mosaic, corner, dataset->shape(), image, chw);
+    add_to_mosaic(mosaic, corner, dataset->shape(), own, boxes);
+  }
+  return boxes;
 }
 
 /// Mixes another sample, changed by its own random numbers, into an image.
@@ -164,8 +197,12 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : 
   if (options.augmentation.options.mixup > 0 && dataset->target_kind() != TargetKind::kClasses) {
     throw UsageError("--augment mixup mixes the classes of images, but the data has boxes; leave mixup out");
   }
-  if (options.augmentation.options.mixup > 0 && options.augmentation.partners.empty()) {
-    throw Error("mixup has no samples to mix with");
+  const AugmentOptions& changes = options.augmentation.options;
+  if ((changes.mosaic > 0 || changes.iou_crop) && dataset->target_kind() != TargetKind::kBoxes) {
+    throw UsageError("--augment mosaic and iou-crop are for data with boxes, but the data has classes; leave them out");
+  }
+  if ((changes.mixup > 0 || changes.mosaic > 0) && options.augmentation.partners.empty()) {
+    throw Error("mixup and mosaics have no samples to mix with");
   }
   for (const std::uint32_t partner : options.augmentation.partners) {
     if (partner < dataset->size()) continue;

@@ -19,7 +19,8 @@ std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, s
 struct Augmentation {
   AugmentOptions options;
   std::uint64_t seed = 1;
-  std::vector<std::uint32_t> partners;  // what mixup mixes with: the whole training part, whoever serves which of it
+  std::vector<std::uint32_t>
+      partners;  // what mixup and mosaics mix with: the whole training part, whoever serves which of it
 };
 
 struct LoaderOptions {
@@ -39,7 +40,8 @@ struct Stretch {
 /// pixels that augmentation moves.
 class Loader {
  public:
-  /// Throws UsageError for an impossible batch, and for mixup where the data has boxes; Error for partners that the
+  /// Throws UsageError for an impossible batch, for mixup where the data has boxes, and for mosaics and
+  /// iou-crop where it has classes; Error for partners that the
   /// data doesn't have.
   Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
   ~Loader();

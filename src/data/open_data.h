@@ -12,12 +12,14 @@
 #include "data/channel_statistics.h"
 #include "data/dataset.h"
 #include "data/each_index.h"
+#include "data/preprocess.h"
 #include "data/skipped.h"
 #include "data/split.h"
 
 namespace evener::data {
 
-/// Files of a folder that form a class, by their paths relative to it ("bream", "Bream GT/**"; base/glob.h).
+/// Files of a folder that form a class, by their paths relative to it ("bream", "Bream GT/**"; base/glob.h); or the
+/// names of boxes that do.
 struct ClassFiles {
   std::string name;
   std::string pattern;
@@ -33,7 +35,8 @@ const char* decode_mode_name(DecodeMode mode);
 DecodeMode parse_decode_mode(const std::string& name);
 
 struct DataOptions {
-  /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]".
+  /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]",
+  /// "synth:shapes[:N]".
   std::string location;
   /// Absent = of the data: for image folders the first readable image's size, upright.
   std::optional<std::int64_t> width, height;
@@ -43,11 +46,14 @@ struct DataOptions {
   /// no validation part has its training part divided in the proportion of the first two numbers. Data with its own
   /// validation part can't be divided again: UsageError.
   std::vector<double> split;
-  std::uint64_t seed = 1;           // of the split and of synthetic data
-  int threads = 1;                  // for decoding
-  bool strict = false;              // a bad image is an error, not skipped
-  std::vector<ClassFiles> classes;  // of image folders; empty = one folder per class
+  std::uint64_t seed = 1;  // of the split and of synthetic data
+  int threads = 1;         // for decoding
+  bool strict = false;     // a bad image is an error, not skipped
+  /// Of image folders: the files of each class; empty = one folder per class. Of data with boxes: the names of boxes
+  /// that form each class, others are left out; empty = one class per name.
+  std::vector<ClassFiles> classes;
   DecodeMode decode = DecodeMode::kExact;
+  CropMode crop = CropMode::kSquash;  // how image files are brought to the common shape
   /// Lists and divides the images of a folder without decoding them: for a look at what is there. Bad ones are not
   /// known then.
   bool look_only = false;
@@ -55,6 +61,9 @@ struct DataOptions {
   std::function<void(std::size_t, const ImageShape&)> before_decoding = {};
   std::size_t cache_limit_bytes = 0;  // keep decoded images in memory up to this; 0 = half the available memory
   Progress progress;                  // of the decoding, in images; may be empty
+  /// Has the decoding of image files done in another way than on `threads` threads with `progress`: calls `work` with
+  /// each number below `count`, from any thread. May be empty.
+  std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)> deal = {};
 };
 
 struct OpenedData {

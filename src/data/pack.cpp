@@ -19,11 +19,52 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{64} << 20;  // decoded ahead of being written
 
-std::vector<weights::TensorDescription> tensors_of(std::size_t images, const ImageShape& shape) {
+/// What is to be found on the images, as the file keeps it: labels, or boxes.
+struct PackedTargets {
+  TargetKind kind = TargetKind::kClasses;
+  std::vector<std::int32_t> labels;  // of images, or of boxes
+  std::vector<std::int32_t> counts;  // of boxes, for each image
+  std::vector<float> corners;
+  std::vector<std::uint8_t> flags;
+};
+
+PackedTargets targets_of(const Dataset& dataset) {
+  PackedTargets packed;
+  packed.kind = dataset.target_kind();
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    const SampleTargets targets = dataset.targets(i);
+    if (const auto* label = std::get_if<std::int32_t>(&targets)) {
+      packed.labels.push_back(*label);
+      continue;
+    }
+    const auto& boxes = std::get<std::vector<LabelledBox>>(targets);
+    packed.counts.push_back(static_cast<std::int32_t>(boxes.size()));
+    for (const LabelledBox& box : boxes) {
+      packed.corners.insert(packed.corners.end(), {box.x1, box.y1, box.x2, box.y2});
+      packed.labels.push_back(box.label);
+      packed.flags.push_back(packed_flags(box));
+    }
+  }
+  return packed;
+}
+
+/// In the order in which they are written: floats first, so that all lie at multiples of their size.
+std::vector<weights::TensorDescription> tensors_of(std::size_t images, const ImageShape& shape,
+                                                   const PackedTargets& targets) {
   const auto count = static_cast<std::int64_t>(images);
-  return {{"labels", DType::kI32, {count}},
-          {"images", DType::kU8, {count, shape.channels, shape.height, shape.width}},
-          {"parts", DType::kU8, {count}}};
+  const auto boxes = static_cast<std::int64_t>(targets.flags.size());
+  std::vector<weights::TensorDescription> tensors;
+  if (targets.kind == TargetKind::kBoxes) {
+    tensors = {{"corners", DType::kF32, {boxes, 4}},
+               {"box_counts", DType::kI32, {count}},
+               {"box_labels", DType::kI32, {boxes}}};
+  } else {
+    tensors = {{"labels", DType::kI32, {count}}};
+  }
+  tensors.push_back({"images", DType::kU8, {count, shape.channels, shape.height, shape.width}});
+  tensors.push_back({"parts", DType::kU8, {count}});
+  if (targets.kind == TargetKind::kBoxes) tensors.push_back({"box_flags", DType::kU8, {boxes}});
+  return tensors;
 }
 
 weights::Metadata metadata_of(const OpenedData& data, const std::string& source, int threads) {
@@ -66,7 +107,7 @@ std::vector<std::uint8_t> parts_of(const OpenedData& data) {
 
 std::uint64_t packed_bytes(std::size_t images, const ImageShape& shape) {
   constexpr std::uint64_t kHeaderBytes = 4096;
-  return weights::data_bytes(tensors_of(images, shape)) + kHeaderBytes;
+  return weights::data_bytes(tensors_of(images, shape, {})) + kHeaderBytes;
 }
 
 void require_room_for_pack(std::size_t images, const ImageShape& shape, const std::filesystem::path& file) {
@@ -77,13 +118,15 @@ void require_room_for_pack(std::size_t images, const ImageShape& shape, const st
 void write_packed(const OpenedData& data, const std::string& source, const std::filesystem::path& file, int threads) {
   const Dataset& dataset = *data.dataset;
   require_room_for_pack(dataset.size(), dataset.shape(), file);
-  std::vector<std::int32_t> labels(dataset.size());
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = label_of(dataset, i);
-  weights::write_safetensors(file, tensors_of(dataset.size(), dataset.shape()), metadata_of(data, source, threads),
-                             [&](std::ostream& out) {
-                               write_values(out, labels);
+  const PackedTargets targets = targets_of(dataset);
+  weights::write_safetensors(file, tensors_of(dataset.size(), dataset.shape(), targets),
+                             metadata_of(data, source, threads), [&](std::ostream& out) {
+                               write_values(out, targets.corners);
+                               write_values(out, targets.counts);
+                               write_values(out, targets.labels);
                                write_images(out, dataset, threads);
                                write_values(out, parts_of(data));
+                               write_values(out, targets.flags);
                              });
 }
 

@@ -1,6 +1,8 @@
 // Decoded images in one safetensors file, which is mapped into memory instead of being decoded again:
 //   images U8 (N, C, H, W), labels I32 (N), parts U8 (N): 0 train, 1 val, 2 test, 3 in no part.
-// Metadata: format, source, classes, mean, deviation (JSON lists; the last two of the training part).
+// Data with boxes has, instead of labels, box_counts I32 (N), and of all boxes one after the other: corners F32 (M, 4):
+// x1, y1, x2, y2; box_labels I32 (M); box_flags U8 (M): 1 difficult + 2 truncated + 4 crowd. Metadata: format, source,
+// classes, mean, deviation (JSON lists; the last two of the training part).
 #pragma once
 
 #include <cstdint>

@@ -45,6 +45,39 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   EXPECT_EQ(run_program({"data", "info", fish, "--strict"}).exit_code, 1);
 }
 
+TEST(DataCommand, WritesAndDescribesShapesWithTheirBoxes) {
+  const TemporaryFolder folder;
+  const std::string voc = (folder / "voc").string(), packed = (folder / "shapes.safetensors").string();
+  ASSERT_EQ(run_program({"data", "synth", "shapes", "--out", voc, "--count", "30", "--size", "64x64"}).exit_code, 0);
+  write_text(folder / "voc/Annotations/000003.xml",
+             "<annotation><object><name>square</name><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>5</xmax><ymax>9</ymax>"
+             "</bndbox></object></annotation>");
+  const ProgramResult info = run_program({"data", "info", voc, "--threads", "2", "--json", "-"});
+  ASSERT_EQ(info.exit_code, 0) << info.err;
+  const auto json = nlohmann::json::parse(info.out);
+  EXPECT_EQ(json["images"], 30);
+  EXPECT_EQ(json["classes"], nlohmann::json({"circle", "square", "triangle"}));
+  std::int64_t boxes = 0;
+  for (const auto& [name, count] : json["per_class"].items()) boxes += count.get<std::int64_t>();
+  EXPECT_EQ(json["boxes"], boxes);
+  EXPECT_GT(boxes, 30);
+  EXPECT_GE(json["box_details"]["images_without"], 1);
+  EXPECT_EQ(json["reading"]["workers"].size(), 2u);
+  EXPECT_GT(json["reading"]["images_per_s"], 0);
+  ASSERT_EQ(json["skipped"].size(), 1u);
+  EXPECT_THAT(json["skipped"][0]["reason"].get<std::string>(), HasSubstr("a box of 'square' has zero area"));
+
+  ASSERT_EQ(run_program({"data", "pack", voc, "--out", packed}).exit_code, 0);
+  const ProgramResult text = run_program({"data", "info", packed});
+  EXPECT_THAT(text.out, HasSubstr("boxes     " + std::to_string(boxes) + ", "));
+
+  const std::string yolo = (folder / "yolo").string();
+  const ProgramResult written = run_program({"data", "pack", packed, "--format", "yolo", "--out", yolo});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_EQ(nlohmann::json::parse(run_program({"data", "info", yolo, "--json", "-"}).out)["boxes"], boxes);
+  EXPECT_EQ(run_program({"data", "pack", voc, "--format", "cocoo", "--out", yolo}).exit_code, 2);
+}
+
 TEST(DataCommand, NamesCantControlTheTerminal) {
   const TemporaryFolder folder;
   const data::ImageShape shape{1, 2, 2};

@@ -235,7 +235,7 @@ TEST_F(TrainCommand, CheckpointsKeepTheSettingsUnderTheSameNames) {
     "validation images": 40, "batch": 16, "lr": 0.1, "schedule": [0, 30, 0.1, 0], "seed": 1, "precision": "fp32",
     "loss": "cross-entropy", "momentum": 0.9, "weight decay": 0, "layout": 0, "weights": null, "freeze": null,
     "normalize": null, "augment": null, "decode": null, "class": null, "optimizer": null, "label smoothing": null,
-    "batch norm": null, "accumulate": null})");
+    "batch norm": null, "accumulate": null, "crop": null})");
   EXPECT_EQ(settings_in(out()), usual);
 
   const Words more = {
@@ -259,8 +259,8 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
   for (const auto& [key, value] : config.items()) keys.push_back(key);
   EXPECT_THAT(keys,
               testing::ElementsAre("accumulate", "augment", "batch", "batch-norm", "channels", "class", "clip-norm",
-                                   "convolution", "data", "data-on", "decode", "ema", "engine", "epochs", "exchange",
-                                   "exchange-precision", "freeze", "kernels", "label-smoothing", "layout",
+                                   "convolution", "crop", "data", "data-on", "decode", "ema", "engine", "epochs",
+                                   "exchange", "exchange-precision", "freeze", "kernels", "label-smoothing", "layout",
                                    "loader-threads", "loss", "lr", "mean", "model", "momentum", "nesterov", "normalize",
                                    "on", "optimizer", "oversubscribe", "patience", "precision", "replicas", "resume",
                                    "schedule", "seed", "shares", "size", "split", "standard-deviation", "step-graph",

@@ -8,6 +8,7 @@
 #include "data/augment.h"
 #include "data/data_helpers.h"
 #include "data/loader.h"
+#include "data/mosaic.h"
 
 namespace evener::data {
 namespace {
@@ -110,6 +111,98 @@ TEST(Boxes, StayWhereTheyAreWithoutGeometry) {
   const Boxes boxes{{1.25F, 2.5F, 3.75F, 4, 2, true}};
   EXPECT_EQ(moved("colour:0.5", 3, boxes), boxes);
   EXPECT_THAT(moved("", 3, {{5, 5, 5, 9, 0}, {-3, 2, 40, 4, 1}}), ElementsAre(LabelledBox{0, 2, 30, 4, 1}));
+}
+
+TEST(IouCrop, KeepsBoxesOnWhatTheyAreAround) {
+  const LabelledBox box{4, 6, 12, 15, 2, true};
+  const BoxedDataset dataset(kShape, {{box}});
+  const AugmentOptions options = parse_augment("iou-crop");
+  int enlarged = 0;
+  for (std::uint32_t sample = 0; sample < 200; ++sample) {
+    std::vector<std::uint8_t> pixels(kShape.bytes());
+    dataset.read(0, pixels);
+    augment_image(options, kShape, 1, 1, sample, pixels, std::vector{box});
+    const LabelledBox lit = lit_part(pixels);
+    const Boxes boxes = moved("iou-crop", sample, {box});
+    ASSERT_EQ(boxes.size(), 1u) << "every crop keeps the middle of a box, and there is but one";
+    // The edge of what was enlarged is soft.
+    EXPECT_NEAR(boxes[0].x1, lit.x1, 2);
+    EXPECT_NEAR(boxes[0].x2, lit.x2, 2);
+    EXPECT_NEAR(boxes[0].y1, lit.y1, 2);
+    EXPECT_NEAR(boxes[0].y2, lit.y2, 2);
+    enlarged += boxes[0].x2 - boxes[0].x1 > 9;
+  }
+  EXPECT_GT(enlarged, 80);
+}
+
+TEST(IouCrop, DropsBoxesWhoseMiddleIsOutside) {
+  int alone = 0;
+  for (std::uint32_t sample = 0; sample < 300; ++sample) {
+    const Boxes boxes = moved("iou-crop", sample, {{0, 0, 6, 6, 0}, {22, 12, 30, 20, 1}});
+    ASSERT_FALSE(boxes.empty());
+    alone += boxes.size() == 1;
+    for (const LabelledBox& box : boxes) EXPECT_LT(std::max(box.x1, box.y1), 30);
+  }
+  EXPECT_GT(alone, 50);
+  EXPECT_THAT(moved("iou-crop", 1, {}), ::testing::IsEmpty()) << "an image without boxes stays whole";
+}
+
+/// Images of one value each, with a box of that label over the whole.
+class PlainDataset : public BoxedDataset {
+ public:
+  PlainDataset() : BoxedDataset(kShape, {{{0, 0, 30, 20, 0}}, {{0, 0, 30, 20, 1}}, {{0, 0, 30, 20, 2}}}) {}
+};
+
+TEST(Mosaics, ShowFourImagesWithTheirBoxes) {
+  const auto dataset = std::make_shared<PlainDataset>();
+  LoaderOptions options{.batch = 1, .threads = 0};
+  options.augmentation = {parse_augment("mosaic:1"), 1, {0, 1, 2}};
+  Loader loader(dataset, options);
+  std::vector<Boxes> first;
+  for (const std::uint64_t epoch : {1, 2, 1}) {
+    loader.start({0, 1, 2}, epoch);
+    for (std::uint32_t sample = 0; sample < 3; ++sample) {
+      const Batch* batch = loader.next();
+      const Boxes boxes = std::get<BoxTargets>(batch->targets).boxes[0];
+      ASSERT_EQ(boxes.size(), 4u);
+      float area = 0;
+      bool has_itself = false;
+      for (const LabelledBox& box : boxes) {
+        area += (box.x2 - box.x1) * (box.y2 - box.y1);
+        has_itself = has_itself || box.label == static_cast<std::int32_t>(sample);
+        const auto x = static_cast<std::size_t>((box.x1 + box.x2) / 2),
+                   y = static_cast<std::size_t>((box.y1 + box.y2) / 2);
+        EXPECT_EQ(batch->images[y * 30 + x], 100 + box.label) << "the box is around its own image";
+      }
+      EXPECT_FLOAT_EQ(area, 30 * 20) << "no gap, and no box over another's image";
+      EXPECT_TRUE(has_itself);
+      if (first.size() < 6) {
+        first.push_back(boxes);
+      } else {
+        EXPECT_EQ(boxes, first[sample]) << "the same in the same epoch";
+      }
+    }
+  }
+  EXPECT_NE(first[0], first[3]) << "another one in another epoch";
+}
+
+TEST(Mosaics, LeaveOutWhatIsHardlyVisible) {
+  Mosaic mosaic;
+  mosaic.scales = {1, 1, 1, 1};
+  Boxes boxes;
+  add_to_mosaic(mosaic, 0, kShape, Boxes{{0, 0, 16, 20, 0}, {20, 10, 30, 20, 1}}, boxes);
+  EXPECT_THAT(boxes, ElementsAre(LabelledBox{5, 0, 15, 10, 1})) << "of the first a thirtieth would be left";
+}
+
+TEST(Mosaics, AndIouCropsNeedBoxes) {
+  const auto dataset = std::make_shared<CountingDataset>(4, kShape);
+  for (const char* changes : {"mosaic", "iou-crop"}) {
+    LoaderOptions options{.batch = 2};
+    options.augmentation = {parse_augment(changes), 1, {0}};
+    EXPECT_THROW(Loader(dataset, options), UsageError);
+  }
+  EXPECT_EQ(augment_text(parse_augment("iou-crop,mosaic,flip")), "flip,iou-crop,mosaic:0.5");
+  EXPECT_EQ(parse_augment("flip,iou-crop,mosaic:0.5"), parse_augment("iou-crop,mosaic,flip"));
 }
 
 TEST(BoxLoader, ServesTheBoxesOfEachImage) {

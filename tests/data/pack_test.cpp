@@ -122,7 +122,7 @@ TEST_F(Pack, RefusesOtherContents) {
   EXPECT_THAT(error([](auto& bad) {
                 bad.tensors["images"].shape = {100, 2, 28, 28};
               }),
-              HasSubstr("100 images, 200 labels"));
+              HasSubstr("100 images and 200 parts"));
   write_bytes(file(), "");
   EXPECT_THAT(error_of([&] { open_data(options_for(file().string())); }), HasSubstr("not a usable safetensors file"));
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "data/box_census.h"
 #include "data/data_helpers.h"
 #include "data/open_data.h"
 
@@ -32,6 +33,20 @@ TEST(RealData, AllPhotosOfAntsAndBeesDecode) {
   EXPECT_FALSE(opened.split.val.empty());
   const ChannelStatistics statistics = channel_statistics(*opened.dataset, opened.split.train, 2);
   for (const float mean : statistics.mean) EXPECT_NEAR(mean, 0.45, 0.15);
+}
+
+TEST(RealData, BloodCellsHaveTheirBoxes) {
+  if (!std::filesystem::exists(real_data("voc/bccd"))) GTEST_SKIP() << "needs ../shared/data/voc";
+  DataOptions options = options_for("voc/bccd");
+  options.look_only = true;
+  const OpenedData opened = open_data(options);
+  EXPECT_EQ(opened.split.train.size(), 205u);
+  EXPECT_EQ(opened.split.val.size(), 87u);
+  EXPECT_EQ(opened.split.test.size(), 72u);
+  EXPECT_THAT(opened.dataset->classes(), ::testing::ElementsAre("Platelets", "RBC", "WBC"));
+  ASSERT_EQ(opened.skipped.size(), 2u);
+  for (const Skipped& skipped : opened.skipped) EXPECT_THAT(skipped.reason, ::testing::HasSubstr("has zero area"));
+  EXPECT_EQ(count_boxes(*opened.dataset).boxes, 4886u);
 }
 
 TEST(RealData, MnistHasItsKnownMean) {

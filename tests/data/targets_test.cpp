@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "data/batch.h"
 #include "data/data_helpers.h"
-#include "data/pack.h"
 
 namespace evener::data {
 namespace {
@@ -81,11 +80,6 @@ TEST(Targets, AreStoredByKind) {
 TEST(Targets, WithBoxesAreNotTakenForClasses) {
   const auto dataset = std::make_shared<BoxedDataset>(ImageShape{1, 4, 4}, kBoxes);
   EXPECT_THAT(error_of([&] { label_of(*dataset, 2); }), AllOf(HasSubstr("'#2'"), HasSubstr("boxes")));
-  OpenedData opened;
-  opened.dataset = dataset;
-  const TemporaryFolder folder;
-  EXPECT_THAT(error_of([&] { write_packed(opened, "boxes", folder / "x.safetensors", 1); }), HasSubstr("boxes"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace

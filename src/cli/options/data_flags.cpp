@@ -12,7 +12,9 @@ namespace evener::cli {
 namespace {
 
 constexpr const char* kLocationHelp =
-    "Image folder, folder of IDX or CIFAR files, packed file (.safetensors), synth:masks[:N] or synth:digits[:N]";
+    "Image folder, images with boxes (VOC, COCO, YOLO), folder of IDX or CIFAR files, packed file (.safetensors), "
+    "synth:masks[:N], synth:digits[:N] or "
+    "synth:shapes[:N]";
 
 /// -1 for what is not a number.
 double percent(const std::string& text) {
@@ -77,6 +79,7 @@ data::DataOptions SourceFlags::data_options() const {
   options.strict = *strict;
   options.classes = parse_classes(*classes);
   options.decode = data::parse_decode_mode(*decode);
+  options.crop = data::parse_crop_mode(*crop);
   return options;
 }
 

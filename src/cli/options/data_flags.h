@@ -22,8 +22,8 @@ struct SourceFlags : OptionGroup {
   Option<std::string> location;
   Option<std::vector<std::string>> classes{*this,
                                            {"--class", "NAME=GLOB",
-                                            "Files of a class by their path below the folder, as bream='Bream GT/**'; "
-                                            "once for each class (default: a folder "
+                                            "Files of a class by their path below the folder, as bream='Bream GT/**', "
+                                            "or names of boxes; once for each class (default: a folder, or a name, "
                                             "per class)"},
                                            {},
                                            {.stays = {"class"}}};
@@ -38,6 +38,12 @@ struct SourceFlags : OptionGroup {
                              {"--decode", "NAME", "JPEG decoding: exact, or fast (scaled while decoding)"},
                              "exact",
                              {.suggestions = {"exact", "fast"}, .stays = {"decode"}}};
+  Option<std::string> crop{*this,
+                           {"--crop", "NAME",
+                            "How images of another shape are fitted: squash (scaled to it), border (black beside them) "
+                            "or centre (their middle)"},
+                           "squash",
+                           {.suggestions = {"squash", "border", "centre"}, .stays = {"crop"}}};
   Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the split"}, 1, {.stays = {"seed", true}}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
@@ -50,12 +56,14 @@ struct SourceFlags : OptionGroup {
 struct DataFlags : SourceFlags {
   DataFlags();
 
-  Option<std::string> augment{*this,
-                              {"--augment", "CHANGES",
-                               "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
-                               "colour[:STRENGTH], mixup[:ALPHA], with commas between"},
-                              "",
-                              {.stays = {"augment"}}};
+  Option<std::string> augment{
+      *this,
+      {"--augment", "CHANGES",
+       "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
+       "colour[:STRENGTH], mixup[:ALPHA]; where there are boxes also mosaic[:SHARE] and iou-crop; "
+       "with commas between"},
+      "",
+      {.stays = {"augment"}}};
   Option<std::optional<int>> loader_threads{
       *this,
       {"--loader-threads", "N",

@@ -1,4 +1,5 @@
 // Files of `evener data pack`: mapped into memory, so that nothing is decoded and processes share the pages.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -7,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "data/boxes.h"
 #include "data/pack.h"
 #include "data/sources/packed_parts.h"
 #include "data/sources/source.h"
@@ -51,38 +53,35 @@ std::vector<Value> list_of(const weights::SafetensorsLayout& layout, const fs::p
   }
 }
 
-class PackedDataset : public ClassDataset {
+class PackedDataset : public Dataset {
  public:
   explicit PackedDataset(const fs::path& path) : path_(path), layout_(checked_layout(path)), file_(path) {
     const auto& images = tensor_of(layout_, path, "images", DType::kU8, 4);
-    const auto& labels = tensor_of(layout_, path, "labels", DType::kI32, 1);
-    const auto& parts = tensor_of(layout_, path, "parts", DType::kU8, 1);
     shape_ = {images.shape[1], images.shape[2], images.shape[3]};
     classes_ = list_of<std::string>(layout_, path, "classes");
-    const std::int64_t count = images.shape[0];
-    if (labels.shape[0] != count || parts.shape[0] != count) {
-      fail(path, "it has " + std::to_string(count) + " images, " + std::to_string(labels.shape[0]) + " labels and " +
-                     std::to_string(parts.shape[0]) + " parts");
-    }
+    count_ = static_cast<std::size_t>(std::max<std::int64_t>(images.shape[0], 0));
+    // Targets and parts are copied, as they are used as indices: in the file they may change after they were checked.
+    parts_ = values_of<std::uint8_t>("parts", DType::kU8);
+    require_count(parts_.size(), "parts");
     check_shape();
-    // The file may have changed since its header was read.
-    if (file_.bytes().size() < images.begin + images.bytes || file_.bytes().size() < labels.begin + labels.bytes ||
-        file_.bytes().size() < parts.begin + parts.bytes) {
-      fail(path, "it was cut short while it was opened");
+    images_ = bytes_of(images);
+    if (layout_.find("box_counts") != nullptr) {
+      read_boxes();
+    } else {
+      labels_ = values_of<std::int32_t>("labels", DType::kI32);
+      require_count(labels_.size(), "labels");
     }
-    images_ = file_.bytes().data() + images.begin;
-    const auto* first_part = reinterpret_cast<const std::uint8_t*>(file_.bytes().data() + parts.begin);
-    parts_.assign(first_part, first_part + parts.bytes);
-    // Labels and parts are copied, as they are used as indices: in the file they may change after they were checked.
-    labels_.resize(static_cast<std::size_t>(count));
-    std::memcpy(labels_.data(), file_.bytes().data() + labels.begin, labels.bytes);
     check_values();
   }
 
-  std::size_t size() const override { return labels_.size(); }
+  std::size_t size() const override { return count_; }
   ImageShape shape() const override { return shape_; }
   const std::vector<std::string>& classes() const override { return classes_; }
-  std::int32_t label(std::size_t index) const override { return labels_[index]; }
+  TargetKind target_kind() const override { return labels_.empty() ? TargetKind::kBoxes : TargetKind::kClasses; }
+  SampleTargets targets(std::size_t index) const override {
+    if (!labels_.empty()) return labels_[index];
+    return boxes_[index];
+  }
   std::string source(std::size_t index) const override { return path_.string() + "#" + std::to_string(index); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
     std::memcpy(chw.data(), pixels(index), shape_.bytes());
@@ -117,6 +116,66 @@ class PackedDataset : public ClassDataset {
     return layout;
   }
 
+  /// Where a tensor lies. The file may have changed since its header was read.
+  const std::uint8_t* bytes_of(const weights::SafetensorsLayout::Tensor& tensor) const {
+    if (file_.bytes().size() < tensor.begin + tensor.bytes) fail(path_, "it was cut short while it was opened");
+    return reinterpret_cast<const std::uint8_t*>(file_.bytes().data()) + tensor.begin;
+  }
+
+  template <class Value>
+  std::vector<Value> values_of(const std::string& name, DType dtype, std::size_t rank = 1) const {
+    const auto& tensor = tensor_of(layout_, path_, name, dtype, rank);
+    std::vector<Value> values(tensor.bytes / sizeof(Value));
+    if (!values.empty()) std::memcpy(values.data(), bytes_of(tensor), tensor.bytes);
+    return values;
+  }
+
+  void require_count(std::size_t values, const char* name) const {
+    if (values == count_) return;
+    fail(path_, "it has " + std::to_string(count_) + " images and " + std::to_string(values) + " " + name);
+  }
+
+  void read_boxes() {
+    const auto counts = values_of<std::int32_t>("box_counts", DType::kI32);
+    const auto corners = values_of<float>("corners", DType::kF32, 2);
+    const auto labels = values_of<std::int32_t>("box_labels", DType::kI32);
+    const auto flags = values_of<std::uint8_t>("box_flags", DType::kU8);
+    require_count(counts.size(), "numbers of boxes");
+    std::size_t total = 0;
+    for (const std::int32_t count : counts) total += count < 0 ? labels.size() + 1 : static_cast<std::size_t>(count);
+    if (total != labels.size() || corners.size() != total * 4 || flags.size() != total) {
+      fail(path_, "its boxes are " + std::to_string(total) + " by their numbers, " + std::to_string(labels.size()) +
+                      " by their labels, " + std::to_string(corners.size() / 4) + " by their corners and " +
+                      std::to_string(flags.size()) + " by their flags");
+    }
+    std::size_t next = 0;
+    boxes_.resize(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      for (std::int32_t k = 0; k < counts[i]; ++k, ++next) {
+        LabelledBox box{corners[next * 4], corners[next * 4 + 1], corners[next * 4 + 2], corners[next * 4 + 3],
+                        labels[next]};
+        set_packed_flags(flags[next], box);
+        check_box(box, i);
+        boxes_[i].push_back(box);
+      }
+    }
+  }
+
+  void check_box(const LabelledBox& box, std::size_t image) const {
+    LabelledBox inside = box;
+    clip_box(shape_, inside);
+    if (inside != box || !has_area(box)) {  // also where a corner is no number
+      fail(path_, "image " + std::to_string(image) + " has a box without area or beyond its edges");
+    }
+    check_label(box.label, image);
+  }
+
+  void check_label(std::int32_t label, std::size_t image) const {
+    if (label >= 0 && static_cast<std::size_t>(label) < classes_.size()) return;
+    fail(path_, "image " + std::to_string(image) + " has the label " + std::to_string(label) + " of " +
+                    std::to_string(classes_.size()) + " classes");
+  }
+
   void check_shape() const {
     const bool has_channels = shape_.channels == 1 || shape_.channels == 3;
     const bool has_extents =
@@ -125,16 +184,17 @@ class PackedDataset : public ClassDataset {
       fail(path_, "its images are " + shape_text({shape_.channels, shape_.height, shape_.width}) +
                       " (channels, height, width)");
     }
-    if (classes_.size() < 2) fail(path_, "it has " + std::to_string(classes_.size()) + " classes; two are needed");
+    const std::size_t needed = layout_.find("box_counts") != nullptr ? 1 : 2;
+    if (classes_.size() < needed) {
+      fail(path_, "it has " + std::to_string(classes_.size()) + " classes; " + (needed == 1 ? "one is" : "two are") +
+                      " needed");
+    }
   }
 
   void check_values() const {
-    if (labels_.empty()) fail(path_, "it holds no images");
-    for (std::size_t i = 0; i < labels_.size(); ++i) {
-      if (labels_[i] < 0 || static_cast<std::size_t>(labels_[i]) >= classes_.size()) {
-        fail(path_, "image " + std::to_string(i) + " has the label " + std::to_string(labels_[i]) + " of " +
-                        std::to_string(classes_.size()) + " classes");
-      }
+    if (count_ == 0) fail(path_, "it holds no images");
+    for (std::size_t i = 0; i < labels_.size(); ++i) check_label(labels_[i], i);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (parts_[i] > kPackedUnused) {
         fail(path_, "image " + std::to_string(i) + " is in the part " + std::to_string(parts_[i]) + "; 0 to 3 exist");
       }
@@ -146,7 +206,9 @@ class PackedDataset : public ClassDataset {
   MappedFile file_;
   ImageShape shape_;
   std::vector<std::string> classes_;
-  std::vector<std::int32_t> labels_;
+  std::size_t count_ = 0;
+  std::vector<std::int32_t> labels_;             // empty: there are boxes
+  std::vector<std::vector<LabelledBox>> boxes_;  // empty: there are labels
   const std::uint8_t* images_ = nullptr;
   std::vector<std::uint8_t> parts_;
 };

@@ -1,0 +1,153 @@
+// What is written with boxes is read again as it was, and by the rules of each format.
+#include "data/write_boxes.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "data/box_census.h"
+#include "data/boxes_helpers.h"
+#include "data/pack.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::size_t kImages = 40;
+
+OpenedData shapes() {
+  return open_boxes("synth:shapes:40", [](DataOptions& options) { options.width = options.height = 64; });
+}
+
+/// The sample numbers that the names of files tell, by place in `read`.
+std::size_t original(const OpenedData& read, std::size_t index) {
+  return std::stoul(std::filesystem::path(read.dataset->source(index)).stem().string());
+}
+
+void expect_same(const OpenedData& before, const OpenedData& read, float tolerance) {
+  ASSERT_EQ(read.dataset->size(), kImages);
+  EXPECT_EQ(read.dataset->classes(), before.dataset->classes());
+  EXPECT_THAT(read.skipped, IsEmpty());
+  EXPECT_EQ(read.split.train.size(), before.split.train.size());
+  EXPECT_EQ(read.split.test.size(), before.split.test.size());
+  for (std::size_t i = 0; i < kImages; ++i) {
+    const std::size_t sample = original(read, i);
+    const auto expected = boxes_of(before, sample), boxes = boxes_of(read, i);
+    ASSERT_EQ(boxes.size(), expected.size());
+    for (std::size_t k = 0; k < boxes.size(); ++k) {
+      EXPECT_NEAR(boxes[k].x1, expected[k].x1, tolerance);
+      EXPECT_NEAR(boxes[k].y1, expected[k].y1, tolerance);
+      EXPECT_NEAR(boxes[k].x2, expected[k].x2, tolerance);
+      EXPECT_NEAR(boxes[k].y2, expected[k].y2, tolerance);
+      EXPECT_EQ(boxes[k].label, expected[k].label);
+    }
+    std::vector<std::uint8_t> pixels(before.dataset->shape().bytes()), again(pixels.size());
+    before.dataset->read(sample, pixels);
+    read.dataset->read(i, again);
+    EXPECT_EQ(pixels, again);
+  }
+}
+
+TEST(WriteBoxes, IsReadAgain) {
+  const OpenedData before = shapes();
+  for (const auto& [format, tolerance] :
+       {std::pair(BoxFormat::kVoc, 0.501F), std::pair(BoxFormat::kCoco, 1e-4F), std::pair(BoxFormat::kYolo, 1e-4F)}) {
+    SCOPED_TRACE(box_format_name(format));
+    const TemporaryFolder folder;
+    write_box_folder(*before.dataset, before.split, folder.path() / "set", format, 2);
+    expect_same(before, open_boxes(folder.path() / "set"), tolerance);
+    EXPECT_THROW(write_box_folder(*before.dataset, before.split, folder.path() / "set", format, 2), Error);
+  }
+}
+
+TEST(WriteBoxes, KeepsVocsFlagsAndNames) {
+  LabelledBox box{0, 2, 10, 2.25F, 0};
+  box.is_truncated = true;
+  const std::string text = voc_text("a&b.png", {3, 20, 40}, std::vector{box}, {"<cat>"});
+  EXPECT_THAT(text, HasSubstr("<filename>a&amp;b.png</filename>"));
+  EXPECT_THAT(text, HasSubstr("<name>&lt;cat&gt;</name>"));
+  EXPECT_THAT(text, HasSubstr("<truncated>1</truncated>"));
+  EXPECT_THAT(text, HasSubstr("<difficult>0</difficult>"));
+  EXPECT_THAT(text, HasSubstr("<xmin>1</xmin>"));
+  EXPECT_THAT(text, HasSubstr("<xmax>10</xmax>"));
+  EXPECT_THAT(text, HasSubstr("<ymin>3</ymin>"));
+  EXPECT_THAT(text, HasSubstr("<ymax>4</ymax>")) << "two pixels at least";
+}
+
+TEST(WriteBoxes, NumbersCocoFromOneAndLeavesCrowdsOutOfYolo) {
+  LabelledBox crowd{1, 2, 5, 8, 1};
+  crowd.is_crowd = true;
+  const BoxedDataset dataset({3, 20, 40}, {{{0, 0, 10, 10, 0}, crowd}});
+  const TemporaryFolder folder;
+  write_box_folder(dataset, {{0}, {}, {}}, folder.path() / "set", BoxFormat::kCoco, 1);
+  const auto json = nlohmann::json::parse(bytes_of(folder.path() / "set/annotations/instances_train.json"));
+  EXPECT_EQ(json["images"][0]["id"], 1);
+  EXPECT_EQ(json["annotations"][0]["id"], 1);
+  EXPECT_EQ(json["annotations"][0]["category_id"], 1);
+  EXPECT_EQ(json["annotations"][1]["iscrowd"], 1);
+  EXPECT_EQ(json["annotations"][1]["area"], 24);
+  EXPECT_EQ(boxes_of(open_boxes(folder.path() / "set"), 0).at(1), crowd);
+  EXPECT_EQ(yolo_text({3, 20, 40}, std::vector{LabelledBox{0, 0, 10, 10, 0}, crowd}), "0 0.125 0.25 0.25 0.5\n");
+}
+
+TEST(WriteBoxes, RefusesClassesAndUnknownFormats) {
+  const CountingDataset dataset(3, {1, 4, 4});
+  const TemporaryFolder folder;
+  EXPECT_THAT(error_of([&] {
+                write_box_folder(dataset, {{0, 1, 2}, {}, {}}, folder.path() / "set", BoxFormat::kVoc, 1);
+              }),
+              HasSubstr("only data with boxes"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "set"));
+  EXPECT_THAT(error_of([] { parse_box_format("cocoo"); }), HasSubstr("did you mean 'coco'"));
+}
+
+TEST(PackBoxes, IsReadAgain) {
+  const OpenedData before = shapes();
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "shapes.safetensors";
+  write_packed(before, "synth:shapes:40", file, 2);
+  const OpenedData read = open_boxes(file);
+  EXPECT_EQ(read.dataset->target_kind(), TargetKind::kBoxes);
+  EXPECT_EQ(read.split.val, before.split.val);
+  for (std::size_t i = 0; i < kImages; ++i) EXPECT_EQ(boxes_of(read, i), boxes_of(before, i));
+  ASSERT_TRUE(read.statistics.has_value());
+}
+
+TEST(PackBoxes, KeepsFlagsAndOneClass) {
+  LabelledBox box{1, 2, 3, 4, 2};
+  box.is_difficult = box.is_truncated = box.is_crowd = true;
+  OpenedData opened;
+  opened.dataset =
+      std::make_shared<BoxedDataset>(ImageShape{1, 20, 40}, std::vector<std::vector<LabelledBox>>{{}, {box}});
+  opened.split.train = {0, 1};
+  const TemporaryFolder folder;
+  write_packed(opened, "", folder.path() / "a.safetensors", 1);
+  EXPECT_THAT(boxes_of(open_boxes(folder.path() / "a.safetensors"), 1), ::testing::ElementsAre(box));
+}
+
+TEST(BoxCensus, CountsSizesAndFlags) {
+  LabelledBox difficult{0, 0, 10, 5, 0};
+  difficult.is_difficult = true;
+  const BoxedDataset dataset({1, 200, 200},
+                             {{difficult, {0, 0, 20, 7, 0}, {0, 0, 40, 40, 2}}, {}, {{0, 0, 150, 150, 2}}});
+  const BoxCensus census = count_boxes(dataset);
+  EXPECT_EQ(census.boxes, 4u);
+  EXPECT_EQ(census.difficult, 1u);
+  EXPECT_EQ(census.small, 2u);
+  EXPECT_EQ(census.medium, 1u);
+  EXPECT_EQ(census.large, 1u);
+  EXPECT_EQ(census.images_without, 1u);
+  EXPECT_EQ(census.most_on_an_image, 3u);
+  EXPECT_EQ(census.classes[0].boxes, 2u);
+  EXPECT_EQ(census.classes[0].images, 1u);
+  EXPECT_EQ(census.classes[0].median_width, 10);
+  EXPECT_EQ(census.classes[1].boxes, 0u);
+  EXPECT_EQ(census.classes[2].images, 2u);
+}
+
+}  // namespace
+}  // namespace evener::data

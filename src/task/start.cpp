@@ -10,6 +10,8 @@
 #include "base/names.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/model_metadata.h"
+#include "task/quantize/packed_weights.h"
 #include "weights/metadata_json.h"
 #include "weights/weights_file.h"
 
@@ -120,7 +122,13 @@ network::Network build_network(const TrainOptions& options, const data::Dataset&
   network::ModelOptions model;
   model.input = network::Shape{shape.channels, shape.height, shape.width};
   model.classes = static_cast<std::int64_t>(dataset.classes().size());
-  return network::build(options.model, model);
+  return quantized_network(network::build(options.model, model), options.quantization);
+}
+
+network::QuantizationScheme quantization_of(const TrainOptions& options) {
+  const std::filesystem::path file = options.resume ? options.out / "last.safetensors" : options.weights;
+  if (file.extension() != ".safetensors" || !std::filesystem::exists(file)) return {};
+  return model_facts(weights::read_safetensors_metadata(file)).quantization;
 }
 
 std::vector<std::string> matching_parameters(const network::Network& network,
@@ -166,6 +174,7 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
   } else {
     weights::SafetensorsFile file = weights::read_weights(options.weights);
     metadata = std::move(file.metadata);
+    unpack(file.tensors);
     network::FittedState fitted = network::fit_state(setup.network, std::move(file.tensors),
                                                      source_text(options, metadata), options.trainer.seed);
     note_fit(fitted, options, static_cast<std::int64_t>(setup.classes.size()), start);

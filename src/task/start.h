@@ -14,6 +14,9 @@ namespace evener::task {
 /// The network that the options name, for the images and classes of `dataset`.
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset);
 
+/// How the weights that training begins with, or goes on with, are quantised; empty = they aren't.
+network::QuantizationScheme quantization_of(const TrainOptions& options);
+
 /// Names of the network's trained parameters that match any of `patterns` ('*', '?', '[...]'), in the network's order.
 /// Throws UsageError for a pattern that matches none, offering near names.
 std::vector<std::string> matching_parameters(const network::Network& network, const std::vector<std::string>& patterns);

@@ -15,6 +15,7 @@
 #include "data/open_data.h"
 #include "engine/engine.h"
 #include "network/network.h"
+#include "network/passes/quantize.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
 #include "task/normalization.h"
@@ -33,6 +34,9 @@ struct TrainOptions {
   NormalizationRule normalization;
   std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
   std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
+  /// How the network that is trained is quantised (quantisation-aware training); empty = not at all. Filled in from what
+  /// `weights`, or the run that is gone on with, say of themselves.
+  network::QuantizationScheme quantization;
   std::int64_t batch = 64;          // global, whatever the placement
   int epochs = 10;                  // 0: validate and test `weights`, train and save nothing
   int accumulate = 1;               // micro-batches that a batch is computed in, one after the other

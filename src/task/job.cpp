@@ -78,7 +78,6 @@ TrainJob::State::State(TrainOptions chosen, TrainObserver& told)
 
 data::OpenedData TrainJob::State::open() {
   mark_critical_thread();
-  options.quantization = quantization_of(options);
   network::build(options.model, {});  // a name that is unknown is told before images are decoded for minutes
   data::DataOptions data_options = options.data;
   data_options.progress = loading_progress(LoadingStep::kDecode);
@@ -98,6 +97,7 @@ data::OpenedData TrainJob::State::open() {
     throw Error("no images to train on in '" + options.data.location +
                 "' after the split; give --split a larger first number");
   }
+  options.quantization = quantization_of(options, *opened.dataset);
   load_s = clock.seconds();
   return opened;
 }

@@ -37,6 +37,7 @@ struct TrainOptions {
   /// How the network that is trained is quantised (quantisation-aware training); empty = not at all. Filled in from what
   /// `weights`, or the run that is gone on with, say of themselves.
   network::QuantizationScheme quantization;
+  int quantize_bits = 0;  // of the weights, where `weights` are not quantised yet and the network is to be; 0 = it isn't
   std::int64_t batch = 64;          // global, whatever the placement
   int epochs = 10;                  // 0: validate and test `weights`, train and save nothing
   int accumulate = 1;               // micro-batches that a batch is computed in, one after the other

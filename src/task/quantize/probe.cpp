@@ -74,10 +74,13 @@ std::size_t observe_results(const Probe& probe, const network::Network& network,
     batch.clear();
     indices.clear();
   };
-  for (std::size_t i = 0; i < samples.size() && done + batch.size() < images; ++i) {
+  // From everywhere: samples may be ordered by class.
+  const std::size_t wanted = std::min(images, samples.size());
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const std::size_t index = i * samples.size() / wanted;
     try {
-      batch.push_back(read_values(samples, i));
-      indices.push_back(i);
+      batch.push_back(read_values(samples, index));
+      indices.push_back(index);
     } catch (const Interrupted&) {
       throw;
     } catch (const Error&) {  // an unreadable picture, which the command that listed them tells

@@ -25,8 +25,8 @@ struct Probe {
 /// Results of one batch: (images, shape) by the name of the layer, or of the network's output. `indices`: of its samples.
 using ResultsObserver = std::function<void(const TensorMap& results, std::span<const std::size_t> indices)>;
 
-/// Gives the results of `layers` for up to `images` samples, and the network's outputs too. Samples that can't be read
-/// are passed over. Returns how many were run. Throws Interrupted after a stop request.
+/// Gives the results of `layers` for up to `images` samples, evenly spread over all, and the network's outputs too.
+/// Samples that can't be read are passed over. Returns how many were run. Throws Interrupted after a stop request.
 std::size_t observe_results(const Probe& probe, const network::Network& network, const TensorMap& state,
                             const std::vector<std::string>& layers, const data::Samples& samples, std::size_t images,
                             const ResultsObserver& observer);

@@ -25,7 +25,7 @@ constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measure
 
 void write_file(const InferenceModel& model, const network::Network& network, TensorMap state,
                 const network::QuantizationScheme& scheme, const std::filesystem::path& file) {
-  ModelFacts facts{network.model(), model.classes()};
+  ModelFacts facts{network.model(), model.classes(), {}, {}};
   if (model.takes_images()) {
     facts.input = network.input_shape();
     facts.normalization = model.normalization();

@@ -146,6 +146,7 @@ void fill_quantize_metrics(const QuantizeComparison& c, measure::Record& record)
     add_run("float_", " in float", c.before, record);
     const task::Int8Layers layers = task::int8_layers(c.after.executed);
     measure::add_metric(record, {.name = "int8_layers",
+                                 .unit = "",
                                  .title = "int8 layers",
                                  .label = "layers computed in int8",
                                  .value = static_cast<double>(layers.int8)});

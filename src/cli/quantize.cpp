@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFile = "quantized.safetensors";
 
-constexpr const char* kExamples = R"(The folder that is written, or the file in it, is what infer and export take. It can be trained on
+constexpr const char* kExamples =
+    R"(The folder that is written, or the file in it, is what infer and export take. It can be trained on
 ('evener train MODEL --weights FILE'), and a run that learnt with quantisation becomes a file of int8 weights here.
 
 Examples:
@@ -67,15 +68,14 @@ class Quantization {
       const std::string& other = *flags.data.calibration_data;
       calibration_ = open(other.empty() ? *flags.data.data : other, other.empty() ? "train" : "all");
     }
-    run_.emplace(
-        run::RunOptions{.kind = "quantize",
-                        .version = EVENER_VERSION,
-                        .command = command_line(),
-                        .out = flags.output.out->empty() ? run::default_out(model_.name() + "-quantized")
-                                                         : fs::path(*flags.output.out),
-                        .overwrite = *flags.output.overwrite,
-                        .json = *flags.output.json},
-        line_);
+    run_.emplace(run::RunOptions{.kind = "quantize",
+                                 .version = EVENER_VERSION,
+                                 .command = command_line(),
+                                 .out = flags.output.out->empty() ? run::default_out(model_.name() + "-quantized")
+                                                                  : fs::path(*flags.output.out),
+                                 .overwrite = *flags.output.overwrite,
+                                 .json = *flags.output.json},
+                 line_);
   }
 
   int run() {
@@ -107,7 +107,8 @@ class Quantization {
                        "' is quantised already; name the weights that it was made of, or run it with 'evener infer'");
     }
     if (flags_.data.data->empty() && model_.run().empty()) {
-      throw UsageError("--data has to name images: ranges of activations are taken from some, and others are evaluated");
+      throw UsageError(
+          "--data has to name images: ranges of activations are taken from some, and others are evaluated");
     }
   }
 
@@ -149,6 +150,8 @@ class Quantization {
     measure::Record& record = run_->record();
     nlohmann::json config = nlohmann::json::object();
     for (const OptionGroup* group : flags_.groups()) group->record(config);
+    // 'evener infer RUN' evaluates what was evaluated here.
+    if (!flags_.data.calibration_data->empty() && flags_.data.split->empty()) config["split"] = {0, 0, 100};
     record.config = measure::config_from_json(config);
     record.model.name = model_.name();
     const auto cost = network::total_cost(*model_.network());
@@ -177,9 +180,10 @@ class Quantization {
     if (searches && !evaluation_.labelled) {
       throw UsageError("--accuracy-drop needs images whose classes are known, to see how much accuracy is lost");
     }
-    line_.note(fmt::format("calibrating on {} of {}", std::min<std::size_t>(calibration_.samples->size(),
-                                                                            static_cast<std::size_t>(*flags_.data.images)),
-                           counted(calibration_.samples->size(), "image")));
+    line_.note(
+        fmt::format("calibrating on {} of {}",
+                    std::min<std::size_t>(calibration_.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
+                    counted(calibration_.samples->size(), "image")));
     const task::QuantizeRequest request{.model = model_,
                                         .calibration = *calibration_.samples,
                                         .evaluation = searches ? evaluation_.samples.get() : nullptr,

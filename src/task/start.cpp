@@ -140,8 +140,7 @@ void calibrate(const TrainOptions& options, const data::OpenedData& data, Start&
   }
   if (data.split.train.empty()) throw UsageError("--quantize calibrates on training images, of which there are none");
   const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
-  start.state =
-      calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples);
+  start.state = calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples);
 }
 
 }  // namespace
@@ -210,10 +209,9 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
     weights::SafetensorsFile file = weights::read_weights(options.weights);
     metadata = std::move(file.metadata);
     unpack(file.tensors);
-    const network::Network read =
-        calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
-    network::FittedState fitted = network::fit_state(read, std::move(file.tensors),
-                                                     source_text(options, metadata), options.trainer.seed);
+    const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
+    network::FittedState fitted =
+        network::fit_state(read, std::move(file.tensors), source_text(options, metadata), options.trainer.seed);
     note_fit(fitted, options, static_cast<std::int64_t>(setup.classes.size()), start);
     if (fitted.new_head.empty()) note_classes(metadata, setup.classes, start);
     start.state = std::move(fitted.state);

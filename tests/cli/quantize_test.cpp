@@ -46,9 +46,8 @@ class QuantizeCommand : public testing::Test {
   /// An MLP of torch that has learnt some digits.
   std::string trained() const {
     const std::string folder = (folder_ / "float").string();
-    const ProgramResult result =
-        run({"train", "mlp:784-32-10", "--data", "synth:digits:600", "--split", "60/20/20", "--epochs", "3", "--lr",
-             "0.1", "--engine", "torch", "--out", folder});
+    const ProgramResult result = run({"train", "mlp:784-32-10", "--data", "synth:digits:600", "--split", "60/20/20",
+                                      "--epochs", "3", "--lr", "0.1", "--engine", "torch", "--out", folder});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return folder;
   }
@@ -136,10 +135,9 @@ TEST_F(QuantizeCommand, AResNetOnRealImagesLosesNoHalfPoint) {
   if (!fs::exists(weights) || !fs::exists(shared / "cifar10")) {
     GTEST_SKIP() << "needs ../shared/data/{cifar10,resnet_cifar10}";
   }
-  const ProgramResult result =
-      quantize({"resnet20", "--weights", weights.string(), "--normalize", "imagenet", "--data",
-                (shared / "cifar10/test").string(), "--calibration-data",
-                (shared / "cifar10/cifar10_train_2000.bin.gz").string()});
+  const ProgramResult result = quantize({"resnet20", "--weights", weights.string(), "--normalize", "imagenet", "--data",
+                                         (shared / "cifar10/test").string(), "--calibration-data",
+                                         (shared / "cifar10/cifar10_train_2000.bin.gz").string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_GT(metric(out_, "accuracy"), metric(out_, "float_accuracy") - 0.005);
   EXPECT_LE(fs::file_size(fs::path(out_) / "quantized.safetensors"), 0.27 * metric(out_, "float_weights_bytes"));

@@ -70,8 +70,8 @@ network::NetworkWithState quantized(const network::Network& network, int bits) {
         largest = std::max(largest, std::abs(weight.floats()[i]));
       }
       const auto channels = static_cast<std::size_t>(parameter.shape.front());
-      result.state[parameter.name] =
-          HostTensor::of_floats(parameter.shape, std::vector<float>(channels, largest / network::weight_levels(bits).most));
+      result.state[parameter.name] = HostTensor::of_floats(
+          parameter.shape, std::vector<float>(channels, largest / network::weight_levels(bits).most));
     } else if (parameter.name.ends_with(".quantized.scale")) {
       result.state[parameter.name] = HostTensor::of_floats({1}, {0.03F});
     }

@@ -1,10 +1,9 @@
 // Where the pass quantises, and the arithmetic of quantised values.
-#include "network/passes/quantize.h"
-
 #include <gmock/gmock.h>
 
 #include "base/error.h"
 #include "network/passes/fold_batch_norm.h"
+#include "network/passes/quantize.h"
 #include "network/quantization.h"
 #include "network/zoo.h"
 

@@ -1,6 +1,4 @@
 // Ranges that calibration finds in histograms of magnitudes.
-#include "task/quantize/ranges.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "task/quantize/ranges.h"
 #include "task/quantize/weight_scales.h"
 
 namespace evener::task {
@@ -79,8 +78,8 @@ TEST(Ranges, TheLeastSquaredErrorIsFound) {
 TEST(Ranges, ZerosHaveNone) {
   MagnitudeHistogram seen;
   seen.add(std::vector<float>(100, 0));
-  for (const auto calibration : {Calibration::kMinMax, Calibration::kPercentile, Calibration::kEntropy,
-                                 Calibration::kMse}) {
+  for (const auto calibration :
+       {Calibration::kMinMax, Calibration::kPercentile, Calibration::kEntropy, Calibration::kMse}) {
     EXPECT_EQ(range(seen, calibration), 0);
     EXPECT_EQ(range(MagnitudeHistogram(), calibration), 0);
   }

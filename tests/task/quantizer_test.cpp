@@ -11,10 +11,10 @@
 #include "base/test_folder.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/model_metadata.h"
 #include "task/quantize/packed_weights.h"
 #include "task/quantize/search.h"
 #include "task/trained_model.h"
-#include "task/model_metadata.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -54,9 +54,8 @@ class QuantizerTest : public testing::Test {
     // Running statistics that are far from their first values, so that folding shows.
     Random random(5, Purpose::kSynthetic);
     for (auto& [name, tensor] : state_) {
-      for (std::int64_t i = 0; tensor.dtype == DType::kF32 && name.find("running") != name.npos &&
-                               i < element_count(tensor.shape);
-           ++i) {
+      for (std::int64_t i = 0;
+           tensor.dtype == DType::kF32 && name.find("running") != name.npos && i < element_count(tensor.shape); ++i) {
         tensor.floats()[i] += static_cast<float>(random.uniform());
       }
     }

@@ -62,8 +62,11 @@ struct QuantizeOutputFlags : OptionGroup {
   QuantizeOutputFlags() : OptionGroup("Output") {}
 
   Option<std::string> out{*this,
-                          {"--out", "DIR", "Folder for quantized.safetensors, layers.csv and the record (default: "
-                                           "runs/MODEL-TIME)", {"--output"}},
+                          {"--out",
+                           "DIR",
+                           "Folder for quantized.safetensors, layers.csv and the record (default: "
+                           "runs/MODEL-TIME)",
+                           {"--output"}},
                           "",
                           {.recorded = false}};
   Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};

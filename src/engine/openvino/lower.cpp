@@ -104,7 +104,8 @@ class Lowering {
   }
 
   /// `bits`: of a layer that quantises its weights. They are whole numbers then, times a scale for each output channel:
-  /// the form from which the library makes int8 kernels. `channels`: how many of the first extents count these channels.
+  /// the form from which the library makes int8 kernels. `channels`: how many of the first extents count these
+  /// channels.
   Value weight(const ov::Shape& shape, int bits, std::size_t channels) const {
     if (bits == 0) return weight(shape);
     const HostTensor levels = quantized_weights(tensor("weight").to_floats(), tensor("weight_scale"), bits);
@@ -113,8 +114,8 @@ class Lowering {
     std::copy_n(shape.begin(), channels, of_scales.begin());
     const auto stored = std::make_shared<op::Constant>(ov::element::i8, shape, levels.bytes.data());
     const Value whole = std::make_shared<op::Convert>(stored, ov::element::f32);
-    return std::make_shared<op::Multiply>(
-        whole, op::Constant::create(ov::element::f32, of_scales, floats("weight_scale")));
+    return std::make_shared<op::Multiply>(whole,
+                                          op::Constant::create(ov::element::f32, of_scales, floats("weight_scale")));
   }
 
   Value weight(const ov::Shape& shape) const {
@@ -132,7 +133,8 @@ class Lowering {
   Value node(const Linear& linear) const {
     const auto out = static_cast<std::size_t>(linear.out_features);
     const auto features = static_cast<std::size_t>(in_shape().front());
-    const Value product = std::make_shared<op::MatMul>(in(), weight({out, features}, linear.weight_bits, 1), false, true);
+    const Value product =
+        std::make_shared<op::MatMul>(in(), weight({out, features}, linear.weight_bits, 1), false, true);
     return with_bias(product, linear.bias, 2);
   }
 
@@ -146,11 +148,12 @@ class Lowering {
     const auto pads = pads_of(conv.padding);
     Value sum;
     if (groups == 1) {
-      sum = std::make_shared<op::Convolution>(in(), weight({out, in_channels, height, width}, conv.weight_bits, 1), strides_of(conv.stride),
-                                              pads, pads, no_dilation);
+      sum = std::make_shared<op::Convolution>(in(), weight({out, in_channels, height, width}, conv.weight_bits, 1),
+                                              strides_of(conv.stride), pads, pads, no_dilation);
     } else {
-      sum = std::make_shared<op::GroupConvolution>(in(), weight({groups, out / groups, in_channels, height, width}, conv.weight_bits, 2),
-                                                   strides_of(conv.stride), pads, pads, no_dilation);
+      sum = std::make_shared<op::GroupConvolution>(
+          in(), weight({groups, out / groups, in_channels, height, width}, conv.weight_bits, 2),
+          strides_of(conv.stride), pads, pads, no_dilation);
     }
     return with_bias(sum, conv.bias, 4);
   }

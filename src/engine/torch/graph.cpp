@@ -149,7 +149,8 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
       Overloaded{
           [&](const network::Input&) { return x; },
           [&](const network::Linear& op) {
-            return at::linear(x, as(weight_of(tensors, op.weight_bits), compute), op.bias ? as(tensors[1], compute) : at::Tensor());
+            return at::linear(x, as(weight_of(tensors, op.weight_bits), compute),
+                              op.bias ? as(tensors[1], compute) : at::Tensor());
           },
           [&](const network::Conv2d& op) { return run_convolution(op, x, tensors); },
           [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training, replicas); },

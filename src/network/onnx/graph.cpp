@@ -174,7 +174,8 @@ class GraphWriter {
   /// Whole numbers, from which a node makes the layer's weights.
   void add_quantized_weight(const Parameter& parameter, int bits) {
     const HostTensor &weight = state_.at(parameter.name), &scale = state_.at(parameter.name + "_scale");
-    const std::string levels = names_.unique(parameter.name + ".levels"), scales = names_.unique(parameter.name + "_scale");
+    const std::string levels = names_.unique(parameter.name + ".levels"),
+                      scales = names_.unique(parameter.name + "_scale");
     const HostTensor whole = quantized_weights(weight, scale, bits);
     add_tensor(levels, parameter.shape, onnx::TensorProto::INT8, whole.bytes.data(), whole.bytes.size());
     add_tensor(scales, scale.shape, onnx::TensorProto::FLOAT, scale.bytes.data(), scale.bytes.size());

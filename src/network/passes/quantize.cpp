@@ -44,9 +44,8 @@ std::vector<bool> not_negative(const Layers& layers) {
     const auto* scale = std::get_if<Scale>(&op);
     const bool keeps_signs = moves_values(op) || takes_quantized(op) || std::holds_alternative<Multiply>(op) ||
                              (scale != nullptr && scale->factor >= 0);
-    found[i] = keeps_signs && std::ranges::all_of(layers[i].inputs, [&](int input) {
-                 return found[static_cast<std::size_t>(input)];
-               });
+    found[i] = keeps_signs &&
+               std::ranges::all_of(layers[i].inputs, [&](int input) { return found[static_cast<std::size_t>(input)]; });
   }
   return found;
 }

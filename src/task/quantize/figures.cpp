@@ -25,7 +25,9 @@ std::uint64_t status_bytes(const std::string& key) {
 }
 
 /// From here on the peak is that of what follows.
-void begin_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+void begin_peak() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
 
 class Classes : public InferObserver {
  public:
@@ -81,9 +83,8 @@ json measured(const InferenceModel& model, const data::Samples& samples, const I
   const std::uint64_t peak = status_bytes("VmHWM");
   figures.memory_bytes = peak > before ? peak - before : 0;
   figures.latencies_s = latencies(model, samples, options, seconds);
-  return {{"images", figures.images},     {"labelled", figures.labelled},
-          {"correct", figures.correct},   {"classes", figures.classes},
-          {"rates", figures.rates},       {"latencies", figures.latencies_s},
+  return {{"images", figures.images},       {"labelled", figures.labelled}, {"correct", figures.correct},
+          {"classes", figures.classes},     {"rates", figures.rates},       {"latencies", figures.latencies_s},
           {"memory", figures.memory_bytes}, {"executed", figures.executed}};
 }
 
@@ -108,8 +109,8 @@ RunFigures measure_run(const InferenceModel& model, const data::Samples& samples
 Int8Layers int8_layers(const std::map<std::string, int>& executed) {
   Int8Layers layers;
   for (const auto& [what, count] : executed) {
-    const bool products = what.starts_with("Convolution ") || what.starts_with("FullyConnected ") ||
-                          what.starts_with("MatMul ");
+    const bool products =
+        what.starts_with("Convolution ") || what.starts_with("FullyConnected ") || what.starts_with("MatMul ");
     if (!products) continue;
     layers.all += count;
     if (what.ends_with(" i8") || what.ends_with(" u8")) layers.int8 += count;

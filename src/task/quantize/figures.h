@@ -12,12 +12,12 @@
 namespace evener::task {
 
 struct RunFigures {
-  std::int64_t images = 0;            // that were answered
+  std::int64_t images = 0;  // that were answered
   std::int64_t labelled = 0, correct = 0;
-  std::vector<std::int32_t> classes;  // found, of each sample in order; -1 = it could not be read
-  std::vector<double> rates;          // images per second of the network alone, of blocks of calls
-  std::vector<double> latencies_s;    // of calls with one image, one after the other
-  std::uint64_t memory_bytes = 0;     // that the process took more at its peak than before the network was there
+  std::vector<std::int32_t> classes;    // found, of each sample in order; -1 = it could not be read
+  std::vector<double> rates;            // images per second of the network alone, of blocks of calls
+  std::vector<double> latencies_s;      // of calls with one image, one after the other
+  std::uint64_t memory_bytes = 0;       // that the process took more at its peak than before the network was there
   std::map<std::string, int> executed;  // engine::Runner::executed
 };
 

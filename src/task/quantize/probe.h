@@ -22,7 +22,8 @@ struct Probe {
   int threads = 1;
 };
 
-/// Results of one batch: (images, shape) by the name of the layer, or of the network's output. `indices`: of its samples.
+/// Results of one batch: (images, shape) by the name of the layer, or of the network's output. `indices`: of its
+/// samples.
 using ResultsObserver = std::function<void(const TensorMap& results, std::span<const std::size_t> indices)>;
 
 /// Gives the results of `layers` for up to `images` samples, evenly spread over all, and the network's outputs too.

@@ -86,33 +86,35 @@ void Quantizer::observe(const QuantizationScheme& scheme) {
   for (const Layer& layer : folded_.layers()) {
     if (has_weights(layer)) wanted.insert(input_of(folded_, layer).name);
   }
-  images_ = observe_results(
-      probe_, folded_, state_, {wanted.begin(), wanted.end()}, samples_, options_.images,
-      [&](const TensorMap& results, std::span<const std::size_t> indices) {
-        for (const std::string& name : wanted) {
-          const HostTensor& values = results.at(name);
-          Seen& seen = seen_[name];
-          const auto channels = static_cast<std::size_t>(values.shape.at(1));
-          seen.channel_sums.resize(channels);
-          for (std::size_t i = 0; i < indices.size(); ++i) {
-            const std::span<const float> image = values_of(values, i);
-            seen.magnitudes.add(image);
-            const std::size_t each = image.size() / channels;
-            for (std::size_t k = 0; k < image.size(); ++k) seen.channel_sums[k / each] += image[k];
-            seen.values_per_channel += static_cast<double>(each);
-          }
-        }
-      });
+  images_ = observe_results(probe_, folded_, state_, {wanted.begin(), wanted.end()}, samples_, options_.images,
+                            [&](const TensorMap& results, std::span<const std::size_t> indices) {
+                              for (const std::string& name : wanted) {
+                                const HostTensor& values = results.at(name);
+                                Seen& seen = seen_[name];
+                                const auto channels = static_cast<std::size_t>(values.shape.at(1));
+                                seen.channel_sums.resize(channels);
+                                for (std::size_t i = 0; i < indices.size(); ++i) {
+                                  const std::span<const float> image = values_of(values, i);
+                                  seen.magnitudes.add(image);
+                                  const std::size_t each = image.size() / channels;
+                                  for (std::size_t k = 0; k < image.size(); ++k)
+                                    seen.channel_sums[k / each] += image[k];
+                                  seen.values_per_channel += static_cast<double>(each);
+                                }
+                              }
+                            });
   if (images_ == 0) {
-    throw UsageError("there are no images to calibrate with: ranges of activations have to be seen; give some (--images)");
+    throw UsageError(
+        "there are no images to calibrate with: ranges of activations have to be seen; give some (--images)");
   }
 }
 
 void Quantizer::note_ranges(const QuantizationScheme& scheme) {
   if (images_ < kFewImages) {
-    notes_.push_back(fmt::format("calibrated on {} alone: other images may reach beyond the ranges seen; some hundred "
-                                 "give a steady result",
-                                 counted(static_cast<std::int64_t>(images_), "image")));
+    notes_.push_back(
+        fmt::format("calibrated on {} alone: other images may reach beyond the ranges seen; some hundred "
+                    "give a steady result",
+                    counted(static_cast<std::int64_t>(images_), "image")));
   }
   for (const auto& [name, is_signed] : scheme.activations) {
     const MagnitudeHistogram& seen = seen_.at(name).magnitudes;
@@ -121,9 +123,10 @@ void Quantizer::note_ranges(const QuantizationScheme& scheme) {
       notes_.push_back(fmt::format("'{}' gives {} not finite on the calibration images: what reads it stays in float",
                                    name, counted(seen.not_finite(), "value")));
     } else if (seen.bins().empty()) {
-      notes_.push_back(fmt::format("'{}' gives zeros alone on the calibration images: its range is not known, and 1 is "
-                                   "its step",
-                                   name));
+      notes_.push_back(
+          fmt::format("'{}' gives zeros alone on the calibration images: its range is not known, and 1 is "
+                      "its step",
+                      name));
     }
   }
 }
@@ -134,7 +137,8 @@ std::set<std::string> Quantizer::readers_of(const std::string& layer) const {
   std::vector<bool> reached(layers.size());
   std::set<std::string> readers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const bool fed = std::ranges::any_of(layers[i].inputs, [&](int input) { return reached[static_cast<std::size_t>(input)]; });
+    const bool fed =
+        std::ranges::any_of(layers[i].inputs, [&](int input) { return reached[static_cast<std::size_t>(input)]; });
     if (fed && has_weights(layers[i])) readers.insert(layers[i].name);
     reached[i] = layers[i].name == layer || (fed && !has_weights(layers[i]));
   }

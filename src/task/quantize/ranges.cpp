@@ -25,7 +25,8 @@ float percentile_range(const MagnitudeHistogram& seen, double percentile) {
   auto below = static_cast<double>(seen.zeros());
   for (std::size_t i = 0; i < seen.bins().size(); ++i) {
     below += static_cast<double>(seen.bins()[i]);
-    if (below >= wanted) return std::min(seen.largest(), static_cast<float>(seen.bin_width() * static_cast<double>(i + 1)));
+    if (below >= wanted)
+      return std::min(seen.largest(), static_cast<float>(seen.bin_width() * static_cast<double>(i + 1)));
   }
   return seen.largest();
 }

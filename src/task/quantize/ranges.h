@@ -30,9 +30,9 @@ class MagnitudeHistogram {
   void add(std::span<const float> values);
 
   float largest() const { return largest_; }
-  std::int64_t count() const { return count_; }                // of all values
-  std::int64_t zeros() const { return zeros_; }                // which are in no bin
-  std::int64_t not_finite() const { return not_finite_; }      // NaN and infinities, which are counted nowhere else
+  std::int64_t count() const { return count_; }                    // of all values
+  std::int64_t zeros() const { return zeros_; }                    // which are in no bin
+  std::int64_t not_finite() const { return not_finite_; }          // NaN and infinities, which are counted nowhere else
   const std::vector<std::int64_t>& bins() const { return bins_; }  // empty: there were zeros alone
   double bin_width() const { return bin_width_; }
 

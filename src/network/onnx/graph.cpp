@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "network/onnx/attributes.h"
 #include "network/quantization.h"
 
 namespace evener::network::onnx_module {
@@ -41,31 +42,6 @@ class Names {
  private:
   std::set<std::string> taken_;
 };
-
-void add_attribute(onnx::NodeProto& node, const char* name, float value) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::FLOAT);
-  attribute.set_f(value);
-}
-
-void add_attribute(onnx::NodeProto& node, const char* name, std::int64_t value) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INT);
-  attribute.set_i(value);
-}
-
-void add_attribute(onnx::NodeProto& node, const char* name, const Integers& values) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INTS);
-  for (const std::int64_t value : values) attribute.add_ints(value);
-}
-
-Integers sides(const Extent2d& extent) {
-  return {extent.height, extent.width};
-}
 
 /// Images or vectors of a batch of any size.
 void set_type(onnx::ValueInfoProto& value, const std::string& name, const Shape& shape) {

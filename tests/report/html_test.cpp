@@ -81,11 +81,11 @@ TEST(Html, TellsWhatWasTakenForWhat) {
 }
 
 TEST(Html, TellsTheErrorsOfAQuantizedNetworksLayers) {
-  Run run = test::sample_run("int8");
-  EXPECT_THAT(html_page(std::vector{run}, "", ""), Not(HasSubstr("SQNR")));
-  run.layers = {{"conv<1>", true, 31.25}, {"fc", false, std::nullopt}};
-  EXPECT_THAT(html_page(std::vector{run}, "", ""), AllOf(HasSubstr("conv&lt;1&gt;"), HasSubstr("31.2 dB"),
-                                                         HasSubstr("no noise"), HasSubstr("--share:0.6250")));
+  std::vector<report::Run> runs = {test::sample_run("int8")};
+  EXPECT_THAT(html_page(runs, "", ""), Not(HasSubstr("SQNR")));
+  runs.front().layers = {{"conv<1>", true, 31.25}, {"fc", false, std::nullopt}};
+  EXPECT_THAT(html_page(runs, "", ""), AllOf(HasSubstr("conv&lt;1&gt;"), HasSubstr("31.2 dB"), HasSubstr("no noise"),
+                                             HasSubstr("--share:0.6250")));
 }
 
 TEST(Html, SaysTheConclusionInSentences) {

@@ -98,9 +98,9 @@ TEST(Ranges, NamesAreKnown) {
 }
 
 TEST(WeightScales, TheLargestWeightIsTheLargestLevelUnlessThereAreFewBits) {
-  std::vector<float> values(64, 0.1F);
-  values[63] = -2;
-  const HostTensor weight = HostTensor::of_floats({2, 32}, values);
+  std::vector<float> values(2048, 0.1F);
+  values[2047] = -2;
+  const HostTensor weight = HostTensor::of_floats({2, 1024}, values);
   EXPECT_EQ(weight_scales(weight, 8).floats()[0], 0.1F / 127);
   EXPECT_EQ(weight_scales(weight, 8).floats()[1], 2.0F / 127);
   EXPECT_EQ(weight_scales(weight, 7).floats()[1], 2.0F / 63);

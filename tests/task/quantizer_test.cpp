@@ -56,7 +56,7 @@ class QuantizerTest : public testing::Test {
     for (auto& [name, tensor] : state_) {
       for (std::int64_t i = 0;
            tensor.dtype == DType::kF32 && name.find("running") != name.npos && i < element_count(tensor.shape); ++i) {
-        tensor.floats()[i] += static_cast<float>(random.uniform());
+        tensor.floats()[i] += static_cast<float>(random.uniform(-0.3, 0.3));
       }
     }
   }
@@ -175,7 +175,7 @@ TEST_F(QuantizerTest, AFileOfBytesIsTheSameNetwork) {
   const QuantizedModel model = quantizer(images).quantized({});
   const test::TestFolder folder;
   const auto file = folder / "quantized.safetensors";
-  ModelFacts facts{"resnet20", {"a", "b", "c", "d"}, network::Shape{3, 16, 16}};
+  ModelFacts facts{"resnet20", {"a", "b", "c", "d"}, network::Shape{3, 16, 16}, {}};
   facts.quantization = model.scheme;
   weights::write_safetensors(file, packed(model.network, model.state), model_metadata(facts));
   const TrainedModel read = open_trained_model({.model = file.string()});

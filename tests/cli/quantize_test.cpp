@@ -26,10 +26,9 @@ using Words = test::Words;
 
 /// The value of a figure in a run's record.
 double metric(const fs::path& folder, const std::string& name) {
-  for (const json& entry : record_in(folder)["metrics"]) {
-    if (entry["name"] == name) return entry["value"].get<double>();
-  }
-  throw std::runtime_error("no figure " + name);
+  const json metrics = record_in(folder)["metrics"];
+  if (!metrics.contains(name)) throw std::runtime_error("no figure " + name);
+  return metrics[name]["value"].get<double>();
 }
 
 class QuantizeCommand : public testing::Test {

@@ -22,7 +22,7 @@ struct ModelFlags : OptionGroup {
   Option<std::string> quantize{*this,
                                {"--quantize", "FORMAT",
                                 "Train the network of --weights as it will compute when it is quantised: int8, or w4 "
-                                "to w7, whose weights have fewer bits. --lr is 0.0005 if not given"},
+                                "to w7, whose weights have fewer bits. A small learning rate is the default then"},
                                "",
                                {.one_of = {"", "int8", "w7", "w6", "w5", "w4"}, .stays = {"quantize"}}};
   Option<std::vector<std::string>> freeze{*this,

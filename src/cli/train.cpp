@@ -76,8 +76,8 @@ void print_summary(const TrainingOutcome& outcome) {
   }
 }
 
-/// Without batch-norms, which are folded, rates that train a network anew destroy it (ResNet-20 at 0.01 and a momentum of
-/// 0.9 went back to chance; at 0.0005 it learnt).
+/// Without batch-norms, which are folded, rates that train a network anew destroy it (ResNet-20 at 0.01 and a momentum
+/// of 0.9 went back to chance; at 0.0005 it learnt).
 void choose_quantized_rate(TrainFlags& flags) {
   constexpr const char* kGentleRate = "0.0005";
   auto& rate = flags.optimisation.learning_rate;

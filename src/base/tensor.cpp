@@ -12,6 +12,7 @@ namespace evener {
 std::size_t size_bytes(DType dtype) {
   switch (dtype) {
     case DType::kU8:
+    case DType::kI8:
       return 1;
     case DType::kBF16:
     case DType::kF16:

@@ -9,7 +9,7 @@
 
 namespace evener {
 
-enum class DType : std::uint8_t { kU8, kI32, kI64, kBF16, kF16, kF32, kF64 };
+enum class DType : std::uint8_t { kU8, kI32, kI64, kBF16, kF16, kF32, kF64, kI8 };
 
 std::size_t size_bytes(DType dtype);
 

@@ -29,6 +29,7 @@ Command infer_command();
 Command faces_command();
 Command plan_command();
 Command export_command();
+Command quantize_command();
 Command report_command();
 Command data_command();
 Command data_fetch_command();

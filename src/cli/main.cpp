@@ -34,6 +34,7 @@ evener::cli::Command program_with_all_commands() {
                       train_command(),
                       infer_command(),
                       export_command(),
+                      quantize_command(),
                       faces_command(),
                       plan_command(),
                       report_command(),

@@ -65,6 +65,8 @@ class Flops {
   // Backward: the gradient times either input, and where one is a factor per channel a sum over the pixels.
   Count operator()(const Multiply&) const { return {out_, (scales_channels_ ? 3 : 2) * out_}; }
   Count operator()(const Scale&) const { return {out_, out_}; }
+  // A division, rounding, two bounds and a product; backward a mask and the scale's sum.
+  Count operator()(const FakeQuantize&) const { return {5 * out_, 4 * out_}; }
   Count operator()(const Concat&) const { return {}; }  // values are moved, not computed
   Count operator()(const Flatten&) const { return {}; }
   Count operator()(const Dropout&) const { return {out_, out_}; }
@@ -122,7 +124,7 @@ bool keeps_inputs(const Op& op) {
   return std::holds_alternative<Linear>(op) || std::holds_alternative<Conv2d>(op) ||
          std::holds_alternative<BatchNorm>(op) || std::holds_alternative<PRelu>(op) ||
          std::holds_alternative<MaxPool>(op) || std::holds_alternative<AveragePool>(op) ||
-         std::holds_alternative<Multiply>(op);
+         std::holds_alternative<Multiply>(op) || std::holds_alternative<FakeQuantize>(op);
 }
 
 }  // namespace

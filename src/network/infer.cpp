@@ -51,6 +51,7 @@ class Inference {
 
   Shape operator()(const Linear& op) const {
     require_positive(op.out_features, "out_features");
+    require_weight_bits(op.weight_bits);
     const Shape& in = only_input();
     if (in.size() != 1) fail("needs a vector (F)", "; put a flatten layer before it");
     return {op.out_features};
@@ -59,6 +60,7 @@ class Inference {
   Shape operator()(const Conv2d& op) const {
     require_positive(op.out_channels, "out_channels");
     require_positive(op.groups, "groups");
+    require_weight_bits(op.weight_bits);
     const Shape& in = image_input();
     if (in[0] % op.groups != 0 || op.out_channels % op.groups != 0) {
       fail(fmt::format("divides {} input and {} output channels into {} groups, which doesn't come out even", in[0],
@@ -72,6 +74,7 @@ class Inference {
   Shape operator()(const Activation&) const { return only_input(); }
   Shape operator()(const PRelu&) const { return only_input(); }
   Shape operator()(const Scale&) const { return only_input(); }
+  Shape operator()(const FakeQuantize&) const { return only_input(); }
   Shape operator()(const Dropout& op) const { return dropped(op.probability); }
   Shape operator()(const StochasticDepth& op) const { return dropped(op.probability); }
 
@@ -147,6 +150,10 @@ class Inference {
     if (value < 1 || value > kMaxExtent) {
       fail(fmt::format("needs {} from 1 to {}, not {}", what, kMaxExtent, value), "");
     }
+  }
+
+  void require_weight_bits(int bits) const {
+    if (bits != 0 && (bits < 2 || bits > 8)) fail(fmt::format("needs weights of 2 to 8 bits, not {}", bits), "");
   }
 
   Shape dropped(double probability) const {
@@ -239,6 +246,7 @@ std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Sha
     const std::int64_t in = input[0];
     tensors.trained(".weight", {linear->out_features, in}, Init::kUniformFanIn, in);
     if (linear->bias) tensors.trained(".bias", {linear->out_features}, Init::kUniformFanIn, in);
+    if (linear->weight_bits > 0) tensors.trained(".weight_scale", {linear->out_features}, Init::kOnes);
   } else if (const auto* conv = std::get_if<Conv2d>(&layer.op)) {
     // torchvision's fan_out is weight.size(0) * kernel area, whatever the groups (torch.nn.init, kaiming_normal_).
     const std::int64_t area = conv->kernel.area();
@@ -246,6 +254,7 @@ std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Sha
     tensors.trained(".weight", {conv->out_channels, in, conv->kernel.height, conv->kernel.width}, Init::kHeNormalFanOut,
                     conv->out_channels * area);
     if (conv->bias) tensors.trained(".bias", {conv->out_channels}, Init::kUniformFanIn, in * area);
+    if (conv->weight_bits > 0) tensors.trained(".weight_scale", {conv->out_channels}, Init::kOnes);
   } else if (std::holds_alternative<BatchNorm>(layer.op)) {
     const Shape channels = {input[0]};
     tensors.trained(".weight", channels, Init::kOnes);
@@ -255,6 +264,8 @@ std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Sha
     tensors.buffer(".num_batches_tracked", {}, Init::kZeros);
   } else if (std::holds_alternative<PRelu>(layer.op)) {
     tensors.trained(".weight", {input[0]}, Init::kQuarters);
+  } else if (std::holds_alternative<FakeQuantize>(layer.op)) {
+    tensors.trained(".scale", {1}, Init::kOnes);
   }
   return tensors.take();
 }

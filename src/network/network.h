@@ -31,6 +31,7 @@ struct Input {};
 struct Linear {
   std::int64_t out_features = 0;
   bool bias = true;
+  int weight_bits = 0;  // see FakeQuantize; 0 = the weights are as they are
 };
 /// Cross-correlation, weight (out_channels, in_channels / groups, kernel height, kernel width); zero padding.
 struct Conv2d {
@@ -40,6 +41,7 @@ struct Conv2d {
   Extent2d padding = 0;
   std::int64_t groups = 1;
   bool bias = false;
+  int weight_bits = 0;  // see FakeQuantize; 0 = the weights are as they are
 };
 /// Per-channel normalisation; running statistics follow PyTorch's convention (new = (1 - momentum) old + momentum
 /// batch, unbiased variance in the running estimate).
@@ -100,8 +102,16 @@ struct SubsamplePad {
   std::int64_t stride = 2;
 };
 
+/// Fake quantisation (Jacob et al. 2018) of activations to 8 bits: the nearest of the values that int8 kernels compute
+/// with, scale times a whole number from -128 to 127, or from 0 to 255 (network/quantization.h). The scale is a
+/// parameter (1). Weights are quantised by the layer that they belong to: with `weight_bits` it has a parameter
+/// "weight_scale" of a scale per output channel.
+struct FakeQuantize {
+  bool is_signed = true;
+};
+
 using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
-                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale>;
+                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, FakeQuantize>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);

@@ -39,6 +39,8 @@ std::string notes_part(std::span<const Run> runs);
 std::string replicas_part(std::span<const Run> runs);
 /// Accuracy of each class and which was taken for which; "" where nothing was counted.
 std::string classes_part(std::span<const Run> runs);
+/// The error of each layer of a quantised network; "" without such a run.
+std::string layers_part(std::span<const Run> runs);
 /// Tables of all epochs and of every value of the records.
 std::string details_part(std::span<const Run> runs);
 

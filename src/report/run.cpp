@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -115,6 +116,17 @@ void load_latencies(const fs::path& dir, Run& run) {
   }
 }
 
+/// What `evener quantize` wrote of each layer.
+void load_layers(const fs::path& dir, Run& run) {
+  std::ifstream file(dir / "layers.csv");
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    const std::vector<std::string> cells = split_line(line);
+    if (cells.size() == 3) run.layers.push_back({cells[0], cells[1] == "1", number(cells[2])});
+  }
+}
+
 }  // namespace
 
 Run load_run(const fs::path& dir) {
@@ -131,6 +143,7 @@ Run load_run(const fs::path& dir) {
   run.name = folder_name(dir);
   load_latencies(dir, run);
   load_answers(dir, run);
+  load_layers(dir, run);
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

@@ -24,12 +24,20 @@ struct AnsweredImage {
   std::string png_base64;   // a small picture of it
 };
 
+/// A layer of a quantised network: how far it is from the float one.
+struct LayerNoise {
+  std::string layer;
+  bool quantized = false;         // or in float, with what comes from layers before it
+  std::optional<double> sqnr_db;  // signal to quantisation noise; absent = no noise at all
+};
+
 struct Run {
   std::string name;  // of the folder; made unique among the runs of a report
   measure::Record record;
   Samples samples;                     // empty where there is no samples.csv
   std::vector<double> latencies_s;     // of the queries of a scenario, shortest first; empty without latencies.csv
   std::vector<AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json
+  std::vector<LayerNoise> layers;      // of a quantised network; empty without layers.csv
   std::vector<std::string> warnings;   // e.g. an unreadable samples.csv, which does not stop a report
 };
 

@@ -99,7 +99,9 @@ Progress progress_from(const json& j) {
 weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
   const network::Shape input = {info.image.channels, info.image.height, info.image.width};
   const data::ChannelStatistics normalization{info.mean, info.standard_deviation};
-  weights::Metadata metadata = model_metadata({info.model, info.classes, input, normalization});
+  ModelFacts facts{info.model, info.classes, input, normalization};
+  facts.quantization = info.quantization;
+  weights::Metadata metadata = model_metadata(facts);
   metadata["format"] = "evener-weights-1";
   metadata["generation"] = generation;
   return metadata;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "network/passes/quantize.h"
 #include "task/train.h"
 
 namespace evener::task {
@@ -33,6 +34,7 @@ struct WeightsInfo {
   std::vector<std::string> classes;
   data::ImageShape image;
   std::vector<float> mean, standard_deviation;
+  network::QuantizationScheme quantization = {};
 };
 
 struct Checkpoint {

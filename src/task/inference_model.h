@@ -44,10 +44,11 @@ class InferenceModel {
   /// The batch that a file's network was fixed to; absent = any.
   std::optional<std::int64_t> fixed_batch() const { return fixed_batch_; }
   /// Whether its weights tell how they were trained, as those of our trainings do.
-  bool was_trained_here() const { return trained_ && trained_->normalization; }
+  bool was_trained_here() const { return trained_ && trained_->normalization && !trained_->trained_elsewhere; }
   /// Null for a file of another program.
   const network::Network* network() const { return trained_ ? &trained_->network : nullptr; }
   const TensorMap* state() const { return trained_ ? &trained_->state : nullptr; }
+  const network::QuantizationScheme* quantization() const { return trained_ ? &trained_->quantization : nullptr; }
   /// The name of the output that classes are told by: the first.
   const std::string& main_output() const { return main_output_; }
 

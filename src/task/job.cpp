@@ -1,5 +1,7 @@
 #include "task/job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -95,6 +97,7 @@ data::OpenedData TrainJob::State::open() {
     throw Error("no images to train on in '" + options.data.location +
                 "' after the split; give --split a larger first number");
   }
+  options.quantization = quantization_of(options, *opened.dataset);
   load_s = clock.seconds();
   return opened;
 }
@@ -107,6 +110,11 @@ TrainSetup TrainJob::State::describe() const {
   TrainSetup described(build_network(options, *data.dataset));
   described.network.freeze(matching_parameters(described.network, options.freeze));
   if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
+  if (!options.quantization.empty()) {
+    described.notes.push_back(fmt::format(
+        "quantisation-aware: {} layers compute with quantised weights, and learn the scales of their values",
+        options.quantization.weight_bits.size()));
+  }
   if (options.epochs > 0 && options.accumulate > 1 && network::has_batch_norm(described.network)) {
     described.notes.push_back("batch-norm takes the statistics of each part of a batch alone, which changes what is " +
                               ("learnt (--accumulate " + std::to_string(options.accumulate) + ")"));
@@ -166,7 +174,9 @@ void TrainJob::State::prepare() {
     setup.steps_per_epoch = steps_per_epoch();
     config = resume_config(options, setup);
   }
-  info = {options.model, setup.classes, setup.image, setup.normalization.mean, setup.normalization.standard_deviation};
+  info = {
+      options.model,       setup.classes, setup.image, setup.normalization.mean, setup.normalization.standard_deviation,
+      options.quantization};
   for (int rank = 0; rank < std::max<int>(1, static_cast<int>(options.plan.replicas.size())); ++rank) {
     const std::string why = engine->trainer_refusal(setup.network, replica_options(rank).trainer);
     if (!why.empty()) throw UsageError(why);

@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kInside = "inside";
+constexpr const char *kInside = "inside", *kElsewhere = "elsewhere";
+constexpr const char *kSigned = "s8", *kUnsigned = "u8";
 
 json value_of(const weights::Metadata& metadata, const std::string& key) {
   const auto found = metadata.find(key);
@@ -22,6 +23,27 @@ json value_of(const weights::Metadata& metadata, const std::string& key) {
   } catch (const json::exception&) {
     return {};  // another program's metadata
   }
+}
+
+/// {"activations": {"layer1.0.relu": "u8", ...}, "weights": {"fc": 8, ...}}
+json scheme_json(const network::QuantizationScheme& scheme) {
+  json activations = json::object(), weights = json::object();
+  for (const auto& [layer, is_signed] : scheme.activations) activations[layer] = is_signed ? kSigned : kUnsigned;
+  for (const auto& [layer, bits] : scheme.weight_bits) weights[layer] = bits;
+  return {{"activations", activations}, {"weights", weights}};
+}
+
+/// Empty for what is no scheme.
+network::QuantizationScheme scheme_from(const json& value) {
+  network::QuantizationScheme scheme;
+  if (!value.is_object()) return {};
+  const json activations = value.value("activations", json()), weights = value.value("weights", json());
+  if (!activations.is_object() || !weights.is_object()) return {};
+  for (const auto& [layer, type] : activations.items()) scheme.activations[layer] = type == kSigned;
+  for (const auto& [layer, bits] : weights.items()) {
+    scheme.weight_bits[layer] = bits.is_number_integer() ? bits.get<int>() : 0;
+  }
+  return scheme;
 }
 
 }  // namespace
@@ -35,6 +57,8 @@ weights::Metadata model_metadata(const ModelFacts& facts) {
     metadata["standard_deviation"] = json(facts.normalization->standard_deviation).dump();
   }
   if (facts.normalizes_inside) metadata["normalization"] = kInside;
+  if (facts.trained_elsewhere) metadata["trained"] = kElsewhere;
+  if (!facts.quantization.empty()) metadata["quantization"] = scheme_json(facts.quantization).dump();
   return metadata;
 }
 
@@ -52,6 +76,9 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
   if (shape) facts.input = input.get<network::Shape>();
   if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
   const auto where = metadata.find("normalization");
+  const auto trained = metadata.find("trained");
+  facts.trained_elsewhere = trained != metadata.end() && trained->second == kElsewhere;
+  facts.quantization = scheme_from(value_of(metadata, "quantization"));
   facts.normalizes_inside = where != metadata.end() && where->second == kInside;
   return facts;
 }

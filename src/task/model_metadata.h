@@ -8,6 +8,7 @@
 
 #include "data/channel_statistics.h"
 #include "network/network.h"
+#include "network/passes/quantize.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -19,10 +20,12 @@ struct ModelFacts {
   std::optional<network::Shape> input;                   // (C, H, W)
   std::optional<data::ChannelStatistics> normalization;  // of the images that it was trained with
   bool normalizes_inside = false;                        // an ONNX file that takes pixels from 0 to 255
+  bool trained_elsewhere = false;                        // by another program, which saw the middle of images
+  network::QuantizationScheme quantization = {};         // empty: the network is as the zoo builds it
 };
 
-/// "model", "classes", "input", "mean", "standard_deviation" and "normalization" ("inside"); lists are JSON. What is
-/// absent isn't said.
+/// "model", "classes", "input", "mean", "standard_deviation", "normalization" ("inside"), "trained" ("elsewhere") and
+/// "quantization"; lists are JSON. What is absent isn't said.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
 

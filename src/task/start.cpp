@@ -8,8 +8,12 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "data/samples.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/model_metadata.h"
+#include "task/quantize/learn.h"
+#include "task/quantize/packed_weights.h"
 #include "weights/metadata_json.h"
 #include "weights/weights_file.h"
 
@@ -113,14 +117,52 @@ void set_normalization(const TrainOptions& options, const weights::Metadata& met
   }
 }
 
-}  // namespace
-
-network::Network build_network(const TrainOptions& options, const data::Dataset& dataset) {
+/// As the zoo has it.
+network::Network build_float_network(const TrainOptions& options, const data::Dataset& dataset) {
   const auto shape = dataset.shape();
   network::ModelOptions model;
   model.input = network::Shape{shape.channels, shape.height, shape.width};
   model.classes = static_cast<std::int64_t>(dataset.classes().size());
   return network::build(options.model, model);
+}
+
+/// Whether the weights of the file get their scales here.
+bool calibrates(const TrainOptions& options) {
+  return options.quantize_bits > 0 && !options.quantization.empty();
+}
+
+/// Gives the weights scales, by a look at training images.
+void calibrate(const TrainOptions& options, const data::OpenedData& data, Start& start) {
+  const network::Network network = build_float_network(options, *data.dataset);
+  if (options.look_only) {
+    start.state = network::initial_state(quantized_network(network, options.quantization), options.trainer.seed);
+    return;
+  }
+  if (data.split.train.empty()) throw UsageError("--quantize calibrates on training images, of which there are none");
+  const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
+  start.state = calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples);
+}
+
+}  // namespace
+
+network::Network build_network(const TrainOptions& options, const data::Dataset& dataset) {
+  return quantized_network(build_float_network(options, dataset), options.quantization);
+}
+
+network::QuantizationScheme quantization_of(TrainOptions& options, const data::Dataset& dataset) {
+  const std::filesystem::path file = options.resume ? options.out / "last.safetensors" : options.weights;
+  if (file.extension() == ".safetensors" && std::filesystem::exists(file)) {
+    network::QuantizationScheme known = model_facts(weights::read_safetensors_metadata(file)).quantization;
+    if (!known.empty() || options.resume) {
+      options.quantize_bits = 0;
+      return known;
+    }
+  }
+  if (options.quantize_bits == 0) return {};
+  if (options.weights.empty()) {
+    throw UsageError("--quantize goes on with a trained network: give its weights with --weights");
+  }
+  return scheme_for(build_float_network(options, dataset), options.quantize_bits);
 }
 
 std::vector<std::string> matching_parameters(const network::Network& network,
@@ -166,13 +208,16 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
   } else {
     weights::SafetensorsFile file = weights::read_weights(options.weights);
     metadata = std::move(file.metadata);
-    network::FittedState fitted = network::fit_state(setup.network, std::move(file.tensors),
-                                                     source_text(options, metadata), options.trainer.seed);
+    unpack(file.tensors);
+    const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
+    network::FittedState fitted =
+        network::fit_state(read, std::move(file.tensors), source_text(options, metadata), options.trainer.seed);
     note_fit(fitted, options, static_cast<std::int64_t>(setup.classes.size()), start);
     if (fitted.new_head.empty()) note_classes(metadata, setup.classes, start);
     start.state = std::move(fitted.state);
   }
   set_normalization(options, metadata, data, progress, start);
+  if (calibrates(options)) calibrate(options, data, start);
   return start;
 }
 

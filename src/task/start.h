@@ -14,6 +14,10 @@ namespace evener::task {
 /// The network that the options name, for the images and classes of `dataset`.
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset);
 
+/// How the network that training begins with, or goes on with, is quantised: as its file says, or as quantize_bits asks
+/// for, which is set to 0 where the file's weights have scales already. Empty = it isn't. Throws UsageError.
+network::QuantizationScheme quantization_of(TrainOptions& options, const data::Dataset& dataset);
+
 /// Names of the network's trained parameters that match any of `patterns` ('*', '?', '[...]'), in the network's order.
 /// Throws UsageError for a pattern that matches none, offering near names.
 std::vector<std::string> matching_parameters(const network::Network& network, const std::vector<std::string>& patterns);

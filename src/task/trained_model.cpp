@@ -10,6 +10,7 @@
 #include "network/zoo.h"
 #include "task/labels.h"
 #include "task/model_metadata.h"
+#include "task/quantize/packed_weights.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path weights_in(const fs::path& run) {
-  for (const char* name : {"best.safetensors", "last.safetensors"}) {
+  for (const char* name : {"quantized.safetensors", "best.safetensors", "last.safetensors"}) {
     if (fs::exists(run / name)) return run / name;
   }
   throw Error(
@@ -74,6 +75,7 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   if (!request.passed_over.empty()) {
     std::erase_if(read.tensors, [&](const auto& tensor) { return tensor.first.starts_with(request.passed_over); });
   }
+  unpack(read.tensors);
   const ModelFacts facts = model_facts(read.metadata);
   const std::string name = is_path ? facts.model : request.model;
   if (name.empty()) {
@@ -84,12 +86,13 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   }
   network::ModelOptions options{.input = input_of(request, facts, name), .classes = request.classes};
   if (!options.classes && !facts.classes.empty()) options.classes = static_cast<std::int64_t>(facts.classes.size());
-  TrainedModel model(network::build(name, options));
+  const auto build = [&] { return quantized_network(network::build(name, options), facts.quantization); };
+  TrainedModel model(build());
   // A file without class names: its last layer tells how many there are.
   const network::HeadOutputs outputs = network::head_outputs(model.network, read.tensors);
   if (!request.classes && outputs.of_file != outputs.of_network) {
     options.classes = outputs.of_file;
-    model.network = network::build(name, options);
+    model.network = build();
   }
   network::FittedState fitted =
       network::fit_state(model.network, std::move(read.tensors), "'" + file.string() + "'", request.seed);
@@ -105,6 +108,8 @@ TrainedModel open_trained_model(const ModelRequest& request) {
     model.classes = read_labels(beside);
   }
   model.normalization = facts.normalization;
+  model.trained_elsewhere = facts.trained_elsewhere;
+  model.quantization = facts.quantization;
   return model;
 }
 

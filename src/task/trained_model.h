@@ -11,6 +11,7 @@
 #include "base/tensor.h"
 #include "data/channel_statistics.h"
 #include "network/network.h"
+#include "network/passes/quantize.h"
 
 namespace evener::task {
 
@@ -31,6 +32,8 @@ struct TrainedModel {
   std::filesystem::path weights;     // the file they come from; empty = they are random
   std::vector<std::string> classes;  // names, of the file or of one beside it (labels_beside); empty = none
   std::optional<data::ChannelStatistics> normalization;  // as it was trained with; absent = the file tells none
+  bool trained_elsewhere = false;                        // ModelFacts::trained_elsewhere
+  network::QuantizationScheme quantization;              // that the network has; empty = none
   std::filesystem::path run;                             // the run's folder; empty = none
   std::vector<std::string> notes;                        // what a user should know
 };

@@ -29,7 +29,8 @@ struct TypeName {
   const char* name;
   DType dtype;
 };
-constexpr std::array<TypeName, 7> kTypes = {{{"U8", DType::kU8},
+constexpr std::array<TypeName, 8> kTypes = {{{"U8", DType::kU8},
+                                             {"I8", DType::kI8},
                                              {"I32", DType::kI32},
                                              {"I64", DType::kI64},
                                              {"BF16", DType::kBF16},

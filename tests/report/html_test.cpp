@@ -80,6 +80,14 @@ TEST(Html, TellsWhatWasTakenForWhat) {
   EXPECT_EQ(occurrences(page, "&lt;i&gt;cod&lt;/i&gt;"), 5u);
 }
 
+TEST(Html, TellsTheErrorsOfAQuantizedNetworksLayers) {
+  std::vector<report::Run> runs = {test::sample_run("int8")};
+  EXPECT_THAT(html_page(runs, "", ""), Not(HasSubstr("SQNR")));
+  runs.front().layers = {{"conv<1>", true, 31.25}, {"fc", false, std::nullopt}};
+  EXPECT_THAT(html_page(runs, "", ""), AllOf(HasSubstr("conv&lt;1&gt;"), HasSubstr("31.2 dB"), HasSubstr("no noise"),
+                                             HasSubstr("--share:0.6250")));
+}
+
 TEST(Html, SaysTheConclusionInSentences) {
   std::vector<report::Run> runs = sample_runs();
   runs[1].record.validity = {false, {{"other load", "others used 40 %", "end them"}}};

@@ -31,6 +31,7 @@ void ModelFlags::fill(task::TrainOptions& options) const {
   options.model = *model;
   options.weights = *weights;
   options.freeze = *freeze;
+  if (!quantize->empty()) options.quantize_bits = *quantize == "int8" ? 8 : quantize->back() - '0';
   options.normalization = task::parse_normalization(*normalize);
 }
 

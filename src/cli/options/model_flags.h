@@ -19,6 +19,12 @@ struct ModelFlags : OptionGroup {
                                "number of classes the last layer begins anew"},
                               "",
                               {.stays = {"weights"}}};
+  Option<std::string> quantize{*this,
+                               {"--quantize", "FORMAT",
+                                "Train the network of --weights as it will compute when it is quantised: int8, or w4 "
+                                "to w7, whose weights have fewer bits. A small learning rate is the default then"},
+                               "",
+                               {.one_of = {"", "int8", "w7", "w6", "w5", "w4"}, .stays = {"quantize"}}};
   Option<std::vector<std::string>> freeze{*this,
                                           {"--freeze", "PATTERN",
                                            "Parameters that are not trained, by a pattern of their names, e.g. "

@@ -1,11 +1,13 @@
 #include "engine/openvino/lower.h"
 
+#include <algorithm>
 #include <cmath>
 #include <openvino/opsets/opset14.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "network/quantization.h"
 
 namespace evener::engine::openvino_engine {
 namespace {
@@ -96,13 +98,30 @@ class Lowering {
     return {values.floats(), values.floats() + element_count(values.shape)};
   }
 
-  Value weight(ov::Shape shape) const {
+  [[noreturn]] void fail_size(std::size_t values, const ov::Shape& shape) const {
+    throw Error("the weights of '" + layer_->name + "' have " + std::to_string(values) + " values, not " +
+                std::to_string(ov::shape_size(shape)));
+  }
+
+  /// `bits`: of a layer that quantises its weights. They are whole numbers then, times a scale for each output channel:
+  /// the form from which the library makes int8 kernels. `channels`: how many of the first extents count these
+  /// channels.
+  Value weight(const ov::Shape& shape, int bits, std::size_t channels) const {
+    if (bits == 0) return weight(shape);
+    const HostTensor levels = quantized_weights(tensor("weight").to_floats(), tensor("weight_scale"), bits);
+    if (ov::shape_size(shape) != levels.bytes.size()) fail_size(levels.bytes.size(), shape);
+    ov::Shape of_scales(shape.size(), 1);
+    std::copy_n(shape.begin(), channels, of_scales.begin());
+    const auto stored = std::make_shared<op::Constant>(ov::element::i8, shape, levels.bytes.data());
+    const Value whole = std::make_shared<op::Convert>(stored, ov::element::f32);
+    return std::make_shared<op::Multiply>(whole,
+                                          op::Constant::create(ov::element::f32, of_scales, floats("weight_scale")));
+  }
+
+  Value weight(const ov::Shape& shape) const {
     const HostTensor& values = tensor("weight");
     const auto count = static_cast<std::size_t>(element_count(values.shape));
-    if (ov::shape_size(shape) != count) {
-      throw Error("the weights of '" + layer_->name + "' have " + std::to_string(count) + " values, not " +
-                  std::to_string(ov::shape_size(shape)));
-    }
+    if (ov::shape_size(shape) != count) fail_size(count, shape);
     if (values.dtype != DType::kF32) return op::Constant::create(ov::element::f32, shape, floats("weight"));
     return std::make_shared<op::Constant>(ov::element::f32, shape, values.bytes.data(),
                                           std::const_pointer_cast<TensorMap>(state_));
@@ -117,7 +136,8 @@ class Lowering {
   Value node(const Linear& linear) const {
     const auto out = static_cast<std::size_t>(linear.out_features);
     const auto features = static_cast<std::size_t>(in_shape().front());
-    const Value product = std::make_shared<op::MatMul>(in(), weight({out, features}), false, true);
+    const Value product =
+        std::make_shared<op::MatMul>(in(), weight({out, features}, linear.weight_bits, 1), false, true);
     return with_bias(product, linear.bias, 2);
   }
 
@@ -131,11 +151,12 @@ class Lowering {
     const auto pads = pads_of(conv.padding);
     Value sum;
     if (groups == 1) {
-      sum = std::make_shared<op::Convolution>(in(), weight({out, in_channels, height, width}), strides_of(conv.stride),
-                                              pads, pads, no_dilation);
+      sum = std::make_shared<op::Convolution>(in(), weight({out, in_channels, height, width}, conv.weight_bits, 1),
+                                              strides_of(conv.stride), pads, pads, no_dilation);
     } else {
-      sum = std::make_shared<op::GroupConvolution>(in(), weight({groups, out / groups, in_channels, height, width}),
-                                                   strides_of(conv.stride), pads, pads, no_dilation);
+      sum = std::make_shared<op::GroupConvolution>(
+          in(), weight({groups, out / groups, in_channels, height, width}, conv.weight_bits, 2),
+          strides_of(conv.stride), pads, pads, no_dilation);
     }
     return with_bias(sum, conv.bias, 4);
   }
@@ -206,6 +227,15 @@ class Lowering {
   Value node(const Scale& scale) const {
     const auto factor = static_cast<float>(scale.factor);
     return std::make_shared<op::Multiply>(in(), op::Constant::create(ov::element::f32, {}, {factor}));
+  }
+
+  Value node(const FakeQuantize& quantize) const {
+    const Levels levels = activation_levels(quantize.is_signed);
+    const float scale = std::max(floats("scale").front(), kLeastScale);
+    const Value least = op::Constant::create(ov::element::f32, {}, {levels.least * scale});
+    const Value most = op::Constant::create(ov::element::f32, {}, {levels.most * scale});
+    const auto count = static_cast<std::size_t>(levels.most - levels.least) + 1;
+    return std::make_shared<op::FakeQuantize>(in(), least, most, least, most, count);
   }
 
   Value node(const Concat&) const {

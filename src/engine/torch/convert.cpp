@@ -14,6 +14,8 @@ at::ScalarType scalar_type(DType dtype) {
   switch (dtype) {
     case DType::kU8:
       return at::kByte;
+    case DType::kI8:
+      return at::kChar;
     case DType::kI32:
       return at::kInt;
     case DType::kI64:
@@ -34,6 +36,8 @@ DType host_type(at::ScalarType type) {
   switch (type) {
     case at::kByte:
       return DType::kU8;
+    case at::kChar:
+      return DType::kI8;
     case at::kInt:
       return DType::kI32;
     case at::kLong:

@@ -6,6 +6,7 @@
 
 #include "engine/torch/batch_norm.h"
 #include "engine/torch/depthwise.h"
+#include "engine/torch/fake_quantize.h"
 #include "engine/torch/rows.h"
 #include "engine/torch/sync_batch_norm.h"
 #include "engine/torch/winograd.h"
@@ -62,6 +63,11 @@ at::Tensor make_tensor(const network::Parameter& parameter, const GraphOptions& 
   if (parameter.shape.size() == 4) tensor = tensor.contiguous(options.format);
   tensor.set_requires_grad(parameter.trained);
   return tensor;
+}
+
+/// The first of a layer's tensors, quantised by the last where the layer says so.
+at::Tensor weight_of(const std::vector<at::Tensor>& tensors, int bits) {
+  return bits == 0 ? tensors.front() : fake_quantize_weights(tensors.front(), tensors.back(), bits);
 }
 
 kernels::Clamp clamp_of(const network::Network& network, int activation) {
@@ -125,13 +131,14 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
 
 at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x,
                                   const std::vector<at::Tensor>& tensors) {
-  if (options_.own_kernels && is_depthwise(op, x)) return depthwise_convolution(x, tensors[0], op);
-  if (options_.own_kernels && options_.compute == at::kFloat && x.size(0) > 0 && has_rows(x) &&
+  const at::Tensor weight = weight_of(tensors, op.weight_bits);
+  if (options_.own_kernels && is_depthwise(op, x)) return depthwise_convolution(x, weight, op);
+  if (options_.own_kernels && options_.compute == at::kFloat && op.weight_bits == 0 && x.size(0) > 0 && has_rows(x) &&
       takes_winograd(op, {x.size(1), x.size(2), x.size(3)}, options_.convolution)) {
-    return winograd_convolution(x, tensors[0], op.padding.height);
+    return winograd_convolution(x, weight, op.padding.height);
   }
   const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();
-  return at::conv2d(x, as(tensors[0], options_.compute), bias, sides(op.stride), sides(op.padding), 1, op.groups);
+  return at::conv2d(x, as(weight, options_.compute), bias, sides(op.stride), sides(op.padding), 1, op.groups);
 }
 
 at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
@@ -147,7 +154,8 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
       Overloaded{
           [&](const network::Input&) { return x; },
           [&](const network::Linear& op) {
-            return at::linear(x, as(tensors[0], compute), op.bias ? as(tensors[1], compute) : at::Tensor());
+            return at::linear(x, as(weight_of(tensors, op.weight_bits), compute),
+                              op.bias ? as(tensors[1], compute) : at::Tensor());
           },
           [&](const network::Conv2d& op) { return run_convolution(op, x, tensors); },
           [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training, replicas); },
@@ -173,6 +181,7 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
           },
           [&](const network::Multiply&) { return x * outputs[static_cast<std::size_t>(layer.inputs[1])]; },
           [&](const network::Scale& op) { return x * op.factor; },
+          [&](const network::FakeQuantize& op) { return fake_quantize_activations(x, tensors[0], op.is_signed); },
           [&](const network::Concat&) {
             std::vector<at::Tensor> parts;
             for (const int input : layer.inputs) parts.push_back(outputs[static_cast<std::size_t>(input)]);

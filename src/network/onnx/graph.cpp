@@ -3,6 +3,7 @@
 #include "network/onnx/graph.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <set>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "network/onnx/attributes.h"
+#include "network/quantization.h"
 
 namespace evener::network::onnx_module {
 namespace {
@@ -39,31 +42,6 @@ class Names {
  private:
   std::set<std::string> taken_;
 };
-
-void add_attribute(onnx::NodeProto& node, const char* name, float value) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::FLOAT);
-  attribute.set_f(value);
-}
-
-void add_attribute(onnx::NodeProto& node, const char* name, std::int64_t value) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INT);
-  attribute.set_i(value);
-}
-
-void add_attribute(onnx::NodeProto& node, const char* name, const Integers& values) {
-  onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INTS);
-  for (const std::int64_t value : values) attribute.add_ints(value);
-}
-
-Integers sides(const Extent2d& extent) {
-  return {extent.height, extent.width};
-}
 
 /// Images or vectors of a batch of any size.
 void set_type(onnx::ValueInfoProto& value, const std::string& name, const Shape& shape) {
@@ -148,12 +126,40 @@ class GraphWriter {
   void add_parameter(const Parameter& parameter) {
     const HostTensor& tensor = state_.at(parameter.name);
     if (tensor.dtype != DType::kF32) return;  // num_batches_tracked counts training steps
+    if (const int bits = weight_bits(layer(parameter.layer).op); bits > 0) {
+      if (parameter.name.ends_with(".weight")) return add_quantized_weight(parameter, bits);
+      if (parameter.name.ends_with(".weight_scale")) return;
+    }
     Integers shape = parameter.shape;
     const Layer& owner = layer(parameter.layer);
     // ONNX lines up the slope's last extent with the input's last, not with the channels.
     if (std::holds_alternative<PRelu>(owner.op)) shape.resize(owner.shape.size(), 1);
+    // A scale of a whole tensor has no extents in ONNX.
+    if (std::holds_alternative<FakeQuantize>(owner.op)) shape.clear();
     const std::string name = names_.unique(parameter.name);
     add_tensor(name, shape, onnx::TensorProto::FLOAT, tensor.bytes.data(), tensor.bytes.size());
+    of_layer_[parameter.layer].push_back(name);
+  }
+
+  static int weight_bits(const Op& op) {
+    if (const auto* conv = std::get_if<Conv2d>(&op)) return conv->weight_bits;
+    const auto* linear = std::get_if<Linear>(&op);
+    return linear == nullptr ? 0 : linear->weight_bits;
+  }
+
+  /// Whole numbers, from which a node makes the layer's weights.
+  void add_quantized_weight(const Parameter& parameter, int bits) {
+    const HostTensor &weight = state_.at(parameter.name), &scale = state_.at(parameter.name + "_scale");
+    const std::string levels = names_.unique(parameter.name + ".levels"),
+                      scales = names_.unique(parameter.name + "_scale");
+    const HostTensor whole = quantized_weights(weight, scale, bits);
+    add_tensor(levels, parameter.shape, onnx::TensorProto::INT8, whole.bytes.data(), whole.bytes.size());
+    add_tensor(scales, scale.shape, onnx::TensorProto::FLOAT, scale.bytes.data(), scale.bytes.size());
+    const std::string zeros = names_.unique(parameter.name + ".zeros");
+    const std::vector<std::int8_t> zero(static_cast<std::size_t>(scale.shape.front()), 0);
+    add_tensor(zeros, scale.shape, onnx::TensorProto::INT8, zero.data(), zero.size());
+    const std::string name = names_.unique(parameter.name);
+    add_attribute(add_node("DequantizeLinear", {levels, scales, zeros}, name), "axis", std::int64_t{0});
     of_layer_[parameter.layer].push_back(name);
   }
 
@@ -266,6 +272,16 @@ class GraphWriter {
     const std::string& name = layer(index).name;
     const std::string factor = add_floats(name + ".factor", {}, {static_cast<float>(op.factor)});
     add_node("Mul", {value_of(layer(index).inputs.front()), factor}, value_of(index), name);
+  }
+
+  void add(const FakeQuantize& op, int index) {
+    const std::string& name = layer(index).name;
+    const std::string zero = names_.unique(name + ".zero"), levels = names_.unique(name + ".levels");
+    const std::int8_t none = 0;
+    add_tensor(zero, {}, op.is_signed ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8, &none, sizeof none);
+    const std::string& scale = of_layer_[index].front();
+    add_node("QuantizeLinear", {value_of(layer(index).inputs.front()), scale, zero}, levels);
+    add_node("DequantizeLinear", {levels, scale, zero}, value_of(index), name);
   }
 
   void add(const Concat&, int index) {

@@ -52,38 +52,53 @@ void fold(const Layer& conv, const Layer& norm, const TensorMap& state, TensorMa
   folded.insert_or_assign(norm.name + ".bias", HostTensor::of_floats({op.out_channels}, bias));
 }
 
-}  // namespace
-
-NetworkWithState fold_batch_norm(const Network& network, const TensorMap& state) {
+/// For each layer the convolution that is folded into it, or -1.
+std::vector<int> folded_convolutions(const Network& network) {
   const std::vector<int> read_by = readers(network);
   const auto& layers = network.layers();
-  // A batch-norm at i is folded where its input is a convolution that it alone reads.
-  const auto folds = [&](std::size_t i) {
-    if (!std::holds_alternative<BatchNorm>(layers[i].op)) return false;
-    const auto input = static_cast<std::size_t>(layers[i].inputs.front());
-    return std::holds_alternative<Conv2d>(layers[input].op) && read_by[input] == 1;
-  };
-  std::vector<bool> swallowed(layers.size());
+  std::vector<int> found(layers.size(), -1);
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (folds(i)) swallowed[static_cast<std::size_t>(layers[i].inputs.front())] = true;
+    if (!std::holds_alternative<BatchNorm>(layers[i].op)) continue;
+    const auto input = static_cast<std::size_t>(layers[i].inputs.front());
+    const auto* conv = std::get_if<Conv2d>(&layers[input].op);
+    // Weights that are quantised already would be others afterwards.
+    if (conv != nullptr && conv->weight_bits == 0 && read_by[input] == 1) found[i] = static_cast<int>(input);
   }
-  NetworkWithState folded{Network(network.model(), network.input_shape()), {}};
+  return found;
+}
+
+}  // namespace
+
+Network fold_batch_norm(const Network& network) {
+  const auto& layers = network.layers();
+  const std::vector<int> conv_of = folded_convolutions(network);
+  std::vector<bool> swallowed(layers.size());
+  for (const int conv : conv_of) {
+    if (conv >= 0) swallowed[static_cast<std::size_t>(conv)] = true;
+  }
+  Network folded(network.model(), network.input_shape());
   std::vector<int> place(layers.size());  // of each layer in the new network; Network's constructor adds the input
   for (std::size_t i = 1; i < layers.size(); ++i) {
     if (swallowed[i]) continue;
-    const bool is_folded = folds(i);
-    const Layer& conv = is_folded ? layers[static_cast<std::size_t>(layers[i].inputs.front())] : layers[i];
-    Op op = conv.op;
-    if (is_folded) {
-      std::get<Conv2d>(op).bias = true;
-      fold(conv, layers[i], state, folded.state);
-    }
+    const Layer& computed = conv_of[i] >= 0 ? layers[static_cast<std::size_t>(conv_of[i])] : layers[i];
+    Op op = computed.op;
+    if (conv_of[i] >= 0) std::get<Conv2d>(op).bias = true;
     std::vector<int> inputs;
-    for (const int input : conv.inputs) inputs.push_back(place[static_cast<std::size_t>(input)]);
-    place[i] = folded.network.add(layers[i].name, std::move(op), std::move(inputs));
+    for (const int input : computed.inputs) inputs.push_back(place[static_cast<std::size_t>(input)]);
+    place[i] = folded.add(layers[i].name, std::move(op), std::move(inputs));
   }
   for (const Output& output : network.outputs()) {
-    folded.network.set_output(output.name, place[static_cast<std::size_t>(output.layer)]);
+    folded.set_output(output.name, place[static_cast<std::size_t>(output.layer)]);
+  }
+  return folded;
+}
+
+NetworkWithState fold_batch_norm(const Network& network, const TensorMap& state) {
+  const auto& layers = network.layers();
+  const std::vector<int> conv_of = folded_convolutions(network);
+  NetworkWithState folded{fold_batch_norm(network), {}};
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (conv_of[i] >= 0) fold(layers[static_cast<std::size_t>(conv_of[i])], layers[i], state, folded.state);
   }
   for (const Parameter& parameter : folded.network.parameters()) {
     if (!folded.state.contains(parameter.name)) folded.state.emplace(parameter.name, tensor(state, parameter.name));

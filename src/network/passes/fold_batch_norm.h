@@ -16,5 +16,7 @@ struct NetworkWithState {
 /// with the running mean m and variance v, computed in double. The convolution has a bias then, and the batch-norm's
 /// name. Other batch-norms stay. Throws Error for a tensor that `state` lacks.
 NetworkWithState fold_batch_norm(const Network& network, const TensorMap& state);
+/// Its network alone.
+Network fold_batch_norm(const Network& network);
 
 }  // namespace evener::network

@@ -1,0 +1,177 @@
+#include "cli/quantize_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/names.h"
+#include "base/statistics.h"
+#include "measure/metric.h"
+#include "measure/statistics.h"
+#include "report/format.h"
+
+namespace evener::cli {
+namespace {
+
+using measure::Better;
+using measure::Metric;
+using measure::MetricRole;
+
+constexpr std::size_t kWorstShown = 5;
+
+std::optional<double> accuracy(const task::RunFigures& figures) {
+  if (figures.labelled == 0) return std::nullopt;
+  return static_cast<double>(figures.correct) / static_cast<double>(figures.labelled);
+}
+
+/// The share of images for which both networks found the same class.
+std::optional<double> agreement(const QuantizeComparison& comparison) {
+  const auto &before = comparison.before.classes, &after = comparison.after.classes;
+  if (before.empty() || before.size() != after.size()) return std::nullopt;
+  std::int64_t same = 0, answered = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i] < 0 || after[i] < 0) continue;
+    ++answered;
+    same += before[i] == after[i] ? 1 : 0;
+  }
+  if (answered == 0) return std::nullopt;
+  return static_cast<double>(same) / static_cast<double>(answered);
+}
+
+std::string row(const char* what, const std::string& before, const std::string& after, const std::string& change) {
+  return fmt::format("{:<22}{:>14}{:>14}  {}\n", what, before, after, change);
+}
+
+std::string ratio_text(double before, double after) {
+  return before > 0 && after > 0 ? fmt::format("{:.2f}x", after / before) : "";
+}
+
+std::string milliseconds(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.3g} ms", 1e3 * *seconds) : "unknown";
+}
+
+Metric share(const char* name, const char* title, const char* label, const task::RunFigures& figures) {
+  Metric metric{.name = name, .unit = "share", .title = title, .label = label, .role = MetricRole::kQuality};
+  metric.value = accuracy(figures);
+  metric.of_images = figures.labelled;
+  return metric;
+}
+
+void add_run(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
+             measure::Record& record) {
+  const auto add = [&](const char* name, const char* unit, const std::string& label, Better better, MetricRole role,
+                       const std::vector<double>& samples, const char* over) {
+    measure::add_metric(record, {.name = prefix + name,
+                                 .unit = unit,
+                                 .title = prefix.empty() ? label : "",
+                                 .label = label + of,
+                                 .better = better,
+                                 .role = role,
+                                 .value = median(samples),
+                                 .samples = samples,
+                                 .interval = measure::median_interval(samples),
+                                 .over = over,
+                                 .reason = samples.empty() ? "it was not measured" : ""});
+  };
+  add("network_images_per_s", "images/s", "network/s", Better::kHigher, MetricRole::kSpeed, figures.rates,
+      "blocks of calls");
+  add("latency_s", "s", "latency", Better::kLower, MetricRole::kCost, figures.latencies_s, "calls with one image");
+  measure::add_metric(record, {.name = prefix + "memory_bytes",
+                               .unit = "bytes",
+                               .title = prefix.empty() ? "memory" : "",
+                               .label = "memory of the network" + of,
+                               .better = Better::kLower,
+                               .value = static_cast<double>(figures.memory_bytes)});
+}
+
+}  // namespace
+
+std::string comparison_text(const QuantizeComparison& c) {
+  std::string text = row("", "before", "after", "");
+  text += row("weights", bytes_text(c.float_bytes), bytes_text(c.file_bytes),
+              ratio_text(static_cast<double>(c.float_bytes), static_cast<double>(c.file_bytes)));
+  if (c.after.images > 0) {
+    if (const auto before = accuracy(c.before), after = accuracy(c.after); before && after) {
+      text += row("accuracy", fmt::format("{:.2f} %", 100 * *before), fmt::format("{:.2f} %", 100 * *after),
+                  fmt::format("{:+.2f} points of {} images", 100 * (*after - *before), c.after.labelled));
+    }
+    if (const auto same = agreement(c)) text += row("same class", "", fmt::format("{:.2f} %", 100 * *same), "");
+    const auto before_s = median(c.before.latencies_s), after_s = median(c.after.latencies_s);
+    text += row("latency of one image", milliseconds(before_s), milliseconds(after_s),
+                ratio_text(before_s.value_or(0), after_s.value_or(0)));
+    const auto before = median(c.before.rates), after = median(c.after.rates);
+    text += row("images/s", before ? si_text(*before) : "unknown", after ? si_text(*after) : "unknown",
+                ratio_text(before.value_or(0), after.value_or(0)));
+    text += row("memory", bytes_text(c.before.memory_bytes), bytes_text(c.after.memory_bytes), "");
+    const task::Int8Layers layers = task::int8_layers(c.after.executed);
+    if (layers.all > 0) text += row("computed in int8", "", fmt::format("{} of {}", layers.int8, layers.all), "layers");
+  }
+  std::vector<task::LayerError> worst;
+  for (const auto& layer : c.layers) {
+    if (std::isfinite(layer.sqnr_db)) worst.push_back(layer);
+  }
+  std::ranges::sort(worst, {}, &task::LayerError::sqnr_db);
+  if (worst.size() > kWorstShown) worst.resize(kWorstShown);
+  if (!worst.empty()) text += "largest errors (signal to quantisation noise)\n";
+  for (const auto& layer : worst) {
+    text += fmt::format("  {:<40}{:>8.1f} dB{}\n", layer.layer, layer.sqnr_db, layer.quantized ? "" : "  (in float)");
+  }
+  return text;
+}
+
+std::string layers_csv(const std::vector<task::LayerError>& layers) {
+  std::string text = "layer,quantized,sqnr_db\n";
+  for (const auto& layer : layers) {
+    text += fmt::format("{},{},{}\n", report::csv_cell(layer.layer), layer.quantized ? 1 : 0,
+                        std::isfinite(layer.sqnr_db) ? fmt::format("{:.3f}", layer.sqnr_db) : "");
+  }
+  return text;
+}
+
+void fill_quantize_metrics(const QuantizeComparison& c, measure::Record& record) {
+  const auto bytes = [&](const char* name, const char* title, const char* label, std::uint64_t value) {
+    measure::add_metric(record, {.name = name,
+                                 .unit = "bytes",
+                                 .title = title,
+                                 .label = label,
+                                 .better = Better::kLower,
+                                 .value = static_cast<double>(value)});
+  };
+  bytes("weights_bytes", "weights", "size of the weights", c.file_bytes);
+  bytes("float_weights_bytes", "", "size of the weights in float32", c.float_bytes);
+  if (c.after.images > 0) {
+    add_run("", "", c.after, record);
+    add_run("float_", " in float", c.before, record);
+    const task::Int8Layers layers = task::int8_layers(c.after.executed);
+    measure::add_metric(record, {.name = "int8_layers",
+                                 .unit = "",
+                                 .title = "int8 layers",
+                                 .label = "layers computed in int8",
+                                 .value = static_cast<double>(layers.int8)});
+    if (c.after.labelled > 0) {
+      measure::add_metric(record, share("accuracy", "accuracy", "accuracy", c.after));
+      measure::add_metric(record, share("float_accuracy", "float", "accuracy in float", c.before));
+    }
+    if (const auto same = agreement(c)) {
+      measure::add_metric(record, {.name = "same_class",
+                                   .unit = "share",
+                                   .title = "same class",
+                                   .label = "images of the same class as in float",
+                                   .role = MetricRole::kQuality,
+                                   .value = same,
+                                   .of_images = c.after.images});
+    }
+  }
+  if (!c.layers.empty() && std::isfinite(c.layers.back().sqnr_db)) {
+    measure::add_metric(record, {.name = "last_layer_sqnr_db",
+                                 .unit = "dB",
+                                 .title = "SQNR",
+                                 .label = "signal to quantisation noise of the last layer",
+                                 .role = MetricRole::kQuality,
+                                 .value = c.layers.back().sqnr_db});
+  }
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,28 @@
+// What `evener quantize` tells of a network before and after.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/record.h"
+#include "task/quantize/figures.h"
+#include "task/quantize/quantize.h"
+
+namespace evener::cli {
+
+struct QuantizeComparison {
+  std::uint64_t float_bytes = 0, file_bytes = 0;
+  task::RunFigures before, after;  // empty where nothing was run
+  std::vector<task::LayerError> layers;
+};
+
+/// A table for people: size, accuracy, latency, speed, memory; the layers with the largest errors.
+std::string comparison_text(const QuantizeComparison& comparison);
+
+/// "layer,quantized,sqnr_db" for each layer; a layer without an error has an empty cell.
+std::string layers_csv(const std::vector<task::LayerError>& layers);
+
+/// The same figures for the record: each with its fellow of before, "float_...".
+void fill_quantize_metrics(const QuantizeComparison& comparison, measure::Record& record);
+
+}  // namespace evener::cli

@@ -1,0 +1,165 @@
+#include "network/passes/quantize.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace evener::network {
+namespace {
+
+using Layers = std::vector<Layer>;
+
+const Layer& at(const Layers& layers, int index) {
+  return layers[static_cast<std::size_t>(index)];
+}
+
+bool has_weights(const Op& op) {
+  return std::holds_alternative<Conv2d>(op) || std::holds_alternative<Linear>(op);
+}
+
+/// Whether a layer only moves values or chooses among them, so that quantised ones stay quantised.
+bool moves_values(const Op& op) {
+  return std::holds_alternative<MaxPool>(op) || std::holds_alternative<Flatten>(op) ||
+         std::holds_alternative<Concat>(op) || std::holds_alternative<SubsamplePad>(op) ||
+         std::holds_alternative<Dropout>(op) || std::holds_alternative<StochasticDepth>(op);
+}
+
+/// Whether a layer computes with quantised values, besides those that have weights.
+bool takes_quantized(const Op& op) {
+  return std::holds_alternative<Add>(op) || std::holds_alternative<GlobalAveragePool>(op) ||
+         std::holds_alternative<AveragePool>(op);
+}
+
+/// Whether the result is never negative: for each layer, from those before it.
+std::vector<bool> not_negative(const Layers& layers) {
+  std::vector<bool> found(layers.size());
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    const Op& op = layers[i].op;
+    if (const auto* activation = std::get_if<Activation>(&op)) {
+      found[i] = activation->kind == ActivationKind::kRelu || activation->kind == ActivationKind::kRelu6 ||
+                 activation->kind == ActivationKind::kSigmoid || activation->kind == ActivationKind::kHardSigmoid;
+      continue;
+    }
+    const auto* scale = std::get_if<Scale>(&op);
+    const bool keeps_signs = moves_values(op) || takes_quantized(op) || std::holds_alternative<Multiply>(op) ||
+                             (scale != nullptr && scale->factor >= 0);
+    found[i] = keeps_signs &&
+               std::ranges::all_of(layers[i].inputs, [&](int input) { return found[static_cast<std::size_t>(input)]; });
+  }
+  return found;
+}
+
+/// The layers whose values reach `layer` through layers that only move them.
+void collect_sources(const Layers& layers, int layer, std::set<int>& sources) {
+  if (!moves_values(at(layers, layer).op)) {
+    sources.insert(layer);
+    return;
+  }
+  for (const int input : at(layers, layer).inputs) collect_sources(layers, input, sources);
+}
+
+/// The sources of each concatenation whose result is wanted quantised; those that share one are together.
+std::vector<std::set<int>> concatenated(const Layers& layers, const std::vector<bool>& wanted) {
+  std::vector<std::set<int>> groups;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (!wanted[i] || !std::holds_alternative<Concat>(layers[i].op)) continue;
+    std::set<int> group;
+    collect_sources(layers, static_cast<int>(i), group);
+    const auto joined = std::ranges::partition(groups, [&](const std::set<int>& other) {
+      return std::ranges::none_of(other, [&](int source) { return group.contains(source); });
+    });
+    for (const auto& other : joined) group.insert(other.begin(), other.end());
+    groups.erase(joined.begin(), joined.end());
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+/// Marks the layers whose results are to be quantised, or are moved values of such.
+std::vector<bool> wanted_quantized(const Layers& layers, const std::map<std::string, int>& weight_bits) {
+  std::vector<bool> wanted(layers.size());
+  for (std::size_t i = layers.size(); i-- > 1;) {
+    const Layer& layer = layers[i];
+    const bool computes = has_weights(layer.op) ? weight_bits.contains(layer.name) : takes_quantized(layer.op);
+    if (!computes && !(moves_values(layer.op) && wanted[i])) continue;
+    for (const int input : layer.inputs) wanted[static_cast<std::size_t>(input)] = true;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+QuantizationScheme choose_quantization(const Network& folded, int weight_bits, const std::set<std::string>& kept) {
+  const Layers& layers = folded.layers();
+  QuantizationScheme scheme;
+  for (const Layer& layer : layers) {
+    if (has_weights(layer.op) && !kept.contains(layer.name)) scheme.weight_bits.emplace(layer.name, weight_bits);
+  }
+  if (scheme.weight_bits.empty()) return scheme;
+  const std::vector<bool> wanted = wanted_quantized(layers, scheme.weight_bits);
+  const std::vector<bool> positive = not_negative(layers);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (wanted[i] && !moves_values(layers[i].op)) scheme.activations.emplace(layers[i].name, !positive[i]);
+  }
+  for (const std::set<int>& group : concatenated(layers, wanted)) {
+    const bool is_signed =
+        std::ranges::any_of(group, [&](int source) { return !positive[static_cast<std::size_t>(source)]; });
+    for (const int source : group) scheme.activations[at(layers, source).name] = is_signed;
+  }
+  return scheme;
+}
+
+std::string quantizer_name(const std::string& name) {
+  return name + ".quantized";
+}
+
+Network with_quantization(const Network& folded, const QuantizationScheme& scheme) {
+  const Layers& layers = folded.layers();
+  Network network(folded.model(), folded.input_shape());
+  std::vector<int> plain(layers.size()), quantized(layers.size());  // places of each layer's results
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Layer& layer = layers[i];
+    const auto bits = scheme.weight_bits.find(layer.name);
+    const bool quantizes = bits != scheme.weight_bits.end();
+    if (i > 0) {
+      Op op = layer.op;
+      if (quantizes && !has_weights(op)) {
+        throw Error(folded.model() + ": the layer '" + layer.name + "' has no weights that could be quantised");
+      }
+      if (auto* conv = std::get_if<Conv2d>(&op); conv != nullptr && quantizes) conv->weight_bits = bits->second;
+      if (auto* linear = std::get_if<Linear>(&op); linear != nullptr && quantizes) linear->weight_bits = bits->second;
+      const std::vector<int>& places = has_weights(op) && !quantizes ? plain : quantized;
+      std::vector<int> inputs;
+      for (const int input : layer.inputs) inputs.push_back(places[static_cast<std::size_t>(input)]);
+      plain[i] = network.add(layer.name, std::move(op), std::move(inputs));
+    }
+    found += quantizes ? 1 : 0;
+    quantized[i] = plain[i];
+    const auto activation = scheme.activations.find(layer.name);
+    if (activation == scheme.activations.end()) continue;
+    quantized[i] = network.add(quantizer_name(layer.name), FakeQuantize{activation->second}, {plain[i]});
+    ++found;
+  }
+  if (found != scheme.weight_bits.size() + scheme.activations.size()) {
+    throw Error(folded.model() + " has not all the layers that are said to be quantised");
+  }
+  for (const Output& output : folded.outputs()) {
+    network.set_output(output.name, plain[static_cast<std::size_t>(output.layer)]);
+  }
+  return network;
+}
+
+std::vector<std::set<std::string>> shared_scales(const Network& folded, const QuantizationScheme& scheme) {
+  const Layers& layers = folded.layers();
+  std::vector<std::set<std::string>> named;
+  for (const std::set<int>& group : concatenated(layers, wanted_quantized(layers, scheme.weight_bits))) {
+    std::set<std::string> names;
+    for (const int source : group) names.insert(at(layers, source).name);
+    named.push_back(std::move(names));
+  }
+  return named;
+}
+
+}  // namespace evener::network

@@ -1,0 +1,61 @@
+#include "task/quantize/learn.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/forked.h"
+#include "base/module.h"
+#include "network/passes/fold_batch_norm.h"
+#include "task/quantize/quantizer.h"
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLongest_s = 24 * 3600.0;
+
+/// Scales and corrected biases, as numbers: what differs from the folded network.
+json found_values(const QuantizedModel& model, const TensorMap& folded) {
+  json values = json::object();
+  for (const auto& [name, tensor] : model.state) {
+    const auto before = folded.find(name);
+    if (before != folded.end() && before->second == tensor) continue;
+    values[name] = std::vector<float>(tensor.floats(), tensor.floats() + element_count(tensor.shape));
+  }
+  return values;
+}
+
+}  // namespace
+
+network::QuantizationScheme scheme_for(const network::Network& network, int weight_bits) {
+  return network::choose_quantization(network::fold_batch_norm(network), weight_bits, {});
+}
+
+TensorMap calibrated_state(const network::Network& network, const TensorMap& state, int weight_bits,
+                           const data::ChannelStatistics& normalization, const data::Samples& samples) {
+  QuantizeOptions options;
+  options.weight_bits = weight_bits;
+  const std::string found = in_child(
+      [&] {
+        const char* name = module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
+        const auto engine = engine::open_engine(name);
+        const Quantizer quantizer({*engine, normalization, usable_cores()}, network, state, samples, options);
+        const QuantizedModel model = quantizer.quantized({});
+        if (model.scheme != scheme_for(network, weight_bits)) throw Error(quantizer.notes().back());
+        return found_values(model, quantizer.folded_state()).dump();
+      },
+      kLongest_s);
+  network::NetworkWithState folded = network::fold_batch_norm(network, state);
+  const auto values = json::parse(found);
+  for (const auto& [name, numbers] : values.items()) {
+    const auto floats = numbers.get<std::vector<float>>();
+    folded.state.insert_or_assign(name, HostTensor::of_floats({static_cast<std::int64_t>(floats.size())}, floats));
+  }
+  return std::move(folded.state);
+}
+
+}  // namespace evener::task

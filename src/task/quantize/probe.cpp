@@ -1,0 +1,129 @@
+#include "task/quantize/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "task/infer.h"
+
+namespace evener::task {
+namespace {
+
+constexpr std::int64_t kBatch = 16;
+/// What the results of a layer are called, so that no output of the network has that name.
+constexpr const char* kResult = "result of ";
+
+/// The network with the results of `layers` given out. The input's are those of a layer that does nothing to it.
+network::Network giving_out(network::Network network, const std::vector<std::string>& layers) {
+  const std::vector<network::Output> outputs = network.outputs();
+  if (outputs.size() == 1 && outputs.front().name == "output") {
+    try {
+      network.set_output("output", outputs.front().layer);
+    } catch (const Error&) {  // it was marked already
+    }
+  }
+  for (const std::string& name : layers) {
+    const auto found = std::ranges::find(network.layers(), name, &network::Layer::name);
+    auto index = static_cast<int>(found - network.layers().begin());
+    if (index == 0) index = network.add(name + ".seen", network::Scale{1}, {0});
+    network.set_output(kResult + name, index);
+  }
+  return network;
+}
+
+/// Without what fills the batch up, and under the layers' own names.
+TensorMap first_images(TensorMap outputs, std::size_t images) {
+  TensorMap results;
+  for (auto& [name, tensor] : outputs) {
+    const std::size_t each = tensor.bytes.size() / static_cast<std::size_t>(tensor.shape.front());
+    tensor.bytes.resize(each * images);
+    tensor.shape.front() = static_cast<std::int64_t>(images);
+    const std::string prefix = kResult;
+    results.emplace(name.starts_with(prefix) ? name.substr(prefix.size()) : name, std::move(tensor));
+  }
+  return results;
+}
+
+}  // namespace
+
+std::size_t observe_results(const Probe& probe, const network::Network& network, const TensorMap& state,
+                            const std::vector<std::string>& layers, const data::Samples& samples, std::size_t images,
+                            const ResultsObserver& observer) {
+  const network::Network observed = giving_out(network, layers);
+  engine::RunnerOptions options;
+  options.threads = probe.threads;
+  options.mean = probe.normalization.mean;
+  options.standard_deviation = probe.normalization.standard_deviation;
+  options.batch = kBatch;
+  options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
+  const auto runner = probe.engine.make_runner(observed, state, options);
+  std::vector<SampleValues> batch;
+  std::vector<std::size_t> indices;
+  std::size_t done = 0;
+  const auto run_batch = [&] {
+    if (batch.empty()) return;
+    if (stop_requested()) throw Interrupted("interrupted while the network was looked at");
+    std::vector<const SampleValues*> values;
+    for (const SampleValues& sample : batch) values.push_back(&sample);
+    start(*runner, gathered(values, kBatch));
+    observer(first_images(runner->wait(), batch.size()), indices);
+    done += batch.size();
+    batch.clear();
+    indices.clear();
+  };
+  // From everywhere: samples may be ordered by class.
+  const std::size_t wanted = std::min(images, samples.size());
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const std::size_t index = i * samples.size() / wanted;
+    try {
+      batch.push_back(read_values(samples, index));
+      indices.push_back(index);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {  // an unreadable picture, which the command that listed them tells
+      continue;
+    }
+    if (std::ssize(batch) == kBatch) run_batch();
+  }
+  run_batch();
+  return done;
+}
+
+std::span<const float> values_of(const HostTensor& results, std::size_t index) {
+  const auto each = static_cast<std::size_t>(element_count(results.shape) / results.shape.front());
+  return {results.floats() + index * each, each};
+}
+
+double accuracy_of(const Probe& probe, const network::Network& network, const TensorMap& state,
+                   const data::Samples& samples) {
+  std::size_t correct = 0, seen = 0;
+  const std::string output = network.outputs().front().name;
+  observe_results(probe, network, state, {}, samples, samples.size(),
+                  [&](const TensorMap& results, std::span<const std::size_t> indices) {
+                    for (std::size_t i = 0; i < indices.size(); ++i) {
+                      const auto scores = values_of(results.at(output), i);
+                      const auto best = std::ranges::max_element(scores) - scores.begin();
+                      correct += samples.label(indices[i]) == best ? 1 : 0;
+                    }
+                    seen += indices.size();
+                  });
+  return seen == 0 ? std::numeric_limits<double>::quiet_NaN()
+                   : static_cast<double>(correct) / static_cast<double>(seen);
+}
+
+void SignalToNoise::add(std::span<const float> wanted, std::span<const float> found) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const double value = wanted[i], difference = value - static_cast<double>(found[i]);
+    signal_ += value * value;
+    noise_ += difference * difference;
+  }
+}
+
+double SignalToNoise::decibels() const {
+  return noise_ > 0 ? 10 * std::log10(signal_ / noise_) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace evener::task

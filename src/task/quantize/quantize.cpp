@@ -1,0 +1,110 @@
+#include "task/quantize/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/forked.h"
+#include "base/module.h"
+#include "base/utf8.h"
+#include "task/model_metadata.h"
+#include "task/quantize/packed_weights.h"
+#include "task/quantize/search.h"
+#include "weights/safetensors.h"
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLongest_s = 7 * 24 * 3600.0;
+constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measured on
+
+void write_file(const InferenceModel& model, const network::Network& network, TensorMap state,
+                const network::QuantizationScheme& scheme, const std::filesystem::path& file) {
+  ModelFacts facts{network.model(), model.classes(), {}, {}};
+  if (model.takes_images()) {
+    facts.input = network.input_shape();
+    facts.normalization = model.normalization();
+  }
+  facts.quantization = scheme;
+  facts.trained_elsewhere = !model.was_trained_here();
+  weights::Metadata metadata = model_metadata(facts);
+  metadata["format"] = "evener-weights-1";
+  weights::write_safetensors(file, state, metadata);
+}
+
+json error_json(const LayerError& error) {
+  // JSON has no infinity: a layer without any error has none.
+  const json sqnr = std::isfinite(error.sqnr_db) ? json(error.sqnr_db) : json();
+  return {{"layer", to_utf8_text(error.layer)}, {"sqnr_db", sqnr}, {"quantized", error.quantized}};
+}
+
+json quantize_here(const QuantizeRequest& request, const std::filesystem::path& file) {
+  const char* name = module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
+  const auto engine = engine::open_engine(name);
+  const Probe probe{*engine, request.model.normalization(), request.threads};
+  const Quantizer quantizer(probe, *request.model.network(), *request.model.state(), request.calibration,
+                            request.options);
+  std::set<std::string> kept;
+  for (const std::string& pattern : request.keep) kept.merge(quantizer.matching(pattern));
+  int trials = 0;
+  if (request.evaluation != nullptr) {
+    KeptLayers found = keep_sensitive(quantizer, probe, *request.evaluation, kept, request.most_lost);
+    kept = std::move(found.layers);
+    trials = found.trials;
+  }
+  const QuantizedModel model = quantizer.quantized(kept);
+  json layers = json::array();
+  for (const LayerError& error : quantizer.layer_errors(model, kErrorImages)) layers.push_back(error_json(error));
+  write_file(request.model, model.network,
+             request.keep_float_weights ? model.state : packed(model.network, model.state), model.scheme, file);
+  json notes = json::array();
+  for (const std::string& note : quantizer.notes()) notes.push_back(to_utf8_text(note));
+  return {{"images", quantizer.images()}, {"notes", notes}, {"layers", layers}, {"trials", trials}};
+}
+
+}  // namespace
+
+QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file) {
+  const json found = json::parse(in_child([&] { return quantize_here(request, file).dump(); }, kLongest_s));
+  QuantizeOutcome outcome;
+  outcome.images = found.at("images");
+  outcome.trials = found.at("trials");
+  for (const json& note : found.at("notes")) outcome.notes.push_back(from_utf8_text(note.get<std::string>()));
+  for (const json& layer : found.at("layers")) {
+    const json& sqnr = layer.at("sqnr_db");
+    outcome.layers.push_back({from_utf8_text(layer.at("layer").get<std::string>()),
+                              sqnr.is_null() ? std::numeric_limits<double>::infinity() : sqnr.get<double>(),
+                              layer.at("quantized").get<bool>()});
+  }
+  return outcome;
+}
+
+void pack_to_file(const InferenceModel& model, const std::filesystem::path& file) {
+  const network::Network& network = *model.network();
+  write_file(model, network, packed(network, *model.state()), *model.quantization(), file);
+}
+
+bool is_quantized(const network::Network& network) {
+  return std::ranges::any_of(network.layers(), [](const network::Layer& layer) {
+    return std::holds_alternative<network::FakeQuantize>(layer.op);
+  });
+}
+
+bool is_packed(const std::filesystem::path& file) {
+  if (file.extension() != ".safetensors") return false;
+  const weights::SafetensorsLayout layout = weights::read_safetensors_layout(file);
+  return std::ranges::any_of(layout.tensors, [](const auto& tensor) { return tensor.dtype == DType::kI8; });
+}
+
+std::uint64_t float_bytes(const TensorMap& state) {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, tensor] : state) bytes += tensor.bytes.size();
+  return bytes;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,48 @@
+// From a trained network to a file with its quantised weights and scales.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "task/inference_model.h"
+#include "task/quantize/quantizer.h"
+
+namespace evener::task {
+
+struct QuantizeRequest {
+  const InferenceModel& model;       // of ours, not quantised
+  const data::Samples& calibration;  // of which the first ones are looked at
+  /// Labelled samples that accuracy is measured on while layers are looked for that stay in float; null = none are.
+  const data::Samples* evaluation = nullptr;
+  double most_lost = 0;  // a share of accuracy
+  QuantizeOptions options = {};
+  std::vector<std::string> keep = {};  // patterns of layers that stay in float (Quantizer::matching)
+  int threads = 1;
+  bool keep_float_weights = false;  // the file is for learning on: its weights are not rounded
+};
+
+struct QuantizeOutcome {
+  std::size_t images = 0;  // that ranges were taken from
+  std::vector<std::string> notes;
+  std::vector<LayerError> layers;
+  int trials = 0;  // of layers that stay in float
+};
+
+/// Writes the file. The work is done in a child process, after which this one can still start others. Throws Error.
+QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file);
+
+/// Writes the weights of a network that learnt with quantisation as those of a quantised one.
+void pack_to_file(const InferenceModel& model, const std::filesystem::path& file);
+
+/// Whether a network has quantised values.
+bool is_quantized(const network::Network& network);
+/// Whether a file of weights holds some as int8.
+bool is_packed(const std::filesystem::path& file);
+
+/// Bytes of the weights in float32.
+std::uint64_t float_bytes(const TensorMap& state);
+
+}  // namespace evener::task

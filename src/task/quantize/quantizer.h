@@ -1,0 +1,90 @@
+// Post-training quantisation: from a trained network and some images to the same network with 8-bit activations and
+// weights of 8 or fewer bits, as parameters of the network that every engine computes with.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "network/passes/quantize.h"
+#include "task/quantize/probe.h"
+#include "task/quantize/ranges.h"
+
+namespace evener::task {
+
+struct QuantizeOptions {
+  RangeRule ranges;
+  int weight_bits = 8;
+  bool bias_correction = true;  // takes back by how much the rounding of weights shifts each channel's mean
+  std::size_t images = 300;     // that ranges are taken from
+};
+
+struct QuantizedModel {
+  explicit QuantizedModel(network::Network described) : network(std::move(described)) {}
+
+  network::Network network;
+  TensorMap state;  // weights in float32, as they are learned; those in use are rounded to the levels of their scales
+  network::QuantizationScheme scheme;
+};
+
+/// How far a layer of the quantised network is from the float one, given the network's images.
+struct LayerError {
+  std::string layer;
+  double sqnr_db = 0;  // signal to quantisation noise; infinite where there is none
+  bool quantized = false;
+};
+
+class Quantizer {
+ public:
+  /// Folds batch-norms and looks at the images. Throws UsageError where there are none, or where nothing in the network
+  /// can be quantised, and as Probe's functions do.
+  Quantizer(const Probe& probe, const network::Network& network, const TensorMap& state, const data::Samples& samples,
+            const QuantizeOptions& options);
+
+  /// `kept`: layers with weights that stay in float.
+  QuantizedModel quantized(const std::set<std::string>& kept) const;
+
+  /// Of all layers with weights, in their order, on up to `images` of the samples.
+  std::vector<LayerError> layer_errors(const QuantizedModel& model, std::size_t images) const;
+  /// The layers that can be quantised, those first without which the network's first output is nearest to the float
+  /// one, when each is quantised alone.
+  std::vector<std::string> by_sensitivity(std::size_t images) const;
+
+  const network::Network& folded() const { return folded_; }
+  const TensorMap& folded_state() const { return state_; }
+  std::size_t images() const { return images_; }  // that were looked at
+  /// What a user should know: ranges that are zero or infinite, few images.
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// Layers with weights that `pattern` ('*', '?') names, or "first" or "last"; by the convolution's name as by that
+  /// of the batch-norm that was folded into it. Throws UsageError for a pattern that names none.
+  std::set<std::string> matching(const std::string& pattern) const;
+
+ private:
+  struct Seen {
+    MagnitudeHistogram magnitudes;
+    std::vector<double> channel_sums;
+    double values_per_channel = 0;
+  };
+
+  void observe(const network::QuantizationScheme& scheme);
+  void note_ranges(const network::QuantizationScheme& scheme);
+  std::set<std::string> readers_of(const std::string& layer) const;
+  float activation_scale(const std::string& layer, bool is_signed) const;
+  void correct_bias(const network::Layer& layer, int bits, TensorMap& state) const;
+
+  const Probe probe_;
+  const data::Samples& samples_;
+  const QuantizeOptions options_;
+  network::Network folded_;
+  TensorMap state_;
+  std::map<std::string, std::string> other_names_;  // of convolutions, by the batch-norms folded into them
+  std::map<std::string, Seen> seen_;                // by layer
+  std::set<std::string> unusable_;                  // layers whose results were not finite
+  std::vector<std::set<std::string>> shared_;       // results that have one scale
+  std::size_t images_ = 0;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace evener::task

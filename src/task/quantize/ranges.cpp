@@ -1,0 +1,166 @@
+#include "task/quantize/ranges.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener::task {
+namespace {
+
+constexpr std::array<std::pair<const char*, Calibration>, 4> kNames = {{{"minmax", Calibration::kMinMax},
+                                                                        {"percentile", Calibration::kPercentile},
+                                                                        {"entropy", Calibration::kEntropy},
+                                                                        {"mse", Calibration::kMse}}};
+
+/// Ranges that are tried: so many hundredths of the largest magnitude, and more.
+constexpr int kFirstTried = 10, kLastTried = 100;
+
+float percentile_range(const MagnitudeHistogram& seen, double percentile) {
+  const double wanted = percentile / 100 * static_cast<double>(seen.count());
+  auto below = static_cast<double>(seen.zeros());
+  for (std::size_t i = 0; i < seen.bins().size(); ++i) {
+    below += static_cast<double>(seen.bins()[i]);
+    if (below >= wanted)
+      return std::min(seen.largest(), static_cast<float>(seen.bin_width() * static_cast<double>(i + 1)));
+  }
+  return seen.largest();
+}
+
+double squared_error(const MagnitudeHistogram& seen, network::Levels levels, float range) {
+  const float scale = range / levels.most;
+  double sum = 0;
+  for (std::size_t i = 0; i < seen.bins().size(); ++i) {
+    if (seen.bins()[i] == 0) continue;
+    const auto middle = static_cast<float>(seen.bin_width() * (static_cast<double>(i) + 0.5));
+    const double error = static_cast<double>(network::fake_quantized(middle, scale, levels)) - middle;
+    sum += static_cast<double>(seen.bins()[i]) * error * error;
+  }
+  return sum;
+}
+
+/// The Kullback-Leibler divergence of the first `kept` bins, with all that lies beyond in the last of them, from the
+/// same in `levels` steps. A step's count is spread over those of its bins that have any.
+double divergence(const std::vector<std::int64_t>& bins, std::size_t kept, std::size_t levels) {
+  std::vector<double> reference(bins.begin(), bins.begin() + static_cast<std::ptrdiff_t>(kept));
+  double beyond = 0;
+  for (std::size_t i = kept; i < bins.size(); ++i) beyond += static_cast<double>(bins[i]);
+  double inside = 0;
+  for (const double count : reference) inside += count;
+  const double total = inside + beyond;
+  if (inside == 0) return std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (std::size_t level = 0; level < levels; ++level) {
+    const std::size_t begin = level * kept / levels, end = (level + 1) * kept / levels;
+    double in_step = 0;
+    std::size_t filled = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      in_step += reference[i];
+      filled += reference[i] > 0 ? 1 : 0;
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      if (reference[i] == 0) continue;
+      const double p = (reference[i] + (i + 1 == kept ? beyond : 0)) / total;
+      const double q = in_step / static_cast<double>(filled) / inside;
+      sum += p * std::log(p / q);
+    }
+  }
+  return sum;
+}
+
+float entropy_range(const MagnitudeHistogram& seen, network::Levels levels) {
+  const auto steps = static_cast<std::size_t>(levels.most) + 1;
+  const auto last = static_cast<std::size_t>(std::ceil(static_cast<double>(seen.largest()) / seen.bin_width()));
+  double least = std::numeric_limits<double>::infinity();
+  std::size_t best = std::min(last, seen.bins().size());
+  for (std::size_t kept = steps; kept <= std::min(last, seen.bins().size()); kept += 4) {
+    const double found = divergence(seen.bins(), kept, steps);
+    if (found < least) {
+      least = found;
+      best = kept;
+    }
+  }
+  return std::min(seen.largest(), static_cast<float>(seen.bin_width() * static_cast<double>(best)));
+}
+
+float mse_range(const MagnitudeHistogram& seen, network::Levels levels) {
+  double least = std::numeric_limits<double>::infinity();
+  float best = seen.largest();
+  for (int tried = kLastTried; tried >= kFirstTried; --tried) {
+    const float range = seen.largest() * static_cast<float>(tried) / 100;
+    const double error = squared_error(seen, levels, range);
+    if (error < least) {
+      least = error;
+      best = range;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+const char* calibration_name(Calibration calibration) {
+  return std::ranges::find(kNames, calibration, &std::pair<const char*, Calibration>::second)->first;
+}
+
+Calibration parse_calibration(const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [word, calibration] : kNames) {
+    if (name == word) return calibration;
+    known.emplace_back(word);
+  }
+  throw UsageError(unknown_name_message("calibration", name, known));
+}
+
+void MagnitudeHistogram::add(std::span<const float> values) {
+  for (const float value : values) {
+    const float magnitude = std::abs(value);
+    if (!std::isfinite(magnitude)) {
+      ++not_finite_;
+      continue;
+    }
+    ++count_;
+    if (magnitude == 0) {
+      ++zeros_;
+      continue;
+    }
+    if (magnitude > largest_) reach(magnitude);
+    const auto bin = static_cast<std::size_t>(static_cast<double>(magnitude) / bin_width_);
+    ++bins_[std::min(bin, kBins - 1)];
+  }
+}
+
+/// Makes room for a larger value: bins become twice as wide, so two and two of them become one.
+void MagnitudeHistogram::reach(float magnitude) {
+  largest_ = magnitude;
+  if (bins_.empty()) {
+    bins_.assign(kBins, 0);
+    bin_width_ = static_cast<double>(magnitude) / kBins;
+  }
+  while (magnitude > bin_width_ * kBins) {
+    for (std::size_t i = 0; i < kBins / 2; ++i) bins_[i] = bins_[2 * i] + bins_[2 * i + 1];
+    std::fill(bins_.begin() + kBins / 2, bins_.end(), 0);
+    bin_width_ *= 2;
+  }
+}
+
+float range_of(const MagnitudeHistogram& seen, network::Levels levels, const RangeRule& rule) {
+  if (seen.bins().empty()) return 0;
+  switch (rule.calibration) {
+    case Calibration::kMinMax:
+      break;
+    case Calibration::kPercentile:
+      return percentile_range(seen, rule.percentile);
+    case Calibration::kEntropy:
+      return entropy_range(seen, levels);
+    case Calibration::kMse:
+      return mse_range(seen, levels);
+  }
+  return seen.largest();
+}
+
+}  // namespace evener::task

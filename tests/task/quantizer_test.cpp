@@ -1,0 +1,190 @@
+// Quantisation after training, on small networks.
+#include "task/quantize/quantizer.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "base/random.h"
+#include "base/test_folder.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "task/model_metadata.h"
+#include "task/quantize/packed_weights.h"
+#include "task/quantize/search.h"
+#include "task/trained_model.h"
+#include "weights/safetensors.h"
+
+namespace evener::task {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// Random images, whose class is a number drawn for each.
+class RandomImages : public data::Samples {
+ public:
+  explicit RandomImages(std::size_t count) : count_(count) {}
+  std::size_t size() const override { return count_; }
+  const std::vector<std::int64_t>& shape() const override { return shape_; }
+  bool is_bytes() const override { return true; }
+  std::string name(std::size_t index) const override { return "#" + std::to_string(index); }
+  std::optional<std::int32_t> label(std::size_t index) const override { return static_cast<std::int32_t>(index % 4); }
+  void read(std::size_t index, std::span<std::uint8_t> values) const override {
+    if (index == broken) throw Error("broken");
+    Random random(3, Purpose::kSynthetic, index);
+    for (auto& value : values) value = static_cast<std::uint8_t>(random.below(256));
+  }
+  std::size_t broken = std::numeric_limits<std::size_t>::max();
+
+ private:
+  const std::size_t count_;
+  const std::vector<std::int64_t> shape_ = {3, 16, 16};
+};
+
+class QuantizerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    engine_ = engine::open_engine("torch");
+    // Running statistics that are far from their first values, so that folding shows.
+    Random random(5, Purpose::kSynthetic);
+    for (auto& [name, tensor] : state_) {
+      for (std::int64_t i = 0;
+           tensor.dtype == DType::kF32 && name.find("running") != name.npos && i < element_count(tensor.shape); ++i) {
+        tensor.floats()[i] += static_cast<float>(random.uniform(-0.3, 0.3));
+      }
+    }
+  }
+
+  Probe probe() const { return {*engine_, {{0.2F, 0.2F, 0.2F}, {0.25F, 0.25F, 0.25F}}, 1}; }
+  Quantizer quantizer(const RandomImages& images, const QuantizeOptions& options = {}) const {
+    return Quantizer(probe(), network_, state_, images, options);
+  }
+
+  std::unique_ptr<engine::Engine> engine_;
+  const network::Network network_ = network::build("resnet20", {network::Shape{3, 16, 16}, 4});
+  TensorMap state_ = network::initial_state(network_, 1);
+};
+
+TEST_F(QuantizerTest, TheQuantizedNetworkIsNearTheFloatOne) {
+  const RandomImages images(40);
+  const Quantizer all = quantizer(images);
+  EXPECT_EQ(all.images(), 40u);
+  EXPECT_THAT(all.notes(), IsEmpty());
+  const QuantizedModel model = all.quantized({});
+  const std::vector<LayerError> errors = all.layer_errors(model, 16);
+  ASSERT_EQ(errors.size(), 20u);
+  for (const LayerError& error : errors) {
+    EXPECT_TRUE(error.quantized);
+    EXPECT_GT(error.sqnr_db, 15) << error.layer;
+    EXPECT_LT(error.sqnr_db, 60) << error.layer;
+  }
+  QuantizeOptions few;
+  few.weight_bits = 4;
+  const Quantizer coarse = quantizer(images, few);
+  EXPECT_LT(coarse.layer_errors(coarse.quantized({}), 16).back().sqnr_db, errors.back().sqnr_db - 5);
+}
+
+TEST_F(QuantizerTest, BiasCorrectionTakesBackWhatRoundingShifts) {
+  const RandomImages images(64);
+  QuantizeOptions corrected, plain;
+  corrected.weight_bits = plain.weight_bits = 4;
+  plain.bias_correction = false;
+  // The first layer's inputs are the images' own: its channels' means have to be the float ones'.
+  double shifts[2] = {};
+  for (const bool corrects : {false, true}) {
+    const Quantizer some = quantizer(images, corrects ? corrected : plain);
+    const QuantizedModel model = some.quantized({});
+    std::vector<double> means[2];
+    const auto observe = [&](const network::Network& network, const TensorMap& state, std::vector<double>& mean) {
+      observe_results(probe(), network, state, {"bn1"}, images, 64, [&](const TensorMap& results, auto indices) {
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+          const auto values = values_of(results.at("bn1"), i);
+          mean.resize(16);
+          for (std::size_t k = 0; k < values.size(); ++k) mean[k / 256] += values[k];
+        }
+      });
+    };
+    observe(some.folded(), some.folded_state(), means[0]);
+    observe(model.network, model.state, means[1]);
+    for (std::size_t c = 0; c < 16; ++c) shifts[corrects] += std::abs(means[0][c] - means[1][c]);
+  }
+  EXPECT_LT(shifts[1], 0.5 * shifts[0]);
+}
+
+TEST_F(QuantizerTest, FewImagesAreToldAndNoneRefused) {
+  EXPECT_THAT(quantizer(RandomImages(1)).notes(), Contains(HasSubstr("calibrated on 1 image alone")));
+  EXPECT_THROW(quantizer(RandomImages(0)), UsageError);
+  RandomImages broken(1);
+  broken.broken = 0;
+  EXPECT_THROW(quantizer(broken), UsageError);
+}
+
+TEST_F(QuantizerTest, ALayerThatGivesZerosAloneIsToldAndComputes) {
+  for (const char* name : {"layer2.0.bn1.weight", "layer2.0.bn1.bias"}) {
+    HostTensor& tensor = state_.at(name);
+    std::fill(tensor.floats(), tensor.floats() + element_count(tensor.shape), 0.0F);
+  }
+  const RandomImages images(8);
+  const Quantizer some = quantizer(images);
+  EXPECT_THAT(some.notes(), Contains(HasSubstr("'layer2.0.relu1' gives zeros alone")));
+  const QuantizedModel model = some.quantized({});
+  EXPECT_EQ(model.state.at("layer2.0.relu1.quantized.scale").floats()[0], 1);
+  EXPECT_EQ(model.state.at("layer2.0.bn1.weight_scale").floats()[0], 1);
+  EXPECT_GT(some.layer_errors(model, 8).back().sqnr_db, 15);
+}
+
+TEST_F(QuantizerTest, WhatReadsInfiniteValuesStaysInFloat) {
+  state_.at("layer2.0.bn1.bias").floats()[0] = std::numeric_limits<float>::infinity();
+  const Quantizer some = quantizer(RandomImages(4));
+  EXPECT_THAT(some.notes(), Contains(AllOf(HasSubstr("'layer2.0.relu1' gives"), HasSubstr("not finite"))));
+  const QuantizedModel model = some.quantized({});
+  EXPECT_FALSE(model.scheme.activations.contains("layer2.0.relu1"));
+  EXPECT_FALSE(model.scheme.weight_bits.contains("layer2.0.bn2"));
+  EXPECT_TRUE(model.scheme.weight_bits.contains("layer1.0.bn2"));
+}
+
+TEST_F(QuantizerTest, LayersAreKeptByEitherName) {
+  const RandomImages images(8);
+  const Quantizer some = quantizer(images);
+  EXPECT_THAT(some.matching("conv1"), testing::ElementsAre("bn1"));
+  EXPECT_THAT(some.matching("first"), testing::ElementsAre("bn1"));
+  EXPECT_EQ(some.matching("layer3.*").size(), 6u);
+  EXPECT_THROW(some.matching("layer4.*"), UsageError);
+  EXPECT_EQ(some.quantized(some.matching("layer3.*")).scheme.weight_bits.size(), 14u);
+}
+
+TEST_F(QuantizerTest, AsFewLayersAsNeededAreKept) {
+  const RandomImages images(16);
+  QuantizeOptions options;
+  options.weight_bits = 2;
+  const Quantizer some = quantizer(images, options);
+  EXPECT_THAT(keep_sensitive(some, probe(), images, {}, 1).layers, IsEmpty());
+  const KeptLayers none_lost = keep_sensitive(some, probe(), images, {}, 0);
+  EXPECT_GE(none_lost.accuracy, none_lost.float_accuracy);
+  EXPECT_GE(none_lost.trials, 1);
+}
+
+TEST_F(QuantizerTest, AFileOfBytesIsTheSameNetwork) {
+  const RandomImages images(8);
+  const QuantizedModel model = quantizer(images).quantized({});
+  const test::TestFolder folder;
+  const auto file = folder / "quantized.safetensors";
+  ModelFacts facts{"resnet20", {"a", "b", "c", "d"}, network::Shape{3, 16, 16}, {}};
+  facts.quantization = model.scheme;
+  weights::write_safetensors(file, packed(model.network, model.state), model_metadata(facts));
+  const TrainedModel read = open_trained_model({.model = file.string()});
+  EXPECT_EQ(read.quantization, model.scheme);
+  EXPECT_EQ(packed(read.network, read.state), packed(model.network, model.state));
+  EXPECT_EQ(read.state.at("bn1.weight").dtype, DType::kF32);
+  // 0.27 M weights of a byte, and 1.4 k biases and scales.
+  EXPECT_LT(std::filesystem::file_size(file), 0.27 * 4 * 271000);
+}
+
+}  // namespace
+}  // namespace evener::task

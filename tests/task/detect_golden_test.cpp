@@ -50,7 +50,9 @@ DetectionTally tally_of(const json& scene, std::size_t first = 0, std::size_t st
 
 void expect_equal(const std::optional<double>& value, const json& expected, const std::string& what) {
   ASSERT_EQ(value.has_value(), !expected.is_null()) << what;
-  if (value) EXPECT_NEAR(*value, expected.get<double>(), 1e-9) << what;
+  if (value) {
+    EXPECT_NEAR(*value, expected.get<double>(), 1e-9) << what;
+  }
 }
 
 void expect_equal(const CocoSummary& summary, const json& expected) {

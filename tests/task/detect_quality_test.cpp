@@ -65,12 +65,12 @@ TEST(DetectQuality, CocoLooksAtAHundredBoxesOfAClassAndVocAtAll) {
 
 TEST(DetectQuality, TheCurveHasAPointForEachBoxThatCounts) {
   DetectionTally tally(1);
-  tally.add(0, std::vector{found(0, 50, 0.9F), found(300, 350, 0.5F), found(100, 150, 0.25F)},
+  tally.add(0, std::vector{found(0, 50, 0.75F), found(300, 350, 0.5F), found(100, 150, 0.25F)},
             std::vector{truth(0, 50), truth(100, 150)});
   const PrecisionCurve curve = precision_curve(tally, 0);
   EXPECT_THAT(curve.recall, ElementsAre(0.5, 0.5, 1));
   EXPECT_THAT(curve.precision, ElementsAre(1, 0.5, 2.0 / 3));
-  EXPECT_THAT(curve.score, ElementsAre(testing::FloatEq(0.9F), 0.5, 0.25));
+  EXPECT_THAT(curve.score, ElementsAre(0.75, 0.5, 0.25));
 }
 
 TEST(DetectQuality, LabelsOutsideTheClassesAreRefused) {

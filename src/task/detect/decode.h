@@ -21,11 +21,11 @@ struct Detection {
 };
 
 struct DecodeOptions {
-  float confidence = 0.25F;          // what a box must be likelier than
-  float iou = 0.55F;                 // boxes of one class that share more than this of their union are one
-  std::size_t candidates = 300;      // of each class, that suppression looks at: the likeliest
-  std::size_t most = 300;            // on an image: the likeliest
-  std::vector<std::int32_t> labels;  // the only ones that are looked for; empty = all
+  float confidence = 0.25F;               // what a box must be likelier than
+  float iou = 0.55F;                      // boxes of one class that share more than this of their union are one
+  std::size_t candidates = 300;           // of each class, that suppression looks at: the likeliest
+  std::size_t most = 300;                 // on an image: the likeliest
+  std::vector<std::int32_t> labels = {};  // the only ones that are looked for; empty = all
 };
 
 /// Where a photo lies on the network's image: a point x of the photo lies at x * scale_x + left.

@@ -97,6 +97,16 @@ void Network::set_output(std::string name, int layer) {
   outputs_.push_back({std::move(name), layer});
 }
 
+void Network::set_anchors(std::vector<Anchor> anchors) {
+  for (const Output& output : outputs_) {
+    const Shape& shape = output_shape(output);
+    if (shape.size() == 2 && shape[0] == static_cast<std::int64_t>(anchors.size())) continue;
+    throw Error(fmt::format("{}: {} anchors need outputs with as many rows, but '{}' is {}", model_, anchors.size(),
+                            output.name, shape_text(shape)));
+  }
+  anchors_ = std::move(anchors);
+}
+
 void Network::freeze(const std::vector<std::string>& names) {
   for (Parameter& parameter : parameters_) {
     if (std::ranges::find(names, parameter.name) != names.end()) parameter.trained = false;

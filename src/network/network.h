@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "network/anchors.h"
+
 namespace evener::network {
 
 /// Extents without the batch dimension: (C, H, W) for images, (F) for vectors.
@@ -152,6 +154,10 @@ class Network {
   /// the network doesn't compute.
   void set_output(std::string name, int layer);
 
+  /// Makes the network a detector: row i of each of its outputs is about anchor i. Throws Error unless all outputs have
+  /// as many rows as there are anchors.
+  void set_anchors(std::vector<Anchor> anchors);
+
   /// Marks the parameters of these names as not trained. Buffers and other names are passed over.
   void freeze(const std::vector<std::string>& names);
 
@@ -164,6 +170,9 @@ class Network {
   }
   /// Of the first output, the only one that a classifier has.
   const Shape& output_shape() const { return output_shape(outputs_.front()); }
+  /// Of a detector, which has the outputs "boxes" (anchors, 4) and "scores" (anchors, classes and before them the
+  /// background); none: the network is no detector.
+  const std::vector<Anchor>& anchors() const { return anchors_; }
   const std::vector<Layer>& layers() const { return layers_; }
   /// In state-dict order (layer by layer: weight, bias, running_mean, running_var, num_batches_tracked).
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -173,6 +182,7 @@ class Network {
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_;
   std::vector<Output> outputs_;
+  std::vector<Anchor> anchors_;
   bool outputs_marked_ = false;  // whether somebody called set_output; else the one output follows the last layer
 };
 

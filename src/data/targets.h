@@ -19,6 +19,8 @@ struct LabelledBox {
   float x2 = 0, y2 = 0;  // the lower right corner
   std::int32_t label = 0;
   bool is_difficult = false;  // evaluations may leave it out (PASCAL VOC's flag)
+  bool is_truncated = false;  // more of the object lies beyond the edge of the image (PASCAL VOC's flag)
+  bool is_crowd = false;      // around several objects that nobody told apart (COCO's iscrowd)
 
   bool operator==(const LabelledBox&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -80,17 +81,32 @@ struct SynthFlags : OptionGroup {
       *this, {"--threads", "N", "Threads that draw (default: all cores)"}, {}, {.range = from_to(1, 4096)}};
 };
 
-std::vector<std::size_t> images_per_class(const data::Dataset& dataset) {
+/// Images, or boxes, of each class.
+std::vector<std::size_t> count_per_class(const data::Dataset& dataset) {
   std::vector<std::size_t> counts(dataset.classes().size());
-  for (std::size_t i = 0; i < dataset.size(); ++i) ++counts[static_cast<std::size_t>(data::label_of(dataset, i))];
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    const data::SampleTargets targets = dataset.targets(i);
+    if (const auto* label = std::get_if<std::int32_t>(&targets)) {
+      ++counts[static_cast<std::size_t>(*label)];
+      continue;
+    }
+    for (const data::LabelledBox& box : std::get<std::vector<data::LabelledBox>>(targets)) {
+      ++counts[static_cast<std::size_t>(box.label)];
+    }
+  }
   return counts;
+}
+
+std::size_t box_count(const data::Dataset& dataset, const std::vector<std::size_t>& per_class) {
+  if (dataset.target_kind() == data::TargetKind::kClasses) return 0;
+  return std::accumulate(per_class.begin(), per_class.end(), std::size_t{0});
 }
 
 nlohmann::ordered_json info_json(const std::string& location, const data::OpenedData& opened, double seconds) {
   using Json = nlohmann::ordered_json;
   const data::Dataset& dataset = *opened.dataset;
   const data::ImageShape shape = dataset.shape();
-  const std::vector<std::size_t> counts = images_per_class(dataset);
+  const std::vector<std::size_t> counts = count_per_class(dataset);
   Json per_class = Json::object();
   for (std::size_t c = 0; c < counts.size(); ++c) per_class[dataset.classes()[c]] = counts[c];
   Json skipped = Json::array();
@@ -107,7 +123,7 @@ nlohmann::ordered_json info_json(const std::string& location, const data::Opened
       {"per_class", per_class},
       {"split",
        {{"train", opened.split.train.size()}, {"val", opened.split.val.size()}, {"test", opened.split.test.size()}}},
-      {"boxes", 0},
+      {"boxes", box_count(dataset, counts)},
       {"skipped", skipped},
       {"notes", opened.notes}};
 }
@@ -115,7 +131,7 @@ nlohmann::ordered_json info_json(const std::string& location, const data::Opened
 std::string info_text(const std::string& location, const data::OpenedData& opened) {
   const data::Dataset& dataset = *opened.dataset;
   const data::ImageShape shape = dataset.shape();
-  const std::vector<std::size_t> counts = images_per_class(dataset);
+  const std::vector<std::size_t> counts = count_per_class(dataset);
   std::string text = fmt::format("{} ({})\n", one_line(location), opened.kind);
   const auto line = [&text](const char* what, const std::string& value) {
     text += fmt::format("{:<9} {}\n", what, value);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "data/boxes.h"
 #include "data/codecs/colour.h"
 #include "data/resize.h"
 
@@ -126,16 +127,10 @@ void move(const Offset& offset, LabelledBox& box) {
   box.y1 += down, box.y2 += down;
 }
 
-/// The part of a box that is on the image. It has no area if there is none.
-void clip(const ImageShape& shape, LabelledBox& box) {
-  const auto width = static_cast<float>(shape.width), height = static_cast<float>(shape.height);
-  box.x1 = std::clamp(box.x1, 0.0F, width), box.x2 = std::clamp(box.x2, 0.0F, width);
-  box.y1 = std::clamp(box.y1, 0.0F, height), box.y2 = std::clamp(box.y2, 0.0F, height);
-}
-
-LabelledBox mirrored(const LabelledBox& box, const ImageShape& shape) {
+void mirror(const ImageShape& shape, LabelledBox& box) {
   const auto width = static_cast<float>(shape.width);
-  return {width - box.x2, box.y1, width - box.x1, box.y2, box.label, box.is_difficult};
+  const float x1 = box.x1;
+  box.x1 = width - box.x2, box.x2 = width - x1;
 }
 
 std::uint8_t rounded(float value) {
@@ -196,12 +191,12 @@ void augment_boxes(const AugmentOptions& options, const ImageShape& shape, std::
   const Draw draw(Random(seed, Purpose::kAugment, epoch, sample));
   for (LabelledBox& box : boxes) {
     if (options.least_area > 0) enlarge(crop_region(draw, options.least_area, shape), shape, box);
-    clip(shape, box);  // before it is moved: what the crop left out does not come back
+    clip_box(shape, box);  // before it is moved: what the crop left out does not come back
     if (options.crop_padding > 0) move(shift_offset(draw, options.crop_padding), box);
-    clip(shape, box);
-    if (options.flip && is_mirrored(draw)) box = mirrored(box, shape);
+    clip_box(shape, box);
+    if (options.flip && is_mirrored(draw)) mirror(shape, box);
   }
-  std::erase_if(boxes, [](const LabelledBox& box) { return !(box.x1 < box.x2 && box.y1 < box.y2); });
+  std::erase_if(boxes, [](const LabelledBox& box) { return !has_area(box); });
 }
 
 Mixture draw_mixture(double alpha, std::span<const std::uint32_t> partners, std::uint64_t seed, std::uint64_t epoch,

@@ -25,8 +25,8 @@ constexpr std::string_view kImageFolder = "image folder";  // the kind whose ima
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
-    "with IDX or CIFAR files, a file that 'evener data pack' wrote (.safetensors), 'synth:masks[:N]' or "
-    "'synth:digits[:N]'";
+    "with IDX or CIFAR files, a file that 'evener data pack' wrote (.safetensors), 'synth:masks[:N]', "
+    "'synth:digits[:N]' or 'synth:shapes[:N]'";
 
 void check_extent(const char* what, const std::optional<std::int64_t>& value) {
   if (!value || (*value >= 1 && *value <= kMaxExtent)) return;

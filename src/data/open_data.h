@@ -33,7 +33,8 @@ const char* decode_mode_name(DecodeMode mode);
 DecodeMode parse_decode_mode(const std::string& name);
 
 struct DataOptions {
-  /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]".
+  /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]",
+  /// "synth:shapes[:N]".
   std::string location;
   /// Absent = of the data: for image folders the first readable image's size, upright.
   std::optional<std::int64_t> width, height;

@@ -19,6 +19,8 @@ struct LabelledBox {
   float x2 = 0, y2 = 0;  // the lower right corner
   std::int32_t label = 0;
   bool is_difficult = false;  // evaluations may leave it out (PASCAL VOC's flag)
+  bool is_truncated = false;  // more of the object lies beyond the edge of the image (PASCAL VOC's flag)
+  bool is_crowd = false;      // around several objects that nobody told apart (COCO's iscrowd)
 
   bool operator==(const LabelledBox&) const = default;
 };
@@ -52,6 +54,9 @@ const char* targets_name(const Targets& targets);
 /// The class of each image, the main one where images are mixed; for losses that take classes. Throws Error naming what
 /// the batch has instead.
 std::span<const std::int32_t> class_labels(const Targets& targets);
+
+/// The boxes on each image; for losses that take boxes. Throws Error naming what the batch has instead.
+std::span<const std::vector<LabelledBox>> box_lists(const Targets& targets);
 
 /// The targets of images begin..end-1.
 Targets part_of(const Targets& targets, std::size_t begin, std::size_t end);

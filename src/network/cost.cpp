@@ -66,6 +66,7 @@ class Flops {
   Count operator()(const Multiply&) const { return {out_, (scales_channels_ ? 3 : 2) * out_}; }
   Count operator()(const Scale&) const { return {out_, out_}; }
   Count operator()(const Concat&) const { return {}; }  // values are moved, not computed
+  Count operator()(const Rows&) const { return {}; }
   Count operator()(const Flatten&) const { return {}; }
   Count operator()(const Dropout&) const { return {out_, out_}; }
   Count operator()(const StochasticDepth&) const { return {out_, out_}; }

@@ -15,8 +15,9 @@ namespace {
 
 // In the order of the alternatives of Op.
 constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
-    "input",   "linear",        "conv2d", "batch_norm", "activation", "max_pool", "global_pool",      "add",  "flatten",
-    "dropout", "subsample_pad", "prelu",  "avg_pool",   "multiply",   "concat",   "stochastic_depth", "scale"};
+    "input",       "linear",   "conv2d",  "batch_norm",       "activation",    "max_pool",
+    "global_pool", "add",      "flatten", "dropout",          "subsample_pad", "prelu",
+    "avg_pool",    "multiply", "concat",  "stochastic_depth", "scale",         "rows"};
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 

@@ -11,7 +11,7 @@
 
 namespace evener::network {
 
-/// Extents without the batch dimension: (C, H, W) for images, (F) for vectors.
+/// Extents without the batch dimension: (C, H, W) for images, (F) for vectors, (P, V) for P rows of V values.
 using Shape = std::vector<std::int64_t>;
 
 /// Along the rows and along the columns of an image: a window's extent, its stride, the zeros around an image. One
@@ -42,6 +42,8 @@ struct Conv2d {
   Extent2d padding = 0;
   std::int64_t groups = 1;
   bool bias = false;
+  /// Of the normal distribution that the first weights are drawn from, biases being 0; 0: torchvision's convolutions.
+  double first_deviation = 0;
 };
 /// Per-channel normalisation; running statistics follow PyTorch's convention (new = (1 - momentum) old + momentum
 /// batch, unbiased variance in the running estimate).
@@ -83,9 +85,14 @@ struct Multiply {};
 struct Scale {
   double factor = 1;
 };
-/// Its inputs one after the other: images of one height and width along their channels, or vectors.
+/// Its inputs one after the other: images of one height and width along their channels, vectors, or rows of one length.
 struct Concat {};
 struct Flatten {};
+/// What an image says of its pixels as rows of so many values: (A * values, H, W) -> (H * W * A, values), pixel by
+/// pixel, and of a pixel its A rows one after the other.
+struct Rows {
+  std::int64_t values = 1;
+};
 /// In training, zeros in place of values drawn with this probability, and 1 / (1 - probability) times the others.
 struct Dropout {
   double probability = 0.5;
@@ -103,7 +110,7 @@ struct SubsamplePad {
 };
 
 using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
-                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale>;
+                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, Rows>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);
@@ -121,6 +128,7 @@ enum class Init {
   kHeNormalFanOut,  // N(0, sqrt(2 / fan_out)), torchvision's convolutions
   kUniformFanIn,    // U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for Linear weight and bias
   kQuarters,        // 0.25, PyTorch's for PReLU
+  kNormal,          // N(0, Parameter::deviation)
 };
 
 /// A tensor that belongs to the network: trained, or a buffer (running statistics).
@@ -132,6 +140,7 @@ struct Parameter {
   Init init = Init::kZeros;
   std::int64_t fan = 0;  // fan_in or fan_out, as `init` needs it
   bool buffer = false;   // running statistics, which are never trained
+  double deviation = 0;  // as `init` needs it
 };
 
 /// A layer whose result the network gives out, and the name by which it is asked for.

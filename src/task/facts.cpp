@@ -10,11 +10,22 @@ namespace {
 
 constexpr const char* kSameData = "give all hosts the same data under the same path";
 
-/// A hash of the classes of all samples and of which samples belong to which part. The folders above the data may have
+std::string text_of(const data::SampleTargets& targets) {
+  if (const auto* label = std::get_if<std::int32_t>(&targets)) return std::to_string(*label);
+  std::string text;
+  for (const data::LabelledBox& box : std::get<std::vector<data::LabelledBox>>(targets)) {
+    char corners[96];
+    std::snprintf(corners, sizeof corners, "%d:%.2f:%.2f:%.2f:%.2f ", box.label, box.x1, box.y1, box.x2, box.y2);
+    text += corners;
+  }
+  return text;
+}
+
+/// A hash of the targets of all samples and of which samples belong to which part. The folders above the data may have
 /// different names on each host.
 std::string order_of(const data::OpenedData& data) {
   std::string text;
-  for (std::size_t i = 0; i < data.dataset->size(); ++i) text += std::to_string(data::label_of(*data.dataset, i)) + ",";
+  for (std::size_t i = 0; i < data.dataset->size(); ++i) text += text_of(data.dataset->targets(i)) + ",";
   for (const auto* part : {&data.split.train, &data.split.val, &data.split.test}) {
     text += ";";
     for (const auto sample : *part) text += std::to_string(sample) + ",";

@@ -5,10 +5,12 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "data/boxes.h"
 #include "data/data_helpers.h"
 #include "data/open_data.h"
 #include "data/resize.h"
 #include "data/sources/polygon.h"
+#include "data/sources/shapes.h"
 
 namespace evener::data {
 namespace {
@@ -129,6 +131,102 @@ TEST(Synthetic, NamesTheNearestKindAndRefusesOddCounts) {
                                "synth:digits:99999999999999999999"}) {
     EXPECT_THROW(open(location), UsageError) << location;
   }
+}
+
+std::vector<LabelledBox> boxes_on(const Dataset& dataset, std::size_t index) {
+  return std::get<std::vector<LabelledBox>>(dataset.targets(index));
+}
+
+TEST(SyntheticShapes, HaveBoxesAndColours) {
+  const auto shapes = open("synth:shapes:300", 0, 0, 1, 3);
+  EXPECT_EQ(shapes->shape(), (ImageShape{3, 128, 128}));
+  EXPECT_EQ(shapes->target_kind(), TargetKind::kBoxes);
+  EXPECT_THAT(shapes->classes(), ::testing::ElementsAre("circle", "square", "triangle"));
+  std::vector<int> per_class(3);
+  int empty = 0, truncated = 0;
+  for (std::size_t i = 0; i < 300; ++i) {
+    const auto boxes = boxes_on(*shapes, i);
+    EXPECT_LE(boxes.size(), 6u);
+    empty += boxes.empty();
+    for (std::size_t k = 0; k < boxes.size(); ++k) {
+      const LabelledBox& box = boxes[k];
+      ++per_class.at(static_cast<std::size_t>(box.label));
+      truncated += box.is_truncated;
+      EXPECT_GE(box.x1, 0);
+      EXPECT_GE(box.y1, 0);
+      EXPECT_LE(box.x2, 128);
+      EXPECT_LE(box.y2, 128);
+      EXPECT_GT(box.x2 - box.x1, 8);
+      EXPECT_GT(box.y2 - box.y1, 8);
+      for (std::size_t other = 0; other < k; ++other) EXPECT_LE(intersection_over_union(box, boxes[other]), 0.2F);
+    }
+  }
+  for (const int count : per_class) EXPECT_GT(count, 200);
+  EXPECT_GT(empty, 2);
+  EXPECT_LT(empty, 30);
+  EXPECT_GT(truncated, 50);
+}
+
+TEST(SyntheticShapes, HaveExactBoxes) {
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    for (const PlacedShape& placed : lay_out_shapes(Random(i, Purpose::kSynthetic), 150, 90)) {
+      Pixels coverage(150 * 90);
+      fill_polygon(placed.outline, 150, 90, coverage);
+      float x1 = 150, y1 = 90, x2 = 0, y2 = 0;
+      for (std::size_t p = 0; p < coverage.size(); ++p) {
+        if (coverage[p] == 0) continue;
+        const auto x = static_cast<float>(p % 150), y = static_cast<float>(p / 150);
+        x1 = std::min(x1, x), x2 = std::max(x2, x + 1), y1 = std::min(y1, y), y2 = std::max(y2, y + 1);
+      }
+      // Lit are the pixels that the box touches; of the outermost one only a hundredth may be covered, and that is 2.
+      EXPECT_NEAR(placed.box.x1, x1 + 0.5, 1);
+      EXPECT_NEAR(placed.box.x2, x2 - 0.5, 1);
+      EXPECT_NEAR(placed.box.y1, y1 + 0.5, 1);
+      EXPECT_NEAR(placed.box.y2, y2 - 0.5, 1);
+    }
+  }
+}
+
+TEST(SyntheticShapes, AreKeyedBySeedAndSample) {
+  const auto one = open("synth:shapes:20", 0, 0, 1, 3), same = open("synth:shapes:20", 0, 0, 1, 3);
+  const auto other = open("synth:shapes:20", 0, 0, 2, 3), half = open("synth:shapes:20", 64, 64, 1, 3);
+  EXPECT_EQ(sample(*one, 7), sample(*same, 7));
+  EXPECT_NE(sample(*one, 7), sample(*other, 7));
+  EXPECT_NE(sample(*one, 7), sample(*one, 8));
+  for (std::size_t i = 0; i < 20; ++i) {
+    const auto boxes = boxes_on(*one, i), halves = boxes_on(*half, i);
+    EXPECT_EQ(boxes, boxes_on(*same, i));
+    ASSERT_EQ(boxes.size(), halves.size()) << "the same picture at another size";
+    for (std::size_t k = 0; k < boxes.size(); ++k) {
+      EXPECT_NEAR(boxes[k].x1 / 2, halves[k].x1, 1e-4);
+      EXPECT_NEAR(boxes[k].y2 / 2, halves[k].y2, 1e-4);
+      EXPECT_EQ(boxes[k].label, halves[k].label);
+    }
+  }
+}
+
+TEST(SyntheticShapes, StandOutFromTheBackgroundInGreyToo) {
+  const auto grey = open("synth:shapes:30", 0, 0, 1, 1);
+  int seen = 0;
+  for (std::size_t i = 0; i < 30; ++i) {
+    const Pixels pixels = sample(*grey, i);
+    for (const LabelledBox& box : boxes_on(*grey, i)) {
+      const auto column = static_cast<std::size_t>((box.x1 + box.x2) / 2), row = static_cast<std::size_t>(box.y2) - 3;
+      const auto above = static_cast<std::size_t>(std::max(box.y1 - 4, 0.0F));
+      seen += std::abs(pixels[row * 128 + column] - pixels[above * 128 + column]) > 15;
+    }
+  }
+  EXPECT_GT(seen, 40);
+}
+
+TEST(SyntheticShapes, AreDividedWithoutRegardToClasses) {
+  DataOptions options;
+  options.location = "synth:shapes:200";
+  const OpenedData opened = open_data(options);
+  EXPECT_EQ(opened.split.train.size(), 170u);
+  EXPECT_EQ(opened.split.val.size(), 4u);
+  EXPECT_EQ(opened.split.test.size(), 26u);
+  EXPECT_EQ(opened.dataset->shape().channels, 3);
 }
 
 TEST(Polygon, CoversExactlyItsArea) {

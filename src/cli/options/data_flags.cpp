@@ -12,7 +12,8 @@ namespace evener::cli {
 namespace {
 
 constexpr const char* kLocationHelp =
-    "Image folder, folder of IDX or CIFAR files, packed file (.safetensors), synth:masks[:N] or synth:digits[:N]";
+    "Image folder, folder of IDX or CIFAR files, packed file (.safetensors), synth:masks[:N], synth:digits[:N] or "
+    "synth:shapes[:N]";
 
 /// -1 for what is not a number.
 double percent(const std::string& text) {

@@ -11,6 +11,7 @@
 #include "data/pixel_cache.h"
 #include "data/sources/digits.h"
 #include "data/sources/fish.h"
+#include "data/sources/shapes.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -23,23 +24,29 @@ using Draw = void (*)(std::int32_t label, Random random, std::int64_t width, std
 struct Kind {
   std::string name;
   std::vector<std::string> classes;
-  std::int64_t width, height;
+  ImageShape shape;     // unless asked otherwise
   std::size_t samples;  // unless asked otherwise
-  Draw draw;
+  Draw draw;            // an image of one class; null: shapes, which have boxes
 };
 
-const std::array<Kind, 2>& kinds() {
-  static const std::array<Kind, 2> all = {{
-      {"masks", fish_names(), kFishWidth, kFishHeight, 9000, draw_fish},
-      {"digits", {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, kDigitExtent, kDigitExtent, 12000, draw_digit},
+const std::array<Kind, 3>& kinds() {
+  static const std::array<Kind, 3> all = {{
+      {"masks", fish_names(), {1, kFishHeight, kFishWidth}, 9000, draw_fish},
+      {"digits",
+       {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+       {1, kDigitExtent, kDigitExtent},
+       12000,
+       draw_digit},
+      {"shapes", shape_names(), {3, kShapesExtent, kShapesExtent}, 2000, nullptr},
   }};
   return all;
 }
 
-/// Sample i is of class i modulo the number of classes.
-class Synthetic : public ClassDataset {
+/// What drawn data has in common, with targets of either kind.
+template <class Base>
+class Drawn : public Base {
  public:
-  Synthetic(const Kind& kind, std::size_t samples, const ImageShape& shape, const DataOptions& options)
+  Drawn(const Kind& kind, std::size_t samples, const ImageShape& shape, const DataOptions& options)
       : kind_(kind),
         samples_(samples),
         shape_(shape),
@@ -49,23 +56,21 @@ class Synthetic : public ClassDataset {
   std::size_t size() const override { return samples_; }
   ImageShape shape() const override { return shape_; }
   const std::vector<std::string>& classes() const override { return kind_.classes; }
-  std::int32_t label(std::size_t index) const override {
-    return static_cast<std::int32_t>(index % kind_.classes.size());
-  }
   std::string source(std::size_t index) const override { return "synth:" + kind_.name + "#" + std::to_string(index); }
 
   const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(index); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
     if (cache_.load(index, chw)) return;
     const PhaseMark mark(Phase::kDecode);
-    const Random random(seed_, Purpose::kSynthetic, hash_text(kind_.name), index);
-    const std::size_t plane = static_cast<std::size_t>(shape_.height * shape_.width);
-    kind_.draw(label(index), random, shape_.width, shape_.height, chw.first(plane));
-    for (std::int64_t c = 1; c < shape_.channels; ++c) {
-      std::copy_n(chw.begin(), plane, chw.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(c) * plane));
-    }
+    draw(index, chw);
     cache_.store(index, chw);
   }
+
+ protected:
+  virtual void draw(std::size_t index, std::span<std::uint8_t> chw) const = 0;
+  const Kind& kind() const { return kind_; }
+  /// The random numbers of a sample.
+  Random random(std::size_t index) const { return {seed_, Purpose::kSynthetic, hash_text(kind_.name), index}; }
 
  private:
   const Kind& kind_;
@@ -73,6 +78,42 @@ class Synthetic : public ClassDataset {
   ImageShape shape_;
   std::uint64_t seed_;
   mutable PixelCache cache_;
+};
+
+/// Sample i is of class i modulo the number of classes.
+class DrawnClasses : public Drawn<ClassDataset> {
+ public:
+  using Drawn::Drawn;
+
+  std::int32_t label(std::size_t index) const override {
+    return static_cast<std::int32_t>(index % kind().classes.size());
+  }
+
+ protected:
+  void draw(std::size_t index, std::span<std::uint8_t> chw) const override {
+    const auto plane = static_cast<std::size_t>(shape().height * shape().width);
+    kind().draw(label(index), random(index), shape().width, shape().height, chw.first(plane));
+    for (std::size_t c = 1; c < static_cast<std::size_t>(shape().channels); ++c) {
+      std::copy_n(chw.begin(), plane, chw.subspan(c * plane).begin());
+    }
+  }
+};
+
+class DrawnShapes : public Drawn<Dataset> {
+ public:
+  using Drawn::Drawn;
+
+  TargetKind target_kind() const override { return TargetKind::kBoxes; }
+  SampleTargets targets(std::size_t index) const override {
+    std::vector<LabelledBox> boxes;
+    for (const PlacedShape& placed : lay_out_shapes(random(index), shape().width, shape().height)) {
+      boxes.push_back(placed.box);
+    }
+    return boxes;
+  }
+
+ protected:
+  void draw(std::size_t index, std::span<std::uint8_t> chw) const override { draw_shapes(random(index), shape(), chw); }
 };
 
 const Kind& kind_named(const std::string& name) {
@@ -103,11 +144,15 @@ Source open_synthetic(const std::string& name, const DataOptions& options) {
   const std::size_t colon = name.find(':');
   const Kind& kind = kind_named(name.substr(0, colon));
   const std::size_t samples = colon == std::string::npos ? kind.samples : sample_count(name.substr(colon + 1), kind);
-  const ImageShape shape{options.channels.value_or(1), options.height.value_or(kind.height),
-                         options.width.value_or(kind.width)};
+  const ImageShape shape{options.channels.value_or(kind.shape.channels), options.height.value_or(kind.shape.height),
+                         options.width.value_or(kind.shape.width)};
   Source source;
   source.kind = "synthetic";
-  source.dataset = std::make_shared<Synthetic>(kind, samples, shape, options);
+  if (kind.draw != nullptr) {
+    source.dataset = std::make_shared<DrawnClasses>(kind, samples, shape, options);
+  } else {
+    source.dataset = std::make_shared<DrawnShapes>(kind, samples, shape, options);
+  }
   source.parts.assign(samples, Part::kUndivided);
   return source;
 }

@@ -24,43 +24,64 @@ void copy_part(const Picture& from, std::int64_t top, std::int64_t left, Picture
   }
 }
 
-Picture with_border(Picture picture, const Preprocessing& steps) {
-  const ImageShape& shape = steps.shape;
-  const double scale = std::min(static_cast<double>(shape.width) / static_cast<double>(picture.width),
-                                static_cast<double>(shape.height) / static_cast<double>(picture.height));
+/// The size that a picture is scaled to, and where its upper left corner then is on the network's input.
+struct Layout {
+  std::int64_t width = 0, height = 0;
+  std::int64_t left = 0, top = 0;
+};
+
+Layout border_layout(std::int64_t width, std::int64_t height, const ImageShape& shape) {
+  const double scale = std::min(static_cast<double>(shape.width) / static_cast<double>(width),
+                                static_cast<double>(shape.height) / static_cast<double>(height));
   const auto extent = [&](std::int64_t of, std::int64_t most) {
     return std::clamp<std::int64_t>(std::llround(scale * static_cast<double>(of)), 1, most);
   };
-  picture = resize(std::move(picture), extent(picture.height, shape.height), extent(picture.width, shape.width),
-                   steps.filter);
-  Picture framed = Picture::unset(picture.channels, shape.height, shape.width);
-  std::memset(framed.pixels.get(), 0, framed.bytes());
-  copy_part(picture, 0, 0, framed, (shape.height - picture.height) / 2, (shape.width - picture.width) / 2,
-            picture.height, picture.width);
-  return framed;
+  Layout layout{extent(width, shape.width), extent(height, shape.height), 0, 0};
+  layout.left = (shape.width - layout.width) / 2;
+  layout.top = (shape.height - layout.height) / 2;
+  return layout;
 }
 
-Picture middle_of(Picture picture, const Preprocessing& steps) {
+Layout centre_layout(std::int64_t width, std::int64_t height, const Preprocessing& steps) {
   const ImageShape& shape = steps.shape;
   const auto whole = [&](std::int64_t part) {  // of which `part` is the fraction
     return static_cast<std::int64_t>(std::floor(static_cast<double>(part) / steps.crop_fraction + 1e-9));
   };
-  const std::int64_t height = whole(shape.height), width = whole(shape.width);
+  Layout layout{whole(shape.width), whole(shape.height), 0, 0};
   // The side that has to be stretched more decides; the other becomes longer than needed.
-  std::int64_t scaled_height = height, scaled_width = width;
-  if (picture.height * width <= picture.width * height) {
-    scaled_width = std::max(width, height * picture.width / picture.height);
+  if (height * layout.width <= width * layout.height) {
+    layout.width = std::max(layout.width, layout.height * width / height);
   } else {
-    scaled_height = std::max(height, width * picture.height / picture.width);
+    layout.height = std::max(layout.height, layout.width * height / width);
   }
-  picture = resize(std::move(picture), scaled_height, scaled_width, steps.filter);
-  Picture middle = Picture::unset(picture.channels, shape.height, shape.width);
   const auto offset = [](std::int64_t of, std::int64_t part) {
     return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(of - part) / 2));  // ties to even, as Python
   };
-  copy_part(picture, offset(picture.height, shape.height), offset(picture.width, shape.width), middle, 0, 0,
-            shape.height, shape.width);
-  return middle;
+  layout.left = -offset(layout.width, shape.width);
+  layout.top = -offset(layout.height, shape.height);
+  return layout;
+}
+
+Layout layout_of(std::int64_t width, std::int64_t height, const Preprocessing& steps) {
+  switch (steps.crop) {
+    case CropMode::kBorder:
+      return border_layout(width, height, steps.shape);
+    case CropMode::kCentre:
+      return centre_layout(width, height, steps);
+    case CropMode::kSquash:
+      break;
+  }
+  return {steps.shape.width, steps.shape.height, 0, 0};
+}
+
+/// What of a scaled picture is on the input, black where the picture isn't.
+Picture placed(const Picture& picture, const Layout& layout, const ImageShape& shape) {
+  Picture input = Picture::unset(picture.channels, shape.height, shape.width);
+  std::memset(input.pixels.get(), 0, input.bytes());
+  copy_part(picture, std::max<std::int64_t>(-layout.top, 0), std::max<std::int64_t>(-layout.left, 0), input,
+            std::max<std::int64_t>(layout.top, 0), std::max<std::int64_t>(layout.left, 0),
+            std::min(picture.height, shape.height), std::min(picture.width, shape.width));
+  return input;
 }
 
 }  // namespace
@@ -86,19 +107,20 @@ CropMode parse_crop_mode(const std::string& name) {
   throw UsageError(unknown_name_message("way to crop", name, known));
 }
 
+PictureFrame frame_of(std::int64_t width, std::int64_t height, const Preprocessing& steps) {
+  const Layout layout = layout_of(width, height, steps);
+  return {static_cast<double>(layout.width) / static_cast<double>(width),
+          static_cast<double>(layout.height) / static_cast<double>(height), static_cast<double>(layout.left),
+          static_cast<double>(layout.top)};
+}
+
 void preprocess(Picture picture, const Preprocessing& steps, std::span<std::uint8_t> chw) {
   if (chw.size() != steps.shape.bytes()) throw Error("a preprocessed picture was given too little room");
   if (steps.shape.channels == 1) picture = to_grey(std::move(picture));
-  switch (steps.crop) {
-    case CropMode::kSquash:
-      picture = resize(std::move(picture), steps.shape.height, steps.shape.width, steps.filter);
-      break;
-    case CropMode::kBorder:
-      picture = with_border(std::move(picture), steps);
-      break;
-    case CropMode::kCentre:
-      picture = middle_of(std::move(picture), steps);
-      break;
+  const Layout layout = layout_of(picture.width, picture.height, steps);
+  picture = resize(std::move(picture), layout.height, layout.width, steps.filter);
+  if (layout.width != steps.shape.width || layout.height != steps.shape.height) {
+    picture = placed(picture, layout, steps.shape);
   }
   write_planes(picture, steps.shape.channels, chw);
 }

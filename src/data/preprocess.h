@@ -31,6 +31,14 @@ struct Preprocessing {
   ResizeFilter filter = ResizeFilter::kBilinear;
 };
 
+/// Where a picture's pixels come to lie: x of the picture at x * scale_x + left, y at y * scale_y + top.
+struct PictureFrame {
+  double scale_x = 1, scale_y = 1;
+  double left = 0, top = 0;
+};
+/// What preprocess() does to the places of things on a picture of that size.
+PictureFrame frame_of(std::int64_t width, std::int64_t height, const Preprocessing& steps);
+
 /// Writes the picture as (C, H, W) of `steps.shape` into `chw`, which has room for exactly that. Sizes are rounded as
 /// torchvision's Resize and CenterCrop do. Grey is repeated for three channels, colours become their luma for one.
 void preprocess(Picture picture, const Preprocessing& steps, std::span<std::uint8_t> chw);

@@ -21,11 +21,11 @@ namespace evener::data {
 namespace {
 
 constexpr std::string_view kSynthetic = "synth:";
-constexpr std::string_view kImageFolder = "image folder";  // the kind whose images are decoded
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
-    "with IDX or CIFAR files, a file that 'evener data pack' wrote (.safetensors), 'synth:masks[:N]', "
+    "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, YOLO's text files), a file that "
+    "'evener data pack' wrote (.safetensors), 'synth:masks[:N]', "
     "'synth:digits[:N]' or 'synth:shapes[:N]'";
 
 void check_extent(const char* what, const std::optional<std::int64_t>& value) {
@@ -67,6 +67,36 @@ void require_one_kind(const std::filesystem::path& folder, bool is_idx, bool is_
               ": which of them are meant can't be told; keep them in folders of their own");
 }
 
+/// Formats of annotations with boxes, by what they are recognised and opened with. The first that a folder has counts.
+struct BoxFormat {
+  const char* name;
+  bool (*is_folder)(const std::filesystem::path&);
+  Source (*open)(const std::filesystem::path&, const DataOptions&);
+};
+constexpr BoxFormat kBoxFormats[] = {
+    {"VOC", is_voc_folder, open_voc}, {"COCO", is_coco_folder, open_coco}, {"YOLO", is_yolo_folder, open_yolo}};
+
+std::optional<Source> open_boxes(const std::filesystem::path& folder, const DataOptions& options) {
+  const auto is_here = [&folder](const BoxFormat& format) { return format.is_folder(folder); };
+  const auto* const first = std::find_if(std::begin(kBoxFormats), std::end(kBoxFormats), is_here);
+  if (first == std::end(kBoxFormats)) return std::nullopt;
+  Source source = first->open(folder, options);
+  for (const auto* other = first + 1; other != std::end(kBoxFormats); ++other) {
+    if (!is_here(*other)) continue;
+    source.notes.push_back(std::string("there are ") + other->name + " annotations too; the " + first->name +
+                           " annotations are taken. To take the others, name their file");
+  }
+  return source;
+}
+
+/// The file of annotations that `path` is by its name, or nothing.
+std::optional<Source> open_annotation_file(const std::filesystem::path& path, const DataOptions& options) {
+  const std::string extension = path.extension().string();
+  if (extension == ".json") return open_coco(path, options);
+  if (extension == ".yaml" || extension == ".yml") return open_yolo(path, options);
+  return std::nullopt;
+}
+
 Source open_source(const DataOptions& options) {
   if (options.location.starts_with(kSynthetic)) {
     refuse_classes(options, "synthetic data");
@@ -80,11 +110,13 @@ Source open_source(const DataOptions& options) {
                 kExpected);
   }
   if (!std::filesystem::is_directory(status)) {
+    if (std::optional<Source> source = open_annotation_file(folder, options)) return std::move(*source);
     const bool is_packed = folder.extension() == ".safetensors";
     if (!is_packed && !is_cifar_file(folder)) throw Error("'" + options.location + "' is not a folder; " + kExpected);
     refuse_classes(options, is_packed ? "a packed file" : "a CIFAR file");
     return is_packed ? open_packed(folder, options) : open_cifar(folder, options);
   }
+  if (std::optional<Source> source = open_boxes(folder, options)) return std::move(*source);
   if (!options.classes.empty()) return open_image_folder(folder, options);
   const bool is_idx = is_idx_folder(folder), is_cifar = is_cifar_folder(folder);
   if (!is_idx && !is_cifar) return open_image_folder(folder, options);
@@ -155,7 +187,9 @@ bool has_pictures_only(const std::string& location) {
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return !location.starts_with(kSynthetic) && has_wildcard(location);
   if (!std::filesystem::is_directory(status)) return has_image_extension(path);
-  return !is_idx_folder(path) && !is_cifar_folder(path) && !has_class_folders(path);
+  const bool has_boxes = std::any_of(std::begin(kBoxFormats), std::end(kBoxFormats),
+                                     [&path](const auto& each) { return each.is_folder(path); });
+  return !has_boxes && !is_idx_folder(path) && !is_cifar_folder(path) && !has_class_folders(path);
 }
 
 OpenedData open_data(const DataOptions& given) {
@@ -169,7 +203,7 @@ OpenedData open_data(const DataOptions& given) {
   opened.statistics = std::move(source.statistics);
   opened.skipped = std::move(source.skipped);
   opened.notes = std::move(source.notes);
-  if (options.decode == DecodeMode::kFast && opened.kind != kImageFolder) {
+  if (options.decode == DecodeMode::kFast && !source.has_files) {
     opened.notes.push_back("--decode fast changes nothing: '" + options.location + "' has no JPEG files to decode");
   }
   return opened;

@@ -12,12 +12,14 @@
 #include "data/channel_statistics.h"
 #include "data/dataset.h"
 #include "data/each_index.h"
+#include "data/preprocess.h"
 #include "data/skipped.h"
 #include "data/split.h"
 
 namespace evener::data {
 
-/// Files of a folder that form a class, by their paths relative to it ("bream", "Bream GT/**"; base/glob.h).
+/// Files of a folder that form a class, by their paths relative to it ("bream", "Bream GT/**"; base/glob.h); or the
+/// names of boxes that do.
 struct ClassFiles {
   std::string name;
   std::string pattern;
@@ -44,11 +46,14 @@ struct DataOptions {
   /// no validation part has its training part divided in the proportion of the first two numbers. Data with its own
   /// validation part can't be divided again: UsageError.
   std::vector<double> split;
-  std::uint64_t seed = 1;           // of the split and of synthetic data
-  int threads = 1;                  // for decoding
-  bool strict = false;              // a bad image is an error, not skipped
-  std::vector<ClassFiles> classes;  // of image folders; empty = one folder per class
+  std::uint64_t seed = 1;  // of the split and of synthetic data
+  int threads = 1;         // for decoding
+  bool strict = false;     // a bad image is an error, not skipped
+  /// Of image folders: the files of each class; empty = one folder per class. Of data with boxes: the names of boxes
+  /// that form each class, others are left out; empty = one class per name.
+  std::vector<ClassFiles> classes;
   DecodeMode decode = DecodeMode::kExact;
+  CropMode crop = CropMode::kSquash;  // how image files are brought to the common shape
   /// Lists and divides the images of a folder without decoding them: for a look at what is there. Bad ones are not
   /// known then.
   bool look_only = false;

@@ -51,6 +51,7 @@ const Vendor kVendors[] = {
     {"^CLI/", "cli/options"},
     {"^(curl|openssl)/", "data/fetch/web_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
+    {"^pugixml", "data/sources"},
     {"^omp\\.h$", "(no folder yet)"},
 };
 

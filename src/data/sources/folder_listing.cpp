@@ -47,21 +47,7 @@ Entries list(const fs::path& folder) {
 
 /// Image files anywhere below a class's folder; links to folders are not followed below it (they may form a circle).
 std::vector<fs::path> images_below(const fs::path& folder) {
-  std::vector<fs::path> images;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code ignored;
-    const bool is_folder = it->is_directory(ignored);
-    if (is_hidden(it->path())) {
-      if (is_folder) it.disable_recursion_pending();
-    } else if (!is_folder && has_image_extension(it->path())) {
-      images.push_back(it->path());
-    }
-  }
-  if (error) fail_to_list(folder, error);
-  std::sort(images.begin(), images.end());
-  return images;
+  return files_below(folder, has_image_extension);
 }
 
 struct PartFolder {
@@ -88,19 +74,6 @@ bool has_image_below(const fs::path& folder) {
 }
 
 constexpr const char* kPartNames = "train or training; val, valid, validation or dev; test or testing";
-
-/// The part that a folder's name stands for, in any case.
-std::optional<Part> part_named(const std::string& name) {
-  std::string lower = name;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto is_one_of = [&lower](std::initializer_list<const char*> names) {
-    return std::ranges::find(names, lower) != names.end();
-  };
-  if (is_one_of({"train", "training"})) return Part::kTrain;
-  if (is_one_of({"val", "valid", "validation", "dev"})) return Part::kVal;
-  if (is_one_of({"test", "testing"})) return Part::kTest;
-  return std::nullopt;
-}
 
 const char* part_text(Part part) {
   return part == Part::kTrain ? "training" : part == Part::kVal ? "validation" : "test";
@@ -266,6 +239,36 @@ void note_odd_folders(const std::vector<TopFolder>& tops, bool is_divided, std::
 }
 
 }  // namespace
+
+std::vector<fs::path> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    std::error_code ignored;
+    const bool is_folder = it->is_directory(ignored);
+    if (is_hidden(it->path())) {
+      if (is_folder) it.disable_recursion_pending();
+    } else if (!is_folder && is_wanted(it->path())) {
+      files.push_back(it->path());
+    }
+  }
+  if (error) fail_to_list(folder, error);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::optional<Part> part_named(const std::string& name) {
+  std::string lower = name;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto is_one_of = [&lower](std::initializer_list<const char*> names) {
+    return std::ranges::find(names, lower) != names.end();
+  };
+  if (is_one_of({"train", "training"})) return Part::kTrain;
+  if (is_one_of({"val", "valid", "validation", "dev"})) return Part::kVal;
+  if (is_one_of({"test", "testing"})) return Part::kTest;
+  return std::nullopt;
+}
 
 FolderListing list_image_folder(const fs::path& folder) {
   const Entries entries = list(folder);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,15 @@ struct FolderListing {
   std::vector<ListedImage> images;   // sorted by part, class and path
   std::vector<std::string> notes;
 };
+
+/// Files anywhere below a folder, sorted by path. Names that begin with a dot are passed over, links to folders are not
+/// followed. Throws Error if a folder can't be listed.
+std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
+                                               const std::function<bool(const std::filesystem::path&)>& is_wanted);
+
+/// The part that a folder's name stands for, in any case: train or training; val, valid, validation or dev; test or
+/// testing.
+std::optional<Part> part_named(const std::string& name);
 
 /// Lists all image files below a folder that fit the patterns of `classes`, undivided. Throws Error naming both classes
 /// if a file fits two, and the class if no file fits it.

@@ -5,15 +5,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/phase.h"
-#include "base/stop.h"
-#include "data/codecs/colour.h"
-#include "data/codecs/decode.h"
 #include "data/each_index.h"
-#include "data/image_files.h"
 #include "data/pixel_cache.h"
-#include "data/resize.h"
-#include "data/smaller_size.h"
+#include "data/sources/common_shape.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
 
@@ -22,17 +16,6 @@ namespace evener::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Reads one file and brings it to `shape`. Throws Error with the reason alone.
-void load_image(const fs::path& path, const ImageShape& shape, DecodeMode mode, std::span<std::uint8_t> chw) {
-  const std::string file = read_image_file(path);
-  const PhaseMark mark(Phase::kDecode);
-  Picture picture =
-      mode == DecodeMode::kFast ? decode_picture_fast(file, shape.height, shape.width) : decode_picture(file);
-  if (shape.channels == 1) picture = to_grey(std::move(picture));
-  picture = resize(std::move(picture), shape.height, shape.width);
-  write_planes(picture, shape.channels, chw);
-}
 
 class ImageFolder : public ClassDataset {
  public:
@@ -51,7 +34,7 @@ class ImageFolder : public ClassDataset {
       thread_local std::vector<std::uint8_t> pixels;
       pixels.resize(shape_.bytes());
       try {
-        load_image(files_[file].path, shape_, mode_, pixels);
+        load_image(files_[file].path, {.shape = shape_}, mode_, pixels);
         cache_.store(file, pixels);
       } catch (const Error& error) {
         reasons_[file] = error.what();
@@ -87,7 +70,7 @@ class ImageFolder : public ClassDataset {
     const std::uint32_t file = samples_[index];
     if (cache_.load(file, chw)) return;
     try {
-      load_image(files_[file].path, shape_, mode_, chw);
+      load_image(files_[file].path, {.shape = shape_}, mode_, chw);
     } catch (const Error& error) {
       throw Error("the image '" + files_[file].path.string() +
                   "' could be read at the start, but no longer: " + error.what());
@@ -104,71 +87,6 @@ class ImageFolder : public ClassDataset {
   std::vector<std::int32_t> labels_;
   std::vector<std::string> classes_;
 };
-
-/// The header of a file, or nothing if it is bad.
-std::optional<PictureHeader> header_of(const fs::path& path) {
-  try {
-    return read_picture_header(read_image_file(path));
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-/// Pixels of images, smallest and largest by their number, and the one in the middle of all.
-struct SizesFound {
-  std::size_t looked_at = 0;
-  ImageShape smallest, median, largest;
-};
-
-SizesFound sizes_of(std::vector<ImageShape> found) {
-  if (found.empty()) return {};
-  const auto pixels = [](const ImageShape& shape) { return shape.height * shape.width; };
-  std::ranges::stable_sort(found, {}, pixels);
-  return {found.size(), found.front(), found[found.size() / 2], found.back()};
-}
-
-std::string size_text(const ImageShape& shape) {
-  return std::to_string(shape.width) + "x" + std::to_string(shape.height);
-}
-
-/// Tells that images of different sizes are all brought to the first one's, where nobody chose a size.
-void tell_sizes(const SizesFound& sizes, const ImageShape& shape, Source& source) {
-  if (sizes.looked_at == 0 || sizes.smallest == sizes.largest) return;
-  const std::string smaller = smaller_size(sizes.median), other = smaller.empty() ? size_text(sizes.median) : smaller;
-  source.notes.push_back("the images differ in size (" + size_text(sizes.smallest) + " to " + size_text(sizes.largest) +
-                         " pixels in " + std::to_string(sizes.looked_at) +
-                         " that were looked at) and are all brought to " + size_text(shape) +
-                         ", the first one's; another size is chosen with --size, such as --size " + other);
-}
-
-/// The shape of the dataset, and in `source` what is to be said of it.
-ImageShape choose_shape(const std::vector<ListedImage>& images, const DataOptions& options, Source& source) {
-  ImageShape shape{options.channels.value_or(0), options.height.value_or(0), options.width.value_or(0)};
-  for (std::size_t i = 0; i < images.size() && (shape.width == 0 || shape.height == 0); ++i) {
-    if (stop_requested()) throw Interrupted("stopped while looking for a readable image");  // all may be bad
-    const std::optional<PictureHeader> header = header_of(images[i].path);
-    if (!header || header->width > kMaxExtent || header->height > kMaxExtent) continue;
-    if (shape.width == 0) shape.width = header->width;
-    if (shape.height == 0) shape.height = header->height;
-  }
-  constexpr std::size_t kLooks = 64;
-  const std::size_t looks = std::min(images.size(), kLooks);
-  const bool needs_channels = !options.channels, needs_size = !options.width && !options.height;
-  std::vector<ImageShape> found;
-  for (std::size_t i = 0; i < looks && (needs_size || (needs_channels && shape.channels != 3)); ++i) {
-    if (stop_requested()) throw Interrupted("stopped while looking at the sizes of images");
-    const std::optional<PictureHeader> header = header_of(images[i * images.size() / looks].path);
-    if (!header) continue;
-    if (needs_channels && shape.channels != 3) shape.channels = header->channels;
-    found.push_back({1, header->height, header->width});
-  }
-  // Without a single readable header nothing will be decoded, and the error comes from there.
-  shape.channels = std::max<std::int64_t>(shape.channels, 1);
-  shape.height = std::max<std::int64_t>(shape.height, 1);
-  shape.width = std::max<std::int64_t>(shape.width, 1);
-  if (needs_size) tell_sizes(sizes_of(std::move(found)), shape, source);
-  return shape;
-}
 
 std::vector<Skipped> skipped_of(const ImageFolder& images, const fs::path& folder, bool strict) {
   std::vector<Skipped> skipped;
@@ -227,8 +145,11 @@ Source open_image_folder(const fs::path& folder, const DataOptions& options) {
   FolderListing listing = options.classes.empty() ? list_image_folder(folder) : list_classes(folder, options.classes);
   Source source;
   source.kind = "image folder";
+  source.has_files = true;
   source.notes = std::move(listing.notes);
-  const ImageShape shape = choose_shape(listing.images, options, source);
+  std::vector<fs::path> files;
+  for (const ListedImage& image : listing.images) files.push_back(image.path);
+  const ImageShape shape = choose_shape(files, options, source.notes);
   if (options.before_decoding) options.before_decoding(listing.images.size(), shape);
   const auto images = std::make_shared<ImageFolder>(std::move(listing.images), shape, options);
   if (options.look_only) {

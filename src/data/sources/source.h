@@ -18,6 +18,7 @@ struct Source {
   std::string kind;
   std::shared_ptr<const Dataset> dataset;
   std::vector<Part> parts;                      // one per sample
+  bool has_files = false;                       // its images are decoded from files
   bool is_divided = false;                      // the parts are final, whatever is among them
   std::optional<ChannelStatistics> statistics;  // of the training part, where they are stored
   std::vector<Skipped> skipped;
@@ -34,11 +35,25 @@ Source open_packed(const std::filesystem::path& file, const DataOptions& options
 /// `name` is what follows "synth:".
 Source open_synthetic(const std::string& name, const DataOptions& options);
 
+/// Images with PASCAL VOC's XML: trees as VOC2007 and VOC2012 have them, several of them in a folder, images/ and
+/// annotations/, one folder with both.
+Source open_voc(const std::filesystem::path& folder, const DataOptions& options);
+/// Images with COCO's JSON of instances: a JSON file, or a folder with one for each part.
+Source open_coco(const std::filesystem::path& location, const DataOptions& options);
+/// Images with a text file each, as YOLO has them: a YAML file that names classes and parts, or its folder, or a folder
+/// with images/ and labels/.
+Source open_yolo(const std::filesystem::path& location, const DataOptions& options);
+
 /// True if a folder holds any of the IDX files' names.
 bool is_idx_folder(const std::filesystem::path& folder);
 bool is_cifar_folder(const std::filesystem::path& folder);
 /// True for the name of a single CIFAR file (.bin, .bin.gz).
 bool is_cifar_file(const std::filesystem::path& path);
+
+/// By what begins as such a file; nothing is read whole.
+bool is_voc_folder(const std::filesystem::path& folder);
+bool is_coco_folder(const std::filesystem::path& folder);
+bool is_yolo_folder(const std::filesystem::path& folder);
 
 /// Width and height at most this.
 constexpr std::int64_t kMaxExtent = 65536;

@@ -1,0 +1,272 @@
+#include "data/sources/boxed_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <utility>
+
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "data/boxes.h"
+#include "data/each_index.h"
+#include "data/pixel_cache.h"
+#include "data/sources/common_shape.h"
+
+namespace evener::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class BoxedImages : public Dataset {
+ public:
+  BoxedImages(std::vector<AnnotatedImage> images, std::vector<std::string> classes, const ImageShape& shape,
+              const DataOptions& options)
+      : files_(std::move(images)),
+        classes_(std::move(classes)),
+        steps_{.shape = shape, .crop = options.crop},
+        mode_(options.decode),
+        extents_(files_.size()),
+        reasons_(files_.size()),
+        cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {}
+
+  /// Decodes every file and keeps what fits into memory; of files that can't be decoded it keeps the reason.
+  /// `headers_only`: learns their sizes alone.
+  void decode_all(int threads, bool headers_only, const Progress& progress) {
+    const auto decode = [&](std::size_t file) {
+      thread_local std::vector<std::uint8_t> pixels;
+      try {
+        if (headers_only) {
+          const std::optional<PictureHeader> header = header_of(files_[file].image);
+          if (!header) throw Error("it is no image that can be decoded");
+          extents_[file] = {header->width, header->height};
+          return;
+        }
+        pixels.resize(steps_.shape.bytes());
+        extents_[file] = load_image(files_[file].image, steps_, mode_, pixels);
+        cache_.store(file, pixels);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        reasons_[file] = error.what();
+      } catch (const std::bad_alloc&) {
+        reasons_[file] = "not enough memory to decode it";
+      }
+    };
+    for_each_index(files_.size(), threads, decode, progress);
+  }
+
+  /// Chooses the usable images as samples and places their boxes. What is left out goes to `source`.
+  void select(Source& source);
+
+  std::size_t size() const override { return samples_.size(); }
+  ImageShape shape() const override { return steps_.shape; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  TargetKind target_kind() const override { return TargetKind::kBoxes; }
+  SampleTargets targets(std::size_t index) const override { return files_[samples_[index]].boxes; }
+  std::string source(std::size_t index) const override { return files_[samples_[index]].image.string(); }
+  const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(samples_[index]); }
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    const std::uint32_t file = samples_[index];
+    if (cache_.load(file, chw)) return;
+    try {
+      load_image(files_[file].image, steps_, mode_, chw);
+    } catch (const Error& error) {
+      throw Error("the image '" + files_[file].image.string() +
+                  "' could be read at the start, but no longer: " + error.what());
+    }
+  }
+
+ private:
+  bool is_usable(std::uint32_t file, Source& source) const;
+  void place_boxes(AnnotatedImage& image, const PictureExtent& extent, Source& source);
+
+  std::vector<AnnotatedImage> files_;
+  std::vector<std::string> classes_;
+  Preprocessing steps_;
+  DecodeMode mode_;
+  std::vector<PictureExtent> extents_;
+  std::vector<std::string> reasons_;    // why a file can't be used, "" if it can
+  std::vector<std::uint32_t> samples_;  // indices into files_
+  std::size_t clipped_ = 0, other_size_ = 0;
+  std::string first_clipped_, first_other_size_;
+  PixelCache cache_;
+};
+
+bool BoxedImages::is_usable(std::uint32_t file, Source& source) const {
+  const AnnotatedImage& image = files_[file];
+  const PictureExtent extent = extents_[file];
+  if (!reasons_[file].empty()) {
+    source.skipped.push_back({image.image.string(), reasons_[file]});
+    return false;
+  }
+  const bool is_turned = image.stated_width == extent.height && image.stated_height == extent.width;
+  if (is_turned && extent.width != extent.height) {
+    source.skipped.push_back(
+        {image.annotation,
+         fmt::format("it is for an image of {}x{} pixels, but '{}' is upright with {}x{}: its boxes "
+                     "are meant for the image as it lies in the file",
+                     image.stated_width, image.stated_height, image.image.string(), extent.width, extent.height)});
+    return false;
+  }
+  return true;
+}
+
+/// Brings an image's boxes to the shape that is served, without those that are not on it.
+void BoxedImages::place_boxes(AnnotatedImage& image, const PictureExtent& extent, Source& source) {
+  constexpr float kTolerance = 1.01F;  // pixels beyond the edge that come from rounding and from counting from 1
+  const ImageShape own{1, extent.height, extent.width};
+  const PictureFrame frame = frame_of(extent.width, extent.height, steps_);
+  std::vector<LabelledBox> placed;
+  for (LabelledBox box : image.boxes) {
+    if (image.are_shares) {
+      box.x1 *= static_cast<float>(extent.width), box.x2 *= static_cast<float>(extent.width);
+      box.y1 *= static_cast<float>(extent.height), box.y2 *= static_cast<float>(extent.height);
+    }
+    const LabelledBox whole = box;
+    clip_box(own, box);
+    if (!has_area(box)) {
+      source.skipped.push_back(
+          {image.annotation, fmt::format("a box of '{}' from ({:g}, {:g}) to ({:g}, {:g}) is outside of its image of "
+                                         "{}x{} pixels; the box is left out",
+                                         printable(classes_[static_cast<std::size_t>(box.label)]), whole.x1, whole.y1,
+                                         whole.x2, whole.y2, extent.width, extent.height)});
+      continue;
+    }
+    if (std::max({box.x1 - whole.x1, box.y1 - whole.y1, whole.x2 - box.x2, whole.y2 - box.y2}) > kTolerance) {
+      if (clipped_++ == 0) first_clipped_ = image.annotation;
+    }
+    const auto x = [&frame](float at) { return static_cast<float>(at * frame.scale_x + frame.left); };
+    const auto y = [&frame](float at) { return static_cast<float>(at * frame.scale_y + frame.top); };
+    box.x1 = x(box.x1), box.x2 = x(box.x2), box.y1 = y(box.y1), box.y2 = y(box.y2);
+    clip_box(steps_.shape, box);  // by rounding, or where only the image's middle is served
+    if (has_area(box)) placed.push_back(box);
+  }
+  image.boxes = std::move(placed);
+}
+
+void BoxedImages::select(Source& source) {
+  for (std::uint32_t file = 0; file < files_.size(); ++file) {
+    if (!is_usable(file, source)) continue;
+    AnnotatedImage& image = files_[file];
+    const PictureExtent extent = extents_[file];
+    const bool is_stated = image.stated_width > 0 && image.stated_height > 0;
+    if (is_stated && (image.stated_width != extent.width || image.stated_height != extent.height)) {
+      if (other_size_++ == 0) first_other_size_ = image.annotation;
+    }
+    place_boxes(image, extent, source);
+    samples_.push_back(file);
+    source.parts.push_back(image.part);
+  }
+  if (clipped_ > 0) {
+    source.notes.push_back(std::to_string(clipped_) + (clipped_ == 1 ? " box" : " boxes") +
+                           " reached beyond the image by more than a pixel, the first in '" + first_clipped_ +
+                           "'; what is on the image was kept");
+  }
+  if (other_size_ > 0) {
+    source.notes.push_back(counted(other_size_, "annotation") + " with another size than the image has, the first '" +
+                           first_other_size_ + "'; the boxes were taken as pixels of the image as it is");
+  }
+}
+
+/// Replaces the names of boxes by the classes that the user asks for.
+void choose_classes(AnnotatedListing& listing, const std::vector<ClassFiles>& wanted) {
+  std::vector<std::int32_t> label_of_name(listing.classes.size(), -1);
+  std::vector<std::size_t> found(wanted.size());
+  for (std::size_t name = 0; name < listing.classes.size(); ++name) {
+    for (std::size_t c = 0; c < wanted.size(); ++c) {
+      if (!glob_matches(wanted[c].pattern, listing.classes[name])) continue;
+      if (label_of_name[name] >= 0) {
+        throw UsageError("boxes called '" + listing.classes[name] + "' fit both --class '" +
+                         wanted[static_cast<std::size_t>(label_of_name[name])].name + "' and '" + wanted[c].name + "'");
+      }
+      label_of_name[name] = static_cast<std::int32_t>(c);
+      ++found[c];
+    }
+  }
+  std::string names;
+  for (const std::string& name : listing.classes) names += (names.empty() ? "" : ", ") + printable(name);
+  for (std::size_t c = 0; c < wanted.size(); ++c) {
+    if (found[c] > 0) continue;
+    throw UsageError("no boxes are called as --class " + wanted[c].name + "='" + wanted[c].pattern +
+                     "' says; there are " + names);
+  }
+  std::size_t left_out = 0;
+  for (AnnotatedImage& image : listing.images) {
+    for (LabelledBox& box : image.boxes) box.label = label_of_name[static_cast<std::size_t>(box.label)];
+    left_out += std::erase_if(image.boxes, [](const LabelledBox& box) { return box.label < 0; });
+  }
+  if (left_out > 0) {
+    listing.notes.push_back(std::to_string(left_out) + " boxes of other classes than --class names are left out");
+  }
+  listing.classes.clear();
+  for (const ClassFiles& each : wanted) listing.classes.push_back(each.name);
+}
+
+void check_anything_left(const AnnotatedListing& listing, const fs::path& where) {
+  if (listing.images.empty()) {
+    throw Error("no image with " + listing.kind + " in '" + where.string() + "'" + first_skipped(listing.skipped));
+  }
+  if (listing.classes.empty()) {
+    throw Error("the " + listing.kind + " of '" + where.string() +
+                "' have no box at all, so that there is nothing to detect" + first_skipped(listing.skipped));
+  }
+}
+
+void check_strict(const Source& source, const fs::path& where, const DataOptions& options) {
+  if (source.parts.empty()) {
+    throw Error("none of the images of '" + where.string() + "' can be used:" + first_skipped(source.skipped));
+  }
+  if (options.strict && !source.skipped.empty()) {
+    throw Error("something in '" + where.string() + "' is bad; remove or repair it:" + first_skipped(source.skipped));
+  }
+}
+
+}  // namespace
+
+std::string corners_refusal(double x1, double y1, double x2, double y2) {
+  constexpr double kFarthest = 1e7;  // beyond it floats don't tell pixels apart
+  for (const double corner : {x1, y1, x2, y2}) {
+    if (!(std::abs(corner) < kFarthest)) return "has an impossible corner (" + fmt::format("{:g}", corner) + ")";
+  }
+  const std::string corners = fmt::format(" (from {:g}, {:g} to {:g}, {:g})", x1, y1, x2, y2);
+  if (x2 < x1 || y2 < y1) return "has swapped corners" + corners;
+  if (x2 == x1 || y2 == y1) return "has zero area" + corners;
+  return "";
+}
+
+void unify_parts(AnnotatedListing& listing) {
+  const auto is_divided = [](const AnnotatedImage& image) { return image.part != Part::kUndivided; };
+  const auto divided = std::ranges::count_if(listing.images, is_divided);
+  if (divided == 0 || divided == std::ssize(listing.images)) return;
+  for (AnnotatedImage& image : listing.images) image.part = Part::kUndivided;
+  listing.notes.push_back("only " + std::to_string(divided) + " of " + std::to_string(listing.images.size()) +
+                          " images are in a set for training, validation or test: all are divided anew");
+}
+
+Source open_boxed_images(AnnotatedListing listing, const fs::path& where, const DataOptions& options) {
+  check_anything_left(listing, where);
+  if (!options.classes.empty()) choose_classes(listing, options.classes);
+  Source source;
+  source.kind = std::move(listing.kind);
+  source.has_files = true;
+  source.skipped = std::move(listing.skipped);
+  source.notes = std::move(listing.notes);
+  std::vector<fs::path> files;
+  for (const AnnotatedImage& image : listing.images) files.push_back(image.image);
+  const ImageShape shape = choose_shape(files, options, source.notes);
+  if (options.before_decoding) options.before_decoding(files.size(), shape);
+  const auto images =
+      std::make_shared<BoxedImages>(std::move(listing.images), std::move(listing.classes), shape, options);
+  images->decode_all(options.threads, options.look_only, options.progress);
+  images->select(source);
+  check_strict(source, where, options);
+  source.dataset = images;
+  return source;
+}
+
+}  // namespace evener::data

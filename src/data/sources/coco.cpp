@@ -1,0 +1,247 @@
+// Images with COCO's JSON: which files there are, where their images lie, and what is wrong with them.
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "data/sources/boxed_images.h"
+#include "data/sources/coco_json.h"
+#include "data/sources/folder_listing.h"
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A JSON file, its part, and the folder that it describes.
+struct CocoPlace {
+  fs::path json, root;
+  Part part = Part::kUndivided;
+};
+
+/// Whether a file looks like COCO's by its beginning and its end: large ones are not read whole for that.
+bool looks_like_coco(const fs::path& path) {
+  constexpr std::streamoff kLook = 64 * 1024;
+  if (path.extension() != ".json") return false;
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = in.tellg();
+  if (!in || size <= 0) return false;
+  std::string text;
+  for (const std::streamoff begin : {std::streamoff{0}, std::max<std::streamoff>(size - kLook, 0)}) {
+    std::string piece(static_cast<std::size_t>(std::min(kLook, size)), '\0');
+    in.clear();
+    in.seekg(begin);
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text += piece;
+  }
+  int keys = 0;
+  for (const char* key : {"\"images\"", "\"annotations\"", "\"categories\"", "\"category_id\""}) {
+    keys += text.find(key) != std::string::npos;
+  }
+  return keys >= 2;
+}
+
+/// The part that a word of the name stands for, as in "instances_val2017".
+Part part_in_name(const std::string& name) {
+  std::string word;
+  for (const char c : name + "_") {
+    if (std::isalpha(static_cast<unsigned char>(c))) {
+      word += c;
+      continue;
+    }
+    if (const std::optional<Part> part = part_named(word)) return *part;
+    word.clear();
+  }
+  return Part::kUndivided;
+}
+
+void add_files(const fs::path& folder, const fs::path& root, Part part, std::vector<CocoPlace>& places) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (looks_like_coco(it->path())) files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  for (fs::path& file : files) {
+    const Part own = part == Part::kUndivided ? part_in_name(file.stem().string()) : part;
+    places.push_back({std::move(file), root, own});
+  }
+}
+
+/// The files of a folder, of its annotations/, and of the folders that are called as parts. COCO's own folder has
+/// others beside the instances (captions, key points), which are then passed over.
+std::vector<CocoPlace> find_files(const fs::path& folder) {
+  std::vector<CocoPlace> places;
+  add_files(folder, folder, Part::kUndivided, places);
+  for (const char* name : {"annotations", "Annotations"}) add_files(folder / name, folder, Part::kUndivided, places);
+  std::error_code error;
+  std::vector<fs::path> folders;
+  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    std::error_code ignored;
+    if (part_named(it->path().filename().string()) && it->is_directory(ignored)) folders.push_back(it->path());
+  }
+  std::sort(folders.begin(), folders.end());
+  for (const fs::path& part : folders) add_files(part, part, *part_named(part.filename().string()), places);
+  const auto is_instances = [](const CocoPlace& place) {
+    return place.json.filename().string().starts_with("instances");
+  };
+  if (std::ranges::any_of(places, is_instances)) {
+    std::erase_if(places, [&](const CocoPlace& place) { return !is_instances(place); });
+  }
+  return places;
+}
+
+/// Finds images by the names that a JSON file gives them.
+class CocoImages {
+ public:
+  explicit CocoImages(const CocoPlace& place) {
+    const std::string stem = place.json.stem().string();
+    const std::string last = stem.substr(stem.rfind('_') + 1);  // "train2017"
+    folders_ = {place.json.parent_path(), place.root, place.root / "images", place.root / last,
+                place.root / "images" / last};
+  }
+
+  /// Absent: in none of the folders. Names that lead out of them are not followed.
+  std::optional<fs::path> find(const std::string& name) {
+    const fs::path path = name;
+    if (name.empty() || path.is_absolute() || std::ranges::find(path, fs::path("..")) != path.end())
+      return std::nullopt;
+    for (std::size_t i = 0; i < folders_.size(); ++i) {
+      std::error_code error;
+      if (!fs::is_regular_file(folders_[i] / path, error)) continue;
+      std::swap(folders_[0], folders_[i]);  // the others are probably there too
+      return folders_[0] / path;
+    }
+    return std::nullopt;
+  }
+  const fs::path& folder() const { return folders_.front(); }
+
+ private:
+  std::vector<fs::path> folders_;
+};
+
+/// Adds the categories in the order of their numbers, as programs that train on COCO do; tells each one's label.
+std::unordered_map<std::string, std::int32_t> number_categories(std::vector<CocoCategory> categories,
+                                                                std::vector<std::string>& classes) {
+  const auto by_number = [](const CocoCategory& a, const CocoCategory& b) {
+    return std::pair(a.id.size(), a.id) < std::pair(b.id.size(), b.id);
+  };
+  std::stable_sort(categories.begin(), categories.end(), by_number);
+  std::unordered_map<std::string, std::int32_t> labels;
+  for (const CocoCategory& category : categories) {
+    auto found = std::find(classes.begin(), classes.end(), category.name);
+    if (found == classes.end()) found = classes.insert(classes.end(), category.name);
+    labels.emplace(category.id, static_cast<std::int32_t>(found - classes.begin()));
+  }
+  return labels;
+}
+
+/// Counts what can't be joined, to tell it in one line.
+struct Unknown {
+  std::size_t count = 0;
+  std::string first;
+
+  void add(const std::string& id) {
+    if (count++ == 0) first = id;
+  }
+  void tell(const char* what, const fs::path& json, std::vector<Skipped>& skipped) const {
+    if (count == 0) return;
+    skipped.push_back({json.string(), counted(count, "annotation") + " with " + what +
+                                          " that it doesn't list, such as " + quoted_text(first) + "; left out"});
+  }
+};
+
+void add_boxes(const CocoFile& file, const fs::path& json, const std::unordered_map<std::string, std::int32_t>& labels,
+               const std::unordered_map<std::string, std::size_t>& images, AnnotatedListing& listing) {
+  constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
+  Unknown categories, unlisted;
+  for (const CocoBox& box : file.boxes) {
+    const auto label = labels.find(box.category_id);
+    const auto image = images.find(box.image_id);
+    if (label == labels.end()) categories.add(box.category_id);
+    if (image == images.end()) unlisted.add(box.image_id);
+    if (label == labels.end() || image == images.end() || image->second == kMissing) continue;
+    const double x2 = box.x + box.width, y2 = box.y + box.height;
+    const std::string refusal = corners_refusal(box.x, box.y, x2, y2);
+    AnnotatedImage& annotated = listing.images[image->second];
+    if (!refusal.empty()) {
+      listing.skipped.push_back({annotated.image.string(),
+                                 "a box of '" + printable(listing.classes[static_cast<std::size_t>(label->second)]) +
+                                     "' " + refusal + "; the box is left out"});
+      continue;
+    }
+    LabelledBox labelled{static_cast<float>(box.x), static_cast<float>(box.y), static_cast<float>(x2),
+                         static_cast<float>(y2), label->second};
+    labelled.is_crowd = box.is_crowd;
+    annotated.boxes.push_back(labelled);
+  }
+  categories.tell("a category", json, listing.skipped);
+  unlisted.tell("an image", json, listing.skipped);
+}
+
+void add_place(const CocoPlace& place, AnnotatedListing& listing) {
+  constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
+  CocoFile file;
+  try {
+    file = parse_coco(read_file(place.json, kMaxCocoBytes));
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error("'" + place.json.string() + "' can't be used: " + error.what());
+  }
+  for (const std::string& problem : file.problems) {
+    listing.skipped.push_back({place.json.string(), problem + "; left out"});
+  }
+  const auto labels = number_categories(std::move(file.categories), listing.classes);
+  CocoImages finder(place);
+  std::unordered_map<std::string, std::size_t> images;  // by id: index into the listing
+  for (const CocoImage& image : file.images) {
+    const std::optional<fs::path> path = finder.find(image.file_name);
+    if (!images.emplace(image.id, path ? listing.images.size() : kMissing).second) {
+      listing.skipped.push_back({place.json.string(), "two images have the id " + quoted_text(image.id) +
+                                                          "; the second, " + quoted_text(image.file_name) +
+                                                          ", is left out"});
+      continue;
+    }
+    if (!path) {
+      listing.skipped.push_back({place.json.string(), "its image " + quoted_text(image.file_name) + " is missing in '" +
+                                                          finder.folder().string() + "'"});
+      continue;
+    }
+    listing.images.push_back({*path, place.json.string(), place.part, image.width, image.height, {}, false});
+  }
+  add_boxes(file, place.json, labels, images, listing);
+}
+
+}  // namespace
+
+bool is_coco_folder(const fs::path& folder) {
+  return !find_files(folder).empty();
+}
+
+Source open_coco(const fs::path& location, const DataOptions& options) {
+  std::vector<CocoPlace> places;
+  if (fs::is_directory(location)) {
+    places = find_files(location);
+  } else {
+    const fs::path folder = location.parent_path();
+    const std::string name = folder.filename().string();
+    const bool is_beside = name == "annotations" || name == "Annotations";
+    places = {{location, is_beside ? folder.parent_path() : folder, Part::kUndivided}};
+  }
+  AnnotatedListing listing;
+  listing.kind = "COCO annotations";
+  for (const CocoPlace& place : places) add_place(place, listing);
+  unify_parts(listing);
+  return open_boxed_images(std::move(listing), location, options);
+}
+
+}  // namespace evener::data

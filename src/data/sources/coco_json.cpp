@@ -1,0 +1,157 @@
+#include "data/sources/coco_json.h"
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener::data {
+
+namespace {
+
+using nlohmann::json;
+
+/// Collects the plain values of the elements of the three lists as they are parsed: depth 1 is the file's object, 2 a
+/// list, 3 an element, 4 a box's four numbers. What is deeper, or has another name, is passed over, so that the memory
+/// needed is that of the boxes, and nothing recurses.
+class CocoReader : public nlohmann::json_sax<json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool value) override { return take_number(value ? 1 : 0); }
+  bool number_integer(number_integer_t value) override {
+    return take_text(std::to_string(value)) && take_number(static_cast<double>(value));
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return take_text(std::to_string(value)) && take_number(static_cast<double>(value));
+  }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    const bool is_whole = std::abs(value) < 1e15 && value == std::floor(value);
+    return (!is_whole || take_text(std::to_string(static_cast<std::int64_t>(value)))) && take_number(value);
+  }
+  bool string(string_t& value) override { return take_text(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return true; }
+
+  bool start_object(std::size_t /*elements*/) override {
+    if (++depth_ == 3 && list_ != List::kNone) begin_element();
+    return true;
+  }
+  bool end_object() override {
+    if (depth_-- == 3 && list_ != List::kNone) end_element();
+    return true;
+  }
+  bool start_array(std::size_t /*elements*/) override {
+    ++depth_;
+    if (depth_ == 2) begin_list();
+    is_box_ = depth_ == 4 && key_ == "bbox";
+    return true;
+  }
+  bool end_array() override {
+    if (depth_-- == 2) list_ = List::kNone;
+    is_box_ = false;
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (depth_ == 1 || depth_ == 3) key_ = name;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& error) override {
+    throw Error("it is no whole JSON (at byte " + std::to_string(position) + "): " + printable(error.what()));
+  }
+
+  /// What was read. Throws Error if a list is missing.
+  CocoFile finish() {
+    for (const auto& [list, name] : {std::pair(List::kImages, "images"), std::pair(List::kAnnotations, "annotations"),
+                                     std::pair(List::kCategories, "categories")}) {
+      if (!found_.contains(list)) throw Error(std::string("it has no list \"") + name + "\"");
+    }
+    return std::move(file_);
+  }
+
+ private:
+  enum class List { kNone, kImages, kAnnotations, kCategories };
+
+  void begin_list() {
+    list_ = key_ == "images"        ? List::kImages
+            : key_ == "annotations" ? List::kAnnotations
+            : key_ == "categories"  ? List::kCategories
+                                    : List::kNone;
+    found_[list_] = 0;
+  }
+  void begin_element() {
+    ++found_[list_];
+    texts_.clear();
+    numbers_.clear();
+    box_.clear();
+  }
+  bool take_text(std::string value) {
+    if (depth_ == 3 && list_ != List::kNone) texts_[key_] = std::move(value);
+    return true;
+  }
+  bool take_number(double value) {
+    if (is_box_ && depth_ == 4 && box_.size() < 5) box_.push_back(value);
+    if (depth_ == 3 && list_ != List::kNone) numbers_[key_] = value;
+    return true;
+  }
+  /// The text of a member that the element needs; absent, it is told.
+  std::optional<std::string> needed(const char* what, const char* key) {
+    const auto found = texts_.find(key);
+    if (found != texts_.end()) return found->second;
+    file_.problems.push_back(std::string(what) + " " + std::to_string(found_[list_]) + " has no \"" + key + "\"");
+    return std::nullopt;
+  }
+  std::int64_t extent(const char* key) const {
+    const auto found = numbers_.find(key);
+    const bool is_extent = found != numbers_.end() && found->second >= 1 && found->second <= 1e7;
+    return is_extent ? static_cast<std::int64_t>(found->second) : 0;
+  }
+  void end_element() {
+    if (list_ == List::kImages) end_image();
+    if (list_ == List::kAnnotations) end_annotation();
+    if (list_ == List::kCategories) end_category();
+  }
+  void end_image() {
+    auto id = needed("image", "id"), name = needed("image", "file_name");
+    if (!id || !name) return;
+    file_.images.push_back({std::move(*id), std::move(*name), extent("width"), extent("height")});
+  }
+  void end_annotation() {
+    auto image = needed("annotation", "image_id"), category = needed("annotation", "category_id");
+    if (!image || !category) return;
+    if (box_.size() != 4) {
+      file_.problems.push_back("annotation " + std::to_string(found_[list_]) + " has no \"bbox\" of four numbers");
+      return;
+    }
+    const auto crowd = numbers_.find("iscrowd");
+    file_.boxes.push_back({std::move(*image), std::move(*category), box_[0], box_[1], box_[2], box_[3],
+                           crowd != numbers_.end() && crowd->second != 0});
+  }
+  void end_category() {
+    auto id = needed("category", "id"), name = needed("category", "name");
+    if (id && name) file_.categories.push_back({std::move(*id), std::move(*name)});
+  }
+
+  CocoFile file_;
+  std::size_t depth_ = 0;
+  List list_ = List::kNone;
+  std::map<List, std::size_t> found_;  // the lists, and how many elements of each were begun
+  std::string key_;
+  bool is_box_ = false;
+  std::map<std::string, std::string> texts_;  // of the element that is being read
+  std::map<std::string, double> numbers_;
+  std::vector<double> box_;
+};
+
+}  // namespace
+
+CocoFile parse_coco(std::string_view file) {
+  if (file.empty()) throw Error("it is empty");
+  CocoReader reader;
+  json::sax_parse(file.begin(), file.end(), &reader);
+  return reader.finish();
+}
+
+}  // namespace evener::data

@@ -1,0 +1,102 @@
+#include "data/sources/common_shape.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/phase.h"
+#include "base/stop.h"
+#include "data/image_files.h"
+#include "data/smaller_size.h"
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Pixels of images, smallest and largest by their number, and the one in the middle of all.
+struct SizesFound {
+  std::size_t looked_at = 0;
+  ImageShape smallest, median, largest;
+};
+
+SizesFound sizes_of(std::vector<ImageShape> found) {
+  if (found.empty()) return {};
+  const auto pixels = [](const ImageShape& shape) { return shape.height * shape.width; };
+  std::ranges::stable_sort(found, {}, pixels);
+  return {found.size(), found.front(), found[found.size() / 2], found.back()};
+}
+
+std::string size_text(const ImageShape& shape) {
+  return std::to_string(shape.width) + "x" + std::to_string(shape.height);
+}
+
+/// Tells that images of different sizes are all brought to the first one's, where nobody chose a size.
+void tell_sizes(const SizesFound& sizes, const ImageShape& shape, std::vector<std::string>& notes) {
+  if (sizes.looked_at == 0 || sizes.smallest == sizes.largest) return;
+  const std::string smaller = smaller_size(sizes.median), other = smaller.empty() ? size_text(sizes.median) : smaller;
+  notes.push_back("the images differ in size (" + size_text(sizes.smallest) + " to " + size_text(sizes.largest) +
+                  " pixels in " + std::to_string(sizes.looked_at) + " that were looked at) and are all brought to " +
+                  size_text(shape) + ", the first one's; another size is chosen with --size, such as --size " + other);
+}
+
+}  // namespace
+
+std::optional<PictureHeader> header_of(const fs::path& path) {
+  try {
+    return read_picture_header(read_image_file(path));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+ImageShape choose_shape(const std::vector<fs::path>& files, const DataOptions& options,
+                        std::vector<std::string>& notes) {
+  ImageShape shape{options.channels.value_or(0), options.height.value_or(0), options.width.value_or(0)};
+  for (std::size_t i = 0; i < files.size() && (shape.width == 0 || shape.height == 0); ++i) {
+    if (stop_requested()) throw Interrupted("stopped while looking for a readable image");  // all may be bad
+    const std::optional<PictureHeader> header = header_of(files[i]);
+    if (!header || header->width > kMaxExtent || header->height > kMaxExtent) continue;
+    if (shape.width == 0) shape.width = header->width;
+    if (shape.height == 0) shape.height = header->height;
+  }
+  constexpr std::size_t kLooks = 64;
+  const std::size_t looks = std::min(files.size(), kLooks);
+  const bool needs_channels = !options.channels, needs_size = !options.width && !options.height;
+  std::vector<ImageShape> found;
+  for (std::size_t i = 0; i < looks && (needs_size || (needs_channels && shape.channels != 3)); ++i) {
+    if (stop_requested()) throw Interrupted("stopped while looking at the sizes of images");
+    const std::optional<PictureHeader> header = header_of(files[i * files.size() / looks]);
+    if (!header) continue;
+    if (needs_channels && shape.channels != 3) shape.channels = header->channels;
+    found.push_back({1, header->height, header->width});
+  }
+  // Without a single readable header nothing will be decoded, and the error comes from there.
+  shape.channels = std::max<std::int64_t>(shape.channels, 1);
+  shape.height = std::max<std::int64_t>(shape.height, 1);
+  shape.width = std::max<std::int64_t>(shape.width, 1);
+  if (needs_size) tell_sizes(sizes_of(std::move(found)), shape, notes);
+  return shape;
+}
+
+PictureExtent load_image(const fs::path& path, const Preprocessing& steps, DecodeMode mode,
+                         std::span<std::uint8_t> chw) {
+  const std::string file = read_image_file(path);
+  const PhaseMark mark(Phase::kDecode);
+  PictureExtent extent;
+  Picture picture;
+  if (mode == DecodeMode::kFast) {
+    const PictureHeader header = read_picture_header(file);
+    extent = {header.width, header.height};
+    picture = decode_picture_fast(file, steps.shape.height, steps.shape.width);
+  } else {
+    picture = decode_picture(file);
+    extent = {picture.width, picture.height};
+  }
+  preprocess(std::move(picture), steps, chw);
+  return extent;
+}
+
+}  // namespace evener::data

@@ -1,0 +1,35 @@
+// What sources of image files have in common: the shape that all are brought to, and the reading of one.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/codecs/decode.h"
+#include "data/open_data.h"
+#include "data/preprocess.h"
+
+namespace evener::data {
+
+/// The header of a file, or nothing if it is bad.
+std::optional<PictureHeader> header_of(const std::filesystem::path& path);
+
+/// The shape of a dataset: what the options ask for, else the first readable file's size, and 3 channels if any of up
+/// to 64 files spread over the list is in colour. Where sizes differ and nobody chose one, `notes` tells it. Throws
+/// Interrupted after a stop request.
+ImageShape choose_shape(const std::vector<std::filesystem::path>& files, const DataOptions& options,
+                        std::vector<std::string>& notes);
+
+/// A picture's own size in pixels, upright.
+struct PictureExtent {
+  std::int64_t width = 0, height = 0;
+};
+
+/// Reads one file and brings it to `steps.shape`; tells how large it was. Throws Error with the reason alone.
+PictureExtent load_image(const std::filesystem::path& path, const Preprocessing& steps, DecodeMode mode,
+                         std::span<std::uint8_t> chw);
+
+}  // namespace evener::data

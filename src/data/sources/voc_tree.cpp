@@ -1,0 +1,139 @@
+#include "data/sources/voc_tree.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <initializer_list>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/plural.h"
+#include "data/image_files.h"
+#include "data/sources/folder_listing.h"
+
+namespace evener::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// Whether a file is the XML of a VOC annotation, by its beginning.
+bool is_voc_file(const fs::path& path) {
+  if (lower_case(path.extension().string()) != ".xml") return false;
+  std::ifstream in(path, std::ios::binary);
+  std::string beginning(4096, '\0');
+  in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(in.gcount()));
+  std::erase(beginning, '\0');  // UTF-16
+  return beginning.find("<annotation") != std::string::npos;
+}
+
+struct Entries {
+  std::vector<fs::path> folders;  // sorted
+  std::optional<fs::path> xml;    // one that lies directly in there
+};
+
+Entries list(const fs::path& folder) {
+  Entries entries;
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (is_hidden(it->path())) continue;
+    std::error_code ignored;
+    if (lower_case(it->path().extension().string()) == ".xml") {
+      if (!entries.xml || it->path() < *entries.xml) entries.xml = it->path();
+    } else if (!has_image_extension(it->path()) && it->is_directory(ignored)) {
+      entries.folders.push_back(it->path());
+    }
+  }
+  if (error) throw Error("can't list the folder '" + folder.string() + "': " + error.message());
+  std::sort(entries.folders.begin(), entries.folders.end());
+  return entries;
+}
+
+fs::path folder_called(const std::vector<fs::path>& folders, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    for (const fs::path& folder : folders) {
+      if (lower_case(folder.filename().string()) == name) return folder;
+    }
+  }
+  return {};
+}
+
+/// The first XML file of a folder or of those in it, which may be parts.
+std::optional<fs::path> first_xml(const fs::path& folder) {
+  const Entries entries = list(folder);
+  if (entries.xml) return entries.xml;
+  for (const fs::path& inner : entries.folders) {
+    if (const std::optional<fs::path> xml = list(inner).xml) return xml;
+  }
+  return std::nullopt;
+}
+
+/// The names in a file of ImageSets/Main: the first word of each line.
+std::vector<std::string> names_in(const fs::path& file) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+  std::istringstream lines(read_file(file, kMostBytes));
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    if (words >> name) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<VocTree> find_voc_trees(const fs::path& folder, int depth) {
+  const Entries entries = list(folder);
+  const fs::path images = folder_called(entries.folders, {"jpegimages", "images", "image", "imgs", "img"});
+  const fs::path annotations =
+      folder_called(entries.folders, {"annotations", "annotation", "xmls", "xml", "anns", "labels"});
+  if (!images.empty() && !annotations.empty()) {
+    const std::optional<fs::path> xml = first_xml(annotations);
+    const fs::path sets = folder / "ImageSets" / "Main";
+    if (xml && is_voc_file(*xml)) return {{images, annotations, fs::is_directory(sets) ? sets : fs::path()}};
+  }
+  if (entries.xml && is_voc_file(*entries.xml)) return {{folder, folder, {}}};
+  std::vector<VocTree> trees;
+  for (std::size_t i = 0; i < entries.folders.size() && depth > 0; ++i) {
+    for (VocTree& tree : find_voc_trees(entries.folders[i], depth - 1)) {
+      if (const auto part = part_named(entries.folders[i].filename().string())) tree.part = *part;
+      trees.push_back(std::move(tree));
+    }
+  }
+  return trees;
+}
+
+std::optional<ImageSets> read_image_sets(const fs::path& folder, std::vector<std::string>& notes) {
+  if (folder.empty()) return std::nullopt;
+  ImageSets sets;
+  bool has_any = false;
+  std::size_t repeated = 0;
+  for (const auto& [name, part] : {std::pair("train", Part::kTrain), std::pair("val", Part::kVal),
+                                   std::pair("test", Part::kTest), std::pair("trainval", Part::kTrain)}) {
+    const fs::path file = folder / (std::string(name) + ".txt");
+    if (!fs::exists(file)) continue;
+    has_any = true;
+    for (std::string& image : names_in(file)) {
+      const auto [found, is_new] = sets.emplace(std::move(image), part);
+      const bool is_of_trainval = std::string_view(name) == "trainval" && found->second != Part::kTest;
+      repeated += !is_new && !is_of_trainval && found->second != part;
+    }
+  }
+  if (!has_any) return std::nullopt;
+  if (repeated > 0) {
+    notes.push_back(counted(repeated, "image") + " of '" + folder.string() +
+                    "' in more than one of train.txt, val.txt and test.txt: taken for the first of them");
+  }
+  return sets;
+}
+
+}  // namespace evener::data

@@ -1,0 +1,31 @@
+// Where the images, the XML and the image sets of PASCAL VOC data lie, by names alone.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+/// Images with an XML file each. Both folders may be the same one.
+struct VocTree {
+  std::filesystem::path images, annotations;
+  std::filesystem::path sets;    // ImageSets/Main, or empty
+  Part part = Part::kUndivided;  // that the name of its folder stands for
+};
+
+/// The trees in a folder: JPEGImages/ and Annotations/ (also under the names images, annotations, xml and such), or one
+/// folder with images and XML; those of the folder itself, else those of the folders in it, down to `depth` folders.
+/// None if there is no XML that begins as VOC's.
+std::vector<VocTree> find_voc_trees(const std::filesystem::path& folder, int depth = 3);
+
+/// Which part each image of train.txt, val.txt and test.txt belongs to, by its name without extension; images of
+/// trainval.txt alone are for training. Absent: there is no such file, so that all images count and are undivided.
+using ImageSets = std::unordered_map<std::string, Part>;
+std::optional<ImageSets> read_image_sets(const std::filesystem::path& folder, std::vector<std::string>& notes);
+
+}  // namespace evener::data

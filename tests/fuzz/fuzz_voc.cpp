@@ -1,0 +1,21 @@
+// Parses arbitrary bytes as the VOC XML of one image. What is accepted has a name and finite corners.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "data/sources/voc_xml.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  try {
+    const auto annotation = evener::data::parse_voc({reinterpret_cast<const char*>(bytes), size});
+    for (const evener::data::VocObject& object : annotation.objects) {
+      if (object.name.empty()) std::abort();
+      if (!std::isfinite(object.xmin + object.ymin) || !std::isfinite(object.xmax - object.ymax)) std::abort();
+    }
+    if (annotation.width < 0 || annotation.height < 0) std::abort();
+  } catch (const evener::Error&) {
+  }
+  return 0;
+}

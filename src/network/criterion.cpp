@@ -12,7 +12,8 @@ std::string op_text(const CriterionOp& op) {
   if (std::holds_alternative<MeanSquaredError>(op)) return "mse";
   const auto* boxes = std::get_if<MultiBox>(&op);
   if (boxes == nullptr) return "cross-entropy";
-  return boxes->box_loss == BoxLoss::kSmoothL1 ? "multi-box" : std::string("multi-box:") + box_loss_name(boxes->box_loss);
+  return boxes->box_loss == BoxLoss::kSmoothL1 ? "multi-box"
+                                               : std::string("multi-box:") + box_loss_name(boxes->box_loss);
 }
 
 std::string term_text(const CriterionTerm& term) {

@@ -62,8 +62,8 @@ std::string criterion_text(const Criterion& criterion);
 
 /// The sums that engines report for the criterion, in their order: "loss", which is the weighted sum of its terms;
 /// where there are several, each of them without its weight, by its name; and "correct", the samples whose class has
-/// the highest score in the output that the first term reads. Of boxes: "loss", and of what it is the sum, "box_loss" and
-/// "class_loss".
+/// the highest score in the output that the first term reads. Of boxes: "loss", and of what it is the sum, "box_loss"
+/// and "class_loss".
 std::vector<std::string> sum_names(const Criterion& criterion);
 
 /// Why the criterion can't be computed on the network's outputs; "" if it can.

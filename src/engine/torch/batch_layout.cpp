@@ -101,8 +101,7 @@ std::int64_t fill_anchors(const AnchorTargets& targets, const data::Batch& batch
   std::vector<std::int64_t> matched(boxes.size());
   at::parallel_for(0, batch.count, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      matched[i] =
-          matcher.match(boxes[i], {classes + i * anchors, anchors}, {offsets + 4 * i * anchors, 4 * anchors});
+      matched[i] = matcher.match(boxes[i], {classes + i * anchors, anchors}, {offsets + 4 * i * anchors, 4 * anchors});
     }
   });
   return std::accumulate(matched.begin(), matched.end(), std::int64_t{0});

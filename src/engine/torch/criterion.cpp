@@ -54,7 +54,7 @@ TorchCriterion::TorchCriterion(const network::Criterion& criterion, const networ
 
 CriterionResult TorchCriterion::compute(const std::vector<at::Tensor>& outputs, const TargetTensors& targets,
                                         bool training) const {
-  if (network::boxes_term(criterion_) != nullptr) return compute_boxes(outputs, targets.anchors);
+  if (is_of_boxes()) return compute_boxes(outputs, targets.anchors);
   CriterionResult result;
   std::vector<at::Tensor> terms;
   for (std::size_t i = 0; i < criterion_.terms.size(); ++i) {

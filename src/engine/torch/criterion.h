@@ -36,6 +36,9 @@ class TorchCriterion {
   /// `outputs`: (N, ...) float32, in the order of Network::outputs(). Reads no value on the host.
   CriterionResult compute(const std::vector<at::Tensor>& outputs, const TargetTensors& targets, bool training) const;
 
+  /// Whether losses are of images with boxes, of each of which the result tells its loss.
+  bool is_of_boxes() const { return network::boxes_term(criterion_) != nullptr; }
+
   /// network::sum_names of the criterion.
   const std::vector<std::string>& names() const { return names_; }
   /// Sums over `count` samples, or matched anchors, from their values, which are as many as there are names.

@@ -60,9 +60,9 @@ MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes
   const at::Tensor matched = targets.classes.gt(0);
   // What isn't matched is set to what is wanted, so that it has neither a loss nor a gradient, whatever it says.
   const at::Tensor found = at::where(matched.unsqueeze(-1), boxes, targets.offsets);
-  const at::Tensor losses = at::cross_entropy_loss(scores.flatten(0, 1), targets.classes.flatten(), {},
-                                                   at::Reduction::None)
-                                .view_as(targets.classes);
+  const at::Tensor losses =
+      at::cross_entropy_loss(scores.flatten(0, 1), targets.classes.flatten(), {}, at::Reduction::None)
+          .view_as(targets.classes);
   const at::Tensor negative = hardest(losses.detach(), matched, op.negatives * matched.sum(1, /*keepdim=*/true));
   const at::Tensor none = at::zeros({}, losses.options());
   return {at::where(matched, box_losses(op.box_loss, found, targets.offsets), none).sum(1),

@@ -35,6 +35,7 @@ evener::cli::Command program_with_all_commands() {
                       infer_command(),
                       export_command(),
                       faces_command(),
+                      detect_command(),
                       plan_command(),
                       report_command(),
                       data_command(),

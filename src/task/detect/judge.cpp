@@ -129,7 +129,13 @@ class ClassOnImage {
 }  // namespace
 
 TrueBox::TrueBox(const data::LabelledBox& box)
-    : x1(box.x1), y1(box.y1), x2(box.x2), y2(box.y2), label(box.label), is_difficult(box.is_difficult) {}
+    : x1(box.x1),
+      y1(box.y1),
+      x2(box.x2),
+      y2(box.y2),
+      label(box.label),
+      is_difficult(box.is_difficult),
+      is_crowd(box.is_crowd) {}
 
 TrueBox::TrueBox(const Detection& box) : x1(box.x1), y1(box.y1), x2(box.x2), y2(box.y2), label(box.label) {}
 

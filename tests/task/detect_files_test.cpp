@@ -59,7 +59,7 @@ TEST(DetectDraw, AFrameLiesOnThePictureWhereverTheBoxIs) {
                                        {30, 5, 38, 12, "a cat 0.98 that has no room", {3, 255, 4}, true}};
   const data::Picture picture = with_boxes(black(1, 50, 40), boxes);
   ASSERT_EQ(picture.channels, 3);
-  const std::uint8_t* on_frame = picture.row(10) + 3 * 5;
+  const std::uint8_t* on_frame = picture.row(40) + 3 * 19;
   EXPECT_THAT(std::vector(on_frame, on_frame + 3), ElementsAre(255, 1, 2));
   EXPECT_EQ(picture.row(30)[3 * 10], 0) << "nothing is drawn inside";
 }

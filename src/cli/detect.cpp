@@ -159,11 +159,12 @@ class Detection {
   int tell(const measure::Record& record) {
     tell_skipped(result_.skipped, line_);
     if (result_.answered > 0 && result_.seconds > 0) {
-      line_.note(fmt::format("{} in {}: {} images/s from files to boxes; {} on {}", counted(result_.answered, "image"),
-                             duration_text(result_.seconds),
+      const std::size_t with_boxes = result_.answered - writer_->without_boxes();
+      line_.note(fmt::format("{} in {}: {} images/s from files to boxes; {}, {} with one likelier than {}",
+                             counted(result_.answered, "image"), duration_text(result_.seconds),
                              si_text(static_cast<double>(result_.answered) / result_.seconds),
                              writer_->boxes() == 1 ? "1 box" : fmt::format("{} boxes", writer_->boxes()),
-                             counted(result_.answered - writer_->without_boxes(), "image")));
+                             counted(with_boxes, "image"), writer_->shown_confidence()));
     }
     const std::string& json = *flags_.output.json;
     const std::string text = json.empty() ? "" : measure::to_json(record).dump(2) + "\n";

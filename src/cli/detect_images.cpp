@@ -58,6 +58,15 @@ data::DataOptions data_options(const std::string& location, const DetectFlags& f
   return options;
 }
 
+/// The first few, for a message.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 6;
+  const std::size_t shown = std::min(kMost, names.size());
+  const std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} others", text, names.size() - shown);
+}
+
 /// For each class of the data the network's number of it; -1 where it has none, which `notes` tell.
 std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
                                         const std::vector<std::string>& known, const std::string& location,
@@ -76,11 +85,11 @@ std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data,
   }
   if (unknown.size() == of_data.size()) {
     throw UsageError(fmt::format("{} knows none of the classes of '{}': they are {}, it knows {}", network.name(),
-                                 location, fmt::join(of_data, ", "), fmt::join(known, ", ")));
+                                 location, some_of(of_data), some_of(known)));
   }
   if (!unknown.empty()) {
     notes.push_back(fmt::format("{} doesn't know {} of '{}' ({}): boxes of it are left out", network.name(),
-                                counted(unknown.size(), "class"), location, fmt::join(unknown, ", ")));
+                                counted(unknown.size(), "class"), location, some_of(unknown)));
   }
   return numbers;
 }

@@ -25,7 +25,7 @@ struct Line {
 
 /// The twelve lines of COCO's summary, in its order.
 std::array<Line, 12> coco_lines(const task::CocoSummary& coco) {
-  return {{{"coco_ap", "COCO's AP at 0.50:0.95", coco.ap},
+  return {{{"coco_ap", "mAP at 0.5 to 0.95 (COCO)", coco.ap},
            {"coco_ap_50", "COCO's AP at 0.50", coco.ap_50},
            {"coco_ap_75", "COCO's AP at 0.75", coco.ap_75},
            {"coco_ap_small", "COCO's AP of small objects", coco.ap_small},
@@ -44,7 +44,9 @@ void add_count(measure::Record& record, const char* name, const char* title, con
                       {.name = name, .unit = "", .title = title, .label = label, .value = static_cast<double>(value)});
 }
 
-void add_quality(measure::Record& record, const Line& line, const char* title, std::int64_t images) {
+/// `stands_in_for`: sentences tell this figure only where that one is absent.
+void add_quality(measure::Record& record, const Line& line, const char* title, std::int64_t images,
+                 const char* stands_in_for = "") {
   measure::add_metric(record, {.name = line.name,
                                .unit = "share",
                                .title = title,
@@ -52,11 +54,12 @@ void add_quality(measure::Record& record, const Line& line, const char* title, s
                                .role = measure::MetricRole::kQuality,
                                .value = line.value,
                                .of_images = images,
+                               .stands_in_for = stands_in_for,
                                .reason = line.value ? "" : "the data has no such box"});
 }
 
 std::string value_text(const std::optional<double>& value) {
-  return value ? fmt::format("{:.6f}", *value) : "";
+  return value ? fmt::format("{:.8f}", *value) : "";
 }
 
 /// About evenly spread points of a long curve, its ends among them.
@@ -75,9 +78,11 @@ void fill_detection(measure::Record& record, const DetectionWriter& writer, cons
   if (quality == nullptr) return;
   add_count(record, "true_boxes", "", "boxes to be found", static_cast<std::size_t>(quality->true_boxes));
   add_quality(record, {"map_50", "mAP at 0.5 (VOC 2010)", quality->voc_2010}, "mAP@0.5", quality->images);
-  add_quality(record, {"map_50_voc_2007", "mAP at 0.5 (VOC 2007, 11 points)", quality->voc_2007}, "", quality->images);
+  add_quality(record, {"map_50_voc_2007", "mAP at 0.5 (VOC 2007, 11 points)", quality->voc_2007}, "", quality->images,
+              "map_50");
   for (const Line& line : coco_lines(quality->coco)) {
-    add_quality(record, line, line.name == std::string_view("coco_ap") ? "mAP@0.5:0.95" : "", quality->images);
+    const bool is_main = line.name == std::string_view("coco_ap");
+    add_quality(record, line, is_main ? "mAP@0.5:0.95" : "", quality->images, is_main ? "" : "map_50");
   }
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "report/figures.h"
@@ -60,8 +61,9 @@ std::string miss_figure(const MissedImage& miss) {
                                              : fmt::format("{} missed, {} wrong", miss.missed, miss.wrong);
   return fmt::format(
       "<figure class=\"miss\" title=\"{0}\"><img src=\"data:image/jpeg;base64,{1}\" alt=\"{0}\">"
-      "<figcaption><b>{2}</b><br>{0}</figcaption></figure>",
-      escape_html(miss.file), miss.jpeg_base64, what);
+      "<figcaption><b>{2}</b><br>{3}</figcaption></figure>",
+      escape_html(miss.file), miss.jpeg_base64, what,
+      escape_html(std::filesystem::path(miss.file).filename().string()));
 }
 
 std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_first, std::size_t runs) {
@@ -73,24 +75,29 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
   std::string html = "<div class=\"grid\">";
   if (is_first) {
     html +=
+        "<div class=\"needs-plots\">" +
         plot_card(fmt::format("precision-{}", number), "Precision and recall",
-                  "Of each class, boxes with an intersection over union of at least 0.5: the likeliest at the left.");
+                  "Of each class, boxes with an intersection over union of at least 0.5: the likeliest at the left.") +
+        "</div>";
   }
   html += fmt::format(
-      "<div class=\"card\"><h3>{}Classes</h3><p class=\"soft\">Average precision: all points of the curve, the eleven "
+      "<div class=\"card\"><h3>{}Classes</h3><p class=\"explain\">Average precision: all points of the curve, the "
+      "eleven "
       "of "
       "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p><div class=\"scroll\">{}</div></div>",
       swatch, class_table(figures));
   if (figures.confusion.size() <= kWidestMatrix + 1) {
     html += fmt::format(
-        "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"soft\">Boxes likelier than {:.2f}. The last "
+        "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"explain\">Boxes likelier than {:.2f}. The "
+        "last "
         "column was missed, the last row found where nothing is.</p><div class=\"scroll\">{}</div></div>",
         swatch, figures.confidence, matrix(figures));
   }
   html += "</div>";
   if (figures.misses.empty()) return html;
   html += fmt::format(
-      "<div class=\"card\"><h3>{}The worst misses</h3><p class=\"soft\">Boxes likelier than {:.2f}: right ones green, "
+      "<div class=\"card after\"><h3>{}The worst misses</h3><p class=\"explain\">Boxes likelier than {:.2f}: right "
+      "ones green, "
       "<span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
       "dashed</span>.</p><div class=\"misses\">",
       swatch, figures.confidence);

@@ -96,7 +96,7 @@ TEST_F(Detect, EveryFormatTellsTheSameBoxes) {
   EXPECT_EQ(coco["images"].size(), 2U);
   const ProgramResult table = detect(joined(what, {"--on", "2xcpu/t1", "--batch", "1"}));
   EXPECT_THAT(table.out, AllOf(HasSubstr("a.pgm  "), HasSubstr("b.pgm  ")));
-  EXPECT_THAT(table.err, HasSubstr("14 boxes on 2 images"));
+  EXPECT_THAT(table.err, HasSubstr("14 boxes, 2 images with one"));
 }
 
 TEST_F(Detect, WritesFilesForEachPhoto) {

@@ -32,23 +32,33 @@ std::string class_table(const DetectionFigures& figures) {
   return html + "</tbody></table>";
 }
 
-std::string matrix(const DetectionFigures& figures) {
+/// The classes that were there or found, and the background: rows and columns that say something.
+std::vector<std::size_t> told_classes(const DetectionFigures& figures) {
+  const auto& counts = figures.confusion;
+  std::vector<std::size_t> told;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const bool is_there = std::ranges::any_of(counts[c], [](std::int64_t count) { return count > 0; });
+    const bool is_found = std::ranges::any_of(counts, [&](const auto& row) { return row[c] > 0; });
+    if (is_there || is_found || c + 1 == counts.size()) told.push_back(c);
+  }
+  return told;
+}
+
+std::string matrix(const DetectionFigures& figures, const std::vector<std::size_t>& told) {
   const auto name = [&](std::size_t c) {
     return c < figures.classes.size() ? escape_html(figures.classes[c].name) : std::string("<i>nothing</i>");
   };
-  const auto& counts = figures.confusion;
   std::string html = "<table class=\"confusion\"><thead><tr><th>is \\ taken for</th>";
-  for (std::size_t c = 0; c < counts.size(); ++c) html += "<th>" + name(c) + "</th>";
+  for (const std::size_t c : told) html += "<th>" + name(c) + "</th>";
   html += "</tr></thead><tbody>";
-  for (std::size_t row = 0; row < counts.size(); ++row) {
+  for (const std::size_t row : told) {
+    const std::vector<std::int64_t>& counts = figures.confusion[row];
     html += "<tr><th>" + name(row) + "</th>";
-    const auto total =
-        std::max<std::int64_t>(1, std::accumulate(counts[row].begin(), counts[row].end(), std::int64_t{}));
-    for (std::size_t column = 0; column < counts.size(); ++column) {
-      const std::int64_t count = counts[row][column];
-      html +=
-          fmt::format("<td class=\"{}\" style=\"--share:{:.4f}\">{}</td>", row == column ? "right" : "wrong",
-                      static_cast<double>(count) / static_cast<double>(total), count == 0 ? "" : std::to_string(count));
+    const auto total = std::max<std::int64_t>(1, std::accumulate(counts.begin(), counts.end(), std::int64_t{}));
+    for (const std::size_t column : told) {
+      html += fmt::format("<td class=\"{}\" style=\"--share:{:.4f}\">{}</td>", row == column ? "right" : "wrong",
+                          static_cast<double>(counts[column]) / static_cast<double>(total),
+                          counts[column] == 0 ? "" : std::to_string(counts[column]));
     }
     html += "</tr>";
   }
@@ -86,12 +96,13 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
       "of "
       "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p><div class=\"scroll\">{}</div></div>",
       swatch, class_table(figures));
-  if (figures.confusion.size() <= kWidestMatrix + 1) {
+  const std::vector<std::size_t> told = told_classes(figures);
+  if (told.size() > 1 && told.size() <= kWidestMatrix + 1) {
     html += fmt::format(
         "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"explain\">Boxes likelier than {:.2f}. The "
         "last "
         "column was missed, the last row found where nothing is.</p><div class=\"scroll\">{}</div></div>",
-        swatch, figures.confidence, matrix(figures));
+        swatch, figures.confidence, matrix(figures, told));
   }
   html += "</div>";
   if (figures.misses.empty()) return html;

@@ -12,8 +12,8 @@ namespace {
 constexpr Colour kColours[] = {{213, 94, 0},    {0, 114, 178},  {0, 158, 115}, {230, 159, 0},
                                {204, 121, 167}, {86, 180, 233}, {240, 228, 66}};
 
-/// Pixels of the longer side for which lines and letters are one pixel thick.
-constexpr std::int64_t kSideOfOne = 500;
+/// Pixels of the longer side for which letters are one pixel thick.
+constexpr std::int64_t kSideOfOne = 320;
 
 data::Picture coloured(data::Picture picture) {
   if (picture.channels == 3) return picture;
@@ -35,7 +35,7 @@ class Pencil {
     const auto x1 = std::llround(box.x1), y1 = std::llround(box.y1);
     const auto x2 = std::max<std::int64_t>(x1 + 1, std::llround(box.x2));
     const auto y2 = std::max<std::int64_t>(y1 + 1, std::llround(box.y2));
-    const std::int64_t thick = thickness_ + 1;
+    const std::int64_t thick = std::max<std::int64_t>(2, thickness_);
     line(x1, y1, x2, y1 + thick, box, true);
     line(x1, y2 - thick, x2, y2, box, true);
     line(x1, y1, x1 + thick, y2, box, false);

@@ -27,6 +27,7 @@ Command info_command();
 Command train_command();
 Command infer_command();
 Command faces_command();
+Command detect_command();
 Command plan_command();
 Command export_command();
 Command quantize_command();

@@ -205,7 +205,7 @@ class Inference {
 
  private:
   void begin(const task::InferJob& job) {
-    fill_inference_setup(run_.record(), flags_, network_, images_, plan_, precision_, job.setup());
+    fill_inference_setup(run_.record(), flags_.groups(), network_, images_, plan_, precision_, job.setup());
     run_.begin();
     line_.note(setup_line(network_, images_, plan_, precision_, job.setup()));
     for (const std::vector<std::string>* notes : {&network_.notes(), &std::as_const(images_.notes), &plan_.notes}) {

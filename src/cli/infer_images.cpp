@@ -4,82 +4,26 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iostream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
 #include "base/tensor.h"
+#include "cli/image_lists.h"
 #include "cli/options/data_flags.h"
+#include "cli/run_config.h"
 #include "data/open_data.h"
 #include "data/pack.h"
 #include "data/picture_listing.h"
 #include "data/pictures.h"
-#include "measure/record.h"
 #include "weights/safetensors.h"
 
 namespace evener::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The options of the network's own training, as its record has them.
-class RunConfig {
- public:
-  explicit RunConfig(const fs::path& run) {
-    if (run.empty() || !fs::exists(run / "record.json")) return;
-    config_ = measure::read_record(run).config;
-  }
-
-  template <class T>
-  std::optional<T> get(const std::string& key) const {
-    const auto found = config_.find(key);
-    if (found == config_.end()) return std::nullopt;
-    const auto value = nlohmann::json::parse(found->second, nullptr, false);
-    try {
-      return value.is_discarded() || value.is_null() ? std::nullopt : std::optional(value.get<T>());
-    } catch (const nlohmann::json::exception&) {
-      return std::nullopt;  // an older program's
-    }
-  }
-
- private:
-  std::map<std::string, std::string> config_;
-};
-
-std::vector<std::string> lines_of(std::istream& stream) {
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
-/// Lists in place of the files that are lists.
-std::vector<std::string> with_lists(const std::vector<std::string>& words) {
-  std::vector<std::string> locations;
-  const auto append = [&](const std::vector<std::string>& more) {
-    locations.insert(locations.end(), more.begin(), more.end());
-  };
-  for (const std::string& word : words) {
-    if (word == "-") {
-      append(lines_of(std::cin));
-    } else if (word.ends_with(".txt") && fs::is_regular_file(word)) {
-      std::ifstream file(word);
-      append(lines_of(file));
-    } else {
-      locations.push_back(word);
-    }
-  }
-  if (locations.empty()) throw UsageError("the list of images is empty");
-  return locations;
-}
 
 /// N of "random:N".
 std::optional<std::size_t> random_count(const std::string& word) {
@@ -162,16 +106,6 @@ data::DataOptions data_options(const std::string& location, const InferFlags& fl
   return options;
 }
 
-std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part) {
-  if (part == "train") return split.train;
-  if (part == "validation") return split.val;
-  if (part == "test") return split.test;
-  std::vector<std::uint32_t> all;
-  for (const auto* some : {&split.train, &split.val, &split.test}) all.insert(all.end(), some->begin(), some->end());
-  std::ranges::sort(all);
-  return all;
-}
-
 /// Nothing where the classes have nothing to do with the network's.
 std::optional<InferImages> from_data(const std::string& location, const InferFlags& flags,
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
@@ -199,6 +133,16 @@ std::optional<InferImages> from_data(const std::string& location, const InferFla
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part) {
+  if (part == "train") return split.train;
+  if (part == "validation") return split.val;
+  if (part == "test") return split.test;
+  std::vector<std::uint32_t> all;
+  for (const auto* some : {&split.train, &split.val, &split.test}) all.insert(all.end(), some->begin(), some->end());
+  std::ranges::sort(all);
+  return all;
+}
 
 InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads) {
   const RunConfig run(network.run());

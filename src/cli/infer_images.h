@@ -8,6 +8,7 @@
 #include "cli/options/infer_flags.h"
 #include "data/samples.h"
 #include "data/skipped.h"
+#include "data/split.h"
 
 namespace evener::cli {
 
@@ -23,5 +24,8 @@ struct InferImages {
 /// Opens what `flags` name, for the network. Without IMAGES it is the test part of the data that the network's own run
 /// was trained on. Throws UsageError and Error.
 InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads);
+
+/// The samples of a part: "train", "validation" or "test"; of all parts for anything else.
+std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part);
 
 }  // namespace evener::cli

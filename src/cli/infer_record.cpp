@@ -44,11 +44,11 @@ measure::Metric accuracy(const char* name, const char* title, const char* label,
 
 }  // namespace
 
-void fill_inference_setup(measure::Record& record, const InferFlags& flags, const task::InferenceModel& network,
-                          const InferImages& images, const placement::Plan& plan, Precision precision,
-                          const task::InferSetup& setup) {
+void fill_inference_setup(measure::Record& record, const std::vector<const OptionGroup*>& groups,
+                          const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
+                          Precision precision, const task::InferSetup& setup) {
   nlohmann::json config = nlohmann::json::object();
-  for (const OptionGroup* group : flags.groups()) group->record(config);
+  for (const OptionGroup* group : groups) group->record(config);
   config["batch"] = setup.batch;
   config["streams"] = setup.streams;
   config["mean"] = network.normalization().mean;
@@ -86,11 +86,11 @@ void fill_inference_setup(measure::Record& record, const InferFlags& flags, cons
   record.times.init = setup.init_s;
 }
 
-void fill_inference_results(measure::Record& record, const task::InferResult& result, const AnswerWriter& answers,
-                            const std::vector<double>& network_rates) {
+void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
+                           const std::vector<double>& network_rates) {
   record.data.skipped += static_cast<std::int64_t>(result.skipped.size());
-  record.images_per_s = measure::throughput_of(
-      block_rates(answers.times_s(), static_cast<std::size_t>(record.batch.value_or(1))), "blocks of images");
+  record.images_per_s = measure::throughput_of(block_rates(times_s, static_cast<std::size_t>(record.batch.value_or(1))),
+                                               "blocks of images");
   if (!record.images_per_s.median) record.images_per_s.reason = "there were fewer images than one call takes";
   measure::add_metric(record, {.name = "network_images_per_s",
                                .unit = "images/s",
@@ -102,6 +102,11 @@ void fill_inference_results(measure::Record& record, const task::InferResult& re
                                .interval = measure::median_interval(network_rates),
                                .over = "blocks of calls",
                                .reason = network_rates.empty() ? "it was not measured" : ""});
+}
+
+void fill_inference_results(measure::Record& record, const task::InferResult& result, const AnswerWriter& answers,
+                            const std::vector<double>& network_rates) {
+  fill_inference_speeds(record, result, answers.times_s(), network_rates);
   const Scores& scores = answers.scores();
   if (scores.images == 0) return;
   measure::add_metric(record, accuracy("accuracy", "accuracy", "accuracy", scores.correct, scores.images));

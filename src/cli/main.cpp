@@ -36,6 +36,7 @@ evener::cli::Command program_with_all_commands() {
                       export_command(),
                       quantize_command(),
                       faces_command(),
+                      detect_command(),
                       plan_command(),
                       report_command(),
                       data_command(),

@@ -19,6 +19,12 @@ std::span<const std::int32_t> class_labels(const Targets& targets) {
               targets_name(targets) + "; give data that has classes");
 }
 
+std::span<const std::vector<LabelledBox>> box_lists(const Targets& targets) {
+  if (const auto* boxes = std::get_if<BoxTargets>(&targets)) return boxes->boxes;
+  throw Error(std::string("this loss compares outputs with the boxes on each image, but the batch has ") +
+              targets_name(targets) + "; give data that has boxes");
+}
+
 Targets part_of(const Targets& targets, std::size_t begin, std::size_t end) {
   const std::size_t count = end - begin;
   if (const auto* classes = std::get_if<ClassTargets>(&targets)) {

@@ -55,6 +55,9 @@ const char* targets_name(const Targets& targets);
 /// the batch has instead.
 std::span<const std::int32_t> class_labels(const Targets& targets);
 
+/// The boxes on each image; for losses that take boxes. Throws Error naming what the batch has instead.
+std::span<const std::vector<LabelledBox>> box_lists(const Targets& targets);
+
 /// The targets of images begin..end-1.
 Targets part_of(const Targets& targets, std::size_t begin, std::size_t end);
 

@@ -78,6 +78,20 @@ class KeepsAverage {
   virtual void swap_average() = 0;
 };
 
+/// A detector's trainer: losses are sums over anchors that are matched with objects, of which an image may have none.
+class DetectsObjects {
+ public:
+  virtual ~DetectsObjects() = default;
+  /// Matched anchors of a batch, from its targets alone. A step's weight is 1 over those of the whole batch, whoever
+  /// computes which part of it.
+  virtual std::int64_t matches(const data::Batch& batch) const = 0;
+  /// The first sample whose loss was not finite since gradients were cleared.
+  virtual std::optional<std::uint32_t> culprit() const = 0;
+  /// Trainer::evaluate, with what the network says of each image: (count, shape) float32 in the order of
+  /// Network::outputs().
+  virtual Sums evaluate_outputs(const data::Batch& batch, std::vector<HostTensor>& outputs) = 0;
+};
+
 /// What a run on this device came to, for its record.
 struct DeviceReport {
   std::optional<std::uint64_t> peak_memory_bytes;  // of the device's, by this process; absent on CPUs
@@ -100,9 +114,13 @@ struct Offers {
   StepsTogether* together = nullptr;
   KeepsAverage* average = nullptr;
   ReportsDevice* device = nullptr;
+  DetectsObjects* detector = nullptr;
 
   /// Whether parameters lie in memory of all replicas.
   bool shares_arrays() const { return sharing != nullptr || together != nullptr; }
 };
+
+/// The sample whose loss was not finite, where the trainer tells.
+std::optional<std::uint32_t> culprit_of(const Offers& offers);
 
 }  // namespace evener::engine

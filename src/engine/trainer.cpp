@@ -16,9 +16,13 @@ StepReport Trainer::settle() {
   return ahead != nullptr ? ahead->settle_steps() : StepReport{};
 }
 
+std::optional<std::uint32_t> culprit_of(const Offers& offers) {
+  return offers.detector != nullptr ? offers.detector->culprit() : std::nullopt;
+}
+
 StepReport Trainer::step_by_parts(const data::Batch& batch, double weight, double learning_rate) {
   StepReport report{forward_backward(batch, weight), 1, true};
-  if (!std::isfinite(report.sums.total("loss"))) return {{}, 0, false};
+  if (!std::isfinite(report.sums.total("loss"))) return {{}, 0, false, culprit_of(offers())};
   apply(learning_rate);
   return report;
 }

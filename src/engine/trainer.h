@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/tensor.h"
@@ -18,6 +19,7 @@ struct StepReport {
   Sums sums;               // of `steps` steps with a finite loss, in their order
   std::int64_t steps = 0;  // that were reported
   bool finite = true;      // false: the step after those had a loss that isn't; it and all later ones changed nothing
+  std::optional<std::uint32_t> culprit = {};  // the sample with that loss, where the trainer tells losses apart
 };
 
 /// Not thread-safe: one thread drives it.
@@ -26,8 +28,8 @@ class Trainer {
   virtual ~Trainer() = default;
 
   /// Forward and backward in training mode. Gradients become `weight` times the sum over the batch's samples of each
-  /// sample's loss gradient; the caller passes 1 / (global sample count). An empty batch gives zero gradients, and sums
-  /// of nothing.
+  /// sample's loss gradient; the caller passes 1 / (global sample count), of a detector 1 / DetectsObjects::matches. An
+  /// empty batch gives zero gradients, and sums of nothing.
   Sums forward_backward(const data::Batch& batch, double weight) {
     clear_gradients();
     return add_gradients(batch, weight);

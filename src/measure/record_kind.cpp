@@ -30,8 +30,16 @@ const RecordKind kInferenceKind{.name = "infer",
                                 .amount = images_text,
                                 .metrics = [](const Record&) { return std::vector<Metric>(); }};
 
+const RecordKind kDetectionKind{.name = "detect",
+                                .does = "looks at images",
+                                .did = "looked at",
+                                .speed_label = "speed from files to boxes",
+                                .do_more = "give it more images",
+                                .amount = images_text,
+                                .metrics = [](const Record&) { return std::vector<Metric>(); }};
+
 const RecordKind& kind_of(const Record& record) {
-  for (const RecordKind* kind : {&kTrainingKind, &kInferenceKind}) {
+  for (const RecordKind* kind : {&kTrainingKind, &kInferenceKind, &kDetectionKind}) {
     if (record.kind == kind->name) return *kind;
   }
   return kOtherKind;

@@ -33,5 +33,7 @@ std::string speed_note(const Record& record);
 extern const RecordKind kTrainingKind;
 /// Runs of `evener infer`, whose figures are all metrics of their own.
 extern const RecordKind kInferenceKind;
+/// Runs of `evener detect`, the same.
+extern const RecordKind kDetectionKind;
 
 }  // namespace evener::measure

@@ -8,8 +8,16 @@
 namespace evener::network {
 namespace {
 
+std::string op_text(const CriterionOp& op) {
+  if (std::holds_alternative<MeanSquaredError>(op)) return "mse";
+  const auto* boxes = std::get_if<MultiBox>(&op);
+  if (boxes == nullptr) return "cross-entropy";
+  return boxes->box_loss == BoxLoss::kSmoothL1 ? "multi-box"
+                                               : std::string("multi-box:") + box_loss_name(boxes->box_loss);
+}
+
 std::string term_text(const CriterionTerm& term) {
-  std::string text = std::holds_alternative<MeanSquaredError>(term.op) ? "mse" : "cross-entropy";
+  std::string text = op_text(term.op);
   if (term.weight == 1) return text;
   std::ostringstream weighted;
   weighted << term.weight << '*' << text;
@@ -41,7 +49,29 @@ std::string why_term_unfit(const CriterionTerm& term, const Network& network) {
   return {};
 }
 
+std::string why_boxes_unfit(const Criterion& criterion, const Network& network) {
+  if (criterion.terms.size() > 1) return "a criterion for boxes has no other terms";
+  if (criterion.terms.front().weight != 1) return "a criterion for boxes has no weight";
+  if (!network.anchors().empty()) return {};
+  return "'" + network.model() + "' is no detector: it says nothing of boxes, which the criterion compares";
+}
+
 }  // namespace
+
+const char* box_loss_name(BoxLoss loss) {
+  return loss == BoxLoss::kSmoothL1 ? "smooth-l1" : "giou";
+}
+
+Criterion multi_box(BoxLoss box_loss) {
+  return {{{MultiBox{.box_loss = box_loss}, 1, {"boxes", "scores"}}}};
+}
+
+const MultiBox* boxes_term(const Criterion& criterion) {
+  for (const auto& term : criterion.terms) {
+    if (const auto* boxes = std::get_if<MultiBox>(&term.op)) return boxes;
+  }
+  return nullptr;
+}
 
 Criterion cross_entropy(double label_smoothing) {
   return {{{CrossEntropy{label_smoothing}}}};
@@ -59,6 +89,7 @@ std::string criterion_text(const Criterion& criterion) {
 }
 
 std::vector<std::string> sum_names(const Criterion& criterion) {
+  if (boxes_term(criterion) != nullptr) return {"loss", "box_loss", "class_loss"};
   std::vector<std::string> names = {"loss"};
   if (criterion.terms.size() > 1) {
     for (const auto& term : criterion.terms) names.push_back(term.name);
@@ -69,6 +100,7 @@ std::vector<std::string> sum_names(const Criterion& criterion) {
 
 std::string why_unfit(const Criterion& criterion, const Network& network) {
   if (criterion.terms.empty()) return "the criterion has no term";
+  if (boxes_term(criterion) != nullptr) return why_boxes_unfit(criterion, network);
   const std::vector<std::string> names = sum_names(criterion);
   if (std::set(names.begin(), names.end()).size() != names.size()) {
     return "two sums of the criterion have one name; each term needs a name of its own, none 'loss' or 'correct'";

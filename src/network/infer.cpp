@@ -108,11 +108,20 @@ class Inference {
     joined[0] = 0;
     for (const Shape& in : inputs_) {
       if (!std::ranges::equal(in | std::views::drop(1), joined | std::views::drop(1))) {
-        fail("needs images of one height and width, or vectors", "");
+        fail("needs images of one height and width, vectors, or rows of one length", "");
       }
       joined[0] += in[0];
     }
     return joined;
+  }
+
+  Shape operator()(const Rows& op) const {
+    require_positive(op.values, "values");
+    const Shape& in = image_input();
+    if (in[0] % op.values != 0) {
+      fail(fmt::format("makes rows of {} values, which doesn't come out even with {} channels", op.values, in[0]), "");
+    }
+    return {in[1] * in[2] * (in[0] / op.values), op.values};
   }
 
   Shape operator()(const SubsamplePad& op) const {
@@ -204,11 +213,11 @@ class Tensors {
  public:
   Tensors(const Layer& layer, int index) : layer_(layer), index_(index) {}
 
-  void trained(const char* suffix, Shape shape, Init init, std::int64_t fan = 0) {
-    list_.push_back({layer_.name + suffix, std::move(shape), index_, true, init, fan});
+  void trained(const char* suffix, Shape shape, Init init, std::int64_t fan = 0, double deviation = 0) {
+    list_.push_back({layer_.name + suffix, std::move(shape), index_, true, init, fan, false, deviation});
   }
   void buffer(const char* suffix, Shape shape, Init init) {
-    list_.push_back({layer_.name + suffix, std::move(shape), index_, false, init, 0, true});
+    list_.push_back({layer_.name + suffix, std::move(shape), index_, false, init, 0, true, 0});
   }
   std::vector<Parameter> take() { return std::move(list_); }
 
@@ -251,9 +260,11 @@ std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Sha
     // torchvision's fan_out is weight.size(0) * kernel area, whatever the groups (torch.nn.init, kaiming_normal_).
     const std::int64_t area = conv->kernel.area();
     const std::int64_t in = input[0] / conv->groups;
-    tensors.trained(".weight", {conv->out_channels, in, conv->kernel.height, conv->kernel.width}, Init::kHeNormalFanOut,
-                    conv->out_channels * area);
-    if (conv->bias) tensors.trained(".bias", {conv->out_channels}, Init::kUniformFanIn, in * area);
+    const bool given = conv->first_deviation > 0;
+    tensors.trained(".weight", {conv->out_channels, in, conv->kernel.height, conv->kernel.width},
+                    given ? Init::kNormal : Init::kHeNormalFanOut, conv->out_channels * area, conv->first_deviation);
+    if (conv->bias)
+      tensors.trained(".bias", {conv->out_channels}, given ? Init::kZeros : Init::kUniformFanIn, in * area);
     if (conv->weight_bits > 0) tensors.trained(".weight_scale", {conv->out_channels}, Init::kOnes);
   } else if (std::holds_alternative<BatchNorm>(layer.op)) {
     const Shape channels = {input[0]};

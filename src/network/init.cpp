@@ -106,6 +106,9 @@ HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
     case Init::kHeNormalFanOut:
       fill_normal(values, std::sqrt(2 / fan), random);
       break;
+    case Init::kNormal:
+      fill_normal(values, parameter.deviation, random);
+      break;
     case Init::kUniformFanIn:
       fill_uniform(values, 1 / std::sqrt(fan), random);
       break;

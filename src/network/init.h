@@ -14,6 +14,7 @@ namespace evener::network {
 ///   kUniformFanIn    element i = (2 u - 1) / sqrt(fan), u = random.uniform()
 ///   kHeNormalFanOut  elements 2k and 2k + 1 = sqrt(2 / fan) * r * cos(t) and sin(t) (Box-Muller), where
 ///                    r = sqrt(-2 ln(1 - u)), t = 2 pi v; u, then v from random.uniform()
+///   kNormal          the same with Parameter::deviation in place of sqrt(2 / fan)
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
 TensorMap initial_state(const Network& network, std::uint64_t seed);
 

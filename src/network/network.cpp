@@ -15,9 +15,9 @@ namespace {
 
 // In the order of the alternatives of Op.
 constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
-    "input",       "linear",   "conv2d",  "batch_norm",       "activation",    "max_pool",
-    "global_pool", "add",      "flatten", "dropout",          "subsample_pad", "prelu",
-    "avg_pool",    "multiply", "concat",  "stochastic_depth", "scale",         "fake_quantize"};
+    "input",  "linear",           "conv2d",  "batch_norm",    "activation", "max_pool", "global_pool",
+    "add",    "flatten",          "dropout", "subsample_pad", "prelu",      "avg_pool", "multiply",
+    "concat", "stochastic_depth", "scale",   "fake_quantize", "rows"};
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 
@@ -96,6 +96,16 @@ void Network::set_output(std::string name, int layer) {
   if (!outputs_marked_) outputs_.clear();
   outputs_marked_ = true;
   outputs_.push_back({std::move(name), layer});
+}
+
+void Network::set_anchors(std::vector<Anchor> anchors) {
+  for (const Output& output : outputs_) {
+    const Shape& shape = output_shape(output);
+    if (shape.size() == 2 && shape[0] == static_cast<std::int64_t>(anchors.size())) continue;
+    throw Error(fmt::format("{}: {} anchors need outputs with as many rows, but '{}' is {}", model_, anchors.size(),
+                            output.name, shape_text(shape)));
+  }
+  anchors_ = std::move(anchors);
 }
 
 void Network::freeze(const std::vector<std::string>& names) {

@@ -7,9 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "network/anchors.h"
+
 namespace evener::network {
 
-/// Extents without the batch dimension: (C, H, W) for images, (F) for vectors.
+/// Extents without the batch dimension: (C, H, W) for images, (F) for vectors, (P, V) for P rows of V values.
 using Shape = std::vector<std::int64_t>;
 
 /// Along the rows and along the columns of an image: a window's extent, its stride, the zeros around an image. One
@@ -41,6 +43,8 @@ struct Conv2d {
   Extent2d padding = 0;
   std::int64_t groups = 1;
   bool bias = false;
+  /// Of the normal distribution that the first weights are drawn from, biases being 0; 0: torchvision's convolutions.
+  double first_deviation = 0;
   int weight_bits = 0;  // see FakeQuantize; 0 = the weights are as they are
 };
 /// Per-channel normalisation; running statistics follow PyTorch's convention (new = (1 - momentum) old + momentum
@@ -83,9 +87,14 @@ struct Multiply {};
 struct Scale {
   double factor = 1;
 };
-/// Its inputs one after the other: images of one height and width along their channels, or vectors.
+/// Its inputs one after the other: images of one height and width along their channels, vectors, or rows of one length.
 struct Concat {};
 struct Flatten {};
+/// What an image says of its pixels as rows of so many values: (A * values, H, W) -> (H * W * A, values), pixel by
+/// pixel, and of a pixel its A rows one after the other.
+struct Rows {
+  std::int64_t values = 1;
+};
 /// In training, zeros in place of values drawn with this probability, and 1 / (1 - probability) times the others.
 struct Dropout {
   double probability = 0.5;
@@ -111,7 +120,7 @@ struct FakeQuantize {
 };
 
 using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
-                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, FakeQuantize>;
+                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, FakeQuantize, Rows>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);
@@ -129,6 +138,7 @@ enum class Init {
   kHeNormalFanOut,  // N(0, sqrt(2 / fan_out)), torchvision's convolutions
   kUniformFanIn,    // U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for Linear weight and bias
   kQuarters,        // 0.25, PyTorch's for PReLU
+  kNormal,          // N(0, Parameter::deviation)
 };
 
 /// A tensor that belongs to the network: trained, or a buffer (running statistics).
@@ -140,6 +150,7 @@ struct Parameter {
   Init init = Init::kZeros;
   std::int64_t fan = 0;  // fan_in or fan_out, as `init` needs it
   bool buffer = false;   // running statistics, which are never trained
+  double deviation = 0;  // as `init` needs it
 };
 
 /// A layer whose result the network gives out, and the name by which it is asked for.
@@ -162,6 +173,10 @@ class Network {
   /// the network doesn't compute.
   void set_output(std::string name, int layer);
 
+  /// Makes the network a detector: row i of each of its outputs is about anchor i. Throws Error unless all outputs have
+  /// as many rows as there are anchors.
+  void set_anchors(std::vector<Anchor> anchors);
+
   /// Marks the parameters of these names as not trained. Buffers and other names are passed over.
   void freeze(const std::vector<std::string>& names);
 
@@ -174,6 +189,9 @@ class Network {
   }
   /// Of the first output, the only one that a classifier has.
   const Shape& output_shape() const { return output_shape(outputs_.front()); }
+  /// Of a detector, which has the outputs "boxes" (anchors, 4) and "scores" (anchors, classes and before them the
+  /// background); none: the network is no detector.
+  const std::vector<Anchor>& anchors() const { return anchors_; }
   const std::vector<Layer>& layers() const { return layers_; }
   /// In state-dict order (layer by layer: weight, bias, running_mean, running_var, num_batches_tracked).
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -183,6 +201,7 @@ class Network {
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_;
   std::vector<Output> outputs_;
+  std::vector<Anchor> anchors_;
   bool outputs_marked_ = false;  // whether somebody called set_output; else the one output follows the last layer
 };
 

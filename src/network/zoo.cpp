@@ -16,6 +16,8 @@
   MODEL("mtcnn_pnet", build_mtcnn_pnet, "MTCNN's proposal network (Zhang et al. 2016), for images of any size") \
   MODEL("mtcnn_rnet", build_mtcnn_rnet, "MTCNN's refinement network (Zhang et al. 2016), 24x24") \
   MODEL("mtcnn_onet", build_mtcnn_onet, "MTCNN's output network with landmarks (Zhang et al. 2016), 48x48") \
+  MODEL("ssdlite320_mobilenet_v3_large", build_ssdlite320_mobilenet_v3_large, "SSDLite on MobileNetV3-Large (Howard et al. 2019): a detector, 3.4 M parameters, 0.6 G multiply-adds at 320x320") \
+  MODEL("ssdlite_mobilenet_v2", build_ssdlite_mobilenet_v2, "SSDLite on MobileNetV2 (Sandler et al. 2018): a detector") \
   MODEL("resnet18", build_resnet18, "ResNet-18 (He et al. 2015), 11.7 M parameters, 1.8 G multiply-adds at 224x224") \
   MODEL("resnet34", build_resnet34, "ResNet-34 (He et al. 2015), 21.8 M parameters, 3.7 G multiply-adds at 224x224") \
   MODEL("resnet50", build_resnet50, "ResNet-50 (He et al. 2015), 25.6 M parameters, 4.1 G multiply-adds at 224x224") \

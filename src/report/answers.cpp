@@ -15,12 +15,6 @@ using nlohmann::json;
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uint64_t kMostBytes = 64 << 20;
 
-/// What stands in a page's data URL: nothing else than digits may get there.
-bool is_base64(const std::string& text) {
-  const std::size_t end = text.find_last_not_of('=') + 1;
-  return !text.empty() && text.size() - end <= 2 && text.find_first_not_of(kDigits) >= end;
-}
-
 }  // namespace
 
 std::string base64(std::string_view bytes) {
@@ -35,6 +29,11 @@ std::string base64(std::string_view bytes) {
     for (std::size_t k = bytes.size() - i; k < 3; ++k) text[text.size() - (3 - k)] = '=';
   }
   return text;
+}
+
+bool is_base64(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('=') + 1;
+  return !text.empty() && text.size() - end <= 2 && text.find_first_not_of(kDigits) >= end;
 }
 
 void write_answers(const std::filesystem::path& path, const std::vector<AnsweredImage>& answers) {

@@ -32,6 +32,8 @@ std::string jobs_part(std::span<const Run> runs);
 std::string plots_of_job(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number);
 /// Some images with what a network said of them; "" without any.
 std::string answers_part(std::span<const Run> runs);
+/// What detectors found of the boxes that are known; "" without any.
+std::string detection_part(std::span<const Run> runs);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);

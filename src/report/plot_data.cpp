@@ -121,6 +121,26 @@ Json rate_data(const Record& record) {
           {"text", speed.value ? number_text(*speed.value) : ""}};
 }
 
+/// The curves of classes that have boxes; the most frequent ones where they are many.
+Json detection_data(const Run& run) {
+  constexpr std::size_t kMostCurves = 20;
+  if (!run.detection) return nullptr;
+  std::vector<const DetectedClass*> classes;
+  for (const DetectedClass& one : run.detection->classes) {
+    if (!one.recall.empty()) classes.push_back(&one);
+  }
+  if (classes.size() > kMostCurves) {
+    std::ranges::stable_sort(classes, std::ranges::greater{}, &DetectedClass::true_boxes);
+    classes.resize(kMostCurves);
+  }
+  Json curves = Json::array();
+  for (const DetectedClass* one : classes) {
+    curves.push_back(
+        {{"name", one->name}, {"recall", one->recall}, {"precision", one->precision}, {"score", one->score}});
+  }
+  return curves;
+}
+
 Json run_data(std::span<const Run> runs, std::size_t n, const std::string& label) {
   const Run& run = runs[n];
   const Record& record = run.record;
@@ -138,7 +158,8 @@ Json run_data(std::span<const Run> runs, std::size_t n, const std::string& label
           {"phases", phases_data(record.phases_s, other_s(record))},
           {"hidden", phases_data(record.hidden_s, std::nullopt)},
           {"samples", samples_data(run.samples)},
-          {"latency", latency_data(run)}};
+          {"latency", latency_data(run)},
+          {"detection", detection_data(run)}};
 }
 
 bool lengths_differ(std::span<const Run> runs, const std::vector<std::size_t>& job) {

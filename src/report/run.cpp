@@ -107,6 +107,16 @@ void load_answers(const fs::path& dir, Run& run) {
   }
 }
 
+void load_detection(const fs::path& dir, Run& run) {
+  std::error_code error;
+  if (!fs::exists(dir / kDetection, error)) return;
+  try {
+    run.detection = read_detection(dir / kDetection);
+  } catch (const Error& failure) {
+    run.warnings.emplace_back(failure.what());
+  }
+}
+
 void load_latencies(const fs::path& dir, Run& run) {
   if (run.record.scenario.empty()) return;
   try {
@@ -144,6 +154,7 @@ Run load_run(const fs::path& dir) {
   load_latencies(dir, run);
   load_answers(dir, run);
   load_layers(dir, run);
+  load_detection(dir, run);
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

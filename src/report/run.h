@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/record.h"
+#include "report/detection.h"
 
 namespace evener::report {
 
@@ -38,7 +39,8 @@ struct Run {
   std::vector<double> latencies_s;     // of the queries of a scenario, shortest first; empty without latencies.csv
   std::vector<AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json
   std::vector<LayerNoise> layers;      // of a quantised network; empty without layers.csv
-  std::vector<std::string> warnings;   // e.g. an unreadable samples.csv, which does not stop a report
+  std::optional<DetectionFigures> detection;  // of `evener detect` on known boxes; absent without detection.json
+  std::vector<std::string> warnings;          // e.g. an unreadable samples.csv, which does not stop a report
 };
 
 /// A run that says it is running, and to whose folder nobody writes, was killed. Reads DIR/record.json and, if there,

@@ -13,6 +13,11 @@ ClassLoss loss_of(const network::MeanSquaredError&) {
   return {true, 0};
 }
 
+/// why_no_class_loss() has refused it.
+ClassLoss loss_of(const network::MultiBox&) {
+  return {};
+}
+
 }  // namespace
 
 std::string why_no_class_loss(const network::Criterion& criterion, const network::Network& network) {
@@ -20,6 +25,7 @@ std::string why_no_class_loss(const network::Criterion& criterion, const network
   if (criterion.terms.size() > 1) {
     return "the native engine computes criteria of one term, not " + network::criterion_text(criterion);
   }
+  if (network::boxes_term(criterion) != nullptr) return "the native engine trains no detectors; use --engine torch";
   if (criterion.terms.front().weight == 1) return {};
   return "the native engine computes a criterion without a weight, not " + network::criterion_text(criterion);
 }

@@ -249,6 +249,12 @@ class Lowering {
     return std::make_shared<op::Reshape>(in(), integers({batch_, element_count(layer_->shape)}), false);
   }
 
+  Value node(const Rows& rows) const {
+    require_known_size();
+    const Value pixels = std::make_shared<op::Transpose>(in(), integers({0, 2, 3, 1}));
+    return std::make_shared<op::Reshape>(pixels, integers({batch_, layer_->shape[0], rows.values}), false);
+  }
+
   // A network that is trained computes nothing here.
   Value node(const Dropout&) const { return in(); }
   Value node(const StochasticDepth&) const { return in(); }

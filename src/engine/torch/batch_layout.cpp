@@ -1,7 +1,10 @@
 #include "engine/torch/batch_layout.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/tensor.h"
@@ -14,7 +17,8 @@ constexpr std::int64_t kAlignment = 256;
 
 }  // namespace
 
-BatchLayout::BatchLayout(const data::Batch& batch, bool with_images, const std::vector<DropoutLayer>& dropout) {
+BatchLayout::BatchLayout(const data::Batch& batch, bool with_images, const std::vector<DropoutLayer>& dropout,
+                         std::size_t anchors) {
   const std::int64_t n = batch.count;
   numbers_ = add(at::kFloat, {2});
   if (with_images) {
@@ -22,7 +26,13 @@ BatchLayout::BatchLayout(const data::Batch& batch, bool with_images, const std::
   } else {
     samples_ = add(at::kLong, {n});
   }
-  labels_ = add(at::kLong, {n});
+  if (anchors > 0) {
+    const auto rows = static_cast<std::int64_t>(anchors);
+    anchor_classes_ = add(at::kLong, {n, rows});
+    anchor_offsets_ = add(at::kFloat, {n, rows, 4});
+  } else {
+    labels_ = add(at::kLong, {n});
+  }
   if (std::holds_alternative<data::MixedClassTargets>(batch.targets)) {
     second_labels_ = add(at::kLong, {n});
     label_weights_ = add(at::kFloat, {n});
@@ -54,12 +64,13 @@ BatchTensors BatchLayout::parts_of(const at::Tensor& block) const {
   parts.labels = view(block, labels_);
   parts.second_labels = view(block, second_labels_);
   parts.label_weights = view(block, label_weights_);
+  parts.anchors = {view(block, anchor_classes_), view(block, anchor_offsets_)};
   for (const auto& [layer, part] : masks_) parts.masks.emplace(layer, view(block, part));
   return parts;
 }
 
-void fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, double weight, std::uint64_t seed,
-          const std::vector<DropoutLayer>& dropout) {
+std::int64_t fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, double weight,
+                  std::uint64_t seed, const std::vector<DropoutLayer>& dropout, const BoxMatcher* matcher) {
   float* const numbers = parts.numbers.mutable_data_ptr<float>();
   numbers[0] = static_cast<float>(learning_rate);
   numbers[1] = static_cast<float>(weight);
@@ -68,16 +79,32 @@ void fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, d
   } else {
     std::ranges::copy(batch.samples, parts.samples.mutable_data_ptr<std::int64_t>());
   }
-  std::ranges::copy(data::class_labels(batch.targets), parts.labels.mutable_data_ptr<std::int64_t>());
-  if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
-    std::ranges::copy(mixed->second_labels, parts.second_labels.mutable_data_ptr<std::int64_t>());
-    std::ranges::copy(mixed->label_weights, parts.label_weights.mutable_data_ptr<float>());
-  }
   for (const DropoutLayer& layer : dropout) {
     const auto mask = parts.masks.find(layer.layer);
     if (mask == parts.masks.end()) continue;
     draw_mask(layer, {seed, batch.epoch, batch.samples}, mask->second.mutable_data_ptr<float>());
   }
+  if (matcher != nullptr) return fill_anchors(parts.anchors, batch, *matcher);
+  std::ranges::copy(data::class_labels(batch.targets), parts.labels.mutable_data_ptr<std::int64_t>());
+  if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
+    std::ranges::copy(mixed->second_labels, parts.second_labels.mutable_data_ptr<std::int64_t>());
+    std::ranges::copy(mixed->label_weights, parts.label_weights.mutable_data_ptr<float>());
+  }
+  return batch.count;
+}
+
+std::int64_t fill_anchors(const AnchorTargets& targets, const data::Batch& batch, const BoxMatcher& matcher) {
+  const auto boxes = data::box_lists(batch.targets);
+  std::int64_t* const classes = targets.classes.mutable_data_ptr<std::int64_t>();
+  float* const offsets = targets.offsets.mutable_data_ptr<float>();
+  const std::size_t anchors = matcher.anchors();
+  std::vector<std::int64_t> matched(boxes.size());
+  at::parallel_for(0, batch.count, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      matched[i] = matcher.match(boxes[i], {classes + i * anchors, anchors}, {offsets + 4 * i * anchors, 4 * anchors});
+    }
+  });
+  return std::accumulate(matched.begin(), matched.end(), std::int64_t{0});
 }
 
 }  // namespace evener::engine::torch_engine

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "engine/box_matching.h"
 #include "engine/torch/dropout.h"
+#include "engine/torch/multi_box.h"
 
 namespace evener::engine::torch_engine {
 
@@ -17,8 +19,9 @@ struct BatchTensors {
   at::Tensor numbers;                       // float32 (2): learning rate, weight of each sample's gradient
   at::Tensor images;                        // uint8 (N, C, H, W); undefined where the device has all data
   at::Tensor samples;                       // int64 (N), indices of the data; defined where the images are not
-  at::Tensor labels;                        // int64 (N)
+  at::Tensor labels;                        // int64 (N); undefined where there are boxes
   at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
+  AnchorTargets anchors;                    // where there are boxes
   DropoutMasks masks;                       // empty in evaluation
 };
 
@@ -27,7 +30,9 @@ class BatchLayout {
  public:
   BatchLayout() = default;
   /// `with_images`: the block has the pixels; otherwise the samples' indices. `dropout`: layers whose masks it has.
-  BatchLayout(const data::Batch& batch, bool with_images, const std::vector<DropoutLayer>& dropout);
+  /// `anchors`: of a detector; 0: images have classes.
+  BatchLayout(const data::Batch& batch, bool with_images, const std::vector<DropoutLayer>& dropout,
+              std::size_t anchors = 0);
 
   std::int64_t bytes() const { return bytes_; }
   /// Views of `block`, uint8 with at least bytes() values.
@@ -45,13 +50,18 @@ class BatchLayout {
   Part add(at::ScalarType type, std::vector<std::int64_t> shape);
   static at::Tensor view(const at::Tensor& block, const Part& part);
 
-  Part numbers_, images_, samples_, labels_, second_labels_, label_weights_;
+  Part numbers_, images_, samples_, labels_, second_labels_, label_weights_, anchor_classes_, anchor_offsets_;
   std::vector<std::pair<int, Part>> masks_;  // by index of the layer
   std::int64_t bytes_ = 0;
 };
 
-/// Writes a batch into the parts of a block in host memory.
-void fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, double weight, std::uint64_t seed,
-          const std::vector<DropoutLayer>& dropout);
+/// Writes a batch into the parts of a block in host memory. `matcher`: of a detector, or null. Returns what sums of the
+/// batch are over: samples, or matched anchors.
+std::int64_t fill(BatchTensors& parts, const data::Batch& batch, double learning_rate, double weight,
+                  std::uint64_t seed, const std::vector<DropoutLayer>& dropout, const BoxMatcher* matcher = nullptr);
+
+/// Writes what the anchors of each image should say. Returns how many are matched. Throws Error naming what the batch
+/// has instead of boxes.
+std::int64_t fill_anchors(const AnchorTargets& targets, const data::Batch& batch, const BoxMatcher& matcher);
 
 }  // namespace evener::engine::torch_engine

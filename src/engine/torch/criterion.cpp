@@ -35,16 +35,26 @@ at::Tensor term_sum(const network::MeanSquaredError& /*op*/, const at::Tensor& s
   return at::mse_loss(scores, target.to(at::kFloat), at::Reduction::Sum) / scores.size(1);
 }
 
+at::Tensor term_sum(const network::MultiBox& /*op*/, const at::Tensor& /*scores*/, const TargetTensors& /*targets*/,
+                    bool /*training*/) {
+  throw Error("a criterion for boxes stands beside others");  // which network::why_unfit() refuses
+}
+
 }  // namespace
 
 TorchCriterion::TorchCriterion(const network::Criterion& criterion, const network::Network& network)
     : criterion_(criterion), names_(network::sum_names(criterion)) {
   if (const std::string why = network::why_unfit(criterion, network); !why.empty()) throw Error(why);
+  if (network::boxes_term(criterion) != nullptr) {
+    outputs_ = network::outputs_of(criterion.terms.front(), network);
+    return;
+  }
   for (const auto& term : criterion.terms) outputs_.push_back(network::outputs_of(term, network).front());
 }
 
 CriterionResult TorchCriterion::compute(const std::vector<at::Tensor>& outputs, const TargetTensors& targets,
                                         bool training) const {
+  if (is_of_boxes()) return compute_boxes(outputs, targets.anchors);
   CriterionResult result;
   std::vector<at::Tensor> terms;
   for (std::size_t i = 0; i < criterion_.terms.size(); ++i) {
@@ -59,6 +69,17 @@ CriterionResult TorchCriterion::compute(const std::vector<at::Tensor>& outputs, 
   result.sums.push_back(result.loss.detach());
   if (terms.size() > 1) result.sums.insert(result.sums.end(), terms.begin(), terms.end());
   result.sums.push_back(result.found.eq(targets.labels).sum());
+  return result;
+}
+
+CriterionResult TorchCriterion::compute_boxes(const std::vector<at::Tensor>& outputs,
+                                              const AnchorTargets& targets) const {
+  const auto [boxes, classes] =
+      multi_box_sums(*network::boxes_term(criterion_), outputs[outputs_[0]], outputs[outputs_[1]], targets);
+  CriterionResult result;
+  result.of_images = (boxes + classes).detach();
+  result.loss = (boxes + classes).sum();
+  result.sums = {result.loss.detach(), boxes.detach().sum(), classes.detach().sum()};
   return result;
 }
 

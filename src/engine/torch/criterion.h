@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/sums.h"
+#include "engine/torch/multi_box.h"
 #include "network/criterion.h"
 
 namespace evener::engine::torch_engine {
@@ -16,11 +17,14 @@ namespace evener::engine::torch_engine {
 struct TargetTensors {
   at::Tensor labels;                        // int64 (N)
   at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
+  AnchorTargets anchors;                    // of detectors, in place of all others; otherwise undefined
 };
 
 struct CriterionResult {
   at::Tensor loss;               // float32 (), the sum over the batch; with a gradient
-  at::Tensor found;              // int64 (N), the class with the highest score in the first term's output
+  at::Tensor found;              // int64 (N), the class with the highest score in the first term's output; undefined
+                                 // for a detector
+  at::Tensor of_images;          // float32 (N), the loss of each image, without a gradient; defined for a detector
   std::vector<at::Tensor> sums;  // of each of TorchCriterion::names(): (), without a gradient
 };
 
@@ -32,16 +36,21 @@ class TorchCriterion {
   /// `outputs`: (N, ...) float32, in the order of Network::outputs(). Reads no value on the host.
   CriterionResult compute(const std::vector<at::Tensor>& outputs, const TargetTensors& targets, bool training) const;
 
+  /// Whether losses are of images with boxes, of each of which the result tells its loss.
+  bool is_of_boxes() const { return network::boxes_term(criterion_) != nullptr; }
+
   /// network::sum_names of the criterion.
   const std::vector<std::string>& names() const { return names_; }
-  /// Sums over `count` samples from their values, which are as many as there are names.
+  /// Sums over `count` samples, or matched anchors, from their values, which are as many as there are names.
   Sums sums_of(const double* values, std::int64_t count) const;
   /// The same of a result: waits for the device.
   Sums read(const CriterionResult& result, std::int64_t count) const;
 
  private:
+  CriterionResult compute_boxes(const std::vector<at::Tensor>& outputs, const AnchorTargets& targets) const;
+
   network::Criterion criterion_;
-  std::vector<std::size_t> outputs_;  // that each term reads, as an index into Network::outputs()
+  std::vector<std::size_t> outputs_;  // that each term reads, or a detector's term, as indices into Network::outputs()
   std::vector<std::string> names_;
 };
 

@@ -34,8 +34,8 @@ Feed::Slot::Slot(const Streams& streams)
     : copied(streams), used(streams), copy_begin(streams, /*timed=*/true), copy_end(streams, /*timed=*/true) {}
 
 Feed::Feed(const Streams& streams, std::shared_ptr<const data::Dataset> resident, std::vector<DropoutLayer> dropout,
-           std::uint64_t seed)
-    : streams_(streams), dropout_(std::move(dropout)), seed_(seed) {
+           std::uint64_t seed, const BoxMatcher* matcher)
+    : streams_(streams), dropout_(std::move(dropout)), seed_(seed), matcher_(matcher) {
   for (std::size_t i = 0; i < kSlots; ++i) slots_.emplace_back(streams);
   if (resident) upload(*resident);
 }
@@ -78,8 +78,9 @@ Feed::Slot& Feed::put(const data::Batch& batch, bool training, double learning_r
   const auto& dropout = training ? dropout_ : none;
   Slot& slot = slots_[next_++ % slots_.size()];
   slot.copied.wait();  // of the batch that was here before: its host memory is about to be written
-  make_room(slot, BatchLayout(batch, !data_.defined(), dropout));
-  fill(slot.host_batch, batch, learning_rate, weight, seed_, dropout);
+  const std::size_t anchors = matcher_ != nullptr ? matcher_->anchors() : 0;
+  make_room(slot, BatchLayout(batch, !data_.defined(), dropout, anchors));
+  slot.count = fill(slot.host_batch, batch, learning_rate, weight, seed_, dropout, matcher_);
   slot.used.hold_back(streams_.copy());
   {
     const WorkingIn copying(streams_.copy());

@@ -27,14 +27,15 @@ class Feed {
     BatchLayout layout;
     at::Tensor host, device;         // blocks of layout.bytes() bytes
     BatchTensors host_batch, batch;  // their parts
+    std::int64_t count = 0;          // of what the batch's sums are over
     Moment copied, used;             // the device has it; the device needs it no more
     Moment copy_begin, copy_end;     // timed
   };
 
-  /// `resident`: data that the device is to keep whole; null = batches come with their pixels. Throws OutOfMemory,
-  /// naming both figures, when the data does not fit.
+  /// `resident`: data that the device is to keep whole; null = batches come with their pixels. `matcher`: of a
+  /// detector, or null; outlives this. Throws OutOfMemory, naming both figures, when the data does not fit.
   Feed(const Streams& streams, std::shared_ptr<const data::Dataset> resident, std::vector<DropoutLayer> dropout,
-       std::uint64_t seed);
+       std::uint64_t seed, const BoxMatcher* matcher = nullptr);
 
   /// Starts the copy of a batch; work given to the compute stream, which is the current one, from now on sees it.
   /// `training`: with the masks of dropout. The slot stays as it is until release() and so many more calls as there are
@@ -56,6 +57,7 @@ class Feed {
   const Streams& streams_;
   std::vector<DropoutLayer> dropout_;
   std::uint64_t seed_;
+  const BoxMatcher* matcher_;
   at::Tensor data_;  // uint8 (samples, C, H, W) on the device; undefined unless resident
   std::vector<Slot> slots_;
   std::size_t next_ = 0;

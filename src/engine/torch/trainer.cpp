@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -36,6 +37,13 @@ void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicte
   predicted.insert(predicted.end(), classes, classes + host.numel());
 }
 
+std::unique_ptr<const BoxMatcher> make_matcher(const network::Network& network, const network::MultiBox& op) {
+  const auto& output = network.outputs()[network::outputs_of(network::multi_box().terms.front(), network)[1]];
+  const std::int64_t classes = network.output_shape(output)[1] - 1;
+  const auto& input = network.input_shape();
+  return std::make_unique<const BoxMatcher>(network.anchors(), input[2], input[1], classes, op.least_overlap);
+}
+
 }  // namespace
 
 TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions& options)
@@ -51,6 +59,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
       criterion_(options.criterion, network),
       pixel_scale_(make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front())),
       dropout_(dropout_layers(network)) {
+  if (const auto* boxes = network::boxes_term(options.criterion)) matcher_ = make_matcher(network, *boxes);
   use_threads(options_.threads, options_.cpus);
   if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision);
   // The nodes that gradients are accumulated by work in the stream in which they were made.
@@ -87,7 +96,7 @@ void TorchTrainer::share_parameters() {
 void TorchTrainer::drive_device() {
   scale_ = along_channels(pixel_scale_.scale, graph_.device());
   shift_ = along_channels(pixel_scale_.shift, graph_.device());
-  feed_ = std::make_unique<Feed>(streams_, options_.resident, dropout_, options_.seed);
+  feed_ = std::make_unique<Feed>(streams_, options_.resident, dropout_, options_.seed, matcher_.get());
   host_gradients_ = std::make_unique<HostGradients>(streams_, trained_, host_memory_format(graph_.network(), options_));
   StepWork work;
   work.forward = [this](const BatchTensors& batch) { return forward(batch, /*training=*/true); };
@@ -103,24 +112,52 @@ void TorchTrainer::drive_device() {
                                    [cuda] { return cuda ? cuda_parts().make_step_graph() : make_repeated_step(); });
 }
 
-CriterionResult TorchTrainer::forward(const BatchTensors& batch, bool training) {
-  const std::vector<at::Tensor> outputs =
+CriterionResult TorchTrainer::forward(const BatchTensors& batch, bool training, std::vector<at::Tensor>* outputs) {
+  std::vector<at::Tensor> found =
       graph_.forward_outputs(normalized_images(feed_->images_of(batch), scale_, shift_, graph_.format()), training,
                              batch.masks, synchronised_ ? &replicas_ : nullptr);
-  return criterion_.compute(outputs, {batch.labels, batch.second_labels, batch.label_weights}, training);
+  if (outputs != nullptr) *outputs = found;
+  const TargetTensors targets{batch.labels, batch.second_labels, batch.label_weights, batch.anchors};
+  return criterion_.compute(found, targets, training);
 }
 
-CriterionResult TorchTrainer::forward_on_host(const data::Batch& batch, bool training) {
+TorchTrainer::Pass TorchTrainer::forward_on_host(const data::Batch& batch, bool training) {
   DropoutMasks masks;
   if (training) masks = draw_masks(dropout_, {options_.seed, batch.epoch, batch.samples});
-  TargetTensors targets{to_labels(batch), {}, {}};
+  Pass pass;
+  pass.count = batch.count;
+  TargetTensors targets;
+  if (matcher_) {
+    const auto anchors = static_cast<std::int64_t>(matcher_->anchors());
+    targets.anchors = {at::empty({batch.count, anchors}, at::kLong), at::empty({batch.count, anchors, 4}, at::kFloat)};
+    pass.count = fill_anchors(targets.anchors, batch, *matcher_);
+  } else {
+    targets.labels = to_labels(batch);
+  }
   if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
     targets.second_labels = to_tensor(mixed->second_labels);
     targets.label_weights = to_tensor(mixed->label_weights);
   }
-  const std::vector<at::Tensor> outputs = graph_.forward_outputs(to_input(batch, pixel_scale_, graph_.format()),
-                                                                 training, masks, synchronised_ ? &replicas_ : nullptr);
-  return criterion_.compute(outputs, targets, training);
+  pass.outputs = graph_.forward_outputs(to_input(batch, pixel_scale_, graph_.format()), training, masks,
+                                        synchronised_ ? &replicas_ : nullptr);
+  pass.found = criterion_.compute(pass.outputs, targets, training);
+  return pass;
+}
+
+std::int64_t TorchTrainer::matches(const data::Batch& batch) const {
+  std::int64_t count = 0;
+  for (const auto& boxes : data::box_lists(batch.targets)) count += matcher_->count(boxes);
+  return count;
+}
+
+/// What a training batch came to, and whose fault it is where that is not finite.
+Sums TorchTrainer::read(const CriterionResult& found, std::int64_t count, const data::Batch& batch) {
+  Sums sums = criterion_.read(found, count);
+  if (!culprit_ && found.of_images.defined() && !std::isfinite(sums.total("loss"))) {
+    const auto image = found.of_images.isfinite().logical_not().argmax().item<std::int64_t>();
+    culprit_ = batch.samples[static_cast<std::size_t>(image)];
+  }
+  return sums;
 }
 
 void TorchTrainer::backward(const at::Tensor& loss, const at::Tensor& weight) {
@@ -152,20 +189,24 @@ void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
   const std::vector<std::uint8_t> image(shape.bytes(), 0);
   const std::vector<std::int32_t> label(1, 0);
   const std::vector<std::uint32_t> sample(1, 0);
-  train_on({1, shape, image, data::ClassTargets{label}, sample, epoch}, 0);
+  const std::vector<std::vector<data::LabelledBox>> no_boxes(1);
+  data::Targets targets = data::ClassTargets{label};
+  if (matcher_) targets = data::BoxTargets{no_boxes};
+  train_on({1, shape, image, targets, sample, epoch}, 0);
 }
 
 Sums TorchTrainer::train_on(const data::Batch& batch, double weight) {
   return with_errors(graph_.network(), options_, batch.count, [&] {
     if (ahead_) return train_device_on(batch, weight);
-    CriterionResult found;
+    Pass pass;
     {
       const PhaseMark mark(Phase::kForward);
-      found = forward_on_host(batch, /*training=*/true);
+      pass = forward_on_host(batch, /*training=*/true);
     }
     const PhaseMark mark(Phase::kBackward);
-    backward(found.loss, at::scalar_tensor(weight, at::kFloat));
-    return criterion_.read(found, batch.count);
+    pass.outputs.clear();
+    backward(pass.found.loss, at::scalar_tensor(weight, at::kFloat));
+    return read(pass.found, pass.count, batch);
   });
 }
 
@@ -182,7 +223,7 @@ Sums TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
   backward(found.loss, tensors.numbers[1]);
   feed_->release(slot);
   tell_ready();
-  return criterion_.read(found, batch.count);
+  return read(found, slot.count, batch);
 }
 
 Offers TorchTrainer::offers() {
@@ -192,6 +233,7 @@ Offers TorchTrainer::offers() {
   if (shared_) offers.sharing = this;
   if (options_.optimizer.average_decay != 0) offers.average = this;
   offers.device = this;
+  if (matcher_) offers.detector = this;
   return offers;
 }
 
@@ -229,22 +271,38 @@ void TorchTrainer::swap_average() {
   optimizer_->swap_average();
 }
 
+TorchTrainer::Pass TorchTrainer::evaluated(const data::Batch& batch) {
+  if (!ahead_) return forward_on_host(batch, /*training=*/false);
+  Pass pass;
+  Feed::Slot& slot = feed_->put(batch, /*training=*/false, 0, 0);
+  pass.count = slot.count;
+  pass.found = forward(slot.batch, /*training=*/false, &pass.outputs);
+  feed_->release(slot);
+  return pass;
+}
+
 Sums TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
   const WorkingIn compute(streams_.compute());
   const c10::NoGradGuard no_grad;
   return with_errors(graph_.network(), options_, batch.count, [&] {
-    CriterionResult found;
-    if (ahead_) {
-      Feed::Slot& slot = feed_->put(batch, /*training=*/false, 0, 0);
-      found = forward(slot.batch, /*training=*/false);
-      feed_->release(slot);
-    } else {
-      found = forward_on_host(batch, /*training=*/false);
-    }
-    if (predicted != nullptr) append_classes(found.found, *predicted);
-    return criterion_.read(found, batch.count);
+    const Pass pass = evaluated(batch);
+    if (predicted != nullptr && pass.found.found.defined()) append_classes(pass.found.found, *predicted);
+    return criterion_.read(pass.found, pass.count);
+  });
+}
+
+Sums TorchTrainer::evaluate_outputs(const data::Batch& batch, std::vector<HostTensor>& outputs) {
+  outputs.clear();
+  if (batch.count == 0) return {};
+  const PhaseMark mark(Phase::kEvaluate);
+  const WorkingIn compute(streams_.compute());
+  const c10::NoGradGuard no_grad;
+  return with_errors(graph_.network(), options_, batch.count, [&] {
+    const Pass pass = evaluated(batch);
+    for (const at::Tensor& output : pass.outputs) outputs.push_back(to_host(output));
+    return criterion_.read(pass.found, pass.count);
   });
 }
 

@@ -26,7 +26,8 @@ class TorchTrainer : public Trainer,
                      public StepsAhead,
                      public SharesArrays,
                      public KeepsAverage,
-                     public ReportsDevice {
+                     public ReportsDevice,
+                     public DetectsObjects {
  public:
   TorchTrainer(const network::Network& network, const TrainerOptions& options);
   ~TorchTrainer() override;
@@ -50,12 +51,23 @@ class TorchTrainer : public Trainer,
   void apply_part(double learning_rate, std::span<const int> members) override;
   void swap_average() override;
   DeviceReport report() const override;
+  std::int64_t matches(const data::Batch& batch) const override;
+  std::optional<std::uint32_t> culprit() const override { return culprit_; }
+  Sums evaluate_outputs(const data::Batch& batch, std::vector<HostTensor>& outputs) override;
 
  private:
   void share_parameters();
   void drive_device();
-  CriterionResult forward(const BatchTensors& batch, bool training);
-  CriterionResult forward_on_host(const data::Batch& batch, bool training);
+  /// A forward pass with what it came to, and of how many things the sums are.
+  struct Pass {
+    std::vector<at::Tensor> outputs;
+    CriterionResult found;
+    std::int64_t count = 0;
+  };
+  CriterionResult forward(const BatchTensors& batch, bool training, std::vector<at::Tensor>* outputs = nullptr);
+  Pass forward_on_host(const data::Batch& batch, bool training);
+  Pass evaluated(const data::Batch& batch);
+  Sums read(const CriterionResult& found, std::int64_t count, const data::Batch& batch);
   void backward(const at::Tensor& loss, const at::Tensor& weight);
   void update_unseen(const at::Tensor& learning_rate, const at::Tensor& stopped);
   Sums train_on(const data::Batch& batch, double weight);
@@ -76,6 +88,8 @@ class TorchTrainer : public Trainer,
   Replicas replicas_;
   bool synchronised_;  // batch-norm takes the statistics of all replicas
   const TorchCriterion criterion_;
+  std::unique_ptr<const BoxMatcher> matcher_;  // of a detector
+  std::optional<std::uint32_t> culprit_;
   PixelScale pixel_scale_;
   std::vector<std::string> trained_names_;
   std::vector<at::Tensor> trained_;

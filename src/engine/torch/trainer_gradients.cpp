@@ -61,6 +61,7 @@ at::Tensor TorchTrainer::unscaled(std::size_t index) const {
 void TorchTrainer::clear_gradients() {
   for (auto& parameter : trained_) parameter.mutable_grad().reset();
   handed_out_.assign(trained_.size(), 0);
+  culprit_.reset();
 }
 
 std::span<float> TorchTrainer::gradient(std::size_t index) {

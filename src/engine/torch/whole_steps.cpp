@@ -56,7 +56,7 @@ StepReport WholeSteps::run(const data::Batch& batch, double weight, double learn
     run_eagerly(slot);
   }
   ++steps_;
-  send_results(batch.count);
+  send_results(batch, slot.count);
   return report_until(kUnderWay);
 }
 
@@ -95,7 +95,9 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
     work_.update(batch.numbers[0], stopped_);
     std::vector<at::Tensor> numbers;
     for (const at::Tensor& sum : found.sums) numbers.push_back(sum.to(at::kDouble));
-    numbers.push_back(stopped_.to(at::kDouble));
+    at::Tensor stopped = stopped_.to(at::kDouble);
+    if (found.of_images.defined()) stopped = stopped * (1 + found.of_images.isfinite().logical_not().argmax());
+    numbers.push_back(stopped);
     results_.copy_(at::stack(numbers));
   }
   passing(3);
@@ -149,11 +151,12 @@ void WholeSteps::replay(Feed::Slot& slot) {
   graph_->replay();
 }
 
-void WholeSteps::send_results(std::int64_t count) {
+void WholeSteps::send_results(const data::Batch& batch, std::int64_t count) {
   Result& result = ring_[next_result_++ % ring_.size()];
   result.values.copy_(results_, /*non_blocking=*/true);
   result.landed.record(streams_.compute());
   result.count = count;
+  result.samples.assign(batch.samples.begin(), batch.samples.end());
   pending_.push_back(&result);
 }
 
@@ -165,8 +168,9 @@ StepReport WholeSteps::report_until(std::size_t left) {
     pending_.pop_front();
     result.landed.wait();
     const double* values = result.values.const_data_ptr<double>();
-    if (values[criterion_.names().size()] != 0) {
+    if (const double stopped = values[criterion_.names().size()]; stopped != 0) {
       report.finite = false;
+      if (criterion_.is_of_boxes()) report.culprit = result.samples.at(static_cast<std::size_t>(stopped) - 1);
       for (; !pending_.empty(); pending_.pop_front()) pending_.front()->landed.wait();
       break;
     }

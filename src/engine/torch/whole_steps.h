@@ -52,9 +52,12 @@ class WholeSteps {
   /// Results on their way to the host.
   struct Result {
     Result(const Streams& streams, std::int64_t numbers);
-    at::Tensor values;  // float64: the criterion's sums, then whether steps had stopped
+    /// float64: the criterion's sums, then whether steps had stopped: 0, or 1 and, of a detector, the first image of
+    /// the batch that stopped them.
+    at::Tensor values;
     Moment landed;
-    std::int64_t count = 0;
+    std::int64_t count = 0;              // of what the sums are over
+    std::vector<std::uint32_t> samples;  // of the batch
   };
   struct Timing {
     explicit Timing(const Streams& streams);
@@ -67,7 +70,7 @@ class WholeSteps {
   int& eager_steps(const BatchLayout& layout);
   void capture(const Feed::Slot& slot);
   void replay(Feed::Slot& slot);
-  void send_results(std::int64_t count);
+  void send_results(const data::Batch& batch, std::int64_t count);
   StepReport report_until(std::size_t left);
   void take_times();
 

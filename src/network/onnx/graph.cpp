@@ -294,6 +294,15 @@ class GraphWriter {
     add_attribute(node, "axis", std::int64_t{1});
   }
 
+  void add(const Rows& op, int index) {
+    const std::string& name = layer(index).name;
+    const std::string pixels = names_.unique(name + ".pixels");
+    onnx::NodeProto& transpose = add_node("Transpose", {value_of(layer(index).inputs.front())}, pixels);
+    add_attribute(transpose, "perm", {0, 2, 3, 1});
+    const std::string shape = add_integers(name + ".shape", {0, layer(index).shape[0], op.values});
+    add_node("Reshape", {pixels, shape}, value_of(index), name);
+  }
+
   void add(const SubsamplePad& op, int index) {
     constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
     const std::string& name = layer(index).name;

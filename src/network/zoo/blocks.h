@@ -22,8 +22,8 @@ int add_convolution(Network& network, const std::string& prefix, const Conv2d& c
 
 /// Multiplies each channel of the layer before by a factor that two 1x1 convolutions, PREFIXfc1 to `squeezed` channels
 /// and PREFIXfc2 back, compute from the means of all channels (Hu et al., Squeeze-and-Excitation Networks, 2018).
-/// Returns the last layer.
+/// `first_deviation`: as Conv2d's. Returns the last layer.
 int add_squeeze_excitation(Network& network, const std::string& prefix, std::int64_t squeezed,
-                           ActivationKind activation, ActivationKind scale_activation);
+                           ActivationKind activation, ActivationKind scale_activation, double first_deviation = 0);
 
 }  // namespace evener::network

@@ -4,6 +4,7 @@
 
 #include "network/zoo.h"
 #include "network/zoo/blocks.h"
+#include "network/zoo/mobilenets.h"
 
 namespace evener::network {
 namespace {
@@ -21,36 +22,47 @@ constexpr Stage kStages[] = {
 const ConvolutionStyle kStyle{.activation = ActivationKind::kRelu6};
 
 // Widen by a 1x1 convolution, filter each channel alone, narrow by a 1x1 convolution without an activation; the
-// narrow ends are joined where they have one shape.
-int add_inverted_residual(Network& network, const std::string& prefix, int input, const Stage& stage,
+// narrow ends are joined where they have one shape. `last` is the layer before, and afterwards the block's last one;
+// returns the widened image.
+int add_inverted_residual(Network& network, const std::string& prefix, int& last, const Stage& stage,
                           std::int64_t stride) {
+  const int input = last;
   const std::int64_t narrow = network.layers()[static_cast<std::size_t>(input)].shape[0];
   const std::int64_t wide = narrow * stage.expansion;
   int part = 0;
   const auto next = [&] { return prefix + std::to_string(part++); };
-  if (stage.expansion != 1) add_convolution(network, next() + ".", Conv2d{.out_channels = wide}, kStyle);
+  int widened = input;
+  if (stage.expansion != 1) widened = add_convolution(network, next() + ".", Conv2d{.out_channels = wide}, kStyle);
   const Conv2d depthwise{.out_channels = wide, .kernel = 3, .stride = stride, .padding = 1, .groups = wide};
   add_convolution(network, next() + ".", depthwise, kStyle);
   network.add(next(), Conv2d{.out_channels = stage.channels});
-  const int output = network.add(next(), BatchNorm{});
-  if (stride != 1 || narrow != stage.channels) return output;
-  return network.add(prefix + "add", Add{}, {output, input});
+  last = network.add(next(), BatchNorm{});
+  if (stride == 1 && narrow == stage.channels) last = network.add(prefix + "add", Add{}, {last, input});
+  return widened;
 }
 
 }  // namespace
 
-Network build_mobilenet_v2(std::string_view name, const ModelOptions& options) {
-  Network network(std::string(name), options.input.value_or(Shape{3, 224, 224}));
+Taps add_mobilenet_v2_features(Network& network, const std::string& prefix) {
+  Taps taps;
   const Conv2d first{.out_channels = 32, .kernel = 3, .stride = 2, .padding = 1};
-  int last = add_convolution(network, "features.0.", first, kStyle);
+  int last = add_convolution(network, prefix + "features.0.", first, kStyle);
   int feature = 1;
   for (const Stage& stage : kStages) {
     for (int block = 0; block < stage.blocks; ++block) {
-      const std::string prefix = "features." + std::to_string(feature++) + ".conv.";
-      last = add_inverted_residual(network, prefix, last, stage, block == 0 ? stage.stride : 1);
+      const std::string name = prefix + "features." + std::to_string(feature++) + ".conv.";
+      const std::int64_t stride = block == 0 ? stage.stride : 1;
+      const int widened = add_inverted_residual(network, name, last, stage, stride);
+      if (stride != 1) taps.expansion = widened;
     }
   }
-  add_convolution(network, "features.18.", Conv2d{.out_channels = 1280}, kStyle);
+  taps.last = add_convolution(network, prefix + "features.18.", Conv2d{.out_channels = 1280}, kStyle);
+  return taps;
+}
+
+Network build_mobilenet_v2(std::string_view name, const ModelOptions& options) {
+  Network network(std::string(name), options.input.value_or(Shape{3, 224, 224}));
+  add_mobilenet_v2_features(network, "");
   network.add("avgpool", GlobalAveragePool{});
   network.add("flatten", Flatten{});
   network.add("classifier.0", Dropout{0.2});

@@ -5,12 +5,12 @@
 
 #include "network/zoo.h"
 #include "network/zoo/blocks.h"
+#include "network/zoo/mobilenets.h"
 
 namespace evener::network {
 namespace {
 
 constexpr ActivationKind kRelu = ActivationKind::kRelu, kHardSwish = ActivationKind::kHardSwish;
-constexpr BatchNorm kNormalization{.epsilon = 1e-3, .momentum = 0.01};
 
 struct Block {
   std::int64_t kernel, wide, channels;
@@ -34,38 +34,65 @@ std::int64_t multiple_of_8(std::int64_t channels) {
 }
 
 // Widen by a 1x1 convolution, filter each channel alone, scale the channels, narrow by a 1x1 convolution without an
-// activation; the narrow ends are joined where they have one shape.
-void add_block(Network& network, const std::string& prefix, const Block& block) {
+// activation; the narrow ends are joined where they have one shape. Returns the widened image.
+int add_block(Network& network, int feature, const Block& block, const MobileNetV3Style& variant) {
   const int input = static_cast<int>(network.layers().size()) - 1;
   const std::int64_t narrow = network.layers().back().shape.front();
-  const ConvolutionStyle style{kNormalization, block.activation};
-  int part = 0;
-  const auto next = [&] { return prefix + "block." + std::to_string(part++) + "."; };
-  if (block.wide != narrow) add_convolution(network, next(), Conv2d{.out_channels = block.wide}, style);
+  const ConvolutionStyle style{variant.normalization, block.activation};
+  const double deviation = variant.first_deviation;
+  int part = 0, widened = input;
+  const auto next = [&] { return variant.name(feature, part++); };
+  if (block.wide != narrow) {
+    widened = add_convolution(network, next(), Conv2d{.out_channels = block.wide, .first_deviation = deviation}, style);
+  }
   const Conv2d depthwise{.out_channels = block.wide,
                          .kernel = block.kernel,
                          .stride = block.stride,
                          .padding = block.kernel / 2,
-                         .groups = block.wide};
+                         .groups = block.wide,
+                         .first_deviation = deviation};
   add_convolution(network, next(), depthwise, style);
   if (block.squeezes) {
-    add_squeeze_excitation(network, next(), multiple_of_8(block.wide / 4), kRelu, ActivationKind::kHardSigmoid);
+    add_squeeze_excitation(network, next(), multiple_of_8(block.wide / 4), kRelu, ActivationKind::kHardSigmoid,
+                           deviation);
   }
-  const int output = add_convolution(network, next(), Conv2d{.out_channels = block.channels}, {kNormalization, {}});
-  if (block.stride != 1 || narrow != block.channels) return;
-  network.add(prefix + "add", Add{}, {output, input});
+  const Conv2d narrowing{.out_channels = block.channels, .first_deviation = deviation};
+  const int output = add_convolution(network, next(), narrowing, {variant.normalization, {}});
+  if (block.stride == 1 && narrow == block.channels) {
+    network.add(variant.name(feature, part) + "add", Add{}, {output, input});
+  }
+  return widened;
+}
+
+std::string classifier_name(int feature, int part) {
+  const std::string name = "features." + std::to_string(feature) + ".";
+  return part < 0 ? name : name + "block." + std::to_string(part) + ".";
 }
 
 }  // namespace
 
+Taps add_mobilenet_v3_large_features(Network& network, const MobileNetV3Style& style) {
+  Taps taps;
+  const ConvolutionStyle outer{style.normalization, kHardSwish};
+  const Conv2d first{
+      .out_channels = 16, .kernel = 3, .stride = 2, .padding = 1, .first_deviation = style.first_deviation};
+  add_convolution(network, style.name(0, -1), first, outer);
+  int feature = 1;
+  for (Block block : kBlocks) {
+    if (feature >= kMobileNetV3LastStride) block.channels /= style.tail_divisor;
+    if (feature > kMobileNetV3LastStride) block.wide /= style.tail_divisor;
+    const int widened = add_block(network, feature, block, style);
+    if (block.stride != 1) taps.expansion = widened;
+    ++feature;
+  }
+  const Conv2d last{.out_channels = 960 / style.tail_divisor, .first_deviation = style.first_deviation};
+  taps.last = add_convolution(network, style.name(feature, -1), last, outer);
+  return taps;
+}
+
 Network build_mobilenet_v3_large(std::string_view name, const ModelOptions& options) {
   Network network(std::string(name), options.input.value_or(Shape{3, 224, 224}));
-  const ConvolutionStyle style{kNormalization, kHardSwish};
-  const Conv2d first{.out_channels = 16, .kernel = 3, .stride = 2, .padding = 1};
-  add_convolution(network, "features.0.", first, style);
-  int feature = 1;
-  for (const Block& block : kBlocks) add_block(network, "features." + std::to_string(feature++) + ".", block);
-  add_convolution(network, "features.16.", Conv2d{.out_channels = 960}, style);
+  add_mobilenet_v3_large_features(network, {.name = classifier_name});
   network.add("avgpool", GlobalAveragePool{});
   network.add("flatten", Flatten{});
   network.add("classifier.0", Linear{.out_features = 1280});

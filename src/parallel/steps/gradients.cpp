@@ -44,6 +44,7 @@ void GradientSteps::step(const StepShare& share, double learning_rate, StepResul
 /// batch-norm sees the same micro-batches however many replicas there are.
 engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
   engine::Sums sums = context_.nothing;
+  const double weight = gradient_weight(context_, share);
   context_.trainer.clear_gradients();
   begin_gradients();
   computing_ = true;
@@ -53,7 +54,7 @@ engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
     last_part_ = part + 1 == share.parts.size();
     // An empty part may be needed all the same: others wait for its batch-norm sums, or for its gradients.
     if (begin < end || context_.synchronised || last_part_) {
-      sums += context_.trainer.add_gradients(data::part_of(*share.batch, begin, end), share.weight());
+      sums += context_.trainer.add_gradients(data::part_of(*share.batch, begin, end), weight);
     }
     begin = end;
   }
@@ -61,18 +62,28 @@ engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
   return sums;
 }
 
-/// One all-reduce adds up the sums of all replicas, and has everyone's time at its own slot.
+/// One all-reduce adds up the sums of all replicas, and has everyone's time at its own slot, and at another the number
+/// after that of a sample whose loss is not finite.
 void GradientSteps::sum_losses(const engine::Sums& own, StepResult& result) const {
   const double seconds = context_.pace.seconds();
   const PhaseMark mark(Phase::kExchange);
   const std::size_t size = own.packed_size();
-  std::vector<double> values(size + static_cast<std::size_t>(context_.channels.control->size()), 0.0);
+  const auto ranks = static_cast<std::size_t>(context_.channels.control->size());
+  const auto rank = static_cast<std::size_t>(context_.channels.control->rank());
+  std::vector<double> values(size + 2 * ranks, 0.0);
   own.pack(values);
-  values[size + static_cast<std::size_t>(context_.channels.control->rank())] = seconds;
+  values[size + rank] = seconds;
+  if (const auto culprit = engine::culprit_of(context_.offers)) values[size + ranks + rank] = 1.0 + *culprit;
   context_.channels.sums->all_reduce(values);
   result.sums = own;
   result.sums.unpack(values);
-  result.seconds.assign(values.begin() + static_cast<std::ptrdiff_t>(size), values.end());
+  const auto times = values.begin() + static_cast<std::ptrdiff_t>(size);
+  result.seconds.assign(times, times + static_cast<std::ptrdiff_t>(ranks));
+  result.culprit.reset();
+  for (std::size_t r = 0; r < ranks && !result.culprit; ++r) {
+    const double named = values[size + ranks + r];
+    if (named > 0) result.culprit = static_cast<std::uint32_t>(named - 1);
+  }
 }
 
 }  // namespace evener::parallel

@@ -1,7 +1,10 @@
 #include "parallel/steps/protocol.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
+#include "base/phase.h"
 #include "parallel/steps/alone.h"
 #include "parallel/steps/exchanged.h"
 #include "parallel/steps/gradients.h"
@@ -14,6 +17,17 @@ void StepResult::take(engine::StepReport report) {
   sums = std::move(report.sums);
   steps = report.steps;
   applied = report.finite;
+  culprit = report.culprit;
+}
+
+double gradient_weight(const StepContext& context, const StepShare& share) {
+  if (context.offers.detector == nullptr) return 1.0 / static_cast<double>(share.whole);
+  auto matches = static_cast<double>(context.offers.detector->matches(*share.batch));
+  if (context.channels.control->size() > 1) {
+    const PhaseMark mark(Phase::kExchange);
+    context.channels.sums->all_reduce(std::span(&matches, 1));
+  }
+  return 1 / std::max(1.0, matches);
 }
 
 std::unique_ptr<StepProtocol> choose_protocol(StepContext context) {

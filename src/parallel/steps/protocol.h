@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -25,6 +26,7 @@ struct StepResult {
   bool applied = false;         // false: the loss after those was not finite, so the weights were left as they were
   std::int64_t steps = 1;       // that became known
   std::int64_t images = 0;      // of the batch that was just given to the replicas
+  std::optional<std::uint32_t> culprit = {};  // where it wasn't applied: a sample that has such a loss, if known
 
   /// Takes over what a trainer reports of whole steps.
   void take(engine::StepReport report);
@@ -35,9 +37,6 @@ struct StepShare {
   const data::Batch* batch = nullptr;
   std::int64_t begin = 0, whole = 0;  // where it begins in the batch, and how many samples that has
   std::vector<std::int64_t> parts;    // samples that are of each micro-batch, in their order; these may be none
-
-  /// Of each sample's gradient.
-  double weight() const { return 1.0 / static_cast<double>(whole); }
 };
 
 /// What a replica lends to its protocol; all of it outlives that.
@@ -55,6 +54,10 @@ struct StepContext {
   bool always_exchange = false;  // gradients, also in a group of one
   bool emulates_speed = false;   // the pace is that of a slower device
 };
+
+/// Of each sample's gradient: 1 over the samples of the whole batch, or over the matched anchors of a detector, which
+/// members of the group add up here.
+double gradient_weight(const StepContext& context, const StepShare& share);
 
 class StepProtocol {
  public:

@@ -6,7 +6,8 @@ namespace evener::parallel {
 
 void JointSteps::step(const StepShare& share, double learning_rate, StepResult& result) {
   const engine::BatchShare of{share.begin, share.whole, context_.members};
-  result.take(context_.offers.together->step_together(*share.batch, of, share.weight(), learning_rate));
+  result.take(
+      context_.offers.together->step_together(*share.batch, of, gradient_weight(context_, share), learning_rate));
   context_.pace.catch_up();
   exchange_seconds(result);
 }

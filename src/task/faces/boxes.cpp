@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "task/suppress.h"
+
 namespace evener::task {
 namespace {
 
-/// What is common to two boxes as a share; `extra`: pixels that sides are longer than coordinates differ.
+/// What is common to two boxes as a share.
 float common(const FaceBox& a, const FaceBox& b, Overlap overlap) {
-  const float extra = overlap == Overlap::kSmaller ? 1 : 0;
-  const auto area = [&](const FaceBox& box) { return (box.x2 - box.x1 + extra) * (box.y2 - box.y1 + extra); };
-  const float width = std::max(0.0F, std::min(a.x2, b.x2) - std::max(a.x1, b.x1) + extra);
-  const float height = std::max(0.0F, std::min(a.y2, b.y2) - std::max(a.y1, b.y1) + extra);
-  const float both = width * height;
-  return both / (overlap == Overlap::kSmaller ? std::min(area(a), area(b)) : area(a) + area(b) - both);
+  if (overlap == Overlap::kUnion) return intersection_over_union(a, b);
+  return intersection(a, b, 1) / std::min(area_of(a, 1), area_of(b, 1));
 }
 
 }  // namespace
@@ -27,13 +25,8 @@ std::vector<std::size_t> suppress(const std::vector<FaceBox>& boxes, float limit
   if (overlap == Overlap::kSmaller) std::ranges::reverse(order);
   std::ranges::stable_sort(order,
                            [&](std::size_t a, std::size_t b) { return boxes[a].probability > boxes[b].probability; });
-  std::vector<std::size_t> kept;
-  for (const std::size_t next : order) {
-    const bool is_hidden = std::ranges::any_of(
-        kept, [&](std::size_t other) { return common(boxes[other], boxes[next], overlap) > limit; });
-    if (!is_hidden) kept.push_back(next);
-  }
-  return kept;
+  return suppress(
+      order, [&](std::size_t kept, std::size_t next) { return common(boxes[kept], boxes[next], overlap) > limit; });
 }
 
 FaceBox shifted(const FaceBox& box, const std::array<float, 4>& shifts, bool one_more) {

@@ -1,0 +1,142 @@
+#include "cli/detect_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "cli/image_lists.h"
+#include "cli/options/data_flags.h"
+#include "cli/run_config.h"
+#include "data/open_data.h"
+#include "data/pictures.h"
+
+namespace evener::cli {
+namespace {
+
+DetectImages owned(std::unique_ptr<task::Photos> photos) {
+  DetectImages images;
+  images.photos = photos.get();
+  images.shown.samples = std::move(photos);
+  return images;
+}
+
+DetectImages from_pictures(const DetectFlags& flags, const task::InferenceModel& network) {
+  const std::vector<std::string> locations = with_lists(*flags.images.images);
+  data::Pictures pictures(locations);
+  std::vector<data::Skipped> skipped = pictures.skipped();
+  std::vector<std::string> notes = pictures.notes();
+  DetectImages images = owned(task::photos_of(std::move(pictures), flags.model.preprocessing(network)));
+  images.shown.location = fmt::format("{}", fmt::join(locations, " "));
+  images.shown.skipped = std::move(skipped);
+  images.shown.notes = std::move(notes);
+  return images;
+}
+
+data::DataOptions data_options(const std::string& location, const DetectFlags& flags,
+                               const task::InferenceModel& network, const RunConfig& run, int threads) {
+  const data::Preprocessing steps = flags.model.preprocessing(network);
+  data::DataOptions options;
+  options.location = location;
+  options.width = steps.shape.width;
+  options.height = steps.shape.height;
+  options.channels = steps.shape.channels;
+  options.crop = steps.crop;
+  options.threads = threads;
+  options.strict = *flags.images.strict;
+  options.seed = static_cast<std::uint64_t>(flags.images.seed->value_or(run.get<std::int64_t>("seed").value_or(1)));
+  if (!flags.images.split->empty()) {
+    options.split = parse_split(*flags.images.split);
+  } else if (run.get<std::string>("data") == location) {
+    options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());
+    options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
+  }
+  return options;
+}
+
+/// The first few, for a message.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 6;
+  const std::size_t shown = std::min(kMost, names.size());
+  const std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} others", text, names.size() - shown);
+}
+
+/// For each class of the data the network's number of it; -1 where it has none, which `notes` tell.
+std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
+                                        const std::vector<std::string>& known, const std::string& location,
+                                        std::vector<std::string>& notes) {
+  std::vector<std::int32_t> numbers;
+  if (network.classes().empty() && of_data.size() == known.size()) {  // a file without names
+    numbers.resize(of_data.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+  std::vector<std::string> unknown;
+  for (const std::string& name : of_data) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) unknown.push_back(name);
+    numbers.push_back(found == known.end() ? -1 : static_cast<std::int32_t>(found - known.begin()));
+  }
+  if (unknown.size() == of_data.size()) {
+    throw UsageError(fmt::format("{} knows none of the classes of '{}': they are {}, it knows {}", network.name(),
+                                 location, some_of(of_data), some_of(known)));
+  }
+  if (!unknown.empty()) {
+    notes.push_back(fmt::format("{} doesn't know {} of '{}' ({}): boxes of it are left out", network.name(),
+                                counted(unknown.size(), "class"), location, some_of(unknown)));
+  }
+  return numbers;
+}
+
+DetectImages from_data(const std::string& location, const DetectFlags& flags, const task::InferenceModel& network,
+                       const std::vector<std::string>& classes, const RunConfig& run, int threads) {
+  data::OpenedData opened = data::open_data(data_options(location, flags, network, run, threads));
+  if (opened.dataset->target_kind() != data::TargetKind::kBoxes) {
+    throw UsageError(
+        fmt::format("'{}' has a class for each image, and no boxes; name its images without --data to see "
+                    "what is found on them",
+                    location));
+  }
+  std::string part = *flags.images.part;
+  if (part.empty()) {
+    const bool has_test =
+        run.get<std::string>("data") == location || opened.came_divided || !flags.images.split->empty();
+    part = has_test && !opened.split.test.empty() ? "test" : "all";
+  }
+  std::vector<std::uint32_t> indices = indices_of(opened.split, part);
+  if (indices.empty()) {
+    throw UsageError(fmt::format("'{}' has no images in its {} part; take another --part, or all", location, part));
+  }
+  std::vector<std::string> notes = std::move(opened.notes);
+  std::vector<std::int32_t> numbers = label_numbers(opened.dataset->classes(), network, classes, location, notes);
+  DetectImages images = owned(task::photos_of(std::move(opened.dataset), std::move(indices), std::move(numbers),
+                                              flags.model.preprocessing(network)));
+  images.shown.location = location;
+  images.shown.part = part;
+  images.shown.labelled = true;
+  images.shown.skipped = std::move(opened.skipped);
+  images.shown.notes = std::move(notes);
+  return images;
+}
+
+}  // namespace
+
+DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& network,
+                         const std::vector<std::string>& classes, int threads) {
+  if (!flags.images.images->empty()) return from_pictures(flags, network);
+  const RunConfig run(network.run());
+  std::string location = *flags.images.data;
+  if (location.empty()) location = run.get<std::string>("data").value_or("");
+  if (location.empty()) {
+    throw UsageError("name the photos that are looked at, or data with boxes (evener detect --help)");
+  }
+  return from_data(location, flags, network, classes, run, threads);
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,72 @@
+#include "engine/torch/multi_box.h"
+
+#include <cmath>
+#include <limits>
+
+#include "engine/box_matching.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+/// Extents beyond this are clipped before their exponential is taken, as torchvision's BoxCoder does.
+const double kLargestExtent = std::log(1000.0 / 16);
+
+/// The corners of boxes that lie at these offsets, in units of their anchors' extents, from their anchors' centres: no
+/// overlap of two boxes depends on what those are.
+struct Corners {
+  explicit Corners(const at::Tensor& offsets) {
+    const at::Tensor centre = offsets.slice(-1, 0, 2) / kCentreFactor;
+    const at::Tensor half = (offsets.slice(-1, 2, 4) / kExtentFactor).clamp_max(kLargestExtent).exp() / 2;
+    low = centre - half;
+    high = centre + half;
+  }
+  at::Tensor low, high;  // (..., 2): x and y
+};
+
+at::Tensor area(const at::Tensor& extents) {
+  return extents.clamp_min(0).prod(-1);
+}
+
+/// 1 - generalized intersection over union; as torchvision.ops.generalized_box_iou_loss.
+at::Tensor giou_loss(const at::Tensor& found, const at::Tensor& wanted) {
+  constexpr double kNoDivisionByZero = 1e-7;
+  const Corners a(found), b(wanted);
+  const at::Tensor shared = area(at::minimum(a.high, b.high) - at::maximum(a.low, b.low));
+  const at::Tensor both = area(a.high - a.low) + area(b.high - b.low) - shared;
+  const at::Tensor around = area(at::maximum(a.high, b.high) - at::minimum(a.low, b.low));
+  const at::Tensor overlap = shared / (both + kNoDivisionByZero);
+  return 1 - overlap + (around - both) / (around + kNoDivisionByZero);
+}
+
+/// (N, P)
+at::Tensor box_losses(network::BoxLoss kind, const at::Tensor& found, const at::Tensor& wanted) {
+  if (kind == network::BoxLoss::kGiou) return giou_loss(found, wanted);
+  return at::smooth_l1_loss(found, wanted, at::Reduction::None, /*beta=*/1).sum(-1);
+}
+
+/// Which anchors of the background count: of each image the `wanted` (N, 1) ones with the largest losses.
+at::Tensor hardest(const at::Tensor& losses, const at::Tensor& matched, const at::Tensor& wanted) {
+  const at::Tensor of_background = losses.masked_fill(matched, -std::numeric_limits<float>::infinity());
+  const at::Tensor order = of_background.argsort(/*stable=*/true, /*dim=*/1, /*descending=*/true);
+  const at::Tensor places = at::arange(losses.size(1), order.options()).expand_as(order);
+  const at::Tensor rank = at::empty_like(order).scatter_(1, order, places);
+  return rank.lt(wanted).logical_and(matched.logical_not());
+}
+
+}  // namespace
+
+MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes, const at::Tensor& scores,
+                            const AnchorTargets& targets) {
+  const at::Tensor matched = targets.classes.gt(0);
+  // What isn't matched is set to what is wanted, so that it has neither a loss nor a gradient, whatever it says.
+  const at::Tensor found = at::where(matched.unsqueeze(-1), boxes, targets.offsets);
+  const at::Tensor losses =
+      at::cross_entropy_loss(scores.flatten(0, 1), targets.classes.flatten(), {}, at::Reduction::None)
+          .view_as(targets.classes);
+  const at::Tensor negative = hardest(losses.detach(), matched, op.negatives * matched.sum(1, /*keepdim=*/true));
+  const at::Tensor none = at::zeros({}, losses.options());
+  return {at::where(matched, box_losses(op.box_loss, found, targets.offsets), none).sum(1),
+          at::where(matched.logical_or(negative), losses, none).sum(1)};
+}
+
+}  // namespace evener::engine::torch_engine

@@ -1,0 +1,34 @@
+// Inside zoo/: the convolutional parts of MobileNets, which classifiers and detectors are built on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "network/network.h"
+
+namespace evener::network {
+
+/// Layers whose results a detector looks at.
+struct Taps {
+  int expansion = 0;  // of the last block with a stride: a sixteenth of the image's height and width
+  int last = 0;       // a thirty-second of them
+};
+
+/// MobileNetV2's features, under torchvision's names with `prefix` before them.
+Taps add_mobilenet_v2_features(Network& network, const std::string& prefix);
+
+/// How MobileNetV3-Large is varied for detectors.
+struct MobileNetV3Style {
+  BatchNorm normalization{.epsilon = 1e-3, .momentum = 0.01};
+  std::int64_t tail_divisor = 1;  // of the channels from the last block with a stride on
+  double first_deviation = 0;     // as Conv2d's
+  /// The beginning of the names of a block's part; -1: of the first or last convolution, which have no parts.
+  std::string (*name)(int feature, int part) = nullptr;
+};
+
+/// The number of MobileNetV3-Large's last block with a stride.
+constexpr int kMobileNetV3LastStride = 13;
+
+Taps add_mobilenet_v3_large_features(Network& network, const MobileNetV3Style& style);
+
+}  // namespace evener::network

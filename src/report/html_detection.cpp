@@ -1,0 +1,139 @@
+// The page's part on a detector: how precisely each class was found, what was taken for what, the worst misses.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+
+namespace evener::report {
+namespace {
+
+/// Wider tables can't be read.
+constexpr std::size_t kWidestMatrix = 20;
+
+std::string share_cell(const std::optional<double>& share) {
+  if (!share) return "<td class=\"number\">–</td>";
+  return fmt::format("<td class=\"number bar\" style=\"--share:{:.4f}\">{}</td>", *share, percent_text(*share));
+}
+
+std::string class_table(const DetectionFigures& figures) {
+  std::string html =
+      "<table><thead><tr><th>class</th><th class=\"number\">boxes</th><th class=\"number\">AP@0.5</th>"
+      "<th class=\"number\">VOC 2007</th><th class=\"number\">COCO</th></tr></thead><tbody>";
+  for (const DetectedClass& one : figures.classes) {
+    if (one.true_boxes == 0 && figures.classes.size() > kWidestMatrix) continue;
+    html += fmt::format("<tr><th>{}</th><td class=\"number\">{}</td>{}{}{}</tr>", escape_html(one.name), one.true_boxes,
+                        share_cell(one.voc_2010), share_cell(one.voc_2007), share_cell(one.coco));
+  }
+  return html + "</tbody></table>";
+}
+
+/// The classes that were there or found, and the background: rows and columns that say something.
+std::vector<std::size_t> told_classes(const DetectionFigures& figures) {
+  const auto& counts = figures.confusion;
+  std::vector<std::size_t> told;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const bool is_there = std::ranges::any_of(counts[c], [](std::int64_t count) { return count > 0; });
+    const bool is_found = std::ranges::any_of(counts, [&](const auto& row) { return row[c] > 0; });
+    if (is_there || is_found || c + 1 == counts.size()) told.push_back(c);
+  }
+  return told;
+}
+
+std::string matrix(const DetectionFigures& figures, const std::vector<std::size_t>& told) {
+  const auto name = [&](std::size_t c) {
+    return c < figures.classes.size() ? escape_html(figures.classes[c].name) : std::string("<i>nothing</i>");
+  };
+  std::string html = "<table class=\"confusion\"><thead><tr><th>is \\ taken for</th>";
+  for (const std::size_t c : told) html += "<th>" + name(c) + "</th>";
+  html += "</tr></thead><tbody>";
+  for (const std::size_t row : told) {
+    const std::vector<std::int64_t>& counts = figures.confusion[row];
+    html += "<tr><th>" + name(row) + "</th>";
+    const auto total = std::max<std::int64_t>(1, std::accumulate(counts.begin(), counts.end(), std::int64_t{}));
+    for (const std::size_t column : told) {
+      html += fmt::format("<td class=\"{}\" style=\"--share:{:.4f}\">{}</td>", row == column ? "right" : "wrong",
+                          static_cast<double>(counts[column]) / static_cast<double>(total),
+                          counts[column] == 0 ? "" : std::to_string(counts[column]));
+    }
+    html += "</tr>";
+  }
+  return html + "</tbody></table>";
+}
+
+std::string miss_figure(const MissedImage& miss) {
+  const std::string what = miss.missed == 0  ? fmt::format("{} wrong", miss.wrong)
+                           : miss.wrong == 0 ? fmt::format("{} missed", miss.missed)
+                                             : fmt::format("{} missed, {} wrong", miss.missed, miss.wrong);
+  return fmt::format(
+      "<figure class=\"miss\" title=\"{0}\"><img src=\"data:image/jpeg;base64,{1}\" alt=\"{0}\">"
+      "<figcaption><b>{2}</b><br>{3}</figcaption></figure>",
+      escape_html(miss.file), miss.jpeg_base64, what,
+      escape_html(std::filesystem::path(miss.file).filename().string()));
+}
+
+std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_first, std::size_t runs) {
+  const DetectionFigures& figures = *run.detection;
+  const std::string swatch =
+      runs == 1
+          ? ""
+          : fmt::format("<span class=\"swatch\" style=\"--run:{}\"></span>{}: ", run_color(n), escape_html(run.name));
+  std::string html = "<div class=\"grid\">";
+  if (is_first) {
+    html +=
+        "<div class=\"needs-plots\">" +
+        plot_card(fmt::format("precision-{}", number), "Precision and recall",
+                  "Of each class, boxes with an intersection over union of at least 0.5: the likeliest at the left.") +
+        "</div>";
+  }
+  html += fmt::format(
+      "<div class=\"card\"><h3>{}Classes</h3><p class=\"explain\">Average precision: all points of the curve, the "
+      "eleven "
+      "of "
+      "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p><div class=\"scroll\">{}</div></div>",
+      swatch, class_table(figures));
+  const std::vector<std::size_t> told = told_classes(figures);
+  if (told.size() > 1 && told.size() <= kWidestMatrix + 1) {
+    html += fmt::format(
+        "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"explain\">Boxes likelier than {:.2f}. The "
+        "last "
+        "column was missed, the last row found where nothing is.</p><div class=\"scroll\">{}</div></div>",
+        swatch, figures.confidence, matrix(figures, told));
+  }
+  html += "</div>";
+  if (figures.misses.empty()) return html;
+  html += fmt::format(
+      "<div class=\"card after\"><h3>{}The worst misses</h3><p class=\"explain\">Boxes likelier than {:.2f}: right "
+      "ones green, "
+      "<span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
+      "dashed</span>.</p><div class=\"misses\">",
+      swatch, figures.confidence);
+  for (const MissedImage& miss : figures.misses) html += miss_figure(miss);
+  return html + "</div></div>";
+}
+
+}  // namespace
+
+std::string detection_part(std::span<const Run> runs) {
+  const auto jobs = jobs_of(runs);
+  std::string html;
+  for (std::size_t number = 0; number < jobs.size(); ++number) {
+    std::vector<std::size_t> detected;
+    std::ranges::copy_if(jobs[number], std::back_inserter(detected),
+                         [&](std::size_t n) { return runs[n].detection.has_value(); });
+    if (detected.empty()) continue;
+    const measure::Record& record = runs[detected.front()].record;
+    html +=
+        fmt::format("<h2>What {} finds on {}</h2>", escape_html(record.model.name), escape_html(record.data.location));
+    for (const std::size_t n : detected) {
+      html += of_run(runs[n], n, number, n == detected.front(), detected.size());
+    }
+  }
+  return html.empty() ? "" : "<section>" + html + "</section>";
+}
+
+}  // namespace evener::report

@@ -1,0 +1,250 @@
+#include "task/detect/average_precision.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+
+namespace evener::task {
+namespace {
+
+constexpr std::size_t kRecallPoints = 101;
+
+/// numpy.linspace(0, 1, 101).
+double recall_point(std::size_t index) {
+  return index + 1 == kRecallPoints ? 1.0 : static_cast<double>(index) * 0.01;
+}
+
+/// MATLAB's 0:0.1:1, which counts from both ends.
+double voc_recall_point(int index) {
+  return index <= 5 ? index * 0.1 : 1 - (10 - index) * 0.1;
+}
+
+/// A mean of what is there.
+class Mean {
+ public:
+  void add(const std::optional<double>& value) {
+    if (!value) return;
+    sum_ += *value;
+    ++count_;
+  }
+  std::optional<double> value() const { return count_ == 0 ? std::nullopt : std::optional(sum_ / count_); }
+
+ private:
+  double sum_ = 0;
+  int count_ = 0;
+};
+
+/// Each precision becomes the greatest of it and all that follow.
+void make_monotonous(std::vector<double>& precision) {
+  for (std::size_t i = precision.size(); i-- > 1;) precision[i - 1] = std::max(precision[i - 1], precision[i]);
+}
+
+double voc_2007(const PrecisionCurve& curve) {
+  double sum = 0;
+  for (int point = 0; point <= 10; ++point) {
+    double greatest = 0;
+    for (std::size_t i = 0; i < curve.recall.size(); ++i) {
+      if (curve.recall[i] >= voc_recall_point(point)) greatest = std::max(greatest, curve.precision[i]);
+    }
+    sum += greatest / 11;
+  }
+  return sum;
+}
+
+/// The area under the curve.
+double voc_2010(const PrecisionCurve& curve) {
+  std::vector<double> precision = curve.precision;
+  make_monotonous(precision);
+  double area = 0, last_recall = 0;
+  for (std::size_t i = 0; i < precision.size(); ++i) {
+    area += (curve.recall[i] - last_recall) * precision[i];
+    last_recall = curve.recall[i];
+  }
+  return area;
+}
+
+/// At one limit of overlap.
+struct CocoPoint {
+  double precision = 0, recall = 0;  // precision: the mean over the points of recall
+};
+
+/// `boxes`: of one class, the likeliest first. `most`: of them on an image. `true_boxes`: at least one.
+CocoPoint coco_point(std::span<const JudgedBox> boxes, std::size_t bit, std::int32_t most, std::int64_t true_boxes) {
+  std::vector<double> precision, recall;
+  double right = 0, wrong = 0;
+  for (const JudgedBox& box : boxes) {
+    if (box.rank >= most) continue;
+    if (!box.is_ignored(bit)) (box.is_matched(bit) ? right : wrong) += 1;
+    recall.push_back(right / static_cast<double>(true_boxes));
+    precision.push_back(right / (wrong + right + std::numeric_limits<double>::epsilon()));
+  }
+  make_monotonous(precision);
+  CocoPoint point{.precision = 0, .recall = recall.empty() ? 0 : recall.back()};
+  for (std::size_t i = 0; i < kRecallPoints; ++i) {
+    const auto at = std::ranges::lower_bound(recall, recall_point(i)) - recall.begin();
+    if (at < static_cast<std::ptrdiff_t>(recall.size())) point.precision += precision[static_cast<std::size_t>(at)];
+  }
+  point.precision /= kRecallPoints;
+  return point;
+}
+
+/// The lines of COCO's summary, to which classes are added.
+class CocoMeans {
+ public:
+  void add(const DetectionTally& tally, std::int32_t label, std::span<const JudgedBox> boxes,
+           ClassPrecision& of_class) {
+    const std::int64_t all = tally.true_boxes(label);
+    Mean mean;
+    for (std::size_t limit = 0; limit < kIouLimits; ++limit) {
+      if (all == 0) break;
+      const std::size_t bit = coco_bit(AreaRange::kAll, limit);
+      const CocoPoint point = coco_point(boxes, bit, kMostJudged, all);
+      mean.add(point.precision);
+      if (limit == 0) of_class.coco_50 = point.precision;
+      if (limit == kLimit75) ap_75_.add(point.precision);
+      ar_100_.add(point.recall);
+      ar_10_.add(coco_point(boxes, bit, 10, all).recall);
+      ar_1_.add(coco_point(boxes, bit, 1, all).recall);
+    }
+    of_class.coco = mean.value();
+    ap_50_.add(of_class.coco_50);
+    ap_.add(of_class.coco);
+    add_range(tally, label, boxes, AreaRange::kSmall, ap_small_, ar_small_);
+    add_range(tally, label, boxes, AreaRange::kMedium, ap_medium_, ar_medium_);
+    add_range(tally, label, boxes, AreaRange::kLarge, ap_large_, ar_large_);
+  }
+
+  CocoSummary summary() const {
+    return {.ap = ap_.value(),
+            .ap_50 = ap_50_.value(),
+            .ap_75 = ap_75_.value(),
+            .ap_small = ap_small_.value(),
+            .ap_medium = ap_medium_.value(),
+            .ap_large = ap_large_.value(),
+            .ar_1 = ar_1_.value(),
+            .ar_10 = ar_10_.value(),
+            .ar_100 = ar_100_.value(),
+            .ar_small = ar_small_.value(),
+            .ar_medium = ar_medium_.value(),
+            .ar_large = ar_large_.value()};
+  }
+
+ private:
+  static constexpr std::size_t kLimit75 = 5;
+
+  static void add_range(const DetectionTally& tally, std::int32_t label, std::span<const JudgedBox> boxes,
+                        AreaRange range, Mean& precision, Mean& recall) {
+    const std::int64_t true_boxes = tally.true_boxes(label, range);
+    if (true_boxes == 0) return;
+    for (std::size_t limit = 0; limit < kIouLimits; ++limit) {
+      const CocoPoint point = coco_point(boxes, coco_bit(range, limit), kMostJudged, true_boxes);
+      precision.add(point.precision);
+      recall.add(point.recall);
+    }
+  }
+
+  Mean ap_, ap_50_, ap_75_, ap_small_, ap_medium_, ap_large_, ar_1_, ar_10_, ar_100_, ar_small_, ar_medium_, ar_large_;
+};
+
+std::vector<JudgedBox> likeliest_first(const DetectionTally& tally, std::int32_t label) {
+  std::vector<JudgedBox> boxes = tally.boxes_of(label);
+  std::ranges::sort(boxes, [](const JudgedBox& a, const JudgedBox& b) {
+    return std::tuple(-a.score, a.image, a.rank) < std::tuple(-b.score, b.image, b.rank);
+  });
+  return boxes;
+}
+
+/// `boxes`: the likeliest first.
+PrecisionCurve curve_of(std::span<const JudgedBox> boxes, std::int64_t true_boxes) {
+  PrecisionCurve curve;
+  if (true_boxes == 0) return curve;
+  double right = 0, wrong = 0;
+  for (const JudgedBox& box : boxes) {
+    if (box.voc == VocVerdict::kIgnored) continue;
+    (box.voc == VocVerdict::kTrue ? right : wrong) += 1;
+    curve.recall.push_back(right / static_cast<double>(true_boxes));
+    curve.precision.push_back(right / (right + wrong));
+    curve.score.push_back(box.score);
+  }
+  return curve;
+}
+
+}  // namespace
+
+DetectionTally::DetectionTally(std::size_t classes) : true_boxes_(classes * kAreaRanges) {}
+
+void DetectionTally::add(std::int64_t image, std::span<const Detection> found, std::span<const TrueBox> truth) {
+  const auto require_class = [&](std::int32_t label) {
+    if (label >= 0 && static_cast<std::size_t>(label) < classes()) return;
+    throw Error("image " + std::to_string(image) + " has a box with label " + std::to_string(label) + ", of " +
+                std::to_string(classes()) + " classes");
+  };
+  for (const Detection& box : found) require_class(box.label);
+  for (const TrueBox& box : truth) require_class(box.label);
+  const std::vector<JudgedBox> judged = judge(image, found, truth);
+  boxes_.insert(boxes_.end(), judged.begin(), judged.end());
+  for (const TrueBox& box : truth) {
+    for (std::size_t range = 0; range < kAreaRanges; ++range) {
+      const std::size_t place = static_cast<std::size_t>(box.label) * kAreaRanges + range;
+      true_boxes_[place] += is_counted(box, static_cast<AreaRange>(range)) ? 1 : 0;
+    }
+  }
+  ++images_;
+}
+
+void DetectionTally::join(const DetectionTally& part) {
+  if (part.true_boxes_.size() != true_boxes_.size()) {
+    throw Error("detections of " + std::to_string(part.classes()) + " classes can't be joined with those of " +
+                std::to_string(classes()));
+  }
+  images_ += part.images_;
+  boxes_.insert(boxes_.end(), part.boxes_.begin(), part.boxes_.end());
+  for (std::size_t i = 0; i < true_boxes_.size(); ++i) true_boxes_[i] += part.true_boxes_[i];
+}
+
+std::vector<JudgedBox> DetectionTally::boxes_of(std::int32_t label) const {
+  std::vector<JudgedBox> boxes;
+  std::ranges::copy_if(boxes_, std::back_inserter(boxes), [&](const JudgedBox& box) { return box.label == label; });
+  return boxes;
+}
+
+std::int64_t DetectionTally::true_boxes(std::int32_t label, AreaRange range) const {
+  return true_boxes_[static_cast<std::size_t>(label) * kAreaRanges + static_cast<std::size_t>(range)];
+}
+
+DetectionQuality quality_of(const DetectionTally& tally) {
+  DetectionQuality quality;
+  quality.images = tally.images();
+  quality.classes.resize(tally.classes());
+  Mean mean_2007, mean_2010;
+  CocoMeans coco;
+  for (std::size_t c = 0; c < tally.classes(); ++c) {
+    const auto label = static_cast<std::int32_t>(c);
+    const std::vector<JudgedBox> boxes = likeliest_first(tally, label);
+    ClassPrecision& of_class = quality.classes[c];
+    of_class.true_boxes = tally.true_boxes(label);
+    of_class.found_boxes = static_cast<std::int64_t>(boxes.size());
+    if (of_class.true_boxes > 0) {
+      const PrecisionCurve curve = curve_of(boxes, of_class.true_boxes);
+      of_class.voc_2007 = voc_2007(curve);
+      of_class.voc_2010 = voc_2010(curve);
+    }
+    coco.add(tally, label, boxes, of_class);
+    mean_2007.add(of_class.voc_2007);
+    mean_2010.add(of_class.voc_2010);
+    quality.true_boxes += of_class.true_boxes;
+    quality.found_boxes += of_class.found_boxes;
+  }
+  quality.voc_2007 = mean_2007.value();
+  quality.voc_2010 = mean_2010.value();
+  quality.coco = coco.summary();
+  return quality;
+}
+
+PrecisionCurve precision_curve(const DetectionTally& tally, std::int32_t label) {
+  return curve_of(likeliest_first(tally, label), tally.true_boxes(label));
+}
+
+}  // namespace evener::task

@@ -1,0 +1,40 @@
+// A network that finds objects, and how its outputs become boxes on photos.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "task/detect/decode.h"
+#include "task/detect/photos.h"
+#include "task/infer.h"
+#include "task/inference_model.h"
+
+namespace evener::task {
+
+class Detector {
+ public:
+  /// `model` outlives the detector. Throws UsageError where it is no detector, or has not the images' kind of input.
+  Detector(const InferenceModel& model, DecodeOptions options);
+
+  /// Names of all classes, as many as the network has.
+  const std::vector<std::string>& classes() const { return classes_; }
+  const DecodeOptions& options() const { return options_; }
+
+  /// What it found on the photo, in the photo's pixels, the likeliest first.
+  std::vector<Detection> found(const Answer& answer, const Photos& photos) const;
+
+ private:
+  const InferenceModel& model_;
+  const DecodeOptions options_;
+  std::vector<std::string> classes_;
+};
+
+/// The numbers of classes that a user names, by name or by number from 0. Throws UsageError, naming the nearest.
+std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
+                                        const std::vector<std::string>& classes);
+
+/// Names of the classes of a detector; "class 7" where its file tells none. Throws UsageError where it is no detector.
+std::vector<std::string> detector_classes(const InferenceModel& model);
+
+}  // namespace evener::task

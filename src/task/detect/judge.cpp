@@ -1,0 +1,175 @@
+#include "task/detect/judge.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "task/suppress.h"
+
+namespace evener::task {
+namespace {
+
+constexpr double kVocLimit = 0.5;
+
+struct Range {
+  double least, most;
+};
+
+Range range_of(AreaRange range) {
+  constexpr double kSmall = 32.0 * 32, kMedium = 96.0 * 96, kMost = 1e10;
+  switch (range) {
+    case AreaRange::kSmall:
+      return {0, kSmall};
+    case AreaRange::kMedium:
+      return {kSmall, kMedium};
+    case AreaRange::kLarge:
+      return {kMedium, kMost};
+    default:
+      return {0, kMost};
+  }
+}
+
+bool is_in(double area, AreaRange range) {
+  const Range limits = range_of(range);
+  return area >= limits.least && area <= limits.most;
+}
+
+/// Of a crowd, how much of the detection lies in it.
+double overlap(const Detection& found, const TrueBox& truth) {
+  const TrueBox box(found);
+  const double both = intersection(box, truth);
+  if (both <= 0) return 0;
+  return both / (truth.is_crowd ? area_of(box) : area_of(box) + area_of(truth) - both);
+}
+
+/// The boxes of one class on one image.
+class ClassOnImage {
+ public:
+  ClassOnImage(std::vector<const Detection*> found, std::vector<const TrueBox*> truth)
+      : found_(std::move(found)), truth_(std::move(truth)), overlaps_(found_.size() * truth_.size()) {
+    for (std::size_t i = 0; i < overlaps_.size(); ++i) {
+      overlaps_[i] = overlap(*found_[i / truth_.size()], *truth_[i % truth_.size()]);
+    }
+  }
+
+  void judge(std::span<JudgedBox> boxes) const {
+    judge_voc(boxes);
+    const std::span<JudgedBox> first = boxes.first(std::min<std::size_t>(boxes.size(), kMostJudged));
+    for (std::size_t r = 0; r < kAreaRanges; ++r) judge_coco(static_cast<AreaRange>(r), first);
+  }
+
+ private:
+  double overlap_of(std::size_t found, std::size_t truth) const { return overlaps_[found * truth_.size() + truth]; }
+
+  /// A box belongs to the object that it overlaps most; the first to find an object is right, later ones are wrong.
+  void judge_voc(std::span<JudgedBox> boxes) const {
+    std::vector<bool> is_found(truth_.size());
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      double most = 0;
+      std::size_t best = truth_.size();
+      bool is_in_crowd = false;
+      for (std::size_t t = 0; t < truth_.size(); ++t) {
+        const double overlap = overlap_of(i, t);
+        is_in_crowd = is_in_crowd || (truth_[t]->is_crowd && overlap >= kVocLimit);
+        if (!truth_[t]->is_crowd && overlap > most) most = overlap, best = t;
+      }
+      if (most >= kVocLimit && truth_[best]->is_difficult) {
+        boxes[i].voc = VocVerdict::kIgnored;
+      } else if (most >= kVocLimit && !is_found[best]) {
+        boxes[i].voc = VocVerdict::kTrue;
+        is_found[best] = true;
+      } else {
+        boxes[i].voc = is_in_crowd ? VocVerdict::kIgnored : VocVerdict::kFalse;
+      }
+    }
+  }
+
+  void judge_coco(AreaRange range, std::span<JudgedBox> boxes) const {
+    // Objects that count come first: a detection takes one that doesn't only where it finds none that does.
+    std::vector<std::size_t> order(truth_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto counts = [&](std::size_t t) { return is_counted(*truth_[t], range); };
+    std::ranges::stable_partition(order, counts);
+    std::vector<bool> is_found;
+    for (std::size_t limit = 0; limit < kIouLimits; ++limit) {
+      is_found.assign(truth_.size(), false);
+      const std::uint64_t bit = std::uint64_t{1} << coco_bit(range, limit);
+      for (std::size_t i = 0; i < boxes.size(); ++i) {
+        const auto match = match_of(i, iou_limit(limit), order, is_found, counts);
+        if (match) {
+          is_found[*match] = true;
+          boxes[i].matched |= bit;
+        }
+        const bool is_ignored = match ? !counts(*match) : !is_in(area_of(TrueBox(*found_[i])), range);
+        if (is_ignored) boxes[i].ignored |= bit;
+      }
+    }
+  }
+
+  /// The object that a box takes: that which it overlaps most, the last of equal ones.
+  template <class Counts>
+  std::optional<std::size_t> match_of(std::size_t i, double limit, const std::vector<std::size_t>& order,
+                                      const std::vector<bool>& is_found, const Counts& counts) const {
+    std::optional<std::size_t> best;
+    for (const std::size_t t : order) {
+      if (is_found[t] && !truth_[t]->is_crowd) continue;
+      if (best && counts(*best) && !counts(t)) break;
+      if (overlap_of(i, t) < limit) continue;
+      limit = overlap_of(i, t);
+      best = t;
+    }
+    return best;
+  }
+
+  std::vector<const Detection*> found_;
+  std::vector<const TrueBox*> truth_;
+  std::vector<double> overlaps_;  // (found, truth)
+};
+
+}  // namespace
+
+TrueBox::TrueBox(const data::LabelledBox& box)
+    : x1(box.x1),
+      y1(box.y1),
+      x2(box.x2),
+      y2(box.y2),
+      label(box.label),
+      is_difficult(box.is_difficult),
+      is_crowd(box.is_crowd) {}
+
+TrueBox::TrueBox(const Detection& box) : x1(box.x1), y1(box.y1), x2(box.x2), y2(box.y2), label(box.label) {}
+
+double iou_limit(std::size_t index) {
+  // As numpy.linspace(0.5, 0.95, 10) rounds; a box at the very limit has to fall on the same side.
+  return index + 1 == kIouLimits ? 0.95 : static_cast<double>(index) * ((0.95 - 0.5) / (kIouLimits - 1)) + 0.5;
+}
+
+bool is_counted(const TrueBox& box, AreaRange range) {
+  return !box.is_difficult && !box.is_crowd && is_in(box.area.value_or(area_of(box)), range);
+}
+
+std::vector<JudgedBox> judge(std::int64_t image, std::span<const Detection> found, std::span<const TrueBox> truth) {
+  std::vector<const Detection*> order;
+  for (const Detection& one : found) order.push_back(&one);
+  std::ranges::stable_sort(order, [](const Detection* a, const Detection* b) {
+    return a->label != b->label ? a->label < b->label : a->score > b->score;
+  });
+  std::vector<JudgedBox> judged(order.size());
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    const std::int32_t label = order[begin]->label;
+    for (end = begin; end < order.size() && order[end]->label == label; ++end) {
+      judged[end] = {
+          .image = image, .label = label, .rank = static_cast<std::int32_t>(end - begin), .score = order[end]->score};
+    }
+    std::vector<const TrueBox*> of_class;
+    for (const TrueBox& box : truth) {
+      if (box.label == label) of_class.push_back(&box);
+    }
+    ClassOnImage({order.begin() + static_cast<std::ptrdiff_t>(begin), order.begin() + static_cast<std::ptrdiff_t>(end)},
+                 std::move(of_class))
+        .judge(std::span(judged).subspan(begin, end - begin));
+  }
+  return judged;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,49 @@
+// The photos that a detector looks at: prepared for its network, each with its own size, and with the boxes on it where
+// they are known.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/codecs/picture.h"
+#include "data/dataset.h"
+#include "data/pictures.h"
+#include "data/preprocess.h"
+#include "data/samples.h"
+#include "task/detect/decode.h"
+#include "task/detect/judge.h"
+
+namespace evener::task {
+
+/// Pixels of a photo at its own size.
+struct PhotoSize {
+  std::int64_t width = 0, height = 0;
+};
+
+class Photos : public data::Samples {
+ public:
+  /// The size of a photo. Throws Error where it isn't known: only of a photo that could be read.
+  virtual PhotoSize photo_size(std::size_t index) const = 0;
+  /// Where the photo lies on the network's image; as photo_size().
+  PhotoPlace place(std::size_t index) const;
+  /// The photo at its own size. Thread-safe. Throws Error with the reason alone.
+  virtual data::Picture picture(std::size_t index) const = 0;
+  /// The boxes on it, in its own pixels; absent where they aren't known.
+  virtual std::optional<std::vector<TrueBox>> truth(std::size_t index) const = 0;
+
+ protected:
+  virtual data::Preprocessing steps() const = 0;
+};
+
+/// Files without boxes.
+std::unique_ptr<Photos> photos_of(data::Pictures pictures, const data::Preprocessing& steps);
+
+/// Some samples of a dataset with boxes, which was opened with `steps`. `labels`: for each class of the dataset the
+/// network's number of it, -1 where it has none: those boxes are left out.
+std::unique_ptr<Photos> photos_of(std::shared_ptr<const data::Dataset> dataset, std::vector<std::uint32_t> indices,
+                                  std::vector<std::int32_t> labels, const data::Preprocessing& steps);
+
+}  // namespace evener::task

@@ -1,0 +1,120 @@
+// Boxes as other programs read them, drawn, cut out, and counted by what they were taken for.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "data/codecs/decode.h"
+#include "data/codecs/jpeg_encode.h"
+#include "task/detect/annotations.h"
+#include "task/detect/box_confusion.h"
+#include "task/detect/draw.h"
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<std::string> kClasses = {"cat", "a <b> & c"};
+
+FoundBoxes two_boxes() {
+  return {"photos/one.jpg", {200, 100}, {{10, 20, 30, 60, 1, 0.75F}, {0.1F, 0, 199.9F, 100, 0, 0.5F}}};
+}
+
+TEST(DetectAnnotations, VocCountsPixelsFromOneWithinTheBox) {
+  const std::string xml = voc_xml(two_boxes(), kClasses);
+  EXPECT_THAT(xml, HasSubstr("<filename>one.jpg</filename>"));
+  EXPECT_THAT(xml, HasSubstr("<name>a &lt;b&gt; &amp; c</name>"));
+  EXPECT_THAT(xml, HasSubstr("<xmin>11</xmin>\n      <ymin>21</ymin>\n      <xmax>30</xmax>\n      <ymax>60</ymax>"));
+  EXPECT_THAT(xml, HasSubstr("<xmin>1</xmin>\n      <ymin>1</ymin>\n      <xmax>200</xmax>\n      <ymax>100</ymax>"));
+}
+
+TEST(DetectAnnotations, YoloHasSharesOfThePhoto) {
+  EXPECT_THAT(yolo_text(two_boxes()), testing::StartsWith("1 0.10000000 0.40000000 0.10000000 0.40000000\n0 "));
+}
+
+TEST(DetectAnnotations, CocoCountsFromOneAndKeepsEveryDigit) {
+  const json all = json::parse(coco_json(std::vector{two_boxes(), FoundBoxes{"b.jpg", {50, 40}, {}}}, kClasses));
+  EXPECT_EQ(all["images"].size(), 2U);
+  EXPECT_EQ(all["images"][1]["id"], 2);
+  EXPECT_EQ(all["categories"][0]["id"], 1);
+  EXPECT_EQ(all["annotations"][0]["id"], 1);
+  EXPECT_EQ(all["annotations"][0]["category_id"], 2);
+  EXPECT_EQ(all["annotations"][0]["image_id"], 1);
+  EXPECT_EQ(all["annotations"][0]["area"], 800);
+  EXPECT_EQ(all["annotations"][1]["bbox"][0].get<float>(), 0.1F);
+  const double right = all["annotations"][1]["bbox"][0].get<double>() + all["annotations"][1]["bbox"][2].get<double>();
+  EXPECT_EQ(static_cast<float>(right), 199.9F);
+}
+
+data::Picture black(std::int64_t channels, std::int64_t height, std::int64_t width) {
+  data::Picture picture = data::Picture::unset(channels, height, width);
+  std::fill_n(picture.pixels.get(), picture.bytes(), std::uint8_t{0});
+  return picture;
+}
+
+TEST(DetectDraw, AFrameLiesOnThePictureWhereverTheBoxIs) {
+  const std::vector<DrawnBox> boxes = {{-5, 10, 20, 200, "", {255, 1, 2}, false},
+                                       {30, 5, 38, 12, "a cat 0.98 that has no room", {3, 255, 4}, true}};
+  const data::Picture picture = with_boxes(black(1, 50, 40), boxes);
+  ASSERT_EQ(picture.channels, 3);
+  const std::uint8_t* on_frame = picture.row(40) + 3 * 19;
+  EXPECT_THAT(std::vector(on_frame, on_frame + 3), ElementsAre(255, 1, 2));
+  EXPECT_EQ(picture.row(30)[3 * 10], 0) << "nothing is drawn inside";
+}
+
+TEST(DetectDraw, ACutHasAtLeastOnePixel) {
+  const data::Picture picture = black(3, 50, 40);
+  const data::Picture cut = cut_out(picture, {39.9F, 49.5F, 40, 50, 0, 1});
+  EXPECT_EQ(cut.width, 1);
+  EXPECT_EQ(cut.height, 1);
+  const data::Picture part = cut_out(picture, {1.5F, 2, 10, 4.1F, 0, 1});
+  EXPECT_EQ(part.width, 9);
+  EXPECT_EQ(part.height, 3);
+}
+
+TEST(DetectDraw, AJpegFileHasWhatWasDrawn) {
+  const std::vector<DrawnBox> boxes = {{4, 4, 36, 46, "", {200, 0, 0}, false}};
+  const std::string file = data::encode_jpeg(with_boxes(black(3, 50, 40), boxes), 95);
+  const data::Picture read = data::decode_picture(file);
+  ASSERT_EQ(read.width, 40);
+  EXPECT_GT(read.row(4)[3 * 20], 90);
+  EXPECT_LT(read.row(25)[3 * 20], 60);
+  EXPECT_ANY_THROW(data::encode_jpeg(black(1, 1, 70000), 90)) << "JPEG files are at most 65,500 pixels wide";
+}
+
+TrueBox truth(double x1, double x2, std::int32_t label) {
+  TrueBox box;
+  box.x1 = x1, box.x2 = x2, box.y2 = 50, box.label = label;
+  return box;
+}
+
+TEST(DetectConfusion, EveryBoxIsMatchedOnceWhateverItsClass) {
+  BoxConfusion confusion(2, 0.25F);
+  const std::vector<TrueBox> there = {truth(0, 50, 0), truth(100, 150, 1), truth(200, 250, 1)};
+  const std::vector<Detection> found = {
+      {0, 0, 49, 50, 0, 0.9F}, {1, 0, 50, 50, 1, 0.8F}, {100, 0, 150, 50, 0, 0.7F}, {200, 0, 250, 50, 1, 0.2F}};
+  const MatchedBoxes matched = confusion.add(found, there);
+  EXPECT_THAT(matched.right, ElementsAre(0));
+  EXPECT_THAT(matched.wrong, ElementsAre(2, 1)) << "the second on the first object finds nothing";
+  EXPECT_THAT(matched.missed, ElementsAre(2)) << "what was found there is too unlikely to count";
+  EXPECT_THAT(confusion.counts(), ElementsAre(ElementsAre(1, 0, 0), ElementsAre(1, 0, 1), ElementsAre(0, 1, 0)));
+}
+
+TEST(DetectConfusion, DifficultObjectsAndCrowdsExcuse) {
+  BoxConfusion confusion(1, 0.25F);
+  TrueBox difficult = truth(0, 50, 0), crowd = truth(100, 300, 0);
+  difficult.is_difficult = true;
+  crowd.is_crowd = true;
+  const std::vector<TrueBox> there = {difficult, crowd};
+  const std::vector<Detection> found = {
+      {0, 0, 50, 50, 0, 0.9F}, {100, 0, 130, 50, 0, 0.9F}, {110, 0, 200, 50, 0, 0.5F}};
+  const MatchedBoxes matched = confusion.add(found, there);
+  EXPECT_TRUE(matched.wrong.empty());
+  EXPECT_TRUE(matched.missed.empty());
+  EXPECT_THAT(confusion.counts(), ElementsAre(ElementsAre(0, 0), ElementsAre(0, 0)));
+}
+
+}  // namespace
+}  // namespace evener::task

@@ -55,6 +55,11 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
     found.ignore({&learning.validate_every, &learning.patience, &learning.until_accuracy},
                  "there are no images to validate on");
   }
+  if (setup.network.anchors().empty()) {
+    found.ignore({&learning.box_loss}, "the network is no detector");
+  } else {
+    found.ignore({&learning.loss, &learning.label_smoothing}, "a detector has a loss of its own (--box-loss)");
+  }
   const bool native = setup.engine == "native";
   if (native) found.ignore({&placement.layout, &placement.convolution}, "the native engine computes no convolutions");
   if (!uses_gpu(options.plan)) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/names.h"
 #include "base/plural.h"
@@ -29,6 +30,20 @@ std::string bar(double share) {
   const int filled = static_cast<int>(share * width);
   return std::string(static_cast<std::size_t>(filled), '#') +
          std::string(static_cast<std::size_t>(width - filled), '.');
+}
+
+/// "  accuracy 97.2 %"; of a detector what its loss is the sum of, and its precision where that was evaluated.
+std::string quality_text(const task::EpochResult& epoch, const std::string& part, std::optional<double> accuracy) {
+  if (accuracy) return fmt::format("  accuracy {:.1f} %", 100 * *accuracy);
+  const auto figure = [&](const char* name) {
+    const auto found = epoch.figures.find(part + "_" + name);
+    return found == epoch.figures.end() ? std::nullopt : std::optional(found->second);
+  };
+  std::string text;
+  const auto boxes = figure("box_loss"), classes = figure("class_loss"), precision = figure("map_50");
+  if (boxes && classes) text += fmt::format(" (boxes {:.3f}, classes {:.3f})", *boxes, *classes);
+  if (precision) text += fmt::format("  mAP@0.5 {:.3f}", *precision);
+  return text;
 }
 
 }  // namespace
@@ -117,10 +132,15 @@ double TrainProgress::seconds_left(const task::StepProgress& progress) const {
 
 std::string TrainProgress::text_of(const task::StepProgress& progress) const {
   const double share = static_cast<double>(progress.step) / static_cast<double>(progress.steps_per_epoch);
-  return fmt::format("epoch {}/{} [{}] {:3.0f} %  {} img/s  loss {:.4f}  accuracy {:.1f} %  {} left", progress.epoch,
-                     epochs_, bar(share), 100 * share,
+  std::string quality;
+  if (progress.accuracy) quality = fmt::format("  accuracy {:.1f} %", 100 * *progress.accuracy);
+  if (progress.box_loss && progress.class_loss) {
+    quality = fmt::format(" (boxes {:.3f}, classes {:.3f})", *progress.box_loss, *progress.class_loss);
+  }
+  return fmt::format("epoch {}/{} [{}] {:3.0f} %  {} img/s  loss {:.4f}{}  {} left", progress.epoch, epochs_,
+                     bar(share), 100 * share,
                      si_text(static_cast<double>(progress.images) / std::max(progress.epoch_seconds, 1e-9)),
-                     progress.loss, 100 * progress.accuracy, time_left_text(seconds_left(progress)));
+                     progress.loss, quality, time_left_text(seconds_left(progress)));
 }
 
 void TrainProgress::step(const task::StepProgress& progress) {
@@ -135,12 +155,12 @@ void TrainProgress::epoch(const task::EpochResult& epoch, std::size_t train_imag
   const double now = now_s();
   overhead_s_ = std::max(0.0, now - epoch_end_s_ - epoch.seconds);
   epoch_end_s_ = now;
-  std::string text = fmt::format("epoch {}/{}  {}  {} img/s  train loss {:.4f}  accuracy {:.1f} %", epoch.epoch,
-                                 epochs_, duration_text(epoch.seconds),
-                                 si_text(static_cast<double>(train_images) / std::max(epoch.seconds, 1e-9)),
-                                 epoch.train_loss, 100 * epoch.train_accuracy);
-  if (epoch.val_accuracy) {
-    text += fmt::format("  validation loss {:.4f}  accuracy {:.1f} %{}", *epoch.val_loss, 100 * *epoch.val_accuracy,
+  std::string text =
+      fmt::format("epoch {}/{}  {}  {} img/s  train loss {:.4f}{}", epoch.epoch, epochs_, duration_text(epoch.seconds),
+                  si_text(static_cast<double>(train_images) / std::max(epoch.seconds, 1e-9)), epoch.train_loss,
+                  quality_text(epoch, "train", epoch.train_accuracy));
+  if (epoch.val_loss) {
+    text += fmt::format("  validation loss {:.4f}{}{}", *epoch.val_loss, quality_text(epoch, "val", epoch.val_accuracy),
                         epoch.best ? "  (best)" : "");
   }
   note(text);

@@ -49,6 +49,18 @@ void print_speed(const measure::Record& record) {
   if (const std::string note = measure::speed_note(record); !note.empty()) fmt::print("  note: {}\n", note);
 }
 
+/// What a detector has in place of accuracies.
+void print_precision(const measure::Record& record) {
+  const std::vector<measure::Metric> metrics = measure::metrics_of(record);
+  for (const auto& [part, title] : {std::pair{"val", "best validation mAP@0.5"}, std::pair{"test", "test mAP@0.5"}}) {
+    const measure::Metric* at_half = measure::find_metric(metrics, part + std::string("_map_50"));
+    const measure::Metric* all = measure::find_metric(metrics, part + std::string("_map"));
+    if (at_half == nullptr || !at_half->value) continue;
+    fmt::print("{:<26}{:.4f}{}\n", title, *at_half->value,
+               all != nullptr && all->value ? fmt::format(" (mAP@0.5:0.95 {:.4f})", *all->value) : "");
+  }
+}
+
 void print_summary(const TrainingOutcome& outcome) {
   const measure::Record& record = outcome.record;
   const measure::Accuracy& accuracy = record.training.accuracy;
@@ -61,6 +73,7 @@ void print_summary(const TrainingOutcome& outcome) {
     fmt::print("test accuracy             {:.2f} % ({} weights){}\n", 100 * *accuracy.test, accuracy.test_weights,
                loss_text(accuracy.test_loss));
   }
+  print_precision(record);
   print_speed(record);
   if (record.times.total) {
     const std::size_t sessions = record.sessions.size();

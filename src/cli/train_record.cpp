@@ -64,6 +64,35 @@ void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
   }
 }
 
+/// The best validation's figures and the test's, which a detector has in place of accuracies.
+void fill_precision(measure::Record& record, const task::TrainResult& result) {
+  std::map<std::string, double> figures = result.figures;
+  for (const auto& epoch : result.epochs) {
+    if (epoch.epoch == result.best_epoch) figures.insert(epoch.figures.begin(), epoch.figures.end());
+  }
+  const auto add = [&](const char* name, const char* title, const char* label, std::optional<std::int64_t> images) {
+    measure::Metric metric{.name = name,
+                           .unit = "share",
+                           .title = title,
+                           .label = label,
+                           .role = measure::MetricRole::kQuality,
+                           .of_images = images};
+    if (const auto found = figures.find(name); found != figures.end()) {
+      metric.value = found->second;
+    } else {
+      metric.reason = images == 0 ? "the data has no such images" : "the run did not come to it, or no box was there";
+    }
+    measure::add_metric(record, std::move(metric));
+  };
+  add("val_map_50", "val mAP@.5", "validation mAP@0.5", record.data.val);
+  add("val_map", "", "validation mAP@0.5:0.95", record.data.val);
+  add("test_map_50", "test mAP@.5", "test mAP@0.5", record.data.test);
+  add("test_map", "", "test mAP@0.5:0.95", record.data.test);
+  for (const char* path : {"accuracy.train", "accuracy.val", "accuracy.test"}) {
+    record.missing[path] = "a detector has precisions instead: val_map_50, test_map_50";
+  }
+}
+
 void fill_throughput(measure::Record& record, const task::TrainResult& result) {
   const auto blocks = [](const task::StepBlocks& steps) {
     return measure::BlockRates{steps.rates(), steps.steps_per_block()};
@@ -170,13 +199,14 @@ measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t tr
   measure::EpochRecord record;
   record.epoch = epoch.epoch;
   record.seconds = epoch.seconds;
-  if (epoch.val_accuracy) record.validate_seconds = epoch.validate_seconds;
+  if (epoch.val_loss) record.validate_seconds = epoch.validate_seconds;
   if (epoch.seconds > 0) record.images_per_s = static_cast<double>(train_images) / epoch.seconds;
   record.lr = epoch.learning_rate;
   record.train_loss = epoch.train_loss;
   record.train_accuracy = epoch.train_accuracy;
   record.val_loss = epoch.val_loss;
   record.val_accuracy = epoch.val_accuracy;
+  record.figures = epoch.figures;
   record.phases_s = std::move(phases_s);
   return record;
 }
@@ -218,6 +248,7 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
   if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
   fill_throughput(record, result);
   fill_accuracy(record, result);
+  if (result.is_detector) fill_precision(record, result);
   record.training.confusion = {result.confusion.part, result.confusion.counts};
   fill_replicas(record, result);
   fill_gpus(record, result);

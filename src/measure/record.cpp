@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -82,11 +83,22 @@ void take_samples(Record& record, const SamplerSummary& summary) {
 }
 
 std::string epochs_csv(const Record& record) {
-  std::string text = "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds\n";
+  std::set<std::string> more;  // figures that any epoch has
   for (const EpochRecord& epoch : record.training.epochs) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", epoch.epoch, cell(epoch.seconds), cell(epoch.images_per_s),
+    for (const auto& [name, value] : epoch.figures) more.insert(name);
+  }
+  std::string text = "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds";
+  for (const std::string& name : more) text += "," + name;
+  text += "\n";
+  for (const EpochRecord& epoch : record.training.epochs) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}", epoch.epoch, cell(epoch.seconds), cell(epoch.images_per_s),
                         cell(epoch.lr), cell(epoch.train_loss), cell(epoch.train_accuracy), cell(epoch.val_loss),
                         cell(epoch.val_accuracy), cell(epoch.validate_seconds));
+    for (const std::string& name : more) {
+      const auto found = epoch.figures.find(name);
+      text += "," + cell(found == epoch.figures.end() ? std::nullopt : std::optional(found->second));
+    }
+    text += "\n";
   }
   return text;
 }

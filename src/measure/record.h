@@ -92,6 +92,7 @@ struct EpochRecord {
   std::optional<double> images_per_s;  // training images / seconds
   std::optional<double> lr;            // of the last step
   std::optional<double> train_loss, train_accuracy, val_loss, val_accuracy;
+  std::map<std::string, double> figures;   // what else is known, by name: "val_map_50"; may be empty
   std::map<std::string, double> phases_s;  // of this epoch, critical thread; empty = not recorded
 };
 

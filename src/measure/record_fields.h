@@ -131,6 +131,7 @@ void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
   fields.share("train_accuracy", epoch.train_accuracy);
   fields.value("val_loss", epoch.val_loss);
   fields.share("val_accuracy", epoch.val_accuracy);
+  fields.left_out_if_empty("figures", epoch.figures);
   fields.left_out_if_empty("phases_s", epoch.phases_s);
 }
 

@@ -114,6 +114,14 @@ void Network::freeze(const std::vector<std::string>& names) {
   }
 }
 
+std::int64_t detected_classes(const Network& detector) {
+  const auto found = std::ranges::find(detector.outputs(), "scores", &Output::name);
+  if (found == detector.outputs().end() || detector.anchors().empty()) {
+    throw Error(detector.model() + " is no detector: it has no scores of boxes");
+  }
+  return detector.output_shape(*found).back() - 1;
+}
+
 std::string outputs_text(const Network& network) {
   const std::vector<Output>& outputs = network.outputs();
   if (outputs.size() == 1 && network.output_shape().size() == 1) {

@@ -205,6 +205,9 @@ class Network {
   bool outputs_marked_ = false;  // whether somebody called set_output; else the one output follows the last layer
 };
 
+/// The classes that a detector tells apart, without the background.
+std::int64_t detected_classes(const Network& detector);
+
 /// "9 outputs" of a network that puts out one vector, else all names and shapes: "outputs boxes 4x10x10, scores
 /// 2x10x10".
 std::string outputs_text(const Network& network);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/phase.h"
+#include "comm/gather.h"
 #include "network/batch_norm.h"
 #include "parallel/device_reports.h"
 #include "parallel/micro_batches.h"
@@ -172,6 +173,8 @@ void Replica::obey(const Command& command) {
       start(*evaluation_loader_, options_.evaluation_parts.at(static_cast<std::size_t>(command.part)), 0);
       evaluation_.sums = engine::Sums::zeros(network::sum_names(options_.trainer.criterion));
       evaluation_.confusion = ConfusionCounts(options_.confusion_classes);
+      evaluation_.verdicts.clear();
+      if (options_.judge) options_.judge->begin();
       break;
     case Command::Kind::kTrain:
       train(command);
@@ -254,15 +257,25 @@ void Replica::evaluate() {
   pace_.begin();
   const data::Batch* share = next_share().batch;
   std::vector<std::int32_t> predicted;
-  evaluation_.sums += trainer_->evaluate(*share, &predicted);
+  evaluation_.sums += options_.judge ? judged(*share) : trainer_->evaluate(*share, &predicted);
   if (options_.confusion_classes > 0) evaluation_.confusion.add(data::class_labels(share->targets), predicted);
   pace_.catch_up();
 }
 
+engine::Sums Replica::judged(const data::Batch& share) {
+  if (offers_.detector == nullptr) throw Error("this engine's trainer doesn't tell what detectors put out");
+  std::vector<HostTensor> outputs;
+  engine::Sums sums = offers_.detector->evaluate_outputs(share, outputs);
+  if (share.count > 0) options_.judge->add(share, outputs);
+  return sums;
+}
+
 void Replica::sum_evaluation() {
-  if (ranks() == 1) return;
   const PhaseMark mark(Phase::kExchange);
-  auto& [sums, confusion] = evaluation_;
+  if (options_.judge) evaluation_.verdicts = comm::gather_messages(*channels_.control, options_.judge->verdict());
+  if (ranks() == 1) return;
+  engine::Sums& sums = evaluation_.sums;
+  ConfusionCounts& confusion = evaluation_.confusion;
   std::vector<double> values(sums.packed_size() + confusion.packed_size());
   const std::span<double> of_sums = std::span(values).first(sums.packed_size());
   const std::span<double> of_confusion = std::span(values).subspan(sums.packed_size());

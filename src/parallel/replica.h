@@ -15,6 +15,7 @@
 #include "parallel/channels.h"
 #include "parallel/command.h"
 #include "parallel/confusion.h"
+#include "parallel/output_judge.h"
 #include "parallel/pace.h"
 #include "parallel/steps/protocol.h"
 
@@ -31,13 +32,15 @@ struct ReplicaOptions {
   data::LoaderOptions loader;
   std::vector<std::uint32_t> train_samples;
   std::vector<std::vector<std::uint32_t>> evaluation_parts;
-  std::size_t confusion_classes = 0;  // classes to count confusions of; 0 = not counted
+  std::size_t confusion_classes = 0;   // classes to count confusions of; 0 = not counted
+  std::shared_ptr<OutputJudge> judge;  // of this replica's outputs in evaluations; null = sums are enough
   std::function<void(std::int64_t epoch, std::int64_t step)> on_progress;  // may be empty
 };
 
 struct EvaluationResult {
   engine::Sums sums;
   ConfusionCounts confusion;
+  std::vector<std::string> verdicts;  // of each rank's judge, by rank; empty without judges
 };
 
 class Replica {
@@ -81,6 +84,7 @@ class Replica {
   void train(const Command& command);
   StepContext step_context(const network::Network& network);
   void evaluate();
+  engine::Sums judged(const data::Batch& share);
   void sum_evaluation();
   void share_state(bool with_optimizer);
   void average_statistics(TensorMap& state);

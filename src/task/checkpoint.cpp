@@ -32,8 +32,9 @@ json epoch_json(const EpochResult& epoch) {
             {"validate_seconds", epoch.validate_seconds},
             {"learning_rate", epoch.learning_rate},
             {"train_loss", epoch.train_loss},
-            {"train_accuracy", epoch.train_accuracy},
             {"best", epoch.best}};
+  if (epoch.train_accuracy) j["train_accuracy"] = *epoch.train_accuracy;
+  if (!epoch.figures.empty()) j["figures"] = epoch.figures;
   if (epoch.val_loss) j["val_loss"] = *epoch.val_loss;
   if (epoch.val_accuracy) j["val_accuracy"] = *epoch.val_accuracy;
   return j;
@@ -46,7 +47,8 @@ EpochResult epoch_from(const json& j) {
   epoch.validate_seconds = j.at("validate_seconds");
   epoch.learning_rate = j.at("learning_rate");
   epoch.train_loss = j.at("train_loss");
-  epoch.train_accuracy = j.at("train_accuracy");
+  if (j.contains("train_accuracy")) epoch.train_accuracy = j["train_accuracy"].get<double>();
+  if (j.contains("figures")) epoch.figures = j["figures"].get<std::map<std::string, double>>();
   epoch.best = j.at("best");
   if (j.contains("val_loss")) epoch.val_loss = j["val_loss"].get<double>();
   if (j.contains("val_accuracy")) epoch.val_accuracy = j["val_accuracy"].get<double>();

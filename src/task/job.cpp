@@ -13,6 +13,7 @@
 #include "network/batch_norm.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/detect/training_judge.h"
 #include "task/engine_choice.h"
 #include "task/evaluation.h"
 #include "task/facts.h"
@@ -106,8 +107,11 @@ data::Progress TrainJob::State::loading_progress(LoadingStep step) {
   return [this, step](std::size_t done, std::size_t images) { observer.on_loading(step, done, images); };
 }
 
-TrainSetup TrainJob::State::describe() const {
+TrainSetup TrainJob::State::describe() {
   TrainSetup described(build_network(options, *data.dataset));
+  const bool has_boxes = data.dataset->target_kind() == data::TargetKind::kBoxes;
+  require_same_kind(described.network, has_boxes, options.data.location);
+  if (has_boxes) options.trainer.criterion = network::multi_box(options.box_loss);
   described.network.freeze(matching_parameters(described.network, options.freeze));
   if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
   if (!options.quantization.empty()) {
@@ -119,7 +123,8 @@ TrainSetup TrainJob::State::describe() const {
     described.notes.push_back("batch-norm takes the statistics of each part of a batch alone, which changes what is " +
                               ("learnt (--accumulate " + std::to_string(options.accumulate) + ")"));
   }
-  const std::int64_t outputs = element_count(described.network.output_shape());
+  const std::int64_t outputs =
+      has_boxes ? network::detected_classes(described.network) : element_count(described.network.output_shape());
   if (const auto classes = static_cast<std::int64_t>(data.dataset->classes().size()); outputs > classes) {
     described.notes.push_back("the network has " + std::to_string(outputs) + " outputs and the data " +
                               std::to_string(classes) + " classes: the last " + std::to_string(outputs - classes) +
@@ -265,7 +270,11 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   replica.loader.augmentation = {options.augment, options.trainer.seed, data.split.train};
   replica.train_samples = data.split.train;
   replica.evaluation_parts = {data.split.val, data.split.test};
-  replica.confusion_classes = confusion_classes(setup.classes.size());
+  if (setup.network.anchors().empty()) {
+    replica.confusion_classes = confusion_classes(setup.classes.size());
+  } else {
+    replica.judge = make_detection_judge(setup.network, setup.classes.size());
+  }
   const bool on_cpu = replica.trainer.device.kind == DeviceKind::kCpu;
   if (on_cpu ? setup.engine_reads_data : options.data_on_device) {
     replica.trainer.resident = data.dataset;

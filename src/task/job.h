@@ -43,7 +43,7 @@ struct TrainJob::State {
  private:
   data::OpenedData open();
   data::Progress loading_progress(LoadingStep step);
-  TrainSetup describe() const;
+  TrainSetup describe();
   /// `before`: the engine of the run that is gone on with; "" = a new run.
   void open_engine(const std::string& before);
   void prepare();

@@ -36,6 +36,17 @@ std::int64_t fitting(const Need& need, std::int64_t available) {
 
 }  // namespace
 
+void require_same_kind(const network::Network& network, bool data_has_boxes, const std::string& data) {
+  if (network.anchors().empty() != data_has_boxes) return;
+  if (data_has_boxes) {
+    throw UsageError("'" + data + "' has boxes on its images, and " + network.model() +
+                     " finds one class for each image; train a detector on it, such as ssdlite_mobilenet_v2");
+  }
+  throw UsageError(network.model() + " detects objects, and '" + data +
+                   "' has one class for each image but no boxes; give data with boxes (VOC, COCO, YOLO, synth:shapes), "
+                   "or train a classifier, such as mobilenet_v2");
+}
+
 std::int64_t predicted_largest_batch(const network::Network& network, Precision precision) {
   return fitting(need_of(network, precision), static_cast<std::int64_t>(memory_limits().available_bytes));
 }

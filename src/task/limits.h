@@ -49,4 +49,7 @@ void require_visible_crop(const data::AugmentOptions& augment, const data::Image
 /// the images.
 void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment);
 
+/// Throws UsageError where the data has boxes and the network is a classifier, or the other way round.
+void require_same_kind(const network::Network& network, bool data_has_boxes, const std::string& data);
+
 }  // namespace evener::task

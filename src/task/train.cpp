@@ -42,6 +42,7 @@ class TrainRun {
         replicas_(replicas) {}
 
   TrainResult execute() {
+    result_.is_detector = !setup_.network.anchors().empty();
     if (options_.epochs == 0) return evaluate_only();
     while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
     if (result_.status == TrainStatus::kDone) finish();
@@ -73,6 +74,7 @@ class TrainRun {
       if (!std::isfinite(found->loss)) tell("the validation loss of these weights is not finite");
       result_.val_loss = found->loss;
       result_.val_accuracy = found->accuracy;
+      add_figures(result_.figures, "val", found->figures);
       result_.confusion = std::move(found->confusion);
     }
     finish();
@@ -86,7 +88,8 @@ class TrainRun {
     if (!train_steps(epoch)) return false;
     epoch.seconds = progress_.partial_seconds;
     epoch.train_loss = progress_.partial.mean("loss").value_or(0);
-    epoch.train_accuracy = progress_.partial.mean("correct").value_or(0);
+    epoch.train_accuracy = progress_.partial.mean("correct");
+    add_figures(epoch.figures, "train", loss_figures(progress_.partial));
     const bool last = epoch.epoch == options_.epochs;
     if (setup_.val_images > 0 && (last || epoch.epoch % options_.validate_every == 0)) {
       if (!validate(epoch)) return false;
@@ -133,7 +136,9 @@ class TrainRun {
       told.images += result.images;
       told.epoch_seconds += told.step_seconds;
       told.loss = progress_.partial.mean("loss").value_or(0);
-      told.accuracy = progress_.partial.mean("correct").value_or(0);
+      told.accuracy = progress_.partial.mean("correct");
+      told.box_loss = progress_.partial.mean("box_loss");
+      told.class_loss = progress_.partial.mean("class_loss");
       observer_.on_step(told);
       for (const auto& note : replicas_.take_notes()) tell(note);
       if (since_save_.seconds() > kCheckpointInterval_s) {
@@ -152,8 +157,10 @@ class TrainRun {
     known_steps_ += result.steps;
     if (result.applied) return true;
     const std::int64_t step = known_steps_ + 1;
-    return diverged("the loss is not finite in epoch " + std::to_string(epoch) + ", step " + std::to_string(step),
-                    step);
+    const std::string image =
+        result.culprit ? ", of the image '" + printable(job_.data.dataset->source(*result.culprit)) + "'" : "";
+    return diverged(
+        "the loss is not finite in epoch " + std::to_string(epoch) + ", step " + std::to_string(step) + image, step);
   }
 
   /// Waits for the results of steps that are not known yet.
@@ -181,17 +188,20 @@ class TrainRun {
       return true;
     }
     if (!job_.has_lost_patience()) return false;
-    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation accuracy for " +
-                       counted(options_.patience, "epoch") + " (--patience)";
+    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation " +
+                       quality_name() + " for " + counted(options_.patience, "epoch") + " (--patience)";
     return true;
   }
+
+  /// What the best weights are the best by.
+  std::string quality_name() const { return setup_.network.anchors().empty() ? "accuracy" : "mAP@0.5"; }
 
   void note_accuracy_reached() {
     double seconds = 0;
     for (const auto& epoch : progress_.epochs) seconds += epoch.seconds + epoch.validate_seconds;
     result_.seconds_to_accuracy = seconds;
-    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": the validation accuracy reached " +
-                       si_text(100 * progress_.best_accuracy) + " % (--until-accuracy) after " +
+    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": the validation " + quality_name() +
+                       " reached " + si_text(100 * progress_.best_accuracy) + " % (--until-accuracy) after " +
                        duration_text(seconds) + " of training and validation";
   }
 
@@ -212,14 +222,16 @@ class TrainRun {
   void take_if_best(EpochResult& epoch, Evaluation& found) {
     epoch.val_loss = found.loss;
     epoch.val_accuracy = found.accuracy;
+    add_figures(epoch.figures, "val", found.figures);
     // Equal accuracies are common with small validation sets; the lower loss decides then.
-    const bool better = *epoch.val_accuracy > progress_.best_accuracy ||
-                        (*epoch.val_accuracy == progress_.best_accuracy && *epoch.val_loss < progress_.best_loss);
+    const double quality = found.quality();
+    const bool better = quality > progress_.best_accuracy ||
+                        (quality == progress_.best_accuracy && *epoch.val_loss < progress_.best_loss);
     if (!better) return;
     epoch.best = true;
     result_.confusion = std::move(found.confusion);
     progress_.best_epoch = epoch.epoch;
-    progress_.best_accuracy = *epoch.val_accuracy;
+    progress_.best_accuracy = quality;
     progress_.best_loss = *epoch.val_loss;
     best_state_ = replicas_.trainer().state();
     best_saved_ = false;
@@ -228,7 +240,7 @@ class TrainRun {
   /// Tests the best weights. Afterwards the trainer has the last ones again.
   void finish() {
     if (options_.until_accuracy > 0 && !result_.seconds_to_accuracy && !enough()) {
-      result_.end_note = "the validation accuracy did not reach --until-accuracy";
+      result_.end_note = "the validation " + quality_name() + " did not reach --until-accuracy";
     }
     if (setup_.test_images == 0) return;
     const Stopwatch clock;
@@ -260,6 +272,7 @@ class TrainRun {
     result_.confusion = std::move(found->confusion);
     result_.test_loss = found->loss;
     result_.test_accuracy = found->accuracy;
+    add_figures(result_.figures, "test", found->figures);
   }
 
   void load_everywhere(const TensorMap& state) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -30,7 +31,9 @@ struct TrainOptions {
   std::string model;
   data::DataOptions data;
   std::string engine = "auto";     // a name, or "auto": task/engine_choice.h
-  engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`
+  engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`; the criterion is
+                                   // that for boxes where the data has boxes
+  network::BoxLoss box_loss = network::BoxLoss::kSmoothL1;  // of that
   NormalizationRule normalization;
   std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
   std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
@@ -96,10 +99,12 @@ struct EpochResult {
   int epoch = 0;       // from 1
   double seconds = 0;  // of training; validation apart
   double validate_seconds = 0;
-  double learning_rate = 0;                   // of its last step
-  double train_loss = 0, train_accuracy = 0;  // running, as the weights changed
+  double learning_rate = 0;              // of its last step
+  double train_loss = 0;                 // running, as the weights changed
+  std::optional<double> train_accuracy;  // absent of a detector
   std::optional<double> val_loss, val_accuracy;
-  bool best = false;  // the best validation accuracy so far
+  std::map<std::string, double> figures;  // of a detector: "train_box_loss", "val_map_50", ... (task/evaluation.h)
+  bool best = false;                      // the best validation accuracy, or precision, so far
 };
 
 /// counts[true class][found class] over the images of one part of the data.
@@ -115,7 +120,8 @@ struct StepProgress {
   std::int64_t images = 0;   // of this epoch so far, in this run
   double epoch_seconds = 0;  // of training, in this run
   double step_seconds = 0;
-  double loss = 0, accuracy = 0;  // running means of the epoch
+  double loss = 0;  // running means of the epoch
+  std::optional<double> accuracy, box_loss, class_loss;
 };
 
 /// Work on all images before the first step.
@@ -138,6 +144,7 @@ enum class TrainStatus { kDone, kInterrupted, kDiverged };
 
 struct TrainResult {
   TrainStatus status = TrainStatus::kDone;
+  bool is_detector = false;                        // it has `figures` in place of accuracies
   std::string status_reason;                       // where it stopped, and what to do
   std::vector<std::string> notes;                  // what happened on the way, for the record
   std::string end_note;                            // why training ended before the last epoch, or what was not reached
@@ -146,6 +153,7 @@ struct TrainResult {
   int best_epoch = 0;                              // 0 = never validated
   std::optional<double> val_loss, val_accuracy;    // of `weights` when nothing was trained
   std::optional<double> test_loss, test_accuracy;  // with the best weights
+  std::map<std::string, double> figures;           // of a detector, of the same: "test_map_50", ...
   Confusion confusion;                             // of the test, of the best validation where there is none
   StepBlocks first_epoch, later_epochs;            // of this run; the first one without its first ten steps
   /// What each replica did in training, by rank.

@@ -103,7 +103,7 @@ TEST_P(ResumeTest, ARunStoppedAtAnyStepOfAnEpochEndsAsTheWholeOne) {
     ASSERT_EQ(rest.epochs.size(), whole.epochs.size());
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
       EXPECT_DOUBLE_EQ(rest.epochs[i].train_loss, whole.epochs[i].train_loss);
-      EXPECT_DOUBLE_EQ(rest.epochs[i].train_accuracy, whole.epochs[i].train_accuracy);
+      EXPECT_DOUBLE_EQ(*rest.epochs[i].train_accuracy, *whole.epochs[i].train_accuracy);
       EXPECT_EQ(rest.epochs[i].val_loss, whole.epochs[i].val_loss);
     }
   }

@@ -86,6 +86,7 @@ void OptimisationFlags::fill(task::TrainOptions& options) const {
   options.until_accuracy = *until_accuracy;
   options.validate_every = *validate_every;
   options.trainer.optimizer = optimizer_options();
+  options.box_loss = *box_loss == "giou" ? network::BoxLoss::kGiou : network::BoxLoss::kSmoothL1;
   options.trainer.criterion = *loss == "mse" ? network::mean_squared_error() : network::cross_entropy(*label_smoothing);
 }
 

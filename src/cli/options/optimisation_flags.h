@@ -66,6 +66,10 @@ struct OptimisationFlags : OptionGroup {
                            {"--loss", "NAME", "cross-entropy or mse"},
                            "cross-entropy",
                            {.one_of = {"cross-entropy", "mse"}, .stays = {"loss", true}}};
+  Option<std::string> box_loss{*this,
+                               {"--box-loss", "NAME", "Of boxes, for detectors: smooth-l1 or giou"},
+                               "smooth-l1",
+                               {.one_of = {"smooth-l1", "giou"}, .stays = {"box loss", true}}};
   Option<double> label_smoothing{*this,
                                  {"--label-smoothing", "SHARE", "Share of the target that goes to all classes"},
                                  0,
@@ -82,7 +86,7 @@ struct OptimisationFlags : OptionGroup {
   Option<double> until_accuracy{
       *this,
       {"--until-accuracy", "SHARE",
-       "End when the validation accuracy is this (0.98), and tell the time it took; 0: never"},
+       "End when the validation accuracy, or mAP@0.5, is this (0.98), and tell the time it took; 0: never"},
       0,
       {.range = share_or_all(), .in_plans = false}};
 

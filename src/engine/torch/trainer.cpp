@@ -38,10 +38,9 @@ void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicte
 }
 
 std::unique_ptr<const BoxMatcher> make_matcher(const network::Network& network, const network::MultiBox& op) {
-  const auto& output = network.outputs()[network::outputs_of(network::multi_box().terms.front(), network)[1]];
-  const std::int64_t classes = network.output_shape(output)[1] - 1;
   const auto& input = network.input_shape();
-  return std::make_unique<const BoxMatcher>(network.anchors(), input[2], input[1], classes, op.least_overlap);
+  return std::make_unique<const BoxMatcher>(network.anchors(), input[2], input[1], network::detected_classes(network),
+                                            op.least_overlap);
 }
 
 }  // namespace

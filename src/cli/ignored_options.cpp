@@ -61,7 +61,10 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
     found.ignore({&learning.loss, &learning.label_smoothing}, "a detector has a loss of its own (--box-loss)");
   }
   const bool native = setup.engine == "native";
-  if (native) found.ignore({&placement.layout, &placement.convolution}, "the native engine computes no convolutions");
+  if (native) {
+    found.ignore({&placement.layout}, "the native engine has one memory layout");
+    found.ignore({&placement.convolution}, "the native engine computes no convolutions");
+  }
   if (!uses_gpu(options.plan)) {
     found.ignore({&placement.step_graph}, "there is no GPU in the placement");
   } else if (native) {

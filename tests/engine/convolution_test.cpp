@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "base/module.h"
-#include "network/init.h"
 #include "engine/batches_helpers.h"
 #include "engine/replicas_helpers.h"
+#include "network/init.h"
 
 namespace evener::engine {
 namespace {

@@ -43,7 +43,7 @@ Record full_record() {
   record.phases_s = {{"forward", 1.5}};
   record.hidden_s = {{"decode", 0.5}};
   record.images_per_s = {20, Interval{19, 21}, {19, 20, 21}, "epochs after the first", ""};
-  record.training.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, {{"read", 0.25}}}};
+  record.training.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, {{"val_map_50", 0.3}}, {{"read", 0.25}}}};
   record.training.accuracy = {0.1, 0.2, 3, 0.4, "best", 0.5, 0.6};
   record.training.confusion = {"test", {{5, 1}, {0, 7}}};
   record.metrics["p99_latency_s"] = {.name = "p99_latency_s",
@@ -78,6 +78,7 @@ TEST(Record, SurvivesTheWayThroughJson) {
   EXPECT_EQ(back.placement.replicas[0].host, "alpha");
   EXPECT_EQ(back.placement.divisions[0].samples, (std::vector<std::int64_t>{24, 8}));
   EXPECT_EQ(back.training.epochs[0].phases_s.at("read"), 0.25);
+  EXPECT_EQ(back.training.epochs[0].figures.at("val_map_50"), 0.3);
   EXPECT_EQ(back.images_per_s.interval, (Interval{19, 21}));
   EXPECT_EQ(back.memory.ranks[0].peak_rss_bytes, 9u);
   EXPECT_EQ(back.energy.domains[0].name, "package-0");
@@ -228,8 +229,9 @@ TEST(RecordFiles, AreWrittenAndRead) {
   write_record(folder.path(), full_record());
   EXPECT_EQ(to_json(read_record(folder.path())), to_json(full_record()));
   EXPECT_EQ(read_file(folder / "epochs.csv"),
-            "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds\n"
-            "1,2,4,5,6,0.7,8,0.9,3\n");
+            "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds,"
+            "val_map_50\n"
+            "1,2,4,5,6,0.7,8,0.9,3,0.3\n");
 }
 
 TEST(RecordFiles, EpochsCsvHasEmptyCellsForMissingValues) {

@@ -233,7 +233,8 @@ TEST(Zoo, ListsItsModels) {
   }
   EXPECT_THAT(names, ElementsAre("mlp:SIZES[:ACTIVATION]", "efficientnet_b0", "mobilenet_v2", "mobilenet_v3_large",
                                  "inception_resnet_v1", "mobilefacenet", "mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet",
-                                 "resnet18", "resnet34", "resnet50", "resnet20", "resnet32", "resnet44", "resnet56"));
+                                 "ssdlite320_mobilenet_v3_large", "ssdlite_mobilenet_v2", "resnet18", "resnet34",
+                                 "resnet50", "resnet20", "resnet32", "resnet44", "resnet56"));
 }
 
 }  // namespace

@@ -57,13 +57,13 @@ struct WinogradWeights {
 
 /// A forward pass: y = clamp(convolution of x + bias + residual).
 struct WinogradForward {
-  WinogradShape shape;
-  const float* x;
-  const float* weights;  // transformed
-  float* y;
+  WinogradShape shape = {};
+  const float* x = nullptr;
+  const float* weights = nullptr;  // transformed
+  float* y = nullptr;
   const float* bias = nullptr;      // (out_channels); null = none
   const float* residual = nullptr;  // as y; null = none
-  Clamp clamp;
+  Clamp clamp = {};
 };
 
 /// The gradient of the weights of some output channels by some tiles: sums over the tiles, still transformed.

@@ -11,16 +11,8 @@ namespace evener::engine::kernels {
 namespace {
 
 /// The registers of this level: a tile of products is kTileRows times kTileVectors of them.
-#if defined(__AVX512F__)
-using WinogradLanes = Lanes<16>;
-constexpr int kWinogradLanes = 16, kTileRows = 6, kTileVectors = 4;
-#elif defined(__AVX2__)
-using WinogradLanes = Lanes<8>;
-constexpr int kWinogradLanes = 8, kTileRows = 6, kTileVectors = 2;
-#else
-using WinogradLanes = Lanes<8>;  // each is two registers
-constexpr int kWinogradLanes = 8, kTileRows = 4, kTileVectors = 1;
-#endif
+using WinogradLanes = Lanes<kAvx512 ? 16 : 8>;
+constexpr int kWinogradLanes = kAvx512 ? 16 : 8, kTileRows = 6, kTileVectors = kAvx512 ? 4 : 2;
 using WinogradVector = WinogradLanes::Float;
 
 struct WinogradMath {

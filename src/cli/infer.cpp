@@ -261,7 +261,8 @@ class Inference {
       write_confusion(run_.folder() / "confusion.csv", answers_->scores(), network_.classes());
     }
     tell_skipped(result_.skipped, line_);
-    const auto& network_rate = measure::find_metric(measure::metrics_of(record), "network_images_per_s")->value;
+    const std::vector<measure::Metric> metrics = measure::metrics_of(record);
+    const auto& network_rate = measure::find_metric(metrics, "network_images_per_s")->value;
     line_.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(result_.answered, "image"),
                            duration_text(result_.seconds),
                            si_text(static_cast<double>(result_.answered) / result_.seconds),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -101,6 +102,7 @@ struct ProcessSampler::State {
   bool stopping = false;
   bool finished = false;
   pthread_t thread{};
+  std::atomic<bool> begun = false;  // the thread's own work
 };
 
 void ProcessSampler::State::open_csv() {
@@ -224,14 +226,19 @@ void ProcessSampler::start() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
-  const auto work = [](void* state) -> void* {
-    static_cast<State*>(state)->loop();
+  const auto work = [](void* given) -> void* {
+    auto* const state = static_cast<State*>(given);
+    state->begun = true;
+    state->begun.notify_one();
+    state->loop();
     return nullptr;
   };
   const int error = pthread_create(&state_->thread, &attributes, work, state_.get());
   pthread_attr_destroy(&attributes);
   if (error != 0)
     throw std::system_error(error, std::generic_category(), "the thread that samples CPU and memory can't be started");
+  // Until then the sanitizers may hold locks of theirs for the new thread, which would stay held in a forked child.
+  state_->begun.wait(false);
 }
 
 ProcessSampler::~ProcessSampler() {

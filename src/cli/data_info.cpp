@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/terminal_text.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/options/whole_source_flags.h"
 #include "cli/picture_info.h"
 #include "cli/progress.h"
@@ -185,15 +186,7 @@ int run_info(const InfoFlags& flags) {
   info.opened = open_shown(options, info.reading);
   info.seconds = watch.seconds();
   count_targets(info);
-  if (!flags.json->empty()) {
-    const std::string text = info_json(info).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    if (*flags.json == "-") {
-      std::fputs(text.c_str(), stdout);
-      return 0;
-    }
-    write_file_atomically(*flags.json, text);
-  }
-  std::fputs(info_text(info).c_str(), stdout);
+  if (!write_json(*flags.json, info_json(info))) std::fputs(info_text(info).c_str(), stdout);
   return 0;
 }
 

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
@@ -22,6 +21,7 @@
 #include "cli/detect_record.h"
 #include "cli/detect_writer.h"
 #include "cli/infer_record.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
 #include "measure/record_json.h"
@@ -166,16 +166,10 @@ class Detection {
                              writer_->boxes() == 1 ? "1 box" : fmt::format("{} boxes", writer_->boxes()),
                              counted(with_boxes, "image"), writer_->shown_confidence()));
     }
-    const std::string& json = *flags_.output.json;
-    const std::string text = json.empty() ? "" : measure::to_json(record).dump(2) + "\n";
-    if (json == "-") {
-      std::fputs(text.c_str(), stdout);
-    } else if (!json.empty()) {
-      write_file_atomically(json, text);
-    }
+    const bool wrote_record = write_json(*flags_.output.json, measure::to_json(record));
     // Lines that another program reads stay alone.
     const std::string& format = *flags_.output.format;
-    const bool for_people = json != "-" && format != "csv" && format != "jsonl" && format != "coco";
+    const bool for_people = !wrote_record && format != "csv" && format != "jsonl" && format != "coco";
     if (for_people && quality_) std::fputs(quality_text(*quality_, classes_).c_str(), stdout);
     if (for_people && !run_.folder().empty()) fmt::print("results                   {}\n", run_.folder().string());
     if (result_.answered == 0) throw Error("none of the images could be read");

@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "cli/image_lists.h"
-#include "cli/options/data_flags.h"
+#include "cli/labelled_data.h"
 #include "cli/run_config.h"
 #include "data/open_data.h"
 #include "data/pictures.h"
@@ -35,27 +35,6 @@ DetectImages from_pictures(const DetectFlags& flags, const task::InferenceModel&
   images.shown.skipped = std::move(skipped);
   images.shown.notes = std::move(notes);
   return images;
-}
-
-data::DataOptions data_options(const std::string& location, const DetectFlags& flags,
-                               const task::InferenceModel& network, const RunConfig& run, int threads) {
-  const data::Preprocessing steps = flags.model.preprocessing(network);
-  data::DataOptions options;
-  options.location = location;
-  options.width = steps.shape.width;
-  options.height = steps.shape.height;
-  options.channels = steps.shape.channels;
-  options.crop = steps.crop;
-  options.threads = threads;
-  options.strict = *flags.images.strict;
-  options.seed = static_cast<std::uint64_t>(flags.images.seed->value_or(run.get<std::int64_t>("seed").value_or(1)));
-  if (!flags.images.split->empty()) {
-    options.split = parse_split(*flags.images.split);
-  } else if (run.get<std::string>("data") == location) {
-    options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());
-    options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
-  }
-  return options;
 }
 
 /// The first few, for a message.
@@ -96,29 +75,27 @@ std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data,
 
 DetectImages from_data(const std::string& location, const DetectFlags& flags, const task::InferenceModel& network,
                        const std::vector<std::string>& classes, const RunConfig& run, int threads) {
-  data::OpenedData opened = data::open_data(data_options(location, flags, network, run, threads));
+  const LabelledDataRequest request{.location = location,
+                                    .part = *flags.images.part,
+                                    .split = *flags.images.split,
+                                    .seed = *flags.images.seed,
+                                    .strict = *flags.images.strict,
+                                    .threads = threads};
+  const data::Preprocessing steps = flags.model.preprocessing(network);
+  data::OpenedData opened = open_labelled_data(request, steps, run);
   if (opened.dataset->target_kind() != data::TargetKind::kBoxes) {
     throw UsageError(
         fmt::format("'{}' has a class for each image, and no boxes; name its images without --data to see "
                     "what is found on them",
                     location));
   }
-  std::string part = *flags.images.part;
-  if (part.empty()) {
-    const bool has_test =
-        run.get<std::string>("data") == location || opened.came_divided || !flags.images.split->empty();
-    part = has_test && !opened.split.test.empty() ? "test" : "all";
-  }
-  std::vector<std::uint32_t> indices = indices_of(opened.split, part);
-  if (indices.empty()) {
-    throw UsageError(fmt::format("'{}' has no images in its {} part; take another --part, or all", location, part));
-  }
+  ShownPart shown = shown_part(opened, request, run);
   std::vector<std::string> notes = std::move(opened.notes);
   std::vector<std::int32_t> numbers = label_numbers(opened.dataset->classes(), network, classes, location, notes);
-  DetectImages images = owned(task::photos_of(std::move(opened.dataset), std::move(indices), std::move(numbers),
-                                              flags.model.preprocessing(network)));
+  DetectImages images =
+      owned(task::photos_of(std::move(opened.dataset), std::move(shown.indices), std::move(numbers), steps));
   images.shown.location = location;
-  images.shown.part = part;
+  images.shown.part = std::move(shown.name);
   images.shown.labelled = true;
   images.shown.skipped = std::move(opened.skipped);
   images.shown.notes = std::move(notes);

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/files.h"
 #include "cli/command.h"
 #include "cli/doctor_checks.h"
+#include "cli/json_output.h"
 
 namespace evener::cli {
 namespace {
@@ -75,16 +75,9 @@ struct DoctorFlags : OptionGroup {
 };
 
 int doctor(const DoctorFlags& flags) {
-  const std::string& json_target = *flags.json;
   Diagnosis diagnosis = diagnose(placement::machine());
   if (*flags.peaks) diagnosis.sections.push_back(check_peaks());
-  const auto dumped = [&] { return as_json(diagnosis).dump(2, ' ', false, json::error_handler_t::replace) + "\n"; };
-  if (json_target == "-") {
-    fmt::print("{}", dumped());
-  } else {
-    if (!json_target.empty()) write_file_atomically(json_target, dumped());
-    fmt::print("{}", as_text(diagnosis, colour_wanted()));
-  }
+  if (!write_json(*flags.json, as_json(diagnosis))) fmt::print("{}", as_text(diagnosis, colour_wanted()));
   return diagnosis.can_train_on_cpu ? 0 : 1;
 }
 

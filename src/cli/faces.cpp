@@ -10,7 +10,6 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/files.h"
 #include "base/module.h"
 #include "base/names.h"
 #include "base/plural.h"
@@ -21,6 +20,7 @@
 #include "cli/faces_pairs.h"
 #include "cli/faces_results.h"
 #include "cli/faces_tables.h"
+#include "cli/json_output.h"
 #include "cli/options/faces_flags.h"
 #include "cli/progress.h"
 #include "cli/train_hosts.h"
@@ -321,12 +321,7 @@ int faces(const FacesCommandFlags& flags) {
   story.summary = summary;
   write_faces(run.folder(), found, photos, story, usable_cpus());
   for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);
-  const std::string& json = *flags.output.json;
-  if (json == "-") {
-    fmt::print("{}\n", measure::to_json(record).dump(2));
-    return 0;
-  }
-  if (!json.empty()) write_file_atomically(json, measure::to_json(record).dump(2) + "\n");
+  if (write_json(*flags.output.json, measure::to_json(record))) return 0;
   for (const std::string& sentence : summary) fmt::print("{}\n", sentence);
   fmt::print("results  {}\n", (run.folder() / "faces.html").string());
   return 0;

@@ -21,6 +21,7 @@
 #include "cli/infer_images.h"
 #include "cli/infer_record.h"
 #include "cli/infer_scenario.h"
+#include "cli/json_output.h"
 #include "cli/model_sidecar.h"
 #include "cli/options/measuring_flags.h"
 #include "cli/progress.h"
@@ -234,21 +235,8 @@ class Inference {
     if (!run_.folder().empty()) bench::write_latencies(run_.folder() / bench::kLatencies, *scenario_);
   }
 
-  /// Writes the record where it was asked for; true where that was stdout.
-  bool write_json(const measure::Record& record) const {
-    const std::string& json = *flags_.answers.json;
-    if (json.empty()) return false;
-    const std::string text = measure::to_json(record).dump(2) + "\n";
-    if (json == "-") {
-      std::fputs(text.c_str(), stdout);
-      return true;
-    }
-    write_file_atomically(json, text);
-    return false;
-  }
-
   int tell_scenario(const measure::Record& record) const {
-    if (!write_json(record)) {
+    if (!write_json(*flags_.answers.json, measure::to_json(record))) {
       std::fputs(scenario_text(record).c_str(), stdout);
       if (!run_.folder().empty()) fmt::print("results                         {}\n", run_.folder().string());
     }
@@ -269,7 +257,8 @@ class Inference {
                            network_rate ? fmt::format(", {} images/s the network alone", si_text(*network_rate)) : ""));
     // Lines that another program reads stay alone.
     const bool for_people = *flags_.answers.format != "csv" && *flags_.answers.format != "jsonl";
-    if (!write_json(record) && for_people) print_summary(record, answers_->scores(), run_.folder());
+    const bool wrote_record = write_json(*flags_.answers.json, measure::to_json(record));
+    if (!wrote_record && for_people) print_summary(record, answers_->scores(), run_.folder());
     if (result_.answered == 0) throw Error("none of the images could be read");
     return 0;
   }

@@ -12,7 +12,7 @@
 #include "base/names.h"
 #include "base/tensor.h"
 #include "cli/image_lists.h"
-#include "cli/options/data_flags.h"
+#include "cli/labelled_data.h"
 #include "cli/run_config.h"
 #include "data/open_data.h"
 #include "data/pack.h"
@@ -84,65 +84,30 @@ std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::st
                   where, quoted_text(unknown.front()), network.name(), fmt::join(known, ", "), where));
 }
 
-data::DataOptions data_options(const std::string& location, const InferFlags& flags,
-                               const task::InferenceModel& network, const RunConfig& run, int threads) {
-  const data::Preprocessing steps = flags.model.preprocessing(network);
-  data::DataOptions options;
-  options.location = location;
-  options.width = steps.shape.width;
-  options.height = steps.shape.height;
-  options.channels = steps.shape.channels;
-  options.threads = threads;
-  options.strict = *flags.images.strict;
-  options.seed = static_cast<std::uint64_t>(flags.images.seed->value_or(run.get<std::int64_t>("seed").value_or(1)));
-  if (!flags.images.split->empty()) {
-    options.split = parse_split(*flags.images.split);
-  } else if (run.get<std::string>("data") == location) {
-    options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());
-    options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
-    options.decode = data::parse_decode_mode(run.get<std::string>("decode").value_or("exact"));
-    options.crop = data::parse_crop_mode(run.get<std::string>("crop").value_or("squash"));
-  }
-  return options;
-}
-
 /// Nothing where the classes have nothing to do with the network's.
 std::optional<InferImages> from_data(const std::string& location, const InferFlags& flags,
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
-  data::OpenedData opened = data::open_data(data_options(location, flags, network, run, threads));
+  const LabelledDataRequest request{.location = location,
+                                    .part = *flags.images.part,
+                                    .split = *flags.images.split,
+                                    .seed = *flags.images.seed,
+                                    .strict = *flags.images.strict,
+                                    .threads = threads};
+  data::OpenedData opened = open_labelled_data(request, flags.model.preprocessing(network), run);
   const auto numbers = class_numbers(opened.dataset->classes(), network, location);
   if (!numbers) return std::nullopt;
-  const bool own = run.get<std::string>("data") == location;
+  ShownPart shown = shown_part(opened, request, run);
   InferImages images;
-  images.part = *flags.images.part;
-  if (images.part.empty()) {
-    const bool has_test = own || opened.came_divided || !flags.images.split->empty();
-    images.part = has_test && !opened.split.test.empty() ? "test" : "all";
-  }
-  std::vector<std::uint32_t> indices = indices_of(opened.split, images.part);
-  if (indices.empty()) {
-    throw UsageError(
-        fmt::format("'{}' has no images in its {} part; take another --part, or all", location, images.part));
-  }
+  images.part = std::move(shown.name);
   images.labelled = opened.dataset->target_kind() == data::TargetKind::kClasses;
   images.location = location;
   images.skipped = std::move(opened.skipped);
   images.notes = std::move(opened.notes);
-  images.samples = data::dataset_samples(std::move(opened.dataset), std::move(indices), *numbers);
+  images.samples = data::dataset_samples(std::move(opened.dataset), std::move(shown.indices), *numbers);
   return images;
 }
 
 }  // namespace
-
-std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part) {
-  if (part == "train") return split.train;
-  if (part == "validation") return split.val;
-  if (part == "test") return split.test;
-  std::vector<std::uint32_t> all;
-  for (const auto* some : {&split.train, &split.val, &split.test}) all.insert(all.end(), some->begin(), some->end());
-  std::ranges::sort(all);
-  return all;
-}
 
 InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads) {
   const RunConfig run(network.run());

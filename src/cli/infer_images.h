@@ -25,7 +25,4 @@ struct InferImages {
 /// was trained on. Throws UsageError and Error.
 InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads);
 
-/// The samples of a part: "train", "validation" or "test"; of all parts for anything else.
-std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part);
-
 }  // namespace evener::cli

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/planning.h"
 #include "run/metered_run.h"
 
@@ -77,17 +77,9 @@ int run_plan(const PlanFlags& flags) {
     const task::TrainJob job(options, observer);
     return run.record();
   });
-  if (!json_target.empty()) {
-    nlohmann::ordered_json json = comparison_json(*comparison);
-    json["work"] = heading;
-    const std::string text = json.dump(2) + "\n";
-    if (json_target == "-") {
-      std::fputs(text.c_str(), stdout);
-    } else {
-      write_file_atomically(json_target, text);
-    }
-  }
-  if (json_target != "-") fmt::print("{}\n\n{}", heading, comparison_text(*comparison));
+  nlohmann::ordered_json json = comparison_json(*comparison);
+  json["work"] = heading;
+  if (!write_json(json_target, json)) fmt::print("{}\n\n{}", heading, comparison_text(*comparison));
   if (!comparison->best) throw Error("none of the placements can be used here; the reasons stand with each of them");
   return 0;
 }

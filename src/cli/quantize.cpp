@@ -15,6 +15,7 @@
 #include "base/plural.h"
 #include "cli/command.h"
 #include "cli/infer_images.h"
+#include "cli/json_output.h"
 #include "cli/options/quantize_flags.h"
 #include "cli/progress.h"
 #include "cli/quantize_table.h"
@@ -83,13 +84,7 @@ class Quantization {
       work();
       return run_->record();
     });
-    const std::string& json = *flags_.output.json;
-    const std::string text = json.empty() ? "" : measure::to_json(record).dump(2) + "\n";
-    if (json == "-") {
-      std::fputs(text.c_str(), stdout);
-      return 0;
-    }
-    if (!json.empty()) write_file_atomically(json, text);
+    if (write_json(*flags_.output.json, measure::to_json(record))) return 0;
     fmt::print("{}results               {}\n", comparison_text(found_), run_->folder().string());
     return 0;
   }

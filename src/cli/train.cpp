@@ -8,10 +8,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "cli/command.h"
 #include "cli/dry_run.h"
+#include "cli/json_output.h"
 #include "cli/train_hosts.h"
 #include "cli/training.h"
 #include "measure/metric.h"
@@ -115,13 +115,7 @@ int train(const TrainFlags& flags) {
   const TrainingOutcome outcome =
       *flags.placement.hosts_started > 0 ? naming_host([&] { return run_training(flags); }) : run_training(flags);
   if (outcome.out.empty()) return 0;  // another host tells
-  const std::string& json = *flags.output.json;
-  if (json == "-") {
-    fmt::print("{}\n", measure::to_json(outcome.record).dump(2));
-  } else {
-    if (!json.empty()) write_file_atomically(json, measure::to_json(outcome.record).dump(2) + "\n");
-    print_summary(outcome);
-  }
+  if (!write_json(*flags.output.json, measure::to_json(outcome.record))) print_summary(outcome);
   switch (outcome.status) {
     case task::TrainStatus::kDone:
       return 0;

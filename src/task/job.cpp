@@ -291,4 +291,12 @@ std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
   return engine->shared_bytes(setup.network, replica_options(plan, 0).trainer, replicas);
 }
 
+void TrainJob::State::give_first_state(engine::Trainer& trainer, const parallel::Seat& seat) {
+  trainer.load_state(state);
+  if (!optimizer_state.empty()) trainer.load_optimizer_state(optimizer_state);
+  if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too
+  state.clear();
+  optimizer_state.clear();
+}
+
 }  // namespace evener::task

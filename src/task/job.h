@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "parallel/launcher.h"
 #include "parallel/replica.h"
 #include "task/checkpoint.h"
 #include "task/limits.h"
@@ -20,6 +21,8 @@ struct TrainJob::State {
   parallel::ReplicaOptions replica_options(const placement::Plan& plan, int rank) const;
   /// See TrainJob::shared_bytes.
   std::size_t shared_bytes(const placement::Plan& plan) const;
+  /// Gives the trainer of a rank the state with which all ranks begin.
+  void give_first_state(engine::Trainer& trainer, const parallel::Seat& seat);
   /// See limits.h.
   std::int64_t least_share() const { return task::least_share(setup.network, options.local_batch_norm); }
 

@@ -356,15 +356,6 @@ class TrainRun {
   Stopwatch since_save_;
 };
 
-/// Gives the trainer of a rank the state with which all ranks of the job begin.
-void load_first_state(TrainJob::State& job, engine::Trainer& trainer, const parallel::Seat& seat) {
-  trainer.load_state(job.state);
-  if (!job.optimizer_state.empty()) trainer.load_optimizer_state(job.optimizer_state);
-  if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too
-  job.state.clear();
-  job.optimizer_state.clear();
-}
-
 }  // namespace
 
 TrainResult TrainJob::run(const parallel::Seat& seat) {
@@ -383,7 +374,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
   }
   parallel::Replica replica(*job.engine, job.setup.network, job.data.dataset, std::move(options), std::move(channels));
   const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
-  load_first_state(job, replica.trainer(), seat);
+  job.give_first_state(replica.trainer(), seat);
   if (seat.rank != 0) {
     replica.serve();
     return {};

@@ -1,4 +1,4 @@
-// evener train as a user runs it: results, resuming, interruption, and every kind of bad input.
+// evener train as a user runs it: results, resuming, interruption.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -7,9 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
-#include "cli/run_helpers.h"
-#include "cli/run_program.h"
+#include "cli/train_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener {
@@ -24,41 +22,18 @@ using test::record_in;
 using test::resume_file;
 using test::run_program;
 using test::RunningProgram;
+using test::small_run;
+using test::TrainCommand;
+using test::with_value;
 using test::Words;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A training of a second: 400 digits, a small MLP.
-Words small_run(const fs::path& out, const Words& more = {}) {
-  Words words = {"train",  "mlp:784-32-10", "--data",    "synth:digits:400", "--on",
-                 "cpu/t1", "--batch",       "16",        "--epochs",         "3",
-                 "--lr",   "0.1",           "--split",   "70/10/20",         "--momentum",
-                 "0.9",    "--out",         out.string()};
-  return joined(std::move(words), more);
-}
-
 std::string content_of(const fs::path& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-
-/// The same words with another value for an option that is among them.
-Words with_value(Words words, const std::string& option, const std::string& value) {
-  *std::next(std::find(words.begin(), words.end(), option)) = value;
-  return words;
-}
-
-class TrainCommand : public testing::Test {
- protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-
-  fs::path out() const { return folder_ / "run"; }
-
-  test::TemporaryFolder folder_;
-};
 
 TEST_F(TrainCommand, LearnsRecordsAndSaves) {
   const ProgramResult result = run_program(small_run(out()));
@@ -285,66 +260,6 @@ TEST_F(TrainCommand, ResumeNamesADamagedCheckpoint) {
   EXPECT_FALSE(fs::exists(folder_ / "none"));
 }
 
-struct BadInput {
-  std::string name;
-  Words words;  // after `train`
-  int exit_code;
-  std::string message;
-};
-
-class BadTrainInput : public TrainCommand, public testing::WithParamInterface<BadInput> {};
-
-TEST_P(BadTrainInput, IsExplainedAndLeavesNothing) {
-  Words words = {"train"};
-  words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
-  words.insert(words.end(), {"--out", out().string()});
-  const ProgramResult result = run_program(words);
-  EXPECT_EQ(result.exit_code, GetParam().exit_code) << result.err;
-  EXPECT_THAT(result.err, HasSubstr(GetParam().message));
-  EXPECT_FALSE(fs::exists(out())) << "left behind by: " << result.err;
-}
-
-const std::vector<BadInput> kBadInputs = {
-    {"UnknownModel", {"resnet43", "--data", "synth:masks:90"}, 2, "resnet34"},
-    {"UnknownOption", {"resnet18", "--data", "synth:masks:90", "--batc", "3"}, 2, "did you mean '--batch'"},
-    {"UnknownPlacement", {"resnet18", "--data", "synth:masks:90", "--on", "cdua"}, 2, "did you mean 'cuda'"},
-    {"PlacementOfTheFuture", {"resnet18", "--data", "synth:masks:90", "--on", "cpu/t1..cpu/t1"}, 2, "--dry-run"},
-    {"UnknownPrecision", {"resnet18", "--data", "synth:masks:90", "--precision", "fp23"}, 2, "fp32"},
-    {"UnknownSynthetic", {"resnet18", "--data", "synth:mask"}, 2, "did you mean 'masks'"},
-    {"MissingData", {"resnet18", "--data", "no/such/folder"}, 1, "no/such/folder"},
-    {"BadSize", {"resnet18", "--data", "synth:masks:90", "--size", "197y148"}, 2, "197x148"},
-    {"BadSplit", {"resnet18", "--data", "synth:masks:90", "--split", "90/20"}, 2, "at most 100"},
-    {"BadSchedule", {"resnet18", "--data", "synth:masks:90", "--schedule", "cosin"}, 2, "did you mean 'cosine'"},
-    {"NoEpochs", {"resnet18", "--data", "synth:masks:90", "--epochs", "0"}, 2, "--epochs"},
-    {"NegativeRate", {"resnet18", "--data", "synth:masks:90", "--lr", "-1"}, 2, "--lr"},
-    {"WrongFirstLayer", {"mlp:784-10", "--data", "synth:masks:90", "--size", "20x20"}, 2, "784"},
-    {"TooFewOutputs", {"mlp:784-5", "--data", "synth:digits:100"}, 2, "10"},
-    {"OneValueForBatchNorm",
-     {"resnet18", "--data", "synth:digits:100", "--size", "1x1", "--batch", "1"},
-     2,
-     "batch-norm"},
-    {"SmoothedSquares",
-     {"mlp:784-10", "--data", "synth:digits:100", "--loss", "mse", "--label-smoothing", "0.1"},
-     2,
-     "--label-smoothing"},
-    {"UnknownAugmentation",
-     {"mlp:784-10", "--data", "synth:digits:100", "--augment", "flop"},
-     2,
-     "did you mean 'flip'"},
-    {"CropOfAll", {"mlp:784-10", "--data", "synth:digits:100", "--augment", "crop:999"}, 2, "Give it less than 28"},
-    {"NegativeSeed", {"mlp:784-10", "--data", "synth:digits:100", "--seed", "-1"}, 2, "--seed '-1'"},
-    {"UnknownDecoding", {"mlp:784-10", "--data", "synth:digits:100", "--decode", "quick"}, 2, "exact, fast"},
-    {"ClassesOfSynthetic", {"mlp:784-10", "--data", "synth:digits:100", "--class", "a=b"}, 2, "leave --class out"},
-    {"BatchTooLarge",
-     {"resnet34", "--data", "synth:masks:9000", "--size", "590x445", "--batch", "9000"},
-     1,
-     "largest --batch"},
-    {"SizeOutOfReach", {"resnet18", "--data", "synth:masks:90", "--size", "99999x99999"}, 2, "99999x99999"},
-};
-
-INSTANTIATE_TEST_SUITE_P(Train, BadTrainInput, testing::ValuesIn(kBadInputs),
-                         [](const auto& info) { return info.param.name; });
-
 TEST_F(TrainCommand, ADivergingRunSaysWhereAndWhatToTry) {
   const ProgramResult result = run_program(with_value(small_run(out()), "--lr", "1e30"));
   EXPECT_EQ(result.exit_code, 1);
@@ -370,37 +285,6 @@ TEST_F(TrainCommand, DryRunPrintsThePlanAndTrainsNothing) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("2xcpu/t1"));
   EXPECT_FALSE(fs::exists(out()));
-}
-
-TEST_F(TrainCommand, AFullDiskIsFoundBeforeTheWork) {
-  const test::SmallDisk disk("size=256k");
-  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
-  const ProgramResult result = run_program(small_run(disk.path() / "run"));
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("free"));
-  EXPECT_THAT(result.err, Not(HasSubstr("epoch 1/3")));
-}
-
-TEST_F(TrainCommand, TheOptimisersStateNeedsRoomToo) {
-  // 101,770 weights are 0.41 MB; last, best and a copy of both 1.6 MB, with the samples' 2.6 MB.
-  const test::SmallDisk disk("size=3000k");
-  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
-  const Words train = {"train", "mlp:784-128-10", "--data", "synth:digits:100", "--epochs", "1", "--on", "cpu/t1"};
-  const ProgramResult plain = run_program(joined(train, {"--out", (disk.path() / "a").string()}));
-  EXPECT_EQ(plain.exit_code, 0) << plain.err;
-  fs::remove_all(disk.path() / "a");
-  const ProgramResult adam =
-      run_program(joined(train, {"--out", (disk.path() / "b").string(), "--optimizer", "adamw"}));
-  EXPECT_EQ(adam.exit_code, 1);
-  EXPECT_THAT(adam.err, HasSubstr("4.31 MB are needed and only"));
-}
-
-TEST_F(TrainCommand, AReadOnlyFolderIsFoundBeforeTheWork) {
-  const test::SmallDisk disk("ro");
-  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
-  const ProgramResult result = run_program(small_run(disk.path() / "run"));
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("read-only"));
 }
 
 TEST_F(TrainCommand, AccumulatingLearnsWhatTheWholeBatchLearns) {

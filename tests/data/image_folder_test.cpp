@@ -8,7 +8,6 @@
 #include "base/stop.h"
 #include "data/data_helpers.h"
 #include "data/open_data.h"
-#include "data/write_folder.h"
 
 namespace evener::data {
 namespace {
@@ -337,32 +336,6 @@ TEST_F(ImageFolder, TellsHowManyImagesAreDecoded) {
   };
   open_data(told);
   EXPECT_EQ(last, 5u);
-}
-
-TEST_F(ImageFolder, IsWrittenWholeOrNotAtAll) {
-  const CountingDataset dataset(6, {3, 2, 4}, 3);
-  const auto target = folder_ / "new/folder";
-  write_image_folder(dataset, target, 2);
-  DataOptions written = options();
-  written.location = target.string();
-  const OpenedData opened = open_data(written);
-  EXPECT_THAT(opened.dataset->classes(), ElementsAre("class0", "class1", "class2"));
-  EXPECT_EQ(opened.dataset->shape(), (ImageShape{3, 2, 4}));
-  std::vector<std::uint8_t> pixels(24);
-  opened.dataset->read(1, pixels);  // class0 holds samples 0 and 3
-  EXPECT_EQ(pixels[23], 3);
-  EXPECT_THAT(error_of([&] { write_image_folder(dataset, target, 1); }), HasSubstr("not an empty folder"));
-
-  class Failing : public CountingDataset {
-   public:
-    Failing() : CountingDataset(6, {1, 2, 2}) {}
-    void read(std::size_t, std::span<std::uint8_t>) const override { throw Error("lost"); }
-  };
-  EXPECT_EQ(error_of([&] { write_image_folder(Failing(), folder_ / "new/other", 2); }), "lost");
-  std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "new"))
-    left.push_back(entry.path().filename());
-  EXPECT_THAT(left, ElementsAre("folder"));
 }
 
 TEST_F(ImageFolder, TakesClassesByPattern) {

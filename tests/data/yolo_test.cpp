@@ -75,7 +75,7 @@ TEST(Yolo, ReadsASetByItsYaml) {
   const TemporaryFolder folder;
   write_yolo_set(folder.path());
   write_bytes(folder.path() / "data.yaml",
-              "path: /home/somebody/data\ntrain: ../images/train\nval: images/val\nnames: [cat, dog]\n");
+              "path: /nowhere/data\ntrain: ../images/train\nval: images/val\nnames: [cat, dog]\n");
   for (const char* location : {"", "data.yaml"}) {
     const OpenedData opened = open_boxes(folder.path() / location);
     EXPECT_EQ(opened.kind, "YOLO annotations");

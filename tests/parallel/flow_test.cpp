@@ -19,11 +19,13 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "engine/engine.h"
+#include "parallel/flow_helpers.h"
 #include "placement/plan.h"
 
 namespace evener::parallel {
 namespace {
 
+using namespace test;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
@@ -33,48 +35,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Le;
 using testing::SizeIs;
-
-/// 0, 1, ..., count - 1.
-std::function<std::optional<int>()> numbers(int count) {
-  return [count, next = 0]() mutable { return next < count ? std::optional<int>(next++) : std::nullopt; };
-}
-
-std::vector<int> all_of(int count) {
-  std::vector<int> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
-}
-
-std::string file_name(const int& number) {
-  return std::to_string(number) + ".jpg";
-}
-
-/// Up to 2 ms, different for each item and each `salt`.
-void take_some_time(int number, int salt) {
-  const int part = (number * 7919 + salt * 104729) % 41;
-  std::this_thread::sleep_for(std::chrono::microseconds(50 * part));
-}
-
-/// Waits until `condition` holds; false after 20 s, so that a test that fails ends.
-template <class Condition>
-bool comes_true(Condition condition) {
-  const Stopwatch clock;
-  while (!condition()) {
-    if (clock.seconds() > 20) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return true;
-}
-
-template <class Thrown>
-std::string message_of(Flow& flow) {
-  try {
-    flow.run();
-  } catch (const Thrown& error) {
-    return error.what();
-  }
-  return "nothing of this type was thrown";
-}
 
 std::vector<int> through_three_steps(int workers, const FlowOptions& options = {}) {
   std::vector<int> results;
@@ -236,190 +196,6 @@ TEST(Flow, ItemsMayBeOfTypesThatAreOnlyMoved) {
   EXPECT_THAT(results, ElementsAre(0, 1, 2));
 }
 
-/// A flow of numbered photos whose middle step throws `Thrown` for number 5. `alive` counts the items that exist.
-template <class Thrown>
-Flow failing_in_the_middle(const std::shared_ptr<int>& alive, int workers) {
-  struct Photo {
-    int number;
-    std::shared_ptr<int> alive;
-  };
-  const auto next = [alive, count = numbers(1'000'000)]() mutable { return Photo{*count(), alive}; };
-  const auto name = [](const Photo& photo) { return file_name(photo.number); };
-  return flow_from<Photo>({.name = "list"}, next, name)
-      .map({.name = "read", .workers = workers}, [](Photo photo) { return photo; })
-      .map({.name = "decode", .workers = workers},
-           [](Photo photo) {
-             if (photo.number == 5) throw Thrown("the file is cut off");
-             return photo;
-           })
-      .into({.name = "keep"}, [](const Photo&) {});
-}
-
-TEST(Flow, AFailingStepEndsItAndSaysWhere) {
-  const auto alive = std::make_shared<int>(0);
-  for (const int workers : {1, 4}) {
-    Flow flow = failing_in_the_middle<Error>(alive, workers);
-    const long unused = alive.use_count();
-    EXPECT_EQ(message_of<Error>(flow), "step 'decode', item '5.jpg': the file is cut off");
-    EXPECT_EQ(alive.use_count(), unused) << "no item is left in a queue or a thread";
-    EXPECT_THAT(flow.report().steps.back().workers.front().items, Le(5));
-  }
-}
-
-TEST(Flow, WhatKindOfErrorItWasStaysKnown) {
-  const auto alive = std::make_shared<int>(0);
-  Flow wrong_use = failing_in_the_middle<UsageError>(alive, 2);
-  EXPECT_EQ(message_of<UsageError>(wrong_use), "step 'decode', item '5.jpg': the file is cut off");
-  Flow no_memory = failing_in_the_middle<engine::OutOfMemory>(alive, 2);
-  EXPECT_EQ(message_of<engine::OutOfMemory>(no_memory), "step 'decode', item '5.jpg': the file is cut off");
-  Flow foreign = failing_in_the_middle<std::out_of_range>(alive, 2);
-  EXPECT_EQ(message_of<Error>(foreign), "step 'decode', item '5.jpg': the file is cut off");
-  Flow interrupted = failing_in_the_middle<Interrupted>(alive, 2);
-  EXPECT_EQ(message_of<Interrupted>(interrupted), "the file is cut off");
-}
-
-TEST(Flow, ItemsAreSetAsideInTheOrderOfTheSource) {
-  for (const int workers : {1, 4}) {
-    std::vector<int> results;
-    Flow flow = flow_from<int>({.name = "list"}, numbers(30), file_name)
-                    .map({.name = "read", .workers = workers, .on_failure = OnFailure::kSetAside},
-                         [](int number) {
-                           take_some_time(number, 5);
-                           if (number % 10 == 3) throw Error("unreadable");
-                           return number;
-                         })
-                    .map({.name = "decode", .workers = workers, .on_failure = OnFailure::kSetAside},
-                         [](int number) {
-                           take_some_time(number, 6);
-                           if (number % 10 == 1) throw Error("odd");
-                           return number;
-                         })
-                    .into({.name = "keep"}, [&](int number) { results.push_back(number); });
-    flow.run();
-    std::vector<std::string> told;
-    for (const auto& item : flow.report().set_aside) told.push_back(item.name + " " + item.step + ": " + item.reason);
-    EXPECT_THAT(told, ElementsAre("1.jpg decode: odd", "3.jpg read: unreadable", "11.jpg decode: odd",
-                                  "13.jpg read: unreadable", "21.jpg decode: odd", "23.jpg read: unreadable"));
-    std::vector<int> wanted = all_of(30);
-    std::erase_if(wanted, [](int number) { return number % 10 == 1 || number % 10 == 3; });
-    EXPECT_THAT(results, ElementsAreArray(wanted));
-  }
-}
-
-TEST(Flow, ABatchIsSetAsideWithAllItsItems) {
-  std::vector<int> results;
-  Flow flow = flow_from<int>({.name = "list"}, numbers(9), file_name)
-                  .batch(3)
-                  .expand({.name = "run", .on_failure = OnFailure::kSetAside},
-                          [](std::vector<int> batch) {
-                            if (batch.front() == 3) throw Error("odd");
-                            return batch;
-                          })
-                  .map({.name = "look", .on_failure = OnFailure::kSetAside},
-                       [](int number) {
-                         if (number == 7) throw Error("not found");
-                         return number;
-                       })
-                  .into({.name = "keep"}, [&](int number) { results.push_back(number); });
-  flow.run();
-  std::vector<std::string> told;
-  for (const auto& item : flow.report().set_aside) told.push_back(item.name + " " + item.step + ": " + item.reason);
-  EXPECT_THAT(told, ElementsAre("3.jpg run: odd", "4.jpg run: odd", "5.jpg run: odd", "7.jpg look: not found"));
-  EXPECT_THAT(results, ElementsAre(0, 1, 2, 6, 8));
-}
-
-TEST(Flow, OnlyWhatIsAboutAnItemSetsItAside) {
-  const auto flow_throwing = [](auto error) {
-    return flow_from<int>({.name = "list"}, numbers(9), file_name)
-        .map({.name = "decode", .on_failure = OnFailure::kSetAside},
-             [error](int number) {
-               if (number == 4) throw error;
-               return number;
-             })
-        .into({.name = "keep"}, [](int) {});
-  };
-  Flow wrong_use = flow_throwing(UsageError("wrong"));
-  EXPECT_THROW(wrong_use.run(), UsageError);
-  Flow no_memory = flow_throwing(engine::OutOfMemory("full"));
-  EXPECT_THROW(no_memory.run(), engine::OutOfMemory);
-  Flow no_host_memory = flow_throwing(std::bad_alloc());
-  EXPECT_THROW(no_host_memory.run(), std::bad_alloc);
-  EXPECT_THAT(no_host_memory.report().set_aside, IsEmpty());
-}
-
-TEST(Flow, AnEmptySourceEndsAtOnce) {
-  int calls = 0;
-  Flow flow = flow_from<int>({.name = "count"}, numbers(0))
-                  .batch(4)
-                  .expand({.name = "pass on", .workers = 3},
-                          [&](std::vector<int> batch) {
-                            ++calls;
-                            return batch;
-                          })
-                  .into({.name = "keep"}, [&](int) { ++calls; });
-  flow.run();
-  EXPECT_EQ(calls, 0);
-  EXPECT_THAT(flow.report().steps, SizeIs(3));
-}
-
-TEST(Flow, ASourceThatThrowsEndsIt) {
-  const auto next = [count = numbers(1'000)]() mutable {
-    const auto number = count();
-    if (number == 7) throw Error("the folder is gone");
-    return number;
-  };
-  Flow flow = flow_from<int>({.name = "list"}, next)
-                  .map({.name = "pass on", .workers = 2}, [](int number) { return number; })
-                  .into({.name = "keep"}, [](int) {});
-  EXPECT_EQ(message_of<Error>(flow), "step 'list', after 7 items: the folder is gone");
-}
-
-TEST(Flow, ASinkThatThrowsEndsIt) {
-  Flow flow = flow_from<int>({.name = "count"}, numbers(1'000'000))
-                  .map({.name = "pass on", .workers = 2}, [](int number) { return number; })
-                  .batch(3)
-                  .into({.name = "write"}, [](const std::vector<int>& batch) {
-                    if (batch.front() > 10) throw Error("the disk is full");
-                  });
-  EXPECT_EQ(message_of<Error>(flow), "step 'write', items '12' to '14': the disk is full");
-}
-
-class FlowStop : public testing::Test {
- protected:
-  void SetUp() override { clear_stop_request(); }
-  void TearDown() override { clear_stop_request(); }
-};
-
-TEST_F(FlowStop, EndsAFlowAfterWhatIsUnderWay) {
-  std::vector<int> results;
-  Flow flow = flow_from<int>({.name = "count"}, numbers(1'000'000))
-                  .map({.name = "pass on", .workers = 3}, [](int number) { return number; })
-                  .into({.name = "keep"}, [&](int number) {
-                    results.push_back(number);
-                    if (number == 9) request_stop();
-                  });
-  EXPECT_EQ(message_of<Interrupted>(flow), "interrupted after 10 items");
-  EXPECT_THAT(results, ElementsAreArray(all_of(10)));
-}
-
-TEST_F(FlowStop, EndsAFlowInWhichAllWait) {
-  std::atomic<bool> waiting = false;
-  const auto next = [&]() -> std::optional<int> {
-    waiting = true;
-    EXPECT_TRUE(comes_true(stop_requested));  // such as a camera that has nothing to show
-    return 1;
-  };
-  Flow flow = flow_from<int>({.name = "count"}, next)
-                  .batch(4)
-                  .map({.name = "pass on", .workers = 3}, [](std::vector<int> batch) { return batch; })
-                  .into({.name = "keep"}, [](const std::vector<int>&) { ADD_FAILURE(); });
-  const std::jthread stopper([&] {
-    EXPECT_TRUE(comes_true([&] { return waiting.load(); }));
-    request_stop();
-  });
-  EXPECT_THROW(flow.run(), Interrupted);
-}
-
 TEST(Flow, ReportsWhatEachWorkerDid) {
   Flow flow = flow_from<int>({.name = "count"}, numbers(60))
                   .map({.name = "wait", .workers = 3, .capacity = 4},
@@ -503,16 +279,6 @@ TEST(Flow, EachWorkerStartsInItsOwnThread) {
   EXPECT_THAT(started, ElementsAre(0, 1, 2));
   EXPECT_THAT(threads, SizeIs(3));
   EXPECT_THAT(at_work, AllOf(SizeIs(50), Each(AllOf(Ge(0), Le(2)))));
-}
-
-TEST(Flow, AWorkerThatCannotStartEndsIt) {
-  const FlowStep step = {.name = "run", .workers = 3, .on_start = [](int worker) {
-                           if (worker == 1) throw Error("no such device");
-                         }};
-  Flow flow = flow_from<int>({.name = "count"}, numbers(1'000'000))
-                  .map(step, [](int number) { return number; })
-                  .into({.name = "keep"}, [](int) {});
-  EXPECT_EQ(message_of<Error>(flow), "step 'run', start of worker 1: no such device");
 }
 
 TEST(Flow, DealsWorkersOverAPlacement) {

@@ -56,8 +56,9 @@ struct PartFolder {
   std::vector<fs::path> class_folders;
 };
 
-/// Whether a folder has an image file anywhere below it.
-bool has_image_below(const fs::path& folder) {
+/// Calls visit(path) for each file below a folder that is not hidden, nor in a hidden folder, until one returns false.
+template <class Visit>
+void visit_files(const fs::path& folder, const Visit& visit) {
   std::error_code error;
   fs::recursive_directory_iterator it(folder, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
@@ -65,12 +66,21 @@ bool has_image_below(const fs::path& folder) {
     const bool is_folder = it->is_directory(ignored);
     if (is_hidden(it->path())) {
       if (is_folder) it.disable_recursion_pending();
-    } else if (!is_folder && has_image_extension(it->path())) {
-      return true;
+    } else if (!is_folder && !visit(it->path())) {
+      return;
     }
   }
   if (error) fail_to_list(folder, error);
-  return false;
+}
+
+/// Whether a folder has an image file anywhere below it.
+bool has_image_below(const fs::path& folder) {
+  bool has_image = false;
+  visit_files(folder, [&](const fs::path& file) {
+    has_image = has_image_extension(file);
+    return !has_image;
+  });
+  return has_image;
 }
 
 constexpr const char* kPartNames = "train or training; val, valid, validation or dev; test or testing";
@@ -242,18 +252,10 @@ void note_odd_folders(const std::vector<TopFolder>& tops, bool is_divided, std::
 
 std::vector<fs::path> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
   std::vector<fs::path> files;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code ignored;
-    const bool is_folder = it->is_directory(ignored);
-    if (is_hidden(it->path())) {
-      if (is_folder) it.disable_recursion_pending();
-    } else if (!is_folder && is_wanted(it->path())) {
-      files.push_back(it->path());
-    }
-  }
-  if (error) fail_to_list(folder, error);
+  visit_files(folder, [&](const fs::path& file) {
+    if (is_wanted(file)) files.push_back(file);
+    return true;
+  });
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -19,16 +19,23 @@ constexpr float kA = 0.707106781186547524f, kB = 1.41421356237309505f;
 constexpr float kA2 = 0.5f, kB2 = 2;                      // a * b = 1
 constexpr float kAScale = -2.0f / 3, kBScale = 1.0f / 6;  // 1 / M'(a), 1 / M'(b); of 0 and infinity it is 1
 
+/// The values at a, -a, b and -b of polynomials whose even and odd parts there are these.
+template <class F>
+[[gnu::always_inline]] inline void spread(const F& even_a, const F& odd_a, const F& even_b, const F& odd_b,
+                                          F (&values)[kTileIn]) {
+  values[1] = even_a + odd_a;
+  values[2] = even_a - odd_a;
+  values[3] = even_b + odd_b;
+  values[4] = even_b - odd_b;
+}
+
 /// 6 inputs -> 6 values.
 template <class F>
 [[gnu::always_inline]] inline void transform_inputs(const F (&d)[kTileIn], F (&v)[kTileIn]) {
   const F even_a = d[4] - kB2 * d[2], odd_a = kA * (d[3] - kB2 * d[1]);
   const F even_b = d[4] - kA2 * d[2], odd_b = kB * (d[3] - kA2 * d[1]);
   v[0] = d[0] + d[4] - (kA2 + kB2) * d[2];
-  v[1] = even_a + odd_a;
-  v[2] = even_a - odd_a;
-  v[3] = even_b + odd_b;
-  v[4] = even_b - odd_b;
+  spread(even_a, odd_a, even_b, odd_b, v);
   v[5] = d[1] + d[5] - (kA2 + kB2) * d[3];
 }
 
@@ -49,10 +56,7 @@ template <class F>
   const F even_a = g[0] + kA2 * g[2], odd_a = kA * (g[1] + kA2 * g[3]);
   const F even_b = g[0] + kB2 * g[2], odd_b = kB * (g[1] + kB2 * g[3]);
   v[0] = g[0];
-  v[1] = even_a + odd_a;
-  v[2] = even_a - odd_a;
-  v[3] = even_b + odd_b;
-  v[4] = even_b - odd_b;
+  spread(even_a, odd_a, even_b, odd_b, v);
   v[5] = g[3];
 }
 
@@ -62,10 +66,7 @@ template <class F>
   const F even_a = kAScale * (w[0] + kA2 * w[2]), odd_a = kAScale * kA * w[1];
   const F even_b = kBScale * (w[0] + kB2 * w[2]), odd_b = kBScale * kB * w[1];
   u[0] = w[0];
-  u[1] = even_a + odd_a;
-  u[2] = even_a - odd_a;
-  u[3] = even_b + odd_b;
-  u[4] = even_b - odd_b;
+  spread(even_a, odd_a, even_b, odd_b, u);
   u[5] = w[2];
 }
 

@@ -34,6 +34,20 @@ TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
   EXPECT_GT(record["metrics"]["network_images_per_s"]["value"], 0);
 }
 
+TEST_F(Infer, PicturesAreCutAsThoseOfTheTraining) {
+  const std::string photos = pictures({"a/1.pgm", "a/2.pgm", "b/3.pgm", "b/4.pgm"});
+  const std::string run = file("bordered");
+  const ProgramResult trained =
+      run_program({"train", "mlp:784-10", "--data", photos, "--size", "28x28", "--channels", "1", "--crop", "border",
+                   "--split", "100/0", "--epochs", "1", "--on", "cpu/t1", "--out", run});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto scores = [&](const Words& more) {
+    return infer(joined({run, photos + "/a/1.pgm", "--format", "csv", "--output-type", "logit"}, more)).out;
+  };
+  EXPECT_EQ(scores({}), scores({"--crop", "border"}));
+  EXPECT_NE(scores({}), scores({"--crop", "squash"}));
+}
+
 TEST_F(Infer, LabelledPicturesGiveAccuracyTopFiveAndConfusion) {
   const std::string run = trained();
   // All pictures are the same one, so all of them are found to be the same class.

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/image_size.h"
+#include "cli/run_config.h"
 #include "task/detect/detector.h"
 
 namespace evener::cli {
@@ -47,7 +48,8 @@ data::Preprocessing DetectModelFlags::preprocessing(const task::InferenceModel& 
   const auto& shape = network.input_shape();
   data::Preprocessing steps;
   steps.shape = {shape[0], shape[1], shape[2]};
-  steps.crop = data::parse_crop_mode(*crop);
+  const std::string trained = RunConfig(network.run()).get<std::string>("crop").value_or("squash");
+  steps.crop = data::parse_crop_mode(crop->empty() ? trained : *crop);
   return steps;
 }
 

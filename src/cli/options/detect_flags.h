@@ -22,10 +22,12 @@ struct DetectModelFlags : OptionGroup {
       *this,
       {"--normalize", "RULE",
        "Mean and deviation of images: imagenet, or MEAN/STD such as 0.5/0.5 (default: as the file says)"}};
-  Option<std::string> crop{*this,
-                           {"--crop", "NAME", "Photos of another proportion: squash, or border (black beside them)"},
-                           "squash",
-                           {.one_of = {"squash", "border"}}};
+  Option<std::string> crop{
+      *this,
+      {"--crop", "NAME",
+       "Photos of another proportion: squash, or border (black beside them) (default: as it was trained)"},
+      "",
+      {.one_of = {"", "squash", "border"}}};
 
   /// Throws UsageError.
   task::InferenceRequest request() const;

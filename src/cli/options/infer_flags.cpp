@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "cli/image_size.h"
+#include "cli/run_config.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
@@ -61,11 +62,14 @@ data::Preprocessing InferModelFlags::preprocessing(const task::InferenceModel& n
   data::Preprocessing steps;
   steps.shape = {shape[0], shape[1], shape[2]};
   steps.filter = data::parse_resize_filter(*interpolation);
-  // Trainings here squash pictures; what others trained on ImageNet saw their middle.
+  // What others trained on ImageNet saw the middle of pictures, of which trainings here leave nothing out.
   const bool trained_here = network.was_trained_here();
-  steps.crop =
-      crop->empty() ? (trained_here ? data::CropMode::kSquash : data::CropMode::kCentre) : data::parse_crop_mode(*crop);
-  if (steps.crop == data::CropMode::kCentre) steps.crop_fraction = crop_fraction->value_or(kUsualFraction);
+  const std::string usual =
+      trained_here ? RunConfig(network.run()).get<std::string>("crop").value_or("squash") : "centre";
+  steps.crop = data::parse_crop_mode(crop->empty() ? usual : *crop);
+  if (steps.crop == data::CropMode::kCentre) {
+    steps.crop_fraction = crop_fraction->value_or(trained_here && crop->empty() ? 1 : kUsualFraction);
+  }
   return steps;
 }
 

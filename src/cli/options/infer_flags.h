@@ -30,7 +30,7 @@ struct InferModelFlags : OptionGroup {
   Option<std::string> crop{*this,
                            {"--crop", "NAME",
                             "Pictures of another proportion: squash, border (black beside them), or centre (their "
-                            "middle) (default: squash for networks trained here, otherwise centre)"}};
+                            "middle) (default: as they were trained here, or squash; otherwise centre)"}};
   Option<std::optional<double>> crop_fraction{
       *this,
       {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},

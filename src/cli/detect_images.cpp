@@ -68,7 +68,8 @@ std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data,
   }
   if (!unknown.empty()) {
     notes.push_back(fmt::format("{} doesn't know {} of '{}' ({}): boxes of it are left out", network.name(),
-                                counted(unknown.size(), "class"), location, some_of(unknown)));
+                                unknown.size() == 1 ? "1 class" : fmt::format("{} classes", unknown.size()), location,
+                                some_of(unknown)));
   }
   return numbers;
 }

@@ -234,7 +234,8 @@ int faces(const FacesCommandFlags& flags) {
        .version = EVENER_VERSION,
        .command = command_line(),
        .out = flags.output.out->empty() ? run::default_out("faces") : std::filesystem::path(*flags.output.out),
-       .overwrite = *flags.output.overwrite || resumes},
+       .overwrite = *flags.output.overwrite || resumes,
+       .json = *flags.output.json},
       line);
   task::FacesResult result;
   FoundFaces found;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "base/statistics.h"
 #include "base/tensor.h"
 #include "bench/scenario_record.h"
@@ -45,8 +46,11 @@ constexpr const char* kExamples = R"(Examples:
   evener infer mobilenet_v2 random:1000 --on cpu/t2 --precision bf16
   evener infer resnet18 random:100 --scenario server --latency-limit 50 --out runs/served)";
 
-std::string counted(std::size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+const task::InferenceModel& classifier(const task::InferenceModel& network) {
+  if (network.network() != nullptr && !network.network()->anchors().empty()) {
+    throw UsageError("'" + network.name() + "' finds boxes, not one class for each image; use evener detect");
+  }
+  return network;
 }
 
 /// "2 threads", those of a CPU replica: how many there are is not always what the machine promises.
@@ -179,7 +183,7 @@ class Inference {
         threads_(flags.placement.reading_threads->value_or(usable_cpus())),
         network_(flags.model.request(!flags.answers.features->empty(),
                                      static_cast<std::uint64_t>(flags.images.seed->value_or(1)))),
-        images_(open_images(flags, network_, threads_)),
+        images_(open_images(flags, classifier(network_), threads_)),
         run_({.kind = "infer",
               .version = EVENER_VERSION,
               .command = command_line(),

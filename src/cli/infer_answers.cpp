@@ -102,7 +102,7 @@ void AnswerWriter::on_answer(const task::Answer& answer) {
 }
 
 void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {
-  const std::size_t one_in = std::max<std::size_t>(1, samples_.size() / kMostShown);
+  const std::size_t one_in = (samples_.size() + kMostShown - 1) / kMostShown;
   if (shown_path_.empty() || answer.index % one_in != 0 || shown_.size() == kMostShown) return;
   const auto& shape = samples_.shape();
   std::vector<std::uint8_t> values(static_cast<std::size_t>(element_count(shape)));

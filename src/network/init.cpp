@@ -174,7 +174,7 @@ HeadOutputs head_outputs(const Network& network, const TensorMap& given) {
   for (const Parameter& parameter : network.parameters()) {
     const auto found = given.find(parameter.name);
     if (found == given.end() || !head[static_cast<std::size_t>(parameter.layer)]) continue;
-    if (!found->second.shape.empty()) return {parameter.shape[0], found->second.shape[0]};
+    if (!found->second.shape.empty() && !parameter.shape.empty()) return {parameter.shape[0], found->second.shape[0]};
   }
   return {};
 }
@@ -197,7 +197,7 @@ FittedState fit_state(const Network& network, TensorMap given, const std::string
       tensor = tensor.to_floats();
       ++result.converted;
     }
-    if (!head[static_cast<std::size_t>(parameter.layer)] || tensor.shape.empty()) continue;
+    if (!head[static_cast<std::size_t>(parameter.layer)] || tensor.shape.empty() || parameter.shape.empty()) continue;
     Shape ours = tensor.shape;
     ours[0] = parameter.shape[0];
     if (ours == tensor.shape || ours != parameter.shape) continue;

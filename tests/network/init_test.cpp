@@ -236,6 +236,14 @@ TEST(FitStateOfOutputs, EachOutputsLastLayerWithParametersMayBeginAnew) {
   }
 }
 
+TEST(FitStateOfOutputs, AHeadThatEndsInABatchNormHasACounterWithoutExtents) {
+  const Network network = build("inception_resnet_v1", {});
+  TensorMap given;
+  given.emplace("last_bn.num_batches_tracked",
+                HostTensor{DType::kI64, {1}, std::vector<std::byte>(sizeof(std::int64_t))});
+  EXPECT_THROW(fit_state(network, std::move(given), "a hostile file", 1), Error);
+}
+
 TEST_F(FitState, CountersOfOlderPyTorchBeginAtZero) {
   std::erase_if(given_, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });
   const FittedState fitted = fit_state(network_, given_, "x", 2);

@@ -17,6 +17,12 @@
 namespace evener::cli {
 namespace {
 
+/// Of the texts that an option takes those that people type: an empty one stands for none.
+std::vector<std::string> named(std::vector<std::string> texts) {
+  std::erase(texts, "");
+  return texts;
+}
+
 using nlohmann::json;
 
 template <typename T>
@@ -169,7 +175,7 @@ void Option<T>::check() const {
   if constexpr (std::is_same_v<T, std::string>) {
     const auto& known = rules().one_of;
     if (!known.empty() && std::ranges::find(known, value_) == known.end()) {
-      throw UsageError(unknown_name_message(key(), value_, known));
+      throw UsageError(unknown_name_message(key(), value_, named(known)));
     }
   }
 }
@@ -188,7 +194,7 @@ std::string Option<T>::value_words() const {
   } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
     return words().value;
   } else if constexpr (std::is_same_v<T, std::string> || kIsList<T>) {
-    return rules().one_of.empty() ? words().value : fmt::format("one of {}", fmt::join(rules().one_of, ", "));
+    return rules().one_of.empty() ? words().value : fmt::format("one of {}", fmt::join(named(rules().one_of), ", "));
   } else {
     return words_of_type<T>();
   }

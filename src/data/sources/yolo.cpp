@@ -35,7 +35,12 @@ std::optional<fs::path> set_file(const fs::path& folder) {
   }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
-    const std::string text = "\n" + read_file(file, kMaxYoloBytes);
+    std::string text = "\n";
+    try {
+      text += read_file(file, kMaxYoloBytes);
+    } catch (const Error&) {
+      continue;  // something else that lies in a folder of images
+    }
     if (text.find("\nnames:") != std::string::npos && text.find("\ntrain:") != std::string::npos) return file;
   }
   return std::nullopt;
@@ -150,7 +155,7 @@ std::vector<ReadLabels> read_all(const std::vector<AnnotatedImage>& images, int 
   std::vector<ReadLabels> read(images.size());
   for_each_index(images.size(), threads, [&](std::size_t i) {
     std::error_code error;
-    read[i].is_missing = !fs::exists(images[i].annotation, error);
+    read[i].is_missing = fs::status(images[i].annotation, error).type() == fs::file_type::not_found;
     if (read[i].is_missing) return;
     try {
       read[i].labels = parse_yolo_labels(read_file(images[i].annotation, kMaxYoloBytes));

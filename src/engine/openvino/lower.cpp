@@ -114,8 +114,9 @@ class Lowering {
     std::copy_n(shape.begin(), channels, of_scales.begin());
     const auto stored = std::make_shared<op::Constant>(ov::element::i8, shape, levels.bytes.data());
     const Value whole = std::make_shared<op::Convert>(stored, ov::element::f32);
-    return std::make_shared<op::Multiply>(whole,
-                                          op::Constant::create(ov::element::f32, of_scales, floats("weight_scale")));
+    std::vector<float> scales = floats("weight_scale");
+    for (float& scale : scales) scale = std::max(scale, kLeastScale);  // one that was learnt may lie below
+    return std::make_shared<op::Multiply>(whole, op::Constant::create(ov::element::f32, of_scales, scales));
   }
 
   Value weight(const ov::Shape& shape) const {

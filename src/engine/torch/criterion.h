@@ -28,6 +28,10 @@ struct CriterionResult {
   std::vector<at::Tensor> sums;  // of each of TorchCriterion::names(): (), without a gradient
 };
 
+/// int64 (): 1 and the number of the first image whose loss is not finite; 0 where there is none, and where most are
+/// not: then it is the weights' fault. Reads no value on the host. `of_images`: see CriterionResult.
+at::Tensor culprit_of(const at::Tensor& of_images);
+
 class TorchCriterion {
  public:
   /// Throws Error where the criterion doesn't fit the network.

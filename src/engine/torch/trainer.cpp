@@ -153,9 +153,8 @@ std::int64_t TorchTrainer::matches(const data::Batch& batch) const {
 Sums TorchTrainer::read(const CriterionResult& found, std::int64_t count, const data::Batch& batch) {
   Sums sums = criterion_.read(found, count);
   if (!culprit_ && found.of_images.defined() && !std::isfinite(sums.total("loss"))) {
-    const at::Tensor wrong = found.of_images.isfinite().logical_not().nonzero();
-    // None: losses that are finite one by one, and whose sum is not.
-    if (wrong.size(0) > 0) culprit_ = batch.samples[static_cast<std::size_t>(wrong[0].item<std::int64_t>())];
+    const auto number = culprit_of(found.of_images).item<std::int64_t>();
+    if (number > 0) culprit_ = batch.samples[static_cast<std::size_t>(number) - 1];
   }
   return sums;
 }

@@ -96,7 +96,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
     std::vector<at::Tensor> numbers;
     for (const at::Tensor& sum : found.sums) numbers.push_back(sum.to(at::kDouble));
     at::Tensor stopped = stopped_.to(at::kDouble);
-    if (found.of_images.defined()) stopped = stopped * (1 + found.of_images.isfinite().logical_not().argmax());
+    if (found.of_images.defined()) stopped = stopped * (1 + culprit_of(found.of_images));
     numbers.push_back(stopped);
     results_.copy_(at::stack(numbers));
   }
@@ -170,7 +170,7 @@ StepReport WholeSteps::report_until(std::size_t left) {
     const double* values = result.values.const_data_ptr<double>();
     if (const double stopped = values[criterion_.names().size()]; stopped != 0) {
       report.finite = false;
-      if (criterion_.is_of_boxes()) report.culprit = result.samples.at(static_cast<std::size_t>(stopped) - 1);
+      if (stopped > 1) report.culprit = result.samples.at(static_cast<std::size_t>(stopped) - 2);
       for (; !pending_.empty(); pending_.pop_front()) pending_.front()->landed.wait();
       break;
     }

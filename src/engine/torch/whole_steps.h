@@ -52,8 +52,8 @@ class WholeSteps {
   /// Results on their way to the host.
   struct Result {
     Result(const Streams& streams, std::int64_t numbers);
-    /// float64: the criterion's sums, then whether steps had stopped: 0, or 1 and, of a detector, the first image of
-    /// the batch that stopped them.
+    /// float64: the criterion's sums, then whether steps had stopped: 0, or 1, or of a detector 2 and the number of the
+    /// first image in the batch whose loss stopped them.
     at::Tensor values;
     Moment landed;
     std::int64_t count = 0;              // of what the sums are over

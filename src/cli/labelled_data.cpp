@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 #include "cli/options/data_flags.h"
@@ -10,8 +12,12 @@
 namespace evener::cli {
 namespace {
 
+/// However the folder is spelt: scores on what was trained on would look too good.
 bool was_trained_on(const RunConfig& run, const std::string& location) {
-  return run.get<std::string>("data") == location;
+  const auto trained = run.get<std::string>("data");
+  if (!trained) return false;
+  std::error_code error;
+  return *trained == location || std::filesystem::equivalent(*trained, location, error);
 }
 
 }  // namespace
@@ -24,17 +30,17 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
   options.height = steps.shape.height;
   options.channels = steps.shape.channels;
   options.crop = steps.crop;
+  options.crop_fraction = steps.crop_fraction;
+  options.filter = steps.filter;
   options.threads = request.threads;
   options.strict = request.strict;
   options.seed = static_cast<std::uint64_t>(request.seed.value_or(run.get<std::int64_t>("seed").value_or(1)));
-  if (!request.split.empty()) {
-    options.split = parse_split(request.split);
-  } else if (was_trained_on(run, request.location)) {
+  if (was_trained_on(run, request.location)) {
     options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());
     options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
     options.decode = data::parse_decode_mode(run.get<std::string>("decode").value_or("exact"));
-    options.crop = data::parse_crop_mode(run.get<std::string>("crop").value_or("squash"));
   }
+  if (!request.split.empty()) options.split = parse_split(request.split);
   return data::open_data(options);
 }
 

@@ -53,7 +53,10 @@ struct DataOptions {
   /// that form each class, others are left out; empty = one class per name.
   std::vector<ClassFiles> classes;
   DecodeMode decode = DecodeMode::kExact;
-  CropMode crop = CropMode::kSquash;  // how image files are brought to the common shape
+  /// How image files are brought to the common shape; see Preprocessing.
+  CropMode crop = CropMode::kSquash;
+  double crop_fraction = 1;
+  ResizeFilter filter = ResizeFilter::kBilinear;
   /// Lists and divides the images of a folder without decoding them: for a look at what is there. Bad ones are not
   /// known then.
   bool look_only = false;

@@ -102,6 +102,7 @@ weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& g
   const network::Shape input = {info.image.channels, info.image.height, info.image.width};
   const data::ChannelStatistics normalization{info.mean, info.standard_deviation};
   ModelFacts facts{info.model, info.classes, input, normalization};
+  facts.crop = info.crop;
   facts.quantization = info.quantization;
   weights::Metadata metadata = model_metadata(facts);
   metadata["format"] = "evener-weights-1";

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "data/preprocess.h"
 #include "engine/engine.h"
 #include "network/passes/quantize.h"
 #include "task/train.h"
@@ -34,6 +35,7 @@ struct WeightsInfo {
   std::vector<std::string> classes;
   data::ImageShape image;
   std::vector<float> mean, standard_deviation;
+  std::optional<data::CropMode> crop = {};
   network::QuantizationScheme quantization = {};
 };
 

@@ -100,8 +100,12 @@ void require_export(const fs::path& onnx) {
 
 void write_export(const TrainedModel& model, const ExportOptions& options) {
   const network::Network& network = model.network;
-  const ModelFacts facts{network.model(), model.classes, network.input_shape(), options.normalization,
-                         options.normalize_inside};
+  const ModelFacts facts{.model = network.model(),
+                         .classes = model.classes,
+                         .input = network.input_shape(),
+                         .normalization = options.normalization,
+                         .crop = model.crop,
+                         .normalizes_inside = options.normalize_inside};
   network::OnnxOptions onnx;
   onnx.metadata = model_metadata(facts);
   onnx.metadata["format"] = "evener-onnx-1";

@@ -106,6 +106,7 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
   input_.shape = trained_->network.input_shape();
   input_.is_image = input_.shape.size() == 3;
   main_output_ = trained_->network.outputs().front().name;
+  crop_ = trained_->crop;
   take_normalization(request, trained_->normalization);
 }
 
@@ -123,6 +124,7 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   weights_ = asked.model;
   const ModelFacts facts = model_facts(file_->metadata());
   classes_ = facts.classes;
+  crop_ = facts.crop;
   if (const fs::path beside = labels_beside(asked.model); classes_.empty() && fs::exists(beside)) {
     classes_ = read_labels(beside);
   }

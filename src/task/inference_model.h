@@ -40,6 +40,8 @@ class InferenceModel {
   bool takes_images() const { return input_.is_image; }
   const std::vector<std::string>& classes() const { return classes_; }
   const data::ChannelStatistics& normalization() const { return normalization_; }
+  /// How it was shown pictures in training; absent where its file doesn't tell.
+  std::optional<data::CropMode> crop() const { return crop_; }
   const std::vector<std::string>& notes() const { return notes_; }
   /// The batch that a file's network was fixed to; absent = any.
   std::optional<std::int64_t> fixed_batch() const { return fixed_batch_; }
@@ -69,6 +71,7 @@ class InferenceModel {
   engine::ModelInput input_;
   std::vector<std::string> classes_, notes_;
   data::ChannelStatistics normalization_;
+  std::optional<data::CropMode> crop_;
   std::optional<std::int64_t> fixed_batch_;
   std::optional<TrainedModel> trained_;
   std::unique_ptr<engine::Engine> reader_;  // of the file, which it outlives

@@ -179,9 +179,13 @@ void TrainJob::State::prepare() {
     setup.steps_per_epoch = steps_per_epoch();
     config = resume_config(options, setup);
   }
-  info = {
-      options.model,       setup.classes, setup.image, setup.normalization.mean, setup.normalization.standard_deviation,
-      options.quantization};
+  info = {.model = options.model,
+          .classes = setup.classes,
+          .image = setup.image,
+          .mean = setup.normalization.mean,
+          .standard_deviation = setup.normalization.standard_deviation,
+          .crop = options.data.crop,
+          .quantization = options.quantization};
   for (int rank = 0; rank < std::max<int>(1, static_cast<int>(options.plan.replicas.size())); ++rank) {
     const std::string why = engine->trainer_refusal(setup.network, replica_options(rank).trainer);
     if (!why.empty()) throw UsageError(why);

@@ -46,6 +46,16 @@ network::QuantizationScheme scheme_from(const json& value) {
   return scheme;
 }
 
+/// Absent for a name that isn't known: another program's.
+std::optional<data::CropMode> crop_from(const weights::Metadata& metadata) {
+  const auto found = metadata.find("crop");
+  if (found == metadata.end()) return std::nullopt;
+  for (const auto mode : {data::CropMode::kSquash, data::CropMode::kBorder, data::CropMode::kCentre}) {
+    if (found->second == data::crop_mode_name(mode)) return mode;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 weights::Metadata model_metadata(const ModelFacts& facts) {
@@ -56,6 +66,7 @@ weights::Metadata model_metadata(const ModelFacts& facts) {
     metadata["mean"] = json(facts.normalization->mean).dump();
     metadata["standard_deviation"] = json(facts.normalization->standard_deviation).dump();
   }
+  if (facts.crop) metadata["crop"] = data::crop_mode_name(*facts.crop);
   if (facts.normalizes_inside) metadata["normalization"] = kInside;
   if (facts.trained_elsewhere) metadata["trained"] = kElsewhere;
   if (!facts.quantization.empty()) metadata["quantization"] = scheme_json(facts.quantization).dump();
@@ -75,6 +86,7 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
                      std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
   if (shape) facts.input = input.get<network::Shape>();
   if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
+  facts.crop = crop_from(metadata);
   const auto where = metadata.find("normalization");
   const auto trained = metadata.find("trained");
   facts.trained_elsewhere = trained != metadata.end() && trained->second == kElsewhere;

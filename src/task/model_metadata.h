@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/channel_statistics.h"
+#include "data/preprocess.h"
 #include "network/network.h"
 #include "network/passes/quantize.h"
 #include "weights/safetensors.h"
@@ -19,13 +20,14 @@ struct ModelFacts {
   std::vector<std::string> classes;
   std::optional<network::Shape> input;                   // (C, H, W)
   std::optional<data::ChannelStatistics> normalization;  // of the images that it was trained with
+  std::optional<data::CropMode> crop = {};               // how it was shown pictures
   bool normalizes_inside = false;                        // an ONNX file that takes pixels from 0 to 255
   bool trained_elsewhere = false;                        // by another program, which saw the middle of images
   network::QuantizationScheme quantization = {};         // empty: the network is as the zoo builds it
 };
 
-/// "model", "classes", "input", "mean", "standard_deviation", "normalization" ("inside"), "trained" ("elsewhere") and
-/// "quantization"; lists are JSON. What is absent isn't said.
+/// "model", "classes", "input", "mean", "standard_deviation", "crop", "normalization" ("inside"), "trained"
+/// ("elsewhere") and "quantization"; lists are JSON. What is absent isn't said.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
 

@@ -109,6 +109,9 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   }
   model.normalization = facts.normalization;
   model.trained_elsewhere = facts.trained_elsewhere;
+  // Older files don't tell; trainings squash pictures unless they are told otherwise.
+  const bool trained_here = facts.normalization && !facts.trained_elsewhere;
+  model.crop = facts.crop || !trained_here ? facts.crop : data::CropMode::kSquash;
   model.quantization = facts.quantization;
   return model;
 }

@@ -10,6 +10,7 @@
 
 #include "base/tensor.h"
 #include "data/channel_statistics.h"
+#include "data/preprocess.h"
 #include "network/network.h"
 #include "network/passes/quantize.h"
 
@@ -32,6 +33,7 @@ struct TrainedModel {
   std::filesystem::path weights;     // the file they come from; empty = they are random
   std::vector<std::string> classes;  // names, of the file or of one beside it (labels_beside); empty = none
   std::optional<data::ChannelStatistics> normalization;  // as it was trained with; absent = the file tells none
+  std::optional<data::CropMode> crop;                    // how it was shown pictures; absent = the file doesn't tell
   bool trained_elsewhere = false;                        // ModelFacts::trained_elsewhere
   network::QuantizationScheme quantization;              // that the network has; empty = none
   std::filesystem::path run;                             // the run's folder; empty = none

@@ -89,6 +89,13 @@ TEST(QuantizePass, OutputsAndParametersStay) {
                                             "input.quantized.scale", "relu.quantized.scale"}));
 }
 
+TEST(QuantizePass, ADetectorKeepsItsAnchors) {
+  const Network detector = build("ssdlite_mobilenet_v2", {.input = Shape{3, 96, 96}, .classes = 3});
+  const Network folded = fold_batch_norm(detector);
+  EXPECT_EQ(folded.anchors().size(), detector.anchors().size());
+  EXPECT_EQ(with_quantization(folded, {}).anchors().size(), detector.anchors().size());
+}
+
 TEST(QuantizePass, AResNetIsQuantizedFromItsImagesToItsHead) {
   const Network folded = fold_batch_norm(build("resnet20", {}));
   const QuantizationScheme scheme = choose_quantization(folded, 8, {});

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "cli/image_size.h"
-#include "cli/run_config.h"
 #include "task/detect/detector.h"
 
 namespace evener::cli {
@@ -48,8 +47,7 @@ data::Preprocessing DetectModelFlags::preprocessing(const task::InferenceModel& 
   const auto& shape = network.input_shape();
   data::Preprocessing steps;
   steps.shape = {shape[0], shape[1], shape[2]};
-  const std::string trained = RunConfig(network.run()).get<std::string>("crop").value_or("squash");
-  steps.crop = data::parse_crop_mode(crop->empty() ? trained : *crop);
+  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kSquash) : data::parse_crop_mode(*crop);
   return steps;
 }
 

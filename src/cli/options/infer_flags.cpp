@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "cli/image_size.h"
-#include "cli/run_config.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
@@ -63,12 +62,9 @@ data::Preprocessing InferModelFlags::preprocessing(const task::InferenceModel& n
   steps.shape = {shape[0], shape[1], shape[2]};
   steps.filter = data::parse_resize_filter(*interpolation);
   // What others trained on ImageNet saw the middle of pictures, of which trainings here leave nothing out.
-  const bool trained_here = network.was_trained_here();
-  const std::string usual =
-      trained_here ? RunConfig(network.run()).get<std::string>("crop").value_or("squash") : "centre";
-  steps.crop = data::parse_crop_mode(crop->empty() ? usual : *crop);
+  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kCentre) : data::parse_crop_mode(*crop);
   if (steps.crop == data::CropMode::kCentre) {
-    steps.crop_fraction = crop_fraction->value_or(trained_here && crop->empty() ? 1 : kUsualFraction);
+    steps.crop_fraction = crop_fraction->value_or(crop->empty() && network.crop() ? 1 : kUsualFraction);
   }
   return steps;
 }

@@ -27,7 +27,7 @@ class BoxedImages : public Dataset {
               const DataOptions& options)
       : files_(std::move(images)),
         classes_(std::move(classes)),
-        steps_{.shape = shape, .crop = options.crop},
+        steps_{shape, options.crop, options.crop_fraction, options.filter},
         mode_(options.decode),
         extents_(files_.size()),
         reasons_(files_.size()),
@@ -172,18 +172,26 @@ void BoxedImages::select(Source& source) {
   }
 }
 
-/// Replaces the names of boxes by the classes that the user asks for.
+/// Replaces the names of boxes by the classes that the user asks for; several patterns may form one class.
 void choose_classes(AnnotatedListing& listing, const std::vector<ClassFiles>& wanted) {
+  std::vector<std::string> chosen;
+  std::vector<std::int32_t> label_of_wanted;
+  for (const ClassFiles& each : wanted) {
+    const auto place = std::ranges::find(chosen, each.name);
+    label_of_wanted.push_back(static_cast<std::int32_t>(place - chosen.begin()));
+    if (place == chosen.end()) chosen.push_back(each.name);
+  }
   std::vector<std::int32_t> label_of_name(listing.classes.size(), -1);
   std::vector<std::size_t> found(wanted.size());
   for (std::size_t name = 0; name < listing.classes.size(); ++name) {
     for (std::size_t c = 0; c < wanted.size(); ++c) {
       if (!glob_matches(wanted[c].pattern, listing.classes[name])) continue;
-      if (label_of_name[name] >= 0) {
+      std::int32_t& label = label_of_name[name];
+      if (label >= 0 && label != label_of_wanted[c]) {
         throw UsageError("boxes called '" + listing.classes[name] + "' fit both --class '" +
-                         wanted[static_cast<std::size_t>(label_of_name[name])].name + "' and '" + wanted[c].name + "'");
+                         chosen[static_cast<std::size_t>(label)] + "' and '" + wanted[c].name + "'");
       }
-      label_of_name[name] = static_cast<std::int32_t>(c);
+      label = label_of_wanted[c];
       ++found[c];
     }
   }
@@ -202,8 +210,7 @@ void choose_classes(AnnotatedListing& listing, const std::vector<ClassFiles>& wa
   if (left_out > 0) {
     listing.notes.push_back(std::to_string(left_out) + " boxes of other classes than --class names are left out");
   }
-  listing.classes.clear();
-  for (const ClassFiles& each : wanted) listing.classes.push_back(each.name);
+  listing.classes = std::move(chosen);
 }
 
 void check_anything_left(const AnnotatedListing& listing, const fs::path& where) {

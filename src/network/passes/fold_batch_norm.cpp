@@ -90,6 +90,7 @@ Network fold_batch_norm(const Network& network) {
   for (const Output& output : network.outputs()) {
     folded.set_output(output.name, place[static_cast<std::size_t>(output.layer)]);
   }
+  if (!network.anchors().empty()) folded.set_anchors(network.anchors());
   return folded;
 }
 

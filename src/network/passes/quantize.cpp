@@ -148,6 +148,7 @@ Network with_quantization(const Network& folded, const QuantizationScheme& schem
   for (const Output& output : folded.outputs()) {
     network.set_output(output.name, plain[static_cast<std::size_t>(output.layer)]);
   }
+  if (!folded.anchors().empty()) network.set_anchors(folded.anchors());
   return network;
 }
 

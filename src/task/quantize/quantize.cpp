@@ -29,6 +29,7 @@ void write_file(const InferenceModel& model, const network::Network& network, Te
   if (model.takes_images()) {
     facts.input = network.input_shape();
     facts.normalization = model.normalization();
+    facts.crop = model.crop();
   }
   facts.quantization = scheme;
   facts.trained_elsewhere = !model.was_trained_here();

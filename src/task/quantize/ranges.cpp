@@ -19,6 +19,8 @@ constexpr std::array<std::pair<const char*, Calibration>, 4> kNames = {{{"minmax
 
 /// Ranges that are tried: so many hundredths of the largest magnitude, and more.
 constexpr int kFirstTried = 10, kLastTried = 100;
+/// For entropy: of a step that has nothing.
+constexpr double kLeastCount = 1e-4;
 
 float percentile_range(const MagnitudeHistogram& seen, double percentile) {
   const double wanted = percentile / 100 * static_cast<double>(seen.count());
@@ -44,7 +46,8 @@ double squared_error(const MagnitudeHistogram& seen, network::Levels levels, flo
 }
 
 /// The Kullback-Leibler divergence of the first `kept` bins, with all that lies beyond in the last of them, from the
-/// same in `levels` steps. A step's count is spread over those of its bins that have any.
+/// same in `levels` steps. A step's count is spread over those of its bins that have any; where all that the last step
+/// has lies beyond, it counts as kLeastCount, without which the divergence would be endless or leave it out.
 double divergence(const std::vector<std::int64_t>& bins, std::size_t kept, std::size_t levels) {
   std::vector<double> reference(bins.begin(), bins.begin() + static_cast<std::ptrdiff_t>(kept));
   double beyond = 0;
@@ -53,6 +56,7 @@ double divergence(const std::vector<std::int64_t>& bins, std::size_t kept, std::
   for (const double count : reference) inside += count;
   const double total = inside + beyond;
   if (inside == 0) return std::numeric_limits<double>::infinity();
+  const auto count_of = [&](std::size_t i) { return reference[i] + (i + 1 == kept ? beyond : 0); };
   double sum = 0;
   for (std::size_t level = 0; level < levels; ++level) {
     const std::size_t begin = level * kept / levels, end = (level + 1) * kept / levels;
@@ -60,12 +64,12 @@ double divergence(const std::vector<std::int64_t>& bins, std::size_t kept, std::
     std::size_t filled = 0;
     for (std::size_t i = begin; i < end; ++i) {
       in_step += reference[i];
-      filled += reference[i] > 0 ? 1 : 0;
+      filled += count_of(i) > 0 ? 1 : 0;
     }
     for (std::size_t i = begin; i < end; ++i) {
-      if (reference[i] == 0) continue;
-      const double p = (reference[i] + (i + 1 == kept ? beyond : 0)) / total;
-      const double q = in_step / static_cast<double>(filled) / inside;
+      if (count_of(i) == 0) continue;
+      const double p = count_of(i) / total;
+      const double q = std::max(in_step / static_cast<double>(filled), kLeastCount) / inside;
       sum += p * std::log(p / q);
     }
   }

@@ -80,12 +80,21 @@ void fill_speed(measure::Record& record, const task::FacesResult& result) {
 }
 
 /// What a face depends on: those that were found with something else are no use.
-nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement) {
-  nlohmann::json settings = {{"--min-size", *flags.min_size}, {"--thresholds", *flags.thresholds},
-                             {"--factor", *flags.factor},     {"--embedder", *flags.embedder},
-                             {"--margin", *flags.margin},     {"--largest", *flags.largest},
-                             {"--rotate", *flags.rotate},     {"--precision", *placement.precision}};
+nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement,
+                             const task::EmbedderRequest& embedder) {
+  nlohmann::json settings = {
+      {"--min-size", *flags.min_size}, {"--thresholds", *flags.thresholds},   {"--factor", *flags.factor},
+      {"--embedder", *flags.embedder}, {"--margin", *flags.margin},           {"--largest", *flags.largest},
+      {"--rotate", *flags.rotate},     {"--precision", *placement.precision}, {"--cut", *flags.cut}};
   const auto content = [](const std::filesystem::path& file) { return fmt::format("{:016x}", task::content_of(file)); };
+  if (task::is_foreign_model(*flags.embedder)) {
+    settings["--embedder"] = "a file of content " + content(*flags.embedder);
+    // A file beside the network's may have said so, which can change.
+    settings["--size"] =
+        fmt::format("{}x{}", embedder.file.model.width.value_or(0), embedder.file.model.height.value_or(0));
+    settings["--normalize"] = embedder.file.normalization.text;
+    settings["--channel-order"] = embedder.file.reverse_channels ? "bgr" : "rgb";
+  }
   settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content(*flags.weights);
   std::string detector = "files of content";
   for (const auto& file : task::detector_weight_files(*flags.detector_weights)) detector += " " + content(file);
@@ -242,7 +251,7 @@ int faces(const FacesCommandFlags& flags) {
   PhotoCounts counts;
   std::optional<JudgedPhotos> judged;
   const measure::Record record = run.measure([&] {
-    const nlohmann::json settings = face_settings(flags.networks, flags.placement);
+    const nlohmann::json settings = face_settings(flags.networks, flags.placement, options.embedder);
     const KnownFaces known = resumes ? KnownFaces(run.folder(), settings) : KnownFaces();
     std::vector<task::PhotoFaces> all;
     if (resumes) {

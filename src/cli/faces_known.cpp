@@ -24,7 +24,7 @@ std::string text_of(const json& value) {
 void require_same(const fs::path& folder, const json& earlier, const json& settings) {
   for (const auto& [option, value] : settings.items()) {
     const json before = earlier.value(option, json());
-    if (before == value) continue;
+    if (before == value || (before.is_null() && value == "")) continue;  // an option that is newer than the journal
     throw UsageError("the faces in " + folder.string() + " were found with " + option + " " + text_of(before) +
                      ", not with " + text_of(value) + ": they can't be compared. Leave " + option +
                      " as it was, give another --out, or --overwrite to begin anew");

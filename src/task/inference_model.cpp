@@ -178,7 +178,8 @@ void InferenceModel::take_normalization(const InferenceRequest& request,
   }
   // What most files without a word of their own were trained with.
   const bool is_tflite = name_.ends_with(".tflite");
-  const std::string usual = is_tflite || channels == 1 ? "0.5/0.5" : "imagenet";
+  const std::string of_most = is_tflite || channels == 1 ? "0.5/0.5" : "imagenet";
+  const std::string usual = request.usual_normalization.empty() ? of_most : request.usual_normalization;
   normalization_ = for_channels(parse_normalization(usual), channels);
   if (!weights_.empty()) {
     notes_.push_back(

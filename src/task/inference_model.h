@@ -16,6 +16,7 @@ namespace evener::task {
 struct InferenceRequest {
   ModelRequest model;
   NormalizationRule normalization = {};             // kData is refused: there is no training
+  std::string usual_normalization = {};             // of a file that says none; empty = imagenet, or as .tflite has it
   std::optional<engine::ChannelPlace> layout = {};  // of a file's input; absent = as its shape tells
   bool reverse_channels = false;                    // the file's network takes blue, green, red
   bool features = false;                            // give out what the last linear layer reads, as "features"

@@ -35,7 +35,7 @@ struct Cropped {
 
 Cropped cropped(const data::Picture& photo, const FaceBox& box, std::int64_t size, double margin) {
   Cropped result{false, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * size * size), 99), size};
-  result.any = crop_face(photo, box, size, margin, result.chw);
+  result.any = crop_face(photo, box, {3, size, size}, margin, result.chw);
   return result;
 }
 
@@ -138,6 +138,13 @@ TEST(AlignFace, BesideThePhotoItIsBlackAndOtherSizesScale) {
   align_face(coordinates(200, 200), kUpright, {3, 224, 192}, twice);
   EXPECT_EQ(twice[100 * 192 + 80], 40) << "twice as large, in its place";
   EXPECT_EQ(twice[(224 + 100) * 192 + 80], 50);
+}
+
+TEST(AlignFace, AWiderFaceHasItsLandmarksInTheMiddle) {
+  std::vector<std::uint8_t> square(3 * 112 * 112);
+  align_face(coordinates(200, 200), kUpright, {3, 112, 112}, square);
+  EXPECT_EQ(square[50 * 112 + 48], 40) << "8 pixels to the right, as ArcFace has them";
+  EXPECT_EQ(square[(112 + 50) * 112 + 48], 50);
 }
 
 TEST(AlignFace, GreyPhotosGiveGreyFaces) {

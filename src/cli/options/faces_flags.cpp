@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 #include "base/precision.h"
+#include "base/utf8.h"
+#include "cli/model_sidecar.h"
+#include "cli/options/infer_flags.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 
@@ -39,13 +42,36 @@ task::FacesOptions FaceNetworkFlags::options() const {
   }
   task::FacesOptions options;
   options.detector_weights = *detector_weights;
-  options.embedder = task::parse_embedder(*embedder);
-  options.weights = *weights;
+  options.embedder = embedder_request();
   options.detector = {*min_size, parse_thresholds(*thresholds), *factor};
   options.margin = *margin;
   options.all = !*largest;
   options.turn = *rotate == "auto";
   return options;
+}
+
+task::EmbedderRequest FaceNetworkFlags::embedder_request() const {
+  task::check_embedder(*embedder);
+  task::EmbedderRequest request;
+  request.name = *embedder;
+  request.weights = *weights;
+  if (!cut->empty()) request.cut = *cut == "upright" ? task::FaceCut::kUpright : task::FaceCut::kBox;
+  if (task::is_foreign_model(*embedder)) {
+    InferModelFlags file;
+    GivenWords words;
+    tell_words(words);
+    words["model"] = {to_utf8_text(*embedder)};
+    file.inherit(words);
+    take_sidecar(file);
+    request.file = file.request(/*features=*/false, /*seed=*/1);
+    return request;
+  }
+  for (const OptionBase* option : std::initializer_list<const OptionBase*>{&size, &normalize, &channel_order}) {
+    if (option->given()) {
+      throw UsageError(option->name() + " is for a network in a file; " + *embedder + " sees faces as it was trained");
+    }
+  }
+  return request;
 }
 
 placement::Plan FacesPlacementFlags::plan() const {

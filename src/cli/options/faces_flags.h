@@ -23,11 +23,26 @@ struct FaceNetworkFlags : OptionGroup {
 
   Option<std::string> detector_weights{
       *this, {"--detector-weights", "DIR", "Folder with pnet.pt, rnet.pt and onet.pt ('evener data fetch mtcnn')"}};
-  Option<std::string> embedder{*this,
-                               {"--embedder", "NAME", "inception_resnet_v1 (FaceNet) or mobilefacenet"},
-                               "inception_resnet_v1",
-                               {.one_of = {"inception_resnet_v1", "mobilefacenet"}}};
+  Option<std::string> embedder{
+      *this,
+      {"--embedder", "NAME|FILE", "inception_resnet_v1 (FaceNet), mobilefacenet, or a network in a file (.onnx)"},
+      "inception_resnet_v1",
+      {.suggestions = {"inception_resnet_v1", "mobilefacenet"}}};
   Option<std::string> weights{*this, {"--weights", "FILE", "Of the embedder (default: random ones, for measuring)"}};
+  Option<std::string> size{
+      *this, {"--size", "WIDTHxHEIGHT", "Of the faces that a file's network sees (default: as the file says)"}};
+  Option<std::string> normalize{*this,
+                                {"--normalize", "RULE",
+                                 "Of a file's network: MEAN/STD of values from 0 to 1, imagenet, or pixels: 0 to 255 "
+                                 "as they are (default: as the file says, or 0.5/0.5)"}};
+  Option<std::string> channel_order{
+      *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
+  Option<std::string> cut{*this,
+                          {"--cut", "NAME",
+                           "How faces are cut out: box, or upright, turned by eyes, nose and mouth (default: as the "
+                           "embedder was trained; of a file upright if its faces are 112 pixels high)"},
+                          "",
+                          {.one_of = {"", "box", "upright"}}};
   Option<int> min_size{
       *this, {"--min-size", "PIXELS", "Of the smallest face that is looked for"}, 20, {.range = from_to(12, 10000)}};
   Option<std::string> thresholds{
@@ -52,6 +67,9 @@ struct FaceNetworkFlags : OptionGroup {
 
   /// Throws UsageError.
   task::FacesOptions options() const;
+
+ private:
+  task::EmbedderRequest embedder_request() const;
 };
 
 struct FacesPlacementFlags : OptionGroup {

@@ -13,18 +13,14 @@
 #include "base/files.h"
 #include "base/heap.h"
 #include "base/module.h"
-#include "base/names.h"
 #include "base/random.h"
 #include "data/codecs/png_encode.h"
 #include "task/faces/prepare.h"
 #include "task/faces/turned.h"
-#include "task/trained_model.h"
 
 namespace evener::task {
 namespace {
 
-constexpr Embedder kEmbedders[] = {Embedder::kInceptionResnetV1, Embedder::kMobileFaceNet};
-constexpr std::int64_t kEmbedderBatch = 8;
 constexpr std::int64_t kThumbnailSide = 96;
 
 int threads_of(const placement::Plan& plan) {
@@ -80,19 +76,6 @@ class FacesJob::Gathering {
   std::size_t photos_ = 0;
 };
 
-const char* embedder_name(Embedder embedder) {
-  return embedder == Embedder::kMobileFaceNet ? "mobilefacenet" : "inception_resnet_v1";
-}
-
-Embedder parse_embedder(const std::string& name) {
-  std::vector<std::string> known;
-  for (const Embedder embedder : kEmbedders) {
-    known.emplace_back(embedder_name(embedder));
-    if (name == known.back()) return embedder;
-  }
-  throw UsageError(unknown_name_message("embedder", name, known));
-}
-
 std::uint64_t content_of(const std::filesystem::path& file) {
   const std::string bytes = read_file(file);
   return hash_text(bytes);
@@ -115,36 +98,28 @@ FacesJob::FacesJob(const FacesOptions& options) : options_(options) {
   runner.cache = options.cache;
   const DetectorWeights weights = read_detector_weights(options.detector_weights);
   detectors_ = FaceDetector::make(*engine_, weights, options.detector, runner, lanes);
-  make_embedders(runner, lanes);
+  runner.precision = options.precision;
+  embedder_.emplace(*engine_, options.embedder, runner, lanes);
+  if (options.margin >= static_cast<double>(std::min(embedder_->face_shape().height, embedder_->face_shape().width))) {
+    throw UsageError(fmt::format("--margin {} leaves nothing of faces of {} x {} pixels", options.margin,
+                                 embedder_->face_shape().width, embedder_->face_shape().height));
+  }
   give_back_freed_memory();
-}
-
-void FacesJob::make_embedders(engine::RunnerOptions runner, int lanes) {
-  const TrainedModel embedder =
-      // Trained with a layer for the persons of its data, which embeddings don't need.
-      open_trained_model(
-          {.model = embedder_name(options_.embedder), .weights = options_.weights, .passed_over = "logits."});
-  notes_ = embedder.notes;
-  const auto& shape = embedder.network.input_shape();
-  face_shape_ = {shape[0], shape[1], shape[2]};
-  runner.precision = options_.precision;
-  runner.batch = kEmbedderBatch;
-  runner.mean.assign(3, 0.5F);
-  runner.standard_deviation.assign(3, 128.0F / 255);
-  embedders_ = engine_->make_runners(embedder.network, embedder.state, runner, lanes);
 }
 
 FacesJob::~FacesJob() = default;
 
 bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
-  found.prepared.resize(face_shape_.bytes());
-  if (options_.embedder == Embedder::kMobileFaceNet) {
-    align_face(photo, found.face.landmarks, face_shape_, found.prepared);
-  } else if (!crop_face(photo, found.face.box, face_shape_.height, options_.margin, found.prepared)) {
+  const data::ImageShape& shape = embedder_->face_shape();
+  found.prepared.resize(shape.bytes());
+  if (embedder_->cut() == FaceCut::kUpright) {
+    align_face(photo, found.face.landmarks, shape, found.prepared);
+  } else if (!crop_face(photo, found.face.box, shape, options_.margin, found.prepared)) {
     return false;
   }
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(3 * kThumbnailSide * kThumbnailSide));
-  if (!crop_face(photo, portrait_of(photo, found.face.box), kThumbnailSide, /*margin=*/0, planes)) return false;
+  if (!crop_face(photo, portrait_of(photo, found.face.box), {3, kThumbnailSide, kThumbnailSide}, /*margin=*/0, planes))
+    return false;
   found.thumbnail = data::encode_png({3, kThumbnailSide, kThumbnailSide}, planes);
   found.thumbnail.shrink_to_fit();
   return true;
@@ -179,6 +154,7 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   std::size_t next = 0;
   Gathering gathering(on_photo);
   const int lanes = static_cast<int>(detectors_.size());
+  const std::size_t batch = embedder_->batch();
   ChunkMeter meter(lanes, options_.chunk, on_chunk);
   const auto next_index = [&]() -> std::optional<std::size_t> {
     return next < which.size() ? std::optional(which[next++]) : std::nullopt;
@@ -191,19 +167,12 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
     return found;
   };
   const auto embed = [&](std::vector<Found> faces, int worker) {
-    engine::Runner& runner = *embedders_[static_cast<std::size_t>(worker)];
-    std::vector<std::uint8_t> batch(face_shape_.bytes() * static_cast<std::size_t>(kEmbedderBatch));
-    for (std::size_t i = 0; i < faces.size(); ++i) {
-      std::ranges::copy(faces[i].prepared, batch.begin() + static_cast<std::ptrdiff_t>(i * face_shape_.bytes()));
-    }
-    runner.start(std::span<const std::uint8_t>(batch));
-    const TensorMap outputs = runner.wait();
-    const HostTensor& vectors = outputs.begin()->second;
-    const auto dimensions = static_cast<std::size_t>(element_count(vectors.shape) / vectors.shape.front());
+    std::vector<std::span<const std::uint8_t>> prepared;
+    for (const Found& face : faces) prepared.emplace_back(face.prepared);
+    std::vector<std::vector<float>> vectors = embedder_->embed(prepared, worker);
     std::vector<EmbeddedFace> embedded;
     for (std::size_t i = 0; i < faces.size(); ++i) {
-      const float* row = vectors.floats() + i * dimensions;
-      embedded.push_back({faces[i].photo, faces[i].face, {row, row + dimensions}, std::move(faces[i].thumbnail)});
+      embedded.push_back({faces[i].photo, faces[i].face, std::move(vectors[i]), std::move(faces[i].thumbnail)});
     }
     return embedded;
   };
@@ -213,10 +182,9 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   parallel::Flow flow =
       parallel::flow_from<std::size_t>({.name = "list"}, next_index, name_of)
           .expand({.name = "find faces", .workers = lanes, .on_failure = failure}, find_faces)
-          .batch(static_cast<std::size_t>(kEmbedderBatch))
-          .expand({.name = "embed", .workers = lanes, .capacity = static_cast<std::size_t>(4 * kEmbedderBatch)}, embed)
-          .into({.name = "keep", .capacity = static_cast<std::size_t>(2 * kEmbedderBatch)},
-                [&](EmbeddedFace face) { gathering.add(std::move(face)); });
+          .batch(batch)
+          .expand({.name = "embed", .workers = lanes, .capacity = 4 * batch}, embed)
+          .into({.name = "keep", .capacity = 2 * batch}, [&](EmbeddedFace face) { gathering.add(std::move(face)); });
   const Stopwatch clock;
   try {
     flow.run();

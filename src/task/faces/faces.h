@@ -13,26 +13,19 @@
 #include "parallel/flow.h"
 #include "placement/plan.h"
 #include "task/faces/chunks.h"
+#include "task/faces/embedder.h"
 #include "task/faces/face.h"
 #include "task/faces/mtcnn.h"
 
 namespace evener::task {
 
-/// Networks that turn a face into numbers.
-enum class Embedder : std::uint8_t { kInceptionResnetV1, kMobileFaceNet };
-/// "inception_resnet_v1", "mobilefacenet".
-const char* embedder_name(Embedder embedder);
-/// Throws UsageError, naming the nearest.
-Embedder parse_embedder(const std::string& name);
-
 struct FacesOptions {
   placement::Plan plan;
   Precision precision = Precision::kFp32;  // of the embedder; faces are found in fp32
   std::filesystem::path detector_weights;  // folder, see read_detector_weights
-  Embedder embedder = Embedder::kInceptionResnetV1;
-  std::filesystem::path weights = {};  // of the embedder; empty = random ones
+  EmbedderRequest embedder = {};
   DetectorOptions detector = {};
-  double margin = 0;  // see crop_face; Inception-ResNet only
+  double margin = 0;  // see crop_face; of faces that are cut out as boxes
   bool all = true;    // else the largest face of each photo
   bool turn = false;  // see find_turned
   bool strict = false;
@@ -77,7 +70,7 @@ class FacesJob {
   ~FacesJob();
 
   /// What a user should know, such as that the embedder's weights are random.
-  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<std::string>& notes() const { return embedder_->notes(); }
   std::size_t lanes() const { return detectors_.size(); }
 
   /// Looks at the photos with the numbers `which`. `on_photo` is called for each that went through, one after the other
@@ -90,16 +83,13 @@ class FacesJob {
  private:
   struct Found;
   class Gathering;
-  void make_embedders(engine::RunnerOptions runner, int lanes);
   std::vector<Found> find(const data::Pictures& photos, std::size_t index, int worker);
   bool prepare(const data::Picture& photo, Found& found) const;
 
   const FacesOptions options_;
   std::unique_ptr<engine::Engine> engine_;
   std::vector<std::unique_ptr<FaceDetector>> detectors_;
-  std::vector<std::unique_ptr<engine::Runner>> embedders_;
-  data::ImageShape face_shape_;
-  std::vector<std::string> notes_;
+  std::optional<FaceEmbedder> embedder_;
 };
 
 }  // namespace evener::task

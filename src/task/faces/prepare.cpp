@@ -34,21 +34,21 @@ double value_at(const data::Picture& photo, double x, double y, std::int64_t cha
 
 }  // namespace
 
-bool crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t size, double margin,
+bool crop_face(const data::Picture& photo, const FaceBox& box, const data::ImageShape& shape, double margin,
                std::span<std::uint8_t> chw) {
-  const double around = margin / (static_cast<double>(size) - margin) / 2;
-  const double width = box.x2 - box.x1, height = box.y2 - box.y1;
-  const auto x1 = static_cast<std::int64_t>(std::max(box.x1 - around * width, 0.0));
-  const auto y1 = static_cast<std::int64_t>(std::max(box.y1 - around * height, 0.0));
-  const auto x2 = static_cast<std::int64_t>(std::min(box.x2 + around * width, static_cast<double>(photo.width)));
-  const auto y2 = static_cast<std::int64_t>(std::min(box.y2 + around * height, static_cast<double>(photo.height)));
+  const auto around = [&](std::int64_t side) { return margin / (static_cast<double>(side) - margin) / 2; };
+  const double beside = around(shape.width) * (box.x2 - box.x1), above = around(shape.height) * (box.y2 - box.y1);
+  const auto x1 = static_cast<std::int64_t>(std::max(box.x1 - beside, 0.0));
+  const auto y1 = static_cast<std::int64_t>(std::max(box.y1 - above, 0.0));
+  const auto x2 = static_cast<std::int64_t>(std::min(box.x2 + beside, static_cast<double>(photo.width)));
+  const auto y2 = static_cast<std::int64_t>(std::min(box.y2 + above, static_cast<double>(photo.height)));
   if (x2 <= x1 || y2 <= y1) return false;
   data::Picture part = data::Picture::unset(photo.channels, y2 - y1, x2 - x1);
   for (std::int64_t y = y1; y < y2; ++y) {
     std::memcpy(part.row(y - y1), photo.row(y) + x1 * photo.channels,
                 static_cast<std::size_t>(part.width * part.channels));
   }
-  data::write_planes(data::resize(std::move(part), size, size), kChannels, chw);
+  data::write_planes(data::resize(std::move(part), shape.height, shape.width), kChannels, chw);
   return true;
 }
 
@@ -87,9 +87,10 @@ Similarity similarity(const std::array<Point, 5>& from, const std::array<Point, 
 void align_face(const data::Picture& photo, const std::array<Point, 5>& landmarks, const data::ImageShape& shape,
                 std::span<std::uint8_t> chw) {
   std::array<Point, 5> wanted = kAligned;
+  const double scale = static_cast<double>(shape.height) / kAlignedHeight;
+  const double beside = (static_cast<double>(shape.width) - scale * kAlignedWidth) / 2;
   for (Point& point : wanted) {
-    point.x *= static_cast<float>(static_cast<double>(shape.width) / kAlignedWidth);
-    point.y *= static_cast<float>(static_cast<double>(shape.height) / kAlignedHeight);
+    point = {static_cast<float>(scale * point.x + beside), static_cast<float>(scale * point.y)};
   }
   const Similarity back = similarity(wanted, landmarks);  // from the result to the photo
   const auto plane = static_cast<std::size_t>(shape.height * shape.width);

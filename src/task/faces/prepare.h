@@ -11,10 +11,10 @@
 
 namespace evener::task {
 
-/// Writes the face with a margin as (3, size, size): the box cut out, whole pixels, and resized as Pillow does, which
+/// Writes the face with a margin as (3, H, W): the box cut out, whole pixels, and resized as Pillow does, which
 /// is what facenet-pytorch's networks were trained on. `margin`: pixels of the result, both sides together. Returns
 /// false where nothing of the box lies on the photo.
-bool crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t size, double margin,
+bool crop_face(const data::Picture& photo, const FaceBox& box, const data::ImageShape& shape, double margin,
                std::span<std::uint8_t> chw);
 
 /// A square on the photo around a face with a quarter more than its longer side, moved or made smaller until it lies on
@@ -29,7 +29,8 @@ struct Similarity {
 Similarity similarity(const std::array<Point, 5>& from, const std::array<Point, 5>& to);
 
 /// Writes the face as (3, H, W) with its landmarks where they are in all aligned faces (the five points of SphereFace
-/// in 96 x 112 pixels, scaled to other sizes); what lies beside the photo is black. Bilinear.
+/// in 96 x 112 pixels, scaled to other heights, and with as much on the left as on the right at other widths: at 112 x
+/// 112 those of ArcFace); what lies beside the photo is black. Bilinear.
 void align_face(const data::Picture& photo, const std::array<Point, 5>& landmarks, const data::ImageShape& shape,
                 std::span<std::uint8_t> chw);
 

@@ -92,6 +92,7 @@ Command plan_command() {
           .summary = "Measure briefly how fast a training is on every placement",
           .options = flags->options(),
           .footer = kExamples,
+          .complete = [flags] { choose_detector_defaults(*flags); },
           .run = [flags] { return run_plan(*flags); }};
 }
 

@@ -28,11 +28,11 @@ std::vector<std::int32_t> BoxMatcher::owners(std::span<const data::LabelledBox> 
   std::vector<std::size_t> favourite;  // anchor of each object
   for (std::size_t k = 0; k < objects.size(); ++k) {
     const data::LabelledBox& object = objects[k];
+    favourite.push_back(count);
+    if (object.is_crowd) continue;
     const float area = (object.x2 - object.x1) * (object.y2 - object.y1);
     for (std::size_t i = 0; i < count; ++i) {
-      const float width = std::max(0.0F, std::min(object.x2, x2_[i]) - std::max(object.x1, x1_[i]));
-      const float height = std::max(0.0F, std::min(object.y2, y2_[i]) - std::max(object.y1, y1_[i]));
-      const float shared = width * height;
+      const float shared = shared_area(object, i);
       overlap[i] = shared / (area + area_[i] - shared);
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -40,13 +40,27 @@ std::vector<std::int32_t> BoxMatcher::owners(std::span<const data::LabelledBox> 
       best[i] = overlap[i];
       owner[i] = static_cast<std::int32_t>(k);
     }
-    favourite.push_back(static_cast<std::size_t>(std::ranges::max_element(overlap) - overlap.begin()));
+    favourite.back() = static_cast<std::size_t>(std::ranges::max_element(overlap) - overlap.begin());
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (best[i] < least_overlap_) owner[i] = -1;
   }
-  for (std::size_t k = 0; k < favourite.size(); ++k) owner[favourite[k]] = static_cast<std::int32_t>(k);
+  for (std::size_t k = 0; k < favourite.size(); ++k) {
+    if (favourite[k] < count) owner[favourite[k]] = static_cast<std::int32_t>(k);
+  }
   return owner;
+}
+
+float BoxMatcher::shared_area(const data::LabelledBox& object, std::size_t anchor) const {
+  const float width = std::max(0.0F, std::min(object.x2, x2_[anchor]) - std::max(object.x1, x1_[anchor]));
+  const float height = std::max(0.0F, std::min(object.y2, y2_[anchor]) - std::max(object.y1, y1_[anchor]));
+  return width * height;
+}
+
+bool BoxMatcher::lies_in_crowd(std::span<const data::LabelledBox> objects, std::size_t anchor) const {
+  return std::ranges::any_of(objects, [&](const data::LabelledBox& object) {
+    return object.is_crowd && 2 * shared_area(object, anchor) >= area_[anchor];
+  });
 }
 
 std::int64_t BoxMatcher::count(std::span<const data::LabelledBox> objects) const {
@@ -67,7 +81,10 @@ std::int64_t BoxMatcher::match(std::span<const data::LabelledBox> objects, std::
   std::int64_t matched = 0;
   const std::vector<std::int32_t> owner = owners(objects);
   for (std::size_t i = 0; i < owner.size(); ++i) {
-    if (owner[i] < 0) continue;
+    if (owner[i] < 0) {
+      if (lies_in_crowd(objects, i)) classes[i] = kIgnored;
+      continue;
+    }
     ++matched;
     const data::LabelledBox& object = objects[static_cast<std::size_t>(owner[i])];
     classes[i] = object.label + 1;

@@ -26,7 +26,8 @@ const char* box_loss_name(BoxLoss loss);  // "smooth-l1", "giou"
 
 /// SSD's loss (Liu et al. 2016) as torchvision computes it, of a detector's outputs "boxes" and "scores" (anchors.h).
 /// An anchor is matched with the object that it overlaps most, from an intersection over union of `least_overlap` on,
-/// and every object with the anchor that overlaps it most. Summed up are the box loss of the matched anchors, and the
+/// and every object with the anchor that overlaps it most. Crowds are no objects: what lies in them is neither one nor
+/// background. Summed up are the box loss of the matched anchors, and the
 /// cross-entropy of the matched ones and of those that are taken for an object most wrongly: `negatives` times as many
 /// per image. Unlike torchvision, no anchor counts twice where an image has fewer left. The sums are over matched
 /// anchors, and so is what a step's loss is divided by: those of the whole batch.

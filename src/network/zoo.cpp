@@ -65,6 +65,12 @@ Network build(std::string_view model, const ModelOptions& options) {
   throw UsageError(unknown_name_message("model", key, keys));
 }
 
+std::string classifier_of(std::string_view model) {
+  if (model == "ssdlite320_mobilenet_v3_large") return "mobilenet_v3_large";
+  if (model == "ssdlite_mobilenet_v2") return "mobilenet_v2";
+  return "";
+}
+
 const std::vector<ModelInfo>& known_models() {
   static const std::vector<ModelInfo> models = [] {
     std::vector<ModelInfo> list;

@@ -22,6 +22,9 @@ struct ModelOptions {
 /// fewer outputs than classes).
 Network build(std::string_view model, const ModelOptions& options);
 
+/// The classifier whose convolutional part a detector is built on; "" where `model` is no such detector.
+std::string classifier_of(std::string_view model);
+
 struct ModelInfo {
   std::string name;         // "resnet34", "mlp:SIZES[:ACTIVATION]"
   std::string description;  // one line

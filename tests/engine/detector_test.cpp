@@ -240,6 +240,50 @@ TEST_F(DetectorTest, WeightsThatAreNotFiniteAreNoSamplesFault) {
   EXPECT_EQ(trained->offers().detector->culprit(), std::nullopt);
 }
 
+// An anchor that stands for an object keeps it, wherever crowds are; a crowd alone makes no anchor an object.
+TEST(BoxMatcher, IgnoresAnchorsInCrowds) {
+  const BoxMatcher matcher({{0.25F, 0.5F, 0.5F, 1}, {0.75F, 0.5F, 0.5F, 1}, {0.5F, 0.5F, 1, 1}}, 10, 10, 2, 0.5);
+  data::LabelledBox crowd{5, 0, 10, 10, 1};
+  crowd.is_crowd = true;
+  std::vector<std::int64_t> classes(3);
+  std::vector<float> offsets(12);
+  EXPECT_EQ(matcher.match(std::vector{crowd}, classes, offsets), 0);
+  EXPECT_EQ(classes, (std::vector<std::int64_t>{0, kIgnored, kIgnored})) << "half of the last one lies in it";
+  EXPECT_EQ(matcher.match(std::vector{crowd, {5, 1, 10, 9, 0}}, classes, offsets), 1);
+  EXPECT_EQ(classes, (std::vector<std::int64_t>{0, 1, kIgnored}));
+  EXPECT_EQ(matcher.count(std::vector{crowd, {5, 1, 10, 9, 0}}), 1);
+}
+
+// What the network says of ignored anchors changes neither the loss nor a gradient.
+TEST_F(DetectorTest, CrowdsAreNeitherObjectsNorBackground) {
+  data::LabelledBox crowd{-kSide, -kSide, 2 * kSide, 2 * kSide, 1};  // anchors reach beyond the image
+  crowd.is_crowd = true;
+  BoxBatch batch;
+  for (auto& boxes : batch.boxes) boxes = {crowd};
+  batch.boxes[1].push_back({2, 2, 12, 12, 0});
+  const auto trained = trainer();
+  const auto matched = trained->offers().detector->matches(batch.view());
+  EXPECT_GT(matched, 0);
+  std::vector<HostTensor> outputs;
+  const Sums sums = trained->offers().detector->evaluate_outputs(batch.view(), outputs);
+  double expected = 0;  // of the matched anchors alone
+  const std::vector<data::LabelledBox> anchors = anchor_boxes(network_);
+  const std::vector<int> owner = owners(anchors, {batch.boxes[1].back()});
+  for (std::size_t a = 0; a < anchors.size(); ++a) {
+    if (owner[a] < 0) continue;
+    const float* const row = outputs[1].floats() + (anchors.size() + a) * kScores;
+    double sum = 0;
+    for (int c = 0; c < kScores; ++c) sum += std::exp(double{row[c]});
+    expected += std::log(sum) - row[1];
+  }
+  EXPECT_NEAR(sums.total("class_loss"), expected, 1e-4 * expected);
+  batch.boxes[1] = {crowd};
+  trained->forward_backward(batch.view(), 1.0);
+  for (const auto& [name, gradient] : trained->offers().exchange->gradients()) {
+    for (std::int64_t i = 0; i < element_count(gradient.shape); ++i) ASSERT_EQ(gradient.floats()[i], 0) << name;
+  }
+}
+
 TEST(BoxMatcher, RefusesAClassThatTheDetectorDoesNotKnow) {
   const BoxMatcher matcher({{0.5F, 0.5F, 1, 1}}, 10, 10, 2, 0.5);
   std::vector<std::int64_t> classes(1);

@@ -13,31 +13,38 @@ struct OptimisationFlags : OptionGroup {
                      {"--epochs", "N", "Passes over the training images; 0: evaluate --weights only"},
                      10,
                      {.range = zero_or_more(), .in_plans = false}};
-  Option<std::string> batch{
-      *this,
-      {"--batch",
-       "N|max",
-       "Images per step, over all devices together; or max: the largest batch that the device has memory for",
-       {"--batch-size", "--batchsize", "--bs"}},
-      "64"};
-  Option<std::optional<double>> learning_rate{
-      *this,
-      {"--lr", "RATE", "Learning rate (default: 0.05; adamw 0.001)", {"--learning-rate", "--rate"}},
-      {},
-      {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
+  Option<std::string> batch{*this,
+                            {"--batch",
+                             "N|max",
+                             "Images per step, over all devices together (detectors: 16); or max: the largest batch "
+                             "that the device has memory "
+                             "for",
+                             {"--batch-size", "--batchsize", "--bs"}},
+                            "64"};
+  Option<std::optional<double>> learning_rate{*this,
+                                              {"--lr",
+                                               "RATE",
+                                               "Learning rate (default: 0.05; adamw 0.001; adamw for detectors 0.002)",
+                                               {"--learning-rate", "--rate"}},
+                                              {},
+                                              {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
   Option<std::string> schedule{
       *this,
-      {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR]"},
+      {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR] (detectors: cosine)"},
       "constant",
       {.suggestions = {"constant", "cosine", "one-cycle", "step:"}, .in_plans = false, .stays = {"schedule"}}};
   Option<double> warmup{*this,
                         {"--warmup", "EPOCHS", "Epochs over which the rate grows from 0"},
                         0,
                         {.range = zero_or_more(), .in_plans = false}};
-  Option<std::string> optimizer{
-      *this, {"--optimizer", "NAME", "sgd or adamw"}, "sgd", {.one_of = {"sgd", "adamw"}, .stays = {"optimizer/kind"}}};
-  Option<double> momentum{
-      *this, {"--momentum", "SHARE", "Momentum of sgd"}, 0, {.range = momentum_range(), .stays = {"momentum", true}}};
+  Option<std::string> optimizer{*this,
+                                {"--optimizer", "NAME", "sgd or adamw (detectors: adamw)"},
+                                "sgd",
+                                {.one_of = {"sgd", "adamw"}, .stays = {"optimizer/kind"}}};
+  Option<double> momentum{*this,
+                          {"--momentum", "SHARE", "Momentum of sgd (detectors: 0.9)"},
+                          0,
+                          {.range = momentum_range(), .stays = {"momentum", true}}};
   Option<bool> nesterov{*this,
                         {"--nesterov", "", "Let sgd look ahead along its momentum"},
                         false,
@@ -49,7 +56,7 @@ struct OptimisationFlags : OptionGroup {
       {},
       {.range = zero_or_more(), .in_plans = false, .stays = {"weight decay"}}};
   Option<double> clip_norm{*this,
-                           {"--clip-norm", "NORM", "Scale gradients down to this norm; 0: never"},
+                           {"--clip-norm", "NORM", "Scale gradients down to this norm (detectors: 10); 0: never"},
                            0,
                            {.range = zero_or_more(), .stays = {"optimizer/clip norm"}}};
   Option<double> average_decay{*this,
@@ -80,7 +87,7 @@ struct OptimisationFlags : OptionGroup {
                              {.range = more_than_zero(), .in_plans = false}};
   Option<int> patience{
       *this,
-      {"--patience", "EPOCHS", "End after so many epochs without a better validation accuracy; 0: never"},
+      {"--patience", "EPOCHS", "End after so many epochs without a better validation accuracy, or mAP@0.5; 0: never"},
       0,
       {.range = zero_or_more(), .in_plans = false}};
   Option<double> until_accuracy{

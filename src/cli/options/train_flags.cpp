@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "cli/train_hosts.h"
 #include "measure/record.h"
+#include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 
@@ -87,6 +89,20 @@ void take_over_options(TrainFlags& flags) {
   if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
   for (OptionGroup* group : flags.groups()) group->inherit(words);
   if (!flags.output.out.given()) flags.output.out.read({run});
+}
+
+void choose_detector_defaults(TrainFlags& flags) {
+  if (network::classifier_of(*flags.model.model).empty()) return;
+  OptimisationFlags& learning = flags.optimisation;
+  const auto preset = [](auto& option, auto value) {
+    if (!option.given()) option.preset(value);
+  };
+  if (!learning.momentum.given() && !learning.nesterov.given()) preset(learning.optimizer, "adamw");
+  if (*learning.optimizer == "sgd") preset(learning.momentum, 0.9);
+  if (*learning.optimizer == "adamw") preset(learning.learning_rate, std::optional(0.002));
+  preset(learning.schedule, "cosine");
+  preset(learning.batch, "16");
+  preset(learning.clip_norm, 10.0);
 }
 
 placement::PlanOptions plan_options(const TrainFlags& flags) {

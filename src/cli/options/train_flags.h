@@ -41,6 +41,10 @@ GivenWords words_of(const TrainFlags& flags);
 /// --out becomes that folder. Throws UsageError if there is no run.
 void take_over_options(TrainFlags& flags);
 
+/// Gives options that were not given the defaults that detectors learn with: adamw at 0.002, a cosine, batches of 16,
+/// gradients clipped; with sgd, a momentum. Other networks keep those of --help.
+void choose_detector_defaults(TrainFlags& flags);
+
 /// The plan of placement `on` on this host; for "auto", which needs the data to be chosen, that of all cores. Throws
 /// UsageError.
 placement::Plan plan_of(const TrainFlags& flags, const std::string& on);

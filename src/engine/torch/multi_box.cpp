@@ -45,12 +45,13 @@ at::Tensor box_losses(network::BoxLoss kind, const at::Tensor& found, const at::
 }
 
 /// Which anchors of the background count: of each image the `wanted` (N, 1) ones with the largest losses.
-at::Tensor hardest(const at::Tensor& losses, const at::Tensor& matched, const at::Tensor& wanted) {
-  const at::Tensor of_background = losses.masked_fill(matched, -std::numeric_limits<float>::infinity());
+at::Tensor hardest(const at::Tensor& losses, const at::Tensor& background, const at::Tensor& wanted) {
+  const at::Tensor of_background =
+      losses.masked_fill(background.logical_not(), -std::numeric_limits<float>::infinity());
   const at::Tensor order = of_background.argsort(/*stable=*/true, /*dim=*/1, /*descending=*/true);
   const at::Tensor places = at::arange(losses.size(1), order.options()).expand_as(order);
   const at::Tensor rank = at::empty_like(order).scatter_(1, order, places);
-  return rank.lt(wanted).logical_and(matched.logical_not());
+  return rank.lt(wanted).logical_and(background);
 }
 
 }  // namespace
@@ -61,9 +62,10 @@ MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes
   // What isn't matched is set to what is wanted, so that it has neither a loss nor a gradient, whatever it says.
   const at::Tensor found = at::where(matched.unsqueeze(-1), boxes, targets.offsets);
   const at::Tensor losses =
-      at::cross_entropy_loss(scores.flatten(0, 1), targets.classes.flatten(), {}, at::Reduction::None)
+      at::cross_entropy_loss(scores.flatten(0, 1), targets.classes.flatten(), {}, at::Reduction::None, kIgnored)
           .view_as(targets.classes);
-  const at::Tensor negative = hardest(losses.detach(), matched, op.negatives * matched.sum(1, /*keepdim=*/true));
+  const at::Tensor negative =
+      hardest(losses.detach(), targets.classes.eq(0), op.negatives * matched.sum(1, /*keepdim=*/true));
   const at::Tensor none = at::zeros({}, losses.options());
   return {at::where(matched, box_losses(op.box_loss, found, targets.offsets), none).sum(1),
           at::where(matched.logical_or(negative), losses, none).sum(1)};

@@ -1,6 +1,7 @@
 // MobileNetV2 (Sandler et al., Inverted Residuals and Linear Bottlenecks, 2018), width 1.0, with torchvision's names
 // and order, so that its weights load. Any number of classes and channels.
 #include <string>
+#include <utility>
 
 #include "network/zoo.h"
 #include "network/zoo/blocks.h"
@@ -53,7 +54,7 @@ Taps add_mobilenet_v2_features(Network& network, const std::string& prefix) {
       const std::string name = prefix + "features." + std::to_string(feature++) + ".conv.";
       const std::int64_t stride = block == 0 ? stage.stride : 1;
       const int widened = add_inverted_residual(network, name, last, stage, stride);
-      if (stride != 1) taps.expansion = widened;
+      if (stride != 1) taps.earlier_expansion = std::exchange(taps.expansion, widened);
     }
   }
   taps.last = add_convolution(network, prefix + "features.18.", Conv2d{.out_channels = 1280}, kStyle);

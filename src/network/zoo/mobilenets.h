@@ -10,8 +10,9 @@ namespace evener::network {
 
 /// Layers whose results a detector looks at.
 struct Taps {
-  int expansion = 0;  // of the last block with a stride: a sixteenth of the image's height and width
-  int last = 0;       // a thirty-second of them
+  int earlier_expansion = 0;  // of the block with a stride before the last such one: an eighth of the image's sides
+  int expansion = 0;          // of the last block with a stride: a sixteenth of them
+  int last = 0;               // a thirty-second of them
 };
 
 /// MobileNetV2's features, under torchvision's names with `prefix` before them.

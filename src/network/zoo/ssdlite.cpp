@@ -59,13 +59,13 @@ int add_head(Network& network, const std::string& name, const std::vector<int>& 
   return network.add(name + ".cat", Concat{}, rows);
 }
 
-// Extra levels after the backbone's, heads on all of them, and anchors from `least_scale` on.
-void add_detector(Network& network, const Taps& taps, const ModelOptions& options, double least_scale) {
+// Extra levels after the backbone's, the last of which is the network's last layer; heads on all of them, and anchors
+// from `least_scale` on.
+void add_detector(Network& network, std::vector<int> levels, const ModelOptions& options, double least_scale) {
   constexpr double kGreatestScale = 0.95;
-  std::vector<int> levels = {taps.expansion, taps.last};
-  for (const std::int64_t channels : kExtraChannels) {
-    const std::string prefix = "backbone.extra." + std::to_string(levels.size() - 2) + ".";
-    levels.push_back(add_extra_block(network, prefix, channels));
+  for (std::size_t extra = 0; extra < kExtraChannels.size(); ++extra) {
+    const std::string prefix = "backbone.extra." + std::to_string(extra) + ".";
+    levels.push_back(add_extra_block(network, prefix, kExtraChannels[extra]));
   }
   const std::int64_t classes = options.classes.value_or(kDefaultClasses);
   const int scores = add_head(network, "head.classification_head", levels, classes + 1);
@@ -99,14 +99,17 @@ Network build_ssdlite320_mobilenet_v3_large(std::string_view name, const ModelOp
   Network network(std::string(name), options.input.value_or(Shape{3, 320, 320}));
   const MobileNetV3Style style{
       .normalization = kNormalization, .tail_divisor = 2, .first_deviation = kFirstDeviation, .name = backbone_name};
-  add_detector(network, add_mobilenet_v3_large_features(network, style), options, 0.2);
+  const Taps taps = add_mobilenet_v3_large_features(network, style);
+  add_detector(network, {taps.expansion, taps.last}, options, 0.2);
   return network;
 }
 
 Network build_ssdlite_mobilenet_v2(std::string_view name, const ModelOptions& options) {
   Network network(std::string(name), options.input.value_or(Shape{3, 320, 320}));
-  // Half of SSD's usual least scale: objects of a tenth of the image have anchors of their size.
-  add_detector(network, add_mobilenet_v2_features(network, "backbone."), options, 0.1);
+  const Taps taps = add_mobilenet_v2_features(network, "backbone.");
+  // Half of SSD's usual least scale: objects of a tenth of the image have anchors of their size. Its level is an eighth
+  // of the image: at a sixteenth, most objects of small images share less than half of their union with every anchor.
+  add_detector(network, {taps.earlier_expansion, taps.expansion, taps.last}, options, 0.1);
   return network;
 }
 

@@ -17,8 +17,7 @@ struct OptimisationFlags : OptionGroup {
                             {"--batch",
                              "N|max",
                              "Images per step, over all devices together (detectors: 16); or max: the largest batch "
-                             "that the device has memory "
-                             "for",
+                             "that the device has memory for",
                              {"--batch-size", "--batchsize", "--bs"}},
                             "64"};
   Option<std::optional<double>> learning_rate{*this,

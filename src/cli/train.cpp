@@ -33,7 +33,7 @@ constexpr const char* kExamples = R"(Examples:
   evener train resnet18 --data photos/ --size 224x224 --weights resnet18.pth --freeze 'layer*' --normalize imagenet
   evener train resnet20 --data cifar/ --weights resnet20.th --normalize imagenet --epochs 0
   evener train resnet18 --data photos/ --size 224x224 --on 2xcpu/t4 --hosts node1,node2
-  evener train ssdlite_mobilenet_v2 --data cells/ --size 320x240 --augment flip,iou-crop
+  evener train ssdlite_mobilenet_v2 --data cells/ --size 320x240 --weights mobilenet_v2.pth --augment flip,iou-crop
   evener train resnet34 --data fish/ --class bream='Bream GT/**' --class shrimp='Shrimp GT/**' --augment flip)";
 
 /// Empty for a loss that was not finite.

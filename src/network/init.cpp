@@ -42,14 +42,16 @@ void fill_normal(std::vector<float>& values, double deviation, Random random) {
 }
 
 // Marks the layers whose parameters decide how many values an output has: those with parameters that feed an output
-// with only layers without parameters between.
-std::vector<bool> head_layers(const Network& network) {
+// with only layers without parameters between. `only`: the output of that name; "": every output.
+std::vector<bool> head_layers(const Network& network, std::string_view only = "") {
   const std::vector<Layer>& layers = network.layers();
   std::vector<bool> has_parameters(layers.size()), reached(layers.size()), head(layers.size());
   for (const Parameter& parameter : network.parameters()) {
     has_parameters[static_cast<std::size_t>(parameter.layer)] = true;
   }
-  for (const Output& output : network.outputs()) reached[static_cast<std::size_t>(output.layer)] = true;
+  for (const Output& output : network.outputs()) {
+    if (only.empty() || output.name == only) reached[static_cast<std::size_t>(output.layer)] = true;
+  }
   for (std::size_t i = layers.size(); i-- > 0;) {  // a layer stands after all that feed it
     if (!reached[i]) continue;
     head[i] = has_parameters[i];
@@ -170,11 +172,18 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
 }
 
 HeadOutputs head_outputs(const Network& network, const TensorMap& given) {
-  const std::vector<bool> head = head_layers(network);
+  const std::vector<bool> head = head_layers(network, network.anchors().empty() ? "" : "scores");
   for (const Parameter& parameter : network.parameters()) {
     const auto found = given.find(parameter.name);
     if (found == given.end() || !head[static_cast<std::size_t>(parameter.layer)]) continue;
-    if (!found->second.shape.empty() && !parameter.shape.empty()) return {parameter.shape[0], found->second.shape[0]};
+    if (found->second.shape.empty() || parameter.shape.empty()) continue;
+    const HeadOutputs values{parameter.shape[0], found->second.shape[0]};
+    if (network.anchors().empty()) return values;
+    // Each cell has the scores of its anchors, of which there are as many whatever the classes.
+    const std::int64_t classes = detected_classes(network);
+    const std::int64_t anchors = values.of_network / (classes + 1);
+    if (anchors == 0 || values.of_network % (classes + 1) != 0 || values.of_file % anchors != 0) return {};
+    return {classes, values.of_file / anchors - 1};
   }
   return {};
 }

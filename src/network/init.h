@@ -31,12 +31,13 @@ struct FittedState {
   // Tensors that have first values, because the file was trained for other classes: those of the layers with parameters
   // that feed an output directly, with only layers without parameters between.
   std::vector<std::string> new_head;
-  std::int64_t file_outputs = 0;  // of the first such layer in the file; 0 = unknown
+  std::int64_t file_outputs = 0;  // HeadOutputs::of_file
   std::size_t new_counters = 0;   // num_batches_tracked, which older PyTorch did not have: they begin at 0
   std::size_t converted = 0;      // tensors that were not in float32
 };
 
-/// The first extent of the first layer's parameters that feeds an output: in the network, and in a file; 0 = unknown.
+/// What the first layer with parameters that feeds an output has: as many values as its parameters' first extent; of a
+/// detector, the classes that its scores tell apart, without the background. 0 = unknown.
 struct HeadOutputs {
   std::int64_t of_network = 0, of_file = 0;
 };

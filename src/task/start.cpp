@@ -7,14 +7,17 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "data/samples.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/backbone.h"
 #include "task/model_metadata.h"
 #include "task/quantize/learn.h"
 #include "task/quantize/packed_weights.h"
 #include "weights/metadata_json.h"
+#include "weights/tflite_file.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {
@@ -49,17 +52,24 @@ std::string source_text(const TrainOptions& options, const weights::Metadata& me
   return fmt::format("'{}'{}", options.weights.string(), of);
 }
 
-void note_fit(const network::FittedState& fitted, const TrainOptions& options, std::int64_t classes, Start& start) {
+void note_fit(const network::FittedState& fitted, const TrainOptions& options, const TrainSetup& setup, Start& start) {
+  const std::size_t classes = setup.classes.size();
+  const std::string theirs =
+      fmt::format("{} {}", fitted.file_outputs, setup.network.anchors().empty() ? "outputs" : "classes");
   start.notes.push_back(fmt::format("starting from {}", options.weights.string()));
   if (!fitted.new_head.empty()) {
     if (options.epochs == 0) {
       throw UsageError(
-          fmt::format("'{}' has {} outputs, but the data has {} classes: there is nothing to evaluate. "
+          fmt::format("'{}' has {}, but the data has {} classes: there is nothing to evaluate. "
                       "Train a new head (--epochs 1 or more), or use data with its classes",
-                      options.weights.string(), fitted.file_outputs, classes));
+                      options.weights.string(), theirs, classes));
     }
-    start.notes.push_back(fmt::format("the file has {} outputs, the data {} classes: new first values for {}",
-                                      fitted.file_outputs, classes, fmt::join(fitted.new_head, " and ")));
+    const std::string names =
+        fitted.new_head.size() > 2
+            ? fmt::format("{} and {} tensors more", fitted.new_head.front(), fitted.new_head.size() - 1)
+            : fmt::format("{}", fmt::join(fitted.new_head, " and "));
+    start.notes.push_back(
+        fmt::format("the file has {}, the data {} classes: new first values for {}", theirs, classes, names));
   }
   if (fitted.new_counters > 0) {
     start.notes.push_back(
@@ -126,6 +136,21 @@ network::Network build_float_network(const TrainOptions& options, const data::Da
   return network::build(options.model, model);
 }
 
+/// Weights without their last layers can't be judged.
+void require_training_of_head(const TrainOptions& options) {
+  if (options.epochs > 0) return;
+  throw UsageError(
+      fmt::format("'{}' has no last layers for {}: there is nothing to evaluate. Train them (--epochs 1 or "
+                  "more)",
+                  options.weights.string(), options.model));
+}
+
+void take(Backbone backbone, const TrainOptions& options, Start& start) {
+  start.notes.push_back(fmt::format("starting from {}", options.weights.string()));
+  start.notes.insert(start.notes.end(), backbone.notes.begin(), backbone.notes.end());
+  start.state = std::move(backbone.state);
+}
+
 /// Whether the weights of the file get their scales here.
 bool calibrates(const TrainOptions& options) {
   return options.quantize_bits > 0 && !options.quantization.empty();
@@ -141,6 +166,49 @@ void calibrate(const TrainOptions& options, const data::OpenedData& data, Start&
   if (data.split.train.empty()) throw UsageError("--quantize calibrates on training images, of which there are none");
   const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
   start.state = calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples);
+}
+
+/// Everything but the normalization: the start from a file that holds the network, or the part that it shares with a
+/// classifier. What the file says of itself is put into `metadata`.
+void start_from_file(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data, Start& start,
+                     weights::Metadata& metadata) {
+  weights::SafetensorsFile file = weights::read_weights(options.weights);
+  metadata = std::move(file.metadata);
+  unpack(file.tensors);
+  const std::string source = source_text(options, metadata);
+  if (is_of_backbone(setup.network, file.tensors)) {
+    require_training_of_head(options);
+    take(backbone_of_classifier(setup.network, std::move(file.tensors), source, options.trainer.seed), options, start);
+    return;
+  }
+  const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
+  network::FittedState fitted = network::fit_state(read, std::move(file.tensors), source, options.trainer.seed);
+  note_fit(fitted, options, setup, start);
+  if (fitted.new_head.empty()) note_classes(metadata, setup.classes, start);
+  start.state = std::move(fitted.state);
+}
+
+/// The same of a TensorFlow Lite model; false: the file is none. Its batch-norms get their statistics later.
+bool start_from_tflite(const TrainOptions& options, const TrainSetup& setup, Start& start,
+                       weights::Metadata& metadata) {
+  if (options.weights.extension() != ".tflite") return false;
+  const std::string source = "'" + options.weights.string() + "'";
+  const std::string bytes = read_file(options.weights);
+  if (!weights::is_tflite(bytes)) throw Error(source + " is no TensorFlow Lite model, whatever its name says");
+  std::vector<weights::FoldedConvolution> convolutions;
+  try {
+    convolutions = weights::parse_tflite_convolutions(bytes);
+  } catch (const Error& error) {
+    throw Error(source + " can't be read as a TensorFlow Lite model: " + error.what());
+  }
+  require_training_of_head(options);
+  take(backbone_of_folded(setup.network, convolutions, source, options.trainer.seed), options, start);
+  // As TensorFlow's own models take them, from -1 to 1.
+  const std::vector<float> half(static_cast<std::size_t>(setup.image.channels), 0.5F);
+  ModelFacts facts;
+  facts.normalization = data::ChannelStatistics{half, half};
+  metadata = model_metadata(facts);
+  return true;
 }
 
 }  // namespace
@@ -203,20 +271,18 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
                  const data::Progress& progress) {
   Start start;
   weights::Metadata metadata;
+  bool folded = false;
   if (options.weights.empty()) {
     start.state = network::initial_state(setup.network, options.trainer.seed);
   } else {
-    weights::SafetensorsFile file = weights::read_weights(options.weights);
-    metadata = std::move(file.metadata);
-    unpack(file.tensors);
-    const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
-    network::FittedState fitted =
-        network::fit_state(read, std::move(file.tensors), source_text(options, metadata), options.trainer.seed);
-    note_fit(fitted, options, static_cast<std::int64_t>(setup.classes.size()), start);
-    if (fitted.new_head.empty()) note_classes(metadata, setup.classes, start);
-    start.state = std::move(fitted.state);
+    folded = start_from_tflite(options, setup, start, metadata);
+    if (!folded) start_from_file(options, setup, data, start, metadata);
   }
   set_normalization(options, metadata, data, progress, start);
+  if (folded && !options.look_only) {
+    const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
+    estimate_norms(setup.network, start.state, start.normalization, *samples);
+  }
   if (calibrates(options)) calibrate(options, data, start);
   return start;
 }

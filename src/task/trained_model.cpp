@@ -97,8 +97,9 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   network::FittedState fitted =
       network::fit_state(model.network, std::move(read.tensors), "'" + file.string() + "'", request.seed);
   if (!fitted.new_head.empty()) {
-    throw Error(fmt::format("'{}' has {} outputs, not {}: leave out --classes", file.string(), fitted.file_outputs,
-                            model.network.output_shape().front()));
+    const char* what = model.network.anchors().empty() ? "outputs" : "classes";
+    throw Error(fmt::format("'{}' has {} {}, not {}: leave out --classes", file.string(), fitted.file_outputs, what,
+                            outputs.of_network));
   }
   model.state = std::move(fitted.state);
   model.weights = file;

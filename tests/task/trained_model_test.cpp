@@ -67,6 +67,14 @@ TEST_F(TrainedModelTest, WeightsOfTheZooTellTheNumberOfClasses) {
   EXPECT_FALSE(model.normalization);
 }
 
+TEST_F(TrainedModelTest, ADetectorsWeightsTellItsClassesWithoutTheBackground) {
+  const std::string file = write("w.safetensors", "ssdlite_mobilenet_v2", 7, {});
+  const TrainedModel model = open_trained_model({.model = "ssdlite_mobilenet_v2", .weights = file, .channels = 1});
+  EXPECT_EQ(network::detected_classes(model.network), 7);
+  EXPECT_THAT(failure({.model = "ssdlite_mobilenet_v2", .weights = file, .channels = 1, .classes = 5}),
+              HasSubstr("has 7 classes, not 5: leave out --classes"));
+}
+
 TEST_F(TrainedModelTest, AnotherSizeIsTaken) {
   const std::string file = write("w.safetensors", "resnet20", 3, facts_);
   const TrainedModel model = open_trained_model({.model = file, .width = 64, .height = 40});

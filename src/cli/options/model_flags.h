@@ -16,7 +16,8 @@ struct ModelFlags : OptionGroup {
   Option<std::string> weights{*this,
                               {"--weights", "FILE",
                                "Weights to start from: safetensors, or a state dict saved by PyTorch. With another "
-                               "number of classes the last layer begins anew"},
+                               "number of classes the last layer begins anew. For a detector also those of the "
+                               "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
                               "",
                               {.stays = {"weights"}}};
   Option<std::string> quantize{*this,

@@ -1,0 +1,99 @@
+// Training a detector, as a user runs it: it learns, and goes with what other trainings go with.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/train_helpers.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "weights/safetensors.h"
+
+namespace evener {
+namespace {
+
+using nlohmann::json;
+using test::joined;
+using test::record_in;
+using test::run_program;
+using testing::HasSubstr;
+using Words = test::Words;
+
+class DetectorTraining : public test::TrainCommand {
+ protected:
+  /// A training of two steps in each of two epochs.
+  Words small_detector(const Words& more = {}) const {
+    return joined({"train", "ssdlite_mobilenet_v2", "--data", "synth:shapes:12", "--size", "64x64", "--split",
+                   "70/30/0", "--batch", "4", "--epochs", "2", "--on", "cpu/t1", "--out", out().string()},
+                  more);
+  }
+};
+
+// Images that it has not seen need more; docs/detection.md tells how much.
+TEST_F(DetectorTraining, LearnsAFewImages) {
+  const auto trained =
+      run_program({"train", "ssdlite_mobilenet_v2", "--data", "synth:shapes:6", "--size", "96x96", "--split", "100/0/0",
+                   "--batch", "3", "--epochs", "30", "--on", "cpu/t1", "--out", out().string()});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const json epochs = record_in(out()).at("epochs");
+  EXPECT_LT(epochs.back().at("train_loss"), 0.3 * epochs.front().at("train_loss").get<double>());
+  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
+  const auto found = run_program(
+      {"detect", out().string(), "--data", "synth:shapes:6", "--part", "train", "--out", (folder_ / "found").string()});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_GT(record_in(folder_ / "found").at("metrics").at("map_50"), 0.6);
+}
+
+TEST_F(DetectorTraining, HasDefaultsOfItsOwn) {
+  ASSERT_EQ(run_program({"train", "ssdlite_mobilenet_v2", "--data", "synth:shapes:4", "--size", "32x32", "--split",
+                         "100/0/0", "--epochs", "1", "--out", out().string()})
+                .exit_code,
+            0);
+  const json config = record_in(out()).at("config");
+  EXPECT_EQ(config.at("optimizer"), "adamw");
+  EXPECT_EQ(config.at("lr"), 0.002);
+  EXPECT_EQ(config.at("schedule"), "cosine");
+  EXPECT_EQ(config.at("batch"), 16);
+  EXPECT_EQ(config.at("clip-norm"), 10);
+  ASSERT_EQ(run_program(small_detector({"--overwrite", "--optimizer", "sgd", "--clip-norm", "0"})).exit_code, 0);
+  const json asked = record_in(out()).at("config");
+  EXPECT_EQ(asked.at("momentum"), 0.9);
+  EXPECT_EQ(asked.at("lr"), 0.05);
+  EXPECT_EQ(asked.at("clip-norm"), 0);
+}
+
+TEST_F(DetectorTraining, GoesOnAndDividesItsBatches) {
+  ASSERT_EQ(run_program(small_detector({"--on", "2xcpu/t1"})).exit_code, 0);
+  ASSERT_EQ(run_program({"train", "--resume", out().string(), "--epochs", "3"}).exit_code, 0);
+  const json epochs = record_in(out()).at("epochs");
+  ASSERT_EQ(epochs.size(), 3U);
+  EXPECT_TRUE(epochs.back().at("figures").contains("val_map_50"));
+  EXPECT_EQ(run_program(small_detector({"--overwrite", "--accumulate", "2"})).exit_code, 0);
+}
+
+TEST_F(DetectorTraining, BeginsWithAClassifiersBackboneOrAnotherDetector) {
+  const network::Shape input{3, 64, 64};
+  const auto file = (folder_ / "w.safetensors").string();
+  const auto classifier = network::build("mobilenet_v2", {.input = input, .classes = 5});
+  weights::write_safetensors(file, network::initial_state(classifier, 1));
+  const auto begun = run_program(small_detector({"--weights", file}));
+  EXPECT_EQ(begun.exit_code, 0);
+  EXPECT_THAT(begun.err, HasSubstr("tensors are those of the classifier mobilenet_v2"));
+  const auto judged = run_program(small_detector({"--overwrite", "--weights", file, "--epochs", "0"}));
+  EXPECT_EQ(judged.exit_code, 2);
+  EXPECT_THAT(judged.err, HasSubstr("there is nothing to evaluate"));
+
+  const auto detector = network::build("ssdlite_mobilenet_v2", {.input = input, .classes = 7});
+  weights::write_safetensors(file, network::initial_state(detector, 1));
+  const auto other = run_program(small_detector({"--overwrite", "--weights", file, "--epochs", "1"}));
+  EXPECT_EQ(other.exit_code, 0);
+  EXPECT_THAT(other.err, HasSubstr("the file has 7 classes, the data 3 classes: new first values for "
+                                   "head.classification_head.module_list.0.1.weight and 13 tensors more"));
+  EXPECT_EQ(
+      run_program({"detect", "ssdlite_mobilenet_v2", "--weights", file, "--data", "synth:shapes:2", "--size", "64x64"})
+          .exit_code,
+      2)
+      << "of 7 classes";
+}
+
+}  // namespace
+}  // namespace evener

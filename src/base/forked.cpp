@@ -21,13 +21,18 @@
 namespace evener {
 namespace {
 
-constexpr char kAnswer = 'a', kFailure = 'f';  // what the child's words begin with
+// What the child's words begin with.
+constexpr char kAnswer = 'a', kFailure = 'f', kUsage = 'u', kInterrupted = 'i';
 
 /// Ends without destructors: they are the parent's.
 [[noreturn]] void answer(const std::function<std::string()>& body, int pipe) {
   std::string words;
   try {
     words = kAnswer + body();
+  } catch (const UsageError& error) {
+    words = std::string(1, kUsage) + error.what();
+  } catch (const Interrupted& error) {
+    words = std::string(1, kInterrupted) + error.what();
   } catch (const std::exception& error) {
     words = std::string(1, kFailure) + error.what();
   }
@@ -79,8 +84,13 @@ std::string in_child(const std::function<std::string()>& body, double limit_s) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   if (!in_time) throw Error("no answer within " + std::to_string(std::lround(limit_s)) + " s");
-  if (!words.empty() && words.front() == kAnswer) return words.substr(1);
-  if (!words.empty()) throw Error(words.substr(1));
+  if (!words.empty()) {
+    const std::string text = words.substr(1);
+    if (words.front() == kAnswer) return text;
+    if (words.front() == kUsage) throw UsageError(text);
+    if (words.front() == kInterrupted) throw Interrupted(text);
+    throw Error(text);
+  }
   const ChildEnd end = WIFSIGNALED(status) ? ChildEnd{0, WTERMSIG(status)} : ChildEnd{WEXITSTATUS(status), 0};
   throw Error("the process that was asked ended with " + end_text(end));
 }

@@ -6,8 +6,8 @@
 
 namespace evener {
 
-/// What `body` returned in a forked child, which does nothing else. Throws Error with the text of an exception of
-/// `body`, or when the child died or took longer than `limit_s`; then it is killed.
+/// What `body` returned in a forked child, which does nothing else. Throws an exception of `body` again as UsageError,
+/// Interrupted or Error, and Error when the child died or took longer than `limit_s`; then it is killed.
 std::string in_child(const std::function<std::string()>& body, double limit_s);
 
 }  // namespace evener

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/int8_products.h"
+#include "base/module.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "cli/command.h"
@@ -32,11 +33,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFile = "quantized.safetensors";
+constexpr const char *kFile = "quantized.safetensors", *kForeignFile = "quantized.onnx";
 
 constexpr const char* kExamples =
     R"(The folder that is written, or the file in it, is what infer and export take. It can be trained on
 ('evener train MODEL --weights FILE'), and a run that learnt with quantisation becomes a file of int8 weights here.
+Of another program's file (.onnx, .tflite) comes quantized.onnx.
 
 Examples:
   evener quantize runs/a                                calibrated and evaluated on the data of runs/a
@@ -44,6 +46,7 @@ Examples:
   evener quantize runs/a --calibration entropy --images 500
   evener quantize runs/a --accuracy-drop 0.5            layers stay in float until at most half a point is lost
   evener quantize runs/a --keep first --keep last --weight-bits 4
+  evener quantize mobilenet_v2.tflite --data photos/ --out runs/int8
   evener infer runs/int8 photos/)";
 
 /// Whether --part means something for what a user names.
@@ -62,8 +65,8 @@ class Quantization {
         plan_(flags.infer.placement.plan()),
         precision_(flags.infer.placement.precision_on(plan_)),
         threads_(flags.infer.placement.reading_threads->value_or(usable_cpus())),
-        model_(flags.infer.model.request(false, 1)) {
-    require_ours();
+        model_(described(flags.infer.model)) {
+    require_usable();
     evaluation_ = open(*flags.data.data, flags.data.calibration_data->empty() ? "test" : "");
     if (!is_quantized()) {
       const std::string& other = *flags.data.calibration_data;
@@ -90,13 +93,16 @@ class Quantization {
   }
 
  private:
+  static task::InferenceRequest described(const InferModelFlags& flags) {
+    task::InferenceRequest request = flags.request(false, 1);
+    request.describe = true;
+    return request;
+  }
+
   bool is_quantized() const { return task::is_quantized(*model_.network()); }
 
-  void require_ours() const {
-    if (model_.network() == nullptr) {
-      throw UsageError("'" + model_.name() +
-                       "' is a file of another program; networks of the zoo and those trained here are quantised");
-    }
+  void require_usable() const {
+    if (model_.is_foreign()) require_module("onnx");
     if (!model_.weights().empty() && task::is_packed(model_.weights())) {
       throw UsageError("'" + model_.weights().string() +
                        "' is quantised already; name the weights that it was made of, or run it with 'evener infer'");
@@ -119,7 +125,7 @@ class Quantization {
 
   void work() {
     begin();
-    const fs::path file = run_->folder() / kFile;
+    const fs::path file = run_->folder() / (model_.is_foreign() ? kForeignFile : kFile);
     if (!is_quantized()) {
       line_.note("running the network in float");
       found_.before = measure_side(model_);
@@ -131,9 +137,10 @@ class Quantization {
     }
     found_.float_bytes = task::float_bytes(*model_.state());
     found_.file_bytes = fs::file_size(file);
-    task::InferenceRequest request = flags_.infer.model.request(false, 1);
-    request.model = {.model = file.string()};
+    task::InferenceRequest request;
+    request.model.model = file.string();
     line_.note("running the quantised network");
+    request.labels = *flags_.infer.model.labels;
     found_.after = measure_side(task::InferenceModel(request));
     write_file_atomically(run_->folder() / "layers.csv", layers_csv(found_.layers));
     tell_kept();

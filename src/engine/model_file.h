@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/tensor.h"
+#include "engine/pixel_scale.h"
 #include "engine/runner.h"
+#include "network/network.h"
 
 namespace evener::engine {
 
@@ -29,6 +33,14 @@ struct ModelInput {
   bool reverse_channels = false;  // the model takes blue, green, red
 };
 
+/// A file's network in our own description.
+struct DescribedNetwork {
+  network::Network network;
+  TensorMap state;
+  std::optional<PixelScale> pixels;  // of a network that takes bytes: how they become what the description takes
+  bool was_quantized = false;        // the file rounds values, which the description doesn't
+};
+
 /// Not thread-safe.
 class ModelFile {
  public:
@@ -43,6 +55,10 @@ class ModelFile {
   /// or where an output has not the batch as its first extent.
   virtual std::vector<std::unique_ptr<Runner>> make_runners(const ModelInput& input, const RunnerOptions& options,
                                                             int count) const = 0;
+
+  /// The network as one of ours, in float32, of images or vectors of that shape: what was rounded in the file is what
+  /// it stands for, and a softmax at its end is left out. Throws Error naming the first layer that ours don't have.
+  virtual DescribedNetwork describe(const ModelInput& input) const = 0;
 };
 
 }  // namespace evener::engine

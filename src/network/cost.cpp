@@ -69,6 +69,7 @@ class Flops {
   Count operator()(const FakeQuantize&) const { return {5 * out_, 4 * out_}; }
   Count operator()(const Concat&) const { return {}; }  // values are moved, not computed
   Count operator()(const Rows&) const { return {}; }
+  Count operator()(const Pad&) const { return {}; }
   Count operator()(const Flatten&) const { return {}; }
   Count operator()(const Dropout&) const { return {out_, out_}; }
   Count operator()(const StochasticDepth&) const { return {out_, out_}; }

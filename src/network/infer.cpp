@@ -134,6 +134,14 @@ class Inference {
     return {op.out_channels, (in[1] - 1) / op.stride + 1, (in[2] - 1) / op.stride + 1};
   }
 
+  Shape operator()(const Pad& op) const {
+    const Shape& in = image_input();
+    for (const std::int64_t side : {op.before.height, op.before.width, op.after.height, op.after.width}) {
+      if (side < 0 || side > kMaxExtent) fail(fmt::format("needs 0 or more rows and columns, not {}", side), "");
+    }
+    return {in[0], in[1] + op.before.height + op.after.height, in[2] + op.before.width + op.after.width};
+  }
+
   Shape operator()(const Flatten&) const { return {element_count(only_input())}; }
 
   [[noreturn]] void fail(const std::string& need, const std::string& remedy) const {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
     "input",  "linear",           "conv2d",  "batch_norm",    "activation", "max_pool", "global_pool",
     "add",    "flatten",          "dropout", "subsample_pad", "prelu",      "avg_pool", "multiply",
-    "concat", "stochastic_depth", "scale",   "fake_quantize", "rows"};
+    "concat", "stochastic_depth", "scale",   "fake_quantize", "rows", "pad"};
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 

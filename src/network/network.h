@@ -111,6 +111,12 @@ struct SubsamplePad {
   std::int64_t stride = 2;
 };
 
+/// Zeros around an image, of which there may be more on one side than on the other: before it (above and to the left),
+/// and after it. What TensorFlow pads with "SAME".
+struct Pad {
+  Extent2d before = 0, after = 0;
+};
+
 /// Fake quantisation (Jacob et al. 2018) of activations to 8 bits: the nearest of the values that int8 kernels compute
 /// with, scale times a whole number from -128 to 127, or from 0 to 255 (network/quantization.h). The scale is a
 /// parameter (1). Weights are quantised by the layer that they belong to: with `weight_bits` it has a parameter
@@ -120,7 +126,7 @@ struct FakeQuantize {
 };
 
 using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
-                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, FakeQuantize, Rows>;
+                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, FakeQuantize, Rows, Pad>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);

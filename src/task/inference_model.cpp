@@ -88,7 +88,9 @@ bool is_foreign_model(const std::string& model) {
 
 InferenceModel::InferenceModel(const InferenceRequest& request) {
   if (is_foreign_model(request.model.model)) {
+    is_foreign_ = true;
     take_file(request);
+    if (request.describe) describe_file();
   } else {
     take_trained(request);
   }
@@ -158,6 +160,34 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     throw UsageError(fmt::format("'{}' normalises images itself; leave out --normalize", asked.model));
   }
   normalization_ = for_channels(parse_normalization("pixels"), input_.shape.front());
+}
+
+void InferenceModel::describe_file() {
+  if (input_.reverse_channels) {
+    throw UsageError("'" + name_ + "' takes blue, green, red, which a network of ours doesn't; leave out "
+                     "--channel-order bgr and give it pictures whose channels are reversed");
+  }
+  engine::DescribedNetwork described = file_->describe(input_);
+  trained_.emplace(std::move(described.network));
+  trained_->state = std::move(described.state);
+  trained_->trained_elsewhere = true;
+  if (described.pixels) {
+    normalization_ = {};
+    notes_.clear();  // about the usual normalisation, which isn't taken
+    for (std::size_t c = 0; c < described.pixels->scale.size(); ++c) {
+      const float deviation = 1 / (255 * described.pixels->scale[c]);
+      normalization_.standard_deviation.push_back(deviation);
+      normalization_.mean.push_back(-described.pixels->shift[c] * deviation);
+    }
+  }
+  if (described.was_quantized) {
+    notes_.push_back("'" + weights_.string() + "' is quantised already: its ranges are left out, and its weights are "
+                     "taken as the numbers that they stand for");
+  }
+  fixed_batch_.reset();
+  input_.channels = ChannelPlace::kFirst;
+  file_.reset();
+  reader_.reset();
 }
 
 void InferenceModel::take_normalization(const InferenceRequest& request,

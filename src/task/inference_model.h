@@ -20,6 +20,8 @@ struct InferenceRequest {
   std::optional<engine::ChannelPlace> layout = {};  // of a file's input; absent = as its shape tells
   bool reverse_channels = false;                    // the file's network takes blue, green, red
   bool features = false;                            // give out what the last linear layer reads, as "features"
+  /// Makes a file of another program a network of ours, which network(), state() and all engines have then.
+  bool describe = false;
   std::filesystem::path labels = {};  // a text file with a class name on each line; empty = the model's own
 };
 
@@ -48,10 +50,12 @@ class InferenceModel {
   std::optional<std::int64_t> fixed_batch() const { return fixed_batch_; }
   /// Whether its weights tell how they were trained, as those of our trainings do.
   bool was_trained_here() const { return trained_ && trained_->normalization && !trained_->trained_elsewhere; }
-  /// Null for a file of another program.
+  /// Null for a file of another program, unless it was to be described.
   const network::Network* network() const { return trained_ ? &trained_->network : nullptr; }
   const TensorMap* state() const { return trained_ ? &trained_->state : nullptr; }
   const network::QuantizationScheme* quantization() const { return trained_ ? &trained_->quantization : nullptr; }
+  /// Whether it comes from a file of another program.
+  bool is_foreign() const { return is_foreign_; }
   /// The name of the output that classes are told by: the first.
   const std::string& main_output() const { return main_output_; }
 
@@ -65,6 +69,7 @@ class InferenceModel {
  private:
   void take_trained(const InferenceRequest& request);
   void take_file(const InferenceRequest& request);
+  void describe_file();
   void take_normalization(const InferenceRequest& request, const std::optional<data::ChannelStatistics>& of_file);
 
   std::string name_, main_output_;
@@ -74,6 +79,7 @@ class InferenceModel {
   data::ChannelStatistics normalization_;
   std::optional<data::CropMode> crop_;
   std::optional<std::int64_t> fixed_batch_;
+  bool is_foreign_ = false;
   std::optional<TrainedModel> trained_;
   std::unique_ptr<engine::Engine> reader_;  // of the file, which it outlives
   std::unique_ptr<engine::ModelFile> file_;

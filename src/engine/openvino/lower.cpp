@@ -270,6 +270,12 @@ class Lowering {
                                      op::Constant::create(ov::element::f32, {}, {0.0F}), ov::op::PadMode::CONSTANT);
   }
 
+  Value node(const Pad& pad) const {
+    return std::make_shared<op::Pad>(in(), integers({0, 0, pad.before.height, pad.before.width}),
+                                     integers({0, 0, pad.after.height, pad.after.width}),
+                                     op::Constant::create(ov::element::f32, {}, {0.0F}), ov::op::PadMode::CONSTANT);
+  }
+
   const Network& network_;
   const std::shared_ptr<const TensorMap> state_;
   const std::int64_t batch_;

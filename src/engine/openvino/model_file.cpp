@@ -1,11 +1,14 @@
 #include "engine/openvino/model_file.h"
 
 #include <algorithm>
+#include <openvino/pass/constant_folding.hpp>
+#include <openvino/pass/manager.hpp>
 #include <utility>
 
 #include "base/error.h"
 #include "base/tensor.h"
 #include "engine/openvino/compiled.h"
+#include "engine/openvino/describe.h"
 #include "engine/openvino/errors.h"
 
 namespace evener::engine::openvino_engine {
@@ -60,13 +63,7 @@ class OpenVinoModelFile : public ModelFile {
                                                     int count) const override {
     if (const std::string refusal = device_refusal(options.device); !refusal.empty()) throw Error(refusal);
     const std::string name = "'" + path_.string() + "'";
-    const auto graph = graph_->clone();
-    graph->set_friendly_name(path_.filename().string());
-    std::vector<std::int64_t> sample = input.shape;
-    if (input.is_image && input.channels == ChannelPlace::kLast) std::ranges::rotate(sample, sample.begin() + 1);
-    ov::PartialShape shape{options.batch};
-    for (const std::int64_t extent : sample) shape.push_back(extent);
-    with_errors(name + " can't take inputs " + shape.to_string(), [&] { graph->reshape(shape); });
+    const auto graph = of_batch(input, options.batch);
     Feeding feeding{input, {}};
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const ov::PartialShape given = graph->output(i).get_partial_shape();
@@ -82,7 +79,32 @@ class OpenVinoModelFile : public ModelFile {
     return compile(graph, feeding, options, count);
   }
 
+  DescribedNetwork describe(const ModelInput& input) const override {
+    std::vector<std::string> names;
+    for (const ModelPort& output : outputs_) names.push_back(output.name);
+    const std::string name = path_.filename().string();
+    return with_errors("'" + path_.string() + "' can't become a network of ours", [&] {
+      const auto graph = of_batch(input, 1);
+      // Shapes that the graph computes are known now.
+      ov::pass::Manager manager;
+      manager.register_pass<ov::pass::ConstantFolding>();
+      manager.run_passes(graph);
+      return openvino_engine::describe(graph, name, input, names);
+    });
+  }
+
  private:
+  std::shared_ptr<ov::Model> of_batch(const ModelInput& input, std::int64_t batch) const {
+    auto graph = graph_->clone();
+    graph->set_friendly_name(path_.filename().string());
+    std::vector<std::int64_t> sample = input.shape;
+    if (input.is_image && input.channels == ChannelPlace::kLast) std::ranges::rotate(sample, sample.begin() + 1);
+    ov::PartialShape shape{batch};
+    for (const std::int64_t extent : sample) shape.push_back(extent);
+    with_errors("'" + path_.string() + "' can't take inputs " + shape.to_string(), [&] { graph->reshape(shape); });
+    return graph;
+  }
+
   const fs::path path_;
   const std::shared_ptr<ov::Model> graph_;
   std::vector<ModelPort> inputs_, outputs_;

@@ -192,6 +192,9 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
             const at::Tensor pixels = x.slice(2, 0, x.size(2), op.stride).slice(3, 0, x.size(3), op.stride);
             return at::constant_pad_nd(pixels, {0, 0, 0, 0, added / 2, added - added / 2}, 0);
           },
+          [&](const network::Pad& op) {
+            return at::constant_pad_nd(x, {op.before.width, op.after.width, op.before.height, op.after.height}, 0);
+          },
           [&](const network::Rows& op) {
             return x.permute({0, 2, 3, 1}).reshape({x.size(0), layer.shape[0], op.values});
           },

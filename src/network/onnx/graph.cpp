@@ -317,6 +317,13 @@ class GraphWriter {
     add_node("Pad", {pixels, zeros}, value_of(index), name);
   }
 
+  void add(const Pad& op, int index) {
+    const std::string& name = layer(index).name;
+    const std::string zeros = add_integers(name + ".zeros", {0, 0, op.before.height, op.before.width, 0, 0,
+                                                             op.after.height, op.after.width});
+    add_node("Pad", {value_of(layer(index).inputs.front()), zeros}, value_of(index), name);
+  }
+
   const Shape& input_shape(int index) const { return layer(layer(index).inputs.front()).shape; }
 
   /// A node that takes the layer's inputs and then its parameters.

@@ -22,6 +22,7 @@ bool has_weights(const Op& op) {
 bool moves_values(const Op& op) {
   return std::holds_alternative<MaxPool>(op) || std::holds_alternative<Flatten>(op) ||
          std::holds_alternative<Concat>(op) || std::holds_alternative<SubsamplePad>(op) ||
+         std::holds_alternative<Pad>(op) ||
          std::holds_alternative<Dropout>(op) || std::holds_alternative<StochasticDepth>(op);
 }
 

@@ -5,11 +5,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/module.h"
 #include "base/utf8.h"
+#include "task/export.h"
 #include "task/model_metadata.h"
 #include "task/quantize/packed_weights.h"
 #include "task/quantize/search.h"
@@ -22,6 +24,17 @@ using nlohmann::json;
 
 constexpr double kLongest_s = 7 * 24 * 3600.0;
 constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measured on
+
+/// As ONNX: nothing builds the network of another program's file but the file.
+void write_onnx_file(const InferenceModel& model, const network::Network& network, TensorMap state,
+                     const std::filesystem::path& file) {
+  TrainedModel written(network);
+  written.state = std::move(state);
+  written.classes = model.classes();
+  ExportOptions options{.onnx = file, .normalization = {}};
+  if (model.takes_images()) options.normalization = model.normalization();
+  write_export(written, options);
+}
 
 void write_file(const InferenceModel& model, const network::Network& network, TensorMap state,
                 const network::QuantizationScheme& scheme, const std::filesystem::path& file) {
@@ -61,8 +74,12 @@ json quantize_here(const QuantizeRequest& request, const std::filesystem::path& 
   const QuantizedModel model = quantizer.quantized(kept);
   json layers = json::array();
   for (const LayerError& error : quantizer.layer_errors(model, kErrorImages)) layers.push_back(error_json(error));
-  write_file(request.model, model.network,
-             request.keep_float_weights ? model.state : packed(model.network, model.state), model.scheme, file);
+  if (file.extension() == ".onnx") {
+    write_onnx_file(request.model, model.network, model.state, file);
+  } else {
+    write_file(request.model, model.network,
+               request.keep_float_weights ? model.state : packed(model.network, model.state), model.scheme, file);
+  }
   json notes = json::array();
   for (const std::string& note : quantizer.notes()) notes.push_back(to_utf8_text(note));
   return {{"images", quantizer.images()}, {"notes", notes}, {"layers", layers}, {"trials", trials}};

@@ -13,7 +13,7 @@
 namespace evener::task {
 
 struct QuantizeRequest {
-  const InferenceModel& model;       // of ours, not quantised
+  const InferenceModel& model;       // of ours or described, not quantised
   const data::Samples& calibration;  // of which the first ones are looked at
   /// Labelled samples that accuracy is measured on while layers are looked for that stay in float; null = none are.
   const data::Samples* evaluation = nullptr;
@@ -31,7 +31,7 @@ struct QuantizeOutcome {
   int trials = 0;  // of layers that stay in float
 };
 
-/// Writes the file. The work is done in a child process, after which this one can still start others. Throws Error.
+/// Writes the file: of our weights, or with the ending ".onnx" one of ONNX, whole with its network. The work is done in a child process, after which this one can still start others. Throws Error.
 QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file);
 
 /// Writes the weights of a network that learnt with quantisation as those of a quantised one.

@@ -154,7 +154,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
       if (!fs::is_directory(words.front())) {
         throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", words.front(), network.name()));
       }
-      if (!flags.images.part->empty()) {
+      if (!flags.images.part->empty() && *flags.images.part != "all") {
         throw UsageError(fmt::format(
             "the folders in '{}' are no classes that {} knows, so it is not divided into parts: leave out --part",
             words.front(), network.name()));

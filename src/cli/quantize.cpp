@@ -15,14 +15,13 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "cli/command.h"
-#include "cli/infer_images.h"
 #include "cli/json_output.h"
 #include "cli/options/quantize_flags.h"
 #include "cli/progress.h"
+#include "cli/quantize_images.h"
 #include "cli/quantize_table.h"
 #include "cli/train_hosts.h"
-#include "data/open_data.h"
-#include "data/picture_listing.h"
+#include "measure/power_sensors.h"
 #include "measure/record_json.h"
 #include "network/cost.h"
 #include "run/metered_run.h"
@@ -36,7 +35,7 @@ namespace fs = std::filesystem;
 constexpr const char *kFile = "quantized.safetensors", *kForeignFile = "quantized.onnx";
 
 constexpr const char* kExamples =
-    R"(The folder that is written, or the file in it, is what infer and export take. It can be trained on
+    R"(The folder that is written, or the file in it, is what infer, detect, faces and export take. It can be trained on
 ('evener train MODEL --weights FILE'), and a run that learnt with quantisation becomes a file of int8 weights here.
 Of another program's file (.onnx, .tflite) comes quantized.onnx.
 
@@ -49,13 +48,6 @@ Examples:
   evener quantize mobilenet_v2.tflite --data photos/ --out runs/int8
   evener infer runs/int8 photos/)";
 
-/// Whether --part means something for what a user names.
-bool has_parts(const std::string& location) {
-  if (location.empty()) return true;  // the run's own
-  if (location.starts_with("random:") || location.ends_with(".npy") || location.ends_with(".txt")) return false;
-  return location.starts_with("synth:") || (fs::exists(location) && !data::has_pictures_only(location));
-}
-
 /// One run of the command, from its options to what it prints.
 class Quantization {
  public:
@@ -67,11 +59,7 @@ class Quantization {
         threads_(flags.infer.placement.reading_threads->value_or(usable_cpus())),
         model_(described(flags.infer.model)) {
     require_usable();
-    evaluation_ = open(*flags.data.data, flags.data.calibration_data->empty() ? "test" : "");
-    if (!is_quantized()) {
-      const std::string& other = *flags.data.calibration_data;
-      calibration_ = open(other.empty() ? *flags.data.data : other, other.empty() ? "train" : "all");
-    }
+    images_ = open_quantize_images(flags, model_, !is_quantized(), threads_);
     run_.emplace(run::RunOptions{.kind = "quantize",
                                  .version = EVENER_VERSION,
                                  .command = command_line(),
@@ -113,14 +101,6 @@ class Quantization {
     }
   }
 
-  InferImages open(const std::string& location, const std::string& part) {
-    if (!location.empty()) flags_.infer.images.images.read({location});
-    flags_.infer.images.part.read({has_parts(location) ? part : std::string()});
-    if (!flags_.data.split->empty()) flags_.infer.images.split.read({*flags_.data.split});
-    if (*flags_.data.seed) flags_.infer.images.seed.read({std::to_string(**flags_.data.seed)});
-    return open_images(flags_.infer, model_, threads_);
-  }
-
   void note(const std::string& text) { run_->note(text); }
 
   void work() {
@@ -143,6 +123,7 @@ class Quantization {
     request.labels = *flags_.infer.model.labels;
     found_.after = measure_side(task::InferenceModel(request));
     write_file_atomically(run_->folder() / "layers.csv", layers_csv(found_.layers));
+    found_.no_power = sensor_.refusal();
     tell_kept();
     run_->take_times(run_->record());
     fill_quantize_metrics(found_, run_->record());
@@ -159,14 +140,14 @@ class Quantization {
     const auto cost = network::total_cost(*model_.network());
     record.model.parameters = cost.parameters;
     record.model.forward_flops = cost.forward_flops;
-    record.data.location = evaluation_.location;
-    record.data.images = static_cast<std::int64_t>(evaluation_.samples->size());
+    record.data.location = images_.evaluation.shown.location;
+    record.data.images = static_cast<std::int64_t>(images_.evaluation.shown.samples->size());
     record.data.classes = model_.classes();
-    record.data.shape = evaluation_.samples->shape();
+    record.data.shape = images_.evaluation.shown.samples->shape();
     record.placement = run::placement_record(plan_);
     record.missing["validity.valid"] = "the network was run in other processes, which are not watched";
     run_->begin();
-    for (const std::vector<std::string>* notes : {&model_.notes(), &std::as_const(evaluation_.notes)}) {
+    for (const std::vector<std::string>* notes : {&model_.notes(), &std::as_const(images_.evaluation.shown.notes)}) {
       for (const std::string& text : *notes) note(text);
     }
     const int bits = flags_.quantization.options(1).weight_bits;
@@ -179,16 +160,19 @@ class Quantization {
 
   void quantize(const fs::path& file) {
     const bool searches = flags_.quantization.accuracy_drop->has_value();
-    if (searches && !evaluation_.labelled) {
+    if (searches && !model_.network()->anchors().empty()) {
+      throw UsageError("--accuracy-drop is for classifiers; layers of a detector stay in float by --keep PATTERN");
+    }
+    if (searches && !images_.evaluation.shown.labelled) {
       throw UsageError("--accuracy-drop needs images whose classes are known, to see how much accuracy is lost");
     }
     line_.note(
         fmt::format("calibrating on {} of {}",
-                    std::min<std::size_t>(calibration_.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
-                    counted(calibration_.samples->size(), "image")));
+                    std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
+                    counted(images_.calibration.shown.samples->size(), "image")));
     const task::QuantizeRequest request{.model = model_,
-                                        .calibration = *calibration_.samples,
-                                        .evaluation = searches ? evaluation_.samples.get() : nullptr,
+                                        .calibration = *images_.calibration.shown.samples,
+                                        .evaluation = searches ? images_.evaluation.shown.samples.get() : nullptr,
                                         .most_lost = flags_.quantization.accuracy_drop->value_or(0) / 100,
                                         .options = flags_.quantization.options(*flags_.data.images),
                                         .keep = *flags_.quantization.keep,
@@ -212,13 +196,25 @@ class Quantization {
   }
 
   task::RunFigures measure_side(const task::InferenceModel& model) const {
-    const task::InferOptions options{.plan = plan_,
-                                     .engine = *flags_.infer.placement.engine,
-                                     .precision = precision_,
-                                     .batch = *flags_.infer.placement.batch,
-                                     .streams = *flags_.infer.placement.streams,
-                                     .reading_threads = threads_};
-    return task::measure_run(model, *evaluation_.samples, options, *flags_.output.seconds);
+    const task::FigureOptions options{.infer = {.plan = plan_,
+                                                .engine = *flags_.infer.placement.engine,
+                                                .precision = precision_,
+                                                .batch = *flags_.infer.placement.batch,
+                                                .streams = *flags_.infer.placement.streams,
+                                                .reading_threads = threads_},
+                                      .seconds = *flags_.output.seconds,
+                                      .photos = boxes_known() ? images_.evaluation.photos : nullptr,
+                                      .boxes = DetectBoxesFlags().options(true, {}),
+                                      .joules_so_far = [this] { return joules_so_far(); }};
+    return task::measure_run(model, *images_.evaluation.shown.samples, options);
+  }
+
+  bool boxes_known() const { return images_.evaluation.photos != nullptr && images_.evaluation.shown.labelled; }
+
+  std::optional<double> joules_so_far() const {
+    constexpr double kLongEnough_s = 1;  // the task looks at how long it was
+    sensor_.update();
+    return sensor_.energy(kLongEnough_s).joules;
   }
 
   QuantizeFlags& flags_;
@@ -227,7 +223,8 @@ class Quantization {
   const Precision precision_;
   const int threads_;
   const task::InferenceModel model_;
-  InferImages evaluation_, calibration_;
+  QuantizeImages images_;
+  mutable measure::PowercapSensor sensor_;  // each process counts from its own first look
   std::optional<run::MeteredRun> run_;
   QuantizeComparison found_;
 };

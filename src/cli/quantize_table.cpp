@@ -48,6 +48,34 @@ std::string ratio_text(double before, double after) {
   return before > 0 && after > 0 ? fmt::format("{:.2f}x", after / before) : "";
 }
 
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", 100 * *share) : "unknown";
+}
+
+/// Of the whole machine, its idle power included.
+std::optional<double> joules_per_image(const task::RunFigures& figures) {
+  const std::optional<double> rate = median(figures.rates);
+  if (!figures.power_w || !rate || *rate <= 0) return std::nullopt;
+  return *figures.power_w / *rate;
+}
+
+std::string no_energy(const QuantizeComparison& comparison) {
+  return comparison.no_power.empty() ? "it was measured for less than a second: give --seconds 2" : comparison.no_power;
+}
+
+std::string energy_row(const QuantizeComparison& c) {
+  const std::optional<double> before = joules_per_image(c.before), after = joules_per_image(c.after);
+  if (!before || !after) return row("energy of one image", "unknown", "unknown", no_energy(c));
+  return row("energy of one image", si_text(*before) + "J", si_text(*after) + "J", ratio_text(*before, *after));
+}
+
+std::string precision_row(const char* what, const std::optional<double>& before, const std::optional<double>& after,
+                          std::int64_t images) {
+  if (!before || !after) return "";
+  return row(what, percent(before), percent(after),
+             fmt::format("{:+.2f} points of {} images", 100 * (*after - *before), images));
+}
+
 std::string milliseconds(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.3g} ms", 1e3 * *seconds) : "unknown";
 }
@@ -57,6 +85,35 @@ Metric share(const char* name, const char* title, const char* label, const task:
   metric.value = accuracy(figures);
   metric.of_images = figures.labelled;
   return metric;
+}
+
+void add_precision(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
+                   measure::Record& record) {
+  const auto add = [&](const char* name, const char* title, const std::optional<double>& value) {
+    if (!value) return;
+    measure::add_metric(record, {.name = prefix + name,
+                                 .unit = "share",
+                                 .title = prefix.empty() ? title : "",
+                                 .label = title + of,
+                                 .role = MetricRole::kQuality,
+                                 .value = value,
+                                 .of_images = figures.images});
+  };
+  add("map_50", "mAP@0.5", figures.ap_50);
+  add("map", "mAP@0.5:0.95", figures.ap);
+}
+
+void add_energy(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
+                const std::string& reason, measure::Record& record) {
+  const std::optional<double> joules = joules_per_image(figures);
+  measure::add_metric(record, {.name = prefix + "energy_per_image_j",
+                               .unit = "J",
+                               .title = prefix.empty() ? "energy" : "",
+                               .label = "energy of one image, whole machine" + of,
+                               .better = Better::kLower,
+                               .role = MetricRole::kCost,
+                               .value = joules,
+                               .reason = joules ? "" : reason});
 }
 
 void add_run(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
@@ -97,6 +154,8 @@ std::string comparison_text(const QuantizeComparison& c) {
       text += row("accuracy", fmt::format("{:.2f} %", 100 * *before), fmt::format("{:.2f} %", 100 * *after),
                   fmt::format("{:+.2f} points of {} images", 100 * (*after - *before), c.after.labelled));
     }
+    text += precision_row("mAP@0.5", c.before.ap_50, c.after.ap_50, c.after.images);
+    text += precision_row("mAP@0.5:0.95", c.before.ap, c.after.ap, c.after.images);
     if (const auto same = agreement(c)) text += row("same class", "", fmt::format("{:.2f} %", 100 * *same), "");
     const auto before_s = median(c.before.latencies_s), after_s = median(c.after.latencies_s);
     text += row("latency of one image", milliseconds(before_s), milliseconds(after_s),
@@ -105,6 +164,7 @@ std::string comparison_text(const QuantizeComparison& c) {
     text += row("images/s", before ? si_text(*before) : "unknown", after ? si_text(*after) : "unknown",
                 ratio_text(before.value_or(0), after.value_or(0)));
     text += row("memory", bytes_text(c.before.memory_bytes), bytes_text(c.after.memory_bytes), "");
+    text += energy_row(c);
     const task::Int8Layers layers = task::int8_layers(c.after.executed);
     if (layers.all > 0) text += row("computed in int8", "", fmt::format("{} of {}", layers.int8, layers.all), "layers");
   }
@@ -144,6 +204,10 @@ void fill_quantize_metrics(const QuantizeComparison& c, measure::Record& record)
   if (c.after.images > 0) {
     add_run("", "", c.after, record);
     add_run("float_", " in float", c.before, record);
+    add_energy("", "", c.after, no_energy(c), record);
+    add_energy("float_", " in float", c.before, no_energy(c), record);
+    add_precision("", "", c.after, record);
+    add_precision("float_", " in float", c.before, record);
     const task::Int8Layers layers = task::int8_layers(c.after.executed);
     measure::add_metric(record, {.name = "int8_layers",
                                  .unit = "",

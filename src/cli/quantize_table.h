@@ -14,9 +14,10 @@ struct QuantizeComparison {
   std::uint64_t float_bytes = 0, file_bytes = 0;
   task::RunFigures before, after;  // empty where nothing was run
   std::vector<task::LayerError> layers;
+  std::string no_power;  // why power can't be measured; empty = it can
 };
 
-/// A table for people: size, accuracy, latency, speed, memory; the layers with the largest errors.
+/// A table for people: size, accuracy or precision, latency, speed, memory, energy; the layers with the largest errors.
 std::string comparison_text(const QuantizeComparison& comparison);
 
 /// "layer,quantized,sqnr_db" for each layer; a layer without an error has an empty cell.

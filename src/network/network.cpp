@@ -101,7 +101,7 @@ void Network::set_output(std::string name, int layer) {
 void Network::set_anchors(std::vector<Anchor> anchors) {
   for (const Output& output : outputs_) {
     const Shape& shape = output_shape(output);
-    if (shape.size() == 2 && shape[0] == static_cast<std::int64_t>(anchors.size())) continue;
+    if (anchors.empty() || (shape.size() == 2 && shape[0] == static_cast<std::int64_t>(anchors.size()))) continue;
     throw Error(fmt::format("{}: {} anchors need outputs with as many rows, but '{}' is {}", model_, anchors.size(),
                             output.name, shape_text(shape)));
   }

@@ -180,7 +180,7 @@ class Network {
   void set_output(std::string name, int layer);
 
   /// Makes the network a detector: row i of each of its outputs is about anchor i. Throws Error unless all outputs have
-  /// as many rows as there are anchors.
+  /// as many rows as there are anchors. None: it is no detector any more.
   void set_anchors(std::vector<Anchor> anchors);
 
   /// Marks the parameters of these names as not trained. Buffers and other names are passed over.

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/stop.h"
+#include "task/detect/average_precision.h"
 
 namespace evener::task {
 namespace {
@@ -52,6 +53,76 @@ class Classes : public InferObserver {
   RunFigures& figures_;
 };
 
+class Boxes : public InferObserver {
+ public:
+  Boxes(const InferenceModel& model, const FigureOptions& options, RunFigures& figures)
+      : photos_(*options.photos), detector_(model, options.boxes), tally_(detector_.classes().size()), figures_(figures) {}
+
+  void on_answer(const Answer& answer) override {
+    ++figures_.images;
+    const std::vector<Detection> found = detector_.found(answer, photos_);
+    const std::vector<TrueBox> truth = photos_.truth(answer.index).value_or(std::vector<TrueBox>());
+    tally_.add(static_cast<std::int64_t>(answer.index), found, truth);
+  }
+
+  void finish() {
+    const CocoSummary coco = quality_of(tally_).coco;
+    figures_.ap_50 = coco.ap_50;
+    figures_.ap = coco.ap;
+  }
+
+ private:
+  const Photos& photos_;
+  const Detector detector_;
+  DetectionTally tally_;
+  RunFigures& figures_;
+};
+
+/// How many there are, of a network whose outputs are no classes.
+class Answers : public InferObserver {
+ public:
+  explicit Answers(RunFigures& figures) : figures_(figures) {}
+  void on_answer(const Answer& /*answer*/) override { ++figures_.images; }
+
+ private:
+  RunFigures& figures_;
+};
+
+void show(InferJob& job, const InferenceModel& model, const data::Samples& samples, const FigureOptions& options,
+          RunFigures& figures) {
+  if (options.photos != nullptr) {
+    Boxes boxes(model, options, figures);
+    job.run(samples, boxes);
+    boxes.finish();
+  } else if (model.network() != nullptr && !model.network()->anchors().empty()) {
+    Answers answers(figures);
+    job.run(samples, answers);
+  } else {
+    Classes classes(samples, model.main_output(), figures);
+    job.run(samples, classes);
+  }
+}
+
+/// Power is told of at least a second: the counters are read by the system in steps.
+void measure_rates(InferJob& job, const data::Samples& samples, const FigureOptions& options, RunFigures& figures) {
+  constexpr double kLeast_s = 1;
+  const auto joules = [&] { return options.joules_so_far ? options.joules_so_far() : std::nullopt; };
+  const Stopwatch clock;
+  const std::optional<double> before = joules();
+  figures.rates = job.network_rates(samples, options.seconds);
+  const std::optional<double> after = joules();
+  const double window_s = clock.seconds();
+  if (before && after && window_s >= kLeast_s) figures.power_w = (*after - *before) / window_s;
+}
+
+json as_json(const std::optional<double>& value) {
+  return value ? json(*value) : json();
+}
+
+std::optional<double> as_optional(const json& value) {
+  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+
 std::vector<double> latencies(const InferenceModel& model, const data::Samples& samples, InferOptions options,
                               double seconds) {
   options.batch = 1;
@@ -69,31 +140,30 @@ std::vector<double> latencies(const InferenceModel& model, const data::Samples& 
   return found;
 }
 
-json measured(const InferenceModel& model, const data::Samples& samples, const InferOptions& options, double seconds) {
+json measured(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options) {
   RunFigures figures;
   const std::uint64_t before = status_bytes("VmRSS");
   begin_peak();
   {
-    InferJob job(model, samples, options);
-    Classes classes(samples, model.main_output(), figures);
-    job.run(samples, classes);
-    figures.rates = job.network_rates(samples, seconds);
+    InferJob job(model, samples, options.infer);
+    show(job, model, samples, options, figures);
+    measure_rates(job, samples, options, figures);
     figures.executed = job.setup().executed;
   }
   const std::uint64_t peak = status_bytes("VmHWM");
   figures.memory_bytes = peak > before ? peak - before : 0;
-  figures.latencies_s = latencies(model, samples, options, seconds);
+  figures.latencies_s = latencies(model, samples, options.infer, options.seconds);
   return {{"images", figures.images},       {"labelled", figures.labelled}, {"correct", figures.correct},
           {"classes", figures.classes},     {"rates", figures.rates},       {"latencies", figures.latencies_s},
-          {"memory", figures.memory_bytes}, {"executed", figures.executed}};
+          {"memory", figures.memory_bytes}, {"executed", figures.executed},
+          {"ap", as_json(figures.ap)},      {"ap_50", as_json(figures.ap_50)},
+          {"power", as_json(figures.power_w)}};
 }
 
 }  // namespace
 
-RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const InferOptions& options,
-                       double seconds) {
-  const json found =
-      json::parse(in_child([&] { return measured(model, samples, options, seconds).dump(); }, kLongest_s));
+RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options) {
+  const json found = json::parse(in_child([&] { return measured(model, samples, options).dump(); }, kLongest_s));
   RunFigures figures;
   found.at("images").get_to(figures.images);
   found.at("labelled").get_to(figures.labelled);
@@ -103,6 +173,9 @@ RunFigures measure_run(const InferenceModel& model, const data::Samples& samples
   found.at("latencies").get_to(figures.latencies_s);
   found.at("memory").get_to(figures.memory_bytes);
   found.at("executed").get_to(figures.executed);
+  figures.ap = as_optional(found.at("ap"));
+  figures.ap_50 = as_optional(found.at("ap_50"));
+  figures.power_w = as_optional(found.at("power"));
   return figures;
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/samples.h"
+#include "task/detect/detector.h"
 #include "task/infer.h"
 
 namespace evener::task {
@@ -15,16 +18,29 @@ struct RunFigures {
   std::int64_t images = 0;  // that were answered
   std::int64_t labelled = 0, correct = 0;
   std::vector<std::int32_t> classes;    // found, of each sample in order; -1 = it could not be read
+  std::optional<double> ap_50, ap;      // of a detector: mean average precision, COCO's at 0.5 and of all limits
   std::vector<double> rates;            // images per second of the network alone, of blocks of calls
   std::vector<double> latencies_s;      // of calls with one image, one after the other
   std::uint64_t memory_bytes = 0;       // that the process took more at its peak than before the network was there
+  std::optional<double> power_w;        // of the machine while rates were measured
   std::map<std::string, int> executed;  // engine::Runner::executed
 };
 
-/// Shows the samples to the network, and measures its speed for about `seconds` each way. In a child process, so that
-/// its memory is its own and no library stays behind. Throws as InferJob does, as Error.
-RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const InferOptions& options,
-                       double seconds);
+/// Joules that the machine has used since the first call; absent where nothing tells.
+using JoulesSoFar = std::function<std::optional<double>()>;
+
+/// What is measured, and with what.
+struct FigureOptions {
+  InferOptions infer;
+  double seconds = 1;  // about, of each speed
+  const Photos* photos = nullptr;       // the samples, of a detector whose boxes are known; null = there are none
+  DecodeOptions boxes = {};             // of a detector
+  JoulesSoFar joules_so_far = {};       // empty = power is not measured
+};
+
+/// Shows the samples to the network, and measures its speed. In a child process, so that its memory is its own and no
+/// library stays behind. Throws as InferJob does.
+RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options);
 
 /// How many layers were computed in 8 bits, and how many altogether, by what `executed` says of convolutions and matrix
 /// products.

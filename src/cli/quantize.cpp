@@ -20,6 +20,7 @@
 #include "cli/progress.h"
 #include "cli/quantize_images.h"
 #include "cli/quantize_table.h"
+#include "cli/run_config.h"
 #include "cli/train_hosts.h"
 #include "measure/power_sensors.h"
 #include "measure/record_json.h"
@@ -133,7 +134,15 @@ class Quantization {
     measure::Record& record = run_->record();
     nlohmann::json config = nlohmann::json::object();
     for (const OptionGroup* group : flags_.groups()) group->record(config);
-    // 'evener infer RUN' evaluates what was evaluated here.
+    // 'evener infer RUN' and 'evener detect RUN' evaluate what was evaluated here.
+    if (flags_.data.data->empty()) {
+      const RunConfig of_training(model_.run());
+      for (const char* key : {"data", "split", "seed", "crop"}) {
+        const auto value = of_training.get<nlohmann::json>(key);
+        const bool is_given = config.contains(key) && !config[key].is_null() && config[key] != "";
+        if (value && !is_given) config[key] = *value;
+      }
+    }
     if (!flags_.data.calibration_data->empty() && flags_.data.split->empty()) config["split"] = {0, 0, 100};
     record.config = measure::config_from_json(config);
     record.model.name = model_.name();

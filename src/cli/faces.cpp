@@ -16,6 +16,8 @@
 #include "base/precision.h"
 #include "cli/command.h"
 #include "cli/compile_cache.h"
+#include "cli/faces_comparison.h"
+#include "cli/faces_embeddings.h"
 #include "cli/faces_known.h"
 #include "cli/faces_pairs.h"
 #include "cli/faces_results.h"
@@ -37,27 +39,14 @@ constexpr const char* kExamples = R"(Examples:
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt
   evener faces photos/ --detector-weights weights/mtcnn --embedder mobilefacenet --weights 068.ckpt --out runs/family
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume
-  evener faces photos/ --detector-weights weights/mtcnn --on cpu/t8 --min-size 40 --largest)";
+  evener faces photos/ --detector-weights weights/mtcnn --on cpu/t8 --min-size 40 --largest
+  evener faces runs/family/embeddings.safetensors --neighbours 10 --limit 0.9 --out runs/again)";
 
 constexpr int kEasySize = 40;  // pixels of faces that are found at much less cost
 
-struct FacesCommandFlags {
-  FacesFlags photos;
-  FaceNetworkFlags networks;
-  FacesPlacementFlags placement;
-  FacesOutputFlags output;
-
-  OptionSet options() { return {&photos, &networks, &placement, &output}; }
-};
-
 void fill_record(measure::Record& record, const FacesCommandFlags& flags, const task::FacesOptions& options,
                  const data::Pictures& photos) {
-  nlohmann::json config = nlohmann::json::object();
-  for (const OptionGroup* group :
-       std::initializer_list<const OptionGroup*>{&flags.photos, &flags.networks, &flags.placement, &flags.output}) {
-    group->record(config);
-  }
-  record.config = measure::config_from_json(config);
+  record.config = measure::config_from_json(flags.config());
   record.model.name = *flags.networks.embedder;
   record.data.location = fmt::format("{}", fmt::join(*flags.photos.photos, " "));
   record.data.images = static_cast<std::int64_t>(photos.size());
@@ -162,10 +151,7 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
                                     kEasySize, 100 * (1 - left)));
     }
   }
-  if (found.pairs_within > found.pairs.size()) {
-    summary.push_back(fmt::format("pairs.csv has the nearest {} of {} pairs within the limit.", found.pairs.size(),
-                                  found.pairs_within));
-  }
+  summary.insert(summary.end(), found.summary.begin(), found.summary.end());
   if (!result.skipped.empty()) {
     summary.push_back(fmt::format("{} could not be read.", counted(result.skipped.size(), "photo")));
   }
@@ -227,6 +213,7 @@ bool goes_on(const FacesOutputFlags& output) {
 }
 
 int faces(const FacesCommandFlags& flags) {
+  if (names_embeddings(*flags.photos.photos)) return compare_embeddings(flags);
   ProgressLine line(*flags.output.quiet);
   task::FacesOptions options = flags.networks.options();
   options.plan = flags.placement.plan();
@@ -273,7 +260,8 @@ int faces(const FacesCommandFlags& flags) {
       line.note(fmt::format("{} on {}: {}", counted(counts.to_do.size(), resumes ? "new photo" : "photo"),
                             options.plan.text, counted(job->lanes(), "thread")));
       std::size_t faces = 0, done = 0;
-      double shown_s = now_s();
+      const double begin_s = now_s();
+      double shown_s = begin_s;
       GrowingTable table(run.folder() / "faces.csv", faces_heading());
       for (const task::PhotoFaces& photo : all) table.add(faces_rows(photos.source(photo.photo), photo.faces));
       GrowingTable chunks(run.folder() / "chunks.csv", chunks_heading());
@@ -288,7 +276,10 @@ int faces(const FacesCommandFlags& flags) {
         all.push_back(std::move(photo));
         if (now_s() - shown_s < (line.on_terminal() ? 0.2 : 10)) return;
         shown_s = now_s();
-        line.show(fmt::format("{} of {}, {}", done, counted(counts.to_do.size(), "photo"), counted(faces, "face")));
+        const double left_s =
+            (shown_s - begin_s) / static_cast<double>(done) * static_cast<double>(counts.to_do.size() - done);
+        line.show(fmt::format("{} of {}, {}, {} left", done, counted(counts.to_do.size(), "photo"),
+                              counted(faces, "face"), time_left_text(left_s)));
       };
       try {
         result =
@@ -299,22 +290,16 @@ int faces(const FacesCommandFlags& flags) {
       }
       line.finish();
     }
-    found = compare_faces(std::move(all), static_cast<float>(*flags.networks.limit), *flags.networks.founder_size,
-                          known, usable_cpus());
+    found = gather_faces(std::move(all), *flags.comparison.founder_size);
+    ComparisonRequest request = comparison_request(flags.comparison);
+    request.threads = usable_cpus();
+    request.folder = run.folder();
+    compare_faces(found, photos, request, known, line);
     measure::Record& record = run.record();
     run.take_times(record);
     fill_speed(record, result);
     record.data.skipped = static_cast<std::int64_t>(result.skipped.size());
-    measure::add_metric(record, {.name = "faces",
-                                 .unit = "",
-                                 .title = "faces",
-                                 .label = "faces found",
-                                 .value = static_cast<double>(found.faces.size())});
-    measure::add_metric(record, {.name = "persons",
-                                 .unit = "",
-                                 .title = "persons",
-                                 .label = "persons seen more than once",
-                                 .value = static_cast<double>(found.person_count)});
+    add_comparison(record, found.faces.size(), found.person_count, found.recall);
     if (!pairs.empty()) {
       judged = judge_pairs(pairs, found, photos, run.folder() / "judged_pairs.csv");
       add_judgement(record, judged->result);
@@ -329,7 +314,7 @@ int faces(const FacesCommandFlags& flags) {
     for (const auto& point : judged->result.curve) story.judgement->curve.emplace_back(point.different, point.same);
   }
   story.summary = summary;
-  write_faces(run.folder(), found, photos, story, usable_cpus());
+  write_faces(run.folder(), found, photos, story);
   for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);
   if (write_json(*flags.output.json, measure::to_json(record))) return 0;
   for (const std::string& sentence : summary) fmt::print("{}\n", sentence);

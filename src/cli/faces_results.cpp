@@ -3,33 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "cli/faces_embeddings.h"
 #include "cli/faces_tables.h"
 #include "report/faces_page.h"
-#include "report/format.h"
-#include "weights/metadata_json.h"
-#include "weights/safetensors.h"
 
 namespace evener::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr float kClear = 0.95F;                   // probability of a face that may found a group
 constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
-/// A matrix of more faces than this (400 MB) is no file that anyone opens; pairs.csv has what is near.
-constexpr std::size_t kMostInMatrix = 10'000;
-
-bool may_found(const task::FaceBox& box, int founder_size) {
-  return std::min(box.x2 - box.x1, box.y2 - box.y1) >= static_cast<float>(founder_size) && box.probability >= kClear;
-}
 
 /// Calls `tell` with each photo's name, its faces from `first` on, and how many they are.
 template <class Tell>
@@ -48,34 +37,6 @@ void write_table(const fs::path& path, const FoundFaces& found, const data::Pict
       const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
       out << faces_rows(file, {found.faces.begin() + begin, found.faces.begin() + end},
                         {found.persons.begin() + begin, found.persons.begin() + end});
-    });
-  });
-}
-
-void write_pairs(const fs::path& path, const FoundFaces& found, const data::Pictures& photos) {
-  write_file_atomically(path, [&](std::ostream& out) {
-    out << "face_a,file_a,face_b,file_b,distance,cosine\n";
-    const auto file = [&](std::size_t face) {
-      return report::csv_cell(to_utf8_text(photos.source(found.faces[face].photo)));
-    };
-    for (const task::NearPair& pair : found.pairs) {
-      out << fmt::format("{},{},{},{},{:.6f},{:.6f}\n", pair.first, file(pair.first), pair.second, file(pair.second),
-                         pair.distance, 1 - pair.distance * pair.distance / 2);
-    }
-  });
-}
-
-/// All distances as an array of NumPy (version 1).
-void write_matrix(const fs::path& path, const task::Embeddings& embeddings, int threads) {
-  std::string header =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({0}, {0}), }}", embeddings.size());
-  header.append(63 - (header.size() + 10) % 64, ' ');
-  header += '\n';
-  write_file_atomically(path, [&](std::ostream& out) {
-    out << "\x93NUMPY" << '\x01' << '\x00' << static_cast<char>(header.size() & 255)
-        << static_cast<char>(header.size() >> 8) << header;
-    task::each_distance_block(embeddings, threads, [&](std::size_t, std::size_t, std::span<const float> rows) {
-      out.write(reinterpret_cast<const char*>(rows.data()), static_cast<std::streamsize>(rows.size_bytes()));
     });
   });
 }
@@ -133,12 +94,9 @@ std::vector<int> numbers_before(const FoundFaces& found, const KnownFaces& known
 
 }  // namespace
 
-FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int founder_size, const KnownFaces& known,
-                         int threads) {
+FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size) {
   FoundFaces found;
-  found.limit = limit;
   std::ranges::sort(photos, {}, &task::PhotoFaces::photo);
-  std::vector<task::FaceFacts> facts;
   for (task::PhotoFaces& photo : photos) {
     found.photos.push_back({photo.photo, photo.content, photo.faces.size()});
     for (task::EmbeddedFace& face : photo.faces) {
@@ -150,38 +108,39 @@ FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int 
       found.embeddings.add(face.embedding);
       face.embedding = {};
       found.clear.push_back(may_found(face.face.box, founder_size));
-      facts.push_back({photo.photo, found.clear.back()});
       found.faces.push_back(std::move(face));
     }
   }
-  task::Comparison compared = task::compare_all(found.embeddings, {.limit = limit, .threads = threads});
+  return found;
+}
+
+void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRequest request, const KnownFaces& known,
+                   ProgressLine& line) {
+  found.limit = request.limit;
+  std::vector<task::FaceFacts> facts;
+  for (std::size_t i = 0; i < found.faces.size(); ++i) facts.push_back({found.faces[i].photo, found.clear[i]});
+  request.file_of = [&](std::size_t face) { return photos.source(found.faces[face].photo); };
+  ComparedFaces compared = compare(found.embeddings, facts, request, line);
   found.histogram = std::move(compared.histogram);
   found.pairs = std::move(compared.pairs);
-  found.pairs_within = compared.pairs_within;
-  const std::vector<int> groups = task::group_faces(found.embeddings, facts, compared.to_group, {limit});
+  found.recall = compared.recall;
+  found.summary = std::move(compared.summary);
+  const std::vector<int>& groups = compared.groups;
   found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
   found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());
   found.first_new_person = known.first_new_person();
   for (const int person : found.persons) found.first_new_person = std::max(found.first_new_person, person + 1);
-  return found;
 }
 
-void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos, const FacesStory& story,
-                 int threads) {
+void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
+                 const FacesStory& story) {
   write_table(folder / "faces.csv", found, photos);
-  write_pairs(folder / "pairs.csv", found, photos);
-  if (!found.faces.empty() && found.faces.size() <= kMostInMatrix) {
-    write_matrix(folder / "distances.npy", found.embeddings, threads);
+  StoredFaces stored{found.embeddings, {}, {}};
+  for (const task::EmbeddedFace& face : found.faces) {
+    stored.files.push_back(photos.source(face.photo));
+    stored.boxes.push_back(face.face.box);
   }
-  std::vector<std::string> files;
-  for (const task::EmbeddedFace& face : found.faces) files.push_back(photos.source(face.photo));
-  if (!files.empty()) {
-    const auto rows = static_cast<std::int64_t>(files.size());
-    const auto dimensions = static_cast<std::int64_t>(found.embeddings.dimensions);
-    weights::write_safetensors(folder / "embeddings.safetensors",
-                               {{"embeddings", HostTensor::of_floats({rows, dimensions}, found.embeddings.values)}},
-                               {{"format", "evener-faces-1"}, {"files", weights::metadata_text(files)}});
-  }
+  if (!stored.files.empty()) write_embeddings(folder / "embeddings.safetensors", stored);
   write_persons(folder, persons_by_photo(found, photos), found.first_new_person);
   write_file_atomically(folder / "faces.html", report::faces_html(page_of(found, photos, story)));
 }

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/faces_comparison.h"
 #include "cli/faces_known.h"
+#include "cli/progress.h"
 #include "report/faces_page.h"
 #include "task/faces/compare.h"
 #include "task/faces/faces.h"
@@ -32,17 +34,21 @@ struct FoundFaces {
   task::Embeddings embeddings;
   std::vector<int> persons;            // of each face, from 0; -1 = like no other
   std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
-  std::size_t pairs_within = 0;        // all that are
+  std::optional<double> recall;        // see ComparedFaces
+  std::vector<std::string> summary;    // what is to be said of the comparison
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   float limit = 1;
   std::size_t person_count = 0;
   int first_new_person = 0;  // number that nobody has had
 };
 
-/// Compares all faces with all, and groups them. `founder_size`: pixels of the shorter side of a face that may found a
-/// group. Who is `known` keeps the number. Throws Error where embeddings differ in length.
-FoundFaces compare_faces(std::vector<task::PhotoFaces> photos, float limit, int founder_size, const KnownFaces& known,
-                         int threads);
+/// Brings the faces of all photos together, in the order of the photos. `founder_size`: pixels of the shorter side of a
+/// face that may found a group. Throws Error where embeddings differ in length.
+FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size);
+
+/// Compares the faces, groups them, and writes the tables about pairs of them. Who is `known` keeps the number.
+void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRequest request, const KnownFaces& known,
+                   ProgressLine& line);
 
 /// What the page tells beside the faces.
 struct FacesStory {
@@ -51,8 +57,8 @@ struct FacesStory {
   std::optional<report::JudgementOnPage> judgement = {};
 };
 
-/// Writes all files into `folder`. Throws Error where one can't be written.
+/// Writes the other files into `folder`. Throws Error where one can't be written.
 void write_faces(const std::filesystem::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const FacesStory& story, int threads);
+                 const FacesStory& story);
 
 }  // namespace evener::cli

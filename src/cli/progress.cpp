@@ -93,8 +93,9 @@ void LoadingProgress::update(const char* what, std::size_t done, std::size_t ima
   last_shown_s_ = now;
   const double share = static_cast<double>(done) / static_cast<double>(images);
   const double images_per_s = static_cast<double>(done) / std::max(now - begin_s_, 1e-9);
-  line_.show(fmt::format("{} [{}] {:3.0f} %  {} of {}  {} img/s  {} left", what, bar(share), 100 * share, done, images,
-                         si_text(images_per_s), time_left_text(static_cast<double>(images - done) / images_per_s)));
+  line_.show(fmt::format("{} [{}] {:3.0f} %  {} of {}  {} {}/s  {} left", what, bar(share), 100 * share, done, images,
+                         si_text(images_per_s), unit_,
+                         time_left_text(static_cast<double>(images - done) / images_per_s)));
 }
 
 TrainProgress::TrainProgress(int epochs, bool quiet) : epochs_(epochs), line_(quiet) {}

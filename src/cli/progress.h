@@ -35,12 +35,14 @@ class ProgressLine : public run::RunObserver {
 /// How far work on many images is. Where it can't be redrawn, work of less than two seconds is not talked about.
 class LoadingProgress {
  public:
-  explicit LoadingProgress(ProgressLine& line) : line_(line) {}
+  /// `unit`: what is counted, for its speed.
+  explicit LoadingProgress(ProgressLine& line, const char* unit = "img") : line_(line), unit_(unit) {}
   /// `what`: "reading images". Another text begins another work.
   void update(const char* what, std::size_t done, std::size_t images);
 
  private:
   ProgressLine& line_;
+  const char* const unit_;
   const char* what_ = nullptr;
   double begin_s_ = 0, last_shown_s_ = 0;
 };

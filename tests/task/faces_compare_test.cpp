@@ -103,7 +103,22 @@ TEST(CompareAll, NothingAndOneFaceHaveNoPairs) {
 
 TEST(NearestNeighbours, AreTheNearestOfAllOthers) {
   const Embeddings embeddings = random_embeddings(270, 33);
-  const Neighbours found = nearest_neighbours(embeddings, 5, 2);
+  Neighbours found;
+  std::size_t pairs = 0;
+  const Comparison compared = compare_all(
+      embeddings, {.limit = 1.2F,
+                   .neighbours = 5,
+                   .threads = 2,
+                   .on_neighbours =
+                       [&](const Neighbours& block) {
+                         EXPECT_EQ(block.begin * 5, found.rows.size()) << "blocks come in their order";
+                         found.rows.insert(found.rows.end(), block.rows.begin(), block.rows.end());
+                         found.distances.insert(found.distances.end(), block.distances.begin(), block.distances.end());
+                       },
+                   .on_pairs = [&](std::span<const NearPair> of_row) { pairs += of_row.size(); }});
+  EXPECT_EQ(pairs, compared.pairs_within);
+  EXPECT_GT(pairs, 0U);
+  ASSERT_EQ(found.rows.size(), embeddings.size() * 5);
   for (std::size_t row = 0; row < embeddings.size(); ++row) {
     std::vector<std::pair<double, std::size_t>> others;
     for (std::size_t other = 0; other < embeddings.size(); ++other) {
@@ -115,7 +130,7 @@ TEST(NearestNeighbours, AreTheNearestOfAllOthers) {
       ASSERT_NEAR(distance(embeddings[row], embeddings[found.rows[row * 5 + k]]), others[k].first, 1e-5) << row;
     }
   }
-  EXPECT_THROW(nearest_neighbours(random_embeddings(5, 4), 5, 1), Error);
+  EXPECT_THROW(compare_all(random_embeddings(5, 4), {.neighbours = 5}), Error);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cli/options/faces_flags.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
@@ -80,6 +81,15 @@ placement::Plan FacesPlacementFlags::plan() const {
   placement::PlanOptions options;
   options.replicas = placement::ReplicasAs::kThreads;
   return placement::make_plan(placed, placement::machine_for(placed), options);
+}
+
+nlohmann::json FacesCommandFlags::config() const {
+  nlohmann::json config = nlohmann::json::object();
+  for (const OptionGroup* group :
+       std::initializer_list<const OptionGroup*>{&photos, &networks, &comparison, &placement, &output}) {
+    group->record(config);
+  }
+  return config;
 }
 
 }  // namespace evener::cli

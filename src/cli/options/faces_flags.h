@@ -11,7 +11,10 @@ struct FacesFlags : OptionGroup {
   FacesFlags() : OptionGroup("Photos") {}
 
   Option<std::vector<std::string>> photos{
-      *this, {"DIR", "WHAT", "Photos: folders, files, patterns"}, {}, {.required = true}};
+      *this,
+      {"DIR", "WHAT", "Photos: folders, files, patterns; or the embeddings.safetensors of an earlier run"},
+      {},
+      {.required = true}};
   Option<std::string> pairs{
       *this, {"--pairs", "FILE", "Judge: lines of two photos and 1 (one person) or 0"}, "", {.recorded = false}};
   Option<bool> strict{
@@ -58,18 +61,34 @@ struct FaceNetworkFlags : OptionGroup {
                              {"--rotate", "NAME", "auto: photos without a sure face are looked at from all four sides"},
                              "none",
                              {.one_of = {"none", "auto"}}};
-  Option<double> limit{*this,
-                       {"--limit", "DISTANCE", "Faces of one person are no farther apart on average; from 0 to 2"},
-                       1.0,
-                       {.range = from_to(0, 2)}};
-  Option<int> founder_size{
-      *this, {"--founder-size", "PIXELS", "Smaller faces join persons but found none"}, 40, {.range = zero_or_more()}};
 
   /// Throws UsageError.
   task::FacesOptions options() const;
 
  private:
   task::EmbedderRequest embedder_request() const;
+};
+
+/// How faces are compared.
+struct FacesComparisonFlags : OptionGroup {
+  FacesComparisonFlags() : OptionGroup("Comparison") {}
+
+  Option<double> limit{*this,
+                       {"--limit", "DISTANCE", "Faces of one person are no farther apart on average; from 0 to 2"},
+                       1.0,
+                       {.range = from_to(0, 2)}};
+  Option<int> founder_size{
+      *this, {"--founder-size", "PIXELS", "Smaller faces join persons but found none"}, 40, {.range = zero_or_more()}};
+  Option<std::optional<int>> neighbours{
+      *this,
+      {"--neighbours", "N", "The nearest of each face, in neighbours.csv (default: 10 of more than 10,000 faces)"},
+      {},
+      {.range = from_to(0, 1000)}};
+  Option<std::string> search{
+      *this,
+      {"--search", "NAME", "exact: all faces with all; hnsw: by a graph of near ones, for hundreds of thousands"},
+      "exact",
+      {.one_of = {"exact", "hnsw"}}};
 };
 
 struct FacesPlacementFlags : OptionGroup {
@@ -102,6 +121,18 @@ struct FacesOutputFlags : OptionGroup {
   Option<std::string> json{
       *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+};
+
+struct FacesCommandFlags {
+  FacesFlags photos;
+  FaceNetworkFlags networks;
+  FacesComparisonFlags comparison;
+  FacesPlacementFlags placement;
+  FacesOutputFlags output;
+
+  OptionSet options() { return {&photos, &networks, &comparison, &placement, &output}; }
+  /// For the record.
+  nlohmann::json config() const;
 };
 
 }  // namespace evener::cli

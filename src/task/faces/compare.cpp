@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "engine/kernels/row_kernels.h"
 
 namespace evener::task {
@@ -31,25 +32,8 @@ void share(std::size_t count, int threads, const Work& work) {
   go();
 }
 
-/// Distances of rows begin..end-1 to all.
-void fill_block(const Embeddings& embeddings, std::size_t begin, std::size_t end, int threads,
-                std::vector<float>& distances) {
-  const std::size_t all = embeddings.size(), dimensions = embeddings.dimensions;
-  distances.resize((end - begin) * all);
-  const engine::kernels::RowKernels& kernels = engine::kernels::row_kernels();
-  share((all + kBlockColumns - 1) / kBlockColumns, threads, [&](std::size_t part) {
-    const std::size_t first = part * kBlockColumns, last = std::min(all, first + kBlockColumns);
-    kernels.products({embeddings.values.data() + begin * dimensions, static_cast<std::int64_t>(end - begin),
-                      embeddings.values.data() + first * dimensions, static_cast<std::int64_t>(last - first),
-                      static_cast<std::int64_t>(dimensions), distances.data() + first, static_cast<std::int64_t>(all)});
-    for (std::size_t row = begin; row < end; ++row) {
-      float* const of = distances.data() + (row - begin) * all;
-      for (std::size_t other = first; other < last; ++other) {
-        of[other] = std::sqrt(std::max(0.0F, 2 - 2 * of[other]));
-      }
-      if (row >= first && row < last) of[row] = 0;
-    }
-  });
+std::size_t bin_of(float distance, float bins_a_unit, std::size_t bins) {
+  return std::min(static_cast<std::size_t>(distance * bins_a_unit), bins - 1);
 }
 
 bool nearer(const NearPair& a, const NearPair& b) {
@@ -74,85 +58,152 @@ void Embeddings::add(std::span<const float> row) {
   for (const float value : row) values.push_back(static_cast<float>(value * scale));
 }
 
+void distances_to_all(std::span<const float> rows, const Embeddings& embeddings, int threads,
+                      std::vector<float>& distances) {
+  const std::size_t all = embeddings.size(), dimensions = embeddings.dimensions, count = rows.size() / dimensions;
+  distances.resize(count * all);
+  const engine::kernels::RowKernels& kernels = engine::kernels::row_kernels();
+  share((all + kBlockColumns - 1) / kBlockColumns, threads, [&](std::size_t part) {
+    const std::size_t first = part * kBlockColumns, last = std::min(all, first + kBlockColumns);
+    kernels.products({rows.data(), static_cast<std::int64_t>(count), embeddings.values.data() + first * dimensions,
+                      static_cast<std::int64_t>(last - first), static_cast<std::int64_t>(dimensions),
+                      distances.data() + first, static_cast<std::int64_t>(all)});
+    for (std::size_t row = 0; row < count; ++row) {
+      float* const of = distances.data() + row * all;
+      for (std::size_t other = first; other < last; ++other) of[other] = std::sqrt(std::max(0.0F, 2 - 2 * of[other]));
+    }
+  });
+}
+
 void each_distance_block(const Embeddings& embeddings, int threads,
                          const std::function<void(std::size_t, std::size_t, std::span<const float>)>& tell) {
   if (embeddings.size() == 0) return;
-  const std::size_t rows = std::clamp(kBlockValues / embeddings.size(), kLeastRows, kMostRows);
+  const std::size_t all = embeddings.size(), rows = std::clamp(kBlockValues / all, kLeastRows, kMostRows);
   std::vector<float> distances;
-  for (std::size_t begin = 0; begin < embeddings.size(); begin += rows) {
-    const std::size_t end = std::min(embeddings.size(), begin + rows);
-    fill_block(embeddings, begin, end, threads, distances);
+  for (std::size_t begin = 0; begin < all; begin += rows) {
+    if (stop_requested()) throw Interrupted("interrupted while faces were compared");
+    const std::size_t end = std::min(all, begin + rows);
+    distances_to_all(
+        std::span(embeddings.values).subspan(begin * embeddings.dimensions, (end - begin) * embeddings.dimensions),
+        embeddings, threads, distances);
+    for (std::size_t row = begin; row < end; ++row) distances[(row - begin) * all + row] = 0;
     tell(begin, end, distances);
   }
 }
 
-Comparison compare_all(const Embeddings& embeddings, const CompareOptions& options) {
-  Comparison result;
-  result.histogram.assign(options.bins, 0);
-  const std::size_t all = embeddings.size();
-  const auto bins_a_unit = static_cast<float>(static_cast<double>(options.bins) / kLargestDistance);
-  std::vector<NearPair> of_row, of_rows;  // of each row the nearest
-  each_distance_block(
-      embeddings, options.threads, [&](std::size_t begin, std::size_t end, std::span<const float> distances) {
-        for (std::size_t row = begin; row < end; ++row) {
-          of_row.clear();
-          for (std::size_t other = 0; other < all; ++other) {
-            const float distance = distances[(row - begin) * all + other];
-            if (distance <= options.limit && other != row) {
-              of_row.push_back({std::min(row, other), std::max(row, other), distance});
-            }
-            if (other <= row) continue;
-            ++result.histogram[std::min(static_cast<std::size_t>(distance * bins_a_unit), options.bins - 1)];
-            if (distance > options.limit) continue;
-            ++result.pairs_within;
-            result.pairs.push_back({row, other, distance});
-          }
-          if (result.pairs.size() > 2 * options.most_pairs) keep(result.pairs, options.most_pairs);
-          keep(of_row, options.most_of_each_face);
-          of_rows.insert(of_rows.end(), of_row.begin(), of_row.end());
-        }
-      });
-  keep(result.pairs, options.most_pairs);
-  std::ranges::sort(result.pairs, nearer);
-  if (result.pairs.size() == result.pairs_within) {
-    result.to_group = result.pairs;
-    return result;
-  }
-  std::ranges::sort(of_rows, nearer);
-  const auto same = [](const NearPair& a, const NearPair& b) { return a.first == b.first && a.second == b.second; };
-  of_rows.erase(std::ranges::unique(of_rows, same).begin(), of_rows.end());
-  result.to_group = std::move(of_rows);
-  return result;
-}
+namespace {
 
-Neighbours nearest_neighbours(const Embeddings& embeddings, std::size_t count, int threads) {
-  const std::size_t all = embeddings.size();
-  if (count >= all) {
-    throw Error("the " + std::to_string(count) + " nearest of " + std::to_string(all) +
+/// What the distances of one row to all others say.
+struct OfRow {
+  std::vector<std::size_t> histogram;  // of the rows behind it
+  std::vector<NearPair> pairs;         // within the limit, with the rows behind it
+  std::vector<NearPair> nearest;       // within the limit, some of all rows
+};
+
+class AllWithAll {
+ public:
+  AllWithAll(const Embeddings& embeddings, const CompareOptions& options)
+      : embeddings_(embeddings), options_(options), of_rows_(static_cast<std::size_t>(4 * options.threads)) {
+    result_.histogram.assign(options.bins, 0);
+  }
+
+  Comparison run() {
+    each_distance_block(embeddings_, options_.threads,
+                        [&](std::size_t begin, std::size_t end, std::span<const float> distances) {
+                          take_block(begin, end, distances);
+                        });
+    keep(result_.pairs, options_.most_pairs);
+    std::ranges::sort(result_.pairs, nearer);
+    if (result_.pairs.size() == result_.pairs_within) {
+      result_.to_group = result_.pairs;
+      return std::move(result_);
+    }
+    std::ranges::sort(nearest_, nearer);
+    const auto same = [](const NearPair& a, const NearPair& b) { return a.first == b.first && a.second == b.second; };
+    nearest_.erase(std::ranges::unique(nearest_, same).begin(), nearest_.end());
+    result_.to_group = std::move(nearest_);
+    return std::move(result_);
+  }
+
+ private:
+  void take_block(std::size_t begin, std::size_t end, std::span<const float> distances) {
+    const std::size_t all = embeddings_.size(), count = options_.neighbours;
+    Neighbours neighbours{begin, count, std::vector<std::uint32_t>((end - begin) * count),
+                          std::vector<float>((end - begin) * count)};
+    // A few rows at a time, as a row of a million faces may have a million pairs.
+    for (std::size_t first = begin; first < end; first += of_rows_.size()) {
+      const std::size_t rows = std::min(of_rows_.size(), end - first);
+      share(rows, options_.threads, [&](std::size_t i) {
+        const std::size_t row = first + i;
+        const auto of = distances.subspan((row - begin) * all, all);
+        look_at(row, of, of_rows_[i]);
+        if (count > 0) find_nearest(row, of, neighbours);
+      });
+      for (std::size_t i = 0; i < rows; ++i) take(of_rows_[i]);
+    }
+    if (count > 0) options_.on_neighbours(neighbours);
+  }
+
+  void look_at(std::size_t row, std::span<const float> distances, OfRow& of) const {
+    const auto bins_a_unit = static_cast<float>(static_cast<double>(options_.bins) / kLargestDistance);
+    of.histogram.assign(options_.bins, 0);
+    of.pairs.clear();
+    of.nearest.clear();
+    for (std::size_t other = 0; other < distances.size(); ++other) {
+      const float distance = distances[other];
+      if (distance <= options_.limit && other != row) {
+        of.nearest.push_back({std::min(row, other), std::max(row, other), distance});
+        if (other > row) of.pairs.push_back(of.nearest.back());
+      }
+      if (other > row) ++of.histogram[bin_of(distance, bins_a_unit, options_.bins)];
+    }
+    keep(of.nearest, options_.most_of_each_face);
+  }
+
+  void find_nearest(std::size_t row, std::span<const float> distances, Neighbours& neighbours) const {
+    const std::size_t count = options_.neighbours;
+    std::vector<std::pair<float, std::uint32_t>> nearest;  // a heap, the farthest on top
+    for (std::size_t other = 0; other < distances.size(); ++other) {
+      if (other == row || (nearest.size() == count && distances[other] >= nearest.front().first)) continue;
+      if (nearest.size() == count) {
+        std::ranges::pop_heap(nearest);
+        nearest.pop_back();
+      }
+      nearest.emplace_back(distances[other], static_cast<std::uint32_t>(other));
+      std::ranges::push_heap(nearest);
+    }
+    std::ranges::sort_heap(nearest);
+    const std::size_t at = (row - neighbours.begin) * count;
+    for (std::size_t k = 0; k < count; ++k) {
+      neighbours.distances[at + k] = nearest[k].first;
+      neighbours.rows[at + k] = nearest[k].second;
+    }
+  }
+
+  void take(const OfRow& of) {
+    for (std::size_t bin = 0; bin < of.histogram.size(); ++bin) result_.histogram[bin] += of.histogram[bin];
+    result_.pairs_within += of.pairs.size();
+    if (options_.on_pairs) options_.on_pairs(of.pairs);
+    result_.pairs.insert(result_.pairs.end(), of.pairs.begin(), of.pairs.end());
+    if (result_.pairs.size() > 2 * options_.most_pairs) keep(result_.pairs, options_.most_pairs);
+    nearest_.insert(nearest_.end(), of.nearest.begin(), of.nearest.end());
+  }
+
+  const Embeddings& embeddings_;
+  const CompareOptions& options_;
+  std::vector<OfRow> of_rows_;
+  std::vector<NearPair> nearest_;  // of each row
+  Comparison result_;
+};
+
+}  // namespace
+
+Comparison compare_all(const Embeddings& embeddings, const CompareOptions& options) {
+  if (options.neighbours > 0 && options.neighbours >= embeddings.size()) {
+    throw Error("the " + std::to_string(options.neighbours) + " nearest of " + std::to_string(embeddings.size()) +
                 " rows were asked for, of which each has fewer others");
   }
-  Neighbours result{count, std::vector<std::uint32_t>(all * count), std::vector<float>(all * count)};
-  each_distance_block(embeddings, threads, [&](std::size_t begin, std::size_t end, std::span<const float> distances) {
-    share(end - begin, threads, [&](std::size_t i) {
-      const float* const of = distances.data() + i * all;
-      std::vector<std::pair<float, std::uint32_t>> nearest;  // a heap, the farthest on top
-      for (std::size_t other = 0; other < all; ++other) {
-        if (other == begin + i || (nearest.size() == count && of[other] >= nearest.front().first)) continue;
-        if (nearest.size() == count) {
-          std::ranges::pop_heap(nearest);
-          nearest.pop_back();
-        }
-        nearest.emplace_back(of[other], static_cast<std::uint32_t>(other));
-        std::ranges::push_heap(nearest);
-      }
-      std::ranges::sort_heap(nearest);
-      for (std::size_t k = 0; k < count; ++k) {
-        result.distances[(begin + i) * count + k] = nearest[k].first;
-        result.rows[(begin + i) * count + k] = nearest[k].second;
-      }
-    });
-  });
-  return result;
+  return AllWithAll(embeddings, options).run();
 }
 
 }  // namespace evener::task

@@ -32,15 +32,34 @@ struct NearPair {
 void each_distance_block(const Embeddings& embeddings, int threads,
                          const std::function<void(std::size_t begin, std::size_t end, std::span<const float>)>& tell);
 
+/// Distances of `rows` (of length 1, one after the other) to all embeddings, row by row.
+void distances_to_all(std::span<const float> rows, const Embeddings& embeddings, int threads,
+                      std::vector<float>& distances);
+
+/// The nearest others of some rows, one after the other: `count` of each, nearest first.
+struct Neighbours {
+  static constexpr std::uint32_t kNobody = 0xFFFFFFFF;  // behind the last of a row for which fewer were found
+
+  std::size_t begin = 0;  // the first of those rows
+  std::size_t count = 0;
+  std::vector<std::uint32_t> rows;
+  std::vector<float> distances;
+};
+
 struct CompareOptions {
   float limit = 1;                     // of pairs that are told
   std::size_t bins = 100;              // of the histogram
   std::size_t most_pairs = 1'000'000;  // the nearest of them
   std::size_t most_of_each_face = 64;  // see Comparison::to_group
+  std::size_t neighbours = 0;          // of each row, to be told; at most as many as there are others
   int threads = 1;
+  /// Told block by block, in the order of the rows: neighbours, and all pairs within the limit, of which a row's come
+  /// in the order of the other one.
+  std::function<void(const Neighbours&)> on_neighbours = {};
+  std::function<void(std::span<const NearPair>)> on_pairs = {};
 };
 
-/// All rows compared with all, in memory that grows with the rows and not with the pairs.
+/// Rows compared with each other, in memory that grows with the rows and not with the pairs.
 struct Comparison {
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   std::vector<NearPair> pairs;         // at most `limit` apart, the nearest first; no more than most_pairs
@@ -49,15 +68,8 @@ struct Comparison {
   /// nearest of each row.
   std::vector<NearPair> to_group;
 };
+/// All with all. Throws Error where more neighbours are asked for than there are others, Interrupted when a stop is
+/// requested.
 Comparison compare_all(const Embeddings& embeddings, const CompareOptions& options);
-
-/// The `count` nearest other rows of each row, nearest first, found by comparing it with all: (rows, count), row by
-/// row. Throws Error where there are not so many others.
-struct Neighbours {
-  std::size_t count = 0;
-  std::vector<std::uint32_t> rows;
-  std::vector<float> distances;
-};
-Neighbours nearest_neighbours(const Embeddings& embeddings, std::size_t count, int threads);
 
 }  // namespace evener::task

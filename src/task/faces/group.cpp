@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace evener::task {
@@ -15,13 +15,8 @@ namespace {
 struct Group {
   std::vector<std::size_t> faces;
   std::set<std::size_t> photos;
-  std::vector<double> sum;
+  std::vector<double> sum;  // empty for one face, whose embedding it is: of a million faces most stay alone
 };
-
-double mean_squared_distance(const Group& a, const Group& b) {
-  const double product = std::inner_product(a.sum.begin(), a.sum.end(), b.sum.begin(), 0.0);
-  return 2 - 2 * product / (static_cast<double>(a.faces.size()) * static_cast<double>(b.faces.size()));
-}
 
 bool share_a_photo(const Group& a, const Group& b) {
   return std::ranges::any_of(a.photos, [&](std::size_t photo) { return b.photos.contains(photo); });
@@ -30,17 +25,15 @@ bool share_a_photo(const Group& a, const Group& b) {
 void join(Group& into, Group& from) {
   into.faces.insert(into.faces.end(), from.faces.begin(), from.faces.end());
   into.photos.insert(from.photos.begin(), from.photos.end());
-  std::ranges::transform(into.sum, from.sum, into.sum.begin(), std::plus<>());
   from = {};
 }
 
 class Grouping {
  public:
   Grouping(const Embeddings& embeddings, const std::vector<FaceFacts>& faces, double limit)
-      : faces_(faces), limit_squared_(limit * limit), of_face_(faces.size()) {
+      : embeddings_(embeddings), faces_(faces), limit_squared_(limit * limit), of_face_(faces.size()) {
     for (std::size_t i = 0; i < faces.size(); ++i) {
-      const auto row = embeddings[i];
-      groups_.push_back({{i}, {faces[i].photo}, {row.begin(), row.end()}});
+      groups_.push_back({{i}, {faces[i].photo}, {}});
       of_face_[i] = i;
     }
   }
@@ -129,11 +122,40 @@ class Grouping {
     unite(a, b);
   }
 
+  /// Calls `take` with the sum of a group's embeddings.
+  template <class Take>
+  void with_sum(const Group& group, const Take& take) const {
+    if (group.sum.empty()) {
+      take(embeddings_[group.faces.front()]);
+    } else {
+      take(std::span(group.sum));
+    }
+  }
+
+  double mean_squared_distance(const Group& a, const Group& b) const {
+    double product = 0;
+    with_sum(a, [&](auto of_a) {
+      with_sum(b, [&](auto of_b) {
+        for (std::size_t i = 0; i < of_a.size(); ++i) {
+          product += static_cast<double>(of_a[i]) * static_cast<double>(of_b[i]);
+        }
+      });
+    });
+    return 2 - 2 * product / (static_cast<double>(a.faces.size()) * static_cast<double>(b.faces.size()));
+  }
+
   void unite(std::size_t a, std::size_t b) {
+    std::vector<double> sum;
+    with_sum(groups_[a], [&](auto values) { sum.assign(values.begin(), values.end()); });
+    with_sum(groups_[b], [&](auto values) {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+    });
+    groups_[a].sum = std::move(sum);
     for (const std::size_t face : groups_[b].faces) of_face_[face] = a;
     join(groups_[a], groups_[b]);
   }
 
+  const Embeddings& embeddings_;
   const std::vector<FaceFacts>& faces_;
   const double limit_squared_;
   std::vector<Group> groups_;

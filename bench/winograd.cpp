@@ -54,7 +54,7 @@ void convolve(const WinogradKernels& table, Layer& layer, const kernels::Winogra
                                       .weights = layer.transformed.data(),
                                       .y = layer.y.data(),
                                       .clamp = kNoClamp};
-  table.forward(work, scratch.data(), 0, layer.shape.tiles());
+  table.forward(work, scratch.data(), {0, layer.shape.tiles(), 0, layer.shape.out_channels});
 }
 
 void sum_gradient(const WinogradKernels& table, Layer& layer) {

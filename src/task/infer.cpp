@@ -189,9 +189,7 @@ void InferJob::make_lanes(const data::Samples& samples) {
     options.cache = options_.cache;
     engine::Engine& engine = *engines_.at(setup_.engines[r]);
     if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
-    // LibTorch's threads belong to the whole process: several runners of it would share them, and wait for each other.
-    const int on_one_cpu = setup_.engines[r] == "torch" ? 1 : std::min(setup_.streams, options.threads);
-    const int count = on_cpu ? on_one_cpu : kGpuLanes;
+    const int count = on_cpu ? std::min(setup_.streams, options.threads) : kGpuLanes;
     for (auto& runner : model_.make_runners(engine, samples.shape(), options, count)) {
       if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
       lanes_.push_back(std::move(runner));

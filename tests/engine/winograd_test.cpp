@@ -100,9 +100,11 @@ Values convolved(const WinogradKernels& kernels, const WinogradShape& shape, con
   rest.x = x.data();
   rest.weights = transformed.data();
   rest.y = y.data();
-  const std::int64_t some = shape.tiles() / 3;
-  kernels.forward(rest, scratch.data(), 0, some);
-  kernels.forward(rest, scratch.data(), some, shape.tiles());
+  const std::int64_t some = shape.tiles() / 3, tiles = shape.tiles(), out = shape.out_channels;
+  const std::int64_t panel = std::min(kWinogradPanel, out);
+  kernels.forward(rest, scratch.data(), {0, some, 0, out});
+  kernels.forward(rest, scratch.data(), {some, tiles, 0, panel});
+  kernels.forward(rest, scratch.data(), {some, tiles, panel, out});
   return y;
 }
 

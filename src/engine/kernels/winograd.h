@@ -66,6 +66,13 @@ struct WinogradForward {
   Clamp clamp = {};
 };
 
+/// What one call of WinogradKernels::forward computes.
+struct WinogradPart {
+  std::int64_t first_tile, last_tile;  // [first, last)
+  std::int64_t first_channel,
+      last_channel;  // output channels [first, last); both multiples of kWinogradPanel, or the end
+};
+
 /// The gradient of the weights of some output channels by some tiles: sums over the tiles, still transformed.
 struct WinogradGradient {
   WinogradShape shape;
@@ -79,8 +86,8 @@ struct WinogradGradient {
 struct WinogradKernels {
   /// Output channels 16 * begin to 16 * end - 1.
   void (*transform_weights)(const WinogradWeights& from, float* transformed, std::int64_t begin, std::int64_t end);
-  /// Tiles [begin, end). `scratch`: winograd_scratch_values(shape) of this call's own.
-  void (*forward)(const WinogradForward& work, float* scratch, std::int64_t begin, std::int64_t end);
+  /// `scratch`: winograd_scratch_values(shape) of this call's own.
+  void (*forward)(const WinogradForward& work, float* scratch, const WinogradPart& part);
   /// Overwrites the sums. `scratch`: winograd_gradient_scratch_values(work) of this call's own.
   void (*sum_gradient)(const WinogradGradient& work, float* scratch);
   /// From the sums of all output channels to the gradient of the weights of those from 16 * begin to 16 * end - 1.

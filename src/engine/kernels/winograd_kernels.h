@@ -124,7 +124,7 @@ inline void finish_tile(const WinogradForward& work, const TilePlace& place, con
   }
 }
 
-inline void winograd_forward(const WinogradForward& work, float* scratch, std::int64_t begin, std::int64_t end) {
+inline void winograd_forward(const WinogradForward& work, float* scratch, const WinogradPart& part) {
   const WinogradShape& s = work.shape;
   const WinogradPanels weights{s.in_channels};
   const std::int64_t block = winograd_block_tiles(s), input_step = winograd_input_step(s, block);
@@ -132,13 +132,13 @@ inline void winograd_forward(const WinogradForward& work, float* scratch, std::i
   float* const inputs = zeros + s.in_channels;
   float* const products = inputs + kFrequencies * input_step;
   for (std::int64_t c = 0; c < s.in_channels; ++c) zeros[c] = 0;
-  for (std::int64_t first = begin; first < end; first += block) {
-    const std::int64_t tiles = end - first < block ? end - first : block;
+  for (std::int64_t first = part.first_tile; first < part.last_tile; first += block) {
+    const std::int64_t tiles = part.last_tile - first < block ? part.last_tile - first : block;
     for (std::int64_t t = 0; t < tiles; ++t) {
       transform_input_tile(s, work.x, tile_place(s, first + t), zeros, inputs + t * s.in_channels, input_step);
     }
-    for (std::int64_t p = 0; p * kWinogradPanel < s.out_channels; ++p) {
-      const WinogradPanel panel = winograd_panel(s.out_channels, p);
+    for (std::int64_t c = part.first_channel; c < part.last_channel; c += kWinogradPanel) {
+      const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
       const std::int64_t product_step = WinogradPanels{block}.step(panel.width);
       for (int f = 0; f < kFrequencies; ++f) {
         multiply_matrices<false>(tiles, panel.width, s.in_channels, inputs + f * input_step, s.in_channels, 1,

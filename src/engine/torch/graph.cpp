@@ -1,9 +1,10 @@
 #include "engine/torch/graph.h"
 
 #include <array>
-#include <limits>
+#include <optional>
 #include <variant>
 
+#include "engine/torch/activations.h"
 #include "engine/torch/batch_norm.h"
 #include "engine/torch/depthwise.h"
 #include "engine/torch/fake_quantize.h"
@@ -29,28 +30,6 @@ at::Tensor as(const at::Tensor& tensor, at::ScalarType type) {
   return tensor.scalar_type() == type ? tensor : tensor.to(type);
 }
 
-at::Tensor activate(const at::Tensor& x, ActivationKind kind, bool in_place) {
-  at::Tensor y = x;
-  switch (kind) {
-    case ActivationKind::kRelu:
-      return in_place ? at::relu_(y) : at::relu(x);
-    case ActivationKind::kRelu6:
-      return in_place ? at::hardtanh_(y, 0, 6) : at::hardtanh(x, 0, 6);
-    case ActivationKind::kSigmoid:
-      return in_place ? at::sigmoid_(y) : at::sigmoid(x);
-    case ActivationKind::kTanh:
-      return in_place ? at::tanh_(y) : at::tanh(x);
-    // These need their input again in backward: in place, LibTorch would copy it first.
-    case ActivationKind::kSilu:
-      return at::silu(x);
-    case ActivationKind::kHardSwish:
-      return at::hardswish(x);
-    case ActivationKind::kHardSigmoid:
-      return at::hardsigmoid(x);
-  }
-  return x;
-}
-
 /// Height and width, as LibTorch takes them.
 std::array<std::int64_t, 2> sides(const network::Extent2d& extent) {
   return {extent.height, extent.width};
@@ -61,7 +40,7 @@ at::Tensor make_tensor(const network::Parameter& parameter, const GraphOptions& 
   if (parameter.shape.empty()) return at::zeros({}, on_device.dtype(at::kLong));
   at::Tensor tensor = at::zeros(parameter.shape, on_device.dtype(at::kFloat));
   if (parameter.shape.size() == 4) tensor = tensor.contiguous(options.format);
-  tensor.set_requires_grad(parameter.trained);
+  tensor.set_requires_grad(parameter.trained && !options.inference);
   return tensor;
 }
 
@@ -70,12 +49,16 @@ at::Tensor weight_of(const std::vector<at::Tensor>& tensors, int bits) {
   return bits == 0 ? tensors.front() : fake_quantize_weights(tensors.front(), tensors.back(), bits);
 }
 
-kernels::Clamp clamp_of(const network::Network& network, int activation) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (activation < 0) return {-kInfinity, kInfinity};
-  const auto& layer = network.layers()[static_cast<std::size_t>(activation)];
-  const bool relu6 = std::get<network::Activation>(layer.op).kind == ActivationKind::kRelu6;
-  return {0, relu6 ? 6 : kInfinity};
+/// The activation that a step ends with.
+std::optional<ActivationKind> activation_of(const network::Network& network, const Step& step) {
+  if (step.activation < 0) return std::nullopt;
+  const auto& layer = network.layers()[static_cast<std::size_t>(step.activation)];
+  return std::get<network::Activation>(layer.op).kind;
+}
+
+Join join_of(const GraphOptions& options) {
+  if (!options.own_kernels) return Join::kNothing;
+  return options.inference ? Join::kConvolutionToo : Join::kBatchNorm;
 }
 
 }  // namespace
@@ -84,7 +67,7 @@ Graph::Graph(network::Network network, const GraphOptions& options)
     : network_(std::move(network)),
       options_(options),
       of_layer_(network_.layers().size()),
-      steps_(plan_steps(network_, options.own_kernels)) {
+      steps_(plan_steps(network_, join_of(options))) {
   for (const auto& parameter : network_.parameters()) {
     tensors_.push_back(make_tensor(parameter, options_));
     of_layer_[static_cast<std::size_t>(parameter.layer)].push_back(tensors_.back());
@@ -118,19 +101,50 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
   if (!options_.own_kernels) {
     const BatchNormTensors tensors{t[0], t[1], t[2], t[3]};
     if (training && replicas != nullptr) {
-      return sync_batch_norm(x, tensors, {op.epsilon, op.momentum, true, clamp_of(network_, -1), layer.name, replicas});
+      return sync_batch_norm(x, tensors,
+                             {op.epsilon, op.momentum, true, *clamp_of(std::nullopt), layer.name, replicas});
     }
     if (training) require_variance(static_cast<double>(x.numel() / x.size(1)), nullptr, layer.name);
     return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, /*cudnn_enabled=*/true);
   }
   at::Tensor residual;
   if (step.inputs.size() > 1) residual = as_rows(outputs[static_cast<std::size_t>(step.inputs[1])], x);
-  return batch_norm(as_rows(x, x), residual, {t[0], t[1], t[2], t[3]},
-                    {op.epsilon, op.momentum, training, clamp_of(network_, step.activation), layer.name, replicas});
+  return batch_norm(
+      as_rows(x, x), residual, {t[0], t[1], t[2], t[3]},
+      {op.epsilon, op.momentum, training, *clamp_of(activation_of(network_, step)), layer.name, replicas});
 }
 
-at::Tensor Graph::run_convolution(const network::Conv2d& op, const at::Tensor& x,
-                                  const std::vector<at::Tensor>& tensors) {
+void Graph::prepare(std::int64_t batch) {
+  for (const Step& step : steps_) {
+    const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
+    const auto* op = std::get_if<network::Conv2d>(&layer.op);
+    if (op == nullptr) continue;
+    auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
+    const network::Shape& input = network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
+    const at::Tensor weight = as(weight_of(tensors, op->weight_bits), options_.compute);
+    const at::Tensor bias = op->bias ? as(tensors[1], options_.compute) : at::Tensor();
+    prepared_.emplace(step.layer, PreparedConvolution(*op, input, batch, weight, bias, activation_of(network_, step),
+                                                      options_.convolution));
+    tensors.clear();
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (network_.parameters()[i].layer == step.layer) tensors_[i].reset();
+    }
+  }
+}
+
+std::map<std::string, int> Graph::methods() const {
+  std::map<std::string, int> counts;
+  for (const auto& [layer, convolution] : prepared_) ++counts[convolution.method()];
+  return counts;
+}
+
+at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs) {
+  const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
+  if (const auto prepared = prepared_.find(step.layer); prepared != prepared_.end()) {
+    return prepared->second.run(
+        x, step.inputs.size() > 1 ? outputs[static_cast<std::size_t>(step.inputs[1])] : at::Tensor());
+  }
+  const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor weight = weight_of(tensors, op.weight_bits);
   if (options_.own_kernels && is_depthwise(op, x)) return depthwise_convolution(x, weight, op);
   if (options_.own_kernels && options_.compute == at::kFloat && op.weight_bits == 0 && x.size(0) > 0 && has_rows(x) &&
@@ -157,9 +171,15 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
             return at::linear(x, as(weight_of(tensors, op.weight_bits), compute),
                               op.bias ? as(tensors[1], compute) : at::Tensor());
           },
-          [&](const network::Conv2d& op) { return run_convolution(op, x, tensors); },
+          [&](const network::Conv2d& op) { return run_convolution(step, op, outputs); },
           [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training, replicas); },
-          [&](const network::Activation& op) { return activate(x, op.kind, step.overwrites); },
+          [&](const network::Activation& op) {
+            if (!step.overwrites || !(options_.inference || may_overwrite_in_training(op.kind))) {
+              return activate(x, op.kind);
+            }
+            activate_in_place(x, op.kind);
+            return x;
+          },
           [&](const network::PRelu&) { return at::prelu(x, as(tensors[0], x.scalar_type())); },
           [&](const network::MaxPool& op) {
             return at::max_pool2d(x, sides(op.kernel), sides(op.stride), sides(op.padding), 1, op.ceil_mode);

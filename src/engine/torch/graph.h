@@ -3,11 +3,14 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/tensor.h"
 #include "engine/torch/channel_sums.h"
 #include "engine/torch/dropout.h"
+#include "engine/torch/prepared_convolution.h"
 #include "engine/torch/steps.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
@@ -20,6 +23,7 @@ struct GraphOptions {
   at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images, activations and convolution weights
   bool own_kernels = false;  // batch normalisation and depthwise convolutions by our own: channels-last on the CPU
   ConvolutionChoice convolution = ConvolutionChoice::kDirect;  // of 3x3 convolutions in float32 where own_kernels
+  bool inference = false;  // where own_kernels: convolutions are joined with what follows them; see Graph::prepare
 };
 
 class Graph {
@@ -31,6 +35,13 @@ class Graph {
   /// samples belong to the same batch (null = this one's alone); outlives the backward pass.
   std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                           const Replicas* replicas = nullptr);
+
+  /// With GraphOptions::inference, to be called once when the tensors have their values, which then don't change any
+  /// more: brings the weights of convolutions into the order of the kernels, and lets tensors() go that this replaces.
+  /// `batch`: the images of each forward pass, or a guess.
+  void prepare(std::int64_t batch);
+  /// How many convolutions are computed by which method; empty where they weren't prepared.
+  std::map<std::string, int> methods() const;
 
   const network::Network& network() const { return network_; }
   at::MemoryFormat format() const { return options_.format; }
@@ -44,13 +55,14 @@ class Graph {
                  const Replicas* replicas);
   at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
                             const Replicas* replicas);
-  at::Tensor run_convolution(const network::Conv2d& op, const at::Tensor& x, const std::vector<at::Tensor>& tensors);
+  at::Tensor run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs);
 
   network::Network network_;
   const GraphOptions options_;
   std::vector<at::Tensor> tensors_;
   std::vector<std::vector<at::Tensor>> of_layer_;  // the same, layer by layer
   std::vector<Step> steps_;
+  std::map<int, PreparedConvolution> prepared_;  // by their layers
 };
 
 }  // namespace evener::engine::torch_engine

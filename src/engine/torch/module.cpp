@@ -1,6 +1,9 @@
 // The module's door: the factory function that base/module.h looks for, and the Engine behind it.
 #include <torch/csrc/api/include/torch/version.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/module_entry.h"
 #include "engine/torch/device.h"
 #include "engine/torch/errors.h"
@@ -53,6 +56,23 @@ class TorchEngine : public Engine {
                                       const RunnerOptions& options) override {
     if (const std::string refusal = torch_engine::runner_refusal(options); !refusal.empty()) throw Error(refusal);
     return made("runner", options.device, [&] { return std::make_unique<TorchRunner>(network, state, options); });
+  }
+
+  std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
+                                                    const RunnerOptions& options, int count) override {
+    if (const std::string refusal = torch_engine::runner_refusal(options); !refusal.empty()) throw Error(refusal);
+    RunnerOptions each = options;
+    each.threads = std::max(1, options.threads / std::max(1, count));
+    return made("runner", options.device, [&] {
+      std::vector<std::unique_ptr<Runner>> runners;
+      const TorchRunner* first = nullptr;
+      for (int i = 0; i < count; ++i) {
+        auto runner = std::make_unique<TorchRunner>(network, state, each, first);
+        if (first == nullptr) first = runner.get();
+        runners.push_back(std::move(runner));
+      }
+      return runners;
+    });
   }
 };
 

@@ -14,17 +14,40 @@
 #include "engine/torch/feed.h"
 #include "engine/torch/formats.h"
 #include "engine/torch/threads.h"
+#include "network/passes/fold_batch_norm.h"
 
 namespace evener::engine::torch_engine {
 namespace {
 
-/// The graph of a runner is that of a trainer on the same device.
-GraphOptions runner_graph(const network::Network& network, const RunnerOptions& options) {
+/// The graph of a runner is that of a trainer on the same device, but for what only inference can do.
+GraphOptions runner_graph_options(const network::Network& network, const RunnerOptions& options) {
   TrainerOptions alike;
   alike.device = options.device;
   alike.precision = options.precision;
   alike.torch = options.torch;
-  return graph_options(network, alike);
+  GraphOptions graph = graph_options(network, alike);
+  graph.inference = graph.own_kernels;
+  return graph;
+}
+
+std::shared_ptr<Graph> filled(const network::Network& network, const TensorMap& state, const GraphOptions& options) {
+  const c10::NoGradGuard no_grad;
+  auto graph = std::make_shared<Graph>(network, options);
+  const auto& parameters = network.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    copy_from_host(tensor_of(state, parameters[i].name), parameters[i].name, graph->tensors()[i]);
+  }
+  return graph;
+}
+
+std::shared_ptr<Graph> runner_graph(const network::Network& network, const TensorMap& state,
+                                    const RunnerOptions& options) {
+  const GraphOptions how = runner_graph_options(network, options);
+  if (!how.inference) return filled(network, state, how);
+  const network::NetworkWithState folded = network::fold_batch_norm(network, state);
+  auto graph = filled(folded.network, folded.state, how);
+  graph->prepare(options.batch);
+  return graph;
 }
 
 template <class Body>
@@ -50,21 +73,17 @@ std::string runner_refusal(const RunnerOptions& options) {
   return device_refusal(options.device);
 }
 
-TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options)
-    : options_(options), streams_(torch_device(options.device)), graph_([&] {
-        const WorkingIn compute(streams_.compute());
-        return Graph(network, runner_graph(network, options));
-      }()) {
+TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options,
+                         const TorchRunner* sharing)
+    : options_(options), streams_(torch_device(options.device)) {
   use_threads(options_.threads, options_.cpus);
   if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision);
   const WorkingIn compute(streams_.compute());
+  const bool shared = sharing != nullptr && !streams_.asynchronous();
+  graph_ = shared ? sharing->graph_ : runner_graph(network, state, options);
   const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front());
-  scale_ = along_channels(pixels.scale, graph_.device());
-  shift_ = along_channels(pixels.shift, graph_.device());
-  const auto& parameters = network.parameters();
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    copy_from_host(tensor_of(state, parameters[i].name), parameters[i].name, graph_.tensors()[i]);
-  }
+  scale_ = along_channels(pixels.scale, graph_->device());
+  shift_ = along_channels(pixels.shift, graph_->device());
   for (int i = 0; i < options.in_flight; ++i) calls_.emplace_back(streams_);
 }
 
@@ -75,13 +94,13 @@ TorchRunner::~TorchRunner() {
 
 void TorchRunner::start(const ImageSpan& images) {
   std::vector<std::int64_t> shape = {options_.batch};
-  shape.insert(shape.end(), graph_.network().input_shape().begin(), graph_.network().input_shape().end());
+  shape.insert(shape.end(), graph_->network().input_shape().begin(), graph_->network().input_shape().end());
   start_shaped(images, shape);
 }
 
 void TorchRunner::start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) {
   if (!options_.any_size) return Runner::start_of_size(images, count, height, width);
-  start_shaped(images, {count, graph_.network().input_shape().front(), height, width});
+  start_shaped(images, {count, graph_->network().input_shape().front(), height, width});
 }
 
 void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::int64_t>& shape) {
@@ -95,6 +114,7 @@ void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::i
     throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
   }
   Call& call = calls_[next_];
+  ensure_threads(options_.threads);
   with_runner_errors(options_, [&] {
     const WorkingIn working(streams_.compute());
     const c10::NoGradGuard no_grad;
@@ -135,8 +155,8 @@ void TorchRunner::send_images(Call& call) {
 void TorchRunner::compute(Call& call) {
   const PhaseMark mark(Phase::kForward);
   const bool images = call.device.dim() == 4;  // vectors have no channels to normalise: they are taken as they are
-  call.outputs = graph_.forward_outputs(
-      images ? normalized_images(call.device, scale_, shift_, graph_.format()) : call.device.to(at::kFloat),
+  call.outputs = graph_->forward_outputs(
+      images ? normalized_images(call.device, scale_, shift_, graph_->format()) : call.device.to(at::kFloat),
       /*training=*/false, {});
   if (streams_.asynchronous()) {
     for (at::Tensor& output : call.outputs) {
@@ -149,6 +169,15 @@ void TorchRunner::compute(Call& call) {
   call.landed.record(streams_.compute());
 }
 
+std::map<std::string, int> TorchRunner::executed() const {
+  std::map<std::string, int> named;
+  const bool half = computed_precision(options_.precision, options_.device.kind) != Precision::kFp32;
+  for (const auto& [method, count] : graph_->methods()) {
+    named.emplace("Convolution " + method + (half ? " bf16" : " f32"), count);
+  }
+  return named;
+}
+
 TensorMap TorchRunner::wait() {
   if (under_way_.empty()) throw Error("a runner without a call under way was waited for");
   Call& call = *under_way_.front();
@@ -157,7 +186,7 @@ TensorMap TorchRunner::wait() {
     const PhaseMark mark(Phase::kD2H);
     call.landed.wait();
     TensorMap outputs;
-    const auto& named = graph_.network().outputs();
+    const auto& named = graph_->network().outputs();
     for (std::size_t i = 0; i < named.size(); ++i) outputs.emplace(named[i].name, to_host(call.outputs[i]));
     call.outputs.clear();
     return outputs;

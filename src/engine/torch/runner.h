@@ -1,11 +1,14 @@
 // Runner on LibTorch: forward passes in evaluation mode without autograd. On the CPU a call is through when it has been
-// started; a GPU works on its own, and copies of one call go beside the work on another.
+// started; a GPU works on its own, and copies of one call go beside the work on another. Where our own kernels compute
+// (channels-last on the CPU), batch-norm is folded, and convolutions are joined with what follows them.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include <cstddef>
 #include <deque>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,12 +23,15 @@ std::string runner_refusal(const RunnerOptions& options);
 
 class TorchRunner : public Runner {
  public:
-  TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options);
+  /// `sharing`: a runner of the same network and state, whose weights this one takes where it can; null = none.
+  TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options,
+              const TorchRunner* sharing = nullptr);
   ~TorchRunner() override;
 
   void start(const ImageSpan& images) override;
   void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) override;
   TensorMap wait() override;
+  std::map<std::string, int> executed() const override;
 
  private:
   /// The memory of one call.
@@ -44,8 +50,8 @@ class TorchRunner : public Runner {
 
   const RunnerOptions options_;
   Streams streams_;
-  Graph graph_;
-  at::Tensor scale_, shift_;  // of the normalisation (1, C, 1, 1)
+  std::shared_ptr<Graph> graph_;  // of several runners on the CPU: nobody writes to it any more
+  at::Tensor scale_, shift_;      // of the normalisation (1, C, 1, 1)
   std::vector<Call> calls_;
   std::size_t next_ = 0;
   std::deque<Call*> under_way_;

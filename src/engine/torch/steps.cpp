@@ -35,8 +35,8 @@ bool is_relu(const Layers& layers, int index) {
 
 class StepCompiler {
  public:
-  StepCompiler(const network::Network& network, bool fuse)
-      : layers_(network.layers()), readers_(readers_of(network)), taken_(layers_.size(), false), fuse_(fuse) {}
+  StepCompiler(const network::Network& network, Join join)
+      : layers_(network.layers()), readers_(readers_of(network)), taken_(layers_.size(), false), join_(join) {}
 
   std::vector<Step> plan() {
     for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
@@ -51,13 +51,15 @@ class StepCompiler {
  private:
   Step step_from(int index) {
     Step step{index, index, layers_[static_cast<std::size_t>(index)].inputs, -1, false, {}};
-    if (!fuse_ || !is<network::BatchNorm>(layers_, index)) return step;
+    const bool convolution = join_ == Join::kConvolutionToo && is<network::Conv2d>(layers_, index);
+    if (!convolution && (join_ == Join::kNothing || !is<network::BatchNorm>(layers_, index))) return step;
     if (const int sum = only_reader(step.output); is<network::Add>(layers_, sum) && fits(step.output, sum)) {
       const auto& terms = layers_[static_cast<std::size_t>(sum)].inputs;
       step.inputs.push_back(terms[0] == index ? terms[1] : terms[0]);
       take(step, sum);
     }
-    if (const int activation = only_reader(step.output); is_relu(layers_, activation)) {
+    if (const int activation = only_reader(step.output);
+        convolution ? is<network::Activation>(layers_, activation) : is_relu(layers_, activation)) {
       step.activation = activation;
       take(step, activation);
     }
@@ -116,14 +118,14 @@ class StepCompiler {
   const Layers& layers_;
   const std::vector<std::vector<int>> readers_;
   std::vector<bool> taken_;
-  const bool fuse_;
+  const Join join_;
   std::vector<Step> steps_;
 };
 
 }  // namespace
 
-std::vector<Step> plan_steps(const network::Network& network, bool fuse) {
-  return StepCompiler(network, fuse).plan();
+std::vector<Step> plan_steps(const network::Network& network, Join join) {
+  return StepCompiler(network, join).plan();
 }
 
 }  // namespace evener::engine::torch_engine

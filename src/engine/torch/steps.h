@@ -7,7 +7,7 @@
 
 namespace evener::engine::torch_engine {
 
-/// One layer, or a batch normalisation with the sum and the activation that follow it.
+/// One layer, or a layer with the sum and the activation that follow it.
 struct Step {
   int layer = 0;            // the first; its tensors are used
   int output = 0;           // the last; the step's result is its output
@@ -17,7 +17,10 @@ struct Step {
   std::vector<int> dead;    // layers whose output nobody needs after this step
 };
 
-/// `fuse`: join batch normalisations with what follows them. Without it each layer is a step.
-std::vector<Step> plan_steps(const network::Network& network, bool fuse);
+/// Which layers are joined with what follows them: none, so that each layer is a step; batch normalisations, with a sum
+/// of two and ReLU or ReLU6; or in inference also convolutions, with such a sum and any activation.
+enum class Join { kNothing, kBatchNorm, kConvolutionToo };
+
+std::vector<Step> plan_steps(const network::Network& network, Join join);
 
 }  // namespace evener::engine::torch_engine

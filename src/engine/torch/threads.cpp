@@ -15,4 +15,9 @@ void use_threads(int threads, const std::vector<int>& cpus) {
   at::set_num_threads(threads);
 }
 
+void ensure_threads(int threads) {
+  at::internal::lazy_init_num_threads();
+  if (at::get_num_threads() != threads) use_threads(threads, {});
+}
+
 }  // namespace evener::engine::torch_engine

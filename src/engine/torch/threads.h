@@ -9,4 +9,7 @@ namespace evener::engine::torch_engine {
 /// region: OpenMP's threads inherit the affinity of the thread that starts them.
 void use_threads(int threads, const std::vector<int>& cpus);
 
+/// The same for a thread that may have done so before, with its CPUs as they are.
+void ensure_threads(int threads);
+
 }  // namespace evener::engine::torch_engine

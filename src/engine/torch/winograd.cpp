@@ -27,12 +27,18 @@ kernels::WeightSteps steps_of(const at::Tensor& weight) {
   return {weight.stride(0), weight.stride(1), weight.stride(2), weight.stride(3)};
 }
 
+/// `weight` (O, C, 3, 3), which has to live as long as the result.
+kernels::WinogradWeights weights_of(const at::Tensor& weight) {
+  return {weight.const_data_ptr<float>(), steps_of(weight), weight.size(1), weight.size(0)};
+}
+
 at::Tensor floats(std::int64_t count) {
   return at::empty({count}, at::kFloat);
 }
 
-/// As the forward pass of images of `shape` takes them.
-at::Tensor transformed(const WinogradShape& shape, const kernels::WinogradWeights& weights) {
+/// As a forward pass takes them.
+at::Tensor transformed(const kernels::WinogradWeights& weights) {
+  const WinogradShape shape{.in_channels = weights.in_channels, .out_channels = weights.out_channels};
   const at::Tensor values = floats(shape.weight_values());
   float* const to = values.mutable_data_ptr<float>();
   at::parallel_for(0, shape.out_channels / kChannelBlock, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -41,59 +47,98 @@ at::Tensor transformed(const WinogradShape& shape, const kernels::WinogradWeight
   return values;
 }
 
-at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const kernels::WinogradWeights& weights) {
-  const at::Tensor y = at::empty({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()},
-                                 x.options().memory_format(at::MemoryFormat::ChannelsLast));
-  const at::Tensor values = transformed(shape, weights);
-  const kernels::WinogradForward work{.shape = shape,
-                                      .x = x.const_data_ptr<float>(),
-                                      .weights = values.const_data_ptr<float>(),
-                                      .y = y.mutable_data_ptr<float>(),
-                                      .clamp = {-kInfinity, kInfinity}};
-  const std::int64_t tiles = shape.tiles();
-  for_row_parts(tiles, row_parts(tiles, shape.in_channels * 16),
-                [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-                  const at::Tensor scratch = floats(kernels::winograd_scratch_values(shape));
-                  kernels::winograd_kernels().forward(work, scratch.mutable_data_ptr<float>(), begin, end);
-                });
-  return y;
-}
+/// How work is divided over the threads: into so many parts of the tiles times so many of the panels of output
+/// channels.
+struct ThreadParts {
+  std::int64_t of_tiles, of_channels;
+  std::int64_t tiles, panels, out_channels;
 
-/// How the gradient of the weights is divided over the threads: by output channels as far as there are panels of them,
-/// since each then has less to sum, and beyond that by tiles, whose sums are added up at the end.
-struct GradientParts {
-  std::int64_t of_channels, of_tiles;
+  ThreadParts(const WinogradShape& shape, std::int64_t tile_parts, std::int64_t channel_parts)
+      : of_tiles(tile_parts),
+        of_channels(channel_parts),
+        tiles(shape.tiles()),
+        panels(panels_of(shape)),
+        out_channels(shape.out_channels) {}
 
-  explicit GradientParts(const WinogradShape& shape) {
-    constexpr std::int64_t kLeastTiles = 48;
-    const std::int64_t threads = at::get_num_threads();
-    const std::int64_t panels = (shape.out_channels + kernels::kWinogradPanel - 1) / kernels::kWinogradPanel;
-    of_channels = std::min(threads, panels);
-    of_tiles =
-        std::clamp<std::int64_t>(shape.tiles() / kLeastTiles, 1, std::max<std::int64_t>(threads / of_channels, 1));
+  static std::int64_t panels_of(const WinogradShape& shape) {
+    return (shape.out_channels + kernels::kWinogradPanel - 1) / kernels::kWinogradPanel;
+  }
+  std::int64_t count() const { return of_tiles * of_channels; }
+  kernels::WinogradPart part(std::int64_t index) const {
+    const std::int64_t of_tile = index / of_channels, of_channel = index % of_channels;
+    return {tiles * of_tile / of_tiles, tiles * (of_tile + 1) / of_tiles, channel(of_channel), channel(of_channel + 1)};
+  }
+
+ private:
+  std::int64_t channel(std::int64_t part) const {
+    return std::min(panels * part / of_channels * kernels::kWinogradPanel, out_channels);
   }
 };
 
+/// Tiles that are worth a thread of their own: fewer would read all weights for too few products.
+constexpr std::int64_t kLeastTiles = 48;
+
+/// A forward pass: by tiles as far as they reach, then by output channels, whose threads transform the same inputs.
+ThreadParts forward_parts(const WinogradShape& shape) {
+  constexpr std::int64_t kLeastProducts = 2 << 20;
+  const std::int64_t products = 36 * shape.tiles() * shape.in_channels * shape.out_channels;
+  const std::int64_t most = std::clamp<std::int64_t>(products / kLeastProducts, 1, at::get_num_threads());
+  const std::int64_t by_tiles = std::clamp<std::int64_t>(shape.tiles() / kLeastTiles, 1, most);
+  const std::int64_t of_channels = std::min((most + by_tiles - 1) / by_tiles, ThreadParts::panels_of(shape));
+  return {shape, std::clamp<std::int64_t>(most / of_channels, 1, shape.tiles()), of_channels};
+}
+
+/// The gradient of the weights: by output channels as far as there are panels of them, since each then has less to sum,
+/// and beyond that by tiles, whose sums are added up at the end.
+ThreadParts gradient_parts(const WinogradShape& shape) {
+  const std::int64_t threads = at::get_num_threads();
+  const std::int64_t of_channels = std::min(threads, ThreadParts::panels_of(shape));
+  return {shape,
+          std::clamp<std::int64_t>(shape.tiles() / kLeastTiles, 1, std::max<std::int64_t>(threads / of_channels, 1)),
+          of_channels};
+}
+
+at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::Tensor& transformed,
+                    const WinogradRest& rest = {.bias = {}, .clamp = {-kInfinity, kInfinity}}) {
+  const at::Tensor y = at::empty({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()},
+                                 x.options().memory_format(at::MemoryFormat::ChannelsLast));
+  const auto values = [](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
+  };
+  const kernels::WinogradForward work{.shape = shape,
+                                      .x = values(x),
+                                      .weights = values(transformed),
+                                      .y = y.mutable_data_ptr<float>(),
+                                      .bias = values(rest.bias),
+                                      .residual = values(rest.residual),
+                                      .clamp = rest.clamp};
+  const ThreadParts parts = forward_parts(shape);
+  at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
+    const at::Tensor scratch = floats(kernels::winograd_scratch_values(shape));
+    for (std::int64_t part = first; part < last; ++part) {
+      kernels::winograd_kernels().forward(work, scratch.mutable_data_ptr<float>(), parts.part(part));
+    }
+  });
+  return y;
+}
+
 at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, const at::Tensor& dy,
                            const at::Tensor& weight) {
-  const GradientParts parts(shape);
+  const ThreadParts parts = gradient_parts(shape);
   // Zeros also between the values, where nothing is written.
   at::Tensor sums = at::zeros({parts.of_tiles, shape.weight_values()}, at::kFloat);
-  const std::int64_t panels = (shape.out_channels + kernels::kWinogradPanel - 1) / kernels::kWinogradPanel;
-  const auto channel = [&](std::int64_t part) {
-    return std::min(panels * part / parts.of_channels * kernels::kWinogradPanel, shape.out_channels);
-  };
-  at::parallel_for(0, parts.of_tiles * parts.of_channels, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t part = first; part < last; ++part) {
-      const std::int64_t of_tiles = part / parts.of_channels, of_channels = part % parts.of_channels;
+  at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t index = first; index < last; ++index) {
+      const kernels::WinogradPart part = parts.part(index);
+      float* const own = sums.mutable_data_ptr<float>() + index / parts.of_channels * shape.weight_values();
       const kernels::WinogradGradient work{.shape = shape,
                                            .x = x.const_data_ptr<float>(),
                                            .dy = dy.const_data_ptr<float>(),
-                                           .sums = sums.mutable_data_ptr<float>() + of_tiles * shape.weight_values(),
-                                           .first_tile = shape.tiles() * of_tiles / parts.of_tiles,
-                                           .last_tile = shape.tiles() * (of_tiles + 1) / parts.of_tiles,
-                                           .first_channel = channel(of_channels),
-                                           .last_channel = channel(of_channels + 1)};
+                                           .sums = own,
+                                           .first_tile = part.first_tile,
+                                           .last_tile = part.last_tile,
+                                           .first_channel = part.first_channel,
+                                           .last_channel = part.last_channel};
       const at::Tensor scratch = floats(kernels::winograd_gradient_scratch_values(work));
       kernels::winograd_kernels().sum_gradient(work, scratch.mutable_data_ptr<float>());
     }
@@ -114,8 +159,7 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["padding"] = padding;
     const WinogradShape shape = shape_of(x, weight.size(0), padding);
-    return convolve(shape, x,
-                    {weight.const_data_ptr<float>(), steps_of(weight), shape.in_channels, shape.out_channels});
+    return convolve(shape, x, transformed(weights_of(weight)));
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -123,10 +167,10 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
     const at::Tensor &x = saved[0], &weight = saved[1];
     const at::Tensor dy = as_rows(grads[0], x);
     const WinogradShape shape = shape_of(x, weight.size(0), ctx->saved_data["padding"].toInt());
-    const kernels::WinogradWeights weights{weight.const_data_ptr<float>(), steps_of(weight), shape.in_channels,
-                                           shape.out_channels};
     variable_list gradients(3);
-    if (ctx->needs_input_grad(0)) gradients[0] = convolve(shape.turned(), dy, weights.turned());
+    if (ctx->needs_input_grad(0)) {
+      gradients[0] = convolve(shape.turned(), dy, transformed(weights_of(weight).turned()));
+    }
     if (ctx->needs_input_grad(1)) gradients[1] = weight_gradient(shape, x, dy, weight);
     return gradients;
   }
@@ -152,6 +196,15 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, Conv
 
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding) {
   return WinogradFunction::apply(x, weight, padding);
+}
+
+at::Tensor winograd_weights(const at::Tensor& weight) {
+  return transformed(weights_of(weight));
+}
+
+at::Tensor winograd_inference(const at::Tensor& x, const at::Tensor& transformed, std::int64_t out_channels,
+                              std::int64_t padding, const WinogradRest& rest) {
+  return convolve(shape_of(x, out_channels, padding), x, transformed, rest);
 }
 
 }  // namespace evener::engine::torch_engine

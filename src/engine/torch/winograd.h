@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include "engine/kernels/kernels.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
 
@@ -21,5 +22,18 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, Conv
 
 /// `x` (N, C, H, W) in float32, channels-last; `weight` (O, C, 3, 3) in float32. Differentiable.
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding);
+
+/// What follows a convolution in the same pass: y = clamp(convolution + bias + residual).
+struct WinogradRest {
+  at::Tensor bias;           // (O); undefined = none
+  at::Tensor residual = {};  // as y, channels-last; undefined = none
+  kernels::Clamp clamp;
+};
+
+/// `weight` (O, C, 3, 3) as winograd_inference takes it: four times as many values.
+at::Tensor winograd_weights(const at::Tensor& weight);
+/// A convolution with weights that were transformed before; `x` as above, without gradients.
+at::Tensor winograd_inference(const at::Tensor& x, const at::Tensor& transformed, std::int64_t out_channels,
+                              std::int64_t padding, const WinogradRest& rest);
 
 }  // namespace evener::engine::torch_engine

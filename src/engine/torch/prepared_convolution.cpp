@@ -1,0 +1,141 @@
+#include "engine/torch/prepared_convolution.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <array>
+#include <string_view>
+
+#include "base/simd_level.h"
+#include "engine/torch/activations.h"
+#include "engine/torch/rows.h"
+#include "engine/torch/winograd.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+using network::ActivationKind;
+using Scalars = c10::List<std::optional<at::Scalar>>;
+
+std::array<std::int64_t, 2> sides(const network::Extent2d& extent) {
+  return {extent.height, extent.width};
+}
+
+/// LibTorch's doors to oneDNN's convolutions with weights in oneDNN's own order, and with what follows them.
+/// TorchInductor calls them by these names; they have no C++ functions.
+template <class Signature>
+c10::TypedOperatorHandle<Signature> onednn(const char* name, const char* overload = "") {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
+}
+
+using Reorder = at::Tensor(const at::Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
+                           at::OptionalIntArrayRef);
+using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, at::IntArrayRef,
+                             at::IntArrayRef, at::IntArrayRef, std::int64_t, std::string_view, Scalars,
+                             std::optional<std::string_view>);
+using PointwiseBinary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                   const std::optional<at::Tensor>&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef,
+                                   std::int64_t, std::string_view, std::optional<at::Scalar>,
+                                   std::optional<std::string_view>, Scalars, std::optional<std::string_view>);
+
+/// The name by which those doors know an activation.
+const char* onednn_name(std::optional<ActivationKind> kind) {
+  if (!kind) return "none";
+  switch (*kind) {
+    case ActivationKind::kRelu:
+      return "relu";
+    case ActivationKind::kRelu6:
+      return "hardtanh";
+    case ActivationKind::kSigmoid:
+      return "sigmoid";
+    case ActivationKind::kTanh:
+      return "tanh";
+    case ActivationKind::kSilu:
+      return "swish";
+    case ActivationKind::kHardSwish:
+      return "hardswish";
+    case ActivationKind::kHardSigmoid:
+      return "hardsigmoid";
+  }
+  return "none";
+}
+
+}  // namespace
+
+PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
+                                         const at::Tensor& weight, const at::Tensor& bias,
+                                         std::optional<ActivationKind> activation, ConvolutionChoice choice)
+    : op_(op), activation_(activation), bias_(bias) {
+  network::Conv2d without_bias = op;  // the kernels add it to the sums
+  without_bias.bias = false;
+  const bool is_float = weight.scalar_type() == at::kFloat;
+  if (is_float && takes_winograd(without_bias, input, choice)) {
+    method_ = Method::kWinograd;
+    weight_ = winograd_weights(weight);
+  } else if (is_float || simd_level() == SimdLevel::kAvx512) {
+    method_ = Method::kOneDnn;
+    const std::array<std::int64_t, 4> images = {batch, input[0], input[1], input[2]};
+    weight_ = onednn<Reorder>("mkldnn::_reorder_convolution_weight")
+                  .call(weight, sides(op.padding), sides(op.stride), sides(1), op.groups, at::IntArrayRef(images));
+  } else {
+    method_ = Method::kLibTorch;
+    weight_ = weight;
+  }
+}
+
+const char* PreparedConvolution::method() const {
+  switch (method_) {
+    case Method::kWinograd:
+      return "winograd";
+    case Method::kOneDnn:
+      return "direct";
+    case Method::kLibTorch:
+      break;
+  }
+  return "direct unfused";
+}
+
+at::Tensor PreparedConvolution::run(const at::Tensor& x, const at::Tensor& residual) const {
+  const at::Tensor images = as_rows(x, x);
+  const at::Tensor other = residual.defined() ? as_rows(residual, x) : residual;
+  switch (method_) {
+    case Method::kWinograd:
+      break;
+    case Method::kOneDnn:
+      return run_onednn(images, other);
+    case Method::kLibTorch:
+      return run_libtorch(images, other);
+  }
+  const auto clamp = clamp_of(activation_);
+  const at::Tensor y = winograd_inference(images, weight_, op_.out_channels, op_.padding.height,
+                                          {bias_, other, clamp.value_or(*clamp_of(std::nullopt))});
+  if (!clamp) activate_in_place(y, *activation_);
+  return y;
+}
+
+at::Tensor PreparedConvolution::run_onednn(const at::Tensor& x, const at::Tensor& residual) const {
+  static const auto alone = onednn<Pointwise>("mkldnn::_convolution_pointwise");
+  static const auto with_sum = onednn<PointwiseBinary>("mkldnn::_convolution_pointwise", "binary");
+  const auto padding = sides(op_.padding), stride = sides(op_.stride), dilation = sides(1);
+  const std::optional<at::Tensor> bias = bias_.defined() ? std::optional(bias_) : std::nullopt;
+  if (!residual.defined()) {
+    Scalars limits;
+    if (activation_ == ActivationKind::kRelu6) limits = Scalars({at::Scalar(0.0), at::Scalar(6.0)});
+    return alone.call(x, weight_, bias, padding, stride, dilation, op_.groups, onednn_name(activation_), limits, "");
+  }
+  // After a sum it knows ReLU alone.
+  const bool joined = activation_ == ActivationKind::kRelu;
+  const at::Tensor y =
+      with_sum.call(x, residual, weight_, bias, padding, stride, dilation, op_.groups, "add", at::Scalar(1.0),
+                    joined ? std::optional<std::string_view>("relu") : std::nullopt, Scalars(), std::nullopt);
+  if (activation_ && !joined) activate_in_place(y, *activation_);
+  return y;
+}
+
+at::Tensor PreparedConvolution::run_libtorch(const at::Tensor& x, const at::Tensor& residual) const {
+  at::Tensor y = at::conv2d(x, weight_, bias_, sides(op_.stride), sides(op_.padding), 1, op_.groups);
+  if (residual.defined()) y.add_(residual);
+  if (activation_) activate_in_place(y, *activation_);
+  return y;
+}
+
+}  // namespace evener::engine::torch_engine

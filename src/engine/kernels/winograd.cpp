@@ -21,7 +21,7 @@ bool winograd_supported(const WinogradShape& s) {
 std::int64_t winograd_scratch_values(const WinogradShape& shape) {
   const std::int64_t tiles = winograd_block_tiles(shape);
   return shape.in_channels + kFrequencies * winograd_input_step(shape, tiles) +
-         WinogradPanels{tiles}.begin(kWinogradPanel);
+         WinogradPanels{tiles}.begin(winograd_group_channels(shape));
 }
 
 std::int64_t winograd_gradient_scratch_values(const WinogradGradient& work) {

@@ -23,31 +23,59 @@ struct WinogradMath {
   [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
 };
 
-/// c (rows, width) = a (rows, k) b (k, width), or c += that. Element (r, i) of a lies at r * a_row + i * a_step.
-template <bool kAdd>
-void multiply_matrices(std::int64_t rows, std::int64_t width, std::int64_t k, const float* a, std::int64_t a_row,
-                       std::int64_t a_step, const float* b, float* c) {
-  for (std::int64_t row = 0; row < rows; row += kTileRows) {
-    const auto columns = [&](auto vectors, std::int64_t first) {
-      with_rows<kTileRows>(rows - row < kTileRows ? rows - row : kTileRows, [&](auto tile_rows) {
-        constexpr int R = decltype(tile_rows)::value, N = decltype(vectors)::value;
-        WinogradVector sum[R][N];
-        multiply_tile<WinogradMath>(sum, a + row * a_row, a_row, a_step, b + first, width, k);
-        for (int r = 0; r < R; ++r) {
-          for (int n = 0; n < N; ++n) {
-            float* const to = c + (row + r) * width + first + n * kWinogradLanes;
-            if constexpr (kAdd) sum[r][n] += load<WinogradLanes>(to);
-            store<WinogradLanes>(to, sum[r][n]);
-          }
-        }
-      });
-    };
-    std::int64_t column = 0;
-    for (; column + kTileVectors * kWinogradLanes <= width; column += kTileVectors * kWinogradLanes) {
-      columns(Constant<kTileVectors>(), column);
-    }
-    for (; column < width; column += kWinogradLanes) columns(Constant<1>(), column);
+/// The same for values that come from beyond the caches: what will be needed soon is asked for.
+struct WinogradMathAhead : WinogradMath {
+  [[gnu::always_inline]] static Vector load(const float* from) {
+    constexpr int kAhead = 512;
+    __builtin_prefetch(from + kAhead);
+    return WinogradMath::load(from);
   }
+};
+
+/// The right operands of products, (rows, width) each, lie in strips of columns, so that what a tile of products reads
+/// is one piece of memory: element (r, c) at strip(c) + r * strip_width + c % strip_width.
+struct Strips {
+  std::int64_t rows, width;
+
+  std::int64_t strip_width() const {
+    constexpr std::int64_t kTileColumns = kTileVectors * kWinogradLanes;
+    return width < kTileColumns ? width : kTileColumns;
+  }
+  std::int64_t at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t each = strip_width();
+    return column / each * rows * each + row * each + column % each;
+  }
+};
+
+/// c (rows, width) = a (rows, k) b (k, width), or c += that. Element (r, i) of a lies at r * a_row + i * a_step. `b`
+/// has so many rows or more.
+template <bool kAdd>
+void multiply_matrices(std::int64_t rows, std::int64_t k, const float* a, std::int64_t a_row, std::int64_t a_step,
+                       const float* b, const Strips& strips, float* c) {
+  const std::int64_t width = strips.width, strip = strips.strip_width();
+  const auto tile = [&](auto math, auto vectors, std::int64_t row, std::int64_t first) {
+    with_rows<kTileRows>(rows - row < kTileRows ? rows - row : kTileRows, [&](auto tile_rows) {
+      constexpr int R = decltype(tile_rows)::value, N = decltype(vectors)::value;
+      WinogradVector sum[R][N];
+      multiply_tile<decltype(math)>(sum, a + row * a_row, a_row, a_step, b + strips.at(0, first), strip, k);
+      for (int r = 0; r < R; ++r) {
+        for (int n = 0; n < N; ++n) {
+          float* const to = c + (row + r) * width + first + n * kWinogradLanes;
+          if constexpr (kAdd) sum[r][n] += load<WinogradLanes>(to);
+          store<WinogradLanes>(to, sum[r][n]);
+        }
+      }
+    });
+  };
+  const auto columns = [&](auto vectors, std::int64_t first) {
+    tile(WinogradMathAhead(), vectors, 0, first);
+    for (std::int64_t row = kTileRows; row < rows; row += kTileRows) tile(WinogradMath(), vectors, row, first);
+  };
+  std::int64_t column = 0;
+  for (; column + kTileVectors * kWinogradLanes <= width; column += kTileVectors * kWinogradLanes) {
+    columns(Constant<kTileVectors>(), column);
+  }
+  for (; column < width; column += kWinogradLanes) columns(Constant<1>(), column);
 }
 
 /// Where a tile lies.
@@ -132,21 +160,33 @@ inline void winograd_forward(const WinogradForward& work, float* scratch, const 
   float* const inputs = zeros + s.in_channels;
   float* const products = inputs + kFrequencies * input_step;
   for (std::int64_t c = 0; c < s.in_channels; ++c) zeros[c] = 0;
-  for (std::int64_t first = part.first_tile; first < part.last_tile; first += block) {
-    const std::int64_t tiles = part.last_tile - first < block ? part.last_tile - first : block;
+  const std::int64_t all = part.last_tile - part.first_tile;
+  const std::int64_t blocks = (all + block - 1) / block;
+  const WinogradPanels images{block};
+  const std::int64_t group = winograd_group_channels(s);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    const std::int64_t first = part.first_tile + all * b / blocks;
+    const std::int64_t tiles = part.first_tile + all * (b + 1) / blocks - first;
     for (std::int64_t t = 0; t < tiles; ++t) {
       transform_input_tile(s, work.x, tile_place(s, first + t), zeros, inputs + t * s.in_channels, input_step);
     }
-    for (std::int64_t c = part.first_channel; c < part.last_channel; c += kWinogradPanel) {
-      const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
-      const std::int64_t product_step = WinogradPanels{block}.step(panel.width);
+    for (std::int64_t g = part.first_channel; g < part.last_channel; g += group) {
+      const std::int64_t end = g + group < part.last_channel ? g + group : part.last_channel;
       for (int f = 0; f < kFrequencies; ++f) {
-        multiply_matrices<false>(tiles, panel.width, s.in_channels, inputs + f * input_step, s.in_channels, 1,
-                                 work.weights + weights.begin(panel.first) + f * weights.step(panel.width),
-                                 products + f * product_step);
+        for (std::int64_t c = g; c < end; c += kWinogradPanel) {
+          const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
+          multiply_matrices<false>(tiles, s.in_channels, inputs + f * input_step, s.in_channels, 1,
+                                   work.weights + weights.begin(panel.first) + f * weights.step(panel.width),
+                                   {s.in_channels, panel.width},
+                                   products + images.begin(c - g) + f * images.step(panel.width));
+        }
       }
-      for (std::int64_t t = 0; t < tiles; ++t) {
-        finish_tile(work, tile_place(s, first + t), panel, products + t * panel.width, product_step);
+      for (std::int64_t c = g; c < end; c += kWinogradPanel) {
+        const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
+        for (std::int64_t t = 0; t < tiles; ++t) {
+          finish_tile(work, tile_place(s, first + t), panel, products + images.begin(c - g) + t * panel.width,
+                      images.step(panel.width));
+        }
       }
     }
   }
@@ -162,7 +202,8 @@ inline void transform_weights(const WinogradWeights& from, float* transformed, s
   for (std::int64_t first = begin * 16; first < end * 16; first += 16) {
     const WinogradPanel panel = winograd_panel(from.out_channels, first / kWinogradPanel);
     const WinogradPanels panels{from.in_channels};
-    float* const matrices = transformed + panels.begin(panel.first) + first - panel.first;
+    const Strips strips{from.in_channels, panel.width};
+    float* const matrices = transformed + panels.begin(panel.first);
     const std::int64_t step = panels.step(panel.width);
     for (std::int64_t channel = 0; channel < from.in_channels; channel += 16) {
       TapBlock taps;
@@ -175,7 +216,7 @@ inline void transform_weights(const WinogradWeights& from, float* transformed, s
       }
       for (int i = 0; i < 16; ++i) {
         for (int o = 0; o < 16; o += kWinogradLanes) {
-          float* const to = matrices + (channel + i) * panel.width + o;
+          float* const to = matrices + strips.at(channel + i, first - panel.first + o);
           transform_square<WinogradLanes, kTaps, kTileIn>(
               [](const auto& w, auto& u) __attribute__((always_inline)) { transform_taps(w, u); },
               [&](int r, int c)
@@ -197,7 +238,8 @@ inline void transform_gradient_tile(const WinogradGradient& work, const TilePlac
                                 place.row, place.column, zeros);
   for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWinogradLanes) {
     const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
-    float* const at = to + panels.begin(panel.first - work.first_channel) + tile * panel.width + c - panel.first;
+    float* const at = to + panels.begin(panel.first - work.first_channel) +
+                      Strips{panels.rows, panel.width}.at(tile, c - panel.first);
     const std::int64_t step = panels.step(panel.width);
     transform_square<WinogradLanes, kTileOut, kTileIn>(
         [](const auto& g, auto& v) __attribute__((always_inline)) { transform_gradients(g, v); },
@@ -230,14 +272,15 @@ inline void sum_gradient(const WinogradGradient& work, float* scratch) {
     }
     for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWinogradPanel) {
       const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
+      const Strips strips{chunk, panel.width};
       for (int f = 0; f < kFrequencies; ++f) {
         const float* const x = inputs + f * input_step;
         const float* const dy = gradients + images.begin(c - work.first_channel) + f * images.step(panel.width);
         float* const sums = work.sums + weights.begin(c) + f * weights.step(panel.width);
         if (first == work.first_tile) {
-          multiply_matrices<false>(s.in_channels, panel.width, tiles, x, 1, s.in_channels, dy, sums);
+          multiply_matrices<false>(s.in_channels, tiles, x, 1, s.in_channels, dy, strips, sums);
         } else {
-          multiply_matrices<true>(s.in_channels, panel.width, tiles, x, 1, s.in_channels, dy, sums);
+          multiply_matrices<true>(s.in_channels, tiles, x, 1, s.in_channels, dy, strips, sums);
         }
       }
     }

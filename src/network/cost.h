@@ -26,6 +26,10 @@ LayerCost total_cost(const Network& network);
 /// Multiply-adds of convolutions and linear layers per sample, the figure model tables usually give.
 std::int64_t forward_macs(const Network& network);
 
+/// The share of a sample's forward operations that float convolutions of 3x3 with stride 1, without groups, have: those
+/// that Winograd's algorithm shortens.
+double share_of_winograd(const Network& network);
+
 /// Estimated memory of a training step in float32: what is there once, and what each sample of a batch adds.
 struct TrainingMemory {
   std::int64_t weight_bytes = 0;

@@ -3,19 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/module.h"
-#include "base/stop.h"
+#include "network/cost.h"
 #include "parallel/dealing.h"
 #include "parallel/paced_runner.h"
+#include "task/runner_trial.h"
 
 namespace evener::task {
 namespace {
@@ -154,14 +153,14 @@ void InferJob::choose_batch(const data::Samples& samples) {
     lanes += stage.device.kind == DeviceKind::kCpu ? stage.threads : kGpuLanes;
   }
   if (options_.streams && *options_.streams < 1) throw UsageError("--streams has to be at least 1");
-  const auto shown = options_.repeated ? kMany : static_cast<std::int64_t>(samples.size());
+  shown_ = options_.repeated ? kMany : static_cast<std::int64_t>(samples.size());
   setup_.batch = options_.batch.value_or(
-      model_.fixed_batch().value_or(std::clamp<std::int64_t>(divided_up(shown, lanes), 1, kUsualBatch)));
+      model_.fixed_batch().value_or(std::clamp<std::int64_t>(divided_up(shown_, lanes), 1, kUsualBatch)));
   if (setup_.batch < 1) throw UsageError("--batch has to be at least 1");
   // A stream for each thread gives the most images per second: threads that share a layer wait for each other. Where
   // there are fewer calls than threads, they share.
   const auto replicas = static_cast<std::int64_t>(options_.plan.replicas.size());
-  const std::int64_t calls = divided_up(divided_up(shown, setup_.batch), replicas);
+  const std::int64_t calls = divided_up(divided_up(shown_, setup_.batch), replicas);
   const int usual = static_cast<int>(std::clamp<std::int64_t>(calls, 1, threads));
   setup_.streams = std::min(options_.streams.value_or(usual), threads);
 }
@@ -176,21 +175,10 @@ void InferJob::make_lanes(const data::Samples& samples) {
     throw Error(fmt::format("{} takes samples of shape {}, but these have {}", model_.name(), shape_text(shape),
                             shape_text(samples.shape())));
   }
+  if (may_gain_by_torch()) try_torch(samples);
   for (std::size_t r = 0; r < options_.plan.replicas.size(); ++r) {
     const auto& stage = stage_of(options_.plan.replicas[r]);
-    const bool on_cpu = stage.device.kind == DeviceKind::kCpu;
-    engine::RunnerOptions options;
-    options.device = stage.device;
-    options.cpus = stage.cpus;
-    options.threads = std::max(1, stage.threads);
-    options.precision = options_.precision;
-    options.batch = setup_.batch;
-    options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
-    options.cache = options_.cache;
-    engine::Engine& engine = *engines_.at(setup_.engines[r]);
-    if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
-    const int count = on_cpu ? std::min(setup_.streams, options.threads) : kGpuLanes;
-    for (auto& runner : model_.make_runners(engine, samples.shape(), options, count)) {
+    for (auto& runner : make_runners(stage, *engines_.at(setup_.engines[r]), samples)) {
       if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
       lanes_.push_back(std::move(runner));
     }
@@ -199,11 +187,57 @@ void InferJob::make_lanes(const data::Samples& samples) {
   setup_.executed = lanes_.front()->executed();
 }
 
-/// The first call takes memory and wakes threads; it is no answer's time.
-void InferJob::warm_up(const data::Samples& samples) {
+Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine& engine,
+                               const data::Samples& samples) const {
+  engine::RunnerOptions options;
+  options.device = stage.device;
+  options.cpus = stage.cpus;
+  options.threads = std::max(1, stage.threads);
+  options.precision = options_.precision;
+  options.batch = setup_.batch;
+  options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
+  options.cache = options_.cache;
+  if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
+  const int count = stage.device.kind == DeviceKind::kCpu ? std::min(setup_.streams, options.threads) : kGpuLanes;
+  return model_.make_runners(engine, samples.shape(), options, count);
+}
+
+bool InferJob::may_gain_by_torch() const {
+  constexpr std::int64_t kWorthATrial = 1000;  // fewer images would be answered before the trial has ended
+  constexpr double kEnough = 0.5;
+  return options_.engine == "auto" && options_.precision == Precision::kFp32 && shown_ >= kWorthATrial &&
+         std::ranges::find(setup_.engines, "openvino") != setup_.engines.end() && model_.network() != nullptr &&
+         network::share_of_winograd(*model_.network()) >= kEnough &&
+         module_status("torch").state == ModuleState::kUsable;
+}
+
+void InferJob::try_torch(const data::Samples& samples) {
+  constexpr double kTrial_s = 0.5, kClearly = 1.05;
+  const auto first = std::ranges::find(setup_.engines, "openvino") - setup_.engines.begin();
+  const auto& stage = stage_of(options_.plan.replicas[static_cast<std::size_t>(first)]);
+  auto torch = engine::open_engine("torch");
+  const double ratio = speed_against(make_runners(stage, *engines_.at("openvino"), samples),
+                                     make_runners(stage, *torch, samples), zeros_for(samples), kTrial_s);
+  const bool faster = ratio > kClearly;
+  if (faster) engines_.emplace("torch", std::move(torch));
+  for (std::size_t r = 0; r < setup_.engines.size(); ++r) {
+    if (setup_.engines[r] != "openvino") continue;
+    if (faster) setup_.engines[r] = "torch";
+    setup_.reasons[r] = fmt::format("in a trial {} was {:.2f} times as fast as {}", faster ? "it" : "torch", ratio,
+                                    faster ? "openvino" : "it");
+  }
+}
+
+SampleValues InferJob::zeros_for(const data::Samples& samples) const {
   const auto values = static_cast<std::size_t>(setup_.batch * element_count(samples.shape()));
   SampleValues zeros;
   (samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values));
+  return zeros;
+}
+
+/// The first call takes memory and wakes threads; it is no answer's time.
+void InferJob::warm_up(const data::Samples& samples) {
+  const SampleValues zeros = zeros_for(samples);
   const Stopwatch clock;
   for (const auto& lane : lanes_) start(*lane, zeros);
   for (const auto& lane : lanes_) lane->wait();
@@ -278,23 +312,8 @@ std::vector<double> InferJob::network_rates(const data::Samples& samples, double
   if (first.empty()) return {};
   const SampleValues batch = batch_of(first, setup_.batch);
   constexpr int kBlocks = 10;
-  std::vector<double> rates;
-  for (int block = 0; block < kBlocks && !stop_requested(); ++block) {
-    std::atomic<std::int64_t> calls = 0;
-    const Stopwatch clock;
-    std::vector<std::jthread> threads;
-    for (const auto& lane : lanes_) {
-      threads.emplace_back([&, runner = lane.get()] {
-        do {
-          start(*runner, batch);
-          runner->wait();
-          ++calls;
-        } while (clock.seconds() < seconds / kBlocks);
-      });
-    }
-    threads.clear();  // joins
-    rates.push_back(static_cast<double>(calls * setup_.batch) / clock.seconds());
-  }
+  std::vector<double> rates = call_rates(lanes_, batch, seconds, kBlocks);
+  for (double& rate : rates) rate *= static_cast<double>(setup_.batch);
   return rates;
 }
 

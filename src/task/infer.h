@@ -61,6 +61,12 @@ struct InferResult {
   std::vector<data::Skipped> skipped;  // samples that could not be read
 };
 
+/// The values of one sample or of a batch, of which one vector is empty.
+struct SampleValues {
+  std::vector<std::uint8_t> bytes;
+  std::vector<float> floats;
+};
+
 /// A network compiled for a placement. The samples' shape is known by then.
 class InferJob {
  public:
@@ -89,6 +95,14 @@ class InferJob {
   void choose_engines();
   void choose_batch(const data::Samples& samples);
   void make_lanes(const data::Samples& samples);
+  std::vector<std::unique_ptr<engine::Runner>> make_runners(const placement::PlanStage& stage, engine::Engine& engine,
+                                                            const data::Samples& samples) const;
+  /// Where the user names no engine: whether LibTorch's runners, with Winograd's convolutions, could outdo OpenVINO's.
+  bool may_gain_by_torch() const;
+  /// Takes them on all CPUs if a trial on the first replica shows it.
+  void try_torch(const data::Samples& samples);
+  /// A batch for calls whose answers nobody reads.
+  SampleValues zeros_for(const data::Samples& samples) const;
   void warm_up(const data::Samples& samples);
 
   const InferenceModel& model_;
@@ -96,14 +110,10 @@ class InferJob {
   InferSetup setup_;
   std::map<std::string, std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::unique_ptr<engine::Runner>> lanes_;
+  std::int64_t shown_ = 0;      // samples that there are to run
   std::vector<double> call_s_;  // what a call takes on each lane, roughly
 };
 
-/// The values of one sample or of a batch, of which one vector is empty.
-struct SampleValues {
-  std::vector<std::uint8_t> bytes;
-  std::vector<float> floats;
-};
 /// Throws Error with the reason alone where the sample can't be read.
 SampleValues read_values(const data::Samples& samples, std::size_t index);
 /// Several samples' values one after the other; what is missing of a batch is zeros.

@@ -1,0 +1,22 @@
+// How fast runners compute, tried for a moment. Inside task/ only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/runner.h"
+#include "task/infer.h"
+
+namespace evener::task {
+
+using Runners = std::vector<std::unique_ptr<engine::Runner>>;
+
+/// Calls per second of runners that are driven side by side, a thread each, with the same batch: one value for each of
+/// so many blocks of calls, which take about `seconds` together. Fewer after a stop request.
+std::vector<double> call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks);
+
+/// How many times as fast `others` are as `usual`: the median of blocks by turns, of about `seconds` in all, after a
+/// first call of each runner, which takes memory. 0 after a stop request.
+double speed_against(const Runners& usual, const Runners& others, const SampleValues& batch, double seconds);
+
+}  // namespace evener::task

@@ -115,6 +115,7 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
 }
 
 void Graph::prepare(std::int64_t batch) {
+  ConvolutionTrials trials(batch);
   for (const Step& step : steps_) {
     const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
     const auto* op = std::get_if<network::Conv2d>(&layer.op);
@@ -123,8 +124,10 @@ void Graph::prepare(std::int64_t batch) {
     const network::Shape& input = network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
     const at::Tensor weight = as(weight_of(tensors, op->weight_bits), options_.compute);
     const at::Tensor bias = op->bias ? as(tensors[1], options_.compute) : at::Tensor();
-    prepared_.emplace(step.layer, PreparedConvolution(*op, input, batch, weight, bias, activation_of(network_, step),
-                                                      options_.convolution));
+    const ConvolutionChoice choice =
+        options_.convolution == ConvolutionChoice::kAuto ? trials.choose(*op, input, weight) : options_.convolution;
+    prepared_.emplace(step.layer,
+                      PreparedConvolution(*op, input, batch, weight, bias, activation_of(network_, step), choice));
     tensors.clear();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (network_.parameters()[i].layer == step.layer) tensors_[i].reset();

@@ -5,7 +5,9 @@
 #include <array>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/simd_level.h"
+#include "base/statistics.h"
 #include "engine/torch/activations.h"
 #include "engine/torch/rows.h"
 #include "engine/torch/winograd.h"
@@ -59,16 +61,20 @@ const char* onednn_name(std::optional<ActivationKind> kind) {
   return "none";
 }
 
+/// The kernels add it to the sums.
+network::Conv2d without_bias(network::Conv2d op) {
+  op.bias = false;
+  return op;
+}
+
 }  // namespace
 
 PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
                                          const at::Tensor& weight, const at::Tensor& bias,
                                          std::optional<ActivationKind> activation, ConvolutionChoice choice)
     : op_(op), activation_(activation), bias_(bias) {
-  network::Conv2d without_bias = op;  // the kernels add it to the sums
-  without_bias.bias = false;
   const bool is_float = weight.scalar_type() == at::kFloat;
-  if (is_float && takes_winograd(without_bias, input, choice)) {
+  if (is_float && takes_winograd(without_bias(op), input, choice)) {
     method_ = Method::kWinograd;
     weight_ = winograd_weights(weight);
   } else if (is_float || simd_level() == SimdLevel::kAvx512) {
@@ -136,6 +142,42 @@ at::Tensor PreparedConvolution::run_libtorch(const at::Tensor& x, const at::Tens
   if (residual.defined()) y.add_(residual);
   if (activation_) activate_in_place(y, *activation_);
   return y;
+}
+
+ConvolutionChoice ConvolutionTrials::choose(const network::Conv2d& op, const network::Shape& input,
+                                            const at::Tensor& weight) {
+  constexpr double kClearly = 0.97, kEnough_s = 0.1;
+  constexpr int kRounds = 5;
+  constexpr std::int64_t kCacheBytes = 8 << 20;  // more than a second-level cache
+  if (weight.scalar_type() != at::kFloat || !winograd_supported(without_bias(op), input)) {
+    return ConvolutionChoice::kDirect;
+  }
+  const auto known = known_.try_emplace({input[0], input[1], input[2], op.out_channels, op.padding.height},
+                                        ConvolutionChoice::kDirect);
+  if (!known.second) return known.first->second;
+  const at::Tensor x =
+      at::zeros({batch_, input[0], input[1], input[2]}, at::kFloat).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto prepared = [&](ConvolutionChoice choice) {
+    return PreparedConvolution(op, input, batch_, weight, {}, std::nullopt, choice);
+  };
+  // In a network the weights come from memory each time: other layers have filled the caches in between.
+  const at::Tensor others = at::zeros({kCacheBytes / 4}, at::kFloat);
+  const auto seconds_of = [&](const PreparedConvolution& convolution) {
+    others.fill_(1);
+    const Stopwatch call;
+    convolution.run(x, {});
+    return call.seconds();
+  };
+  const PreparedConvolution direct = prepared(ConvolutionChoice::kDirect);
+  const PreparedConvolution winograd = prepared(ConvolutionChoice::kWinograd);
+  std::vector<double> ratios;
+  const Stopwatch clock;
+  for (int round = 0; round <= 1 || (round <= kRounds && clock.seconds() < kEnough_s); ++round) {
+    const double ratio = seconds_of(winograd) / seconds_of(direct);
+    if (round > 0) ratios.push_back(ratio);  // the first calls take memory
+  }
+  if (*median(ratios) < kClearly) known.first->second = ConvolutionChoice::kWinograd;
+  return known.first->second;
 }
 
 }  // namespace evener::engine::torch_engine

@@ -83,6 +83,7 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
   for (const std::vector<std::string>* notes : {&network.notes(), &images.notes, &plan.warnings, &plan.notes}) {
     record.notes.insert(record.notes.end(), notes->begin(), notes->end());
   }
+  if (!setup.reasons.front().empty()) record.notes.push_back(record.engine + " computed: " + setup.reasons.front());
   record.times.init = setup.init_s;
 }
 

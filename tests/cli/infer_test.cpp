@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/module.h"
 #include "cli/infer_helpers.h"
 #include "weights/safetensors.h"
 
@@ -91,6 +92,20 @@ TEST_F(Infer, EveryEngineAndPlacementGivesTheSame) {
     const ProgramResult result = infer(joined({run, "--format", "csv", "--topk", "1"}, how));
     EXPECT_EQ(classes(result.out), classes(first)) << how.back() << result.err;
   }
+}
+
+TEST_F(Infer, ATrialChoosesTheEngineForManyImages) {
+  if (module_status("torch").state != ModuleState::kUsable) GTEST_SKIP() << "the torch engine can't be used here";
+  const Words words = {"resnet20", "--size", "16x16", "--classes", "3", "--seconds", "0", "--json", "-"};
+  const auto notes = [&](const Words& more) {
+    const ProgramResult result = infer(joined(words, more));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out)["notes"].dump();
+  };
+  EXPECT_THAT(notes({"random:1000"}), HasSubstr("in a trial"));
+  EXPECT_THAT(notes({"random:999"}), Not(HasSubstr("in a trial")));
+  EXPECT_THAT(notes({"random:1000", "--precision", "bf16"}), Not(HasSubstr("in a trial")));
+  EXPECT_THAT(notes({"random:1000", "--engine", "openvino"}), Not(HasSubstr("in a trial")));
 }
 
 TEST_F(Infer, PicturesAreToldInTheirOrderAndBadOnesListed) {

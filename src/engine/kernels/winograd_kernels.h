@@ -37,13 +37,12 @@ struct WinogradMathAhead : WinogradMath {
 struct Strips {
   std::int64_t rows, width;
 
-  std::int64_t strip_width() const {
-    constexpr std::int64_t kTileColumns = kTileVectors * kWinogradLanes;
-    return width < kTileColumns ? width : kTileColumns;
-  }
+  static constexpr std::int64_t kWidest = kTileVectors * kWinogradLanes;
+
+  std::int64_t strip_width() const { return width < kWidest ? width : kWidest; }
   std::int64_t at(std::int64_t row, std::int64_t column) const {
-    const std::int64_t each = strip_width();
-    return column / each * rows * each + row * each + column % each;
+    if (width < kWidest) return row * width + column;
+    return column / kWidest * rows * kWidest + row * kWidest + column % kWidest;  // by a constant: no division
   }
 };
 

@@ -1,5 +1,9 @@
 #include "base/simd_level.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
 namespace evener {
 namespace {
 
@@ -11,10 +15,16 @@ SimdLevel detect() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? SimdLevel::kAvx2 : SimdLevel::kBaseline;
 }
 
+SimdLevel widest_allowed() {
+  const char* const text = std::getenv("EVENER_SIMD");
+  const std::string_view level = text == nullptr ? "" : text;
+  return level == "baseline" ? SimdLevel::kBaseline : level == "avx2" ? SimdLevel::kAvx2 : SimdLevel::kAvx512;
+}
+
 }  // namespace
 
 SimdLevel simd_level() {
-  static const SimdLevel found = detect();
+  static const SimdLevel found = std::min(detect(), widest_allowed());
   return found;
 }
 

@@ -9,6 +9,8 @@ enum class SimdLevel {
   kAvx512     // F, BW, VL and DQ
 };
 
+/// The variable EVENER_SIMD, set to "avx2" or "baseline", says that there are no wider ones, so that such a processor
+/// can be tried on another. Read once.
 SimdLevel simd_level();
 /// "baseline", "avx2" or "avx512".
 const char* simd_level_name();

@@ -122,11 +122,12 @@ void fill_replicas(measure::Record& record, const task::TrainResult& result) {
   for (const auto& [step, samples] : result.shares) record.placement.divisions.push_back({step, samples});
 }
 
-/// The figures of the GPUs, in the order of their replicas.
-void fill_gpus(measure::Record& record, const task::TrainResult& result) {
+/// What devices computed, and the figures of the GPUs in the order of their replicas.
+void fill_devices(measure::Record& record, const task::TrainResult& result) {
   std::size_t gpu = 0;
   for (const auto& device : result.devices) {
     record.notes.insert(record.notes.end(), device.notes.begin(), device.notes.end());
+    if (!device.executed.empty()) record.config["executed"] = json(device.executed).dump();
     if (device.skipped_steps > 0) {
       record.notes.push_back(std::to_string(device.skipped_steps) +
                              " steps changed nothing: their gradients overflowed (fp16; the loss is scaled down then)");
@@ -251,7 +252,7 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
   if (result.is_detector) fill_precision(record, result);
   record.training.confusion = {result.confusion.part, result.confusion.counts};
   fill_replicas(record, result);
-  fill_gpus(record, result);
+  fill_devices(record, result);
   if (trains(record)) return;
   record.images_per_s.reason = "nothing was trained";
   record.missing["validity.valid"] = "nothing was trained, so nothing is judged as a measurement of training";

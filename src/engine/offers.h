@@ -98,6 +98,7 @@ struct DeviceReport {
   std::map<std::string, double> step_phases_s;  // "h2d", "forward", ...: medians, by the device's clock; may be empty
   std::int64_t skipped_steps = 0;               // whose gradients overflowed (fp16)
   std::vector<std::string> notes;               // how steps were run, and why not otherwise
+  std::map<std::string, int> executed;          // as Runner::executed; of rank 0 alone, as the notes
 };
 
 class ReportsDevice {

@@ -22,7 +22,9 @@ std::vector<engine::DeviceReport> exchange_reports(comm::Communicator& communica
     const std::string what = "the report of the device of rank " + std::to_string(reports.size());
     reports.push_back(unpack_message<engine::DeviceReport>(message, what));
   }
-  reports.at(static_cast<std::size_t>(communicator.rank())).notes = own.notes;
+  auto& here = reports.at(static_cast<std::size_t>(communicator.rank()));
+  here.notes = own.notes;
+  here.executed = own.executed;
   return reports;
 }
 

@@ -103,10 +103,10 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
 
 }  // namespace
 
-bool is_depthwise(const network::Conv2d& op, const at::Tensor& x) {
+bool is_depthwise(const network::Conv2d& op, std::int64_t in_channels) {
   const bool same_along_both = op.kernel.is_square() && op.stride.is_square() && op.padding.is_square();
-  return op.groups > 1 && op.groups == x.size(1) && op.out_channels == op.groups && !op.bias && same_along_both &&
-         kernels::depthwise_supported(op.kernel.height, op.padding.height) && has_rows(x);
+  return op.groups > 1 && op.groups == in_channels && op.out_channels == op.groups && !op.bias && same_along_both &&
+         kernels::depthwise_supported(op.kernel.height, op.padding.height);
 }
 
 at::Tensor depthwise_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op) {

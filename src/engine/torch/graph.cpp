@@ -135,10 +135,27 @@ void Graph::prepare(std::int64_t batch) {
   }
 }
 
-std::map<std::string, int> Graph::methods() const {
+std::map<std::string, int> Graph::executed() const {
   std::map<std::string, int> counts;
-  for (const auto& [layer, convolution] : prepared_) ++counts[convolution.method()];
+  if (!options_.own_kernels) return counts;
+  for (const Step& step : steps_) {
+    const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
+    const auto* op = std::get_if<network::Conv2d>(&layer.op);
+    if (op == nullptr) continue;
+    const network::Shape& input = network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
+    const auto prepared = prepared_.find(step.layer);
+    const std::string method = prepared != prepared_.end()        ? prepared->second.method()
+                               : is_depthwise(*op, input.front()) ? "depthwise"
+                               : computes_winograd(*op, input)    ? "winograd"
+                                                                  : "direct";
+    ++counts["Convolution " + method + (options_.compute == at::kFloat ? " f32" : " bf16")];
+  }
   return counts;
+}
+
+bool Graph::computes_winograd(const network::Conv2d& op, const network::Shape& input) const {
+  return options_.own_kernels && options_.compute == at::kFloat && op.weight_bits == 0 &&
+         takes_winograd(op, input, options_.convolution);
 }
 
 at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs) {
@@ -149,9 +166,8 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
   }
   const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor weight = weight_of(tensors, op.weight_bits);
-  if (options_.own_kernels && is_depthwise(op, x)) return depthwise_convolution(x, weight, op);
-  if (options_.own_kernels && options_.compute == at::kFloat && op.weight_bits == 0 && x.size(0) > 0 && has_rows(x) &&
-      takes_winograd(op, {x.size(1), x.size(2), x.size(3)}, options_.convolution)) {
+  if (options_.own_kernels && has_rows(x) && is_depthwise(op, x.size(1))) return depthwise_convolution(x, weight, op);
+  if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)})) {
     return winograd_convolution(x, weight, op.padding.height);
   }
   const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();

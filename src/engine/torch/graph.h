@@ -40,8 +40,9 @@ class Graph {
   /// more: brings the weights of convolutions into the order of the kernels, and lets tensors() go that this replaces.
   /// `batch`: the images of each forward pass, or a guess.
   void prepare(std::int64_t batch);
-  /// How many convolutions are computed by which method; empty where they weren't prepared.
-  std::map<std::string, int> methods() const;
+  /// How many convolutions are computed by which method and in which number format, as Runner::executed; empty where
+  /// LibTorch chooses.
+  std::map<std::string, int> executed() const;
 
   const network::Network& network() const { return network_; }
   at::MemoryFormat format() const { return options_.format; }
@@ -55,6 +56,8 @@ class Graph {
                  const Replicas* replicas);
   at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
                             const Replicas* replicas);
+  /// Without PreparedConvolution.
+  bool computes_winograd(const network::Conv2d& op, const network::Shape& input) const;
   at::Tensor run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs);
 
   network::Network network_;

@@ -170,12 +170,7 @@ void TorchRunner::compute(Call& call) {
 }
 
 std::map<std::string, int> TorchRunner::executed() const {
-  std::map<std::string, int> named;
-  const bool half = computed_precision(options_.precision, options_.device.kind) != Precision::kFp32;
-  for (const auto& [method, count] : graph_->methods()) {
-    named.emplace("Convolution " + method + (half ? " bf16" : " f32"), count);
-  }
-  return named;
+  return graph_->executed();
 }
 
 TensorMap TorchRunner::wait() {

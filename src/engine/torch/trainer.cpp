@@ -251,6 +251,7 @@ StepReport TorchTrainer::settle_steps() {
 DeviceReport TorchTrainer::report() const {
   DeviceReport report;
   if (scaler_) report.skipped_steps = scaler_->skipped();
+  report.executed = graph_.executed();
   if (!ahead_) return report;
   report.peak_memory_bytes = peak_memory_bytes(graph_.device());
   report.step_phases_s = whole_steps_->phases_s();

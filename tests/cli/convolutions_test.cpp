@@ -1,0 +1,53 @@
+// Which convolutions a training takes, and that narrower processors learn the same.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/train_helpers.h"
+
+namespace evener {
+namespace {
+
+using nlohmann::json;
+using test::last_weights;
+using test::ProgramResult;
+using test::record_in;
+using test::relative_distance;
+using test::run_program;
+using test::TrainCommand;
+using test::Words;
+
+class ConvolutionsOfTraining : public TrainCommand {
+ protected:
+  /// Trains a small network of 3x3 convolutions into out() / `name`.
+  void train(const std::string& name, const std::string& convolution, const std::string& level) {
+    const Words words = {"train", "resnet20", "--data", "synth:masks:48", "--size",        "32x32",    "--epochs",
+                         "1",     "--batch",  "8",      "--lr",           "0.01",          "--split",  "100/0/0",
+                         "--on",  "cpu/t1",   "--out",  out() / name,     "--convolution", convolution};
+    const ProgramResult result = run_program(words, {.environment = {{"EVENER_SIMD", level}}});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  json executed(const std::string& name) const { return record_in(out() / name)["config"]["executed"]; }
+};
+
+TEST_F(ConvolutionsOfTraining, TheRecordCountsThem) {
+  train("direct", "direct", "");
+  train("auto", "auto", "");
+  EXPECT_EQ(executed("direct"), json({{"Convolution direct f32", 19}}));
+  EXPECT_EQ(executed("auto"), json({{"Convolution direct f32", 9}, {"Convolution winograd f32", 10}}));
+  const double distance = relative_distance(last_weights(out() / "auto"), last_weights(out() / "direct"));
+  EXPECT_GT(distance, 0);  // otherwise the choice changed nothing
+  EXPECT_LT(distance, 1e-3);
+}
+
+TEST_F(ConvolutionsOfTraining, ANarrowerProcessorLearnsTheSame) {
+  train("widest", "winograd", "");
+  for (const char* level : {"avx2", "baseline"}) {
+    train(level, "winograd", level);
+    // Sums are rounded otherwise, which six steps of batch-norms widen; another gradient would be far beyond.
+    EXPECT_LT(relative_distance(last_weights(out() / level), last_weights(out() / "widest")), 0.02) << level;
+  }
+}
+
+}  // namespace
+}  // namespace evener

@@ -1,7 +1,7 @@
 """Training steps of one network in evener and in Python PyTorch, in the memory layout that suits the latter best."""
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from common import compare
 from common.context import Failure, say
@@ -19,8 +19,9 @@ class Work:
     batch: int
     classes: int
     steps: int = 10  # measured ones of a run: many short rounds say more than few long ones
-    target: float = 1.0
-    goal: float | None = None
+    targets: dict = field(default_factory=lambda: {"fp32": 1.0, "bf16": 1.0})
+    goals: dict = field(default_factory=dict)
+    avx2_target: float | None = None  # evener held to AVX2 in fp32, against PyTorch with what there is; None = not measured
 
 
 def run(context, work):
@@ -34,15 +35,26 @@ def run(context, work):
             context,
             precision,
             "images/s",
-            work.target,
+            work.targets[precision],
             ours=lambda: evener(context, work, precision, steps, peaks["ours"]),
             peer=lambda: pytorch(context, work, precision, layout, steps, peaks["peer"]),
-            goal=work.goal,
+            goal=work.goals.get(precision),
         )
         comparison.notes.insert(0, f"{precision}: PyTorch in {layout}, the better of " + ", ".join(tried))
         memory[precision] = peaks
         comparison.notes.insert(1, f"{precision}: {memory_text(peaks)}")
         comparisons.append(comparison)
+    if work.avx2_target and "fp32" in context.precisions:
+        comparisons.append(
+            compare.rounds(
+                context,
+                "fp32 avx2",
+                "images/s",
+                work.avx2_target,
+                ours=lambda: evener(context, work, "fp32", steps, [], simd="avx2"),
+                peer=lambda: pytorch(context, work, "fp32", layouts["fp32"], steps, []),
+            )
+        )
     print(compare.table(comparisons, "pytorch 2.11"), flush=True)
     return {
         "layouts": layouts,
@@ -52,9 +64,9 @@ def run(context, work):
     }
 
 
-def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None):
+def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None, simd=None):
     """Rate of one epoch's steps after the tenth, as in the record, and what the record remarks. `cpu`: the only one that
-    it may use."""
+    it may use. `simd`: the widest instructions of its own kernels."""
     with context.folder() as folder:
         record = context.evener(
             *("train", work.model, "--data", f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
@@ -62,6 +74,7 @@ def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None
             *("--on", on or f"cpu/t{context.threads}", "--precision", precision, "--lr", 0.01, "--momentum", 0.9),
             *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet", *options),
             cpu=cpu,
+            simd=simd,
         )
     if record.get("images_per_s") is None:
         reason = record.get("missing", {}).get("images_per_s", "no reason given")

@@ -7,4 +7,7 @@ NEEDS_PEERS = True
 
 
 def run(context):
-    return training.run(context, training.Work("mobilenet_v2", 3, 224, 224, batch=32, classes=9, target=1.5, goal=2.5))
+    targets, goals = ({"fp32": share, "bf16": share} for share in (1.5, 2.5))
+    return training.run(
+        context, training.Work("mobilenet_v2", 3, 224, 224, batch=32, classes=9, targets=targets, goals=goals)
+    )

@@ -7,4 +7,12 @@ NEEDS_PEERS = True
 
 
 def run(context):
-    return training.run(context, training.Work("resnet34", 1, 148, 197, batch=32, classes=9, target=1.0, goal=1.1))
+    work = training.Work(
+        *("resnet34", 1, 148, 197),
+        batch=32,
+        classes=9,
+        targets={"fp32": 1.4, "bf16": 1.15},
+        goals={"fp32": 1.6, "bf16": 1.3},
+        avx2_target=1.4,
+    )
+    return training.run(context, work)

@@ -7,5 +7,5 @@ NEEDS_PEERS = True
 
 
 def run(context):
-    work = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=5, target=1.0, goal=1.1)
+    work = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=5, goals={"fp32": 1.1, "bf16": 1.1})
     return training.run(context, work)

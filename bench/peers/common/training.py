@@ -21,6 +21,10 @@ class Work:
     steps: int = 10  # measured ones of a run: many short rounds say more than few long ones
     target: float = 1.0
     goal: float | None = None
+    data: str | None = None  # generated images with a class each, unless it is given
+    optimiser: tuple = ("--lr", 0.01, "--momentum", 0.9)
+    script: str = "pytorch_train.py"  # the other side
+    script_options: tuple = ()
 
 
 def run(context, work):
@@ -57,9 +61,9 @@ def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None
     it may use."""
     with context.folder() as folder:
         record = context.evener(
-            *("train", work.model, "--data", f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
+            *("train", work.model, "--data", work.data or f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
             *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", 1),
-            *("--on", on or f"cpu/t{context.threads}", "--precision", precision, "--lr", 0.01, "--momentum", 0.9),
+            *("--on", on or f"cpu/t{context.threads}", "--precision", precision, *work.optimiser),
             *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet", *options),
             cpu=cpu,
         )
@@ -74,7 +78,8 @@ def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None
 
 def pytorch(context, work, precision, layout, steps, peaks):
     result = context.peer(
-        "pytorch_train.py",
+        work.script,
+        *work.script_options,
         *("--model", work.model, "--classes", work.classes, "--input", f"{work.channels}x{work.height}x{work.width}"),
         *("--batch", work.batch, "--precision", precision, "--layout", layout, "--threads", context.threads),
         *("--warm-up", 2 if context.quick else WARM_UP, "--steps", steps, "--seed", context.seed),

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/terminal_text.h"
+#include "base/utf8.h"
 #include "data/box_text.h"
 #include "data/codecs/jpeg_encode.h"
 #include "data/each_index.h"
@@ -144,7 +146,7 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
   if (wants_yolo) fs::create_directories(folder / "labels");
   if (wants_yolo) {
     std::string lines;
-    for (const std::string& name : classes) lines += data::one_line(name) + "\n";
+    for (const std::string& name : classes) lines += one_line(to_utf8_text(name)) + "\n";
     write_file_atomically(folder / "classes.txt", lines);
   }
   std::mutex mutex;

@@ -109,10 +109,4 @@ std::string coco_text(std::span<const BoxedFile> images, const std::vector<std::
                      annotations, categories);
 }
 
-std::string one_line(const std::string& name) {
-  std::string line = to_utf8_text(name);
-  std::ranges::replace_if(line, is_control, ' ');
-  return line;
-}
-
 }  // namespace evener::data

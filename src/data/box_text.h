@@ -30,7 +30,4 @@ std::string yolo_text(const BoxedFile& image);
 /// All images in one file; numbers of images, annotations and categories count from 1.
 std::string coco_text(std::span<const BoxedFile> images, const std::vector<std::string>& classes);
 
-/// A class's name for files that have one on a line: UTF-8, with blanks for characters that control.
-std::string one_line(const std::string& name);
-
 }  // namespace evener::data

@@ -67,9 +67,5 @@ TEST(BoxText, CocoCountsFromOneAndKeepsEveryDigit) {
   EXPECT_FALSE(all["annotations"][2].contains("score"));
 }
 
-TEST(BoxText, NamesStayOnTheirLine) {
-  EXPECT_EQ(one_line("big\r\ndog é"), "big  dog é");
-}
-
 }  // namespace
 }  // namespace evener::data

@@ -150,7 +150,7 @@ TEST(Voc, ReadsNamesWithBlanksInItsSets) {
   write_bytes(folder.path() / "ImageSets/Main/test.txt", "d  -1\n");
   const OpenedData opened = open_boxes(folder.path());
   EXPECT_THAT(opened.skipped, IsEmpty());
-  EXPECT_EQ(opened.split.train.size(), 2u);
+  EXPECT_EQ(opened.split.train.size() + opened.split.val.size(), 2u);
   EXPECT_EQ(opened.split.test.size(), 1u);
 }
 

@@ -28,11 +28,12 @@ CASE = golden.Case("ssdlite320_mobilenet_v3_large", "ssdlite320_mobilenet_v3_lar
                    loss="multi-box", seed=1, mean=(0.5, 0.5, 0.5), deviation=(0.5, 0.5, 0.5), momentum=0.0,
                    weight_decay=0.0)  # fmt: skip
 
-# Of each image, class and corners: two that overlap, none, one over the whole image, a tiny one beside a large one, equal ones.
+# Of each image, class and corners: two that overlap, none, one over the whole image and one on it, a tiny one beside a large
+# one, equal ones. Each level of the network has an anchor that is matched.
 BOXES = [
     [(0, 4.5, 6, 40, 52.25), (2, 20, 10, 70, 60)],
     [],
-    [(1, 0, 0, 80, 64)],
+    [(1, 0, 0, 80, 64), (0, 26, 5, 54, 27.5)],
     [(0, 60.5, 50, 64, 53), (1, 8, 4, 50.75, 60)],
     [(2, 30, 20, 62, 44), (0, 30, 20, 62, 44)],
 ]
@@ -129,6 +130,7 @@ def main():
         assert all(run["matches"] == truth["matches"] for run in runs), "rounding decides on a match: change the boxes"
         deviation = golden.deviations(truth, runs)
         norms = np.array([float(torch.linalg.norm(g)) for g in truth["gradients"].values()])
+        assert norms.all(), "a level without a match has no gradient to compare"
         relative = deviation["gradients"] / norms
         print(f"seed {seed}: losses {truth['losses']}, {truth['matches']} matches; float32 is off by"
               f" {deviation['losses']}, gradients by {np.median(relative):.1e} (median), {relative.max():.1e} (most)",

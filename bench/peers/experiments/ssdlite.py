@@ -24,7 +24,7 @@ def run(context):
 
 def check_parameters(context, data):
     """That both sides train networks of one size."""
-    ours = context.evener("info", WORK.model, "--input", "3x240x320", "--classes", WORK.classes, "--json", "-")["parameters"]
+    ours = context.evener("info", WORK.model, "--size", f"{WORK.width}x{WORK.height}", "--classes", WORK.classes, "--json", "-")["parameters"]
     peer = context.peer("ssdlite_peers.py", "--data", data, "--warm-up", 0, "--steps", 1)["parameters"]
     if ours != peer:
         raise Failure(f"the networks differ: {ours} parameters against {peer}")

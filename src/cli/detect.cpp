@@ -42,8 +42,8 @@ constexpr const char* kExamples = R"(Examples:
 /// Shows how far the photos are, beside writing what is found.
 class ShownDetections : public task::InferObserver {
  public:
-  ShownDetections(DetectionWriter& writer, ProgressLine& line, std::size_t images, bool shown)
-      : writer_(writer), line_(line), images_(images), shown_(shown) {}
+  ShownDetections(DetectionWriter& writer, ProgressLine& line, std::size_t images)
+      : writer_(writer), line_(line), images_(images), shown_(!writer.tells_each_photo()) {}
 
   void on_answer(const task::Answer& answer) override {
     writer_.on_answer(answer);
@@ -134,7 +134,7 @@ class Detection {
   void look(task::InferJob& job) {
     const task::Photos& photos = *images_.photos;
     writer_.emplace(flags_.output, detector_, photos, is_labelled(), run_.folder());
-    ShownDetections shown(*writer_, line_, photos.size(), *flags_.output.format == "none" || is_labelled());
+    ShownDetections shown(*writer_, line_, photos.size());
     result_ = job.run(photos, shown);
     line_.finish();
     writer_->finish();
@@ -142,7 +142,8 @@ class Detection {
     run_.take_times(run_.record());
     fill_inference_speeds(run_.record(), result_, writer_->times_s(), {});
     fill_detection(run_.record(), *writer_, quality_ ? &*quality_ : nullptr);
-    const auto lost = write_photo_files(flags_.output, run_.folder(), *writer_, photos, classes_, usable_cpus());
+    const auto lost = write_photo_files(flags_.output, run_.folder(), *writer_, flags_.boxes.least_to_label(), photos,
+                                        classes_, usable_cpus());
     result_.skipped.insert(result_.skipped.end(), lost.begin(), lost.end());
     if (quality_ && !run_.folder().empty()) write_quality(photos);
   }

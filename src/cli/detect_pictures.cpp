@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <mutex>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/terminal_text.h"
+#include "base/utf8.h"
+#include "data/box_text.h"
 #include "data/codecs/jpeg_encode.h"
 #include "data/each_index.h"
 #include "data/resize.h"
@@ -25,15 +29,26 @@ constexpr std::size_t kMostMisses = 24;  // on the page
 constexpr std::int64_t kMissSide = 360;  // pixels
 constexpr task::Colour kMissed = {213, 0, 0}, kWrong = {230, 130, 0}, kRight = {0, 140, 90};
 
-/// A name for the files of each photo: that of the photo without its ending, made unique.
+/// The name of a photo without its ending; of one that lies with others in a file, as "set.safetensors#17", with its
+/// number.
+std::string stem_of(const std::string& photo) {
+  const fs::path path(photo);
+  const std::string ending = path.extension().string();
+  const std::size_t number = ending.rfind('#');
+  return path.stem().string() + (number == std::string::npos ? "" : "-" + ending.substr(number + 1));
+}
+
+/// A name for the files of each photo: its own, made unique.
 std::vector<std::string> file_names(const std::vector<LookedAt>& photos) {
   std::vector<std::string> names;
-  std::set<std::string> taken;
+  std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, int> last;  // the number that a name was made unique with
   for (const LookedAt& photo : photos) {
-    std::string stem = fs::path(photo.found.file).stem().string();
-    if (stem.empty() || stem.front() == '#') stem = fmt::format("image-{:05}", photo.index);
+    const std::string stem = stem_of(photo.found.file);
     std::string name = stem;
-    for (int n = 2; !taken.insert(name).second; ++n) name = fmt::format("{}-{}", stem, n);
+    for (int& n = last.try_emplace(stem, 1).first->second; !taken.insert(name).second;) {
+      name = fmt::format("{}-{}", stem, ++n);
+    }
     names.push_back(name);
   }
   return names;
@@ -63,16 +78,30 @@ std::string with_all_boxes(const LookedAt& photo, data::Picture picture, float l
   return data::encode_jpeg(task::with_boxes(std::move(picture), boxes), kQuality);
 }
 
-void write_crops(const LookedAt& photo, const data::Picture& picture, float least, const std::string& name,
-                 const fs::path& folder, const std::vector<std::string>& classes) {
+/// Why a picture can't become a JPEG file; "" if it can.
+std::string jpeg_refusal(const data::Picture& picture) {
+  if (std::max(picture.width, picture.height) <= data::kMostJpegExtent) return "";
+  return fmt::format("{}x{} pixels can't be written as a JPEG file, which has at most {} a side", picture.width,
+                     picture.height, data::kMostJpegExtent);
+}
+
+/// Why one was left out; "" if none was.
+std::string write_crops(const LookedAt& photo, const data::Picture& picture, float least, const std::string& name,
+                        const fs::path& folder, const std::vector<std::string>& classes) {
+  std::string refusal;
   for (std::size_t i = 0; i < photo.found.boxes.size(); ++i) {
     const task::Detection& box = photo.found.boxes[i];
     if (box.score < least) continue;
+    const data::Picture cut = task::cut_out(picture, box);
+    if (const std::string why = jpeg_refusal(cut); !why.empty()) {
+      refusal = "what was found on it: " + why;
+      continue;
+    }
     const fs::path of_class = folder / folder_name(classes[static_cast<std::size_t>(box.label)]);
     fs::create_directories(of_class);
-    write_file_atomically(of_class / fmt::format("{}-{}.jpg", name, i),
-                          data::encode_jpeg(task::cut_out(picture, box), kQuality));
+    write_file_atomically(of_class / fmt::format("{}-{}.jpg", name, i), data::encode_jpeg(cut, kQuality));
   }
+  return refusal;
 }
 
 /// How much went wrong on a photo: what was missed counts as what was found where nothing is.
@@ -105,8 +134,9 @@ report::MissedImage miss_of(const LookedAt& photo, data::Picture picture, const 
 }  // namespace
 
 std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, const fs::path& folder,
-                                             const DetectionWriter& writer, const task::Photos& photos,
-                                             const std::vector<std::string>& classes, int threads) {
+                                             const DetectionWriter& writer, float least_to_label,
+                                             const task::Photos& photos, const std::vector<std::string>& classes,
+                                             int threads) {
   const bool wants_voc = *flags.format == "voc", wants_yolo = *flags.format == "yolo";
   const fs::path crops = *flags.crops;
   const std::vector<LookedAt>& all = writer.photos();
@@ -114,30 +144,43 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
   if (*flags.save) fs::create_directories(folder / "pictures");
   if (wants_voc) fs::create_directories(folder / "annotations");
   if (wants_yolo) fs::create_directories(folder / "labels");
-  if (wants_yolo) write_file_atomically(folder / "classes.txt", fmt::format("{}\n", fmt::join(classes, "\n")));
+  if (wants_yolo) {
+    std::string lines;
+    for (const std::string& name : classes) lines += one_line(to_utf8_text(name)) + "\n";
+    write_file_atomically(folder / "classes.txt", lines);
+  }
   std::mutex mutex;
-  std::vector<data::Skipped> unreadable;
+  std::vector<data::Skipped> lost;
+  const auto lose = [&](const LookedAt& photo, const std::string& why) {
+    const std::lock_guard lock(mutex);
+    lost.push_back({photo.found.file, why});
+  };
   data::for_each_index(all.size(), threads, [&](std::size_t i) {
     const LookedAt& photo = all[i];
+    const data::BoxedFile labelled = task::boxed_file(photo.found, least_to_label);
     if (wants_voc) {
-      write_file_atomically(folder / "annotations" / (names[i] + ".xml"), task::voc_xml(photo.found, classes));
+      write_file_atomically(folder / "annotations" / (names[i] + ".xml"), data::voc_text(labelled, classes));
     }
-    if (wants_yolo) write_file_atomically(folder / "labels" / (names[i] + ".txt"), task::yolo_text(photo.found));
+    if (wants_yolo) write_file_atomically(folder / "labels" / (names[i] + ".txt"), data::yolo_text(labelled));
     if (!*flags.save && crops.empty()) return;
     data::Picture picture;
     try {
       picture = photos.picture(photo.index);
     } catch (const Error& error) {
-      const std::lock_guard lock(mutex);
-      unreadable.push_back({photo.found.file, error.what()});
+      lose(photo, error.what());
       return;
     }
-    if (!crops.empty()) write_crops(photo, picture, writer.shown_confidence(), names[i], crops, classes);
+    const float least = writer.shown_confidence();
+    if (!crops.empty()) {
+      const std::string why = write_crops(photo, picture, least, names[i], crops, classes);
+      if (!why.empty()) lose(photo, why);
+    }
     if (!*flags.save) return;
+    if (const std::string why = jpeg_refusal(picture); !why.empty()) return lose(photo, why);
     write_file_atomically(folder / "pictures" / (names[i] + ".jpg"),
-                          with_all_boxes(photo, std::move(picture), writer.shown_confidence(), classes));
+                          with_all_boxes(photo, std::move(picture), least, classes));
   });
-  return unreadable;
+  return lost;
 }
 
 std::vector<report::MissedImage> worst_misses(const DetectionWriter& writer, const task::Photos& photos,

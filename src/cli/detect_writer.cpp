@@ -122,9 +122,9 @@ void DetectionWriter::tell(const task::FoundBoxes& found) {
 
 void DetectionWriter::finish() {
   if (format_ == "coco") {
-    std::vector<task::FoundBoxes> all;
-    for (const LookedAt& photo : looked_at_) all.push_back(photo.found);
-    std::fputs(task::coco_json(all, detector_.classes()).c_str(), stdout);
+    std::vector<data::BoxedFile> all;
+    for (const LookedAt& photo : looked_at_) all.push_back(task::boxed_file(photo.found));
+    std::fputs(data::coco_text(all, detector_.classes()).c_str(), stdout);
   }
   if (!csv_) return;
   csv_->close();

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cli/options/detect_flags.h"
-#include "task/detect/annotations.h"
 #include "task/detect/average_precision.h"
 #include "task/detect/box_confusion.h"
 #include "task/detect/detector.h"
+#include "task/detect/found_boxes.h"
 #include "task/infer.h"
 
 namespace evener::cli {
@@ -31,6 +31,8 @@ class DetectionWriter : public task::InferObserver {
                   bool labelled, const std::filesystem::path& folder);
 
   void on_answer(const task::Answer& answer) override;
+  /// Whether each photo is told on stdout as it is answered: progress beside that would disturb.
+  bool tells_each_photo() const { return format_ == "table" || format_ == "csv" || format_ == "jsonl"; }
   /// Writes what is left. Throws Error where something could not be written.
   void finish();
 

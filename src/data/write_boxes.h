@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "data/dataset.h"
 #include "data/split.h"
@@ -18,14 +16,6 @@ enum class BoxFormat : std::uint8_t { kVoc, kCoco, kYolo };
 const char* box_format_name(BoxFormat format);
 /// Throws UsageError, naming the nearest.
 BoxFormat parse_box_format(const std::string& name);
-
-/// The XML of an image. VOC's corners are whole pixels, counted from 1, that belong to the box: rounded, and at least
-/// two pixels wide and high.
-std::string voc_text(const std::string& file_name, const ImageShape& shape, std::span<const LabelledBox> boxes,
-                     const std::vector<std::string>& classes);
-
-/// The lines of an image, in shares of its sides. Crowds, which are no single objects, are left out.
-std::string yolo_text(const ImageShape& shape, std::span<const LabelledBox> boxes);
 
 /// Writes the samples of `split` as PNG files with their boxes, as open_data reads them again:
 ///   voc   JPEGImages/, Annotations/ and ImageSets/Main/

@@ -1,9 +1,11 @@
 #include "report/detection.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/names.h"
 #include "base/utf8.h"
 #include "report/answers.h"
 
@@ -22,10 +24,30 @@ std::optional<double> number_in(const json& value) {
   return value.is_null() ? std::nullopt : std::optional(value.get<double>());
 }
 
+/// A file of another's may say anything: no sum of what is shown may leave its type.
+std::int64_t count_in(const json& value) {
+  constexpr std::uint64_t kMost = 1'000'000'000'000;
+  const bool is_count = value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost;
+  if (!is_count) throw Error("it counts " + printable(value.dump()) + ", which is no number of boxes");
+  return value.get<std::int64_t>();
+}
+
+/// Each from 0 to 1.
+std::vector<double> shares_in(const json& values) {
+  std::vector<double> shares = values;
+  if (std::ranges::all_of(shares, [](double share) { return share >= 0 && share <= 1; })) return shares;
+  throw Error("a curve leaves the range from 0 to 1");
+}
+
 DetectedClass class_of(const json& one) {
-  DetectedClass found{
-      one.at("class"),           one.at("true_boxes"), number_in(one.at("voc_2007")), number_in(one.at("voc_2010")),
-      number_in(one.at("coco")), one.at("recall"),     one.at("precision"),           one.at("score")};
+  DetectedClass found{one.at("class"),
+                      count_in(one.at("true_boxes")),
+                      number_in(one.at("voc_2007")),
+                      number_in(one.at("voc_2010")),
+                      number_in(one.at("coco")),
+                      shares_in(one.at("recall")),
+                      shares_in(one.at("precision")),
+                      shares_in(one.at("score"))};
   if (found.precision.size() != found.recall.size() || found.score.size() != found.recall.size()) {
     throw Error("the curve of " + found.name + " is damaged");
   }
@@ -59,10 +81,13 @@ DetectionFigures read_detection(const std::filesystem::path& path) {
   try {
     const json text = json::parse(read_file(path, kMostBytes));
     figures.confidence = text.at("confidence");
-    figures.confusion = text.at("confusion");
+    for (const json& row : text.at("confusion")) {
+      std::vector<std::int64_t>& counts = figures.confusion.emplace_back();
+      for (const json& count : row) counts.push_back(count_in(count));
+    }
     for (const json& one : text.at("classes")) figures.classes.push_back(class_of(one));
     for (const json& one : text.at("misses")) {
-      figures.misses.push_back({one.at("file"), one.at("missed"), one.at("wrong"), one.at("jpeg")});
+      figures.misses.push_back({one.at("file"), count_in(one.at("missed")), count_in(one.at("wrong")), one.at("jpeg")});
       if (!is_base64(figures.misses.back().jpeg_base64)) throw Error("an image is damaged");
     }
     const std::size_t rows = figures.classes.size() + 1;

@@ -112,6 +112,7 @@ TrainSetup TrainJob::State::describe() {
   const bool has_boxes = data.dataset->target_kind() == data::TargetKind::kBoxes;
   require_same_kind(described.network, has_boxes, options.data.location);
   if (has_boxes) options.trainer.criterion = network::multi_box(options.box_loss);
+  if (has_boxes && options.epochs > 0) require_objects(data, options.data.location);
   described.network.freeze(matching_parameters(described.network, options.freeze));
   if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
   if (!options.quantization.empty()) {

@@ -1,6 +1,10 @@
 #include "task/limits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <variant>
+#include <vector>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -45,6 +49,18 @@ void require_same_kind(const network::Network& network, bool data_has_boxes, con
   throw UsageError(network.model() + " detects objects, and '" + data +
                    "' has one class for each image but no boxes; give data with boxes (VOC, COCO, YOLO, synth:shapes), "
                    "or train a classifier, such as mobilenet_v2");
+}
+
+void require_objects(const data::OpenedData& data, const std::string& name) {
+  for (const std::uint32_t sample : data.split.train) {
+    const data::SampleTargets targets = data.dataset->targets(sample);
+    const auto& boxes = std::get<std::vector<data::LabelledBox>>(targets);
+    if (!std::ranges::all_of(boxes, &data::LabelledBox::is_crowd)) return;
+  }
+  throw Error(
+      fmt::format("none of the {} images to train on in '{}' has a box, so that there is nothing to learn; "
+                  "look at its parts with evener data info",
+                  data.split.train.size(), name));
 }
 
 std::int64_t predicted_largest_batch(const network::Network& network, Precision precision) {

@@ -8,6 +8,7 @@
 
 #include "base/precision.h"
 #include "data/augment.h"
+#include "data/open_data.h"
 #include "engine/engine.h"
 #include "network/network.h"
 #include "placement/plan.h"
@@ -51,5 +52,8 @@ void require_data_on_device(const placement::Plan& plan, const data::AugmentOpti
 
 /// Throws UsageError where the data has boxes and the network is a classifier, or the other way round.
 void require_same_kind(const network::Network& network, bool data_has_boxes, const std::string& data);
+
+/// Throws Error where none of the images to train a detector on has an object.
+void require_objects(const data::OpenedData& data, const std::string& name);
 
 }  // namespace evener::task

@@ -1,6 +1,8 @@
 // Training a detector, as a user runs it: it learns, and goes with what other trainings go with.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/train_helpers.h"
@@ -68,6 +70,58 @@ TEST_F(DetectorTraining, GoesOnAndDividesItsBatches) {
   ASSERT_EQ(epochs.size(), 3U);
   EXPECT_TRUE(epochs.back().at("figures").contains("val_map_50"));
   EXPECT_EQ(run_program(small_detector({"--overwrite", "--accumulate", "2"})).exit_code, 0);
+}
+
+// A set as people have them: one class, an image full of boxes, others without one, boxes that are wrong.
+TEST_F(DetectorTraining, LearnsFromASetWithOddBoxes) {
+  const auto write = [&](const std::string& name, const std::string& boxes) {
+    const std::filesystem::path set = folder_ / "set";
+    std::filesystem::create_directories(set);
+    std::ofstream(set / (name + ".pgm")) << "P2\n80 60\n255\n"
+                                         << [] {
+                                              std::string grey;
+                                              for (int i = 0; i < 4800; ++i) grey += std::to_string(i % 251) + " ";
+                                              return grey;
+                                            }();
+    std::ofstream(set / (name + ".xml")) << "<annotation>" << boxes << "</annotation>";
+  };
+  const auto box = [](int x1, int y1, int x2, int y2) {
+    return "<object><name>cell</name><bndbox><xmin>" + std::to_string(x1) + "</xmin><ymin>" + std::to_string(y1) +
+           "</ymin><xmax>" + std::to_string(x2) + "</xmax><ymax>" + std::to_string(y2) + "</ymax></bndbox></object>";
+  };
+  std::string thousand;
+  for (int i = 0; i < 1000; ++i) thousand += box(1 + i % 70, 1 + i / 20, 8 + i % 70, 9 + i / 20);
+  write("a", thousand);
+  write("b", "");
+  write("c", box(-50, -40, 400, 300));  // larger than the image
+  write("d", box(0, 0, 30, 30));        // counted from 0
+  write("e", box(40, 40, 20, 50) + box(5, 5, 5, 50));
+  write("f", box(10, 10, 11, 11));
+  const auto train = [&](const Words& more) {
+    return run_program(
+        joined({"train", "ssdlite_mobilenet_v2", "--data", (folder_ / "set").string(), "--size", "64x64", "--batch",
+                "2", "--epochs", "2", "--on", "cpu/t1", "--overwrite", "--out", out().string()},
+               more));
+  };
+  const auto trained = train({"--split", "100/0/0", "--augment", "flip,iou-crop,mosaic,colour:0.3"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("swapped corners"));
+  for (const json& epoch : record_in(out()).at("epochs")) EXPECT_TRUE(epoch.at("train_loss").is_number()) << epoch;
+  // Nothing to learn on the images to train on.
+  for (const char* name : {"a", "c", "d", "f"}) {
+    for (const char* kind : {".pgm", ".xml"}) {
+      std::filesystem::create_directories(folder_ / "set" / "val");
+      std::filesystem::rename(folder_ / "set" / (std::string(name) + kind),
+                              folder_ / "set" / "val" / (std::string(name) + kind));
+    }
+  }
+  std::filesystem::create_directories(folder_ / "set" / "train");
+  for (const char* file : {"b.pgm", "b.xml", "e.pgm", "e.xml"}) {
+    std::filesystem::rename(folder_ / "set" / file, folder_ / "set" / "train" / file);
+  }
+  const auto without = train({});
+  EXPECT_EQ(without.exit_code, 1) << without.err;
+  EXPECT_THAT(without.err, HasSubstr("none of the 2 images to train on"));
 }
 
 TEST_F(DetectorTraining, BeginsWithAClassifiersBackboneOrAnotherDetector) {

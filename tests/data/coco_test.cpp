@@ -60,6 +60,13 @@ TEST(CocoJson, NamesWhatIsBad) {
                                          "annotation 1 has no \"bbox\" of four numbers",
                                          "annotation 2 has no \"bbox\" of four numbers",
                                          "annotation 3 has no \"image_id\"", "annotation 3 has no \"category_id\""));
+  // What is no number keeps its place: the others would be another box without it.
+  for (const char* box : {"[null,1,2,3,4]", "[1,2,null,4]", "[1,\"2\",3,4]", "[1,2,3,true]", "[1,2,3,4,[5]]",
+                          "[[1],2,3,4,5]", "[1,{\"a\":2},2,3,4]", "null", "\"1 2 3 4\""}) {
+    const CocoFile damaged = parse_coco(coco(image("1", "a.png"), annotation("1", "7", box)));
+    EXPECT_THAT(damaged.boxes, IsEmpty()) << box;
+    EXPECT_THAT(damaged.problems, ElementsAre("annotation 1 has no \"bbox\" of four numbers")) << box;
+  }
   EXPECT_THAT(error_of([] { parse_coco(""); }), HasSubstr("empty"));
   EXPECT_THAT(error_of([] { parse_coco("{\"images\":["); }), HasSubstr("no whole JSON"));
   EXPECT_THAT(error_of([] { parse_coco("{\"images\":[],\"annotations\":[]}"); }), HasSubstr("no list \"categories\""));
@@ -103,6 +110,62 @@ TEST(Coco, ReadsFoldersWithAFileForEachPart) {
   EXPECT_EQ(opened.split.train.size(), 1u);
   EXPECT_EQ(opened.split.val.size(), 1u);
   EXPECT_EQ(opened.split.test.size(), 1u);
+}
+
+TEST(CocoJson, CountsTheListsOfABeginning) {
+  EXPECT_EQ(coco_lists_in(coco("", "")), kCocoLists);
+  EXPECT_EQ(coco_lists_in(R"({"images":[{"id":1},{"file_na)"), 1u);
+  for (const char* other : {R"([{"images":[],"annotations":[]}])", R"({"set":{"images":[],"annotations":[]}})",
+                            R"({"images":3,"annotations":"categories"})", "no JSON", ""}) {
+    EXPECT_EQ(coco_lists_in(other), 0u) << other;
+  }
+}
+
+// Programs write their settings, and what they found, beside images too.
+TEST(Coco, PassesOverOtherJson) {
+  const TemporaryFolder folder;
+  const std::string name = (folder.path() / "settings.json").string();
+  for (const std::string& other :
+       {std::string(R"({"task":{"images":["a.png"],"annotations":"boxes","categories":[]}})"),
+        std::string(R"([{"image_id":1,"category_id":7,"bbox":[1,2,3,4],"from":"annotations"}])"),
+        std::string(R"({"images":[],"annotations":[]})"),
+        "{\"notes\":\"" + std::string(70'000, 'x') + R"(","about":["images","annotations","categories"]})"}) {
+    write_bytes(name, other);
+    EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), testing::Not(HasSubstr("settings.json")))
+        << other.substr(0, 80);
+  }
+}
+
+TEST(Coco, FindsLargeFilesWhateverTheirOrder) {
+  std::string many;
+  for (int i = 2; i < 3000; ++i) many += "," + image(std::to_string(i), "gone.png");
+  const std::string images = R"("images":[)" + image("1", "a.png") + many + "]";
+  const std::string annotations = R"("annotations":[)" + annotation("1", "0", "[2,4,10,6]") + "]";
+  const std::string categories = R"("categories":[{"id":0,"name":"cat"}])";
+  for (const std::string& text : {"{" + images + "," + annotations + "," + categories + "}",
+                                  "{" + images + "," + categories + "," + annotations + "}",
+                                  "{" + annotations + "," + images + "," + categories + "}"}) {
+    const TemporaryFolder folder;
+    write_bytes(folder.path() / "a.png", small_image());
+    write_bytes(folder.path() / "set.json", text);
+    EXPECT_EQ(open_boxes(folder.path()).dataset->size(), 1u);
+  }
+}
+
+TEST(Coco, JoinsCategoriesOfOneNameInAllFiles) {
+  const TemporaryFolder folder;
+  const std::string categories = R"({"id":1,"name":"cat"},{"id":2,"name":"dog"},{"id":3,"name":"cat"})";
+  for (const char* part : {"train", "val"}) {
+    write_bytes(folder.path() / part / "a.png", small_image());
+    write_bytes(folder.path() / part / "set.json",
+                coco(image("1", "a.png"), annotation("1", "3", "[2,4,10,6]") + "," + annotation("1", "2", "[2,4,10,6]"),
+                     categories));
+  }
+  const OpenedData opened = open_boxes(folder.path());
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("cat", "dog"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_THAT(boxes_of(opened, i), ElementsAre(LabelledBox{2, 4, 12, 10, 0}, LabelledBox{2, 4, 12, 10, 1}));
+  }
 }
 
 TEST(Coco, ListsWhatIsWrong) {

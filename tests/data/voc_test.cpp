@@ -139,6 +139,21 @@ TEST(Voc, ReadsTreesWithTheirSets) {
   }
 }
 
+// "cell 1" is a name, "d -1" one with the number that VOC's files of a class have.
+TEST(Voc, ReadsNamesWithBlanksInItsSets) {
+  const TemporaryFolder folder;
+  for (const char* name : {"big dog", "cell 1", "d"}) {
+    write_bytes(folder.path() / "images" / (std::string(name) + ".png"), small_image());
+    write_bytes(folder.path() / "xml" / (std::string(name) + ".xml"), xml(object("dog", "3 5 30 16")));
+  }
+  write_bytes(folder.path() / "ImageSets/Main/train.txt", " big dog \r\n\ncell 1\n");
+  write_bytes(folder.path() / "ImageSets/Main/test.txt", "d  -1\n");
+  const OpenedData opened = open_boxes(folder.path());
+  EXPECT_THAT(opened.skipped, IsEmpty());
+  EXPECT_EQ(opened.split.train.size() + opened.split.val.size(), 2u);
+  EXPECT_EQ(opened.split.test.size(), 1u);
+}
+
 TEST(Voc, ReadsOtherLayouts) {
   const std::string one = xml(object("dog", "1 1 10 10"));
   const TemporaryFolder flat, beside, parts;

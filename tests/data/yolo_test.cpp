@@ -62,6 +62,28 @@ TEST(YoloText, ReadsSetsAsTheyAreWritten) {
   EXPECT_THAT(error_of([] { parse_yolo_set("just text\n"); }), HasSubstr("line 1 can't be read"));
 }
 
+TEST(YoloText, PassesOverTextsAndWhatItDoesNotKnow) {
+  for (const char* mark : {"|", ">-", "|2+  # Python"}) {
+    const YoloSet set =
+        parse_yolo_set(std::string("---\ntrain: a\ndownload: ") + mark +
+                       "\n  import os  # not: [YAML\n\n    names: {0: bird\n  'open\nval: b\nroboflow:\n"
+                       "  licence: >\n    two lines\n    - of it\n  version: 1\n  and this\n"
+                       "names:\n  0: cat\n");
+    EXPECT_THAT(set.names, ElementsAre("cat")) << mark;
+    EXPECT_THAT(set.train, ElementsAre("a"));
+    EXPECT_THAT(set.val, ElementsAre("b"));
+  }
+  EXPECT_THAT(error_of([] { parse_yolo_set("notes: |\n  a\n  b\nnames:\n  cat\n"); }),
+              HasSubstr("line 5 can't be read"));
+}
+
+TEST(YoloText, ReadsQuotesAsYamlHasThem) {
+  const YoloSet set =
+      parse_yolo_set("names: ['it''s, #1', \"a \\\"b\\\": \\u00e9\", driver's cab, \"c\\q\"] # four\ntrain: 'a: b'\n");
+  EXPECT_THAT(set.names, ElementsAre("it's, #1", "a \"b\": é", "driver's cab", "c\\q"));
+  EXPECT_THAT(set.train, ElementsAre("a: b"));
+}
+
 /// Two images for training, one of them without a box, and one for validation.
 void write_yolo_set(const std::filesystem::path& root) {
   for (const char* name : {"train/a", "train/b", "val/c"}) {

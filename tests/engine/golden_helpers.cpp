@@ -14,7 +14,6 @@
 namespace evener::test {
 namespace {
 
-constexpr std::size_t kProbes = 4, kSamples = 32;
 constexpr std::uint64_t kProbeKey = 1000, kSampleKey = 2000;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -44,6 +43,22 @@ GoldenTensors tensors_of(const TensorMap& tensors, const std::string& kind, cons
           doubles_of(tensors, kind + ".samples"), doubles_of(tensors, kind + "." + precision + "_deviation")};
 }
 
+network::Criterion criterion_called(const std::string& loss) {
+  if (loss == "multi-box") return network::multi_box();
+  return loss == "mse" ? network::mean_squared_error() : network::cross_entropy();
+}
+
+/// Rows of an image, a class and four corners.
+std::vector<std::vector<data::LabelledBox>> boxes_of(const std::vector<double>& rows, std::int64_t images) {
+  std::vector<std::vector<data::LabelledBox>> boxes(static_cast<std::size_t>(images));
+  for (std::size_t i = 0; i < rows.size(); i += 6) {
+    const auto corner = [&](std::size_t k) { return static_cast<float>(rows[i + 2 + k]); };
+    boxes.at(static_cast<std::size_t>(rows[i]))
+        .push_back({corner(0), corner(1), corner(2), corner(3), static_cast<std::int32_t>(rows[i + 1])});
+  }
+  return boxes;
+}
+
 }  // namespace
 
 GoldenCase read_golden(const std::string& name, Precision precision) {
@@ -61,7 +76,7 @@ GoldenCase read_golden(const std::string& name, Precision precision) {
   golden.learning_rate = std::stod(metadata.at("learning_rate"));
   golden.options.precision = precision;
   golden.options.seed = golden.seed;
-  golden.options.criterion = metadata.at("loss") == "mse" ? network::mean_squared_error() : network::cross_entropy();
+  golden.options.criterion = criterion_called(metadata.at("loss"));
   golden.options.optimizer.momentum = std::stod(metadata.at("momentum"));
   golden.options.optimizer.weight_decay = std::stod(metadata.at("weight_decay"));
   golden.options.mean = floats_of(metadata.at("mean"));
@@ -72,6 +87,10 @@ GoldenCase read_golden(const std::string& name, Precision precision) {
   golden.evaluations_deviation = doubles_of(tensors, "evaluations." + kind + "_deviation");
   golden.gradients = tensors_of(tensors, "gradients", metadata.at("trained"), kind);
   golden.buffers = tensors_of(tensors, "buffers", metadata.at("buffers"), kind);
+  if (metadata.contains("matches")) {
+    golden.boxes = boxes_of(doubles_of(tensors, "boxes"), golden.batch);
+    golden.matches = std::stoll(metadata.at("matches"));
+  }
   return golden;
 }
 
@@ -100,24 +119,26 @@ double probe_distance(const HostTensor& tensor, const GoldenTensors& golden, std
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
   const float* values = tensor.floats();
   const std::uint64_t key = hash_text(golden.names.at(row));
+  const std::size_t probes = golden.projections.size() / golden.names.size();
+  const std::size_t samples = golden.samples.size() / golden.names.size();
   double sum = 0;  // of squared distances
   const auto add = [&](double found, double expected, double unit) { sum += std::pow((found - expected) / unit, 2); };
 
   double squares = 0;
   for (std::size_t i = 0; i < count; ++i) squares += static_cast<double>(values[i]) * values[i];
   add(std::sqrt(squares), golden.norm.at(row), scale);
-  for (std::size_t probe = 0; probe < kProbes; ++probe) {
+  for (std::size_t probe = 0; probe < probes; ++probe) {
     Random signs(seed, Purpose::kSynthetic, key, kProbeKey + probe);
     double projection = 0;
     for (std::size_t i = 0; i < count; ++i) projection += (signs.next() >> 63) != 0 ? -values[i] : values[i];
-    add(projection, golden.projections.at(row * kProbes + probe), scale);
+    add(projection, golden.projections.at(row * probes + probe), scale);
   }
   Random places(seed, Purpose::kSynthetic, key, kSampleKey);
-  for (std::size_t sample = 0; sample < kSamples; ++sample) {
-    add(values[places.below(count)], golden.samples.at(row * kSamples + sample),
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    add(values[places.below(count)], golden.samples.at(row * samples + sample),
         scale / std::sqrt(static_cast<double>(count)));
   }
-  return std::sqrt(sum / static_cast<double>(1 + kProbes + kSamples));
+  return std::sqrt(sum / static_cast<double>(1 + probes + samples));
 }
 
 }  // namespace evener::test

@@ -17,8 +17,8 @@ namespace evener::test {
 struct GoldenTensors {
   std::vector<std::string> names;
   std::vector<double> norm;         // (names)
-  std::vector<double> projections;  // (names, 4)
-  std::vector<double> samples;      // (names, 32)
+  std::vector<double> projections;  // (names, 4), of a detector (names, 2)
+  std::vector<double> samples;      // (names, 32), of a detector (names, 6)
   std::vector<double> deviation;    // (names), norm of PyTorch's own difference from float64 in this precision
 };
 
@@ -29,9 +29,12 @@ struct GoldenCase {
   std::uint64_t seed = 0;
   double learning_rate = 0;
   engine::TrainerOptions options;                          // loss, optimiser, mean and standard deviation, precision
-  std::vector<double> losses, losses_deviation;            // before each step
+  std::vector<double> losses, losses_deviation;            // before each step; of a detector's first one the sum, that
+                                                           // of boxes, that of classes
   std::vector<double> evaluations, evaluations_deviation;  // after the first forward, and after the last step
   GoldenTensors gradients, buffers;                        // of the first step
+  std::vector<std::vector<data::LabelledBox>> boxes;       // of each image; a detector's
+  std::int64_t matches = 0;                                // anchors that stand for one
 };
 
 /// Reads tests/golden/<name>.safetensors; the deviations are those of `precision`.

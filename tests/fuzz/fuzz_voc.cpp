@@ -12,7 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const auto annotation = evener::data::parse_voc({reinterpret_cast<const char*>(bytes), size});
     for (const evener::data::VocObject& object : annotation.objects) {
       if (object.name.empty()) std::abort();
-      if (!std::isfinite(object.xmin + object.ymin) || !std::isfinite(object.xmax - object.ymax)) std::abort();
+      for (const double corner : {object.xmin, object.ymin, object.xmax, object.ymax}) {
+        if (!std::isfinite(corner)) std::abort();
+      }
     }
     if (annotation.width < 0 || annotation.height < 0) std::abort();
   } catch (const evener::Error&) {

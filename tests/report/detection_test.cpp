@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <fstream>
+#include <limits>
 
 #include "base/error.h"
 #include "base/test_folder.h"
@@ -53,6 +55,25 @@ TEST(Detection, ADamagedFileIsNamed) {
   damaged = figures();
   damaged.classes[0].recall.pop_back();
   refused(damaged);
+  damaged = figures();
+  damaged.classes[0].true_boxes = -1;
+  refused(damaged);
+  damaged = figures();
+  damaged.confusion[0][1] = std::numeric_limits<std::int64_t>::max();  // the sum of a row would not fit
+  refused(damaged);
+  damaged = figures();
+  damaged.misses[0].wrong = -3;
+  refused(damaged);
+  damaged = figures();
+  damaged.classes[0].score[1] = 1e300;
+  refused(damaged);
+  for (const char* count : {"1.5e300", "true", "null", "\"3\""}) {
+    std::ofstream(folder / "detection.json")
+        << R"({"confidence":0.25,"classes":[],"misses":[],"confusion":[[)" << count << "]]}";
+    EXPECT_THAT([&] { read_detection(folder / "detection.json"); },
+                testing::ThrowsMessage<Error>(HasSubstr("which is no number of boxes")))
+        << count;
+  }
   std::ofstream(folder / "detection.json") << "{";
   EXPECT_THROW(read_detection(folder / "detection.json"), Error);
 }

@@ -1,51 +1,26 @@
 // Boxes as other programs read them, drawn, cut out, and counted by what they were taken for.
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/random.h"
 #include "data/codecs/decode.h"
 #include "data/codecs/jpeg_encode.h"
-#include "task/detect/annotations.h"
 #include "task/detect/box_confusion.h"
 #include "task/detect/draw.h"
+#include "task/detect/found_boxes.h"
 
 namespace evener::task {
 namespace {
 
-using nlohmann::json;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
-const std::vector<std::string> kClasses = {"cat", "a <b> & c"};
-
-FoundBoxes two_boxes() {
-  return {"photos/one.jpg", {200, 100}, {{10, 20, 30, 60, 1, 0.75F}, {0.1F, 0, 199.9F, 100, 0, 0.5F}}};
-}
-
-TEST(DetectAnnotations, VocCountsPixelsFromOneWithinTheBox) {
-  const std::string xml = voc_xml(two_boxes(), kClasses);
-  EXPECT_THAT(xml, HasSubstr("<filename>one.jpg</filename>"));
-  EXPECT_THAT(xml, HasSubstr("<name>a &lt;b&gt; &amp; c</name>"));
-  EXPECT_THAT(xml, HasSubstr("<xmin>11</xmin>\n      <ymin>21</ymin>\n      <xmax>30</xmax>\n      <ymax>60</ymax>"));
-  EXPECT_THAT(xml, HasSubstr("<xmin>1</xmin>\n      <ymin>1</ymin>\n      <xmax>200</xmax>\n      <ymax>100</ymax>"));
-}
-
-TEST(DetectAnnotations, YoloHasSharesOfThePhoto) {
-  EXPECT_THAT(yolo_text(two_boxes()), testing::StartsWith("1 0.10000000 0.40000000 0.10000000 0.40000000\n0 "));
-}
-
-TEST(DetectAnnotations, CocoCountsFromOneAndKeepsEveryDigit) {
-  const json all = json::parse(coco_json(std::vector{two_boxes(), FoundBoxes{"b.jpg", {50, 40}, {}}}, kClasses));
-  EXPECT_EQ(all["images"].size(), 2U);
-  EXPECT_EQ(all["images"][1]["id"], 2);
-  EXPECT_EQ(all["categories"][0]["id"], 1);
-  EXPECT_EQ(all["annotations"][0]["id"], 1);
-  EXPECT_EQ(all["annotations"][0]["category_id"], 2);
-  EXPECT_EQ(all["annotations"][0]["image_id"], 1);
-  EXPECT_EQ(all["annotations"][0]["area"], 800);
-  EXPECT_EQ(all["annotations"][1]["bbox"][0].get<float>(), 0.1F);
-  const double right = all["annotations"][1]["bbox"][0].get<double>() + all["annotations"][1]["bbox"][2].get<double>();
-  EXPECT_EQ(static_cast<float>(right), 199.9F);
+TEST(DetectLabels, AreTheBoxesThatAreLikelyEnough) {
+  const FoundBoxes found{"photos/one.jpg", {200, 100}, {{10, 20, 30, 60, 1, 0.75F}, {0, 0, 9, 9, 0, 0.5F}}};
+  EXPECT_EQ(boxed_file(found).boxes.size(), 2U);
+  const data::BoxedFile file = boxed_file(found, 0.6F);
+  EXPECT_THAT(file.boxes, ElementsAre(data::LabelledBox{10, 20, 30, 60, 1}));
+  EXPECT_THAT(file.scores, ElementsAre(0.75F));
+  EXPECT_EQ(file.file, "photos/one.jpg");
+  EXPECT_EQ(file.height, 100);
 }
 
 data::Picture black(std::int64_t channels, std::int64_t height, std::int64_t width) {
@@ -82,6 +57,23 @@ TEST(DetectDraw, AJpegFileHasWhatWasDrawn) {
   EXPECT_GT(read.row(4)[3 * 20], 90);
   EXPECT_LT(read.row(25)[3 * 20], 60);
   EXPECT_ANY_THROW(data::encode_jpeg(black(1, 1, 70000), 90)) << "JPEG files are at most 65,500 pixels wide";
+}
+
+// Noise has no small file: the memory for it grows several times.
+TEST(DetectDraw, ALargeJpegFileIsWhole) {
+  data::Picture noise = black(1, 600, 700);
+  Random values(1, Purpose::kSynthetic);
+  for (std::size_t i = 0; i < noise.bytes(); ++i) noise.pixels[i] = static_cast<std::uint8_t>(values.below(256));
+  const std::string file = data::encode_jpeg(noise, 100);
+  EXPECT_GT(file.size(), 300'000U);
+  const data::Picture read = data::decode_picture(file);
+  ASSERT_EQ(read.width, 700);
+  ASSERT_EQ(read.height, 600);
+  for (std::int64_t y = 0; y < 600; y += 37) {
+    for (std::int64_t x = 0; x < 700; x += 23) {
+      ASSERT_NEAR(read.row(y)[x * read.channels], noise.row(y)[x], 4) << x << ", " << y;
+    }
+  }
 }
 
 TrueBox truth(double x1, double x2, std::int32_t label) {

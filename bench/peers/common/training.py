@@ -22,6 +22,10 @@ class Work:
     targets: dict = field(default_factory=lambda: {"fp32": 1.0, "bf16": 1.0})
     goals: dict = field(default_factory=dict)
     avx2_target: float | None = None  # evener held to AVX2 in fp32, against PyTorch with what there is; None = not measured
+    data: str | None = None  # generated images with a class each, unless it is given
+    optimiser: tuple = ("--lr", 0.01, "--momentum", 0.9)
+    script: str = "pytorch_train.py"  # the other side
+    script_options: tuple = ()
 
 
 def run(context, work):
@@ -69,9 +73,9 @@ def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None
     it may use. `simd`: the widest instructions of its own kernels."""
     with context.folder() as folder:
         record = context.evener(
-            *("train", work.model, "--data", f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
+            *("train", work.model, "--data", work.data or f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
             *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", 1),
-            *("--on", on or f"cpu/t{context.threads}", "--precision", precision, "--lr", 0.01, "--momentum", 0.9),
+            *("--on", on or f"cpu/t{context.threads}", "--precision", precision, *work.optimiser),
             *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet", *options),
             cpu=cpu,
             simd=simd,
@@ -87,7 +91,8 @@ def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None
 
 def pytorch(context, work, precision, layout, steps, peaks):
     result = context.peer(
-        "pytorch_train.py",
+        work.script,
+        *work.script_options,
         *("--model", work.model, "--classes", work.classes, "--input", f"{work.channels}x{work.height}x{work.width}"),
         *("--batch", work.batch, "--precision", precision, "--layout", layout, "--threads", context.threads),
         *("--warm-up", 2 if context.quick else WARM_UP, "--steps", steps, "--seed", context.seed),

@@ -67,6 +67,10 @@ task::DecodeOptions DetectBoxesFlags::options(bool labelled, const std::vector<s
           .labels = task::wanted_labels(comma_list(*classes), names)};
 }
 
+float DetectBoxesFlags::least_to_label() const {
+  return static_cast<float>(confidence->value_or(kToLook));
+}
+
 void DetectOutputFlags::check_together() const {
   const bool needs_folder = *format == "voc" || *format == "yolo" || *save;
   if (needs_folder && out->empty()) {

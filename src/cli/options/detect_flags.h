@@ -84,6 +84,8 @@ struct DetectBoxesFlags : OptionGroup {
 
   /// `labelled`: the boxes are known. `names`: of the network's classes. Throws UsageError.
   task::DecodeOptions options(bool labelled, const std::vector<std::string>& names) const;
+  /// How likely boxes have to be to become labels: as those to look at, also where the boxes are known.
+  float least_to_label() const;
 };
 
 /// What is told.

@@ -34,19 +34,19 @@ bool looks_like_coco(const fs::path& path) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = in.tellg();
   if (!in || size <= 0) return false;
-  std::string text;
-  for (const std::streamoff begin : {std::streamoff{0}, std::max<std::streamoff>(size - kLook, 0)}) {
-    std::string piece(static_cast<std::size_t>(std::min(kLook, size)), '\0');
+  const auto piece = [&](std::streamoff begin) {
+    std::string text(static_cast<std::size_t>(std::min(kLook, size - begin)), '\0');
     in.clear();
     in.seekg(begin);
-    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    text += piece;
-  }
-  int keys = 0;
-  for (const char* key : {"\"images\"", "\"annotations\"", "\"categories\"", "\"category_id\""}) {
-    keys += text.find(key) != std::string::npos;
-  }
-  return keys >= 2;
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    return text;
+  };
+  const std::size_t lists = coco_lists_in(piece(0));
+  if (size <= kLook) return lists == kCocoLists;
+  // Lists may be long, so that the others begin where nothing is read; the elements of one tell of another.
+  const std::string end = piece(size - kLook);
+  return lists >= 2 || (lists == 1 && (end.find("\"categories\"") != std::string::npos ||
+                                       end.find("\"category_id\"") != std::string::npos));
 }
 
 /// The part that a word of the name stands for, as in "instances_val2017".
@@ -135,11 +135,13 @@ std::unordered_map<std::string, std::int32_t> number_categories(std::vector<Coco
     return std::pair(a.id.size(), a.id) < std::pair(b.id.size(), b.id);
   };
   std::stable_sort(categories.begin(), categories.end(), by_number);
-  std::unordered_map<std::string, std::int32_t> labels;
+  std::unordered_map<std::string, std::int32_t> labels, label_of_name;
+  for (const std::string& name : classes) label_of_name.emplace(name, static_cast<std::int32_t>(label_of_name.size()));
   for (const CocoCategory& category : categories) {
-    auto found = std::find(classes.begin(), classes.end(), category.name);
-    if (found == classes.end()) found = classes.insert(classes.end(), category.name);
-    labels.emplace(category.id, static_cast<std::int32_t>(found - classes.begin()));
+    const auto next = static_cast<std::int32_t>(classes.size());
+    const auto [found, is_new] = label_of_name.emplace(category.name, next);
+    if (is_new) classes.push_back(category.name);
+    labels.emplace(category.id, found->second);
   }
   return labels;
 }

@@ -1,6 +1,8 @@
 #include "data/sources/coco_json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,8 +22,8 @@ using nlohmann::json;
 /// needed is that of the boxes, and nothing recurses.
 class CocoReader : public nlohmann::json_sax<json> {
  public:
-  bool null() override { return true; }
-  bool boolean(bool value) override { return take_number(value ? 1 : 0); }
+  bool null() override { return take_no_number(); }
+  bool boolean(bool value) override { return take_no_number() && take_member(value ? 1 : 0); }
   bool number_integer(number_integer_t value) override {
     return take_text(std::to_string(value)) && take_number(static_cast<double>(value));
   }
@@ -32,10 +34,11 @@ class CocoReader : public nlohmann::json_sax<json> {
     const bool is_whole = std::abs(value) < 1e15 && value == std::floor(value);
     return (!is_whole || take_text(std::to_string(static_cast<std::int64_t>(value)))) && take_number(value);
   }
-  bool string(string_t& value) override { return take_text(std::move(value)); }
+  bool string(string_t& value) override { return take_no_number() && take_text(std::move(value)); }
   bool binary(binary_t& /*value*/) override { return true; }
 
   bool start_object(std::size_t /*elements*/) override {
+    take_no_number();
     if (++depth_ == 3 && list_ != List::kNone) begin_element();
     return true;
   }
@@ -44,14 +47,15 @@ class CocoReader : public nlohmann::json_sax<json> {
     return true;
   }
   bool start_array(std::size_t /*elements*/) override {
+    take_no_number();
     ++depth_;
     if (depth_ == 2) begin_list();
-    is_box_ = depth_ == 4 && key_ == "bbox";
+    if (depth_ == 4) is_box_ = key_ == "bbox";
     return true;
   }
   bool end_array() override {
+    if (depth_ == 4) is_box_ = false;
     if (depth_-- == 2) list_ = List::kNone;
-    is_box_ = false;
     return true;
   }
   bool key(string_t& name) override {
@@ -70,6 +74,8 @@ class CocoReader : public nlohmann::json_sax<json> {
     }
     return std::move(file_);
   }
+  /// How many of the three were begun.
+  std::size_t lists() const { return found_.size() - found_.count(List::kNone); }
 
  private:
   enum class List { kNone, kImages, kAnnotations, kCategories };
@@ -91,11 +97,17 @@ class CocoReader : public nlohmann::json_sax<json> {
     if (depth_ == 3 && list_ != List::kNone) texts_[key_] = std::move(value);
     return true;
   }
-  bool take_number(double value) {
-    if (is_box_ && depth_ == 4 && box_.size() < 5) box_.push_back(value);
+  bool take_number(double value) { return take_corner(value) && take_member(value); }
+  bool take_member(double value) {
     if (depth_ == 3 && list_ != List::kNone) numbers_[key_] = value;
     return true;
   }
+  bool take_corner(double value) {
+    if (is_box_ && depth_ == 4 && box_.size() < 5) box_.push_back(value);
+    return true;
+  }
+  /// Keeps the place of what stands among a box's numbers and is none, so that the next doesn't move there.
+  bool take_no_number() { return take_corner(std::numeric_limits<double>::quiet_NaN()); }
   /// The text of a member that the element needs; absent, it is told.
   std::optional<std::string> needed(const char* what, const char* key) {
     const auto found = texts_.find(key);
@@ -121,7 +133,8 @@ class CocoReader : public nlohmann::json_sax<json> {
   void end_annotation() {
     auto image = needed("annotation", "image_id"), category = needed("annotation", "category_id");
     if (!image || !category) return;
-    if (box_.size() != 4) {
+    const bool are_numbers = std::ranges::all_of(box_, [](double value) { return std::isfinite(value); });
+    if (box_.size() != 4 || !are_numbers) {
       file_.problems.push_back("annotation " + std::to_string(found_[list_]) + " has no \"bbox\" of four numbers");
       return;
     }
@@ -146,6 +159,15 @@ class CocoReader : public nlohmann::json_sax<json> {
 };
 
 }  // namespace
+
+std::size_t coco_lists_in(std::string_view beginning) {
+  CocoReader reader;
+  try {
+    json::sax_parse(beginning.begin(), beginning.end(), &reader);
+  } catch (const Error&) {  // it is cut off
+  }
+  return reader.lists();
+}
 
 CocoFile parse_coco(std::string_view file) {
   if (file.empty()) throw Error("it is empty");

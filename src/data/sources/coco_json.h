@@ -11,6 +11,12 @@ namespace evener::data {
 /// A file of more bytes is refused; the training part of COCO 2017 has 0.45 GB.
 constexpr std::uint64_t kMaxCocoBytes = std::uint64_t{4} << 30;
 
+/// How many lists such a file has: "images", "annotations" and "categories".
+constexpr std::size_t kCocoLists = 3;
+
+/// How many of them the object of a file begins in `beginning`, the first of its bytes; 0 for what is no JSON.
+std::size_t coco_lists_in(std::string_view beginning);
+
 /// Numbers that join the lists are kept as text: 0 is one of them, and some programs write them as texts.
 struct CocoImage {
   std::string id, file_name;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <new>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -107,10 +106,8 @@ std::vector<ReadVoc> read_all(const std::vector<VocFile>& files, int threads) {
 
 /// The XML files of a tree that its image sets name; all, where there are no sets.
 std::vector<VocFile> list_files(const VocTree& tree, AnnotatedListing& listing) {
-  const std::optional<ImageSets> sets = read_image_sets(tree.sets, listing.notes);
   std::vector<VocFile> files;
-  std::size_t unnamed = 0;
-  std::set<std::string> found;
+  AnnotationNames names;
   const auto is_xml = [](const fs::path& path) { return path.extension() == ".xml" || path.extension() == ".XML"; };
   for (fs::path& path : files_below(tree.annotations, is_xml)) {
     VocFile file{std::move(path), {}, tree.part};
@@ -119,28 +116,25 @@ std::vector<VocFile> list_files(const VocTree& tree, AnnotatedListing& listing) 
         part && file.name.find('/') != std::string::npos) {
       file.part = *part;
     }
-    if (sets) {
-      const auto named = sets->find(file.name);
-      if (named == sets->end()) {
-        ++unnamed;
-        continue;
-      }
-      file.part = named->second;
-      found.insert(file.name);
-    }
+    names.insert(file.name);
     files.push_back(std::move(file));
   }
+  const std::optional<ImageSets> sets = read_image_sets(tree.sets, names, listing.notes);
+  if (!sets) return files;
+  const auto is_unnamed = [&](const VocFile& file) { return !sets->contains(file.name); };
+  const std::size_t unnamed = std::erase_if(files, is_unnamed);
+  for (VocFile& file : files) file.part = sets->at(file.name);
   if (unnamed > 0) {
     listing.notes.push_back(counted(unnamed, "annotation") + " of '" + tree.annotations.string() + "' in no set of '" +
                             tree.sets.string() + "': left out");
   }
-  if (sets && found.size() < sets->size()) {
-    std::size_t missing = 0;
-    std::string first;
-    for (const auto& [name, part] : *sets) {
-      if (found.contains(name)) continue;
-      if (missing++ == 0 || name < first) first = name;
-    }
+  std::size_t missing = 0;
+  std::string first;
+  for (const auto& [name, part] : *sets) {
+    if (names.contains(name)) continue;
+    if (missing++ == 0 || name < first) first = name;
+  }
+  if (missing > 0) {
     listing.skipped.push_back({tree.sets.string(), counted(missing, "image") + " of its sets without an XML file in '" +
                                                        tree.annotations.string() + "', such as '" + printable(first) +
                                                        "'"});

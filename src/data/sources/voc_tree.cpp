@@ -76,15 +76,23 @@ std::optional<fs::path> first_xml(const fs::path& folder) {
   return std::nullopt;
 }
 
-/// The names in a file of ImageSets/Main: the first word of each line.
-std::vector<std::string> names_in(const fs::path& file) {
+/// The names in a file of ImageSets/Main: of each line all, or what stands before the number that VOC's files of a
+/// class have behind it. Names may have blanks in them.
+std::vector<std::string> names_in(const fs::path& file, const AnnotationNames& known) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+  constexpr std::string_view kBlank = " \t\r";
   std::istringstream lines(read_file(file, kMostBytes));
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name;
-    if (words >> name) names.push_back(std::move(name));
+    const std::size_t begin = line.find_first_not_of(kBlank);
+    if (begin == std::string::npos) continue;
+    std::string name = line.substr(begin, line.find_last_not_of(kBlank) - begin + 1);
+    const std::size_t blank = name.find_last_of(kBlank);
+    if (blank != std::string::npos && !known.contains(name)) {
+      const std::string last = name.substr(blank + 1);
+      if (last == "-1" || last == "0" || last == "1") name.erase(name.find_last_not_of(kBlank, blank) + 1);
+    }
+    names.push_back(std::move(name));
   }
   return names;
 }
@@ -112,7 +120,8 @@ std::vector<VocTree> find_voc_trees(const fs::path& folder, int depth) {
   return trees;
 }
 
-std::optional<ImageSets> read_image_sets(const fs::path& folder, std::vector<std::string>& notes) {
+std::optional<ImageSets> read_image_sets(const fs::path& folder, const AnnotationNames& known,
+                                         std::vector<std::string>& notes) {
   if (folder.empty()) return std::nullopt;
   ImageSets sets;
   bool has_any = false;
@@ -122,7 +131,7 @@ std::optional<ImageSets> read_image_sets(const fs::path& folder, std::vector<std
     const fs::path file = folder / (std::string(name) + ".txt");
     if (!fs::exists(file)) continue;
     has_any = true;
-    for (std::string& image : names_in(file)) {
+    for (std::string& image : names_in(file, known)) {
       const auto [found, is_new] = sets.emplace(std::move(image), part);
       const bool is_of_trainval = std::string_view(name) == "trainval" && found->second != Part::kTest;
       repeated += !is_new && !is_of_trainval && found->second != part;

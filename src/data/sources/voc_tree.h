@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "data/sources/source.h"
@@ -25,7 +26,10 @@ std::vector<VocTree> find_voc_trees(const std::filesystem::path& folder, int dep
 
 /// Which part each image of train.txt, val.txt and test.txt belongs to, by its name without extension; images of
 /// trainval.txt alone are for training. Absent: there is no such file, so that all images count and are undivided.
+/// `known`: the names of the tree's annotations, which tell a number of a name from a number behind it.
 using ImageSets = std::unordered_map<std::string, Part>;
-std::optional<ImageSets> read_image_sets(const std::filesystem::path& folder, std::vector<std::string>& notes);
+using AnnotationNames = std::unordered_set<std::string>;
+std::optional<ImageSets> read_image_sets(const std::filesystem::path& folder, const AnnotationNames& known,
+                                         std::vector<std::string>& notes);
 
 }  // namespace evener::data

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -70,40 +71,56 @@ struct YamlValue {
   std::vector<std::pair<std::string, std::string>> entries;
 };
 
-/// A line without its comment.
-std::string_view without_comment(std::string_view line) {
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (quote != 0) {
-      if (line[i] == quote) quote = 0;
-    } else if (line[i] == '\'' || line[i] == '"') {
-      quote = line[i];
-    } else if (line[i] == '#' && (i == 0 || kBlank.find(line[i - 1]) != std::string_view::npos)) {
-      return line.substr(0, i);
-    }
-  }
-  return line;
-}
-
-std::string unquoted(std::string_view text) {
-  text = trimmed(text);
-  const bool is_quoted = text.size() >= 2 && (text[0] == '\'' || text[0] == '"') && text.back() == text[0];
-  return std::string(is_quoted ? text.substr(1, text.size() - 2) : text);
-}
-
-/// Where `wanted` stands outside of quotes.
-std::size_t find_unquoted(std::string_view text, char wanted) {
+/// The first place outside of quotes that is `wanted`; npos: none. A quote begins where a text may begin.
+template <class Wanted>
+std::size_t find_unquoted(std::string_view text, const Wanted& wanted) {
   char quote = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (quote != 0) {
-      if (text[i] == quote) quote = 0;
-    } else if (text[i] == wanted) {
-      return i;
-    } else if (text[i] == '\'' || text[i] == '"') {
+      const bool is_doubled = quote == '\'' && text.substr(i, 2) == "''";
+      if (is_doubled || (quote == '"' && text[i] == '\\')) {
+        ++i;
+      } else if (text[i] == quote) {
+        quote = 0;
+      }
+      continue;
+    }
+    const bool may_begin = i == 0 || std::string_view(" \t[{,:").find(text[i - 1]) != std::string_view::npos;
+    if (may_begin && (text[i] == '\'' || text[i] == '"')) {
       quote = text[i];
+    } else if (wanted(i)) {
+      return i;
     }
   }
   return std::string_view::npos;
+}
+
+std::size_t find_unquoted(std::string_view text, char wanted) {
+  return find_unquoted(text, [&](std::size_t i) { return text[i] == wanted; });
+}
+
+std::string_view without_comment(std::string_view line) {
+  return line.substr(0, find_unquoted(line, [&](std::size_t i) {
+                       return line[i] == '#' && (i == 0 || kBlank.find(line[i - 1]) != std::string_view::npos);
+                     }));
+}
+
+/// Between double quotes YAML has JSON's escapes, and more that nobody writes names with; between single ones a quote
+/// is written twice.
+std::string unquoted(std::string_view text) {
+  text = trimmed(text);
+  if (text.size() < 2 || (text[0] != '\'' && text[0] != '"') || text.back() != text[0]) return std::string(text);
+  const std::string_view inner = text.substr(1, text.size() - 2);
+  if (text[0] == '"') {
+    const auto read = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return read.is_string() ? read.get<std::string>() : std::string(inner);
+  }
+  std::string plain;
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    plain += inner[i];
+    if (inner.substr(i, 2) == "''") ++i;
+  }
+  return plain;
 }
 
 /// "a: b" in two; nothing if there is no colon.
@@ -135,10 +152,36 @@ bool is_open(std::string_view text) {
   return (text.starts_with('[') && !text.ends_with(']')) || (text.starts_with('{') && !text.ends_with('}'));
 }
 
+/// Whether a key's value is the head of a text that stands in the lines below it, as "|" or ">-".
+bool begins_block(std::string_view value) {
+  if (!value.starts_with('|') && !value.starts_with('>')) return false;
+  return value.size() <= 3 && value.find_first_not_of("+-123456789", 1) == std::string_view::npos;
+}
+
+/// Takes the lines off `file` that belong to a text under a key at `indent`: those farther in, and empty ones. Returns
+/// how many.
+int skip_block(std::string_view& file, std::size_t indent) {
+  int lines = 0;
+  while (!file.empty()) {
+    std::string_view rest = file;
+    const std::string_view line = take_line(rest);
+    if (!trimmed(line).empty() && line.find_first_not_of(kBlank) <= indent) break;
+    file = rest;
+    ++lines;
+  }
+  return lines;
+}
+
+/// Whether a set's file is read for that key.
+bool is_needed(std::string_view key) {
+  return key == "names" || key == "path" || key == "train" || key == "val" || key == "valid" || key == "test";
+}
+
 /// The keys of a file that stand at the beginning of a line, and what belongs to them.
 std::map<std::string, YamlValue> read_yaml(std::string_view file) {
   std::map<std::string, YamlValue> values;
   YamlValue* current = nullptr;
+  bool is_current_needed = false;
   for (int number = 1; !file.empty(); ++number) {
     const std::string_view line = without_comment(take_line(file));
     std::string text(trimmed(line));
@@ -150,14 +193,18 @@ std::map<std::string, YamlValue> read_yaml(std::string_view file) {
       current->items.push_back(unquoted(std::string_view(text).substr(1)));
       continue;
     }
-    const bool is_inner = kBlank.find(line.front()) != std::string_view::npos;
+    const std::size_t indent = line.find_first_not_of(kBlank);
+    const bool is_inner = indent > 0;
     const auto entry = entry_in(text);
+    if (!entry && is_inner && current != nullptr && !is_current_needed) continue;
     if (!entry || (is_inner && current == nullptr)) fail();
+    if (begins_block(entry->second)) number += skip_block(file, indent);
     if (is_inner) {
       current->entries.emplace_back(entry->first, unquoted(entry->second));
       continue;
     }
     current = &values[entry->first];
+    is_current_needed = is_needed(entry->first);
     std::string value = entry->second;
     for (; is_open(value) && !file.empty(); ++number)
       value += " " + std::string(trimmed(without_comment(take_line(file))));

@@ -215,6 +215,9 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   const auto look = [&] {
     if (!request.by_graph) {
       options.on_pairs = [&](std::span<const task::NearPair> pairs) { all_pairs.add(pairs); };
+      options.on_progress = [&](std::size_t done, std::size_t count) {
+        progress.update("comparing faces", done, count);
+      };
       comparison = task::compare_all(embeddings, options);
       return;
     }
@@ -238,8 +241,9 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
       out << PairRows::kNeighbours;
       options.on_neighbours = [&](const task::Neighbours& block) {
         out << rows.neighbours(block);
-        progress.update(request.by_graph ? "following links" : "comparing faces",
-                        block.begin + block.rows.size() / block.count, all);
+        if (request.by_graph) {
+          progress.update("following links", block.begin + block.rows.size() / block.count, all);
+        }
       };
       look();
     });

@@ -9,6 +9,7 @@
 
 #include "base/module.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "base/precision.h"
 #include "measure/peaks.h"
 #include "measure/power_sensors.h"
@@ -21,18 +22,13 @@ namespace fs = std::filesystem;
 using placement::AcceleratorList;
 using placement::Machine;
 
-std::string counted(std::size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 Finding check_cpu(const Machine& machine) {
   const CpuTopology& cpu = machine.cpu;
   Finding finding{Mark::kOk, "cpu", "", ""};
   finding.text = fmt::format("{}, {} and {} for this process", cpu.model, counted(cpu.cores.size(), "core"),
                              counted(cpu.allowed.size(), "hardware thread"));
   if (cpu.packages > 1 || cpu.numa_nodes > 1) {
-    finding.text += fmt::format(", {}, {}", counted(static_cast<std::size_t>(cpu.packages), "package"),
-                                counted(static_cast<std::size_t>(cpu.numa_nodes), "NUMA node"));
+    finding.text += fmt::format(", {}, {}", counted(cpu.packages, "package"), counted(cpu.numa_nodes, "NUMA node"));
   }
   if (cpu.quota_cpus > 0) {
     finding.text += fmt::format(", of which a quota allows {:.3g} ({} used)", cpu.quota_cpus, machine.cores);
@@ -112,7 +108,7 @@ Finding check_placement(const std::string& text, const Machine& machine, bool en
     const auto& stage = plan.replicas.front().stages.front();
     if (stage.device.kind == DeviceKind::kOpencl) return {Mark::kOk, text, "perceptrons (--engine native)", ""};
     const int threads = stage.threads;
-    return {Mark::kOk, text, counted(static_cast<std::size_t>(threads), "thread"), ""};
+    return {Mark::kOk, text, counted(threads, "thread"), ""};
   } catch (const UsageError& error) {
     return {Mark::kMissing, text, reason_of(error), ""};
   }
@@ -208,7 +204,7 @@ Section check_placements(const Machine& machine, bool engine_usable) {
 
 Section check_peaks() {
   const measure::Peaks peaks = measure::measure_peaks();
-  const std::string all = fmt::format("{} thread{}", peaks.threads, peaks.threads == 1 ? "" : "s");
+  const std::string all = counted(peaks.threads, "thread");
   const auto pair = [&all](double one, double together, const char* unit) {
     return fmt::format("{:.1f} {} on one thread, {:.1f} {} on {}", one, unit, together, unit, all);
   };

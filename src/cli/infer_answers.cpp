@@ -119,8 +119,12 @@ void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best
   data::write_planes(picture, picture.channels, planes);
   const std::string png = data::encode_png({picture.channels, picture.height, picture.width}, planes);
   const auto label = samples_.label(answer.index);
-  shown_.push_back({samples_.name(answer.index), class_name(best.index), best.score,
-                    label ? class_name(static_cast<std::size_t>(*label)) : "", report::base64(png)});
+  shown_.push_back({.file = samples_.name(answer.index),
+                    .found = class_name(best.index),
+                    .score = best.score,
+                    .is_probability = flags_.type() != task::OutputType::kLogits,
+                    .truth = label ? class_name(static_cast<std::size_t>(*label)) : "",
+                    .png_base64 = report::base64(png)});
 }
 
 void AnswerWriter::score(const task::Answer& /*answer*/, std::span<const float> output, std::int32_t label) {

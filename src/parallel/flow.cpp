@@ -12,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/output_error.h"
+#include "base/plural.h"
 #include "base/stop.h"
 #include "engine/engine.h"
 #include "placement/plan.h"
@@ -131,7 +132,7 @@ class FlowRun {
     if (failure_) std::rethrow_exception(failure_);
     if (!cancelled_) return;
     const std::int64_t done = report_.steps.back().workers.front().items;
-    throw Interrupted("interrupted after " + std::to_string(done) + (done == 1 ? " item" : " items"));
+    throw Interrupted("interrupted after " + counted(done, "item"));
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/names.h"
+#include "base/plural.h"
 
 namespace evener::placement {
 namespace {
@@ -159,7 +160,6 @@ class PlanBuilder {
     }
     const int wanted = computing_threads_ + driven_devices_;
     if (wanted <= machine_.cores) return;
-    const auto counted = [](int n, const char* noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); };
     std::string text = counted(computing_threads_, "computing thread");
     if (driven_devices_ > 0) text += " and " + counted(driven_devices_, "thread") + " driving GPUs";
     text += " on " + counted(machine_.cores, "core") + ": they get in each other's way";

@@ -4,19 +4,16 @@
 #include <cstdio>
 
 #include "base/names.h"
+#include "base/plural.h"
 #include "placement/plan.h"
 
 namespace evener::placement {
 namespace {
 
-std::string counted(std::size_t count, const std::string& noun, const std::string& plural) {
-  return std::to_string(count) + " " + (count == 1 ? noun : plural);
-}
-
 std::string stage_text(const PlanStage& stage) {
   const bool cpu = stage.device.kind == DeviceKind::kCpu;
   std::string text = device_text(stage.device) + " (" + stage.device_name + "), ";
-  text += counted(static_cast<std::size_t>(stage.threads), "thread", "threads") + (cpu ? "" : " driving it");
+  text += counted(stage.threads, "thread") + (cpu ? "" : " driving it");
   text += stage.cpus.empty() ? ", not pinned" : ", pinned to CPU " + cpu_list_text(stage.cpus);
   if (stage.factor < 1) text += ", slowed to " + si_text(100 * stage.factor) + " % of its speed";
   return text;
@@ -80,7 +77,7 @@ std::vector<std::string> all_warnings(const Plan& plan) {
 
 std::string plan_text(const Plan& plan) {
   std::string text = "placement  " + plan.text + "\n";
-  text += "machine    " + counted(static_cast<std::size_t>(plan.cores), "core", "cores") + " to compute with\n";
+  text += "machine    " + counted(plan.cores, "core") + " to compute with\n";
   text += "precision  " + plan.precision + "\n";
   for (const PlanReplica& replica : plan.replicas) {
     text += "replica " + std::to_string(replica.rank) + "  " + share_text(replica) + "\n";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/plural.h"
 #include "plan/planner.h"
 
 namespace evener::plan {
@@ -42,16 +43,12 @@ bool nearly_as_fast(const Row& row, const Row& fastest) {
   return loss_against(row, fastest) <= std::clamp(noise_between(row, fastest), kSame, kNearly);
 }
 
-std::string counted(std::size_t count, const char* one, const char* more) {
-  return fmt::format("{} {}", count, count == 1 ? one : more);
-}
-
 std::string why_simpler(const Row& row, const Row& other) {
   if (row.plan.processes.size() < other.plan.processes.size()) {
     return fmt::format("{} instead of {}", counted(row.plan.processes.size(), "process", "processes"),
                        other.plan.processes.size());
   }
-  return fmt::format("{} instead of {}", counted(threads_of(row), "thread", "threads"), threads_of(other));
+  return fmt::format("{} instead of {}", counted(threads_of(row), "thread"), threads_of(other));
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ void write_answers(const std::filesystem::path& path, const std::vector<Answered
   for (const AnsweredImage& answer : answers) {
     list.push_back({{"file", to_utf8_text(answer.file)},
                     {"class", to_utf8_text(answer.found)},
-                    {"probability", answer.probability},
+                    {"score", answer.score},
+                    {"is_probability", answer.is_probability},
                     {"true_class", to_utf8_text(answer.truth)},
                     {"png", answer.png_base64}});
   }
@@ -52,7 +53,8 @@ std::vector<AnsweredImage> read_answers(const std::filesystem::path& path) {
   std::vector<AnsweredImage> answers;
   try {
     for (const json& one : json::parse(read_file(path, kMostBytes))) {
-      AnsweredImage answer{one.at("file"), one.at("class"), one.at("probability"), one.at("true_class"), one.at("png")};
+      AnsweredImage answer{one.at("file"),           one.at("class"),      one.at("score"),
+                           one.at("is_probability"), one.at("true_class"), one.at("png")};
       if (!is_base64(answer.png_base64)) throw Error("an image is damaged");
       answers.push_back(std::move(answer));
     }

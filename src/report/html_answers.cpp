@@ -9,7 +9,9 @@ namespace {
 
 std::string figure_of(const AnsweredImage& answer) {
   const bool is_wrong = !answer.truth.empty() && answer.truth != answer.found;
-  std::string caption = fmt::format("<b>{}</b> {:.0f} %", escape_html(answer.found), 100 * answer.probability);
+  const std::string score =
+      answer.is_probability ? fmt::format("{:.0f} %", 100 * answer.score) : fmt::format("{:.4g}", answer.score);
+  std::string caption = fmt::format("<b>{}</b> {}", escape_html(answer.found), score);
   if (is_wrong) caption += "<br>is " + escape_html(answer.truth);
   return fmt::format(
       "<figure class=\"answer{}\" title=\"{}\"><img src=\"data:image/png;base64,{}\" alt=\"{}\">"

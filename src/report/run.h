@@ -19,10 +19,11 @@ struct Samples {
 
 /// An image that a network answered.
 struct AnsweredImage {
-  std::string file, found;  // the class that was found
-  double probability = 0;   // of it
-  std::string truth;        // its own class; empty = not known
-  std::string png_base64;   // a small picture of it
+  std::string file, found;     // the class that was found
+  double score = 0;            // of it
+  bool is_probability = true;  // the score; or a logit
+  std::string truth;           // its own class; empty = not known
+  std::string png_base64;      // a small picture of it
 };
 
 /// A layer of a quantised network: how far it is from the float one.

@@ -32,18 +32,21 @@ class Answers : public testing::Test {
 };
 
 TEST_F(Answers, ComeBackAsTheyWereWritten) {
-  write_answers(folder_ / kAnswers, {{"a\xff.png", "bream", 0.75, "", base64("png")}, {"b", "x", 1, "y", base64("p")}});
+  write_answers(folder_ / kAnswers,
+                {{"a\xff.png", "bream", 0.75, true, "", base64("png")}, {"b", "x", 11, false, "y", base64("p")}});
   const auto answers = read_answers(folder_ / kAnswers);
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(answers[0].found, "bream");
-  EXPECT_EQ(answers[0].probability, 0.75);
+  EXPECT_EQ(answers[0].score, 0.75);
+  EXPECT_TRUE(answers[0].is_probability);
+  EXPECT_FALSE(answers[1].is_probability);
   EXPECT_EQ(answers[1].truth, "y");
   EXPECT_EQ(answers[0].png_base64, "cG5n");
 }
 
 TEST_F(Answers, ForeignFilesBringNothingElseThanImages) {
   const auto with_image = [](const std::string& image) {
-    return R"([{"file":"a","class":"b","probability":1,"true_class":"","png":")" + image + R"("}])";
+    return R"([{"file":"a","class":"b","score":1,"is_probability":true,"true_class":"","png":")" + image + R"("}])";
   };
   EXPECT_EQ(failure(with_image("cG5n")), "");
   EXPECT_THAT(failure(with_image("x' onerror='alert(1)")), HasSubstr("damaged"));
@@ -54,12 +57,13 @@ TEST_F(Answers, ForeignFilesBringNothingElseThanImages) {
 
 TEST_F(Answers, StandOnThePage) {
   report::Run run = test::sample_run("infer");
-  run.answers = {{"a.png", "<b>bream</b>", 0.75, "trout", "cG5n"}};
+  run.answers = {{"a.png", "<b>bream</b>", 0.75, true, "trout", "cG5n"}, {"b.png", "pike", 11.25, false, "", "cG5n"}};
   const std::string page = html_page(std::vector<report::Run>{run}, "");
   EXPECT_THAT(page, HasSubstr("src=\"data:image/png;base64,cG5n\""));
   EXPECT_THAT(page, HasSubstr("&lt;b&gt;bream&lt;/b&gt;"));
   EXPECT_THAT(page, Not(HasSubstr("<b>bream</b>")));
-  EXPECT_THAT(page, HasSubstr("is trout"));
+  EXPECT_THAT(page, HasSubstr("</b> 75 %<br>is trout"));
+  EXPECT_THAT(page, HasSubstr("<b>pike</b> 11.25<"));
   run.answers.clear();
   EXPECT_THAT(html_page(std::vector<report::Run>{run}, ""), Not(HasSubstr("class=\"answer")));
 }

@@ -21,7 +21,8 @@ struct DetectModelFlags : OptionGroup {
   Option<std::string> normalize{
       *this,
       {"--normalize", "RULE",
-       "Mean and deviation of images: imagenet, or MEAN/STD such as 0.5/0.5 (default: as the file says)"}};
+       "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as 0.5/0.5, or pixels: 0 to 255 "
+       "as they are (default: as the file says)"}};
   Option<std::string> crop{
       *this,
       {"--crop", "NAME",

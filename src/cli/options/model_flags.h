@@ -35,8 +35,9 @@ struct ModelFlags : OptionGroup {
                                           {.stays = {"freeze"}}};
   Option<std::string> normalize{*this,
                                 {"--normalize", "RULE",
-                                 "Mean and deviation of images: data (of the training images), imagenet, or MEAN/STD "
-                                 "such as 0.5/0.25 (default: as the weights' file says, otherwise data)"},
+                                 "Mean and deviation of images: data (of the training images), imagenet, MEAN/STD of "
+                                 "values from 0 to 1, such as 0.5/0.25, or pixels: 0 to 255 as they are (default: as "
+                                 "the weights' file says, otherwise data)"},
                                 "",
                                 {.stays = {"normalize"}}};
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/phase.h"
 #include "parallel/steps/alone.h"
 #include "parallel/steps/exchanged.h"
@@ -24,8 +25,11 @@ double gradient_weight(const StepContext& context, const StepShare& share) {
   if (context.offers.detector == nullptr) return 1.0 / static_cast<double>(share.whole);
   auto matches = static_cast<double>(context.offers.detector->matches(*share.batch));
   if (context.channels.control->size() > 1) {
+    context.pace.catch_up();
     const PhaseMark mark(Phase::kExchange);
+    const Stopwatch waiting;
     context.channels.sums->all_reduce(std::span(&matches, 1));
+    context.pace.exclude(waiting.seconds());
   }
   return 1 / std::max(1.0, matches);
 }

@@ -61,7 +61,7 @@ void add_chunks(measure::Record& record, const std::vector<task::FacesChunk>& ch
   if (chunks.empty()) return;
   const auto add = [&](const char* name, const char* unit, const char* label, measure::Better better,
                        const auto& value_of) {
-    measure::Metric metric{.name = name, .unit = unit, .label = label, .better = better};
+    measure::Metric metric{.name = name, .unit = unit, .title = "", .label = label, .better = better};
     for (const task::FacesChunk& chunk : chunks) metric.samples.push_back(value_of(chunk));
     metric.value = median(metric.samples);
     metric.over = "chunks of a worker, in the order of chunks.csv";
@@ -141,22 +141,27 @@ std::string scaling_text(const WorkerScaling& scaling) {
 void add_scaling(measure::Record& record, const WorkerScaling& scaling) {
   const int most = most_workers(scaling);
   const double speedup = speedup_of(scaling, most);
-  measure::add_metric(
-      record,
-      {.name = "workers_speedup", .label = fmt::format("speed of {} workers against one", most), .value = speedup});
+  measure::add_metric(record, {.name = "workers_speedup",
+                               .unit = "",
+                               .title = "",
+                               .label = fmt::format("speed of {} workers against one", most),
+                               .value = speedup});
   measure::add_metric(record, {.name = "serial_share",
                                .unit = "share",
+                               .title = "",
                                .label = "work that one worker does at a time, by Amdahl's law",
                                .better = measure::Better::kLower,
                                .value = scaling.fit.serial_share,
                                .interval = scaling.fit.interval});
   measure::add_metric(record, {.name = "karp_flatt_share",
                                .unit = "share",
+                               .title = "",
                                .label = fmt::format("the same by Karp and Flatt, for {} workers", most),
                                .better = measure::Better::kLower,
                                .value = measure::karp_flatt(speedup, most)});
   measure::Metric times{.name = "scaling_s",
                         .unit = "s",
+                        .title = "",
                         .label = "times of looks, in the order of scaling.csv",
                         .better = measure::Better::kLower,
                         .over = "looks by 1 to all workers"};

@@ -71,10 +71,10 @@ TEST_F(PhotosInARoom, WhatNeverFitsIsRefusedAndWhatStaysTakesRoom) {
     }
   };
   PhotoRoom small(2 * kPixels);
-  EXPECT_THAT(refusal(small), HasSubstr("--memory leaves 20.0 kB for photos"));
+  EXPECT_THAT(refusal(small), HasSubstr("--memory leaves 20 kB for photos"));
   PhotoRoom room(5 * kPixels);
   room.keep(2 * kPixels);
-  EXPECT_THAT(refusal(room), HasSubstr("--memory leaves 30.0 kB for photos"));
+  EXPECT_THAT(refusal(room), HasSubstr("--memory leaves 30 kB for photos"));
   room.forget();
   EXPECT_EQ(refusal(room), "");
 }

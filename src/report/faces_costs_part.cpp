@@ -109,7 +109,7 @@ std::string scaling_card(const ScalingOnPage& scaling) {
     const double workers = 1 + (most - 1) * static_cast<double>(i) / kSteps;
     law.emplace_back(workers, 1 / (scaling.fit.serial_share + (1 - scaling.fit.serial_share) / workers));
   }
-  plot.line("chance", 1, 1, most, most);
+  plot.line("ideal", 0, 0, most, most);
   plot.curve("curve", law);
   for (const SpeedupOnPage& one : scaling.speedups) {
     plot.dot(one.workers, one.speedup);

@@ -13,6 +13,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "base/output_error.h"
 
 namespace evener {
 namespace {
@@ -21,10 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTemporary = ".tmp-";     // before the number of the process that writes
 constexpr const char* kProbe = ".write-test-";  // likewise
-
-[[noreturn]] void fail_to_write(const fs::path& path, int error_number) {
-  throw Error("can't write '" + path.string() + "': " + file_trouble(error_number, path));
-}
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -100,7 +97,7 @@ void fill_descriptor(int fd, const fs::path& path, const std::function<void(std:
   fill(out);
   out.flush();
   if (buffer.error_number() != 0) fail_to_write(path, buffer.error_number());
-  if (!out) throw Error("can't write '" + path.string() + "': the stream failed without saying why");
+  if (!out) throw OutputError("can't write '" + path.string() + "': the stream failed without saying why");
 }
 
 // Makes a rename last over a power cut. File systems that can't do that (EINVAL) are left alone.

@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/module.h"
 #include "base/names.h"
 #include "base/plural.h"
@@ -17,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/compile_cache.h"
 #include "cli/faces_comparison.h"
+#include "cli/faces_costs.h"
 #include "cli/faces_embeddings.h"
 #include "cli/faces_known.h"
 #include "cli/faces_pairs.h"
@@ -220,6 +222,7 @@ int faces(const FacesCommandFlags& flags) {
   options.precision = parse_precision(*flags.placement.precision);
   options.strict = *flags.photos.strict;
   options.chunk = static_cast<std::size_t>(*flags.output.chunk);
+  options.memory_bytes = flags.placement.memory_bytes();
   options.cache = compile_cache();
   const data::Pictures photos(*flags.photos.photos);
   const std::vector<PhotoPair> pairs =
@@ -237,6 +240,8 @@ int faces(const FacesCommandFlags& flags) {
   FoundFaces found;
   PhotoCounts counts;
   std::optional<JudgedPhotos> judged;
+  std::vector<task::FacesChunk> chunks;
+  std::optional<WorkerScaling> scaling;
   const measure::Record record = run.measure([&] {
     const nlohmann::json settings = face_settings(flags.networks, flags.placement, options.embedder);
     const KnownFaces known = resumes ? KnownFaces(run.folder(), settings) : KnownFaces();
@@ -248,7 +253,10 @@ int faces(const FacesCommandFlags& flags) {
       std::iota(counts.to_do.begin(), counts.to_do.end(), std::size_t{0});
     }
     std::optional<task::FacesJob> job;
-    if (!counts.to_do.empty()) job.emplace(options);
+    if (!counts.to_do.empty()) {
+      job.emplace(options);
+      job->fit_into_memory(photos, counts.to_do);
+    }
     fill_record(run.record(), flags, options, photos);
     run.begin();
     for (const std::string& text : photos.notes()) line.note("note: " + text);
@@ -259,12 +267,14 @@ int faces(const FacesCommandFlags& flags) {
       for (const std::string& text : job->notes()) run.note(text);
       line.note(fmt::format("{} on {}: {}", counted(counts.to_do.size(), resumes ? "new photo" : "photo"),
                             options.plan.text, counted(job->lanes(), "thread")));
+      forget_scaling(run.folder());
+      if (*flags.output.scaling) scaling = measure_scaling(*job, photos, counts.to_do, run.folder(), line);
       std::size_t faces = 0, done = 0;
       const double begin_s = now_s();
       double shown_s = begin_s;
       GrowingTable table(run.folder() / "faces.csv", faces_heading());
       for (const task::PhotoFaces& photo : all) table.add(faces_rows(photos.source(photo.photo), photo.faces));
-      GrowingTable chunks(run.folder() / "chunks.csv", chunks_heading());
+      GrowingTable chunk_rows(run.folder() / "chunks.csv", chunks_heading());
       const auto keep = [&](task::PhotoFaces photo) {
         journal.add(photo);
         table.add(faces_rows(photos.source(photo.photo), photo.faces));
@@ -281,14 +291,19 @@ int faces(const FacesCommandFlags& flags) {
         line.show(fmt::format("{} of {}, {}, {} left", done, counted(counts.to_do.size(), "photo"),
                               counted(faces, "face"), time_left_text(left_s)));
       };
+      const auto keep_chunk = [&](const task::FacesChunk& chunk) {
+        chunk_rows.add(chunk_row(chunk));
+        chunks.push_back(chunk);
+      };
       try {
-        result =
-            job->run(photos, counts.to_do, keep, [&](const task::FacesChunk& chunk) { chunks.add(chunk_row(chunk)); });
+        result = job->run(photos, counts.to_do, keep, keep_chunk);
       } catch (const Interrupted&) {
         throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
                                       done, counted(counts.to_do.size(), "photo"), run.folder().string()));
       }
       line.finish();
+      job.reset();  // what it takes is room for comparing
+      give_back_freed_memory();
     }
     found = gather_faces(std::move(all), *flags.comparison.founder_size);
     ComparisonRequest request = comparison_request(flags.comparison);
@@ -300,6 +315,8 @@ int faces(const FacesCommandFlags& flags) {
     fill_speed(record, result);
     record.data.skipped = static_cast<std::int64_t>(result.skipped.size());
     add_comparison(record, found.faces.size(), found.person_count, found.recall);
+    add_chunks(record, chunks);
+    if (scaling) add_scaling(record, *scaling);
     if (!pairs.empty()) {
       judged = judge_pairs(pairs, found, photos, run.folder() / "judged_pairs.csv");
       add_judgement(record, judged->result);
@@ -313,6 +330,11 @@ int faces(const FacesCommandFlags& flags) {
     story.judgement = {summary.back(), {}, judged->result.equal_error_rate};
     for (const auto& point : judged->result.curve) story.judgement->curve.emplace_back(point.different, point.same);
   }
+  if (scaling) {
+    summary.push_back(scaling_text(*scaling));
+    story.scaling = scaling_on_page(*scaling);
+  }
+  story.chunks = chunks_on_page(chunks);
   story.summary = summary;
   write_faces(run.folder(), found, photos, story);
   for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);

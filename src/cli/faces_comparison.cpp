@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/output_error.h"
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "report/format.h"
@@ -90,7 +92,9 @@ class AllPairs {
   /// The file gets its name. What to tell about it; "" = there is none.
   std::string finish() {
     if (!file_.is_open()) return {};
+    errno = 0;
     file_.close();
+    if (!file_) fail_to_write(path_, errno);
     fs::rename(temporary_, path_);
     std::string text = fmt::format("all_pairs.csv has {} of them, face by face", full_ ? "some" : "all");
     if (full_) text += fmt::format(": {} of text are half of what was free on the disk", bytes_text(bytes_));
@@ -102,8 +106,9 @@ class AllPairs {
     std::error_code error;
     const auto space = fs::space(path_.parent_path(), error);
     most_bytes_ = error ? 0 : space.available / 2;
+    errno = 0;
     file_.open(temporary_, std::ios::binary | std::ios::trunc);
-    file_ << PairRows::kPairs;
+    if (!(file_ << PairRows::kPairs)) fail_to_write(path_, errno);
   }
 
   void write(std::span<const task::NearPair> pairs) {
@@ -116,7 +121,9 @@ class AllPairs {
   }
 
   void flush() {
-    full_ = full_ || bytes_ + text_.size() > most_bytes_ || !(file_ << text_);
+    full_ = full_ || bytes_ + text_.size() > most_bytes_;
+    errno = 0;
+    if (!full_ && !(file_ << text_)) fail_to_write(path_, errno);
     if (!full_) bytes_ += text_.size();
     text_.clear();
   }
@@ -208,6 +215,9 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   const auto look = [&] {
     if (!request.by_graph) {
       options.on_pairs = [&](std::span<const task::NearPair> pairs) { all_pairs.add(pairs); };
+      options.on_progress = [&](std::size_t done, std::size_t count) {
+        progress.update("comparing faces", done, count);
+      };
       comparison = task::compare_all(embeddings, options);
       return;
     }
@@ -220,14 +230,19 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
     compared.summary.push_back(
         fmt::format("Of the {} nearest of each of {} the search by HNSW found {:.2f} % (recall@{}).", by_graph.nearest,
                     counted(by_graph.sample, "face"), 100 * by_graph.recall, by_graph.nearest));
+    if (by_graph.all_s > by_graph.seconds) {
+      compared.summary.push_back(fmt::format(
+          "The search took {}; the distances of all with all would take about {} (estimated from those of the sample).",
+          duration_text(by_graph.seconds), duration_text(by_graph.all_s)));
+    }
   };
   if (options.neighbours > 0) {
     write_file_atomically(request.folder / "neighbours.csv", [&](std::ostream& out) {
       out << PairRows::kNeighbours;
       options.on_neighbours = [&](const task::Neighbours& block) {
         out << rows.neighbours(block);
-        if (!request.by_graph) {
-          progress.update("comparing faces", block.begin + block.rows.size() / block.count, all);
+        if (request.by_graph) {
+          progress.update("following links", block.begin + block.rows.size() / block.count, all);
         }
       };
       look();

@@ -96,9 +96,9 @@ void check_options(const FacesCommandFlags& flags) {
                      " are faces that were embedded already");
   };
   for (const OptionBase* option : static_cast<const OptionGroup&>(flags.networks).options()) refuse(*option);
-  for (const OptionBase* option :
-       std::initializer_list<const OptionBase*>{&flags.photos.pairs, &flags.photos.strict, &flags.placement.precision,
-                                                &flags.output.resume, &flags.output.chunk}) {
+  for (const OptionBase* option : std::initializer_list<const OptionBase*>{
+           &flags.photos.pairs, &flags.photos.strict, &flags.placement.precision, &flags.placement.memory,
+           &flags.output.resume, &flags.output.chunk, &flags.output.scaling}) {
     refuse(*option);
   }
 }

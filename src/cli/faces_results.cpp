@@ -50,6 +50,8 @@ report::FacesPage page_of(const FoundFaces& found, const data::Pictures& photos,
   page.limit = found.limit;
   page.histogram = found.histogram;
   page.judgement = story.judgement;
+  page.chunks = story.chunks;
+  page.scaling = story.scaling;
   std::vector<std::optional<std::size_t>> place(found.faces.size());  // of a face on the page
   for (std::size_t i = 0; i < found.faces.size() && page.faces.size() < kMostThumbnails; ++i) {
     const task::EmbeddedFace& face = found.faces[i];

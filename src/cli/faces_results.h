@@ -55,6 +55,8 @@ struct FacesStory {
   std::string title;
   std::vector<std::string> summary = {};  // sentences
   std::optional<report::JudgementOnPage> judgement = {};
+  std::vector<report::ChunkOnPage> chunks = {};
+  std::optional<report::ScalingOnPage> scaling = {};
 };
 
 /// Writes the other files into `folder`. Throws Error where one can't be written.

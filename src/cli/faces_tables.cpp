@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "base/output_error.h"
 #include "base/utf8.h"
 #include "report/format.h"
 
@@ -42,7 +41,7 @@ GrowingTable::GrowingTable(std::filesystem::path path, const std::string& headin
 void GrowingTable::add(const std::string& lines) {
   errno = 0;
   file_ << lines << std::flush;
-  if (!file_) throw Error("can't write '" + path_.string() + "': " + std::strerror(errno == 0 ? EIO : errno));
+  if (!file_) fail_to_write(path_, errno);
 }
 
 std::string chunks_heading() {

@@ -4,12 +4,14 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <new>
 #include <string_view>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/phase.h"
+#include "data/codecs/decode.h"
 
 namespace evener::data {
 
@@ -40,6 +42,17 @@ std::string read_image_file(const fs::path& path) {
     const std::string known = "can't read '" + path.string() + "': ";
     const std::string message = failure.what();
     throw Error(message.starts_with(known) ? "can't be read: " + message.substr(known.size()) : message);
+  } catch (const std::bad_alloc&) {
+    throw Error("not enough memory to read it");
+  }
+}
+
+Picture decode_image_file(std::string_view file) {
+  try {
+    const PhaseMark mark(Phase::kDecode);
+    return decode_picture(file);
+  } catch (const std::bad_alloc&) {
+    throw Error("not enough memory to decode it");
   }
 }
 

@@ -3,6 +3,9 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+
+#include "data/codecs/picture.h"
 
 namespace evener::data {
 
@@ -16,5 +19,7 @@ bool is_hidden(const std::filesystem::path& path);
 /// The whole file (phase "read"). Throws Error with the reason alone: it can't be read, is no regular file, or has more
 /// than 1 GiB.
 std::string read_image_file(const std::filesystem::path& path);
+/// As decode_picture (phase "decode"); too little memory is an Error as well.
+Picture decode_image_file(std::string_view file);
 
 }  // namespace evener::data

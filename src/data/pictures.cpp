@@ -1,11 +1,8 @@
 #include "data/pictures.h"
 
-#include <new>
 #include <utility>
 
 #include "base/error.h"
-#include "base/phase.h"
-#include "data/codecs/decode.h"
 #include "data/image_files.h"
 #include "data/picture_listing.h"
 
@@ -23,13 +20,7 @@ Pictures::Pictures(const std::vector<std::string>& locations) {
 }
 
 Picture Pictures::read(std::size_t index) const {
-  try {
-    const std::string file = read_image_file(files_[index]);
-    const PhaseMark mark(Phase::kDecode);
-    return decode_picture(file);
-  } catch (const std::bad_alloc&) {
-    throw Error("not enough memory to decode it");
-  }
+  return decode_image_file(read_image_file(files_[index]));
 }
 
 }  // namespace evener::data

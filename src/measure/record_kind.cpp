@@ -38,8 +38,25 @@ const RecordKind kDetectionKind{.name = "detect",
                                 .amount = images_text,
                                 .metrics = [](const Record&) { return std::vector<Metric>(); }};
 
+namespace {
+
+const RecordKind kFacesKind{.name = "faces",
+                            .does = "looks at photos",
+                            .did = "looked at",
+                            .speed_label = "speed from photos to faces",
+                            .do_more = "give it more photos",
+                            .amount =
+                                [](const Record& record) {
+                                  if (!record.data.images) return std::string();
+                                  return std::to_string(*record.data.images) +
+                                         (*record.data.images == 1 ? " photo" : " photos");
+                                },
+                            .metrics = [](const Record&) { return std::vector<Metric>(); }};
+
+}  // namespace
+
 const RecordKind& kind_of(const Record& record) {
-  for (const RecordKind* kind : {&kTrainingKind, &kInferenceKind, &kDetectionKind}) {
+  for (const RecordKind* kind : {&kTrainingKind, &kInferenceKind, &kDetectionKind, &kFacesKind}) {
     if (record.kind == kind->name) return *kind;
   }
   return kOtherKind;

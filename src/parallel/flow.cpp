@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/output_error.h"
 #include "base/plural.h"
 #include "base/stop.h"
 #include "engine/engine.h"
@@ -56,13 +57,16 @@ std::string place_text(const FlowStep& step, const Origins& origins) {
 }
 
 /// Throws the exception that is being handled again, with `place` before its message. An Interrupted stays as it is,
-/// as does a lack of memory, which has no message of its own.
+/// as do a lack of memory, which has no message of its own, and a file that can't be written, which no item is to blame
+/// for.
 [[noreturn]] void rethrow_from(const std::string& place) {
   try {
     throw;
   } catch (const Interrupted&) {
     throw;
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const OutputError&) {
     throw;
   } catch (const UsageError& error) {
     throw UsageError(place + error.what());
@@ -80,6 +84,8 @@ bool is_about_the_item() {
   } catch (const Interrupted&) {
     return false;
   } catch (const UsageError&) {
+    return false;
+  } catch (const OutputError&) {
     return false;
   } catch (const engine::OutOfMemory&) {
     return false;

@@ -31,7 +31,8 @@ struct Plan;
 namespace evener::parallel {
 
 /// What becomes of a flow when a step throws Error for an item: it ends, or goes on without the item, which the report
-/// then names with the reason. A UsageError, too little memory and what is no Error always end the flow.
+/// then names with the reason. A UsageError, an OutputError, too little memory and what is no Error always end the
+/// flow.
 enum class OnFailure : std::uint8_t { kEndFlow, kSetAside };
 
 /// How a step is done. Workers are threads; what they do gets its items by value and gives results back, and what a

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "report/answers.h"
+#include "report/faces_costs_part.h"
 #include "report/format.h"
 
 namespace evener::report {
@@ -189,7 +190,8 @@ std::string faces_html(const FacesPage& page) {
   }
   html += persons_part(page, persons) + others_part(page, true, "Seen once", "Clear faces that are like no other.") +
           pairs_part(page) + histogram_part(page) + judgement_part(page.judgement) +
-          others_part(page, false, "Unclear", "Too small or too blurred to tell who it is, or no face at all.");
+          others_part(page, false, "Unclear", "Too small or too blurred to tell who it is, or no face at all.") +
+          faces_costs_part(page);
   html += "<h2>About this page</h2>\n";
   for (const std::string& sentence : page.summary) html += "<p class=\"soft\">" + escape_html(sentence) + "</p>\n";
   return html +

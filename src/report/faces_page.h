@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "measure/scaling_law.h"
 
 namespace evener::report {
 
@@ -30,6 +33,26 @@ struct JudgementOnPage {
   double equal_error_rate = 0;
 };
 
+/// Photos that one worker did one after the other.
+struct ChunkOnPage {
+  int worker = 0;
+  std::size_t photos = 0;
+  double begin_s = 0, seconds = 0;  // since the run began, and of the chunk
+  double cpu_percent = 0;           // of the worker's thread
+  std::uint64_t rss_bytes = 0;      // of the program, at the end
+};
+
+struct SpeedupOnPage {
+  int workers = 1;
+  double speedup = 1;  // against one worker
+};
+
+struct ScalingOnPage {
+  std::vector<SpeedupOnPage> speedups;
+  measure::AmdahlFit fit;
+  std::string words;  // sentences
+};
+
 struct FacesPage {
   std::string title;                   // "photos/"
   std::vector<std::string> summary;    // sentences
@@ -39,6 +62,8 @@ struct FacesPage {
   std::vector<PairOnPage> pairs;       // near ones, nearest first; of each face the first is shown
   std::vector<std::size_t> histogram;  // pairs at each distance from 0 to 2, in bins of one width
   std::optional<JudgementOnPage> judgement;
+  std::vector<ChunkOnPage> chunks;  // in any order
+  std::optional<ScalingOnPage> scaling;
   double limit = 1;  // distance up to which faces are taken for one person
 };
 

@@ -211,6 +211,17 @@ TEST(RowKernels, ProductsAreThoseOfAPlainLoopOnAllInstructionSets) {
   }
 }
 
+TEST(RowKernels, TheProductOfTwoRowsIsThatOfAPlainLoop) {
+  for (const std::int64_t values : {0, 5, 53, 200}) {
+    const std::vector<float> a = noise(values, 1), b = noise(values, 2);
+    double sum = 0;
+    for (std::size_t v = 0; v < a.size(); ++v) sum += static_cast<double>(a[v]) * b[v];
+    for (const kernels::RowKernels* level : levels()) {
+      EXPECT_NEAR(level->product(a.data(), b.data(), values), sum, 1e-5) << values;
+    }
+  }
+}
+
 TEST(RowKernels, AllInstructionSetsComputeTheSame) {
   constexpr std::int64_t kIn = 3, kColumns = 101, kKernel = 3, kStride = 256;
   const std::vector<float> image = noise(kKernel * kIn * kStride, 5);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/output_error.h"
 #include "base/stop.h"
 #include "engine/engine.h"
 #include "parallel/flow.h"
@@ -136,6 +137,8 @@ TEST(FlowEnd, OnlyWhatIsAboutAnItemSetsItAside) {
   EXPECT_THROW(wrong_use.run(), UsageError);
   Flow no_memory = flow_throwing(engine::OutOfMemory("full"));
   EXPECT_THROW(no_memory.run(), engine::OutOfMemory);
+  Flow full_disk = flow_throwing(OutputError("can't write 'faces.csv'"));
+  EXPECT_EQ(message_of<OutputError>(full_disk), "can't write 'faces.csv'") << "no item is to blame";
   Flow no_host_memory = flow_throwing(std::bad_alloc());
   EXPECT_THROW(no_host_memory.run(), std::bad_alloc);
   EXPECT_THAT(no_host_memory.report().set_aside, IsEmpty());

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/module.h"
+#include "base/output_error.h"
 #include "base/test_folder.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -211,6 +212,11 @@ TEST(FacesJournal, DamageEndsItAndOtherFilesAreRefused) {
   test::write_text(folder / "empty", "");
   EXPECT_THAT(error_of([&] { read(folder / "empty"); }), HasSubstr("is no journal"));
   EXPECT_THAT(error_of([] { FacesJournal("/nowhere/j", json::object()); }), HasSubstr("/nowhere/j"));
+}
+
+TEST(FacesJournal, AFullDiskIsToldAsSuch) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
+  EXPECT_THROW(FacesJournal("/dev/full", nlohmann::json::object()), OutputError);
 }
 
 TEST(ContentOf, IsThatOfTheBytesAlone) {

@@ -77,6 +77,7 @@ TEST(CompareByGraph, FindsWhatComparingAllFinds) {
   EXPECT_EQ(found.nearest, 4U);
   EXPECT_GT(found.recall, 0.98);
   EXPECT_LE(found.recall, 1);
+  EXPECT_GT(found.all_s, 0);
   EXPECT_GT(static_cast<double>(found.comparison.pairs.size()), 0.98 * static_cast<double>(exact.pairs.size()));
   for (std::size_t i = 1; i < found.comparison.to_group.size(); ++i) {
     const NearPair &a = found.comparison.to_group[i - 1], &b = found.comparison.to_group[i];

@@ -1,7 +1,11 @@
 #include "cli/options/faces_flags.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/precision.h"
@@ -81,6 +85,19 @@ placement::Plan FacesPlacementFlags::plan() const {
   placement::PlanOptions options;
   options.replicas = placement::ReplicasAs::kThreads;
   return placement::make_plan(placed, placement::machine_for(placed), options);
+}
+
+std::uint64_t FacesPlacementFlags::memory_bytes() const {
+  if (memory->empty()) return 0;
+  char* end = nullptr;
+  const double number = std::strtod(memory->c_str(), &end);
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"MB", 1e6}, {"M", 1e6}, {"GB", 1e9}, {"G", 1e9}};
+  const auto* const unit =
+      std::ranges::find(kUnits, std::string_view(end), &std::pair<std::string_view, double>::first);
+  if (unit == std::end(kUnits) || !(number > 0 && number < 1e9)) {
+    throw UsageError("--memory '" + *memory + "' is no size such as 600MB or 2GB");
+  }
+  return static_cast<std::uint64_t>(number * unit->second);
 }
 
 nlohmann::json FacesCommandFlags::config() const {

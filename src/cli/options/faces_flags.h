@@ -98,7 +98,15 @@ struct FacesPlacementFlags : OptionGroup {
       *this, {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, cuda:0, ... (docs/placements.md)"}, "cpu"};
   Option<std::string> precision{*this, {"--precision", "NAME", "Of the embedder: fp32 or bf16"}, "fp32"};
 
+  Option<std::string> memory{
+      *this,
+      {"--memory", "SIZE", "Of the program while it looks at photos, as 600MB or 2GB (default: what it takes)"},
+      "",
+      {.recorded = false}};
+
   placement::Plan plan() const;
+  /// 0: as much as it takes. Throws UsageError.
+  std::uint64_t memory_bytes() const;
 };
 
 struct FacesOutputFlags : OptionGroup {
@@ -118,6 +126,10 @@ struct FacesOutputFlags : OptionGroup {
                     {"--chunk", "PHOTOS", "A row of chunks.csv tells what so many cost a worker"},
                     50,
                     {.range = from_to(1, 1000000), .recorded = false}};
+  Option<bool> scaling{*this,
+                       {"--scaling", "", "Also measure how workers share the work, from one to all (scaling.csv)"},
+                       false,
+                       {.recorded = false}};
   Option<std::string> json{
       *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};

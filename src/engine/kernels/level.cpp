@@ -26,7 +26,7 @@ namespace EVENER_KERNEL_LEVEL {
 constinit const Kernels<float> float_table = table_of<float>();
 constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
 constinit const WinogradKernels winograd_table = {transform_weights, winograd_forward, sum_gradient, finish_gradient};
-constinit const RowKernels row_table = {convolve_row, max_pool_row, row_products};
+constinit const RowKernels row_table = {convolve_row, max_pool_row, row_products, row_product};
 }  // namespace EVENER_KERNEL_LEVEL
 
 }  // namespace evener::engine::kernels

@@ -49,5 +49,25 @@ void row_products(const RowProducts& p) {
   }
 }
 
+float row_product(const float* a, const float* b, std::int64_t values) {
+  constexpr int kChains = 4;  // of sums that don't wait for each other
+  RowFloat sums[kChains] = {};
+  std::int64_t i = 0;
+  for (; i + kChains * kLanes <= values; i += kChains * kLanes) {
+#pragma GCC unroll 8
+    for (int c = 0; c < kChains; ++c)
+      sums[c] += load<RowLanes>(a + i + c * kLanes) * load<RowLanes>(b + i + c * kLanes);
+  }
+  for (; i + kLanes <= values; i += kLanes) sums[0] += load<RowLanes>(a + i) * load<RowLanes>(b + i);
+  float lanes[kLanes];
+  store<RowLanes>(lanes, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  float sum = lanes[0];
+  for (; i < values; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
 }  // namespace
 }  // namespace evener::engine::kernels

@@ -54,6 +54,8 @@ struct RowKernels {
   void (*convolve)(const ConvolveRow& row);
   void (*max_pool)(const PoolRow& row);
   void (*products)(const RowProducts& rows);
+  /// Of two rows alone; rounded otherwise than among others.
+  float (*product)(const float* a, const float* b, std::int64_t values);
 };
 
 /// How many filters are computed together: the most, up to 8, that divide their number.

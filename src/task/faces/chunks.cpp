@@ -1,12 +1,10 @@
 #include "task/faces/chunks.h"
 
-#include <unistd.h>
-
 #include <ctime>
-#include <fstream>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process_memory.h"
 
 namespace evener::task {
 namespace {
@@ -15,14 +13,6 @@ double clock_s(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-/// 0 where that is unknown.
-std::uint64_t rss_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t mapped = 0, resident = 0;
-  file >> mapped >> resident;
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -61,7 +51,7 @@ void ChunkMeter::finish() {
 }
 
 void ChunkMeter::tell(Worker& worker) {
-  worker.chunk.rss_bytes = rss_bytes();
+  worker.chunk.rss_bytes = process_memory().resident_bytes;
   {
     const std::scoped_lock lock(mutex_);
     if (tell_) tell_(worker.chunk);

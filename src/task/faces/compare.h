@@ -57,6 +57,8 @@ struct CompareOptions {
   /// in the order of the other one.
   std::function<void(const Neighbours&)> on_neighbours = {};
   std::function<void(std::span<const NearPair>)> on_pairs = {};
+  /// Told how many rows' worth of the work is done; by compare_all.
+  std::function<void(std::size_t done, std::size_t all)> on_progress = {};
 };
 
 /// Rows compared with each other, in memory that grows with the rows and not with the pairs.

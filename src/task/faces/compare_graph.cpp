@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/random.h"
 
 namespace evener::task {
@@ -41,6 +42,7 @@ void look_at_sample(const Embeddings& embeddings, const CompareOptions& options,
   std::vector<double> histogram(options.bins);
   std::vector<float> rows, distances;
   std::size_t found = 0;
+  double compared_s = 0;
   for (std::size_t first = 0; first < result.sample; first += kSampleAtOnce) {
     const std::size_t count = std::min(kSampleAtOnce, result.sample - first);
     rows.clear();
@@ -48,7 +50,9 @@ void look_at_sample(const Embeddings& embeddings, const CompareOptions& options,
       const auto row = embeddings[order[first + i]];
       rows.insert(rows.end(), row.begin(), row.end());
     }
+    const Stopwatch clock;
     distances_to_all(rows, embeddings, options.threads, distances);
+    compared_s += clock.seconds();
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t row = order[first + i];
       const std::span<float> of = std::span(distances).subspan(i * all, all);
@@ -60,6 +64,7 @@ void look_at_sample(const Embeddings& embeddings, const CompareOptions& options,
       found += hits(of, row, graph.nearest(row, result.nearest, breadth), result.nearest);
     }
   }
+  result.all_s = compared_s / static_cast<double>(result.sample) * static_cast<double>(all);
   result.recall = static_cast<double>(found) / static_cast<double>(result.sample * result.nearest);
   // Each pair of two rows of all stands for how often a sampled row was in one.
   const double scale = static_cast<double>(all) / 2 / static_cast<double>(result.sample);
@@ -77,6 +82,7 @@ GraphComparison compare_by_graph(const Embeddings& embeddings, const CompareOpti
   result.comparison.histogram.assign(options.bins, 0);
   const std::size_t all = embeddings.size();
   if (all < 2) return result;
+  const Stopwatch clock;
   const NeighbourGraph graph(embeddings, graph_options, progress);
   const std::size_t count = std::min(std::max(options.neighbours, options.most_of_each_face), all - 1);
   const std::size_t breadth = std::max(kLeastBreadth, 2 * count);
@@ -112,6 +118,7 @@ GraphComparison compare_by_graph(const Embeddings& embeddings, const CompareOpti
   result.comparison.pairs_within = pairs.size();
   result.comparison.pairs.assign(
       pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(std::min(pairs.size(), options.most_pairs)));
+  result.seconds = clock.seconds();
   look_at_sample(embeddings, options, graph, breadth, result);
   return result;
 }

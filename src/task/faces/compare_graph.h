@@ -15,6 +15,8 @@ struct GraphComparison {
   std::size_t sample = 0;   // rows that were compared with all
   std::size_t nearest = 0;  // that each of them has,
   double recall = 0;        // and the share of those that the graph led to
+  double seconds = 0;       // that the search took, without the sample
+  double all_s = 0;         // estimated: what comparing all with all would take, by the sample
 };
 
 /// As compare_all, but for pairs that the graph doesn't lead to; CompareOptions::on_pairs is not called.

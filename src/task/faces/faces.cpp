@@ -13,8 +13,11 @@
 #include "base/files.h"
 #include "base/heap.h"
 #include "base/module.h"
+#include "base/names.h"
+#include "base/process_memory.h"
 #include "base/random.h"
 #include "data/codecs/png_encode.h"
+#include "data/image_files.h"
 #include "task/faces/prepare.h"
 #include "task/faces/turned.h"
 
@@ -22,6 +25,8 @@ namespace evener::task {
 namespace {
 
 constexpr std::int64_t kThumbnailSide = 96;
+constexpr std::size_t kLookedAtFirst = 64;                                 // photos, to see how large they are
+constexpr std::uint64_t kBesidePhotosBytes = std::uint64_t{48} * 1000000;  // thumbnails, tables, the next batch
 
 int threads_of(const placement::Plan& plan) {
   int threads = 0;
@@ -37,6 +42,12 @@ struct FacesJob::Found {
   Face face;
   std::vector<std::uint8_t> prepared;
   std::string thumbnail;
+};
+
+/// What a look at a photo gave.
+struct FacesJob::Looked {
+  std::uint64_t content = 0;
+  std::vector<Found> faces;
 };
 
 /// Brings the faces of each photo together again.
@@ -125,9 +136,43 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
   return true;
 }
 
-std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::size_t index, int worker) {
+void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<std::size_t>& which) {
+  if (options_.memory_bytes == 0) return;
+  for (std::size_t lane = 0; lane < lanes(); ++lane) embedder_->embed({}, static_cast<int>(lane));
+  std::string largest;
+  std::uint64_t largest_bytes = 0;
+  for (std::size_t i = 0; i < which.size(); i += 1 + which.size() / kLookedAtFirst) {
+    try {
+      const std::string& name = photos.source(which[i]);
+      const std::string file = data::read_image_file(name);
+      const std::uint64_t bytes = decoding_bytes(data::read_picture_header(file), file.size(), options_.turn);
+      if (bytes <= largest_bytes) continue;
+      largest = name;
+      largest_bytes = bytes;
+    } catch (const Error&) {  // told when its turn comes to be read
+    }
+  }
+  give_back_freed_memory();
+  const ProcessMemory now = process_memory();
+  const std::uint64_t beside = now.resident_bytes + kBesidePhotosBytes;
+  const std::uint64_t least = std::max(now.peak_bytes, beside + largest_bytes);
+  if (options_.memory_bytes < least) {
+    const std::uint64_t megabytes = least / 1'000'000 + 1;
+    throw UsageError(fmt::format(
+        "--memory {} is too little: the program with its networks takes {} ({} while they were loaded), tables and "
+        "thumbnails {}{}. The least that works is --memory {}MB",
+        bytes_text(options_.memory_bytes), bytes_text(now.resident_bytes), bytes_text(now.peak_bytes),
+        bytes_text(kBesidePhotosBytes),
+        largest.empty() ? "" : fmt::format(", and a look at {} {}", printable(largest), bytes_text(largest_bytes)),
+        megabytes));
+  }
+  room_ = std::make_unique<PhotoRoom>(options_.memory_bytes - beside);
+}
+
+FacesJob::Looked FacesJob::find(const data::Pictures& photos, std::size_t index, int worker) {
   FaceDetector& detector = *detectors_[static_cast<std::size_t>(worker)];
-  TurnedPhoto seen{photos.read(index), {}, 0};
+  const PhotoRoom::Entered entered = room_->enter(photos.source(index), options_.turn);
+  TurnedPhoto seen{data::decode_image_file(entered.file), {}, 0};
   if (options_.turn) {
     seen = find_turned(detector, std::move(seen.photo));
   } else {
@@ -138,22 +183,34 @@ std::vector<FacesJob::Found> FacesJob::find(const data::Pictures& photos, std::s
     std::ranges::swap(faces.front(), *std::ranges::max_element(faces, {}, [](const Face& f) { return f.box.area(); }));
     faces.resize(1);
   }
-  std::vector<Found> found;
+  Looked looked{hash_text(entered.file), {}};
   for (const Face& face : faces) {
     Found one{index, face, {}, {}};
     if (!prepare(seen.photo, one)) continue;
     one.face = turned_back(face, seen.quarters, seen.photo.width, seen.photo.height);
-    found.push_back(std::move(one));
+    looked.faces.push_back(std::move(one));
   }
-  return found;
+  return looked;
+}
+
+DetectorTimes FacesJob::detector_times() const {
+  DetectorTimes sum;
+  for (const auto& detector : detectors_) {
+    sum.proposal_s += detector->times().proposal_s;
+    sum.refinement_s += detector->times().refinement_s;
+    sum.output_s += detector->times().output_s;
+  }
+  return sum;
 }
 
 FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::size_t>& which,
                           const std::function<void(PhotoFaces)>& on_photo,
-                          const std::function<void(const FacesChunk&)>& on_chunk) {
+                          const std::function<void(const FacesChunk&)>& on_chunk, int workers) {
   std::size_t next = 0;
   Gathering gathering(on_photo);
-  const int lanes = static_cast<int>(detectors_.size());
+  const int lanes = workers > 0 ? workers : static_cast<int>(detectors_.size());
+  const DetectorTimes before = detector_times();
+  room_->forget();
   const std::size_t batch = embedder_->batch();
   ChunkMeter meter(lanes, options_.chunk, on_chunk);
   const auto next_index = [&]() -> std::optional<std::size_t> {
@@ -161,10 +218,10 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   };
   const auto find_faces = [&](std::size_t index, int worker) {
     meter.begin(worker);
-    std::vector<Found> found = find(photos, index, worker);
-    meter.end(worker, found.size());
-    gathering.expect(index, content_of(photos.source(index)), found.size());
-    return found;
+    Looked looked = find(photos, index, worker);
+    meter.end(worker, looked.faces.size());
+    gathering.expect(index, looked.content, looked.faces.size());
+    return std::move(looked.faces);
   };
   const auto embed = [&](std::vector<Found> faces, int worker) {
     std::vector<std::span<const std::uint8_t>> prepared;
@@ -172,6 +229,8 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
     std::vector<std::vector<float>> vectors = embedder_->embed(prepared, worker);
     std::vector<EmbeddedFace> embedded;
     for (std::size_t i = 0; i < faces.size(); ++i) {
+      // A copy lies beside it when all are compared.
+      room_->keep(sizeof(EmbeddedFace) + 2 * vectors[i].size() * sizeof(float));
       embedded.push_back({faces[i].photo, faces[i].face, std::move(vectors[i]), std::move(faces[i].thumbnail)});
     }
     return embedded;
@@ -198,11 +257,10 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   result.photos = gathering.photos();
   result.flow = flow.report();
   for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
-  for (const auto& detector : detectors_) {
-    result.detector_times.proposal_s += detector->times().proposal_s;
-    result.detector_times.refinement_s += detector->times().refinement_s;
-    result.detector_times.output_s += detector->times().output_s;
-  }
+  result.detector_times = detector_times();
+  result.detector_times.proposal_s -= before.proposal_s;
+  result.detector_times.refinement_s -= before.refinement_s;
+  result.detector_times.output_s -= before.output_s;
   return result;
 }
 

@@ -16,6 +16,7 @@
 #include "task/faces/embedder.h"
 #include "task/faces/face.h"
 #include "task/faces/mtcnn.h"
+#include "task/faces/photo_room.h"
 
 namespace evener::task {
 
@@ -29,7 +30,8 @@ struct FacesOptions {
   bool all = true;    // else the largest face of each photo
   bool turn = false;  // see find_turned
   bool strict = false;
-  std::size_t chunk = 50;  // photos, see FacesChunk
+  std::size_t chunk = 50;          // photos, see FacesChunk
+  std::uint64_t memory_bytes = 0;  // of the process while it looks at photos; 0 = as much as it wants
   std::filesystem::path cache = {};
 };
 
@@ -73,23 +75,31 @@ class FacesJob {
   const std::vector<std::string>& notes() const { return embedder_->notes(); }
   std::size_t lanes() const { return detectors_.size(); }
 
+  /// Divides FacesOptions::memory_bytes; nothing to do where that is 0. Looks at what some of the photos say of their
+  /// sizes. Throws UsageError with the least that works where it doesn't suffice for the networks and one such photo.
+  void fit_into_memory(const data::Pictures& photos, const std::vector<std::size_t>& which);
+
   /// Looks at the photos with the numbers `which`. `on_photo` is called for each that went through, one after the other
   /// but by any thread and in no order, as soon as all its faces are embedded.
-  /// `on_chunk`: for each so many photos of a worker, likewise.
+  /// `on_chunk`: for each so many photos of a worker, likewise. `workers`: that share the photos, lanes() at most; 0 =
+  /// lanes().
   FacesResult run(const data::Pictures& photos, const std::vector<std::size_t>& which,
                   const std::function<void(PhotoFaces)>& on_photo,
-                  const std::function<void(const FacesChunk&)>& on_chunk = {});
+                  const std::function<void(const FacesChunk&)>& on_chunk = {}, int workers = 0);
 
  private:
   struct Found;
+  struct Looked;
   class Gathering;
-  std::vector<Found> find(const data::Pictures& photos, std::size_t index, int worker);
+  Looked find(const data::Pictures& photos, std::size_t index, int worker);
+  DetectorTimes detector_times() const;
   bool prepare(const data::Picture& photo, Found& found) const;
 
   const FacesOptions options_;
   std::unique_ptr<engine::Engine> engine_;
   std::vector<std::unique_ptr<FaceDetector>> detectors_;
   std::optional<FaceEmbedder> embedder_;
+  std::unique_ptr<PhotoRoom> room_ = std::make_unique<PhotoRoom>();
 };
 
 }  // namespace evener::task

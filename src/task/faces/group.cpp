@@ -89,13 +89,15 @@ class Grouping {
   using TwoGroups = std::pair<std::size_t, std::size_t>;
 
   /// Groups of which kDense of all pairs are near each other, and half of the faces of either are near one of the
-  /// other; the densest first. A single face has nothing that could be dense: the limit on the mean distance judged it.
+  /// other; the densest first. A single face has nothing that could be dense: the limit on the mean distance judged
+  /// it. (Of a million faces most are single, and millions of pairs lead to them.)
   std::vector<TwoGroups> dense_pairs(const std::vector<NearPair>& pairs) const {
     constexpr double kDense = 0.3;  // where two persons are most alike on ORL's photos it is 0.24
     std::map<TwoGroups, Between> all;
     for (const NearPair& pair : pairs) {
       std::size_t first = pair.first, second = pair.second;
       if (!faces_[first].can_found || !faces_[second].can_found || of_face_[first] == of_face_[second]) continue;
+      if (std::min(groups_[of_face_[first]].faces.size(), groups_[of_face_[second]].faces.size()) < 2) continue;
       if (of_face_[first] > of_face_[second]) std::swap(first, second);
       Between& between = all[{of_face_[first], of_face_[second]}];
       ++between.near;
@@ -107,7 +109,7 @@ class Grouping {
       const std::size_t a = groups_[groups.first].faces.size(), b = groups_[groups.second].faces.size();
       const double share = static_cast<double>(between.near) / static_cast<double>(a * b);
       const bool everywhere = 2 * between.of_a.size() >= a && 2 * between.of_b.size() >= b;
-      if (share >= kDense && everywhere && std::min(a, b) > 1) dense.emplace_back(share, groups);
+      if (share >= kDense && everywhere) dense.emplace_back(share, groups);
     }
     std::ranges::stable_sort(dense, [](const auto& x, const auto& y) { return x.first > y.first; });
     std::vector<TwoGroups> groups;

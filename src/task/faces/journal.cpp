@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/output_error.h"
 #include "base/random.h"
 
 // The file: a line that names the format, then entries. Each has the length of its body and a checksum of it, 8 bytes
@@ -138,9 +139,7 @@ void FacesJournal::write(const json& entry) {
   errno = 0;
   file_.write(reinterpret_cast<const char*>(head), sizeof(head));
   file_ << body << std::flush;
-  if (!file_) {
-    throw Error("can't write '" + path_.string() + "': " + std::strerror(errno == 0 ? EIO : errno));
-  }
+  if (!file_) fail_to_write(path_, errno);
 }
 
 }  // namespace evener::task

@@ -63,10 +63,8 @@ NeighbourGraph::NeighbourGraph(const Embeddings& embeddings, const GraphOptions&
 }
 
 float NeighbourGraph::apart(Row a, Row b) const {
-  float product = 0;
-  engine::kernels::row_kernels().products({embeddings_[a].data(), 1, embeddings_[b].data(), 1,
-                                           static_cast<std::int64_t>(embeddings_.dimensions), &product, 1});
-  return 1 - product;
+  return 1 - engine::kernels::row_kernels().product(embeddings_[a].data(), embeddings_[b].data(),
+                                                    static_cast<std::int64_t>(embeddings_.dimensions));
 }
 
 std::span<NeighbourGraph::Row> NeighbourGraph::room(Row row, std::size_t level) {

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "data/each_index.h"
+#include "engine/kernels/row_kernels.h"
+#include "task/faces/compare.h"
+
+// Each pair is looked at once, for both of its rows: a block of rows is multiplied with all rows from itself on, some
+// of these at a time, and what comes out is looked at while it is in the cache.
+namespace evener::task {
+namespace {
+
+constexpr std::size_t kMostRows = 256, kLeastRows = 16;    // of a block
+constexpr std::size_t kMostPairs = std::size_t{64} << 20;  // that a block may have
+constexpr std::size_t kColumns = 192;                      // rows of the other side that a thread takes at a time
+constexpr std::size_t kTogether = 16;                      // products of which one look tells that none matters
+constexpr float kRounding = 1e-5F, kLeastProduct = -2;     // of products; less than any
+constexpr double kLargestDistance = 2;
+
+float distance_of(float product) {
+  return std::sqrt(std::max(0.0F, 2 - 2 * product));
+}
+
+bool nearer_pair(const NearPair& a, const NearPair& b) {
+  return std::tie(a.distance, a.first, a.second) < std::tie(b.distance, b.first, b.second);
+}
+
+/// Keeps the nearest.
+void keep(std::vector<NearPair>& pairs, std::size_t most) {
+  if (pairs.size() <= most) return;
+  std::ranges::nth_element(pairs, pairs.begin() + static_cast<std::ptrdiff_t>(most), nearer_pair);
+  pairs.resize(most);
+}
+
+/// Some of the other rows for each row: those with the largest products so far.
+class NearestOfRows {
+ public:
+  struct Other {
+    float product = 0;
+    std::uint32_t row = 0;
+    bool operator<(const Other& other) const {  // nearer; of equally near ones the first
+      return product > other.product || (product == other.product && row < other.row);
+    }
+  };
+
+  /// Products below `least` are of no use.
+  NearestOfRows(std::size_t rows, std::size_t count, float least)
+      : count_(count), others_(rows * count), found_(rows), least_(rows, count == 0 ? -kLeastProduct : least) {}
+
+  /// Rows with a smaller product are of no use. May be asked while another thread adds.
+  float least(std::size_t row) { return std::atomic_ref(least_[row]).load(std::memory_order_relaxed); }
+
+  /// One thread at a time for each row.
+  void add(std::size_t row, Other other) {
+    if (other.product < least_[row]) return;
+    Other* const first = others_.data() + row * count_;  // a heap, the farthest on top
+    if (found_[row] == count_) {
+      if (!(other < *first)) return;
+      std::pop_heap(first, first + count_);
+      first[count_ - 1] = other;
+    } else {
+      first[found_[row]++] = other;
+    }
+    std::push_heap(first, first + found_[row]);
+    if (found_[row] == count_) std::atomic_ref(least_[row]).store(first->product, std::memory_order_relaxed);
+  }
+
+  /// Nearest first.
+  std::vector<Other> of(std::size_t row) const {
+    const auto first = others_.begin() + static_cast<std::ptrdiff_t>(row * count_);
+    std::vector<Other> others(first, first + static_cast<std::ptrdiff_t>(found_[row]));
+    std::ranges::sort(others, std::less<>());
+    return others;
+  }
+
+ private:
+  const std::size_t count_;
+  std::vector<Other> others_;
+  std::vector<std::uint16_t> found_;
+  std::vector<float> least_;
+};
+
+class AllWithAll {
+ public:
+  AllWithAll(const Embeddings& embeddings, const CompareOptions& options)
+      : embeddings_(embeddings),
+        options_(options),
+        least_of_pairs_(1 - options.limit * options.limit / 2 - kRounding),
+        nearest_(embeddings.size(), std::max(options.neighbours, options.most_of_each_face),
+                 options.neighbours > 0 ? kLeastProduct : least_of_pairs_),
+        block_(kMostRows),
+        locks_(kMostRows) {
+    result_.histogram.assign(options.bins, 0);
+  }
+
+  Comparison run() {
+    const std::size_t all = embeddings_.size();
+    const std::size_t rows = std::clamp(kMostPairs / std::max<std::size_t>(all, 1), kLeastRows, kMostRows);
+    for (std::size_t begin = 0; begin < all; begin += rows) {
+      const std::size_t end = std::min(all, begin + rows), parts = (all - begin + kColumns - 1) / kColumns;
+      data::for_each_index(parts, options_.threads, [&](std::size_t part) {
+        const std::size_t first = begin + part * kColumns;
+        look_at(begin, end, first, std::min(all, first + kColumns));
+      });
+      tell(begin, end);
+      if (options_.on_progress) {
+        // What is left is a triangle.
+        const double left = static_cast<double>(all - end) / static_cast<double>(all);
+        options_.on_progress(static_cast<std::size_t>(static_cast<double>(all) * (1 - left * left)), all);
+      }
+    }
+    keep(result_.pairs, options_.most_pairs);
+    std::ranges::sort(result_.pairs, nearer_pair);
+    result_.to_group = result_.pairs.size() == result_.pairs_within ? result_.pairs : nearest_pairs();
+    return std::move(result_);
+  }
+
+ private:
+  using Other = NearestOfRows::Other;
+  using Histogram = std::vector<std::size_t>;
+
+  /// Rows begin..end-1 with those of first..last-1 that are behind them.
+  void look_at(std::size_t begin, std::size_t end, std::size_t first, std::size_t last) {
+    const std::size_t dimensions = embeddings_.dimensions, rows = end - begin, columns = last - first;
+    std::vector<float> products(rows * columns);
+    engine::kernels::row_kernels().products({embeddings_[begin].data(), static_cast<std::int64_t>(rows),
+                                             embeddings_[first].data(), static_cast<std::int64_t>(columns),
+                                             static_cast<std::int64_t>(dimensions), products.data(),
+                                             static_cast<std::int64_t>(columns)});
+    std::array<float, kColumns> least{};  // of the columns
+    for (std::size_t i = 0; i < columns; ++i) least[i] = nearest_.least(first + i);
+    Histogram histogram(options_.bins);
+    for (std::size_t row = begin; row < end; ++row) {
+      const std::size_t from = row < first ? 0 : row + 1 - first;
+      if (from >= columns) continue;
+      const std::span<const float> of = std::span(products).subspan((row - begin) * columns, columns);
+      count(of.subspan(from), histogram);
+      float of_use = std::min(nearest_.least(row), least_of_pairs_);
+      for (std::size_t part = from; part < columns; part += kTogether) {
+        const std::size_t part_end = std::min(columns, part + kTogether);
+        int some = 0;
+        for (std::size_t i = part; i < part_end; ++i) some |= int{of[i] >= of_use} | int{of[i] >= least[i]};
+        if (some == 0) continue;
+        for (std::size_t i = part; i < part_end; ++i) {
+          if (of[i] < of_use && of[i] < least[i]) continue;
+          take(begin, end, row, first + i, of[i]);
+          least[i] = nearest_.least(first + i);
+        }
+        of_use = std::min(nearest_.least(row), least_of_pairs_);
+      }
+    }
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t bin = 0; bin < histogram.size(); ++bin) result_.histogram[bin] += histogram[bin];
+  }
+
+  void count(std::span<const float> products, Histogram& histogram) const {
+    const auto bins_a_unit = static_cast<float>(static_cast<double>(options_.bins) / kLargestDistance);
+    const int last = static_cast<int>(options_.bins) - 1;
+    std::array<int, kColumns> bins{};
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      bins[i] = std::min(static_cast<int>(distance_of(products[i]) * bins_a_unit), last);
+    }
+    for (std::size_t i = 0; i < products.size(); ++i) ++histogram[static_cast<std::size_t>(bins[i])];
+  }
+
+  /// A pair that may be of use to one of its rows, of which `other` lies behind the other one. No other thread has the
+  /// same rows behind the block.
+  void take(std::size_t begin, std::size_t end, std::size_t row, std::size_t other, float product) {
+    const float distance = distance_of(product);
+    {
+      const std::scoped_lock lock(locks_[row - begin]);
+      if (distance <= options_.limit) block_[row - begin].push_back({distance, static_cast<std::uint32_t>(other)});
+      nearest_.add(row, {product, static_cast<std::uint32_t>(other)});
+    }
+    std::unique_lock<std::mutex> lock;
+    if (other < end) lock = std::unique_lock(locks_[other - begin]);
+    nearest_.add(other, {product, static_cast<std::uint32_t>(row)});
+  }
+
+  /// Nobody will find anything for these rows any more.
+  void tell(std::size_t begin, std::size_t end) {
+    std::vector<NearPair> of_row;
+    for (std::size_t row = begin; row < end; ++row) {
+      std::vector<PairOfRow>& pairs = block_[row - begin];
+      std::ranges::sort(pairs, {}, &PairOfRow::other);
+      of_row.clear();
+      for (const PairOfRow& pair : pairs) of_row.push_back({row, pair.other, pair.distance});
+      pairs = {};
+      result_.pairs_within += of_row.size();
+      if (options_.on_pairs) options_.on_pairs(of_row);
+      result_.pairs.insert(result_.pairs.end(), of_row.begin(), of_row.end());
+      if (result_.pairs.size() > 2 * options_.most_pairs) keep(result_.pairs, options_.most_pairs);
+    }
+    const std::size_t count = options_.neighbours;
+    if (count == 0) return;
+    Neighbours neighbours{begin, count, {}, {}};
+    for (std::size_t row = begin; row < end; ++row) {
+      const std::vector<Other> others = nearest_.of(row);
+      for (std::size_t k = 0; k < count; ++k) {
+        neighbours.rows.push_back(others[k].row);
+        neighbours.distances.push_back(distance_of(others[k].product));
+      }
+    }
+    options_.on_neighbours(neighbours);
+  }
+
+  /// Of each row, within the limit.
+  std::vector<NearPair> nearest_pairs() const {
+    std::vector<NearPair> pairs;
+    for (std::size_t row = 0; row < embeddings_.size(); ++row) {
+      std::vector<Other> others = nearest_.of(row);
+      if (others.size() > options_.most_of_each_face) others.resize(options_.most_of_each_face);
+      for (const Other& other : others) {
+        const float distance = distance_of(other.product);
+        if (distance > options_.limit) break;
+        pairs.push_back({std::min<std::size_t>(row, other.row), std::max<std::size_t>(row, other.row), distance});
+      }
+    }
+    std::ranges::sort(pairs, nearer_pair);
+    const auto same = [](const NearPair& a, const NearPair& b) { return a.first == b.first && a.second == b.second; };
+    pairs.erase(std::ranges::unique(pairs, same).begin(), pairs.end());
+    return pairs;
+  }
+
+  struct PairOfRow {
+    float distance = 0;
+    std::uint32_t other = 0;
+  };
+
+  const Embeddings& embeddings_;
+  const CompareOptions& options_;
+  const float least_of_pairs_;
+  NearestOfRows nearest_;
+  std::vector<std::vector<PairOfRow>> block_;  // within the limit, of each row of the block
+  std::vector<std::mutex> locks_;              // likewise
+  std::mutex mutex_;                           // of the histogram
+  Comparison result_;
+};
+
+}  // namespace
+
+Comparison compare_all(const Embeddings& embeddings, const CompareOptions& options) {
+  if (options.neighbours > 0 && options.neighbours >= embeddings.size()) {
+    throw Error("the " + std::to_string(options.neighbours) + " nearest of " + std::to_string(embeddings.size()) +
+                " rows were asked for, of which each has fewer others");
+  }
+  try {
+    return AllWithAll(embeddings, options).run();
+  } catch (const Interrupted&) {
+    throw Interrupted("interrupted while faces were compared");
+  }
+}
+
+}  // namespace evener::task

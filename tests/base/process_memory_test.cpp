@@ -1,0 +1,24 @@
+// What this process takes, by taking more.
+#include "base/process_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace evener {
+namespace {
+
+TEST(ProcessMemory, GrowsWithWhatIsTakenAndRemembersIt) {
+  const ProcessMemory before = process_memory();
+  ASSERT_GT(before.resident_bytes, 1U << 20);
+  EXPECT_GE(before.peak_bytes, before.resident_bytes);
+  constexpr std::size_t kMore = std::size_t{64} << 20;
+  {
+    const std::vector<char> more(kMore, 1);
+    EXPECT_GE(process_memory().resident_bytes, before.resident_bytes + kMore * 9 / 10) << more.back();
+  }
+  EXPECT_GE(process_memory().peak_bytes, before.resident_bytes + kMore * 9 / 10);
+}
+
+}  // namespace
+}  // namespace evener

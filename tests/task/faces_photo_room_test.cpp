@@ -1,0 +1,83 @@
+// Photos that wait until there is room for them.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "task/faces/photo_room.h"
+
+namespace evener::task {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kPixels = 100 * 100;
+
+class PhotosInARoom : public testing::Test {
+ protected:
+  /// Grey, of 100 x 100 pixels: decoding takes somewhat more than three times as many bytes.
+  std::string photo() const {
+    const std::filesystem::path path = folder_ / "photo.pgm";
+    std::ofstream(path, std::ios::binary) << "P5\n100 100\n255\n" << std::string(kPixels, 'x');
+    return path.string();
+  }
+
+  evener::test::TestFolder folder_;
+};
+
+TEST_F(PhotosInARoom, BytesAreThoseOfTheFileAndOfAllCopies) {
+  EXPECT_EQ(decoding_bytes({3, 10, 20}, 50, false), 50U + 3 * 600);
+  EXPECT_EQ(decoding_bytes({1, 10, 20}, 50, true), 50U + 4 * 200);
+}
+
+TEST_F(PhotosInARoom, ALaterOneWaitsUntilTheFirstHasLeft) {
+  PhotoRoom room(5 * kPixels);
+  const std::string path = photo();
+  std::atomic<bool> entered = false, left = false;
+  std::jthread other;
+  {
+    const PhotoRoom::Entered first = room.enter(path, false);
+    EXPECT_EQ(first.file.size(), 15 + kPixels);
+    other = std::jthread([&] {
+      const PhotoRoom::Entered second = room.enter(path, false);
+      EXPECT_TRUE(left);
+      entered = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(entered);
+    left = true;
+  }
+  other.join();
+  EXPECT_TRUE(entered);
+}
+
+TEST_F(PhotosInARoom, WithoutABoundAllEnter) {
+  PhotoRoom room;
+  const std::string path = photo();
+  const auto first = room.enter(path, false), second = room.enter(path, false);
+  EXPECT_EQ(first.file, second.file);
+}
+
+TEST_F(PhotosInARoom, WhatNeverFitsIsRefusedAndWhatStaysTakesRoom) {
+  const auto refusal = [&](PhotoRoom& room) {
+    try {
+      room.enter(photo(), false);
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  PhotoRoom small(2 * kPixels);
+  EXPECT_THAT(refusal(small), HasSubstr("--memory leaves 20 kB for photos"));
+  PhotoRoom room(5 * kPixels);
+  room.keep(2 * kPixels);
+  EXPECT_THAT(refusal(room), HasSubstr("--memory leaves 30 kB for photos"));
+  room.forget();
+  EXPECT_EQ(refusal(room), "");
+}
+
+}  // namespace
+}  // namespace evener::task

@@ -46,6 +46,11 @@ class RandomImages : public data::Samples {
   const std::vector<std::int64_t> shape_ = {3, 16, 16};
 };
 
+int weight_bits_of(const network::Op& op) {
+  if (const auto* conv = std::get_if<network::Conv2d>(&op)) return conv->weight_bits;
+  return std::get<network::Linear>(op).weight_bits;
+}
+
 class QuantizerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -164,10 +169,40 @@ TEST_F(QuantizerTest, AsFewLayersAsNeededAreKept) {
   QuantizeOptions options;
   options.weight_bits = 2;
   const Quantizer some = quantizer(images, options);
-  EXPECT_THAT(keep_sensitive(some, probe(), images, {}, 1).layers, IsEmpty());
-  const KeptLayers none_lost = keep_sensitive(some, probe(), images, {}, 0);
-  EXPECT_GE(none_lost.accuracy, none_lost.float_accuracy);
-  EXPECT_GE(none_lost.trials, 1);
+  // As good as layers that stay in float: every one of those three has to be among them, and none else.
+  const std::vector<std::string> order = some.by_sensitivity(16);
+  ASSERT_EQ(order.size(), 20u);
+  const auto needs = [&](std::size_t count) {
+    return [&, count](const network::Network& network, const TensorMap&) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto layer = std::ranges::find(network.layers(), order[i], &network::Layer::name);
+        if (weight_bits_of(layer->op) > 0) return 0.5;
+      }
+      return 0.9;
+    };
+  };
+  EXPECT_THAT(keep_sensitive(some, needs(3), {}, 1).layers, IsEmpty());
+  for (const std::size_t count : {1U, 3U, 20U}) {
+    const KeptLayers found = keep_sensitive(some, needs(count), {}, 0);
+    EXPECT_THAT(found.layers,
+                testing::UnorderedElementsAreArray(order.begin(), order.begin() + static_cast<long>(count)));
+    EXPECT_EQ(found.quality, 0.9);
+    EXPECT_LE(found.trials, 10);
+  }
+}
+
+TEST_F(QuantizerTest, AccuracyIsWhatIsKept) {
+  const RandomImages images(16);
+  QuantizeOptions options;
+  options.weight_bits = 2;
+  const Quantizer some = quantizer(images, options);
+  const auto accuracy = [&](const network::Network& network, const TensorMap& state) {
+    return accuracy_of(probe(), network, state, images);
+  };
+  const KeptLayers none_lost = keep_sensitive(some, accuracy, {}, 0);
+  EXPECT_GE(none_lost.quality, none_lost.float_quality);
+  const QuantizedModel model = some.quantized(none_lost.layers);
+  EXPECT_EQ(accuracy(model.network, model.state), none_lost.quality);
 }
 
 TEST_F(QuantizerTest, AFileOfBytesIsTheSameNetwork) {

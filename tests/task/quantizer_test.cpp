@@ -12,6 +12,7 @@
 #include "network/init.h"
 #include "network/zoo.h"
 #include "task/model_metadata.h"
+#include "task/quantize/learn.h"
 #include "task/quantize/packed_weights.h"
 #include "task/quantize/search.h"
 #include "task/trained_model.h"
@@ -154,6 +155,20 @@ TEST_F(QuantizerTest, WhatReadsInfiniteValuesStaysInFloat) {
   EXPECT_TRUE(model.scheme.weight_bits.contains("layer1.0.bn2"));
 }
 
+TEST_F(QuantizerTest, LearningBeginsWithFiniteValues) {
+  const RandomImages images(4);  // so few that another note stands beside the one that matters
+  const data::ChannelStatistics normalization{{0.2F, 0.2F, 0.2F}, {0.25F, 0.25F, 0.25F}};
+  const TensorMap calibrated = calibrated_state(network_, state_, 8, normalization, images, 1);
+  EXPECT_GT(calibrated.at("bn1.weight_scale").floats()[0], 0);
+  state_.at("layer2.0.bn1.bias").floats()[0] = std::numeric_limits<float>::infinity();
+  try {
+    calibrated_state(network_, state_, 8, normalization, images, 1);
+    FAIL() << "it was calibrated";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("'layer2.0.relu1'"), HasSubstr("not finite")));
+  }
+}
+
 TEST_F(QuantizerTest, LayersAreKeptByEitherName) {
   const RandomImages images(8);
   const Quantizer some = quantizer(images);
@@ -162,6 +177,7 @@ TEST_F(QuantizerTest, LayersAreKeptByEitherName) {
   EXPECT_EQ(some.matching("layer3.*").size(), 6u);
   EXPECT_THROW(some.matching("layer4.*"), UsageError);
   EXPECT_EQ(some.quantized(some.matching("layer3.*")).scheme.weight_bits.size(), 14u);
+  EXPECT_EQ(some.quantized(some.matching("layer?.?.bn2")).scheme.weight_bits.size(), 11u) << "terms of sums";
 }
 
 TEST_F(QuantizerTest, AsFewLayersAsNeededAreKept) {

@@ -86,17 +86,13 @@ std::vector<int> readers(const Layers& layers) {
   return count;
 }
 
-/// The term of a sum that a kernel computes together with the sum, so that it is never rounded: the last of those with
-/// quantised weights that nothing else reads. -1: there is none.
-int fused_term(const Layers& layers, const Layer& sum, const std::map<std::string, int>& weight_bits,
-               const std::vector<int>& read_by) {
+/// The term of a sum that a convolution's kernel computes together with the sum, so that it is never rounded: the last
+/// convolution that nothing else reads. -1: there is none.
+int fused_term(const Layers& layers, const Layer& sum, const std::vector<int>& read_by) {
   int fused = -1;
   for (const int input : sum.inputs) {
-    const Layer& term = at(layers, input);
     const bool is_alone = read_by[static_cast<std::size_t>(input)] == 1;
-    if (is_alone && std::holds_alternative<Conv2d>(term.op) && weight_bits.contains(term.name)) {
-      fused = std::max(fused, input);
-    }
+    if (is_alone && std::holds_alternative<Conv2d>(at(layers, input).op)) fused = std::max(fused, input);
   }
   return fused;
 }
@@ -109,7 +105,7 @@ std::vector<bool> wanted_quantized(const Layers& layers, const std::map<std::str
     const Layer& layer = layers[i];
     const bool computes = has_weights(layer.op) ? weight_bits.contains(layer.name) : takes_quantized(layer.op);
     if (!computes && !(moves_values(layer.op) && wanted[i])) continue;
-    const int fused = std::holds_alternative<Add>(layer.op) ? fused_term(layers, layer, weight_bits, read_by) : -1;
+    const int fused = std::holds_alternative<Add>(layer.op) ? fused_term(layers, layer, read_by) : -1;
     for (const int input : layer.inputs) {
       if (input != fused) wanted[static_cast<std::size_t>(input)] = true;
     }

@@ -44,8 +44,10 @@ TensorMap calibrated_state(const network::Network& network, const TensorMap& sta
         const auto engine = engine::open_engine(name);
         const Quantizer quantizer({*engine, normalization, threads}, network, state, samples, options);
         const QuantizedModel model = quantizer.quantized({});
-        if (!quantizer.not_finite().empty()) {
-          throw Error("'" + *quantizer.not_finite().begin() +
+        // The first of them spoils those behind it.
+        for (const network::Layer& layer : quantizer.folded().layers()) {
+          if (!quantizer.not_finite().contains(layer.name)) continue;
+          throw Error("'" + layer.name +
                       "' gives values that are not finite on the training images, so that it has no range to be "
                       "quantised in: look at the weights, and at how images are normalised (--normalize)");
         }

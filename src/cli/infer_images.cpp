@@ -120,7 +120,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
     words = {*own};
   }
   const auto require_no_part = [&] {
-    if (flags.images.part->empty()) return;
+    if (flags.images.part->empty() || flags.images.part_where_divided) return;
     throw UsageError("--part is for data with labels, such as mnist/ or a folder with a sub-folder for each class");
   };
   if (words.size() == 1) {
@@ -154,7 +154,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
       if (!fs::is_directory(words.front())) {
         throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", words.front(), network.name()));
       }
-      if (!flags.images.part->empty() && *flags.images.part != "all") {
+      if (!flags.images.part->empty() && !flags.images.part_where_divided) {
         throw UsageError(fmt::format(
             "the folders in '{}' are no classes that {} knows, so it is not divided into parts: leave out --part",
             words.front(), network.name()));

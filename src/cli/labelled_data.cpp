@@ -52,8 +52,8 @@ ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& 
   }
   shown.indices = indices_of(opened.split, shown.name);
   if (shown.indices.empty()) {
-    throw UsageError(
-        fmt::format("'{}' has no images in its {} part; take another --part, or all", request.location, shown.name));
+    throw UsageError(fmt::format("'{}' has no images in its {} part; take another part, or give --split a share for it",
+                                 request.location, shown.name));
   }
   return shown;
 }

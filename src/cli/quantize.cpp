@@ -16,6 +16,7 @@
 #include "base/plural.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/model_sidecar.h"
 #include "cli/options/quantize_flags.h"
 #include "cli/progress.h"
 #include "cli/quantize_images.h"
@@ -32,8 +33,6 @@ namespace evener::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char *kFile = "quantized.safetensors", *kForeignFile = "quantized.onnx";
 
 constexpr const char* kExamples =
     R"(The folder that is written, or the file in it, is what infer, detect, faces and export take. It can be trained on
@@ -61,6 +60,7 @@ class Quantization {
         model_(described(flags.infer.model)) {
     require_usable();
     images_ = open_quantize_images(flags, model_, !is_quantized(), threads_);
+    require_searchable();
     run_.emplace(run::RunOptions{.kind = "quantize",
                                  .version = EVENER_VERSION,
                                  .command = command_line(),
@@ -96,17 +96,41 @@ class Quantization {
       throw UsageError("'" + model_.weights().string() +
                        "' is quantised already; name the weights that it was made of, or run it with 'evener infer'");
     }
+    if (is_quantized()) require_nothing_settled();
     if (flags_.data.data->empty() && model_.run().empty()) {
       throw UsageError(
           "--data has to name images: ranges of activations are taken from some, and others are evaluated");
     }
   }
 
+  /// What a run that learnt with quantisation has settled can't be chosen any more.
+  void require_nothing_settled() const {
+    std::vector<const OptionBase*> settled = {&flags_.data.calibration_data, &flags_.data.images};
+    for (const OptionBase* option : flags_.quantization.OptionGroup::options()) settled.push_back(option);
+    for (const OptionBase* option : settled) {
+      if (!option->given()) continue;
+      throw UsageError(fmt::format(
+          "'{}' learnt with quantisation: its scales, its bits and what stays in float are its own. Leave out {}",
+          *flags_.infer.model.model, option->name()));
+    }
+  }
+
+  bool is_detector() const { return !model_.network()->anchors().empty(); }
+
+  void require_searchable() const {
+    if (!flags_.quantization.accuracy_drop->has_value() || images_.evaluation.shown.labelled) return;
+    throw UsageError(
+        fmt::format("--accuracy-drop needs images whose {} are known, to see how much is lost; '{}' has none",
+                    is_detector() ? "boxes" : "classes", images_.evaluation.shown.location));
+  }
+
   void note(const std::string& text) { run_->note(text); }
 
   void work() {
     begin();
-    const fs::path file = run_->folder() / (model_.is_foreign() ? kForeignFile : kFile);
+    const char* other = model_.is_foreign() ? task::kQuantizedWeights : task::kQuantizedForeign;
+    fs::remove(run_->folder() / other);  // of a run that was here before
+    const fs::path file = run_->folder() / (model_.is_foreign() ? task::kQuantizedForeign : task::kQuantizedWeights);
     if (!is_quantized()) {
       line_.note("running the network in float");
       found_.before = measure_side(model_);
@@ -122,7 +146,14 @@ class Quantization {
     request.model.model = file.string();
     line_.note("running the quantised network");
     request.labels = *flags_.infer.model.labels;
-    found_.after = measure_side(task::InferenceModel(request));
+    const task::InferenceModel quantized(request);
+    found_.after = measure_side(quantized);
+    if (found_.after.unread > 0) {
+      note(fmt::format("{} could not be read and {} left out, such as {}",
+                       counted(static_cast<std::int64_t>(found_.after.unread), "image"),
+                       found_.after.unread == 1 ? "is" : "are", found_.after.first_unread));
+    }
+    compare_engines(quantized);
     write_file_atomically(run_->folder() / "layers.csv", layers_csv(found_.layers));
     found_.no_power = sensor_.refusal();
     tell_kept();
@@ -159,40 +190,53 @@ class Quantization {
     for (const std::vector<std::string>* notes : {&model_.notes(), &std::as_const(images_.evaluation.shown.notes)}) {
       for (const std::string& text : *notes) note(text);
     }
-    const int bits = flags_.quantization.options(1).weight_bits;
+    const int bits = weight_bits();
     if (!has_int8_products()) {
+      const std::string less = is_quantized() ? "learning with --quantize w7 avoids that" : "--weight-bits 7 don't";
       note("this processor has no int8 dot products (VNNI or AMX): int8 may be no faster than float here" +
-           std::string(bits <= 7 ? ", and weights have 7 bits so that its sums don't overflow"
-                                 : "; weights of 8 bits may overflow its sums, --weight-bits 7 don't"));
+           (bits <= 7 ? fmt::format(", and weights have {} bits so that its sums don't overflow", bits)
+                      : "; weights of 8 bits may overflow its sums, " + less));
     }
+  }
+
+  /// The most of any layer.
+  int weight_bits() const {
+    if (!is_quantized()) return flags_.quantization.options(1).weight_bits;
+    int most = 0;
+    for (const auto& [layer, bits] : model_.quantization()->weight_bits) most = std::max(most, bits);
+    return most;
+  }
+
+  void compare_engines(const task::InferenceModel& quantized) {
+    found_.classes_known = !model_.classes().empty() || images_.evaluation.shown.labelled;
+    if (quantized.network() == nullptr || is_detector() || found_.after.images == 0) return;
+    line_.note("comparing fake quantisation with int8");
+    found_.engines =
+        task::engine_agreement(quantized, *images_.evaluation.shown.samples, placement::cpu_threads(plan_));
   }
 
   void quantize(const fs::path& file) {
     const bool searches = flags_.quantization.accuracy_drop->has_value();
-    if (searches && !model_.network()->anchors().empty()) {
-      throw UsageError("--accuracy-drop is for classifiers; layers of a detector stay in float by --keep PATTERN");
-    }
-    if (searches && !images_.evaluation.shown.labelled) {
-      throw UsageError("--accuracy-drop needs images whose classes are known, to see how much accuracy is lost");
-    }
-    line_.note(
-        fmt::format("calibrating on {} of {}",
-                    std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
-                    counted(images_.calibration.shown.samples->size(), "image")));
+    line_.note(fmt::format(
+        "calibrating on {} of {}",
+        std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
+        counted(images_.calibration.shown.samples->size(), "image")));
     const task::QuantizeRequest request{.model = model_,
                                         .calibration = *images_.calibration.shown.samples,
                                         .evaluation = searches ? images_.evaluation.shown.samples.get() : nullptr,
+                                        .photos = searches ? images_.evaluation.photos : nullptr,
+                                        .boxes = DetectBoxesFlags().options(true, {}),
                                         .most_lost = flags_.quantization.accuracy_drop->value_or(0) / 100,
                                         .options = flags_.quantization.options(*flags_.data.images),
                                         .keep = *flags_.quantization.keep,
-                                        .threads = usable_cores()};
+                                        .threads = placement::cpu_threads(plan_)};
     task::QuantizeOutcome outcome = task::quantize_to_file(request, file);
     for (const std::string& text : outcome.notes) note(text);
     if (outcome.images < static_cast<std::size_t>(*flags_.data.images)) {
       note(fmt::format("there were only {} to calibrate with, not {}", counted(outcome.images, "image"),
                        *flags_.data.images));
     }
-    if (searches) note(fmt::format("{} networks were tried for --accuracy-drop", outcome.trials));
+    if (searches) note(counted(outcome.trials, "network") + " tried for --accuracy-drop");
     found_.layers = std::move(outcome.layers);
   }
 
@@ -246,6 +290,7 @@ Command quantize_command() {
           .summary = "Make a trained network compute in int8, and tell what that changes",
           .options = flags->options(),
           .footer = kExamples,
+          .complete = [flags] { take_sidecar(flags->infer.model); },
           .run = [flags] { return Quantization(*flags).run(); }};
 }
 

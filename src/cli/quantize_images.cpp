@@ -16,7 +16,7 @@ bool is_array_or_random(const std::string& location) {
   return location.starts_with("random:") || location.ends_with(".npy");
 }
 
-/// Whether --part means something for what a user names.
+/// Whether photos that a user names may come with boxes, and in parts.
 bool has_parts(const std::string& location) {
   if (location.empty()) return true;  // the run's own
   if (is_array_or_random(location) || location.ends_with(".txt")) return false;
@@ -45,7 +45,8 @@ DetectImages open(QuantizeFlags& flags, const task::InferenceModel& network, con
   }
   ImagesFlags& images = flags.infer.images;
   if (!location.empty()) images.images.read({location});
-  images.part.read({has_parts(location) ? part : std::string()});
+  images.part.read({part});
+  images.part_where_divided = true;
   if (!flags.data.split->empty()) images.split.read({*flags.data.split});
   if (*flags.data.seed) images.seed.read({std::to_string(**flags.data.seed)});
   return {open_images(flags.infer, network, threads), nullptr};

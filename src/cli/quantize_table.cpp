@@ -69,6 +69,21 @@ std::string energy_row(const QuantizeComparison& c) {
   return row("energy of one image", si_text(*before) + "J", si_text(*after) + "J", ratio_text(*before, *after));
 }
 
+double share_of_engines(const task::EngineAgreement& engines) {
+  return static_cast<double>(engines.same) / static_cast<double>(engines.images);
+}
+
+/// How the classes of training, which rounds in float arithmetic, and those of int8 kernels go together.
+std::string engines_row(const QuantizeComparison& c) {
+  if (!c.engines || c.engines->images == 0) return "";
+  std::string words = fmt::format("of {} images: LibTorch's fake quantisation, and int8", c.engines->images);
+  if (c.engines->widest_gap && c.engines->usual_gap) {
+    words += fmt::format("; where not, the two highest scores lie up to {:.2g} steps apart (usually {:.2g})",
+                         *c.engines->widest_gap, *c.engines->usual_gap);
+  }
+  return row("same as in training", "", percent(share_of_engines(*c.engines)), words);
+}
+
 std::string precision_row(const char* what, const std::optional<double>& before, const std::optional<double>& after,
                           std::int64_t images) {
   if (!before || !after) return "";
@@ -156,7 +171,10 @@ std::string comparison_text(const QuantizeComparison& c) {
     }
     text += precision_row("mAP@0.5", c.before.ap_50, c.after.ap_50, c.after.images);
     text += precision_row("mAP@0.5:0.95", c.before.ap, c.after.ap, c.after.images);
-    if (const auto same = agreement(c)) text += row("same class", "", fmt::format("{:.2f} %", 100 * *same), "");
+    if (const auto same = agreement(c)) {
+      text += row(c.classes_known ? "same class" : "same largest output", "", percent(same), "");
+    }
+    text += engines_row(c);
     const auto before_s = median(c.before.latencies_s), after_s = median(c.after.latencies_s);
     text += row("latency of one image", milliseconds(before_s), milliseconds(after_s),
                 ratio_text(before_s.value_or(0), after_s.value_or(0)));
@@ -221,11 +239,29 @@ void fill_quantize_metrics(const QuantizeComparison& c, measure::Record& record)
     if (const auto same = agreement(c)) {
       measure::add_metric(record, {.name = "same_class",
                                    .unit = "share",
-                                   .title = "same class",
-                                   .label = "images of the same class as in float",
+                                   .title = c.classes_known ? "same class" : "same output",
+                                   .label = c.classes_known ? "images of the same class as in float"
+                                                            : "images with the same largest output as in float",
                                    .role = MetricRole::kQuality,
                                    .value = same,
                                    .of_images = c.after.images});
+    }
+  }
+  if (c.engines && c.engines->images > 0) {
+    measure::add_metric(record, {.name = "same_class_as_in_training",
+                                 .unit = "share",
+                                 .title = "",
+                                 .label = "images of the same class with fake quantisation in LibTorch and in int8",
+                                 .role = MetricRole::kQuality,
+                                 .value = share_of_engines(*c.engines),
+                                 .of_images = static_cast<std::int64_t>(c.engines->images)});
+    if (c.engines->widest_gap) {
+      measure::add_metric(record, {.name = "widest_tie_steps",
+                                   .unit = "steps",
+                                   .title = "",
+                                   .label = "widest gap of the two highest scores where these classes differ",
+                                   .better = Better::kLower,
+                                   .value = *c.engines->widest_gap});
     }
   }
   if (!c.layers.empty() && std::isfinite(c.layers.back().sqnr_db)) {

@@ -1,10 +1,12 @@
 // What `evener quantize` tells of a network before and after.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "measure/record.h"
+#include "task/quantize/agreement.h"
 #include "task/quantize/figures.h"
 #include "task/quantize/quantize.h"
 
@@ -14,6 +16,8 @@ struct QuantizeComparison {
   std::uint64_t float_bytes = 0, file_bytes = 0;
   task::RunFigures before, after;  // empty where nothing was run
   std::vector<task::LayerError> layers;
+  bool classes_known = true;  // otherwise the largest output may be no class, but anything
+  std::optional<task::EngineAgreement> engines;
   std::string no_power;  // why power can't be measured; empty = it can
 };
 

@@ -17,6 +17,7 @@
 #include "measure/metric.h"
 #include "measure/record_json.h"
 #include "measure/record_kind.h"
+#include "task/start.h"
 
 namespace evener::cli {
 namespace {
@@ -95,7 +96,9 @@ void print_summary(const TrainingOutcome& outcome) {
 void choose_quantized_rate(TrainFlags& flags) {
   constexpr const char* kGentleRate = "0.0005";
   auto& rate = flags.optimisation.learning_rate;
-  if (!flags.model.quantize->empty() && !rate.given()) rate.read({kGentleRate});
+  if (rate.given()) return;
+  const bool is_quantized = !flags.model.quantize->empty() || !task::quantization_in(*flags.model.weights).empty();
+  if (is_quantized) rate.read({kGentleRate});
 }
 
 int train(const TrainFlags& flags) {

@@ -36,9 +36,11 @@ struct ModelInput {
 /// A file's network in our own description.
 struct DescribedNetwork {
   network::Network network;
-  TensorMap state;
-  std::optional<PixelScale> pixels;  // of a network that takes bytes: how they become what the description takes
-  bool was_quantized = false;        // the file rounds values, which the description doesn't
+  TensorMap state = {};
+  std::optional<PixelScale> pixels =
+      {};                      // how the file's network scales its input, which the description leaves to others
+  bool takes_bytes = false;    // that input is bytes, which `pixels` makes numbers of
+  bool was_quantized = false;  // the file rounds values, which the description doesn't
 };
 
 /// Not thread-safe.

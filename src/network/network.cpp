@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
     "input",  "linear",           "conv2d",  "batch_norm",    "activation", "max_pool", "global_pool",
     "add",    "flatten",          "dropout", "subsample_pad", "prelu",      "avg_pool", "multiply",
-    "concat", "stochastic_depth", "scale",   "fake_quantize", "rows", "pad"};
+    "concat", "stochastic_depth", "scale",   "fake_quantize", "rows",       "pad"};
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 
@@ -96,6 +96,12 @@ void Network::set_output(std::string name, int layer) {
   if (!outputs_marked_) outputs_.clear();
   outputs_marked_ = true;
   outputs_.push_back({std::move(name), layer});
+}
+
+void Network::mark_last_layer() {
+  if (outputs_marked_) return;
+  const Output last = outputs_.front();
+  set_output(last.name, last.layer);
 }
 
 void Network::set_anchors(std::vector<Anchor> anchors) {

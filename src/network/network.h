@@ -125,8 +125,9 @@ struct FakeQuantize {
   bool is_signed = true;
 };
 
-using Op = std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
-                        SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, FakeQuantize, Rows, Pad>;
+using Op =
+    std::variant<Input, Linear, Conv2d, BatchNorm, Activation, MaxPool, GlobalAveragePool, Add, Flatten, Dropout,
+                 SubsamplePad, PRelu, AveragePool, Multiply, Concat, StochasticDepth, Scale, FakeQuantize, Rows, Pad>;
 
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);
@@ -178,6 +179,8 @@ class Network {
   /// one output named "output": its last layer. Throws Error for a name that is empty or taken, and for a layer that
   /// the network doesn't compute.
   void set_output(std::string name, int layer);
+  /// Marks the output of a network that marks none, so that others can be marked beside it.
+  void mark_last_layer();
 
   /// Makes the network a detector: row i of each of its outputs is about anchor i. Throws Error unless all outputs have
   /// as many rows as there are anchors. None: it is no detector any more.

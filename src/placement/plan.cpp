@@ -309,6 +309,16 @@ Plan on_hosts(Plan plan, int hosts) {
   return plan;
 }
 
+int cpu_threads(const Plan& plan) {
+  int threads = 0;
+  for (const PlanReplica& replica : plan.replicas) {
+    for (const PlanStage& stage : replica.stages) {
+      if (stage.device.kind == DeviceKind::kCpu) threads += stage.threads;
+    }
+  }
+  return threads == 0 ? plan.cores : std::min(threads, plan.cores);
+}
+
 Plan without_replica(Plan plan, int rank) {
   plan.replicas.erase(plan.replicas.begin() + rank);
   double shares = 0;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/names.h"
+#include "task/faces/embedder.h"
 #include "task/labels.h"
 #include "task/model_metadata.h"
 
@@ -26,10 +27,8 @@ network::Network with_features(network::Network network) {
   for (auto i = static_cast<int>(layers.size()) - 1; i > 0; --i) {
     const network::Layer& layer = layers[static_cast<std::size_t>(i)];
     if (!std::holds_alternative<network::Linear>(layer.op)) continue;
-    const std::vector<network::Output> outputs = network.outputs();
     const int features = layer.inputs.front();
-    // A network that marks no output has its last layer, which has to be marked now that another one is.
-    if (outputs.size() == 1 && outputs.front().name == "output") network.set_output("output", outputs.front().layer);
+    network.mark_last_layer();
     network.set_output("features", features);
     return network;
   }
@@ -73,10 +72,32 @@ void require_survives(const std::string& path) {
   if (!failure.empty()) throw Error(failure);
 }
 
+/// What a network that scales its input was given normalised so that the scaled values come out of the result:
+/// ((p - mean) / deviation) * scale + shift = (p - mean') / deviation'. Of bytes p itself is scaled, from 0 to 255.
+data::ChannelStatistics normalization_before(const engine::PixelScale& scaled, bool takes_bytes,
+                                             const data::ChannelStatistics& given) {
+  data::ChannelStatistics whole;
+  for (std::size_t c = 0; c < scaled.scale.size(); ++c) {
+    const float mean = takes_bytes ? 0 : given.mean.at(c);
+    const float deviation = (takes_bytes ? 1.0F / 255 : given.standard_deviation.at(c)) / scaled.scale[c];
+    whole.standard_deviation.push_back(deviation);
+    whole.mean.push_back(mean - scaled.shift[c] * deviation);
+  }
+  return whole;
+}
+
 /// The place of the channels in (N, a, b, c): that of the extent which is a number of channels.
 ChannelPlace place_in(const std::vector<std::int64_t>& shape) {
   const auto is_channels = [](std::int64_t extent) { return extent == 1 || extent == 3; };
   return is_channels(shape[3]) && !is_channels(shape[1]) ? ChannelPlace::kLast : ChannelPlace::kFirst;
+}
+
+/// The file of another program's format that `model` names: itself, or what `evener quantize` left in a folder. Empty:
+/// it names something else.
+fs::path foreign_file(const std::string& model) {
+  if (is_foreign_model(model)) return model;
+  const fs::path inside = fs::path(model) / kQuantizedForeign;
+  return fs::is_directory(model) && fs::exists(inside) ? inside : fs::path();
 }
 
 }  // namespace
@@ -87,9 +108,12 @@ bool is_foreign_model(const std::string& model) {
 }
 
 InferenceModel::InferenceModel(const InferenceRequest& request) {
-  if (is_foreign_model(request.model.model)) {
+  if (const fs::path file = foreign_file(request.model.model); !file.empty()) {
+    InferenceRequest of_file = request;
+    of_file.model.model = file.string();
+    if (of_file.model.model != request.model.model) run_ = request.model.model;
     is_foreign_ = true;
-    take_file(request);
+    take_file(of_file);
     if (request.describe) describe_file();
   } else {
     take_trained(request);
@@ -164,24 +188,19 @@ void InferenceModel::take_file(const InferenceRequest& request) {
 
 void InferenceModel::describe_file() {
   if (input_.reverse_channels) {
-    throw UsageError("'" + name_ + "' takes blue, green, red, which a network of ours doesn't; leave out "
+    throw UsageError("'" + name_ +
+                     "' takes blue, green, red, which a network of ours doesn't; leave out "
                      "--channel-order bgr and give it pictures whose channels are reversed");
   }
   engine::DescribedNetwork described = file_->describe(input_);
+  if (described.pixels) normalization_ = normalization_before(*described.pixels, described.takes_bytes, normalization_);
+  if (described.takes_bytes) notes_.clear();  // about the usual normalisation, which isn't taken
   trained_.emplace(std::move(described.network));
   trained_->state = std::move(described.state);
   trained_->trained_elsewhere = true;
-  if (described.pixels) {
-    normalization_ = {};
-    notes_.clear();  // about the usual normalisation, which isn't taken
-    for (std::size_t c = 0; c < described.pixels->scale.size(); ++c) {
-      const float deviation = 1 / (255 * described.pixels->scale[c]);
-      normalization_.standard_deviation.push_back(deviation);
-      normalization_.mean.push_back(-described.pixels->shift[c] * deviation);
-    }
-  }
   if (described.was_quantized) {
-    notes_.push_back("'" + weights_.string() + "' is quantised already: its ranges are left out, and its weights are "
+    notes_.push_back("'" + weights_.string() +
+                     "' is quantised already: its ranges are left out, and its weights are "
                      "taken as the numbers that they stand for");
   }
   fixed_batch_.reset();
@@ -208,7 +227,8 @@ void InferenceModel::take_normalization(const InferenceRequest& request,
   }
   // What most files without a word of their own were trained with.
   const bool is_tflite = name_.ends_with(".tflite");
-  const std::string of_most = is_tflite || channels == 1 ? "0.5/0.5" : "imagenet";
+  std::string of_most = is_tflite || channels == 1 ? "0.5/0.5" : "imagenet";
+  if (is_face_network(name_)) of_most = "0.5/0.502";  // as `evener faces` shows them faces, whatever files say
   const std::string usual = request.usual_normalization.empty() ? of_most : request.usual_normalization;
   normalization_ = for_channels(parse_normalization(usual), channels);
   if (!weights_.empty()) {

@@ -165,7 +165,8 @@ void calibrate(const TrainOptions& options, const data::OpenedData& data, Start&
   }
   if (data.split.train.empty()) throw UsageError("--quantize calibrates on training images, of which there are none");
   const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
-  start.state = calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples);
+  start.state = calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples,
+                                 placement::cpu_threads(options.plan));
 }
 
 /// Everything but the normalization: the start from a file that holds the network, or the part that it shares with a
@@ -211,7 +212,27 @@ bool start_from_tflite(const TrainOptions& options, const TrainSetup& setup, Sta
   return true;
 }
 
+bool is_safetensors(const std::filesystem::path& file) {
+  return file.extension() == ".safetensors" && std::filesystem::exists(file);
+}
+
+/// Scales that a file has are for weights of so many bits; they are learnt on, not made anew.
+void require_bits(const network::QuantizationScheme& known, int asked, const std::filesystem::path& file) {
+  for (const auto& [layer, bits] : known.weight_bits) {
+    if (asked == 0 || bits == asked) continue;
+    throw UsageError(
+        fmt::format("'{}' is quantised already, with weights of {} bits, not {}: leave out --quantize to go on with "
+                    "those, or start from the weights that it was made of",
+                    file.string(), bits, asked));
+  }
+}
+
 }  // namespace
+
+network::QuantizationScheme quantization_in(const std::filesystem::path& file) {
+  if (!is_safetensors(file)) return {};
+  return model_facts(weights::read_safetensors_metadata(file)).quantization;
+}
 
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset) {
   return quantized_network(build_float_network(options, dataset), options.quantization);
@@ -219,8 +240,9 @@ network::Network build_network(const TrainOptions& options, const data::Dataset&
 
 network::QuantizationScheme quantization_of(TrainOptions& options, const data::Dataset& dataset) {
   const std::filesystem::path file = options.resume ? options.out / "last.safetensors" : options.weights;
-  if (file.extension() == ".safetensors" && std::filesystem::exists(file)) {
-    network::QuantizationScheme known = model_facts(weights::read_safetensors_metadata(file)).quantization;
+  if (is_safetensors(file)) {
+    network::QuantizationScheme known = quantization_in(file);
+    if (!known.empty() && !options.resume) require_bits(known, options.quantize_bits, file);
     if (!known.empty() || options.resume) {
       options.quantize_bits = 0;
       return known;

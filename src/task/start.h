@@ -14,6 +14,9 @@ namespace evener::task {
 /// The network that the options name, for the images and classes of `dataset`.
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset);
 
+/// How the network of a file of weights is quantised; empty = not at all, or the file is another program's.
+network::QuantizationScheme quantization_in(const std::filesystem::path& file);
+
 /// How the network that training begins with, or goes on with, is quantised: as its file says, or as quantize_bits asks
 /// for, which is set to 0 where the file's weights have scales already. Empty = it isn't. Throws UsageError.
 network::QuantizationScheme quantization_of(TrainOptions& options, const data::Dataset& dataset);

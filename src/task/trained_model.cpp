@@ -19,8 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path weights_in(const fs::path& run) {
-  for (const char* name : {"quantized.safetensors", "best.safetensors", "last.safetensors"}) {
+  for (const char* name : {kQuantizedWeights, "best.safetensors", "last.safetensors"}) {
     if (fs::exists(run / name)) return run / name;
+  }
+  if (fs::exists(run / kQuantizedForeign)) {
+    throw Error(
+        fmt::format("'{}' holds {}, which 'evener infer' runs and other software takes as it is; weights of a network "
+                    "of ours are not in it",
+                    run.string(), kQuantizedForeign));
   }
   throw Error(
       fmt::format("'{}' holds no weights: neither best.safetensors nor last.safetensors is there. Name the "

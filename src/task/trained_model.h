@@ -16,6 +16,9 @@
 
 namespace evener::task {
 
+/// What `evener quantize` leaves in the folder of its run: of a network of ours, and of another program's file.
+constexpr const char *kQuantizedWeights = "quantized.safetensors", *kQuantizedForeign = "quantized.onnx";
+
 struct ModelRequest {
   std::string model;                   // "resnet18", "runs/a", "runs/a/best.safetensors"
   std::filesystem::path weights = {};  // of a network of the zoo; empty = none

@@ -49,6 +49,20 @@ TEST(InChild, FailsAsTheBodyDid) {
   EXPECT_THAT(error_of([]() -> std::string { _exit(7); }), HasSubstr("ended with exit code 7"));
 }
 
+TEST(InChild, GivesExceptionsBackAsWhatTheyAre) {
+  EXPECT_THROW(in_child([]() -> std::string { throw UsageError("--wrong"); }, 60), UsageError);
+  EXPECT_THROW(in_child([]() -> std::string { throw Interrupted("stopped"); }, 60), Interrupted);
+  EXPECT_EQ(error_of([]() -> std::string { throw UsageError("--wrong"); }), "--wrong");
+  EXPECT_EQ(error_of([]() -> std::string { throw Interrupted("stopped"); }), "stopped");
+  try {
+    in_child([]() -> std::string { throw Error("no driver"); }, 60);
+    FAIL();
+  } catch (const UsageError&) {
+    FAIL() << "it is no mistake of the user";
+  } catch (const Error&) {
+  }
+}
+
 TEST(InChild, IsKilledWhenItTakesTooLong) {
   EXPECT_THAT(error_of(
                   []() -> std::string {

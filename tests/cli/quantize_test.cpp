@@ -1,62 +1,23 @@
 // evener quantize and train --quantize, as a user runs them.
-#include <gmock/gmock.h>
-
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
-#include "base/module.h"
-#include "cli/run_helpers.h"
-#include "cli/run_program.h"
+#include "cli/quantize_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using test::joined;
+using test::metric;
 using test::ProgramResult;
 using test::record_in;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using QuantizeCommand = test::QuantizeCommand;
 using Words = test::Words;
-
-/// The value of a figure in a run's record.
-double metric(const fs::path& folder, const std::string& name) {
-  const json metrics = record_in(folder)["metrics"];
-  if (!metrics.contains(name)) throw std::runtime_error("no figure " + name);
-  return metrics[name]["value"].get<double>();
-}
-
-class QuantizeCommand : public testing::Test {
- protected:
-  void SetUp() override {
-    for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << name << " is not built";
-    }
-  }
-
-  ProgramResult run(const Words& words, const std::map<std::string, std::string>& environment = {}) const {
-    return run_program(joined(words, {"--on", "cpu/t1"}), {.environment = environment});
-  }
-  /// An MLP of torch that has learnt some digits.
-  std::string trained() const {
-    const std::string folder = (folder_ / "float").string();
-    const ProgramResult result = run({"train", "mlp:784-32-10", "--data", "synth:digits:600", "--split", "60/20/20",
-                                      "--epochs", "3", "--lr", "0.1", "--engine", "torch", "--out", folder});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return folder;
-  }
-  ProgramResult quantize(const Words& words, const std::map<std::string, std::string>& environment = {}) const {
-    return run(joined({"quantize", "--seconds", "0.05", "--overwrite", "--out", out_}, words), environment);
-  }
-
-  test::TemporaryFolder folder_;
-  std::string out_ = (folder_ / "int8").string();
-};
 
 TEST_F(QuantizeCommand, ARunBecomesAFileThatOtherCommandsTake) {
   const std::string run_folder = trained();
@@ -68,6 +29,11 @@ TEST_F(QuantizeCommand, ARunBecomesAFileThatOtherCommandsTake) {
   EXPECT_LT(metric(out_, "weights_bytes"), 0.35 * metric(out_, "float_weights_bytes"));
   EXPECT_GE(metric(out_, "same_class"), 0.97);
   EXPECT_TRUE(fs::exists(fs::path(out_) / "layers.csv"));
+  const ProgramResult features =
+      run({"infer", out_, "random:3", "--quiet", "--features", file("features.safetensors")});
+  ASSERT_EQ(features.exit_code, 0) << features.err;
+  EXPECT_EQ(weights::read_safetensors(file("features.safetensors")).tensors.at("features").shape,
+            (std::vector<std::int64_t>{3, 32}));
   const ProgramResult shown = run({"infer", out_, "random:3", "--quiet"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_EQ(shown.out, run({"infer", out_ + "/quantized.safetensors", "random:3", "--quiet"}).out);
@@ -99,16 +65,6 @@ TEST_F(QuantizeCommand, AProcessorWithoutInt8ProductsIsTold) {
   EXPECT_EQ(largest, 63);
 }
 
-TEST_F(QuantizeCommand, MistakesAreTold) {
-  const std::string run_folder = trained();
-  EXPECT_THAT(quantize({"resnet20"}).err, HasSubstr("--data"));
-  EXPECT_THAT(quantize({run_folder, "--images", "0"}).err, HasSubstr("--images"));
-  EXPECT_THAT(quantize({run_folder, "--keep", "conv*"}).err, HasSubstr("they are 0, 2"));
-  EXPECT_THAT(quantize({run_folder, "--calibration", "best"}).err, HasSubstr("minmax"));
-  EXPECT_THAT(quantize({run_folder, "--images", "1"}).err, HasSubstr("calibrated on 1 image alone"));
-  EXPECT_THAT(quantize({run_folder, "--images", "10000"}).err, HasSubstr("there were only 360 images"));
-}
-
 TEST_F(QuantizeCommand, LearningWithQuantizationMakesUpForFourBits) {
   const std::string run_folder = trained(), qat = (folder_ / "qat").string();
   const Words data = {"--data", "synth:digits:600", "--split", "60/20/20"};
@@ -126,6 +82,30 @@ TEST_F(QuantizeCommand, LearningWithQuantizationMakesUpForFourBits) {
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
   EXPECT_THAT(packed.err, HasSubstr("its own scales are kept"));
   EXPECT_NEAR(metric(out_, "accuracy"), record_in(qat)["accuracy"]["test"].get<double>(), 0.01);
+  EXPECT_GE(metric(out_, "same_class_as_in_training"), 0.97);  // of 120 images
+  const ProgramResult told = quantize({qat}, {{"EVENER_SIMD", "avx2"}});
+  EXPECT_THAT(told.err, AllOf(HasSubstr("no int8 dot products"), Not(HasSubstr("7 bits"))));
+}
+
+TEST_F(QuantizeCommand, WhatLearntWithQuantizationIsSettled) {
+  const std::string run_folder = trained(), qat = file("qat"), more = file("more");
+  const Words data = {"--data", "synth:digits:300", "--split", "60/20/20", "--epochs", "1"};
+  const ProgramResult learnt = run(joined(
+      {"train", "mlp:784-32-10", "--quantize", "w4", "--weights", run_folder + "/best.safetensors", "--out", qat},
+      data));
+  ASSERT_EQ(learnt.exit_code, 0) << learnt.err;
+  EXPECT_EQ(record_in(qat)["config"]["lr"], 0.0005);
+  for (const Words& option : {Words{"--keep", "first"}, Words{"--weight-bits", "8"}, Words{"--images", "20"}}) {
+    const ProgramResult result = quantize(joined({qat}, option));
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("learnt with quantisation"), HasSubstr("Leave out " + option.front())));
+  }
+  const Words on = joined({"train", "mlp:784-32-10", "--weights", qat + "/best.safetensors", "--out", more}, data);
+  const ProgramResult other_bits = run(joined(on, {"--quantize", "int8"}));
+  EXPECT_EQ(other_bits.exit_code, 2);
+  EXPECT_THAT(other_bits.err, HasSubstr("with weights of 4 bits, not 8"));
+  ASSERT_EQ(run(on).exit_code, 0);
+  EXPECT_EQ(record_in(more)["config"]["lr"], 0.0005) << "as gentle without --quantize";
 }
 
 TEST_F(QuantizeCommand, AResNetOnRealImagesLosesNoHalfPoint) {
@@ -134,12 +114,13 @@ TEST_F(QuantizeCommand, AResNetOnRealImagesLosesNoHalfPoint) {
   if (!fs::exists(weights) || !fs::exists(shared / "cifar10")) {
     GTEST_SKIP() << "needs ../shared/data/{cifar10,resnet_cifar10}";
   }
-  const ProgramResult result = quantize({"resnet20", "--weights", weights.string(), "--normalize", "imagenet", "--data",
-                                         (shared / "cifar10/test").string(), "--calibration-data",
+  const ProgramResult result = quantize({"resnet20", "--weights", weights.string(), "--normalize", "imagenet", "--crop",
+                                         "squash", "--data", (shared / "cifar10/test").string(), "--calibration-data",
                                          (shared / "cifar10/cifar10_train_2000.bin.gz").string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_GT(metric(out_, "accuracy"), metric(out_, "float_accuracy") - 0.005);
   EXPECT_LE(fs::file_size(fs::path(out_) / "quantized.safetensors"), 0.27 * metric(out_, "float_weights_bytes"));
+  EXPECT_GE(metric(out_, "same_class_as_in_training"), 0.995);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "engine/pixel_scale.h"
 #include "network/onnx_file.h"
 #include "network/onnx_networks.h"
+#include "network/passes/quantize.h"
 #include "network/zoo.h"
 
 namespace evener {
@@ -91,6 +92,20 @@ TEST_F(OnnxAnswers, OfTheZoo) {
   expect_same(network::build("mobilenet_v3_large", {network::Shape{3, 64, 48}, 10}), 1e-4);
   expect_same(network::build("resnet20", {}), 1e-4);
   expect_same(network::build("mlp:784-30-10:sigmoid", {}), 1e-5);
+}
+
+TEST_F(OnnxAnswers, WhereScalesWereLearntToBeNothing) {
+  Network plain = test::network_of("net", {4, 9, 10}, network::Activation{});
+  plain.add("last", network::Conv2d{.out_channels = 3, .bias = true});
+  const Network network = network::with_quantization(plain, network::choose_quantization(plain, 8, {}));
+  TensorMap state = test::trained_looking_state(network, 3);
+  for (auto& [name, tensor] : state) {
+    if (name.ends_with("scale")) std::fill_n(tensor.floats(), element_count(tensor.shape), 0.02F);
+  }
+  state.at("second.quantized.scale").floats()[0] = 0;
+  state.at("first.weight_scale").floats()[1] = -1;
+  network::write_onnx(path_, network, state);
+  EXPECT_LT(test::relative_distance(of_file(network, kBatch, false), of_network(network, state, kBatch)), 1e-4);
 }
 
 TEST_F(OnnxAnswers, ToPixelsThatTheFileNormalizes) {

@@ -77,6 +77,24 @@ TEST(Network, PoolingMayRoundUp) {
             (Shape{8, 3, 4}));
 }
 
+TEST(Network, PadsMayDifferOnEachSide) {
+  EXPECT_EQ(shape_after({3, 4, 5}, Pad{.before = {1, 2}, .after = {0, 3}}), (Shape{3, 5, 10}));
+  EXPECT_THAT(refusal({3, 4, 5}, Pad{.before = {1, -2}, .after = 0}), HasSubstr("0 or more rows and columns, not -2"));
+  EXPECT_THAT(refusal({784}, Pad{}), HasSubstr("image"));
+}
+
+TEST(Network, AnOutputBesideTheLastLayerKeepsThatOne) {
+  Network network("net", {4});
+  network.add("first", Linear{.out_features = 3});
+  network.add("last", Linear{.out_features = 2});
+  network.mark_last_layer();
+  network.set_output("inside", 1);
+  network.mark_last_layer();  // nothing is left to mark
+  ASSERT_EQ(network.outputs().size(), 2u);
+  EXPECT_EQ(network.outputs()[0].name, "output");
+  EXPECT_EQ(network.outputs()[0].layer, 2);
+}
+
 TEST(Network, ProductsAndConcatenations) {
   const auto joined = [](const Shape& first, const Shape& second, const Op& op) {
     Network network("net", {12, 6, 4});

@@ -100,9 +100,25 @@ TEST(QuantizePass, AResNetIsQuantizedFromItsImagesToItsHead) {
   const Network folded = fold_batch_norm(build("resnet20", {}));
   const QuantizationScheme scheme = choose_quantization(folded, 8, {});
   EXPECT_EQ(scheme.weight_bits.size(), 20u);
-  // The images, 19 ReLUs, the 9 second convolutions of the blocks before their sums, and what the head reads.
-  EXPECT_EQ(scheme.activations.size(), 1u + 19 + 9 + 1);
-  EXPECT_EQ(std::ranges::count_if(scheme.activations, [](const auto& entry) { return entry.second; }), 10);
+  // The images, 19 ReLUs, and what the head reads. The blocks' second convolutions are computed with their sums.
+  EXPECT_EQ(scheme.activations.size(), 1u + 19 + 1);
+  EXPECT_EQ(std::ranges::count_if(scheme.activations, [](const auto& entry) { return entry.second; }), 1);
+}
+
+TEST(QuantizePass, OneTermOfASumIsNotRounded) {
+  Network network("sums", {3, 8, 8});
+  const int left = network.add("left", Conv2d{.out_channels = 4, .bias = true});
+  const int right = network.add("right", Conv2d{.out_channels = 4, .bias = true}, {0});
+  const int sum = network.add("sum", Add{}, {left, right});
+  const int other = network.add("other", Conv2d{.out_channels = 4, .bias = true}, {sum});
+  const int twice = network.add("twice", Add{}, {other, sum});
+  network.add("last", Conv2d{.out_channels = 2}, {twice});
+  network.add("more", Conv2d{.out_channels = 2}, {other});
+  // The later of both convolutions before the first sum; none before the second, for another layer reads it too.
+  EXPECT_THAT(choose_quantization(network, 8, {}).activations,
+              UnorderedElementsAre(Pair("input", true), Pair("left", true), Pair("sum", true), Pair("other", true),
+                                   Pair("twice", true)));
+  EXPECT_THAT(choose_quantization(network, 8, {"right"}).activations, Not(Contains(Key("right"))));
 }
 
 TEST(QuantizePass, ASchemeForAnotherNetworkIsRefused) {

@@ -43,6 +43,15 @@ std::vector<std::string> devices_of(const Plan& plan) {
   return devices;
 }
 
+TEST(Threads, OfTheCpuAreCounted) {
+  EXPECT_EQ(cpu_threads(plan_for("2xcpu/t3", {.cores = 8})), 6);
+  EXPECT_EQ(cpu_threads(plan_for("cpu/t1", {.cores = 8})), 1);
+  Plan elsewhere = plan_for("cpu/t1", {.cores = 8});
+  elsewhere.replicas.front().stages.front().device = {DeviceKind::kCuda, 0};
+  EXPECT_EQ(cpu_threads(elsewhere), 8);
+  EXPECT_EQ(cpu_threads(on_hosts(plan_for("cpu", {.cores = 8}), 2)), 8) << "of one host";
+}
+
 TEST(Threads, TheWholeCpuWithoutT) {
   EXPECT_THAT(threads_of(plan_for("cpu", {.cores = 1})), ElementsAre(1));
   EXPECT_THAT(threads_of(plan_for("cpu", {.cores = 2})), ElementsAre(2));

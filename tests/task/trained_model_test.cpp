@@ -7,6 +7,7 @@
 #include "base/test_folder.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/inference_model.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -86,6 +87,13 @@ TEST_F(TrainedModelTest, RandomWeightsAreSaid) {
   EXPECT_TRUE(model.weights.empty());
   ASSERT_EQ(model.notes.size(), 1u);
   EXPECT_THAT(model.notes.front(), HasSubstr("random weights"));
+}
+
+TEST_F(TrainedModelTest, NetworksForFacesSeeThemAsTheyWereTrained) {
+  const data::ChannelStatistics faces = InferenceModel({.model = {.model = "mobilefacenet"}}).normalization();
+  EXPECT_EQ(faces.mean, (std::vector<float>{0.5F, 0.5F, 0.5F}));
+  EXPECT_NEAR(faces.standard_deviation.front(), 128.0 / 255, 1e-4);
+  EXPECT_EQ(InferenceModel({.model = {.model = "resnet20"}}).normalization().mean.front(), 0.485F);
 }
 
 TEST_F(TrainedModelTest, SaysWhatIsMissing) {

@@ -1,10 +1,14 @@
 """Int8 after training: ResNet-18's images per second against our bf16 and fp32, and against NNCF's on OpenVINO.
 
-Weights and images are random: the speed is the same, and accuracy is another matter.
+Weights and images of ResNet-18 are random: the speed is the same. Accuracy is compared on ResNet-20, where EVENER_CIFAR10
+names a folder with test/ (a folder for each class) and a training file (.bin.gz), and EVENER_RESNET20 its weights (.th).
 """
 
+import os
+import pathlib
+
 from common import compare
-from common.context import say
+from common.context import Failure, say
 
 TITLE = "Int8 after training: ResNet-18 at 224x224"
 NEEDS_PEERS = True
@@ -12,6 +16,7 @@ NEEDS_PEERS = True
 BATCH = 16
 IMAGES, FEW_IMAGES = 300, 16  # that both calibrate with; the few to see that it runs
 NNCF_TARGET, BF16_TARGET, FP32_TARGET = 0.97, 1.6, 3.0
+ACCURACY_TARGET = -0.002  # against NNCF's, a share of the test images
 
 
 def run(context):
@@ -50,4 +55,46 @@ def run(context):
             continue
         results.append(compare.of_rates(f"int8 to {other}", "images/s", target, rates["evener int8"], rates[other]))
         print(compare.table([results[-1]], other), flush=True)
-    return {"comparisons": [comparison.json() for comparison in results]}
+    return {"comparisons": [comparison.json() for comparison in results], "accuracy": accuracies(context, images)}
+
+
+def accuracies(context, images):
+    """Of ResNet-20 in float, quantised by evener, and by NNCF with the same calibration images; None without data."""
+    data, weights = os.environ.get("EVENER_CIFAR10"), os.environ.get("EVENER_RESNET20")
+    if not data or not weights:
+        print("accuracy against NNCF's: not compared, for EVENER_CIFAR10 and EVENER_RESNET20 name no data", flush=True)
+        return None
+    test = pathlib.Path(data) / "test"
+    training = next(pathlib.Path(data).glob("*.bin.gz"), None)
+    if training is None or not test.is_dir():
+        raise Failure(f"EVENER_CIFAR10 is {data}, which has no test/ or no training file (.bin.gz)")
+    placement = f"cpu/t{context.threads}"
+    with context.folder() as folder:
+        onnx, nncf, labels = f"{folder}/resnet20.onnx", f"{folder}/nncf.xml", pathlib.Path(folder) / "labels.txt"
+        labels.write_text("\n".join(sorted(path.name for path in test.iterdir())) + "\n", encoding="utf-8")
+        model = ("resnet20", "--weights", weights)
+        context.evener_text("export", *model, "--onnx", onnx)
+        ours = context.evener(
+            *("quantize", *model, "--normalize", "imagenet", "--data", test, "--calibration-data", training),
+            *("--images", images, "--on", placement, "--seconds", 0.1, "--out", f"{folder}/int8"),
+            *("--json", "-", "--quiet"),
+        )["metrics"]
+        context.peer("int8_peers.py", onnx, nncf, "--images", images, "--cifar", training)
+        theirs = context.evener(
+            *("infer", nncf, test, "--labels", labels, "--normalize", "imagenet", "--on", placement),
+            *("--json", "-", "--quiet"),
+        )["metrics"]
+    found = {
+        "float": ours["float_accuracy"]["value"],
+        "evener int8": ours["accuracy"]["value"],
+        "nncf int8": theirs["accuracy"]["value"],
+    }
+    difference = found["evener int8"] - found["nncf int8"]
+    verdict = "met" if difference >= ACCURACY_TARGET else "missed"
+    shown = ", ".join(f"{name} {100 * value:.2f} %" for name, value in found.items())
+    print(
+        f"accuracy of ResNet-20: {shown}; evener's is {100 * difference:+.2f} points of NNCF's "
+        f"(target {100 * ACCURACY_TARGET:+.1f}): {verdict}",
+        flush=True,
+    )
+    return {**found, "target": ACCURACY_TARGET, "verdict": verdict}

@@ -76,6 +76,8 @@ struct ImagesFlags : OptionGroup {
       *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
+
+  bool part_where_divided = false;  // a command asks for `part`, not its user: images without parts are taken whole
 };
 
 /// Where it is computed.

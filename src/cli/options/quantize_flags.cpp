@@ -1,8 +1,24 @@
 #include "cli/options/quantize_flags.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/int8_products.h"
+#include "cli/options/data_flags.h"
 
 namespace evener::cli {
+
+CalibrationDataFlags::CalibrationDataFlags() : OptionGroup("Data") {
+  // As trainings have it: 'evener infer RUN' divides the data so.
+  split.record_as([this](nlohmann::json& value) {
+    if (!split->empty()) value = parse_split(*split);
+  });
+}
+
+QuantizeFlags::QuantizeFlags() {
+  infer.model.model.explain(
+      "What becomes int8: the folder of a training, its .safetensors, another program's .onnx or .tflite, or a network "
+      "of the zoo with --weights");
+}
 
 task::QuantizeOptions QuantizationFlags::options(std::int64_t images) const {
   task::QuantizeOptions options;

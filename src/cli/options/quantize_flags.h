@@ -8,7 +8,7 @@ namespace evener::cli {
 
 /// What ranges are taken from, and what accuracy is measured on.
 struct CalibrationDataFlags : OptionGroup {
-  CalibrationDataFlags() : OptionGroup("Data") {}
+  CalibrationDataFlags();
 
   Option<std::string> data{*this,
                            {"--data", "DATA",
@@ -49,7 +49,8 @@ struct QuantizationFlags : OptionGroup {
   Option<std::optional<double>> accuracy_drop{
       *this,
       {"--accuracy-drop", "POINTS",
-       "Keep as few of the most sensitive layers in float as are needed to lose at most so much accuracy"},
+       "Keep as few of the most sensitive layers in float as are needed to lose at most so much accuracy, or mAP@0.5 "
+       "of a detector"},
       {},
       {.range = from_to(0, 100)}};
   Option<bool> no_bias_correction{
@@ -64,8 +65,8 @@ struct QuantizeOutputFlags : OptionGroup {
   Option<std::string> out{*this,
                           {"--out",
                            "DIR",
-                           "Folder for quantized.safetensors, layers.csv and the record (default: "
-                           "runs/MODEL-TIME)",
+                           "Folder for quantized.safetensors (.onnx of another program's file), layers.csv and the "
+                           "record (default: runs/MODEL-TIME)",
                            {"--output"}},
                           "",
                           {.recorded = false}};
@@ -79,6 +80,8 @@ struct QuantizeOutputFlags : OptionGroup {
 };
 
 struct QuantizeFlags {
+  QuantizeFlags();
+
   InferFlags infer;  // its network and placement are options; its images are filled in
   CalibrationDataFlags data;
   QuantizationFlags quantization;

@@ -8,6 +8,7 @@
 #include <openvino/opsets/opset14.hpp>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -50,24 +51,24 @@ struct Place {
 class Description {
  public:
   Description(const ov::Model& graph, const std::string& name, const ModelInput& input)
-      : name_(name), constants_(graph), described_{Network(name, input.shape), {}, {}, false} {
+      : name_(name), is_image_(input.is_image), constants_(graph), described_{.network = Network(name, input.shape)} {
     const ov::Output<const ov::Node> given = graph.input();
     const bool is_last = input.is_image && input.channels == ChannelPlace::kLast;
     places_[given.get_node()] = {0, is_last, false};
-    takes_bytes_ = given.get_element_type() == ov::element::u8;
+    described_.takes_bytes = given.get_element_type() == ov::element::u8;
   }
 
   DescribedNetwork of(const ov::Model& graph, const std::vector<std::string>& outputs) {
     for (const NodePtr& node : graph.get_ordered_ops()) {
       const bool is_known = places_.contains(node.get()) || constants_.contains(node->output(0));
-      if (!is_known && !ov::is_type<op::Result>(node)) places_[node.get()] = place_of(node);
+      if (!is_known && !ov::is_type<op::Result>(node)) places_[node.get()] = checked(place_of(node), node);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Place place = place_at(graph.get_results().at(i), 0);
       if (place.channels_last) fail(graph.get_results().at(i));
       described_.network.set_output(outputs[i], place.layer);
     }
-    if (takes_bytes_ && !described_.pixels) {
+    if (described_.takes_bytes && !described_.pixels) {
       throw Error(name_ + " takes bytes, and nothing in it tells what they stand for");
     }
     return std::move(described_);
@@ -82,14 +83,12 @@ class Description {
 
   Place place_at(const NodePtr& node, std::size_t input) const {
     const auto found = places_.find(node->get_input_node_ptr(input));
-    if (found == places_.end()) fail(node);
+    if (found == places_.end() || node->get_input_source_output(input).get_index() != 0) fail(node);
     return found->second;
   }
 
   const Shape& shape_at(const NodePtr& node, std::size_t input) const { return shape_of(place_at(node, input).layer); }
-  const Shape& shape_of(int layer) const {
-    return described_.network.layers()[static_cast<std::size_t>(layer)].shape;
-  }
+  const Shape& shape_of(int layer) const { return described_.network.layers()[static_cast<std::size_t>(layer)].shape; }
 
   bool is_constant(const NodePtr& node, std::size_t input) const {
     return constants_.contains(node->input_value(input));
@@ -112,7 +111,9 @@ class Description {
   Place add(std::string name, Op layer, std::vector<int> inputs) {
     return {described_.network.add(std::move(name), std::move(layer), std::move(inputs))};
   }
-  Place add(const NodePtr& node, Op layer) { return add(unique_name(node), std::move(layer), {layer_at(node)}); }
+  Place add(const NodePtr& node, Op layer, std::size_t input = 0) {
+    return add(unique_name(node), std::move(layer), {layer_at(node, input)});
+  }
 
   void set(const std::string& name, std::vector<std::int64_t> shape, const Floats& values) {
     if (static_cast<std::size_t>(element_count(shape)) != values.size()) {
@@ -120,6 +121,12 @@ class Description {
                   shape_text(shape));
     }
     described_.state[name] = HostTensor::of_floats(std::move(shape), values);
+  }
+
+  /// What the graph and the network understand of a layer has one shape.
+  Place checked(const Place& place, const NodePtr& node) const {
+    if (!place.channels_last && shape_of(place.layer) != sample_shape(node->output(0))) fail(node);
+    return place;
   }
 
   Place place_of(const NodePtr& node) {
@@ -134,6 +141,8 @@ class Description {
   /// Of what changes no value: types, layouts, ranges of a file that was quantised. Shapes with it, and the softmax.
   std::optional<Place> passed(const NodePtr& node) {
     if (ov::is_type<op::Convert>(node)) return place_at(node, 0);
+    if (is_times_one(node)) return place_at(node, variable_of(node));
+    if (is_limited_to_six(node)) return place_at(node, variable_of(node));
     if (ov::is_type<op::FakeQuantize>(node)) return without_rounding(node);
     if (ov::is_type<op::Transpose>(node)) return transposed(node);
     if (ov::is_type<op::Reshape>(node) || ov::is_type<op::Squeeze>(node) || ov::is_type<op::Unsqueeze>(node)) {
@@ -160,8 +169,12 @@ class Description {
       is_same = std::abs(from_least[i] - least[i]) <= close && std::abs(from_most[i] - most[i]) <= close;
     }
     if (is_same || place.is_probabilities) return place;
-    const bool is_of_pixels = place.layer == 0 && takes_bytes_ && !described_.pixels;
-    if (!is_of_pixels || from_least.size() + from_most.size() + least.size() + most.size() != 4) fail(node);
+    const bool is_of_pixels = place.layer == 0 && described_.takes_bytes && !described_.pixels;
+    if (!is_of_pixels || from_least.size() + from_most.size() + least.size() + most.size() != 4) {
+      throw Error(name_ +
+                  " is quantised already, in a form that doesn't tell its float network: quantise the network "
+                  "that it was made of");
+    }
     const float scale = (most.front() - least.front()) / (from_most.front() - from_least.front());
     const float shift = least.front() - from_least.front() * scale;
     const auto channels = static_cast<std::size_t>(shape_of(0).front());
@@ -204,9 +217,8 @@ class Description {
 
   template <class Node>
   Place convolution(const Node& conv, const NodePtr& node, std::int64_t groups) {
-    const bool is_plain = conv.get_strides().size() == 2 && std::ranges::all_of(conv.get_dilations(), [](auto dilation) {
-                            return dilation == 1;
-                          });
+    const bool is_plain = conv.get_strides().size() == 2 &&
+                          std::ranges::all_of(conv.get_dilations(), [](auto dilation) { return dilation == 1; });
     if (!is_plain) fail(node);
     const std::string name = unique_name(node);
     const Shape& in = shape_at(node, 0);
@@ -249,13 +261,26 @@ class Description {
     return add(name, op, {layer_at(node)});
   }
 
-  /// What the only reader of `node` adds to each channel; that sum is then this layer's result.
-  std::optional<Floats> bias_after(const NodePtr& node, std::int64_t channels) {
+  /// Whether it computes nothing, as the factor alpha of ONNX's Gemm mostly doesn't.
+  bool is_times_one(const NodePtr& node) const {
+    if (!ov::is_type<op::Multiply>(node)) return false;
+    const std::size_t factor = is_constant(node, 0) ? 0 : 1;
+    return is_constant(node, factor) && floats(node, factor) == Floats{1};
+  }
+
+  /// The node that alone reads `node`, and which of its inputs that is; null where there are several.
+  static std::pair<NodePtr, std::size_t> only_reader(const NodePtr& node) {
     const auto readers = node->output(0).get_target_inputs();
     if (readers.size() != 1) return {};
-    const NodePtr sum = readers.begin()->get_node()->shared_from_this();
-    if (!ov::is_type<op::Add>(sum)) return {};
-    const std::size_t other = 1 - readers.begin()->get_index();
+    return {readers.begin()->get_node()->shared_from_this(), readers.begin()->get_index()};
+  }
+
+  /// What the only reader of `node` adds to each channel; that sum is then this layer's result.
+  std::optional<Floats> bias_after(const NodePtr& node, std::int64_t channels) {
+    auto [sum, index] = only_reader(node);
+    while (sum != nullptr && is_times_one(sum)) std::tie(sum, index) = only_reader(sum);
+    if (sum == nullptr || !ov::is_type<op::Add>(sum)) return {};
+    const std::size_t other = 1 - index;
     if (!is_constant(sum, other) || sum->get_output_shape(0) != node->get_output_shape(0)) return {};
     Floats values = floats(sum, other);
     const ov::Shape& shape = sum->get_input_shape(other);
@@ -281,7 +306,9 @@ class Description {
     if (const auto pool = ov::as_type_ptr<ov::op::util::AvgPoolBase>(node)) {
       const Shape& in = shape_at(node, 0);
       const Extent2d kernel = extent_of(pool->get_kernel());
-      if (kernel == Extent2d(in.at(1), in.at(2)) && sample_shape(node->output(0)) == Shape{in.at(0), 1, 1}) {
+      const bool is_padded = extent_of(pool->get_pads_begin()) != Extent2d(0);
+      const bool is_one_window = sample_shape(node->output(0)) == Shape{in.at(0), 1, 1};
+      if (kernel == Extent2d(in.at(1), in.at(2)) && is_one_window && !is_padded) {
         return add(node, GlobalAveragePool{});
       }
       if (pool->get_pads_begin() != pool->get_pads_end()) fail(node);
@@ -319,11 +346,33 @@ class Description {
   std::optional<Place> activation(const NodePtr& node) {
     const auto kind = activation_kind(node);
     if (!kind) return {};
-    return add(node, Activation{*kind});
+    return add(node, Activation{*kind}, variable_of(node));
+  }
+
+  /// Of a node of two inputs: the one that is no constant.
+  std::size_t variable_of(const NodePtr& node) const { return is_constant(node, 0) ? 1 : 0; }
+
+  /// Whether `node` is max(x, 0) or min(x, 6), as `limit` says.
+  template <class Limiter>
+  bool limits(const NodePtr& node, float limit) const {
+    if (!ov::is_type<Limiter>(node)) return false;
+    const std::size_t constant = 1 - variable_of(node);
+    return is_constant(node, constant) && is_one_value(floats(node, constant), limit);
+  }
+
+  /// A max(x, 0) that min(..., 6) makes a ReLU6 of.
+  bool is_limited_to_six(const NodePtr& node) const {
+    const NodePtr reader = only_reader(node).first;
+    return limits<op::Maximum>(node, 0) && reader != nullptr && limits<op::Minimum>(reader, 6);
   }
 
   std::optional<ActivationKind> activation_kind(const NodePtr& node) const {
-    if (ov::is_type<op::Relu>(node)) return ActivationKind::kRelu;
+    if (ov::is_type<op::Relu>(node) || limits<op::Maximum>(node, 0)) return ActivationKind::kRelu;
+    if (limits<op::Minimum>(node, 6)) {
+      const NodePtr limited = node->get_input_node_shared_ptr(variable_of(node));
+      if (is_limited_to_six(limited)) return ActivationKind::kRelu6;
+      fail(node);
+    }
     if (const auto clamp = ov::as_type_ptr<op::Clamp>(node)) {
       if (clamp->get_min() == 0 && clamp->get_max() == 6) return ActivationKind::kRelu6;
       fail(node);
@@ -353,10 +402,12 @@ class Description {
       return add(unique_name(node), Concat{}, parts);
     }
     if (ov::is_type<op::Add>(node)) {
-      if (biases_.contains(node.get())) return place_at(node, is_constant(node, 0) ? 1 : 0);
+      if (biases_.contains(node.get())) return place_at(node, variable_of(node));
+      if (const auto input = scaled_input(node)) return input;
       return add(unique_name(node), Add{}, {layer_at(node, 0), layer_at(node, 1)});
     }
     if (!ov::is_type<op::Multiply>(node)) return {};
+    if (const auto input = scaled_input(node)) return input;
     for (const std::size_t factor : {0, 1}) {
       if (!is_constant(node, factor)) continue;
       const Floats values = floats(node, factor);
@@ -368,10 +419,32 @@ class Description {
     return add(unique_name(node), Multiply{}, inputs);
   }
 
+  /// A factor or a summand for each channel of the network's input, which its reader normalises by.
+  std::optional<Place> scaled_input(const NodePtr& node) {
+    const std::size_t constant = is_constant(node, 0) ? 0 : 1;
+    if (!is_constant(node, constant) || !is_image_) return {};
+    const Place place = place_at(node, 1 - constant);
+    const Floats values = floats(node, constant);
+    const ov::Shape& shape = node->get_input_shape(constant);
+    const bool is_per_channel = shape.size() >= 3 && shape[shape.size() - 3] == values.size() &&
+                                std::ssize(values) == described_.network.input_shape().front();
+    const bool is_only_reader = node->get_input_source_output(1 - constant).get_target_inputs().size() == 1;
+    if (place.layer != 0 || place.channels_last || !is_per_channel || !is_only_reader) return {};
+    const bool is_factor = ov::is_type<op::Multiply>(node);
+    if (is_factor && std::ranges::any_of(values, [](float value) { return !(value > 0); })) fail(node);
+    if (!described_.pixels) described_.pixels = PixelScale{Floats(values.size(), 1), Floats(values.size(), 0)};
+    auto& [scale, shift] = *described_.pixels;
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      if (is_factor) scale[c] *= values[c];
+      shift[c] = is_factor ? shift[c] * values[c] : shift[c] + values[c];
+    }
+    return place;
+  }
+
   const std::string name_;
+  const bool is_image_;
   const Constants constants_;
   DescribedNetwork described_;
-  bool takes_bytes_ = false;
   std::map<const ov::Node*, Place> places_;
   std::set<const ov::Node*> biases_;  // sums that are part of the layer before them
   std::set<std::string> names_;

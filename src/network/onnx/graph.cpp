@@ -134,11 +134,21 @@ class GraphWriter {
     const Layer& owner = layer(parameter.layer);
     // ONNX lines up the slope's last extent with the input's last, not with the channels.
     if (std::holds_alternative<PRelu>(owner.op)) shape.resize(owner.shape.size(), 1);
-    // A scale of a whole tensor has no extents in ONNX.
-    if (std::holds_alternative<FakeQuantize>(owner.op)) shape.clear();
+    if (std::holds_alternative<FakeQuantize>(owner.op)) {
+      // A scale of a whole tensor has no extents in ONNX.
+      of_layer_[parameter.layer].push_back(add_floats(parameter.name, {}, steps_of(tensor)));
+      return;
+    }
     const std::string name = names_.unique(parameter.name);
     add_tensor(name, shape, onnx::TensorProto::FLOAT, tensor.bytes.data(), tensor.bytes.size());
     of_layer_[parameter.layer].push_back(name);
+  }
+
+  /// Scales as they are computed with: one that was learnt may lie below.
+  static std::vector<float> steps_of(const HostTensor& scales) {
+    std::vector<float> steps(scales.floats(), scales.floats() + element_count(scales.shape));
+    for (float& step : steps) step = std::max(step, kLeastScale);
+    return steps;
   }
 
   static int weight_bits(const Op& op) {
@@ -150,11 +160,10 @@ class GraphWriter {
   /// Whole numbers, from which a node makes the layer's weights.
   void add_quantized_weight(const Parameter& parameter, int bits) {
     const HostTensor &weight = state_.at(parameter.name), &scale = state_.at(parameter.name + "_scale");
-    const std::string levels = names_.unique(parameter.name + ".levels"),
-                      scales = names_.unique(parameter.name + "_scale");
+    const std::string levels = names_.unique(parameter.name + ".levels");
     const HostTensor whole = quantized_weights(weight, scale, bits);
     add_tensor(levels, parameter.shape, onnx::TensorProto::INT8, whole.bytes.data(), whole.bytes.size());
-    add_tensor(scales, scale.shape, onnx::TensorProto::FLOAT, scale.bytes.data(), scale.bytes.size());
+    const std::string scales = add_floats(parameter.name + "_scale", scale.shape, steps_of(scale));
     const std::string zeros = names_.unique(parameter.name + ".zeros");
     const std::vector<std::int8_t> zero(static_cast<std::size_t>(scale.shape.front()), 0);
     add_tensor(zeros, scale.shape, onnx::TensorProto::INT8, zero.data(), zero.size());
@@ -319,8 +328,8 @@ class GraphWriter {
 
   void add(const Pad& op, int index) {
     const std::string& name = layer(index).name;
-    const std::string zeros = add_integers(name + ".zeros", {0, 0, op.before.height, op.before.width, 0, 0,
-                                                             op.after.height, op.after.width});
+    const std::string zeros =
+        add_integers(name + ".zeros", {0, 0, op.before.height, op.before.width, 0, 0, op.after.height, op.after.width});
     add_node("Pad", {value_of(layer(index).inputs.front()), zeros}, value_of(index), name);
   }
 

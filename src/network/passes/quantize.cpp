@@ -22,8 +22,8 @@ bool has_weights(const Op& op) {
 bool moves_values(const Op& op) {
   return std::holds_alternative<MaxPool>(op) || std::holds_alternative<Flatten>(op) ||
          std::holds_alternative<Concat>(op) || std::holds_alternative<SubsamplePad>(op) ||
-         std::holds_alternative<Pad>(op) ||
-         std::holds_alternative<Dropout>(op) || std::holds_alternative<StochasticDepth>(op);
+         std::holds_alternative<Pad>(op) || std::holds_alternative<Dropout>(op) ||
+         std::holds_alternative<StochasticDepth>(op);
 }
 
 /// Whether a layer computes with quantised values, besides those that have weights.
@@ -77,14 +77,38 @@ std::vector<std::set<int>> concatenated(const Layers& layers, const std::vector<
   return groups;
 }
 
+/// How many layers read each.
+std::vector<int> readers(const Layers& layers) {
+  std::vector<int> count(layers.size());
+  for (const Layer& layer : layers) {
+    for (const int input : layer.inputs) ++count[static_cast<std::size_t>(input)];
+  }
+  return count;
+}
+
+/// The term of a sum that a convolution's kernel computes together with the sum, so that it is never rounded: the last
+/// convolution that nothing else reads. -1: there is none.
+int fused_term(const Layers& layers, const Layer& sum, const std::vector<int>& read_by) {
+  int fused = -1;
+  for (const int input : sum.inputs) {
+    const bool is_alone = read_by[static_cast<std::size_t>(input)] == 1;
+    if (is_alone && std::holds_alternative<Conv2d>(at(layers, input).op)) fused = std::max(fused, input);
+  }
+  return fused;
+}
+
 /// Marks the layers whose results are to be quantised, or are moved values of such.
 std::vector<bool> wanted_quantized(const Layers& layers, const std::map<std::string, int>& weight_bits) {
   std::vector<bool> wanted(layers.size());
+  const std::vector<int> read_by = readers(layers);
   for (std::size_t i = layers.size(); i-- > 1;) {
     const Layer& layer = layers[i];
     const bool computes = has_weights(layer.op) ? weight_bits.contains(layer.name) : takes_quantized(layer.op);
     if (!computes && !(moves_values(layer.op) && wanted[i])) continue;
-    for (const int input : layer.inputs) wanted[static_cast<std::size_t>(input)] = true;
+    const int fused = std::holds_alternative<Add>(layer.op) ? fused_term(layers, layer, read_by) : -1;
+    for (const int input : layer.inputs) {
+      if (input != fused) wanted[static_cast<std::size_t>(input)] = true;
+    }
   }
   return wanted;
 }

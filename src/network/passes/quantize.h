@@ -21,7 +21,8 @@ struct QuantizationScheme {
 };
 
 /// Quantises what int8 kernels of CPUs compute with: the weights of all convolutions and linear layers but those in
-/// `kept`, with what these layers read, what sums read, and what is averaged. A value is quantised where it is made,
+/// `kept`, with what these layers read, what sums read, and what is averaged. The term of a sum that a convolution's
+/// kernel adds up in the same go stays as it is: OpenVINO doesn't round it. A value is quantised where it is made,
 /// and passes through layers that only move values (pooling by the largest, concatenation, flattening). It has no sign
 /// where it can't be negative. All parts of a concatenation have a sign where one has. `folded`: see fold_batch_norm.
 QuantizationScheme choose_quantization(const Network& folded, int weight_bits, const std::set<std::string>& kept);

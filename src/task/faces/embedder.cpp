@@ -52,6 +52,10 @@ void check_embedder(const std::string& name) {
   throw UsageError(unknown_name_message("embedder", name, known));
 }
 
+bool is_face_network(const std::string& model) {
+  return std::ranges::find(kEmbedders, model, &KnownEmbedder::name) != std::end(kEmbedders);
+}
+
 FaceEmbedder::FaceEmbedder(engine::Engine& engine, const EmbedderRequest& request, engine::RunnerOptions options,
                            int lanes) {
   check_embedder(request.name);

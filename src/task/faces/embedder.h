@@ -27,6 +27,9 @@ struct EmbedderRequest {
   std::optional<FaceCut> cut = {};     // absent = as the network was trained; upright for a file's of a height of 112
 };
 
+/// Whether a network of that name embeds faces, which it sees with a mean of 0.5 and a deviation of 128/255.
+bool is_face_network(const std::string& model);
+
 /// Throws UsageError for a name that is neither a network nor a file, naming the nearest.
 void check_embedder(const std::string& name);
 

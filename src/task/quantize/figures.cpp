@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/forked.h"
 #include "base/stop.h"
+#include "base/utf8.h"
 #include "task/detect/average_precision.h"
 
 namespace evener::task {
@@ -56,7 +58,10 @@ class Classes : public InferObserver {
 class Boxes : public InferObserver {
  public:
   Boxes(const InferenceModel& model, const FigureOptions& options, RunFigures& figures)
-      : photos_(*options.photos), detector_(model, options.boxes), tally_(detector_.classes().size()), figures_(figures) {}
+      : photos_(*options.photos),
+        detector_(model, options.boxes),
+        tally_(detector_.classes().size()),
+        figures_(figures) {}
 
   void on_answer(const Answer& answer) override {
     ++figures_.images;
@@ -88,19 +93,21 @@ class Answers : public InferObserver {
   RunFigures& figures_;
 };
 
-void show(InferJob& job, const InferenceModel& model, const data::Samples& samples, const FigureOptions& options,
-          RunFigures& figures) {
+/// Returns what could not be read.
+std::vector<data::Skipped> show(InferJob& job, const InferenceModel& model, const data::Samples& samples,
+                                const FigureOptions& options, RunFigures& figures) {
   if (options.photos != nullptr) {
     Boxes boxes(model, options, figures);
-    job.run(samples, boxes);
+    std::vector<data::Skipped> skipped = job.run(samples, boxes).skipped;
     boxes.finish();
-  } else if (model.network() != nullptr && !model.network()->anchors().empty()) {
-    Answers answers(figures);
-    job.run(samples, answers);
-  } else {
-    Classes classes(samples, model.main_output(), figures);
-    job.run(samples, classes);
+    return skipped;
   }
+  if (model.network() != nullptr && !model.network()->anchors().empty()) {
+    Answers answers(figures);
+    return job.run(samples, answers).skipped;
+  }
+  Classes classes(samples, model.main_output(), figures);
+  return job.run(samples, classes).skipped;
 }
 
 /// Power is told of at least a second: the counters are read by the system in steps.
@@ -123,17 +130,31 @@ std::optional<double> as_optional(const json& value) {
   return value.is_null() ? std::nullopt : std::optional(value.get<double>());
 }
 
+/// Absent where none can be read.
+std::optional<SampleValues> first_readable(const data::Samples& samples) {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    try {
+      return read_values(samples, i);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {  // told where it was shown
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<double> latencies(const InferenceModel& model, const data::Samples& samples, InferOptions options,
                               double seconds) {
   options.batch = 1;
   options.streams = 1;
   InferJob job(model, samples, options);
-  const SampleValues image = read_values(samples, 0);
+  const std::optional<SampleValues> image = first_readable(samples);
   std::vector<double> found;
+  if (!image) return found;
   const Stopwatch clock;
   while (clock.seconds() < seconds && !stop_requested()) {
     const Stopwatch call;
-    start(job.lane(0), image);
+    start(job.lane(0), *image);
     job.lane(0).wait();
     found.push_back(call.seconds());
   }
@@ -146,18 +167,28 @@ json measured(const InferenceModel& model, const data::Samples& samples, const F
   begin_peak();
   {
     InferJob job(model, samples, options.infer);
-    show(job, model, samples, options, figures);
+    const std::vector<data::Skipped> skipped = show(job, model, samples, options, figures);
+    figures.unread = skipped.size();
+    if (!skipped.empty()) figures.first_unread = skipped.front().file + ": " + skipped.front().reason;
     measure_rates(job, samples, options, figures);
     figures.executed = job.setup().executed;
   }
   const std::uint64_t peak = status_bytes("VmHWM");
   figures.memory_bytes = peak > before ? peak - before : 0;
   figures.latencies_s = latencies(model, samples, options.infer, options.seconds);
-  return {{"images", figures.images},       {"labelled", figures.labelled}, {"correct", figures.correct},
-          {"classes", figures.classes},     {"rates", figures.rates},       {"latencies", figures.latencies_s},
-          {"memory", figures.memory_bytes}, {"executed", figures.executed},
-          {"ap", as_json(figures.ap)},      {"ap_50", as_json(figures.ap_50)},
-          {"power", as_json(figures.power_w)}};
+  return {{"images", figures.images},
+          {"labelled", figures.labelled},
+          {"correct", figures.correct},
+          {"classes", figures.classes},
+          {"rates", figures.rates},
+          {"latencies", figures.latencies_s},
+          {"memory", figures.memory_bytes},
+          {"executed", figures.executed},
+          {"ap", as_json(figures.ap)},
+          {"ap_50", as_json(figures.ap_50)},
+          {"power", as_json(figures.power_w)},
+          {"unread", figures.unread},
+          {"first_unread", to_utf8_text(figures.first_unread)}};
 }
 
 }  // namespace
@@ -176,6 +207,8 @@ RunFigures measure_run(const InferenceModel& model, const data::Samples& samples
   figures.ap = as_optional(found.at("ap"));
   figures.ap_50 = as_optional(found.at("ap_50"));
   figures.power_w = as_optional(found.at("power"));
+  found.at("unread").get_to(figures.unread);
+  figures.first_unread = from_utf8_text(found.at("first_unread").get<std::string>());
   return figures;
 }
 

@@ -24,6 +24,8 @@ struct RunFigures {
   std::uint64_t memory_bytes = 0;       // that the process took more at its peak than before the network was there
   std::optional<double> power_w;        // of the machine while rates were measured
   std::map<std::string, int> executed;  // engine::Runner::executed
+  std::size_t unread = 0;               // samples that could not be read, and were left out
+  std::string first_unread;             // the first of them, and why
 };
 
 /// Joules that the machine has used since the first call; absent where nothing tells.
@@ -32,10 +34,10 @@ using JoulesSoFar = std::function<std::optional<double>()>;
 /// What is measured, and with what.
 struct FigureOptions {
   InferOptions infer;
-  double seconds = 1;  // about, of each speed
-  const Photos* photos = nullptr;       // the samples, of a detector whose boxes are known; null = there are none
-  DecodeOptions boxes = {};             // of a detector
-  JoulesSoFar joules_so_far = {};       // empty = power is not measured
+  double seconds = 1;              // about, of each speed
+  const Photos* photos = nullptr;  // the samples, of a detector whose boxes are known; null = there are none
+  DecodeOptions boxes = {};        // of a detector
+  JoulesSoFar joules_so_far = {};  // empty = power is not measured
 };
 
 /// Shows the samples to the network, and measures its speed. In a child process, so that its memory is its own and no

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/module.h"
@@ -36,16 +35,22 @@ network::QuantizationScheme scheme_for(const network::Network& network, int weig
 }
 
 TensorMap calibrated_state(const network::Network& network, const TensorMap& state, int weight_bits,
-                           const data::ChannelStatistics& normalization, const data::Samples& samples) {
+                           const data::ChannelStatistics& normalization, const data::Samples& samples, int threads) {
   QuantizeOptions options;
   options.weight_bits = weight_bits;
   const std::string found = in_child(
       [&] {
         const char* name = module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
         const auto engine = engine::open_engine(name);
-        const Quantizer quantizer({*engine, normalization, usable_cores()}, network, state, samples, options);
+        const Quantizer quantizer({*engine, normalization, threads}, network, state, samples, options);
         const QuantizedModel model = quantizer.quantized({});
-        if (model.scheme != scheme_for(network, weight_bits)) throw Error(quantizer.notes().back());
+        // The first of them spoils those behind it.
+        for (const network::Layer& layer : quantizer.folded().layers()) {
+          if (!quantizer.not_finite().contains(layer.name)) continue;
+          throw Error("'" + layer.name +
+                      "' gives values that are not finite on the training images, so that it has no range to be "
+                      "quantised in: look at the weights, and at how images are normalised (--normalize)");
+        }
         return found_values(model, quantizer.folded_state()).dump();
       },
       kLongest_s);

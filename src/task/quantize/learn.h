@@ -13,9 +13,9 @@ namespace evener::task {
 network::QuantizationScheme scheme_for(const network::Network& network, int weight_bits);
 
 /// The parameters of scheme_for's network: those of `state`, folded, and scales of ranges that some hundred of
-/// `samples` reach. The engine that looks at them works in a child process: this one can fork its ranks afterwards.
-/// Throws Error where a layer gives values that are not finite.
+/// `samples` reach. The engine that looks at them works in a child process, with so many threads: this one can fork its
+/// ranks afterwards. Throws Error where a layer gives values that are not finite.
 TensorMap calibrated_state(const network::Network& network, const TensorMap& state, int weight_bits,
-                           const data::ChannelStatistics& normalization, const data::Samples& samples);
+                           const data::ChannelStatistics& normalization, const data::Samples& samples, int threads);
 
 }  // namespace evener::task

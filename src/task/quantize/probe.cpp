@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "task/detect/average_precision.h"
 #include "task/infer.h"
 
 namespace evener::task {
@@ -19,13 +20,7 @@ constexpr const char* kResult = "result of ";
 /// The network with the results of `layers` given out. The input's are those of a layer that does nothing to it.
 network::Network giving_out(network::Network network, const std::vector<std::string>& layers) {
   network.set_anchors({});  // its further outputs are about no anchors
-  const std::vector<network::Output> outputs = network.outputs();
-  if (outputs.size() == 1 && outputs.front().name == "output") {
-    try {
-      network.set_output("output", outputs.front().layer);
-    } catch (const Error&) {  // it was marked already
-    }
-  }
+  network.mark_last_layer();
   for (const std::string& name : layers) {
     const auto found = std::ranges::find(network.layers(), name, &network::Layer::name);
     auto index = static_cast<int>(found - network.layers().begin());
@@ -113,6 +108,21 @@ double accuracy_of(const Probe& probe, const network::Network& network, const Te
                   });
   return seen == 0 ? std::numeric_limits<double>::quiet_NaN()
                    : static_cast<double>(correct) / static_cast<double>(seen);
+}
+
+double precision_of(const Probe& probe, const network::Network& network, const TensorMap& state,
+                    const Detector& detector, const Photos& photos) {
+  DetectionTally tally(detector.classes().size());
+  observe_results(probe, network, state, {}, photos, photos.size(),
+                  [&](const TensorMap& results, std::span<const std::size_t> indices) {
+                    for (std::size_t i = 0; i < indices.size(); ++i) {
+                      Answer answer{indices[i], {}};
+                      for (const auto& [output, values] : results) answer.outputs[output] = values_of(values, i);
+                      const auto truth = photos.truth(indices[i]).value_or(std::vector<TrueBox>());
+                      tally.add(static_cast<std::int64_t>(indices[i]), detector.found(answer, photos), truth);
+                    }
+                  });
+  return quality_of(tally).coco.ap_50.value_or(0);
 }
 
 void SignalToNoise::add(std::span<const float> wanted, std::span<const float> found) {

@@ -12,6 +12,7 @@
 #include "data/samples.h"
 #include "engine/engine.h"
 #include "network/network.h"
+#include "task/detect/detector.h"
 
 namespace evener::task {
 
@@ -38,6 +39,11 @@ std::span<const float> values_of(const HostTensor& results, std::size_t index);
 /// The share of labelled samples whose class has the highest of the network's outputs; of none: NaN.
 double accuracy_of(const Probe& probe, const network::Network& network, const TensorMap& state,
                    const data::Samples& samples);
+
+/// The mAP@0.5 of a detector (COCO's rule) on `photos`, whose boxes are known; 0 where there is none to be found.
+/// `detector`: tells how outputs of the network become boxes.
+double precision_of(const Probe& probe, const network::Network& network, const TensorMap& state,
+                    const Detector& detector, const Photos& photos);
 
 /// 10 log10 of the power of `wanted` over that of what `found` differs by; infinite where they are equal.
 class SignalToNoise {

@@ -31,6 +31,7 @@ void write_onnx_file(const InferenceModel& model, const network::Network& networ
   TrainedModel written(network);
   written.state = std::move(state);
   written.classes = model.classes();
+  written.crop = model.crop();
   ExportOptions options{.onnx = file, .normalization = {}};
   if (model.takes_images()) options.normalization = model.normalization();
   write_export(written, options);
@@ -57,6 +58,18 @@ json error_json(const LayerError& error) {
   return {{"layer", to_utf8_text(error.layer)}, {"sqnr_db", sqnr}, {"quantized", error.quantized}};
 }
 
+Quality quality_for(const QuantizeRequest& request, const Probe& probe) {
+  if (request.photos == nullptr) {
+    return [&](const network::Network& network, const TensorMap& state) {
+      return accuracy_of(probe, network, state, *request.evaluation);
+    };
+  }
+  return
+      [&, detector = Detector(request.model, request.boxes)](const network::Network& network, const TensorMap& state) {
+        return precision_of(probe, network, state, detector, *request.photos);
+      };
+}
+
 json quantize_here(const QuantizeRequest& request, const std::filesystem::path& file) {
   const char* name = module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
   const auto engine = engine::open_engine(name);
@@ -66,8 +79,8 @@ json quantize_here(const QuantizeRequest& request, const std::filesystem::path& 
   std::set<std::string> kept;
   for (const std::string& pattern : request.keep) kept.merge(quantizer.matching(pattern));
   int trials = 0;
-  if (request.evaluation != nullptr) {
-    KeptLayers found = keep_sensitive(quantizer, probe, *request.evaluation, kept, request.most_lost);
+  if (request.evaluation != nullptr || request.photos != nullptr) {
+    KeptLayers found = keep_sensitive(quantizer, quality_for(request, probe), kept, request.most_lost);
     kept = std::move(found.layers);
     trials = found.trials;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "task/detect/detector.h"
 #include "task/inference_model.h"
 #include "task/quantize/quantizer.h"
 
@@ -17,7 +18,9 @@ struct QuantizeRequest {
   const data::Samples& calibration;  // of which the first ones are looked at
   /// Labelled samples that accuracy is measured on while layers are looked for that stay in float; null = none are.
   const data::Samples* evaluation = nullptr;
-  double most_lost = 0;  // a share of accuracy
+  const Photos* photos = nullptr;  // the same of a detector, whose mAP is measured
+  DecodeOptions boxes = {};        // of a detector
+  double most_lost = 0;            // a share of accuracy, or of mAP
   QuantizeOptions options = {};
   std::vector<std::string> keep = {};  // patterns of layers that stay in float (Quantizer::matching)
   int threads = 1;
@@ -31,7 +34,8 @@ struct QuantizeOutcome {
   int trials = 0;  // of layers that stay in float
 };
 
-/// Writes the file: of our weights, or with the ending ".onnx" one of ONNX, whole with its network. The work is done in a child process, after which this one can still start others. Throws Error.
+/// Writes the file: of our weights, or with the ending ".onnx" one of ONNX, whole with its network. The work is done in
+/// a child process, after which this one can still start others. Throws Error.
 QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file);
 
 /// Writes the weights of a network that learnt with quantisation as those of a quantised one.

@@ -241,7 +241,6 @@ std::vector<std::string> Quantizer::by_sensitivity(std::size_t images) const {
   for (const Layer& layer : folded_.layers()) {
     if (has_weights(layer)) all.insert(layer.name);
   }
-  const std::string output = folded_.outputs().front().name;
   std::vector<TensorMap> wanted;
   observe_results(probe_, folded_, state_, {}, samples_, images,
                   [&](const TensorMap& results, auto) { wanted.push_back(results); });
@@ -253,9 +252,11 @@ std::vector<std::string> Quantizer::by_sensitivity(std::size_t images) const {
     SignalToNoise ratio;
     std::size_t batch = 0;
     observe_results(probe_, model.network, model.state, {}, samples_, images, [&](const TensorMap& results, auto) {
-      const HostTensor &before = wanted[batch++].at(output), &after = results.at(output);
-      const auto count = static_cast<std::size_t>(element_count(before.shape));
-      ratio.add({before.floats(), count}, {after.floats(), count});
+      for (const auto& [output, before] : wanted[batch]) {
+        const auto count = static_cast<std::size_t>(element_count(before.shape));
+        ratio.add({before.floats(), count}, {results.at(output).floats(), count});
+      }
+      ++batch;
     });
     ratios.emplace_back(ratio.decibels(), layer);
   }

@@ -48,13 +48,15 @@ class Quantizer {
 
   /// Of all layers with weights, in their order, on up to `images` of the samples.
   std::vector<LayerError> layer_errors(const QuantizedModel& model, std::size_t images) const;
-  /// The layers that can be quantised, those first without which the network's first output is nearest to the float
-  /// one, when each is quantised alone.
+  /// The layers that can be quantised, those first that take the network's outputs farthest from the float ones when
+  /// each is quantised alone.
   std::vector<std::string> by_sensitivity(std::size_t images) const;
 
   const network::Network& folded() const { return folded_; }
   const TensorMap& folded_state() const { return state_; }
   std::size_t images() const { return images_; }  // that were looked at
+  /// Layers whose results were not finite, so that what reads them stays in float.
+  const std::set<std::string>& not_finite() const { return unusable_; }
   /// What a user should know: ranges that are zero or infinite, few images.
   const std::vector<std::string>& notes() const { return notes_; }
   /// Layers with weights that `pattern` ('*', '?') names, or "first" or "last"; by the convolution's name as by that

@@ -10,10 +10,10 @@ constexpr std::size_t kSensitivityImages = 64;
 
 }  // namespace
 
-KeptLayers keep_sensitive(const Quantizer& quantizer, const Probe& probe, const data::Samples& samples,
-                          const std::set<std::string>& kept, double most_lost) {
+KeptLayers keep_sensitive(const Quantizer& quantizer, const Quality& quality, const std::set<std::string>& kept,
+                          double most_lost) {
   KeptLayers found{kept};
-  found.float_accuracy = accuracy_of(probe, quantizer.folded(), quantizer.folded_state(), samples);
+  found.float_quality = quality(quantizer.folded(), quantizer.folded_state());
   std::vector<std::string> order;
   const auto with_first = [&](std::size_t count) {
     std::set<std::string> layers = kept;
@@ -22,10 +22,10 @@ KeptLayers keep_sensitive(const Quantizer& quantizer, const Probe& probe, const 
   };
   const auto suffices = [&](std::size_t count) {
     const QuantizedModel model = quantizer.quantized(with_first(count));
-    const double accuracy = accuracy_of(probe, model.network, model.state, samples);
+    const double reached = quality(model.network, model.state);
     ++found.trials;
-    if (accuracy < found.float_accuracy - most_lost) return false;
-    found.accuracy = accuracy;
+    if (reached < found.float_quality - most_lost) return false;
+    found.quality = reached;
     found.layers = with_first(count);
     return true;
   };
@@ -37,7 +37,7 @@ KeptLayers keep_sensitive(const Quantizer& quantizer, const Probe& probe, const 
     enough = std::min(2 * enough, order.size());
   }
   if (enough == order.size()) {  // all in float
-    found.accuracy = found.float_accuracy;
+    found.quality = found.float_quality;
     found.layers = with_first(enough);
   }
   while (enough - too_few > 1) {

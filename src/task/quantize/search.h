@@ -1,6 +1,7 @@
 // Which layers stay in float so that a quantised network loses little accuracy.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 
@@ -8,16 +9,19 @@
 
 namespace evener::task {
 
+/// How good a network with that state is: a share, such as the accuracy of a classifier or the mAP of a detector.
+using Quality = std::function<double(const network::Network& network, const TensorMap& state)>;
+
 struct KeptLayers {
   std::set<std::string> layers;
-  double float_accuracy = 0, accuracy = 0;  // shares of the labelled samples
-  int trials = 0;                           // quantised networks that were evaluated
+  double float_quality = 0, quality = 0;
+  int trials = 0;  // quantised networks that were evaluated
 };
 
-/// As few layers as are needed for an accuracy on `samples` that is at most `most_lost` (a share) below the float
-/// network's: those of by_sensitivity(), the most sensitive first, of which twice as many are kept in each trial, and
-/// then the least number that suffices is sought between the last two. `kept`: those that stay anyway.
-KeptLayers keep_sensitive(const Quantizer& quantizer, const Probe& probe, const data::Samples& samples,
-                          const std::set<std::string>& kept, double most_lost);
+/// As few layers as are needed for a quality that is at most `most_lost` below the float network's: those of
+/// by_sensitivity(), the most sensitive first, of which twice as many are kept in each trial, and then the least number
+/// that suffices is sought between the last two. `kept`: those that stay anyway.
+KeptLayers keep_sensitive(const Quantizer& quantizer, const Quality& quality, const std::set<std::string>& kept,
+                          double most_lost);
 
 }  // namespace evener::task

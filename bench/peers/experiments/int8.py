@@ -73,15 +73,16 @@ def accuracies(context, images):
         onnx, nncf, labels = f"{folder}/resnet20.onnx", f"{folder}/nncf.xml", pathlib.Path(folder) / "labels.txt"
         labels.write_text("\n".join(sorted(path.name for path in test.iterdir())) + "\n", encoding="utf-8")
         model = ("resnet20", "--weights", weights)
+        shown = ("--normalize", "imagenet", "--crop", "squash")
         context.evener_text("export", *model, "--onnx", onnx)
         ours = context.evener(
-            *("quantize", *model, "--normalize", "imagenet", "--data", test, "--calibration-data", training),
+            *("quantize", *model, *shown, "--data", test, "--calibration-data", training),
             *("--images", images, "--on", placement, "--seconds", 0.1, "--out", f"{folder}/int8"),
             *("--json", "-", "--quiet"),
         )["metrics"]
         context.peer("int8_peers.py", onnx, nncf, "--images", images, "--cifar", training)
         theirs = context.evener(
-            *("infer", nncf, test, "--labels", labels, "--normalize", "imagenet", "--on", placement),
+            *("infer", nncf, test, "--labels", labels, *shown, "--on", placement),
             *("--json", "-", "--quiet"),
         )["metrics"]
     found = {
@@ -91,9 +92,9 @@ def accuracies(context, images):
     }
     difference = found["evener int8"] - found["nncf int8"]
     verdict = "met" if difference >= ACCURACY_TARGET else "missed"
-    shown = ", ".join(f"{name} {100 * value:.2f} %" for name, value in found.items())
+    text = ", ".join(f"{name} {100 * value:.2f} %" for name, value in found.items())
     print(
-        f"accuracy of ResNet-20: {shown}; evener's is {100 * difference:+.2f} points of NNCF's "
+        f"accuracy of ResNet-20: {text}; evener's is {100 * difference:+.2f} points of NNCF's "
         f"(target {100 * ACCURACY_TARGET:+.1f}): {verdict}",
         flush=True,
     )

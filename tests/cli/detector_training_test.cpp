@@ -106,7 +106,8 @@ TEST_F(DetectorTraining, LearnsFromASetWithOddBoxes) {
   const auto trained = train({"--split", "100/0/0", "--augment", "flip,iou-crop,mosaic,colour:0.3"});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_THAT(trained.err, HasSubstr("swapped corners"));
-  for (const json& epoch : record_in(out()).at("epochs")) EXPECT_TRUE(epoch.at("train_loss").is_number()) << epoch;
+  const json record = record_in(out());
+  for (const json& epoch : record.at("epochs")) EXPECT_TRUE(epoch.at("train_loss").is_number()) << epoch;
   // Nothing to learn on the images to train on.
   for (const char* name : {"a", "c", "d", "f"}) {
     for (const char* kind : {".pgm", ".xml"}) {

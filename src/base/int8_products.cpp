@@ -1,14 +1,11 @@
 #include "base/int8_products.h"
 
-#include <cstdlib>
-#include <string_view>
+#include "base/simd_level.h"
 
 namespace evener {
 
 bool has_int8_products() {
-  const char* text = std::getenv("EVENER_SIMD");
-  const std::string_view level = text == nullptr ? "" : text;
-  if (level == "avx2" || level == "baseline") return false;
+  if (widest_allowed_simd() != SimdLevel::kAvx512) return false;
   // Processors with AMX have the first.
   return __builtin_cpu_supports("avx512vnni") || __builtin_cpu_supports("avxvnni");
 }

@@ -15,16 +15,16 @@ SimdLevel detect() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? SimdLevel::kAvx2 : SimdLevel::kBaseline;
 }
 
-SimdLevel widest_allowed() {
+}  // namespace
+
+SimdLevel widest_allowed_simd() {
   const char* const text = std::getenv("EVENER_SIMD");
   const std::string_view level = text == nullptr ? "" : text;
   return level == "baseline" ? SimdLevel::kBaseline : level == "avx2" ? SimdLevel::kAvx2 : SimdLevel::kAvx512;
 }
 
-}  // namespace
-
 SimdLevel simd_level() {
-  static const SimdLevel found = std::min(detect(), widest_allowed());
+  static const SimdLevel found = std::min(detect(), widest_allowed_simd());
   return found;
 }
 

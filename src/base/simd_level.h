@@ -9,8 +9,11 @@ enum class SimdLevel {
   kAvx512     // F, BW, VL and DQ
 };
 
-/// The variable EVENER_SIMD, set to "avx2" or "baseline", says that there are no wider ones, so that such a processor
-/// can be tried on another. Read once.
+/// What the variable EVENER_SIMD, "avx2" or "baseline", allows at the most, so that such a processor can be tried on
+/// another; kAvx512 where it says nothing.
+SimdLevel widest_allowed_simd();
+
+/// As far as widest_allowed_simd lets it. Found once.
 SimdLevel simd_level();
 /// "baseline", "avx2" or "avx512".
 const char* simd_level_name();

@@ -254,7 +254,8 @@ class Quantization {
                                                 .precision = precision_,
                                                 .batch = *flags_.infer.placement.batch,
                                                 .streams = *flags_.infer.placement.streams,
-                                                .reading_threads = threads_},
+                                                .reading_threads = threads_,
+                                                .tries_engines = false},  // one engine for both networks
                                       .seconds = *flags_.output.seconds,
                                       .photos = boxes_known() ? images_.evaluation.photos : nullptr,
                                       .boxes = DetectBoxesFlags().options(true, {}),

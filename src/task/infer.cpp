@@ -205,9 +205,9 @@ Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine
 bool InferJob::may_gain_by_torch() const {
   constexpr std::int64_t kWorthATrial = 1000;  // fewer images would be answered before the trial has ended
   constexpr double kEnough = 0.5;
-  return options_.engine == "auto" && options_.precision == Precision::kFp32 && shown_ >= kWorthATrial &&
-         std::ranges::find(setup_.engines, "openvino") != setup_.engines.end() && model_.network() != nullptr &&
-         network::share_of_winograd(*model_.network()) >= kEnough &&
+  return options_.tries_engines && options_.engine == "auto" && options_.precision == Precision::kFp32 &&
+         shown_ >= kWorthATrial && std::ranges::find(setup_.engines, "openvino") != setup_.engines.end() &&
+         model_.network() != nullptr && network::share_of_winograd(*model_.network()) >= kEnough &&
          module_status("torch").state == ModuleState::kUsable;
 }
 

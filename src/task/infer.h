@@ -28,6 +28,7 @@ struct InferOptions {
   int reading_threads = 1;
   std::filesystem::path cache = {};  // folder for compiled networks; empty = they are not kept
   bool strict = false;               // a sample that can't be read is an error
+  bool tries_engines = true;         // "auto" may compute for a moment to find the faster engine
   bool repeated = false;             // samples are shown again and again: how few they are bounds nothing
 };
 

@@ -1,12 +1,12 @@
 #include "engine/torch/graph.h"
 
-#include <array>
 #include <optional>
 #include <variant>
 
 #include "engine/torch/activations.h"
 #include "engine/torch/batch_norm.h"
 #include "engine/torch/depthwise.h"
+#include "engine/torch/extents.h"
 #include "engine/torch/fake_quantize.h"
 #include "engine/torch/rows.h"
 #include "engine/torch/sync_batch_norm.h"
@@ -28,11 +28,6 @@ Overloaded(Lambdas...) -> Overloaded<Lambdas...>;
 
 at::Tensor as(const at::Tensor& tensor, at::ScalarType type) {
   return tensor.scalar_type() == type ? tensor : tensor.to(type);
-}
-
-/// Height and width, as LibTorch takes them.
-std::array<std::int64_t, 2> sides(const network::Extent2d& extent) {
-  return {extent.height, extent.width};
 }
 
 at::Tensor make_tensor(const network::Parameter& parameter, const GraphOptions& options) {

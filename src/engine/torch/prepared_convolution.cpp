@@ -9,6 +9,7 @@
 #include "base/simd_level.h"
 #include "base/statistics.h"
 #include "engine/torch/activations.h"
+#include "engine/torch/extents.h"
 #include "engine/torch/rows.h"
 #include "engine/torch/winograd.h"
 
@@ -17,10 +18,6 @@ namespace {
 
 using network::ActivationKind;
 using Scalars = c10::List<std::optional<at::Scalar>>;
-
-std::array<std::int64_t, 2> sides(const network::Extent2d& extent) {
-  return {extent.height, extent.width};
-}
 
 /// LibTorch's doors to oneDNN's convolutions with weights in oneDNN's own order, and with what follows them.
 /// TorchInductor calls them by these names; they have no C++ functions.

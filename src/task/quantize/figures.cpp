@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/forked.h"
+#include "base/process_memory.h"
 #include "base/stop.h"
 #include "base/utf8.h"
 #include "task/detect/average_precision.h"
@@ -17,15 +18,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kLongest_s = 7 * 24 * 3600.0;
-
-/// "VmHWM" or "VmRSS" of this process; 0 where the kernel doesn't say.
-std::uint64_t status_bytes(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1)) * 1024;
-  }
-  return 0;
-}
 
 /// From here on the peak is that of what follows.
 void begin_peak() {
@@ -163,7 +155,7 @@ std::vector<double> latencies(const InferenceModel& model, const data::Samples& 
 
 json measured(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options) {
   RunFigures figures;
-  const std::uint64_t before = status_bytes("VmRSS");
+  const std::uint64_t before = process_memory().resident_bytes;
   begin_peak();
   {
     InferJob job(model, samples, options.infer);
@@ -173,7 +165,7 @@ json measured(const InferenceModel& model, const data::Samples& samples, const F
     measure_rates(job, samples, options, figures);
     figures.executed = job.setup().executed;
   }
-  const std::uint64_t peak = status_bytes("VmHWM");
+  const std::uint64_t peak = process_memory().peak_bytes;
   figures.memory_bytes = peak > before ? peak - before : 0;
   figures.latencies_s = latencies(model, samples, options.infer, options.seconds);
   return {{"images", figures.images},

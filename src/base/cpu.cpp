@@ -159,9 +159,9 @@ int usable_cpus() {
 void pin_this_thread(const std::vector<int>& cpus) {
   const CpuTopology& topology = cpu_topology();  // read before the first pinning: it must see all allowed CPUs
   const std::vector<int>& wanted = cpus.empty() ? topology.allowed : cpus;
-  std::string text;
-  for (const int cpu : wanted) text += (text.empty() ? "" : ",") + std::to_string(cpu);
   const auto fail = [&](const std::string& why) {
+    std::string text;
+    for (const int cpu : wanted) text += (text.empty() ? "" : ",") + std::to_string(cpu);
     throw Error("can't pin a thread to CPU " + text + ": " + why + "; this process may use " +
                 std::to_string(topology.allowed.size()) + " CPUs, from " + std::to_string(topology.allowed.front()) +
                 " to " + std::to_string(topology.allowed.back()));
@@ -175,6 +175,14 @@ void pin_this_thread(const std::vector<int>& cpus) {
     set.add(cpu);
   }
   if (sched_setaffinity(0, set.bytes(), set.get()) != 0) fail(std::strerror(errno));
+}
+
+PinnedTo::PinnedTo(const std::vector<int>& cpus) : moved_(!cpus.empty()) {
+  if (moved_) pin_this_thread(cpus);
+}
+
+PinnedTo::~PinnedTo() {
+  if (moved_) pin_this_thread({});
 }
 
 namespace {

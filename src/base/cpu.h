@@ -28,6 +28,18 @@ int usable_cpus();
 /// Pins the calling thread (and threads it starts later) to `cpus`; empty = all allowed ones. Throws Error.
 void pin_this_thread(const std::vector<int>& cpus);
 
+/// Pins the calling thread for a while, unless `cpus` are none; afterwards it may run on all CPUs again.
+class PinnedTo {
+ public:
+  explicit PinnedTo(const std::vector<int>& cpus);
+  ~PinnedTo();
+  PinnedTo(const PinnedTo&) = delete;
+  PinnedTo& operator=(const PinnedTo&) = delete;
+
+ private:
+  const bool moved_;
+};
+
 /// Total and available physical memory, the smaller of the machine's and the cgroup's.
 struct MemoryLimits {
   unsigned long long total_bytes = 0;

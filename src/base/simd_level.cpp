@@ -1,5 +1,8 @@
 #include "base/simd_level.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -35,6 +38,14 @@ const char* simd_level_name() {
 
 bool has_bfloat16_products() {
   return simd_level() == SimdLevel::kAvx512 && __builtin_cpu_supports("avx512bf16");
+}
+
+bool has_bfloat16_tiles() {
+  // The kernel saves tile registers only for processes that asked for them (Linux 5.16); threads and children inherit.
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  static const bool found = simd_level() == SimdLevel::kAvx512 && __builtin_cpu_supports("amx-bf16") &&
+                            syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return found;
 }
 
 }  // namespace evener

@@ -20,5 +20,7 @@ const char* simd_level_name();
 
 /// Dot products of bfloat16 in 512 bits (AVX512-BF16).
 bool has_bfloat16_products();
+/// Products of tiles of bfloat16 (AMX), for which the kernel is asked once.
+bool has_bfloat16_tiles();
 
 }  // namespace evener

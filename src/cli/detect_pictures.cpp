@@ -171,12 +171,11 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
       return;
     }
     const float least = writer.shown_confidence();
-    if (!crops.empty()) {
-      const std::string why = write_crops(photo, picture, least, names[i], crops, classes);
-      if (!why.empty()) lose(photo, why);
-    }
-    if (!*flags.save) return;
-    if (const std::string why = jpeg_refusal(picture); !why.empty()) return lose(photo, why);
+    std::string lost_crops;
+    if (!crops.empty()) lost_crops = write_crops(photo, picture, least, names[i], crops, classes);
+    const std::string lost_picture = *flags.save ? jpeg_refusal(picture) : "";
+    if (const std::string& why = lost_picture.empty() ? lost_crops : lost_picture; !why.empty()) lose(photo, why);
+    if (!*flags.save || !lost_picture.empty()) return;
     write_file_atomically(folder / "pictures" / (names[i] + ".jpg"),
                           with_all_boxes(photo, std::move(picture), least, classes));
   });

@@ -54,7 +54,7 @@ void fill_record(measure::Record& record, const FacesCommandFlags& flags, const 
   record.data.images = static_cast<std::int64_t>(photos.size());
   record.placement = run::placement_record(options.plan);
   record.precision = precision_name(options.precision);
-  record.engine = module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
+  record.engine = engine::usual_runner_engine(options.plan.replicas.front().stages.front().device.kind);
   record.versions[record.engine] = module_status(record.engine).version;
   record.fallbacks = options.plan.fallbacks;
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -105,7 +106,7 @@ class AllPairs {
   void begin() {
     std::error_code error;
     const auto space = fs::space(path_.parent_path(), error);
-    most_bytes_ = error ? 0 : space.available / 2;
+    most_bytes_ = error ? std::numeric_limits<std::uint64_t>::max() : space.available / 2;
     errno = 0;
     file_.open(temporary_, std::ios::binary | std::ios::trunc);
     if (!(file_ << PairRows::kPairs)) fail_to_write(path_, errno);
@@ -202,7 +203,8 @@ bool may_found(const task::FaceBox& box, int founder_size) {
 ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task::FaceFacts>& facts,
                       const ComparisonRequest& request, ProgressLine& line) {
   const std::size_t all = embeddings.size();
-  for (const char* name : {"distances.npy", "neighbours.csv", "all_pairs.csv"}) fs::remove(request.folder / name);
+  for (const char* name : {"distances.npy", "neighbours.csv", "all_pairs.csv", "all_pairs.csv.part"})
+    fs::remove(request.folder / name);
   const PairRows rows(request);
   task::CompareOptions options{.limit = request.limit, .threads = request.threads};
   if (all > kMany) options.most_of_each_face = kPairsOfMany;

@@ -38,6 +38,10 @@ bool is_rows(const Tensor& tensor) {
 
 const Tensor& embeddings_in(const weights::SafetensorsLayout& layout, const std::string& name) {
   if (const Tensor* named = layout.find("embeddings"); named != nullptr && is_rows(*named)) return *named;
+  if (const Tensor* other = layout.find("embeddings"); other != nullptr) {
+    throw Error(fmt::format("the tensor 'embeddings' of '{}', {}, has to be float32 of shape (faces, D)", name,
+                            shape_text(other->shape)));
+  }
   const auto found = std::ranges::find_if(layout.tensors, is_rows);
   if (found == layout.tensors.end() || std::any_of(found + 1, layout.tensors.end(), is_rows)) {
     throw Error("'" + name +
@@ -164,8 +168,11 @@ int compare_embeddings(const FacesCommandFlags& flags) {
   ProgressLine line(*flags.output.quiet);
   const placement::Plan plan = flags.placement.plan();
   ComparisonRequest request = comparison_request(flags.comparison);
-  request.threads = 0;
-  for (const auto& replica : plan.replicas) request.threads += std::max(1, replica.stages.front().threads);
+  for (const auto& replica : plan.replicas) {
+    if (replica.stages.front().device.kind == DeviceKind::kCpu) continue;
+    throw UsageError("embeddings are compared on CPUs; use --on cpu");
+  }
+  request.threads = placement::cpu_threads(plan);
   run::MeteredRun run({.kind = "faces",
                        .version = EVENER_VERSION,
                        .command = command_line(),

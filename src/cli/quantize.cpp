@@ -174,7 +174,7 @@ class Quantization {
         if (value && !is_given) config[key] = *value;
       }
     }
-    if (!flags_.data.calibration_data->empty() && flags_.data.split->empty()) config["split"] = {0, 0, 100};
+    if (images_.evaluation.shown.part == "all" && flags_.data.split->empty()) config["split"] = {0, 0, 100};
     record.config = measure::config_from_json(config);
     record.model.name = model_.name();
     const auto cost = network::total_cost(*model_.network());

@@ -58,7 +58,8 @@ QuantizeImages open_quantize_images(QuantizeFlags& flags, const task::InferenceM
                                     int threads) {
   const std::string &data = *flags.data.data, &other = *flags.data.calibration_data;
   QuantizeImages images;
-  images.evaluation = open(flags, network, data, other.empty() ? "test" : "", threads);
+  // Images that nothing is learnt of here need not be held apart.
+  images.evaluation = open(flags, network, data, calibrates && other.empty() ? "test" : "", threads);
   if (calibrates && other.empty()) images.calibration = open(flags, network, data, "train", threads);
   if (calibrates && !other.empty()) images.calibration = open(flags, network, other, "all", threads);
   return images;

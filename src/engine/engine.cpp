@@ -60,6 +60,10 @@ void share_one_heap() {
   mallopt(M_ARENA_MAX, 1);
 }
 
+std::string usual_runner_engine(DeviceKind kind) {
+  return kind == DeviceKind::kCpu && module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
+}
+
 std::unique_ptr<Engine> open_engine(const std::string& name) {
   // OpenMP's threads spin while they wait for each other, by default for milliseconds. On a machine that does something
   // else too, a spinning thread takes the CPU that the awaited one needs, and a step takes ten times as long. Sleeping

@@ -55,6 +55,10 @@ class Engine {
   virtual std::unique_ptr<ModelFile> open_model_file(const std::filesystem::path& path);
 };
 
+/// The engine that runs networks on such a device where nobody asks for another: OpenVINO on CPUs, or LibTorch where
+/// that can't be used, which computes on GPUs.
+std::string usual_runner_engine(DeviceKind kind);
+
 /// For replicas that are threads of one process, before it starts its first thread: glibc would give each thread a heap
 /// of its own, made of pieces of 64 MB, and take larger blocks from the system at every step.
 void share_one_heap();

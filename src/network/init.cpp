@@ -183,6 +183,7 @@ HeadOutputs head_outputs(const Network& network, const TensorMap& given) {
     const std::int64_t classes = detected_classes(network);
     const std::int64_t anchors = values.of_network / (classes + 1);
     if (anchors == 0 || values.of_network % (classes + 1) != 0 || values.of_file % anchors != 0) return {};
+    if (values.of_file / anchors < 2) return {};
     return {classes, values.of_file / anchors - 1};
   }
   return {};

@@ -114,6 +114,15 @@ void Network::set_anchors(std::vector<Anchor> anchors) {
   anchors_ = std::move(anchors);
 }
 
+std::vector<int> Network::readers() const {
+  std::vector<int> count(layers_.size());
+  for (const Layer& layer : layers_) {
+    for (const int input : layer.inputs) ++count[static_cast<std::size_t>(input)];
+  }
+  for (const Output& output : outputs()) ++count[static_cast<std::size_t>(output.layer)];
+  return count;
+}
+
 void Network::freeze(const std::vector<std::string>& names) {
   for (Parameter& parameter : parameters_) {
     if (std::ranges::find(names, parameter.name) != names.end()) parameter.trained = false;

@@ -193,6 +193,8 @@ class Network {
   const Shape& input_shape() const { return layers_.front().shape; }
   /// At least one, in the order in which they were marked.
   const std::vector<Output>& outputs() const { return outputs_; }
+  /// For each layer, how many layers and outputs read it.
+  std::vector<int> readers() const;
   const Shape& output_shape(const Output& output) const {
     return layers_[static_cast<std::size_t>(output.layer)].shape;
   }

@@ -84,7 +84,8 @@ std::string why_not_runnable(const Plan& plan);
 /// The plan as lines of text, each ended by '\n'.
 std::string plan_text(const Plan& plan);
 
-/// Threads that compute on this host's CPU; of a plan without a CPU stage as many as the machine has cores.
+/// Threads that compute on the CPU, of all hosts of the plan, but no more than this one has cores; of a plan without a
+/// CPU stage as many as those.
 int cpu_threads(const Plan& plan);
 
 /// "0-3,8" for {0, 1, 2, 3, 8}.

@@ -121,11 +121,10 @@ std::vector<std::vector<std::string>> in_portions(const Network& network) {
 }
 
 LayerStatistics observed(const Network& network, const TensorMap& state, const data::ChannelStatistics& normalization,
-                         const data::Samples& samples) {
+                         const data::Samples& samples, int threads) {
   constexpr std::size_t kImages = 32;
-  const auto engine =
-      engine::open_engine(module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch");
-  const Probe probe{*engine, normalization, usable_cores()};
+  const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
+  const Probe probe{*engine, normalization, threads};
   LayerStatistics statistics;
   for (const std::vector<std::string>& names : in_portions(network)) {
     std::map<std::string, ChannelSums> sums;
@@ -237,9 +236,9 @@ Backbone backbone_of_folded(const Network& network, const std::vector<weights::F
 }
 
 void estimate_norms(const Network& network, TensorMap& state, const data::ChannelStatistics& normalization,
-                    const data::Samples& samples) {
+                    const data::Samples& samples, int threads) {
   const std::string found =
-      in_child([&] { return pack_message(observed(network, state, normalization, samples)); }, kLongest_s);
+      in_child([&] { return pack_message(observed(network, state, normalization, samples, threads)); }, kLongest_s);
   const auto statistics = unpack_message<LayerStatistics>(found, "what was seen of the batch-norms");
   for (const NormedConvolution& each : convolutions_of(network)) {
     if (each.norm < 0) continue;
@@ -252,10 +251,10 @@ void estimate_norms(const Network& network, TensorMap& state, const data::Channe
     float* const running_variance = state.at(name + ".running_var").floats();
     for (std::size_t c = 0; c < mean.size(); ++c) {
       // Before: result = input * factor + shift, of which mean and variance were seen. A channel that is always the
-      // same has no deviation to be told by: it is left as it is.
+      // same, or a factor of 0, tells nothing: it is left as it is.
       const double factor = weight[c] / std::sqrt(running_variance[c] + op.epsilon);
       const double shift = bias[c] - running_mean[c] * factor;
-      if (factor == 0) continue;
+      if (factor == 0 || variance[c] == 0) continue;
       const double input_variance = variance[c] / (factor * factor);
       running_mean[c] = static_cast<float>((mean[c] - shift) / factor);
       running_variance[c] = static_cast<float>(input_variance);

@@ -39,6 +39,6 @@ Backbone backbone_of_folded(const network::Network& network, const std::vector<w
 /// biases by which they compute what they did before. The engine that looks works in a child process: this one can fork
 /// its ranks afterwards.
 void estimate_norms(const network::Network& network, TensorMap& state, const data::ChannelStatistics& normalization,
-                    const data::Samples& samples);
+                    const data::Samples& samples, int threads);
 
 }  // namespace evener::task

@@ -133,10 +133,10 @@ void InferJob::choose_engines() {
     const Device device = stage_of(replica).device;
     std::string name = options_.engine, reason;
     if (name == "auto") {
-      const bool has_openvino = module_status("openvino").state == ModuleState::kUsable;
-      const bool is_gpu = device.kind == DeviceKind::kCuda;
-      name = !is_gpu && has_openvino ? "openvino" : "torch";
-      reason = is_gpu ? "computes on CUDA" : has_openvino ? "the faster one on CPUs" : "OpenVINO can't be used here";
+      name = engine::usual_runner_engine(device.kind);
+      reason = device.kind != DeviceKind::kCpu ? "computes on CUDA"
+               : name == "openvino"            ? "the faster one on CPUs"
+                                               : "OpenVINO can't be used here";
     }
     setup_.engines.push_back(name);
     setup_.reasons.push_back(reason);
@@ -216,8 +216,16 @@ void InferJob::try_torch(const data::Samples& samples) {
   const auto first = std::ranges::find(setup_.engines, "openvino") - setup_.engines.begin();
   const auto& stage = stage_of(options_.plan.replicas[static_cast<std::size_t>(first)]);
   auto torch = engine::open_engine("torch");
-  const double ratio = speed_against(make_runners(stage, *engines_.at("openvino"), samples),
-                                     make_runners(stage, *torch, samples), zeros_for(samples), kTrial_s);
+  double ratio = 0;
+  try {
+    ratio = speed_against(make_runners(stage, *engines_.at("openvino"), samples), make_runners(stage, *torch, samples),
+                          zeros_for(samples), kTrial_s);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    setup_.reasons[static_cast<std::size_t>(first)] = fmt::format("torch was tried and failed: {}", error.what());
+    return;
+  }
   const bool faster = ratio > kClearly;
   if (faster) engines_.emplace("torch", std::move(torch));
   for (std::size_t r = 0; r < setup_.engines.size(); ++r) {

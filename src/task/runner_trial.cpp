@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
@@ -14,18 +16,26 @@ std::vector<double> call_rates(const Runners& runners, const SampleValues& batch
   std::vector<double> rates;
   for (int block = 0; block < blocks && !stop_requested(); ++block) {
     std::atomic<std::int64_t> calls = 0;
+    std::mutex mutex;
+    std::exception_ptr failure;
     const Stopwatch clock;
     std::vector<std::jthread> threads;
     for (const auto& runner : runners) {
       threads.emplace_back([&, runner = runner.get()] {
-        do {
-          start(*runner, batch);
-          runner->wait();
-          ++calls;
-        } while (clock.seconds() < seconds / blocks);
+        try {
+          do {
+            start(*runner, batch);
+            runner->wait();
+            ++calls;
+          } while (clock.seconds() < seconds / blocks);
+        } catch (...) {
+          const std::scoped_lock lock(mutex);
+          failure = std::current_exception();
+        }
       });
     }
     threads.clear();  // joins
+    if (failure) std::rethrow_exception(failure);
     rates.push_back(static_cast<double>(calls) / clock.seconds());
   }
   return rates;

@@ -54,8 +54,9 @@ std::string source_text(const TrainOptions& options, const weights::Metadata& me
 
 void note_fit(const network::FittedState& fitted, const TrainOptions& options, const TrainSetup& setup, Start& start) {
   const std::size_t classes = setup.classes.size();
+  const char* what = setup.network.anchors().empty() ? "outputs" : "classes";
   const std::string theirs =
-      fmt::format("{} {}", fitted.file_outputs, setup.network.anchors().empty() ? "outputs" : "classes");
+      fitted.file_outputs > 0 ? fmt::format("{} {}", fitted.file_outputs, what) : "other anchors or scores";
   start.notes.push_back(fmt::format("starting from {}", options.weights.string()));
   if (!fitted.new_head.empty()) {
     if (options.epochs == 0) {
@@ -170,27 +171,27 @@ void calibrate(const TrainOptions& options, const data::OpenedData& data, Start&
 }
 
 /// Everything but the normalization: the start from a file that holds the network, or the part that it shares with a
-/// classifier. What the file says of itself is put into `metadata`.
-void start_from_file(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data, Start& start,
-                     weights::Metadata& metadata) {
+/// classifier. What the file says of itself is put into `metadata`. `network`: the one that the file's weights are
+/// read for.
+void start_from_file(const TrainOptions& options, const TrainSetup& setup, const network::Network& network,
+                     Start& start, weights::Metadata& metadata) {
   weights::SafetensorsFile file = weights::read_weights(options.weights);
   metadata = std::move(file.metadata);
   unpack(file.tensors);
   const std::string source = source_text(options, metadata);
-  if (is_of_backbone(setup.network, file.tensors)) {
+  if (is_of_backbone(network, file.tensors)) {
     require_training_of_head(options);
-    take(backbone_of_classifier(setup.network, std::move(file.tensors), source, options.trainer.seed), options, start);
+    take(backbone_of_classifier(network, std::move(file.tensors), source, options.trainer.seed), options, start);
     return;
   }
-  const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
-  network::FittedState fitted = network::fit_state(read, std::move(file.tensors), source, options.trainer.seed);
+  network::FittedState fitted = network::fit_state(network, std::move(file.tensors), source, options.trainer.seed);
   note_fit(fitted, options, setup, start);
   if (fitted.new_head.empty()) note_classes(metadata, setup.classes, start);
   start.state = std::move(fitted.state);
 }
 
 /// The same of a TensorFlow Lite model; false: the file is none. Its batch-norms get their statistics later.
-bool start_from_tflite(const TrainOptions& options, const TrainSetup& setup, Start& start,
+bool start_from_tflite(const TrainOptions& options, const network::Network& network, Start& start,
                        weights::Metadata& metadata) {
   if (options.weights.extension() != ".tflite") return false;
   const std::string source = "'" + options.weights.string() + "'";
@@ -203,9 +204,9 @@ bool start_from_tflite(const TrainOptions& options, const TrainSetup& setup, Sta
     throw Error(source + " can't be read as a TensorFlow Lite model: " + error.what());
   }
   require_training_of_head(options);
-  take(backbone_of_folded(setup.network, convolutions, source, options.trainer.seed), options, start);
+  take(backbone_of_folded(network, convolutions, source, options.trainer.seed), options, start);
   // As TensorFlow's own models take them, from -1 to 1.
-  const std::vector<float> half(static_cast<std::size_t>(setup.image.channels), 0.5F);
+  const std::vector<float> half(static_cast<std::size_t>(network.input_shape().front()), 0.5F);
   ModelFacts facts;
   facts.normalization = data::ChannelStatistics{half, half};
   metadata = model_metadata(facts);
@@ -294,16 +295,18 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
   Start start;
   weights::Metadata metadata;
   bool folded = false;
+  // Files have the weights of the network as the zoo has it, from which those with scales are made.
+  const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
   if (options.weights.empty()) {
     start.state = network::initial_state(setup.network, options.trainer.seed);
   } else {
-    folded = start_from_tflite(options, setup, start, metadata);
-    if (!folded) start_from_file(options, setup, data, start, metadata);
+    folded = start_from_tflite(options, read, start, metadata);
+    if (!folded) start_from_file(options, setup, read, start, metadata);
   }
   set_normalization(options, metadata, data, progress, start);
   if (folded && !options.look_only) {
     const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
-    estimate_norms(setup.network, start.state, start.normalization, *samples);
+    estimate_norms(read, start.state, start.normalization, *samples, placement::cpu_threads(options.plan));
   }
   if (calibrates(options)) calibrate(options, data, start);
   return start;

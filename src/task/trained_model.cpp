@@ -96,7 +96,7 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   TrainedModel model(build());
   // A file without class names: its last layer tells how many there are.
   const network::HeadOutputs outputs = network::head_outputs(model.network, read.tensors);
-  if (!request.classes && outputs.of_file != outputs.of_network) {
+  if (!request.classes && outputs.of_file > 0 && outputs.of_file != outputs.of_network) {
     options.classes = outputs.of_file;
     model.network = build();
   }
@@ -104,6 +104,9 @@ TrainedModel open_trained_model(const ModelRequest& request) {
       network::fit_state(model.network, std::move(read.tensors), "'" + file.string() + "'", request.seed);
   if (!fitted.new_head.empty()) {
     const char* what = model.network.anchors().empty() ? "outputs" : "classes";
+    if (fitted.file_outputs == 0) {
+      throw Error(fmt::format("'{}' has other anchors or scores than {}", file.string(), model.network.model()));
+    }
     throw Error(fmt::format("'{}' has {} {}, not {}: leave out --classes", file.string(), fitted.file_outputs, what,
                             outputs.of_network));
   }

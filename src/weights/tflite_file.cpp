@@ -1,5 +1,6 @@
 #include "weights/tflite_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -25,14 +26,14 @@ namespace quantization {
 constexpr int kScale = 2, kZeroPoint = 3, kDimension = 6;
 }
 namespace operation {
-constexpr int kCode = 0, kInputs = 1;
+constexpr int kCode = 0, kInputs = 1, kOutputs = 2;
 }
 namespace operator_code {
 constexpr int kOldNumber = 0, kNumber = 3;  // numbers above 126 don't fit into the old field
 }
 constexpr int kBufferData = 0;
 
-constexpr std::int32_t kConvolution = 3, kDepthwiseConvolution = 4;
+constexpr std::int32_t kConvolution = 3, kDepthwiseConvolution = 4, kDequantize = 6;
 enum Type : std::int8_t { kFloat32 = 0, kFloat16 = 1, kInt32 = 2, kUint8 = 3, kInt8 = 9 };
 
 /// Little-endian bytes that are read with their bounds checked.
@@ -152,10 +153,14 @@ void dequantize(std::string_view data, const Dequantization& rule, const std::ve
 class Model {
  public:
   explicit Model(std::string_view bytes)
-      : bytes_(bytes), root_(bytes_, bytes_.target(0)), graph_(root_.element(model::kGraphs, 0, "graph")) {}
+      : bytes_(bytes),
+        file_bytes_(bytes.size()),
+        root_(bytes_, bytes_.target(0)),
+        graph_(root_.element(model::kGraphs, 0, "graph")) {}
 
   std::vector<FoldedConvolution> convolutions() const {
     std::vector<FoldedConvolution> found;
+    std::uint64_t weight_bytes = 0;
     for (std::uint64_t i = 0; i < graph_.count(graph::kOperators); ++i) {
       const Table operation = graph_.element(graph::kOperators, i, "operator");
       const std::int32_t code = code_of(operation);
@@ -164,13 +169,32 @@ class Model {
       if (inputs.size() < 2) throw Error("it is damaged: a convolution has no weights");
       // Weights that are computed belong to no layer; without a bias all of it is 0.
       const Table weights = tensor_at(inputs[1]);
-      if (data_of(weights).empty()) continue;
+      if (data_of(weights).empty()) {
+        if (is_widened(inputs[1])) {
+          throw Error("its weights are float16 that the model makes float32 of; give the model with float32 or int8");
+        }
+        continue;
+      }
+      // A damaged file may say the same of very many layers.
+      weight_bytes += data_of(weights).size();
+      if (weight_bytes > file_bytes_) throw Error("it is damaged: its convolutions have more weights than the file");
       found.push_back(folded(weights, code == kDepthwiseConvolution, inputs.size() > 2 ? inputs[2] : -1));
     }
     return found;
   }
 
  private:
+  /// Whether an operator that makes float32 of stored values gives this tensor.
+  bool is_widened(std::int32_t tensor) const {
+    for (std::uint64_t i = 0; i < graph_.count(graph::kOperators); ++i) {
+      const Table operation = graph_.element(graph::kOperators, i, "operator");
+      if (code_of(operation) != kDequantize) continue;
+      const auto outputs = operation.values<std::int32_t>(operation::kOutputs);
+      if (std::ranges::find(outputs, tensor) != outputs.end()) return true;
+    }
+    return false;
+  }
+
   std::int32_t code_of(const Table& operation) const {
     const Table code = root_.element(model::kOperatorCodes, operation.value<std::uint32_t>(operation::kCode, 0),
                                      "code of an operator");
@@ -201,7 +225,7 @@ class Model {
     if (type != kFloat32 && type != kFloat16 && type != kInt32 && each != 1) {
       throw Error("its tensor '" + name + "' has values of type " + std::to_string(type) + ", which are no weights");
     }
-    if (data.size() != count * each) {
+    if (count > data.size() || data.size() != count * each) {
       throw Error("its tensor '" + name + "' has " + std::to_string(data.size()) + " bytes, not " +
                   std::to_string(count * each));
     }
@@ -264,6 +288,7 @@ class Model {
   }
 
   Bytes bytes_;
+  std::uint64_t file_bytes_;
   Table root_, graph_;
 };
 

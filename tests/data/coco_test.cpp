@@ -142,7 +142,10 @@ TEST(Coco, FindsLargeFilesWhateverTheirOrder) {
   const std::string images = R"("images":[)" + image("1", "a.png") + many + "]";
   const std::string annotations = R"("annotations":[)" + annotation("1", "0", "[2,4,10,6]") + "]";
   const std::string categories = R"("categories":[{"id":0,"name":"cat"}])";
-  for (const std::string& text : {"{" + images + "," + annotations + "," + categories + "}",
+  std::string sorted = R"({"annotations":[)" + annotation("1", "0", "[2,4,10,6]");  // as json.dump(sort_keys=True) does
+  for (int i = 0; i < 3000; ++i) sorted += "," + annotation("1", "0", "[2,4,10,6]");
+  sorted += "]," + categories + "," + images + "}";
+  for (const std::string& text : {sorted, "{" + images + "," + annotations + "," + categories + "}",
                                   "{" + images + "," + categories + "," + annotations + "}",
                                   "{" + annotations + "," + images + "," + categories + "}"}) {
     const TemporaryFolder folder;

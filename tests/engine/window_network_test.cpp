@@ -190,38 +190,6 @@ std::vector<const kernels::RowKernels*> levels() {
   return levels;
 }
 
-// Numbers of rows and values that no block of the kernels divides.
-TEST(RowKernels, ProductsAreThoseOfAPlainLoopOnAllInstructionSets) {
-  constexpr std::int64_t kA = 11, kB = 17, kValues = 53, kStride = 20;
-  const std::vector<float> a = noise(kA * kValues, 1), b = noise(kB * kValues, 2);
-  for (const kernels::RowKernels* level : levels()) {
-    std::vector<float> out(kA * kStride, 77);
-    level->products({a.data(), kA, b.data(), kB, kValues, out.data(), kStride});
-    for (std::int64_t i = 0; i < kA; ++i) {
-      for (std::int64_t k = 0; k < kB; ++k) {
-        double sum = 0;
-        for (std::int64_t v = 0; v < kValues; ++v) {
-          sum += static_cast<double>(a[static_cast<std::size_t>(i * kValues + v)]) *
-                 b[static_cast<std::size_t>(k * kValues + v)];
-        }
-        ASSERT_NEAR(out[static_cast<std::size_t>(i * kStride + k)], sum, 1e-5) << i << " " << k;
-      }
-      EXPECT_EQ(out[static_cast<std::size_t>(i * kStride + kB)], 77) << "beyond the row";
-    }
-  }
-}
-
-TEST(RowKernels, TheProductOfTwoRowsIsThatOfAPlainLoop) {
-  for (const std::int64_t values : {0, 5, 53, 200}) {
-    const std::vector<float> a = noise(values, 1), b = noise(values, 2);
-    double sum = 0;
-    for (std::size_t v = 0; v < a.size(); ++v) sum += static_cast<double>(a[v]) * b[v];
-    for (const kernels::RowKernels* level : levels()) {
-      EXPECT_NEAR(level->product(a.data(), b.data(), values), sum, 1e-5) << values;
-    }
-  }
-}
-
 TEST(RowKernels, AllInstructionSetsComputeTheSame) {
   constexpr std::int64_t kIn = 3, kColumns = 101, kKernel = 3, kStride = 256;
   const std::vector<float> image = noise(kKernel * kIn * kStride, 5);

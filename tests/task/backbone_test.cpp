@@ -105,7 +105,7 @@ TEST_F(FoldedBackbone, ComputesTheSameWithStatisticsOfImages) {
   const TensorMap before = state;
   const data::ChannelStatistics half{{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
   const auto samples = data::random_samples(8, kInput, 1);
-  estimate_norms(network, state, half, *samples);
+  estimate_norms(network, state, half, *samples, 2);
 
   const auto answer = [&](const TensorMap& weights) {
     const auto engine = engine::open_engine("torch");

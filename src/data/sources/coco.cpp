@@ -41,12 +41,13 @@ bool looks_like_coco(const fs::path& path) {
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     return text;
   };
-  const std::size_t lists = coco_lists_in(piece(0));
+  const std::string begin = piece(0);
+  const std::size_t lists = coco_lists_in(begin);
   if (size <= kLook) return lists == kCocoLists;
   // Lists may be long, so that the others begin where nothing is read; the elements of one tell of another.
-  const std::string end = piece(size - kLook);
-  return lists >= 2 || (lists == 1 && (end.find("\"categories\"") != std::string::npos ||
-                                       end.find("\"category_id\"") != std::string::npos));
+  const std::string seen = begin + piece(size - kLook);
+  return lists >= 2 || (lists == 1 && (seen.find("\"categories\"") != std::string::npos ||
+                                       seen.find("\"category_id\"") != std::string::npos));
 }
 
 /// The part that a word of the name stands for, as in "instances_val2017".

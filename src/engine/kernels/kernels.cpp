@@ -30,4 +30,9 @@ const RowKernels& row_kernels() {
   return simd_level() == SimdLevel::kAvx2 ? avx2::row_table : baseline::row_table;
 }
 
+const ProductKernels& product_kernels() {
+  if (simd_level() == SimdLevel::kAvx512) return avx512::product_table;
+  return simd_level() == SimdLevel::kAvx2 ? avx2::product_table : baseline::product_table;
+}
+
 }  // namespace evener::engine::kernels

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/kernels/kernels.h"
+#include "engine/kernels/product_kernels.h"
 #include "engine/kernels/row_kernels.h"
 #include "engine/kernels/winograd.h"
 
@@ -12,18 +13,25 @@ extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
 extern const WinogradKernels winograd_table;
 extern const RowKernels row_table;
+extern const ProductKernels product_table;
 }  // namespace baseline
 namespace avx2 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
 extern const WinogradKernels winograd_table;
 extern const RowKernels row_table;
+extern const ProductKernels product_table;
 }  // namespace avx2
 namespace avx512 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
 extern const WinogradKernels winograd_table;
 extern const RowKernels row_table;
+extern const ProductKernels product_table;
 }  // namespace avx512
+/// For processors with has_bfloat16_tiles() alone.
+namespace amx {
+extern const PanelKernels<BFloat16> tile_table;
+}  // namespace amx
 
 }  // namespace evener::engine::kernels

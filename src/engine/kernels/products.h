@@ -1,72 +1,110 @@
-// Inside engine/kernels: products of many rows with many rows, for comparing embeddings.
+// Inside engine/kernels: products of rows with rows (product_kernels.h).
 #pragma once
 
-#include "engine/kernels/row_kernels.h"
-#include "engine/kernels/rows.h"
+#include "engine/kernels/product_kernels.h"
+#include "engine/kernels/tile_product.h"
+#include "engine/kernels/vectors.h"
 
 namespace evener::engine::kernels {
 namespace {
 
-/// Rows of either side that are multiplied together: each value that is loaded is used several times.
-constexpr int kProductRowsA = kAvx512 ? 4 : 2, kProductRowsB = kAvx512 ? 6 : 4;
+using ProductLanes = Lanes<kAvx512 ? 16 : 8>;
+using ProductFloat = ProductLanes::Float;
+constexpr int kProductLanes = kAvx512 ? 16 : 8, kProductRows = kAvx512 ? 8 : 4, kProductVectors = 3;
+constexpr std::int64_t kProductPanel = kProductVectors * kProductLanes;
 
-template <int kA, int kB>
-[[gnu::always_inline]] inline void products_part(const RowProducts& p, std::int64_t a_first, std::int64_t b_first) {
-  RowFloat sums[kA][kB] = {};
-  const float* const a = p.a + a_first * p.values;
-  const float* const b = p.b + b_first * p.values;
-  std::int64_t i = 0;
-  for (; i + kLanes <= p.values; i += kLanes) {
-    RowFloat from_a[kA];
-#pragma GCC unroll 8
-    for (int r = 0; r < kA; ++r) from_a[r] = load<RowLanes>(a + r * p.values + i);
-#pragma GCC unroll 8
-    for (int c = 0; c < kB; ++c) {
-      const RowFloat from_b = load<RowLanes>(b + c * p.values + i);
-#pragma GCC unroll 8
-      for (int r = 0; r < kA; ++r) sums[r][c] += from_a[r] * from_b;
-    }
-  }
-  for (int r = 0; r < kA; ++r) {
-    for (int c = 0; c < kB; ++c) {
-      float sum = 0;
-      for (std::int64_t lane = 0; lane < kLanes; ++lane) sum += sums[r][c][lane];
-      for (std::int64_t k = i; k < p.values; ++k) sum += a[r * p.values + k] * b[c * p.values + k];
-      p.out[(a_first + r) * p.out_stride + b_first + c] = sum;
+struct ProductMath {
+  using Vector = ProductFloat;
+  using Unit = float;
+  static constexpr int kLanes = kProductLanes;
+  [[gnu::always_inline]] static Vector load(const float* from) { return kernels::load<ProductLanes>(from); }
+  [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
+};
+
+/// Element (value, column) at value * kProductPanel + column of its panel.
+void pack_rows(const RowBlock& block, float* panels) {
+  for (std::int64_t first = 0; first < block.count; first += kProductPanel) {
+    for (std::int64_t value = 0; value < block.values; ++value) {
+      for (std::int64_t column = first; column < first + kProductPanel; ++column) {
+        *panels++ = column < block.count ? block.at[column * block.values + value] : 0;
+      }
     }
   }
 }
 
-void row_products(const RowProducts& p) {
-  std::int64_t b = 0;
-  for (; b + kProductRowsB <= p.b_rows; b += kProductRowsB) {
-    std::int64_t a = 0;
-    for (; a + kProductRowsA <= p.a_rows; a += kProductRowsA) products_part<kProductRowsA, kProductRowsB>(p, a, b);
-    for (; a < p.a_rows; ++a) products_part<1, kProductRowsB>(p, a, b);
-  }
-  for (; b < p.b_rows; ++b) {
-    for (std::int64_t a = 0; a < p.a_rows; ++a) products_part<1, 1>(p, a, b);
+void multiply_rows(const RowBlock& others, const float* panels, std::int64_t panel_count, float* out,
+                   std::int64_t out_stride, float* /*scratch*/) {
+  for (std::int64_t panel = 0; panel < panel_count; ++panel) {
+    const float* const columns = panels + panel * others.values * kProductPanel;
+    for (std::int64_t row = 0; row < others.count; row += kProductRows) {
+      const std::int64_t left = others.count - row;
+      with_rows<kProductRows>(left < kProductRows ? left : kProductRows, [&](auto tile_rows) {
+        constexpr int kRows = decltype(tile_rows)::value;
+        ProductFloat sum[kRows][kProductVectors];
+        multiply_tile<ProductMath>(sum, others.at + row * others.values, others.values, 1, columns, kProductPanel,
+                                   others.values);
+        for (int r = 0; r < kRows; ++r) {
+          for (int n = 0; n < kProductVectors; ++n) {
+            store<ProductLanes>(out + (row + r) * out_stride + panel * kProductPanel + n * kProductLanes, sum[r][n]);
+          }
+        }
+      });
+    }
   }
 }
 
 float row_product(const float* a, const float* b, std::int64_t values) {
   constexpr int kChains = 4;  // of sums that don't wait for each other
-  RowFloat sums[kChains] = {};
+  ProductFloat sums[kChains] = {};
   std::int64_t i = 0;
-  for (; i + kChains * kLanes <= values; i += kChains * kLanes) {
+  for (; i + kChains * kProductLanes <= values; i += kChains * kProductLanes) {
 #pragma GCC unroll 8
-    for (int c = 0; c < kChains; ++c)
-      sums[c] += load<RowLanes>(a + i + c * kLanes) * load<RowLanes>(b + i + c * kLanes);
+    for (int c = 0; c < kChains; ++c) {
+      sums[c] += load<ProductLanes>(a + i + c * kProductLanes) * load<ProductLanes>(b + i + c * kProductLanes);
+    }
   }
-  for (; i + kLanes <= values; i += kLanes) sums[0] += load<RowLanes>(a + i) * load<RowLanes>(b + i);
-  float lanes[kLanes];
-  store<RowLanes>(lanes, (sums[0] + sums[1]) + (sums[2] + sums[3]));
-  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  for (; i + kProductLanes <= values; i += kProductLanes)
+    sums[0] += load<ProductLanes>(a + i) * load<ProductLanes>(b + i);
+  float lanes[kProductLanes];
+  store<ProductLanes>(lanes, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+  for (int half = kProductLanes / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
   }
   float sum = lanes[0];
   for (; i < values; ++i) sum += a[i] * b[i];
   return sum;
+}
+
+/// Bit i is set where values[i] >= least or values[i] >= least_of[i].
+template <class L>
+[[gnu::always_inline]] inline unsigned not_below(const float* values, const float* least_of, typename L::Float least) {
+  const typename L::Float value = load<L>(values), own_least = load<L>(least_of);
+  if constexpr (kAvx512 && sizeof(value) == 64) {
+    return unsigned{_mm512_cmp_ps_mask(reinterpret_cast<__m512>(value), reinterpret_cast<__m512>(least), _CMP_GE_OQ)} |
+           unsigned{
+               _mm512_cmp_ps_mask(reinterpret_cast<__m512>(value), reinterpret_cast<__m512>(own_least), _CMP_GE_OQ)};
+  } else {
+    const auto is = (value >= least) | (value >= own_least);
+    unsigned bits = 0;
+    for (unsigned lane = 0; lane < sizeof(value) / sizeof(float); ++lane) bits |= unsigned{is[lane] != 0} << lane;
+    return bits;
+  }
+}
+
+std::int64_t places_not_below(const float* values, const float* least_of, float least, std::int64_t count,
+                              std::int32_t* places) {
+  std::int64_t found = 0;
+  const ProductFloat all_least = least - ProductFloat{};
+  std::int64_t i = 0;
+  for (; i + kProductLanes <= count; i += kProductLanes) {
+    for (unsigned bits = not_below<ProductLanes>(values + i, least_of + i, all_least); bits != 0; bits &= bits - 1) {
+      places[found++] = static_cast<std::int32_t>(i + __builtin_ctz(bits));
+    }
+  }
+  for (; i < count; ++i) {
+    if (values[i] >= least || values[i] >= least_of[i]) places[found++] = static_cast<std::int32_t>(i);
+  }
+  return found;
 }
 
 }  // namespace

@@ -39,23 +39,9 @@ struct PoolRow {
   std::int64_t columns;  // of the result
 };
 
-/// The products of all rows of `a` with all rows of `b`, each of which has so many values.
-struct RowProducts {
-  const float* a;
-  std::int64_t a_rows;
-  const float* b;
-  std::int64_t b_rows;
-  std::int64_t values;
-  float* out;  // (a_rows, b_rows), rows out_stride floats apart
-  std::int64_t out_stride;
-};
-
 struct RowKernels {
   void (*convolve)(const ConvolveRow& row);
   void (*max_pool)(const PoolRow& row);
-  void (*products)(const RowProducts& rows);
-  /// Of two rows alone; rounded otherwise than among others.
-  float (*product)(const float* a, const float* b, std::int64_t values);
 };
 
 /// How many filters are computed together: the most, up to 8, that divide their number.

@@ -178,22 +178,6 @@ ov::AnyMap properties_of(const RunnerOptions& options, int streams) {
   return properties;
 }
 
-/// Threads inherit the CPUs of the thread that makes them: the library makes its own while it compiles.
-class OnCpus {
- public:
-  explicit OnCpus(const std::vector<int>& cpus) : moved_(!cpus.empty()) {
-    if (moved_) pin_this_thread(cpus);
-  }
-  ~OnCpus() {
-    if (moved_) pin_this_thread({});
-  }
-  OnCpus(const OnCpus&) = delete;
-  OnCpus& operator=(const OnCpus&) = delete;
-
- private:
-  const bool moved_;
-};
-
 }  // namespace
 
 ov::Core& core() {
@@ -231,7 +215,7 @@ std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& g
   compiled->feeding = feeding;
   compiled->options = options;
   with_errors("OpenVINO can't compile '" + graph->get_friendly_name() + "' for " + device_text(options.device), [&] {
-    const OnCpus computing(options.cpus);
+    const PinnedTo computing(options.cpus);  // threads inherit it, and the library makes its own while it compiles
     const CompileCache cache(options.cache);
     const auto ready = with_preprocessing(graph, feeding.input, options);
     ov::AnyMap properties = properties_of(options, count);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/phase.h"
 #include "engine/engine.h"
@@ -76,7 +77,8 @@ std::string runner_refusal(const RunnerOptions& options) {
 TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options,
                          const TorchRunner* sharing)
     : options_(options), streams_(torch_device(options.device)) {
-  use_threads(options_.threads, options_.cpus);
+  const PinnedTo computing(options_.cpus);
+  use_threads(options_.threads, {});
   if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision);
   const WorkingIn compute(streams_.compute());
   const bool shared = sharing != nullptr && !streams_.asynchronous();
@@ -114,6 +116,7 @@ void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::i
     throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
   }
   Call& call = calls_[next_];
+  const PinnedTo computing(options_.cpus);  // whichever thread calls
   ensure_threads(options_.threads);
   with_runner_errors(options_, [&] {
     const WorkingIn working(streams_.compute());

@@ -16,16 +16,6 @@ const HostTensor& tensor(const TensorMap& state, const std::string& name) {
   return found->second;
 }
 
-/// For each layer, how many layers and outputs read it.
-std::vector<int> readers(const Network& network) {
-  std::vector<int> count(network.layers().size());
-  for (const Layer& layer : network.layers()) {
-    for (const int input : layer.inputs) ++count[static_cast<std::size_t>(input)];
-  }
-  for (const Output& output : network.outputs()) ++count[static_cast<std::size_t>(output.layer)];
-  return count;
-}
-
 /// The weight and bias of `conv` with `norm` folded in, under the name of `norm`.
 void fold(const Layer& conv, const Layer& norm, const TensorMap& state, TensorMap& folded) {
   HostTensor weight = tensor(state, conv.name + ".weight").to_floats();
@@ -54,7 +44,7 @@ void fold(const Layer& conv, const Layer& norm, const TensorMap& state, TensorMa
 
 /// For each layer the convolution that is folded into it, or -1.
 std::vector<int> folded_convolutions(const Network& network) {
-  const std::vector<int> read_by = readers(network);
+  const std::vector<int> read_by = network.readers();
   const auto& layers = network.layers();
   std::vector<int> found(layers.size(), -1);
   for (std::size_t i = 0; i < layers.size(); ++i) {

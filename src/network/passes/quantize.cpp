@@ -77,15 +77,6 @@ std::vector<std::set<int>> concatenated(const Layers& layers, const std::vector<
   return groups;
 }
 
-/// How many layers read each.
-std::vector<int> readers(const Layers& layers) {
-  std::vector<int> count(layers.size());
-  for (const Layer& layer : layers) {
-    for (const int input : layer.inputs) ++count[static_cast<std::size_t>(input)];
-  }
-  return count;
-}
-
 /// The term of a sum that a convolution's kernel computes together with the sum, so that it is never rounded: the last
 /// convolution that nothing else reads. -1: there is none.
 int fused_term(const Layers& layers, const Layer& sum, const std::vector<int>& read_by) {
@@ -98,9 +89,10 @@ int fused_term(const Layers& layers, const Layer& sum, const std::vector<int>& r
 }
 
 /// Marks the layers whose results are to be quantised, or are moved values of such.
-std::vector<bool> wanted_quantized(const Layers& layers, const std::map<std::string, int>& weight_bits) {
+std::vector<bool> wanted_quantized(const Network& network, const std::map<std::string, int>& weight_bits) {
+  const Layers& layers = network.layers();
   std::vector<bool> wanted(layers.size());
-  const std::vector<int> read_by = readers(layers);
+  const std::vector<int> read_by = network.readers();
   for (std::size_t i = layers.size(); i-- > 1;) {
     const Layer& layer = layers[i];
     const bool computes = has_weights(layer.op) ? weight_bits.contains(layer.name) : takes_quantized(layer.op);
@@ -122,7 +114,7 @@ QuantizationScheme choose_quantization(const Network& folded, int weight_bits, c
     if (has_weights(layer.op) && !kept.contains(layer.name)) scheme.weight_bits.emplace(layer.name, weight_bits);
   }
   if (scheme.weight_bits.empty()) return scheme;
-  const std::vector<bool> wanted = wanted_quantized(layers, scheme.weight_bits);
+  const std::vector<bool> wanted = wanted_quantized(folded, scheme.weight_bits);
   const std::vector<bool> positive = not_negative(layers);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (wanted[i] && !moves_values(layers[i].op)) scheme.activations.emplace(layers[i].name, !positive[i]);
@@ -180,7 +172,7 @@ Network with_quantization(const Network& folded, const QuantizationScheme& schem
 std::vector<std::set<std::string>> shared_scales(const Network& folded, const QuantizationScheme& scheme) {
   const Layers& layers = folded.layers();
   std::vector<std::set<std::string>> named;
-  for (const std::set<int>& group : concatenated(layers, wanted_quantized(layers, scheme.weight_bits))) {
+  for (const std::set<int>& group : concatenated(layers, wanted_quantized(folded, scheme.weight_bits))) {
     std::set<std::string> names;
     for (const int source : group) names.insert(at(layers, source).name);
     named.push_back(std::move(names));

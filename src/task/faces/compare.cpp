@@ -6,14 +6,14 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "data/each_index.h"
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/block_products.h"
 
 namespace evener::task {
 namespace {
 
 constexpr std::size_t kMostRows = 256, kLeastRows = 16;  // of a block
 constexpr std::size_t kBlockValues = std::size_t{64} << 20;
-constexpr std::size_t kBlockColumns = 192;  // rows of the other side that are looked at together
+constexpr std::size_t kBlockColumns = 96;  // rows of the other side that are looked at together
 
 }  // namespace
 
@@ -30,15 +30,18 @@ void distances_to_all(std::span<const float> rows, const Embeddings& embeddings,
                       std::vector<float>& distances) {
   const std::size_t all = embeddings.size(), dimensions = embeddings.dimensions, count = rows.size() / dimensions;
   distances.resize(count * all);
-  const engine::kernels::RowKernels& kernels = engine::kernels::row_kernels();
+  const engine::kernels::BlockProducts block(rows, static_cast<std::int64_t>(dimensions), Precision::kFp32);
+  const auto stride = static_cast<std::size_t>(block.stride());
   data::for_each_index((all + kBlockColumns - 1) / kBlockColumns, threads, [&](std::size_t part) {
     const std::size_t first = part * kBlockColumns, last = std::min(all, first + kBlockColumns);
-    kernels.products({rows.data(), static_cast<std::int64_t>(count), embeddings.values.data() + first * dimensions,
-                      static_cast<std::int64_t>(last - first), static_cast<std::int64_t>(dimensions),
-                      distances.data() + first, static_cast<std::int64_t>(all)});
+    engine::kernels::AlignedVector<float> products;
+    block.multiply(std::span(embeddings.values).subspan(first * dimensions, (last - first) * dimensions),
+                   static_cast<std::int64_t>(count), products);
     for (std::size_t row = 0; row < count; ++row) {
-      float* const of = distances.data() + row * all;
-      for (std::size_t other = first; other < last; ++other) of[other] = std::sqrt(std::max(0.0F, 2 - 2 * of[other]));
+      for (std::size_t other = first; other < last; ++other) {
+        const float product = products[(other - first) * stride + row];
+        distances[row * all + other] = std::sqrt(std::max(0.0F, 2 - 2 * product));
+      }
     }
   });
 }

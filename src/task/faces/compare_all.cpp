@@ -4,25 +4,31 @@
 #include <cmath>
 #include <functional>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
+#include "base/precision.h"
+#include "base/simd_level.h"
 #include "data/each_index.h"
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/block_products.h"
+#include "engine/kernels/product_kernels.h"
 #include "task/faces/compare.h"
 
 // Each pair is looked at once, for both of its rows: a block of rows is multiplied with all rows from itself on, some
-// of these at a time, and what comes out is looked at while it is in the cache.
+// of these at a time, and what comes out is looked at while it is in the cache. Of many rows the products are first
+// computed in bf16 where the processor has tile registers; those that may matter, by what rounding may have changed,
+// are computed again.
 namespace evener::task {
 namespace {
 
-constexpr std::size_t kMostRows = 256, kLeastRows = 16;    // of a block
-constexpr std::size_t kMostPairs = std::size_t{64} << 20;  // that a block may have
-constexpr std::size_t kColumns = 192;                      // rows of the other side that a thread takes at a time
-constexpr std::size_t kTogether = 16;                      // products of which one look tells that none matters
-constexpr float kRounding = 1e-5F, kLeastProduct = -2;     // of products; less than any
+constexpr std::size_t kLeastRows = 32, kMostRows = 1024;    // of a block
+constexpr std::size_t kMostPairs = std::size_t{8} << 20;    // within the limit that a block is expected to have
+constexpr std::size_t kOthers = 96;                         // rows of the other side that a thread takes at a time
+constexpr std::size_t kMostCounted = std::size_t{1} << 32;  // pairs that the histogram is made of
+constexpr float kRounding = 1e-5F, kLeastProduct = -2;      // of products; less than any
 constexpr double kLargestDistance = 2;
 
 float distance_of(float product) {
@@ -93,22 +99,24 @@ class AllWithAll {
   AllWithAll(const Embeddings& embeddings, const CompareOptions& options)
       : embeddings_(embeddings),
         options_(options),
+        precision_(embeddings.size() > options.most_in_fp32 && has_bfloat16_tiles() ? Precision::kBf16
+                                                                                    : Precision::kFp32),
         least_of_pairs_(1 - options.limit * options.limit / 2 - kRounding),
         nearest_(embeddings.size(), std::max(options.neighbours, options.most_of_each_face),
                  options.neighbours > 0 ? kLeastProduct : least_of_pairs_),
-        block_(kMostRows),
+        pairs_of_rows_(kMostRows),
         locks_(kMostRows) {
     result_.histogram.assign(options.bins, 0);
   }
 
   Comparison run() {
     const std::size_t all = embeddings_.size();
-    const std::size_t rows = std::clamp(kMostPairs / std::max<std::size_t>(all, 1), kLeastRows, kMostRows);
-    for (std::size_t begin = 0; begin < all; begin += rows) {
-      const std::size_t end = std::min(all, begin + rows), parts = (all - begin + kColumns - 1) / kColumns;
-      data::for_each_index(parts, options_.threads, [&](std::size_t part) {
-        const std::size_t first = begin + part * kColumns;
-        look_at(begin, end, first, std::min(all, first + kColumns));
+    for (std::size_t begin = 0, end = 0; begin < all; begin = end) {
+      end = std::min(all, begin + rows_from(begin));
+      const Block block{begin, end, {rows(begin, end), static_cast<std::int64_t>(embeddings_.dimensions), precision_}};
+      data::for_each_index((all - begin + kOthers - 1) / kOthers, options_.threads, [&](std::size_t part) {
+        const std::size_t first = begin + part * kOthers;
+        look_at(block, first, std::min(all, first + kOthers));
       });
       tell(begin, end);
       if (options_.on_progress) {
@@ -117,6 +125,7 @@ class AllWithAll {
         options_.on_progress(static_cast<std::size_t>(static_cast<double>(all) * (1 - left * left)), all);
       }
     }
+    count_for_all();
     keep(result_.pairs, options_.most_pairs);
     std::ranges::sort(result_.pairs, nearer_pair);
     result_.to_group = result_.pairs.size() == result_.pairs_within ? result_.pairs : nearest_pairs();
@@ -127,36 +136,57 @@ class AllWithAll {
   using Other = NearestOfRows::Other;
   using Histogram = std::vector<std::size_t>;
 
-  /// Rows begin..end-1 with those of first..last-1 that are behind them.
-  void look_at(std::size_t begin, std::size_t end, std::size_t first, std::size_t last) {
-    const std::size_t dimensions = embeddings_.dimensions, rows = end - begin, columns = last - first;
-    std::vector<float> products(rows * columns);
-    engine::kernels::row_kernels().products({embeddings_[begin].data(), static_cast<std::int64_t>(rows),
-                                             embeddings_[first].data(), static_cast<std::int64_t>(columns),
-                                             static_cast<std::int64_t>(dimensions), products.data(),
-                                             static_cast<std::int64_t>(columns)});
-    std::array<float, kColumns> least{};  // of the columns
-    for (std::size_t i = 0; i < columns; ++i) least[i] = nearest_.least(first + i);
+  /// Rows begin..end-1.
+  struct Block {
+    std::size_t begin, end;
+    engine::kernels::BlockProducts products;
+  };
+
+  std::span<const float> rows(std::size_t begin, std::size_t end) const {
+    return std::span(embeddings_.values)
+        .subspan(begin * embeddings_.dimensions, (end - begin) * embeddings_.dimensions);
+  }
+
+  std::size_t pairs_up_to(std::size_t begin) const { return begin * (2 * embeddings_.size() - begin - 1) / 2; }
+
+  /// How many rows the block that begins here has: as many as have been, since what the next one is compared with is
+  /// no better than what these have found, and not so many that their pairs within the limit fill the memory.
+  std::size_t rows_from(std::size_t begin) const {
+    if (begin == 0) return kLeastRows;
+    const double share = static_cast<double>(result_.pairs_within) / static_cast<double>(pairs_up_to(begin));
+    const double pairs_of_row = share * static_cast<double>(embeddings_.size());
+    const auto most = static_cast<std::size_t>(static_cast<double>(kMostPairs) / std::max(1.0, pairs_of_row));
+    return std::clamp(std::min(begin, most), kLeastRows, kMostRows);
+  }
+
+  /// The block's rows with those of first..last-1 that are behind them.
+  void look_at(const Block& block, std::size_t first, std::size_t last) {
+    const std::size_t before_last = std::min(block.end, last) - block.begin;
+    const auto stride = static_cast<std::size_t>(block.products.stride());
+    engine::kernels::AlignedVector<float> products;
+    std::vector<float> least(before_last);
+    block.products.multiply(rows(first, last), static_cast<std::int64_t>(before_last), products);
+    const float error = engine::kernels::BlockProducts::largest_error(precision_);
+    for (std::size_t i = 0; i < before_last; ++i) {
+      least[i] = std::min(nearest_.least(block.begin + i), least_of_pairs_) - error;
+    }
+    std::vector<std::int32_t> places(before_last);
+    const bool counts = (block.begin / kLeastRows + first / kOthers) % one_counted_of_ == 0;
     Histogram histogram(options_.bins);
-    for (std::size_t row = begin; row < end; ++row) {
-      const std::size_t from = row < first ? 0 : row + 1 - first;
-      if (from >= columns) continue;
-      const std::span<const float> of = std::span(products).subspan((row - begin) * columns, columns);
-      count(of.subspan(from), histogram);
-      float of_use = std::min(nearest_.least(row), least_of_pairs_);
-      for (std::size_t part = from; part < columns; part += kTogether) {
-        const std::size_t part_end = std::min(columns, part + kTogether);
-        int some = 0;
-        for (std::size_t i = part; i < part_end; ++i) some |= int{of[i] >= of_use} | int{of[i] >= least[i]};
-        if (some == 0) continue;
-        for (std::size_t i = part; i < part_end; ++i) {
-          if (of[i] < of_use && of[i] < least[i]) continue;
-          take(begin, end, row, first + i, of[i]);
-          least[i] = nearest_.least(first + i);
-        }
-        of_use = std::min(nearest_.least(row), least_of_pairs_);
+    for (std::size_t other = first; other < last; ++other) {
+      const std::span<const float> of =
+          std::span(products).subspan((other - first) * stride, std::min(block.end, other) - block.begin);
+      if (counts) count(of, histogram);
+      const std::int64_t found = engine::kernels::product_kernels().places_not_below(
+          of.data(), least.data(), nearest_.least(other) - error, static_cast<std::int64_t>(of.size()), places.data());
+      for (const std::int32_t place : std::span(places).first(static_cast<std::size_t>(found))) {
+        const std::size_t row = block.begin + static_cast<std::size_t>(place);
+        // Those before it may have raised what is wanted.
+        const float wanted = std::min({nearest_.least(row), nearest_.least(other), least_of_pairs_}) - error;
+        if (of[static_cast<std::size_t>(place)] >= wanted) take(block, row, other);
       }
     }
+    if (!counts) return;
     const std::scoped_lock lock(mutex_);
     for (std::size_t bin = 0; bin < histogram.size(); ++bin) result_.histogram[bin] += histogram[bin];
   }
@@ -164,24 +194,38 @@ class AllWithAll {
   void count(std::span<const float> products, Histogram& histogram) const {
     const auto bins_a_unit = static_cast<float>(static_cast<double>(options_.bins) / kLargestDistance);
     const int last = static_cast<int>(options_.bins) - 1;
-    std::array<int, kColumns> bins{};
+    std::array<int, kMostRows> bins{};
     for (std::size_t i = 0; i < products.size(); ++i) {
       bins[i] = std::min(static_cast<int>(distance_of(products[i]) * bins_a_unit), last);
     }
     for (std::size_t i = 0; i < products.size(); ++i) ++histogram[static_cast<std::size_t>(bins[i])];
   }
 
-  /// A pair that may be of use to one of its rows, of which `other` lies behind the other one. No other thread has the
-  /// same rows behind the block.
-  void take(std::size_t begin, std::size_t end, std::size_t row, std::size_t other, float product) {
+  /// From the pairs that were counted to all.
+  void count_for_all() {
+    if (one_counted_of_ == 1) return;
+    const std::size_t counted = std::accumulate(result_.histogram.begin(), result_.histogram.end(), std::size_t{0});
+    const double scale = static_cast<double>(pairs_up_to(embeddings_.size())) / static_cast<double>(counted);
+    for (std::size_t& count : result_.histogram) {
+      count = static_cast<std::size_t>(std::llround(static_cast<double>(count) * scale));
+    }
+  }
+
+  /// A pair of a row of the block and one behind it that may be of use to one of them. No other thread has the same
+  /// rows behind the block.
+  void take(const Block& block, std::size_t row, std::size_t other) {
+    const float product = engine::kernels::product_kernels().product(embeddings_[row].data(), embeddings_[other].data(),
+                                                                     static_cast<std::int64_t>(embeddings_.dimensions));
     const float distance = distance_of(product);
     {
-      const std::scoped_lock lock(locks_[row - begin]);
-      if (distance <= options_.limit) block_[row - begin].push_back({distance, static_cast<std::uint32_t>(other)});
+      const std::scoped_lock lock(locks_[row - block.begin]);
+      if (distance <= options_.limit) {
+        pairs_of_rows_[row - block.begin].push_back({distance, static_cast<std::uint32_t>(other)});
+      }
       nearest_.add(row, {product, static_cast<std::uint32_t>(other)});
     }
     std::unique_lock<std::mutex> lock;
-    if (other < end) lock = std::unique_lock(locks_[other - begin]);
+    if (other < block.end) lock = std::unique_lock(locks_[other - block.begin]);
     nearest_.add(other, {product, static_cast<std::uint32_t>(row)});
   }
 
@@ -189,7 +233,7 @@ class AllWithAll {
   void tell(std::size_t begin, std::size_t end) {
     std::vector<NearPair> of_row;
     for (std::size_t row = begin; row < end; ++row) {
-      std::vector<PairOfRow>& pairs = block_[row - begin];
+      std::vector<PairOfRow>& pairs = pairs_of_rows_[row - begin];
       std::ranges::sort(pairs, {}, &PairOfRow::other);
       of_row.clear();
       for (const PairOfRow& pair : pairs) of_row.push_back({row, pair.other, pair.distance});
@@ -237,11 +281,13 @@ class AllWithAll {
 
   const Embeddings& embeddings_;
   const CompareOptions& options_;
+  const Precision precision_;  // of products that are looked at first
   const float least_of_pairs_;
+  const std::size_t one_counted_of_ = 1 + pairs_up_to(embeddings_.size()) / kMostCounted;
   NearestOfRows nearest_;
-  std::vector<std::vector<PairOfRow>> block_;  // within the limit, of each row of the block
-  std::vector<std::mutex> locks_;              // likewise
-  std::mutex mutex_;                           // of the histogram
+  std::vector<std::vector<PairOfRow>> pairs_of_rows_;  // within the limit, of each row of the block
+  std::vector<std::mutex> locks_;                      // likewise
+  std::mutex mutex_;                                   // of the histogram
   Comparison result_;
 };
 

@@ -64,7 +64,7 @@ void look_at_sample(const Embeddings& embeddings, const CompareOptions& options,
       found += hits(of, row, graph.nearest(row, result.nearest, breadth), result.nearest);
     }
   }
-  result.all_s = compared_s / static_cast<double>(result.sample) * static_cast<double>(all);
+  result.all_s = compared_s / static_cast<double>(result.sample) * static_cast<double>(all) / 2;
   result.recall = static_cast<double>(found) / static_cast<double>(result.sample * result.nearest);
   // Each pair of two rows of all stands for how often a sampled row was in one.
   const double scale = static_cast<double>(all) / 2 / static_cast<double>(result.sample);
@@ -104,7 +104,7 @@ GraphComparison compare_by_graph(const Embeddings& embeddings, const CompareOpti
           block.distances[i * told + k] = distance;
         }
         const std::size_t row = begin + i;
-        if (distance <= options.limit && k < options.most_of_each_face) {
+        if (distance <= options.limit) {
           pairs.push_back({std::min<std::size_t>(row, other), std::max<std::size_t>(row, other), distance});
         }
       }

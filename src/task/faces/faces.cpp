@@ -96,15 +96,15 @@ FacesJob::FacesJob(const FacesOptions& options) : options_(options) {
   const bool on_cpu = std::ranges::all_of(options.plan.replicas, [](const placement::PlanReplica& replica) {
     return replica.stages.front().device.kind == DeviceKind::kCpu;
   });
-  const bool has_openvino = module_status("openvino").state == ModuleState::kUsable;
-  engine_ = engine::open_engine(on_cpu && has_openvino ? "openvino" : "torch");
+  const std::string engine = engine::usual_runner_engine(on_cpu ? DeviceKind::kCpu : DeviceKind::kCuda);
+  engine_ = engine::open_engine(engine);
   if (options.plan.replicas.size() > 1 && !on_cpu) {
     throw UsageError("faces are found on one GPU or on CPUs, not on both together yet; use --on cpu or --on cuda:0");
   }
   engine::RunnerOptions runner;
   runner.device = options.plan.replicas.front().stages.front().device;
   // A photo for each thread: they never wait for each other.
-  const int lanes = on_cpu && has_openvino ? threads_of(options.plan) : 1;
+  const int lanes = engine == "openvino" ? threads_of(options.plan) : 1;
   runner.threads = on_cpu ? threads_of(options.plan) : 1;
   runner.cache = options.cache;
   const DetectorWeights weights = read_detector_weights(options.detector_weights);

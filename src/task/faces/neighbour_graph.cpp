@@ -6,7 +6,7 @@
 #include <queue>
 
 #include "base/random.h"
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/product_kernels.h"
 
 namespace evener::task {
 namespace {
@@ -63,8 +63,8 @@ NeighbourGraph::NeighbourGraph(const Embeddings& embeddings, const GraphOptions&
 }
 
 float NeighbourGraph::apart(Row a, Row b) const {
-  return 1 - engine::kernels::row_kernels().product(embeddings_[a].data(), embeddings_[b].data(),
-                                                    static_cast<std::int64_t>(embeddings_.dimensions));
+  return 1 - engine::kernels::product_kernels().product(embeddings_[a].data(), embeddings_[b].data(),
+                                                        static_cast<std::int64_t>(embeddings_.dimensions));
 }
 
 std::span<NeighbourGraph::Row> NeighbourGraph::room(Row row, std::size_t level) {

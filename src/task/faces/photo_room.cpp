@@ -20,7 +20,7 @@ PhotoRoom::Entered PhotoRoom::enter(const std::string& path, bool looked_at_turn
   std::string file = data::read_image_file(path);
   const std::uint64_t bytes = decoding_bytes(data::read_picture_header(file), file.size(), looked_at_turned);
   std::unique_lock lock(mutex_);
-  left_.wait(lock, [&] { return used_ == 0 || used_ + bytes + kept_ <= bytes_; });
+  left_.wait(lock, [&] { return bytes + kept_ > bytes_ || used_ + bytes + kept_ <= bytes_; });
   if (bytes + kept_ > bytes_) {
     throw Error("looking at it takes " + bytes_text(bytes) + " of memory, and --memory leaves " +
                 bytes_text(bytes_ > kept_ ? bytes_ - kept_ : 0) + " for photos: give more");

@@ -40,8 +40,7 @@ TensorMap calibrated_state(const network::Network& network, const TensorMap& sta
   options.weight_bits = weight_bits;
   const std::string found = in_child(
       [&] {
-        const char* name = module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
-        const auto engine = engine::open_engine(name);
+        const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
         const Quantizer quantizer({*engine, normalization, threads}, network, state, samples, options);
         const QuantizedModel model = quantizer.quantized({});
         // The first of them spoils those behind it.

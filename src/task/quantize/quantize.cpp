@@ -71,8 +71,7 @@ Quality quality_for(const QuantizeRequest& request, const Probe& probe) {
 }
 
 json quantize_here(const QuantizeRequest& request, const std::filesystem::path& file) {
-  const char* name = module_status("openvino").state == ModuleState::kUsable ? "openvino" : "torch";
-  const auto engine = engine::open_engine(name);
+  const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
   const Probe probe{*engine, request.model.normalization(), request.threads};
   const Quantizer quantizer(probe, *request.model.network(), *request.model.state(), request.calibration,
                             request.options);

@@ -32,7 +32,8 @@ struct Lanes<1> {
   using Half = std::uint16_t;
 };
 
-constexpr bool kAvx512 = EVENER_KERNEL_AVX512;
+constexpr int kRegisterBytes = EVENER_KERNEL_REGISTER_BYTES;
+constexpr bool kAvx512 = kRegisterBytes == 64;
 
 /// 16-bit values to 32-bit ones. What __builtin_convertvector makes of the widest takes twice the instructions.
 template <class L>
@@ -100,6 +101,12 @@ template <class L, class T>
     typename L::Half half;
     store<L>(reinterpret_cast<BFloat16*>(&half), value);
     _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(half));
+  } else if constexpr (kRegisterBytes >= 32 && sizeof(value) == 32 && sizeof(T) == 4) {
+    _mm256_stream_ps(to, reinterpret_cast<__m256>(value));
+  } else if constexpr (kRegisterBytes >= 32 && sizeof(value) == 32) {
+    typename L::Half half;
+    store<L>(reinterpret_cast<BFloat16*>(&half), value);
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(half));
   } else {
     store<L>(to, value);
   }
@@ -109,13 +116,13 @@ template <class L, class T>
 template <class T>
 bool streams(const T* to, std::int64_t rows, std::int64_t channels) {
   constexpr std::int64_t kLeastBytes = 4 << 20;
-  return kAvx512 && channels % 16 == 0 && reinterpret_cast<std::uintptr_t>(to) % 64 == 0 &&
+  return kRegisterBytes >= 32 && channels % 16 == 0 && reinterpret_cast<std::uintptr_t>(to) % 64 == 0 &&
          rows * channels * static_cast<std::int64_t>(sizeof(T)) >= kLeastBytes;
 }
 
 /// To be called after the last stream(): only then do other threads see the values in order.
 inline void end_stream() {
-  if constexpr (kAvx512) _mm_sfence();
+  if constexpr (kRegisterBytes >= 32) _mm_sfence();
 }
 
 /// A NaN passes.
@@ -134,11 +141,14 @@ template <class L>
   return y < high ? value : typename L::Float{};
 }
 
-/// Calls body(Lanes<N>, first channel) until every channel had its turn.
+/// Calls body(Lanes<N>, first channel) until every channel had its turn. Vectors wider than registers would be kept in
+/// memory.
 template <class Body>
 [[gnu::always_inline]] inline void for_channels(std::int64_t channels, Body body) {
   std::int64_t c = 0;
-  for (; c + 16 <= channels; c += 16) body(Lanes<16>(), c);
+  if constexpr (kAvx512) {
+    for (; c + 16 <= channels; c += 16) body(Lanes<16>(), c);
+  }
   for (; c + 8 <= channels; c += 8) body(Lanes<8>(), c);
   for (; c < channels; ++c) body(Lanes<1>(), c);
 }

@@ -37,35 +37,43 @@ AreaRows::AreaRows(const Picture& picture, const PictureArea& area, std::int64_t
 // Sums stay whole numbers, so they are exact; only the mean is rounded.
 template <class Sum>
 void AreaRows::add(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums) const {
-  sums.assign(static_cast<std::size_t>(area_.width * picture_.channels), 0);
-  for (std::int64_t y = begin; y < end; ++y) {
-    const std::uint8_t* in = picture_.row(area_.y + y) + area_.x * picture_.channels;
+  const auto row = [&](std::int64_t y) { return picture_.row(area_.y + y) + area_.x * picture_.channels; };
+  sums.assign(row(begin), row(begin) + area_.width * picture_.channels);
+  for (std::int64_t y = begin + 1; y < end; ++y) {
+    const std::uint8_t* in = row(y);
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<Sum>(sums[i] + in[i]);
   }
 }
 
-template <class Sum>
+template <int kChannels, class Sum>
 void AreaRows::write_sums(const std::vector<Sum>& sums, std::span<float* const> planes) const {
-  const auto step = static_cast<std::size_t>(picture_.channels);
-  for (std::size_t c = 0; c < std::min(step, planes.size()); ++c) {
-    float* const out = planes[c];
-    for (std::size_t x = 0; x < first_.size(); ++x) {
-      const Sum* value = sums.data() + first_[x] + c;
-      std::uint32_t sum = *value;
-      for (std::int32_t i = 1; i < count_[x]; ++i) sum += *(value += step);
-      out[x] = static_cast<float>(sum);
+  for (std::size_t x = 0; x < first_.size(); ++x) {
+    const Sum* value = sums.data() + first_[x];
+    std::array<std::uint32_t, kChannels> sum{};
+    for (std::int32_t i = 0; i < count_[x]; ++i, value += kChannels) {
+      for (std::size_t c = 0; c < kChannels; ++c) sum[c] += value[c];
     }
+    for (std::size_t c = 0; c < kChannels; ++c) planes[c][x] = static_cast<float>(sum[c]);
+  }
+}
+
+template <class Sum>
+void AreaRows::write_rows(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums,
+                          std::span<float* const> planes) const {
+  add(begin, end, sums);
+  if (picture_.channels == 1) {
+    write_sums<1>(sums, planes);
+  } else {
+    write_sums<kColours>(sums, planes);
   }
 }
 
 void AreaRows::write(std::int64_t y, std::span<float* const> planes) {
   const auto [begin, end] = window_of(y, height_, area_.height);
   if (end - begin <= kFewRows) {
-    add(begin, end, few_);
-    write_sums(few_, planes);
+    write_rows(begin, end, few_, planes);
   } else {
-    add(begin, end, many_);
-    write_sums(many_, planes);
+    write_rows(begin, end, many_, planes);
   }
   const auto rows = static_cast<float>(end - begin);
   for (std::size_t c = 0; c < planes.size(); ++c) {

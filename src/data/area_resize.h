@@ -27,8 +27,10 @@ class AreaRows {
  private:
   template <class Sum>
   void add(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums) const;
-  template <class Sum>
+  template <int kChannels, class Sum>
   void write_sums(const std::vector<Sum>& sums, std::span<float* const> planes) const;
+  template <class Sum>
+  void write_rows(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums, std::span<float* const> planes) const;
 
   const Picture& picture_;
   const PictureArea area_;

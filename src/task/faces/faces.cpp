@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <semaphore>
 #include <span>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/heap.h"
@@ -216,7 +218,16 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   const auto next_index = [&]() -> std::optional<std::size_t> {
     return next < which.size() ? std::optional(which[next++]) : std::nullopt;
   };
+  // Two workers share a thread: one looks at photos, one embeds. Where threads are fewer than cores they take turns, so
+  // that no more cores are used; all cores are kept busier without.
+  std::counting_semaphore<> turns(lanes < usable_cores() ? lanes : 2 * lanes);
+  const auto take_turn = [&turns] {
+    turns.acquire();
+    return std::unique_ptr<std::counting_semaphore<>, void (*)(std::counting_semaphore<>*)>(
+        &turns, [](std::counting_semaphore<>* taken) { taken->release(); });
+  };
   const auto find_faces = [&](std::size_t index, int worker) {
+    const auto turn = take_turn();
     meter.begin(worker);
     Looked looked = find(photos, index, worker);
     meter.end(worker, looked.faces.size());
@@ -226,7 +237,11 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   const auto embed = [&](std::vector<Found> faces, int worker) {
     std::vector<std::span<const std::uint8_t>> prepared;
     for (const Found& face : faces) prepared.emplace_back(face.prepared);
-    std::vector<std::vector<float>> vectors = embedder_->embed(prepared, worker);
+    std::vector<std::vector<float>> vectors;
+    {
+      const auto turn = take_turn();
+      vectors = embedder_->embed(prepared, worker);
+    }
     std::vector<EmbeddedFace> embedded;
     for (std::size_t i = 0; i < faces.size(); ++i) {
       // A copy lies beside it when all are compared.

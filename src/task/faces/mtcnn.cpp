@@ -24,7 +24,7 @@ constexpr float kStride = 2;  // between the places where it looks
 constexpr std::int64_t kRefinementSide = 24, kOutputSide = 48;
 // Most photos leave some hundred places after the first network and some ten after the second. A call that isn't full
 // costs as much as a full one.
-constexpr std::array<std::int64_t, 2> kRefinementBatches = {16, 64}, kOutputBatches = {4, 16};
+constexpr std::array<std::int64_t, 3> kRefinementBatches = {16, 32, 64}, kOutputBatches = {4, 8, 16};
 
 /// (x - 127.5) / 128 of values from 0 to 255.
 void set_normalization(engine::RunnerOptions& options) {
@@ -89,6 +89,15 @@ std::vector<double> scales_for(const data::Picture& photo, const DetectorOptions
   std::vector<double> scales;
   for (; smallest >= kCell; smallest *= options.factor, scale *= options.factor) scales.push_back(scale);
   return scales;
+}
+
+/// Which batch is run when so many boxes are left: the smallest that takes all of them, unless a quarter of it or more
+/// would stay empty; else the largest that they fill.
+std::size_t batch_for(std::size_t left, std::span<const std::int64_t> batches) {
+  std::size_t which = 0;
+  while (which + 1 < batches.size() && static_cast<std::size_t>(batches[which]) < left) ++which;
+  while (which > 0 && 4 * left <= 3 * static_cast<std::size_t>(batches[which])) --which;
+  return which;
 }
 
 std::array<float, 4> four(const float* values, std::int64_t step) {
@@ -236,8 +245,7 @@ void FaceDetector::look(const data::Picture& photo, const std::vector<FaceBox>& 
   std::vector<float> batch;
   for (std::size_t begin = 0, count = 0; begin < seen.size(); begin += count) {
     const std::size_t left = seen.size() - begin;
-    std::size_t which = 0;  // the smallest that takes all that is left, else the largest
-    while (which + 1 < batches.size() && static_cast<std::size_t>(batches[which]) < left) ++which;
+    const std::size_t which = batch_for(left, batches);
     count = std::min(static_cast<std::size_t>(batches[which]), left);
     batch.resize(each * static_cast<std::size_t>(batches[which]));
     engine::Runner& runner = *runners[which];

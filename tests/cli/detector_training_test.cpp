@@ -133,6 +133,9 @@ TEST_F(DetectorTraining, BeginsWithAClassifiersBackboneOrAnotherDetector) {
   const auto begun = run_program(small_detector({"--weights", file}));
   EXPECT_EQ(begun.exit_code, 0);
   EXPECT_THAT(begun.err, HasSubstr("tensors are those of the classifier mobilenet_v2"));
+  const auto quantized = run_program(small_detector({"--overwrite", "--weights", file, "--quantize", "int8"}));
+  EXPECT_EQ(quantized.exit_code, 0) << quantized.err;
+  EXPECT_THAT(quantized.err, HasSubstr("tensors are those of the classifier mobilenet_v2"));
   const auto judged = run_program(small_detector({"--overwrite", "--weights", file, "--epochs", "0"}));
   EXPECT_EQ(judged.exit_code, 2);
   EXPECT_THAT(judged.err, HasSubstr("there is nothing to evaluate"));

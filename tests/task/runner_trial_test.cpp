@@ -1,0 +1,52 @@
+// Trials of runners, with runners that only wait.
+#include "task/runner_trial.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+
+namespace evener::task {
+namespace {
+
+class SlowRunner : public engine::Runner {
+ public:
+  explicit SlowRunner(std::chrono::milliseconds takes) : takes_(takes) {}
+  void start(const engine::ImageSpan&) override { std::this_thread::sleep_for(takes_); }
+  TensorMap wait() override { return {}; }
+
+ private:
+  const std::chrono::milliseconds takes_;
+};
+
+class FailingRunner : public engine::Runner {
+ public:
+  void start(const engine::ImageSpan&) override { throw Error("no memory for it"); }
+  TensorMap wait() override { return {}; }
+};
+
+Runners one(std::unique_ptr<engine::Runner> runner) {
+  Runners runners;
+  runners.push_back(std::move(runner));
+  return runners;
+}
+
+const SampleValues kBatch = {.bytes = {1}, .floats = {}};
+
+TEST(RunnerTrial, TellsWhichIsFaster) {
+  const Runners slow = one(std::make_unique<SlowRunner>(std::chrono::milliseconds(12)));
+  const Runners fast = one(std::make_unique<SlowRunner>(std::chrono::milliseconds(1)));
+  EXPECT_GT(speed_against(slow, fast, kBatch, 0.1), 1);
+  EXPECT_LT(speed_against(fast, slow, kBatch, 0.1), 1);
+}
+
+// Runners compute on threads of their own, where an exception would end the program.
+TEST(RunnerTrial, AFailureIsTheCallers) {
+  const Runners failing = one(std::make_unique<FailingRunner>());
+  EXPECT_THROW(call_rates(failing, kBatch, 0.01, 2), Error);
+}
+
+}  // namespace
+}  // namespace evener::task

@@ -1,5 +1,6 @@
 #include "base/simd_level.h"
 
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +18,13 @@ SimdLevel detect() {
   }
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? SimdLevel::kAvx2 : SimdLevel::kBaseline;
 }
+
+/// What the processor says in its leaf 7: compilers differ in the names that they know for it.
+struct Features {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+
+  explicit Features(unsigned part) { __get_cpuid_count(7, part, &eax, &ebx, &ecx, &edx); }
+};
 
 }  // namespace
 
@@ -40,10 +48,18 @@ bool has_bfloat16_products() {
   return simd_level() == SimdLevel::kAvx512 && __builtin_cpu_supports("avx512bf16");
 }
 
+bool has_int8_products() {
+  constexpr unsigned kAvxVnni = 1U << 4;
+  if (widest_allowed_simd() != SimdLevel::kAvx512 || simd_level() == SimdLevel::kBaseline) return false;
+  // Processors with AMX have the first.
+  return __builtin_cpu_supports("avx512vnni") || (Features(1).eax & kAvxVnni) != 0;
+}
+
 bool has_bfloat16_tiles() {
   // The kernel saves tile registers only for processes that asked for them (Linux 5.16); threads and children inherit.
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
-  static const bool found = simd_level() == SimdLevel::kAvx512 && __builtin_cpu_supports("amx-bf16") &&
+  constexpr unsigned kAmxBf16 = 1U << 22;
+  static const bool found = simd_level() == SimdLevel::kAvx512 && (Features(0).edx & kAmxBf16) != 0 &&
                             syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   return found;
 }

@@ -20,6 +20,9 @@ const char* simd_level_name();
 
 /// Dot products of bfloat16 in 512 bits (AVX512-BF16).
 bool has_bfloat16_products();
+/// Dot products of int8 in 32 bits (VNNI, AMX). Without them sums of two products have 16 bits, which two of 255 * 127
+/// exceed: weights have to be half as large then. Where EVENER_SIMD holds to less there are none.
+bool has_int8_products();
 /// Products of tiles of bfloat16 (AMX), for which the kernel is asked once.
 bool has_bfloat16_tiles();
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/int8_products.h"
+#include "base/simd_level.h"
 #include "cli/options/data_flags.h"
 
 namespace evener::cli {

@@ -107,7 +107,7 @@ class Inference {
     Shape joined = inputs_.front();
     joined[0] = 0;
     for (const Shape& in : inputs_) {
-      if (!std::ranges::equal(in | std::views::drop(1), joined | std::views::drop(1))) {
+      if (!std::equal(in.begin() + 1, in.end(), joined.begin() + 1, joined.end())) {
         fail("needs images of one height and width, vectors, or rows of one length", "");
       }
       joined[0] += in[0];

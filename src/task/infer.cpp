@@ -223,7 +223,11 @@ void InferJob::try_torch(const data::Samples& samples) {
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
-    setup_.reasons[static_cast<std::size_t>(first)] = fmt::format("torch was tried and failed: {}", error.what());
+    for (std::size_t r = 0; r < setup_.engines.size(); ++r) {
+      if (setup_.engines[r] == "openvino") {
+        setup_.reasons[r] = fmt::format("torch was tried and failed: {}", error.what());
+      }
+    }
     return;
   }
   const bool faster = ratio > kClearly;

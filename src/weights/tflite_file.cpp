@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -160,7 +161,9 @@ class Model {
 
   std::vector<FoldedConvolution> convolutions() const {
     std::vector<FoldedConvolution> found;
+    constexpr std::uint64_t kMostShared = 16;
     std::uint64_t weight_bytes = 0;
+    const std::set<std::int32_t> widened = widened_tensors();
     for (std::uint64_t i = 0; i < graph_.count(graph::kOperators); ++i) {
       const Table operation = graph_.element(graph::kOperators, i, "operator");
       const std::int32_t code = code_of(operation);
@@ -170,29 +173,33 @@ class Model {
       // Weights that are computed belong to no layer; without a bias all of it is 0.
       const Table weights = tensor_at(inputs[1]);
       if (data_of(weights).empty()) {
-        if (is_widened(inputs[1])) {
-          throw Error("its weights are float16 that the model makes float32 of; give the model with float32 or int8");
+        if (widened.contains(inputs[1])) {
+          throw Error(
+              "its weights become float32 only when it runs, as in float16 models; give that with float32 or int8");
         }
         continue;
       }
-      // A damaged file may say the same of very many layers.
+      // Layers may share weights, but in a damaged file very many may.
       weight_bytes += data_of(weights).size();
-      if (weight_bytes > file_bytes_) throw Error("it is damaged: its convolutions have more weights than the file");
+      if (weight_bytes > kMostShared * file_bytes_) {
+        throw Error("it is damaged: its convolutions have far more weights than the file");
+      }
       found.push_back(folded(weights, code == kDepthwiseConvolution, inputs.size() > 2 ? inputs[2] : -1));
     }
     return found;
   }
 
  private:
-  /// Whether an operator that makes float32 of stored values gives this tensor.
-  bool is_widened(std::int32_t tensor) const {
+  /// Those that operators make float32 of stored values.
+  std::set<std::int32_t> widened_tensors() const {
+    std::set<std::int32_t> tensors;
     for (std::uint64_t i = 0; i < graph_.count(graph::kOperators); ++i) {
       const Table operation = graph_.element(graph::kOperators, i, "operator");
       if (code_of(operation) != kDequantize) continue;
       const auto outputs = operation.values<std::int32_t>(operation::kOutputs);
-      if (std::ranges::find(outputs, tensor) != outputs.end()) return true;
+      if (!outputs.empty()) tensors.insert(outputs.front());
     }
-    return false;
+    return tensors;
   }
 
   std::int32_t code_of(const Table& operation) const {

@@ -45,9 +45,10 @@ bool looks_like_coco(const fs::path& path) {
   const std::size_t lists = coco_lists_in(begin);
   if (size <= kLook) return lists == kCocoLists;
   // Lists may be long, so that the others begin where nothing is read; the elements of one tell of another.
-  const std::string seen = begin + piece(size - kLook);
-  return lists >= 2 || (lists == 1 && (seen.find("\"categories\"") != std::string::npos ||
-                                       seen.find("\"category_id\"") != std::string::npos));
+  const std::string end = piece(size - kLook), in_annotations = "\"category_id\"";
+  return lists >= 2 || (lists == 1 && (end.find("\"categories\"") != std::string::npos ||
+                                       end.find(in_annotations) != std::string::npos ||
+                                       begin.find(in_annotations) != std::string::npos));
 }
 
 /// The part that a word of the name stands for, as in "instances_val2017".

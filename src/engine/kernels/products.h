@@ -85,6 +85,9 @@ template <class L>
                _mm512_cmp_ps_mask(reinterpret_cast<__m512>(value), reinterpret_cast<__m512>(own_least), _CMP_GE_OQ)};
   } else {
     const auto is = (value >= least) | (value >= own_least);
+    if constexpr (kRegisterBytes == 32) {
+      return static_cast<unsigned>(_mm256_movemask_ps(reinterpret_cast<__m256>(is)));
+    }
     unsigned bits = 0;
     for (unsigned lane = 0; lane < sizeof(value) / sizeof(float); ++lane) bits |= unsigned{is[lane] != 0} << lane;
     return bits;

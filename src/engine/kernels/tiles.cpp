@@ -56,12 +56,16 @@ void multiply_tiles(const RowBlock& others, const BFloat16* panels, std::int64_t
     shapes.row_bytes[tile] = kTileBytes;
     shapes.rows[tile] = kTileSide;
   }
+  // What the compiler can't see the instructions read has to be stored before them.
+  const auto stored = [](const void* memory) { asm volatile("" : : "r"(memory) : "memory"); };
+  stored(&shapes);
   _tile_loadconfig(&shapes);
   for (std::int64_t first = 0; first < others.count; first += kTilePanel) {
     const std::int64_t rows = others.count - first < kTilePanel ? others.count - first : kTilePanel;
     for (std::int64_t row = 0; row < rows; ++row) {
       round_row(others.at + (first + row) * others.values, others.values, scratch + row * values);
     }
+    stored(scratch);
     const BFloat16* tiles = panels;
     for (std::int64_t panel = 0; panel < panel_count; ++panel) {
       _tile_zero(0);

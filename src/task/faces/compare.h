@@ -64,9 +64,11 @@ struct CompareOptions {
 
 /// Rows compared with each other, in memory that grows with the rows and not with the pairs.
 struct Comparison {
-  std::vector<std::size_t> histogram;  // of all distances from 0 to 2
-  std::vector<NearPair> pairs;         // at most `limit` apart, the nearest first; no more than most_pairs
-  std::size_t pairs_within = 0;        // all that are
+  /// Of all distances from 0 to 2; of more than 90,000 rows those beyond the limit are estimated from a part of them,
+  /// of more than most_in_fp32 they may be rounded to bf16.
+  std::vector<std::size_t> histogram;
+  std::vector<NearPair> pairs;   // at most `limit` apart, the nearest first; no more than most_pairs
+  std::size_t pairs_within = 0;  // all that are
   /// The pairs from which groups grow, the nearest first: all within the limit, or where those are too many the
   /// nearest of each row.
   std::vector<NearPair> to_group;

@@ -107,6 +107,7 @@ class AllWithAll {
         pairs_of_rows_(kMostRows),
         locks_(kMostRows) {
     result_.histogram.assign(options.bins, 0);
+    near_.assign(options.bins, 0);
   }
 
   Comparison run() {
@@ -152,11 +153,36 @@ class AllWithAll {
   /// How many rows the block that begins here has: as many as have been, since what the next one is compared with is
   /// no better than what these have found, and not so many that their pairs within the limit fill the memory.
   std::size_t rows_from(std::size_t begin) const {
-    if (begin == 0) return kLeastRows;
-    const double share = static_cast<double>(result_.pairs_within) / static_cast<double>(pairs_up_to(begin));
-    const double pairs_of_row = share * static_cast<double>(embeddings_.size());
-    const auto most = static_cast<std::size_t>(static_cast<double>(kMostPairs) / std::max(1.0, pairs_of_row));
-    return std::clamp(std::min(begin, most), kLeastRows, kMostRows);
+    const std::size_t rows = std::clamp(begin, kLeastRows, kMostRows), left = embeddings_.size() - begin;
+    if (rows >= left || rows * left <= kMostPairs) return rows;
+    const auto most =
+        static_cast<std::size_t>(static_cast<double>(kMostPairs) / std::max(1.0, pairs_of_row(begin, rows)));
+    return std::clamp(most, std::min(rows, kLeastRows), rows);
+  }
+
+  /// Pairs within the limit of one of these rows with those behind, by a sample of both.
+  double pairs_of_row(std::size_t begin, std::size_t count) const {
+    constexpr std::size_t kParts = 64;
+    const std::size_t all = embeddings_.size(), dimensions = embeddings_.dimensions;
+    std::vector<float> sample;
+    for (std::size_t i = 0; i < kLeastRows; ++i) {
+      const std::span<const float> row = embeddings_[begin + i * count / kLeastRows];
+      sample.insert(sample.end(), row.begin(), row.end());
+    }
+    const engine::kernels::BlockProducts block(sample, static_cast<std::int64_t>(dimensions), precision_);
+    engine::kernels::AlignedVector<float> products;
+    const std::size_t step = std::max(kOthers, (all - begin) / kParts);
+    std::size_t seen = 0, within = 0;
+    for (std::size_t first = begin; first < all; first += step) {
+      const std::size_t last = std::min(all, first + kOthers);
+      block.multiply(rows(first, last), kLeastRows, products);
+      for (std::size_t other = 0; other < last - first; ++other) {
+        const auto of = std::span(products).subspan(other * static_cast<std::size_t>(block.stride()), kLeastRows);
+        within += static_cast<std::size_t>(std::ranges::count_if(of, [&](float p) { return p >= least_of_pairs_; }));
+        seen += kLeastRows;
+      }
+    }
+    return static_cast<double>(within) / static_cast<double>(seen) * static_cast<double>(all - begin);
   }
 
   /// The block's rows with those of first..last-1 that are behind them.
@@ -191,23 +217,28 @@ class AllWithAll {
     for (std::size_t bin = 0; bin < histogram.size(); ++bin) result_.histogram[bin] += histogram[bin];
   }
 
+  int bin_of(float distance) const {
+    return std::min(static_cast<int>(distance * bins_a_unit_), static_cast<int>(options_.bins) - 1);
+  }
+
   void count(std::span<const float> products, Histogram& histogram) const {
-    const auto bins_a_unit = static_cast<float>(static_cast<double>(options_.bins) / kLargestDistance);
-    const int last = static_cast<int>(options_.bins) - 1;
     std::array<int, kMostRows> bins{};
-    for (std::size_t i = 0; i < products.size(); ++i) {
-      bins[i] = std::min(static_cast<int>(distance_of(products[i]) * bins_a_unit), last);
-    }
+    for (std::size_t i = 0; i < products.size(); ++i) bins[i] = bin_of(distance_of(products[i]));
     for (std::size_t i = 0; i < products.size(); ++i) ++histogram[static_cast<std::size_t>(bins[i])];
   }
 
-  /// From the pairs that were counted to all.
+  /// From the pairs that were counted to all; those within the limit are known.
   void count_for_all() {
-    if (one_counted_of_ == 1) return;
     const std::size_t counted = std::accumulate(result_.histogram.begin(), result_.histogram.end(), std::size_t{0});
     const double scale = static_cast<double>(pairs_up_to(embeddings_.size())) / static_cast<double>(counted);
-    for (std::size_t& count : result_.histogram) {
-      count = static_cast<std::size_t>(std::llround(static_cast<double>(count) * scale));
+    for (std::size_t bin = 0; bin < options_.bins; ++bin) {
+      std::size_t& count = result_.histogram[bin];
+      const double end = static_cast<double>(bin + 1) * kLargestDistance / static_cast<double>(options_.bins);
+      if (end <= options_.limit) {
+        count = near_[bin];
+      } else if (one_counted_of_ > 1) {
+        count = static_cast<std::size_t>(std::llround(static_cast<double>(count) * scale));
+      }
     }
   }
 
@@ -236,7 +267,10 @@ class AllWithAll {
       std::vector<PairOfRow>& pairs = pairs_of_rows_[row - begin];
       std::ranges::sort(pairs, {}, &PairOfRow::other);
       of_row.clear();
-      for (const PairOfRow& pair : pairs) of_row.push_back({row, pair.other, pair.distance});
+      for (const PairOfRow& pair : pairs) {
+        of_row.push_back({row, pair.other, pair.distance});
+        ++near_[static_cast<std::size_t>(bin_of(pair.distance))];
+      }
       pairs = {};
       result_.pairs_within += of_row.size();
       if (options_.on_pairs) options_.on_pairs(of_row);
@@ -283,11 +317,13 @@ class AllWithAll {
   const CompareOptions& options_;
   const Precision precision_;  // of products that are looked at first
   const float least_of_pairs_;
+  const float bins_a_unit_ = static_cast<float>(static_cast<double>(options_.bins) / kLargestDistance);
   const std::size_t one_counted_of_ = 1 + pairs_up_to(embeddings_.size()) / kMostCounted;
   NearestOfRows nearest_;
   std::vector<std::vector<PairOfRow>> pairs_of_rows_;  // within the limit, of each row of the block
   std::vector<std::mutex> locks_;                      // likewise
   std::mutex mutex_;                                   // of the histogram
+  Histogram near_;                                     // of the pairs within the limit
   Comparison result_;
 };
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <mutex>
-#include <semaphore>
 #include <span>
 #include <utility>
 
@@ -94,20 +94,20 @@ std::uint64_t content_of(const std::filesystem::path& file) {
   return hash_text(bytes);
 }
 
-FacesJob::FacesJob(const FacesOptions& options) : options_(options) {
-  const bool on_cpu = std::ranges::all_of(options.plan.replicas, [](const placement::PlanReplica& replica) {
-    return replica.stages.front().device.kind == DeviceKind::kCpu;
-  });
-  const std::string engine = engine::usual_runner_engine(on_cpu ? DeviceKind::kCpu : DeviceKind::kCuda);
+FacesJob::FacesJob(const FacesOptions& options)
+    : options_(options), on_cpu_(std::ranges::all_of(options.plan.replicas, [](const placement::PlanReplica& replica) {
+        return replica.stages.front().device.kind == DeviceKind::kCpu;
+      })) {
+  const std::string engine = engine::usual_runner_engine(on_cpu_ ? DeviceKind::kCpu : DeviceKind::kCuda);
   engine_ = engine::open_engine(engine);
-  if (options.plan.replicas.size() > 1 && !on_cpu) {
+  if (options.plan.replicas.size() > 1 && !on_cpu_) {
     throw UsageError("faces are found on one GPU or on CPUs, not on both together yet; use --on cpu or --on cuda:0");
   }
   engine::RunnerOptions runner;
   runner.device = options.plan.replicas.front().stages.front().device;
   // A photo for each thread: they never wait for each other.
   const int lanes = engine == "openvino" ? threads_of(options.plan) : 1;
-  runner.threads = on_cpu ? threads_of(options.plan) : 1;
+  runner.threads = on_cpu_ ? threads_of(options.plan) : 1;
   runner.cache = options.cache;
   const DetectorWeights weights = read_detector_weights(options.detector_weights);
   detectors_ = FaceDetector::make(*engine_, weights, options.detector, runner, lanes);
@@ -171,10 +171,9 @@ void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<s
   room_ = std::make_unique<PhotoRoom>(options_.memory_bytes - beside);
 }
 
-FacesJob::Looked FacesJob::find(const data::Pictures& photos, std::size_t index, int worker) {
+FacesJob::Looked FacesJob::find(const std::string& file, std::size_t index, int worker) {
   FaceDetector& detector = *detectors_[static_cast<std::size_t>(worker)];
-  const PhotoRoom::Entered entered = room_->enter(photos.source(index), options_.turn);
-  TurnedPhoto seen{data::decode_image_file(entered.file), {}, 0};
+  TurnedPhoto seen{data::decode_image_file(file), {}, 0};
   if (options_.turn) {
     seen = find_turned(detector, std::move(seen.photo));
   } else {
@@ -185,7 +184,7 @@ FacesJob::Looked FacesJob::find(const data::Pictures& photos, std::size_t index,
     std::ranges::swap(faces.front(), *std::ranges::max_element(faces, {}, [](const Face& f) { return f.box.area(); }));
     faces.resize(1);
   }
-  Looked looked{hash_text(entered.file), {}};
+  Looked looked{hash_text(file), {}};
   for (const Face& face : faces) {
     Found one{index, face, {}, {}};
     if (!prepare(seen.photo, one)) continue;
@@ -194,6 +193,39 @@ FacesJob::Looked FacesJob::find(const data::Pictures& photos, std::size_t index,
   }
   return looked;
 }
+
+/// Lets some compute at a time. (std::counting_semaphore loses wake-ups in g++ 12's library, GCC bug 98033.)
+class FacesJob::Turns {
+ public:
+  explicit Turns(int count) : free_(count) {}
+
+  /// Held while somebody computes.
+  class Turn {
+   public:
+    explicit Turn(Turns& turns) : turns_(turns) {
+      std::unique_lock lock(turns_.mutex_);
+      turns_.given_back_.wait(lock, [&] { return turns_.free_ > 0; });
+      --turns_.free_;
+    }
+    ~Turn() {
+      {
+        const std::scoped_lock lock(turns_.mutex_);
+        ++turns_.free_;
+      }
+      turns_.given_back_.notify_one();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Turns& turns_;
+  };
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable given_back_;
+  int free_;
+};
 
 DetectorTimes FacesJob::detector_times() const {
   DetectorTimes sum;
@@ -220,16 +252,12 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   };
   // Two workers share a thread: one looks at photos, one embeds. Where threads are fewer than cores they take turns, so
   // that no more cores are used; all cores are kept busier without.
-  std::counting_semaphore<> turns(lanes < usable_cores() ? lanes : 2 * lanes);
-  const auto take_turn = [&turns] {
-    turns.acquire();
-    return std::unique_ptr<std::counting_semaphore<>, void (*)(std::counting_semaphore<>*)>(
-        &turns, [](std::counting_semaphore<>* taken) { taken->release(); });
-  };
+  Turns turns(on_cpu_ && lanes < usable_cores() ? lanes : 2 * lanes);
   const auto find_faces = [&](std::size_t index, int worker) {
-    const auto turn = take_turn();
+    const PhotoRoom::Entered entered = room_->enter(photos.source(index), options_.turn);
+    const Turns::Turn turn(turns);
     meter.begin(worker);
-    Looked looked = find(photos, index, worker);
+    Looked looked = find(entered.file, index, worker);
     meter.end(worker, looked.faces.size());
     gathering.expect(index, looked.content, looked.faces.size());
     return std::move(looked.faces);
@@ -239,7 +267,7 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
     for (const Found& face : faces) prepared.emplace_back(face.prepared);
     std::vector<std::vector<float>> vectors;
     {
-      const auto turn = take_turn();
+      const Turns::Turn turn(turns);
       vectors = embedder_->embed(prepared, worker);
     }
     std::vector<EmbeddedFace> embedded;

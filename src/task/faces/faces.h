@@ -91,11 +91,14 @@ class FacesJob {
   struct Found;
   struct Looked;
   class Gathering;
-  Looked find(const data::Pictures& photos, std::size_t index, int worker);
+  class Turns;
+  /// `file`: the bytes of photo `index`.
+  Looked find(const std::string& file, std::size_t index, int worker);
   DetectorTimes detector_times() const;
   bool prepare(const data::Picture& photo, Found& found) const;
 
   const FacesOptions options_;
+  const bool on_cpu_;
   std::unique_ptr<engine::Engine> engine_;
   std::vector<std::unique_ptr<FaceDetector>> detectors_;
   std::optional<FaceEmbedder> embedder_;

@@ -91,12 +91,12 @@ std::vector<double> scales_for(const data::Picture& photo, const DetectorOptions
   return scales;
 }
 
-/// Which batch is run when so many boxes are left: the smallest that takes all of them, unless a quarter of it or more
-/// would stay empty; else the largest that they fill.
+/// Which batch is run when so many boxes are left: the smallest that takes all of them, unless it is the largest and a
+/// quarter of it or more would stay empty: the next smaller ones then take less work.
 std::size_t batch_for(std::size_t left, std::span<const std::int64_t> batches) {
   std::size_t which = 0;
   while (which + 1 < batches.size() && static_cast<std::size_t>(batches[which]) < left) ++which;
-  while (which > 0 && 4 * left <= 3 * static_cast<std::size_t>(batches[which])) --which;
+  if (which + 1 == batches.size() && 4 * left <= 3 * static_cast<std::size_t>(batches[which])) --which;
   return which;
 }
 

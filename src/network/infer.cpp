@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 
 #include "base/error.h"
 #include "base/tensor.h"

@@ -67,11 +67,11 @@ std::vector<std::set<int>> concatenated(const Layers& layers, const std::vector<
     if (!wanted[i] || !std::holds_alternative<Concat>(layers[i].op)) continue;
     std::set<int> group;
     collect_sources(layers, static_cast<int>(i), group);
-    const auto joined = std::ranges::partition(groups, [&](const std::set<int>& other) {
+    const auto joined = std::partition(groups.begin(), groups.end(), [&](const std::set<int>& other) {
       return std::ranges::none_of(other, [&](int source) { return group.contains(source); });
     });
-    for (const auto& other : joined) group.insert(other.begin(), other.end());
-    groups.erase(joined.begin(), joined.end());
+    for (auto other = joined; other != groups.end(); ++other) group.insert(other->begin(), other->end());
+    groups.erase(joined, groups.end());
     groups.push_back(std::move(group));
   }
   return groups;

@@ -89,7 +89,7 @@ class ClassOnImage {
     std::vector<std::size_t> order(truth_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto counts = [&](std::size_t t) { return is_counted(*truth_[t], range); };
-    std::ranges::stable_partition(order, counts);
+    std::stable_partition(order.begin(), order.end(), counts);
     std::vector<bool> is_found;
     for (std::size_t limit = 0; limit < kIouLimits; ++limit) {
       is_found.assign(truth_.size(), false);

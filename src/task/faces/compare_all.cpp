@@ -304,7 +304,7 @@ class AllWithAll {
     }
     std::ranges::sort(pairs, nearer_pair);
     const auto same = [](const NearPair& a, const NearPair& b) { return a.first == b.first && a.second == b.second; };
-    pairs.erase(std::ranges::unique(pairs, same).begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end(), same), pairs.end());
     return pairs;
   }
 

@@ -114,7 +114,7 @@ GraphComparison compare_by_graph(const Embeddings& embeddings, const CompareOpti
   std::ranges::sort(pairs, nearer);
   // Each of two rows may have led to the other.
   const auto same = [](const NearPair& a, const NearPair& b) { return a.first == b.first && a.second == b.second; };
-  pairs.erase(std::ranges::unique(pairs, same).begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end(), same), pairs.end());
   result.comparison.pairs_within = pairs.size();
   result.comparison.pairs.assign(
       pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(std::min(pairs.size(), options.most_pairs)));

@@ -203,8 +203,9 @@ bool may_found(const task::FaceBox& box, int founder_size) {
 ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task::FaceFacts>& facts,
                       const ComparisonRequest& request, ProgressLine& line) {
   const std::size_t all = embeddings.size();
-  for (const char* name : {"distances.npy", "neighbours.csv", "all_pairs.csv", "all_pairs.csv.part"})
+  for (const char* name : {"distances.npy", "neighbours.csv", "all_pairs.csv", "all_pairs.csv.part"}) {
     fs::remove(request.folder / name);
+  }
   const PairRows rows(request);
   task::CompareOptions options{.limit = request.limit, .threads = request.threads};
   if (all > kMany) options.most_of_each_face = kPairsOfMany;

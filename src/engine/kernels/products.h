@@ -8,18 +8,8 @@
 namespace evener::engine::kernels {
 namespace {
 
-using ProductLanes = Lanes<kAvx512 ? 16 : 8>;
-using ProductFloat = ProductLanes::Float;
-constexpr int kProductLanes = kAvx512 ? 16 : 8, kProductRows = kAvx512 ? 8 : 4, kProductVectors = 3;
-constexpr std::int64_t kProductPanel = kProductVectors * kProductLanes;
-
-struct ProductMath {
-  using Vector = ProductFloat;
-  using Unit = float;
-  static constexpr int kLanes = kProductLanes;
-  [[gnu::always_inline]] static Vector load(const float* from) { return kernels::load<ProductLanes>(from); }
-  [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
-};
+constexpr int kProductRows = kAvx512 ? 8 : 4, kProductVectors = 3;
+constexpr std::int64_t kProductPanel = kProductVectors * kWidestLanes;
 
 /// Element (value, column) at value * kProductPanel + column of its panel.
 void pack_rows(const RowBlock& block, float* panels) {
@@ -40,12 +30,12 @@ void multiply_rows(const RowBlock& others, const float* panels, std::int64_t pan
       const std::int64_t left = others.count - row;
       with_rows<kProductRows>(left < kProductRows ? left : kProductRows, [&](auto tile_rows) {
         constexpr int kRows = decltype(tile_rows)::value;
-        ProductFloat sum[kRows][kProductVectors];
-        multiply_tile<ProductMath>(sum, others.at + row * others.values, others.values, 1, columns, kProductPanel,
-                                   others.values);
+        WidestFloat sum[kRows][kProductVectors];
+        multiply_tile<WidestMath>(sum, others.at + row * others.values, others.values, 1, columns, kProductPanel,
+                                  others.values);
         for (int r = 0; r < kRows; ++r) {
           for (int n = 0; n < kProductVectors; ++n) {
-            store<ProductLanes>(out + (row + r) * out_stride + panel * kProductPanel + n * kProductLanes, sum[r][n]);
+            store<WidestLanes>(out + (row + r) * out_stride + panel * kProductPanel + n * kWidestLanes, sum[r][n]);
           }
         }
       });
@@ -55,19 +45,18 @@ void multiply_rows(const RowBlock& others, const float* panels, std::int64_t pan
 
 float row_product(const float* a, const float* b, std::int64_t values) {
   constexpr int kChains = 4;  // of sums that don't wait for each other
-  ProductFloat sums[kChains] = {};
+  WidestFloat sums[kChains] = {};
   std::int64_t i = 0;
-  for (; i + kChains * kProductLanes <= values; i += kChains * kProductLanes) {
+  for (; i + kChains * kWidestLanes <= values; i += kChains * kWidestLanes) {
 #pragma GCC unroll 8
     for (int c = 0; c < kChains; ++c) {
-      sums[c] += load<ProductLanes>(a + i + c * kProductLanes) * load<ProductLanes>(b + i + c * kProductLanes);
+      sums[c] += load<WidestLanes>(a + i + c * kWidestLanes) * load<WidestLanes>(b + i + c * kWidestLanes);
     }
   }
-  for (; i + kProductLanes <= values; i += kProductLanes)
-    sums[0] += load<ProductLanes>(a + i) * load<ProductLanes>(b + i);
-  float lanes[kProductLanes];
-  store<ProductLanes>(lanes, (sums[0] + sums[1]) + (sums[2] + sums[3]));
-  for (int half = kProductLanes / 2; half > 0; half /= 2) {
+  for (; i + kWidestLanes <= values; i += kWidestLanes) sums[0] += load<WidestLanes>(a + i) * load<WidestLanes>(b + i);
+  float lanes[kWidestLanes];
+  store<WidestLanes>(lanes, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+  for (int half = kWidestLanes / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
   }
   float sum = lanes[0];
@@ -97,10 +86,10 @@ template <class L>
 std::int64_t places_not_below(const float* values, const float* least_of, float least, std::int64_t count,
                               std::int32_t* places) {
   std::int64_t found = 0;
-  const ProductFloat all_least = least - ProductFloat{};
+  const WidestFloat all_least = least - WidestFloat{};
   std::int64_t i = 0;
-  for (; i + kProductLanes <= count; i += kProductLanes) {
-    for (unsigned bits = not_below<ProductLanes>(values + i, least_of + i, all_least); bits != 0; bits &= bits - 1) {
+  for (; i + kWidestLanes <= count; i += kWidestLanes) {
+    for (unsigned bits = not_below<WidestLanes>(values + i, least_of + i, all_least); bits != 0; bits &= bits - 1) {
       places[found++] = static_cast<std::int32_t>(i + __builtin_ctz(bits));
     }
   }

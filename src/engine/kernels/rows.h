@@ -8,27 +8,24 @@
 namespace evener::engine::kernels {
 namespace {
 
-using RowLanes = Lanes<kAvx512 ? 16 : 8>;
-using RowFloat = RowLanes::Float;
-constexpr std::int64_t kLanes = sizeof(RowFloat) / sizeof(float);
 /// Sums that registers have room for beside the operands.
 constexpr int kSums = kAvx512 ? 24 : 12;
 
 /// Columns from `column` on of the filters from `first` on.
 template <int kBlock, int kVectors>
 [[gnu::always_inline]] inline void convolve_part(const ConvolveRow& row, std::int64_t column, std::int64_t first) {
-  RowFloat sums[kBlock][kVectors];
+  WidestFloat sums[kBlock][kVectors];
   for (int b = 0; b < kBlock; ++b) {
-    for (int v = 0; v < kVectors; ++v) sums[b][v] = row.bias[first + b] - RowFloat{};
+    for (int v = 0; v < kVectors; ++v) sums[b][v] = row.bias[first + b] - WidestFloat{};
   }
   const float* weight = row.weight + first * row.in_channels * row.kernel * row.kernel;
   for (std::int64_t channel = 0; channel < row.in_channels; ++channel) {
     for (std::int64_t y = 0; y < row.kernel; ++y) {
       const float* const in = row.rows[y] + channel * row.in_stride + column;
       for (std::int64_t x = 0; x < row.kernel; ++x) {
-        RowFloat values[kVectors];
+        WidestFloat values[kVectors];
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) values[v] = load<RowLanes>(in + x + v * kLanes);
+        for (int v = 0; v < kVectors; ++v) values[v] = load<WidestLanes>(in + x + v * kWidestLanes);
 #pragma GCC unroll 8
         for (int b = 0; b < kBlock; ++b) {
 #pragma GCC unroll 8
@@ -41,9 +38,9 @@ template <int kBlock, int kVectors>
   for (int b = 0; b < kBlock; ++b) {
     float* const out = row.out + (first + b) * row.out_stride + column;
     for (int v = 0; v < kVectors; ++v) {
-      RowFloat sum = sums[b][v];
+      WidestFloat sum = sums[b][v];
       if (row.slope != nullptr) sum = sum > 0 ? sum : sum * row.slope[first + b];
-      store<RowLanes>(out + v * kLanes, sum);
+      store<WidestLanes>(out + v * kWidestLanes, sum);
     }
   }
 }
@@ -52,12 +49,12 @@ template <int kBlock>
 void convolve_blocks(const ConvolveRow& row) {
   constexpr int kVectors = kSums / kBlock > 4 ? 4 : kSums / kBlock;
   std::int64_t column = 0;
-  for (; column + (kVectors - 1) * kLanes < row.columns; column += kVectors * kLanes) {
+  for (; column + (kVectors - 1) * kWidestLanes < row.columns; column += kVectors * kWidestLanes) {
     for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
       convolve_part<kBlock, kVectors>(row, column, first);
     }
   }
-  for (; column < row.columns; column += kLanes) {
+  for (; column < row.columns; column += kWidestLanes) {
     for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
       convolve_part<kBlock, 1>(row, column, first);
     }
@@ -88,7 +85,7 @@ void convolve_row(const ConvolveRow& row) {
 /// Every second of the values from `from` on.
 template <class L>
 [[gnu::always_inline]] inline typename L::Float every_second(const float* from) {
-  const typename L::Float a = load<L>(from), b = load<L>(from + kLanes);
+  const typename L::Float a = load<L>(from), b = load<L>(from + kWidestLanes);
   if constexpr (sizeof(a) == 64) {
     return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   } else {
@@ -96,29 +93,30 @@ template <class L>
   }
 }
 
-[[gnu::always_inline]] inline RowFloat larger(RowFloat a, RowFloat b) {
+[[gnu::always_inline]] inline WidestFloat larger(WidestFloat a, WidestFloat b) {
   return a > b ? a : b;
 }
 
 void max_pool_row(const PoolRow& row) {
   for (std::int64_t channel = 0; channel < row.channels; ++channel) {
-    for (std::int64_t x = 0; x < row.in_columns; x += kLanes) {
-      RowFloat most = load<RowLanes>(row.rows[0] + channel * row.in_stride + x);
+    for (std::int64_t x = 0; x < row.in_columns; x += kWidestLanes) {
+      WidestFloat most = load<WidestLanes>(row.rows[0] + channel * row.in_stride + x);
       for (std::int64_t y = 1; y < row.row_count; ++y) {
-        most = larger(load<RowLanes>(row.rows[y] + channel * row.in_stride + x), most);
+        most = larger(load<WidestLanes>(row.rows[y] + channel * row.in_stride + x), most);
       }
-      store<RowLanes>(row.scratch + x, most);
+      store<WidestLanes>(row.scratch + x, most);
     }
     for (std::int64_t x = row.in_columns; x < row.in_columns + kRowSlack; ++x) row.scratch[x] = -__builtin_inff();
     float* const out = row.out + channel * row.out_stride;
-    for (std::int64_t x = 0; x < row.columns; x += kLanes) {
-      RowFloat most = every_second<RowLanes>(row.scratch + 2 * x);
+    for (std::int64_t x = 0; x < row.columns; x += kWidestLanes) {
+      WidestFloat most = every_second<WidestLanes>(row.scratch + 2 * x);
       for (std::int64_t k = 1; k < row.kernel; ++k)
-        most = larger(every_second<RowLanes>(row.scratch + 2 * x + k), most);
+        most = larger(every_second<WidestLanes>(row.scratch + 2 * x + k), most);
       // Beyond the last column there is nothing, which would make NaNs of the sums that nobody looks at.
-      store<RowLanes>(out + x, most);
+      store<WidestLanes>(out + x, most);
     }
-    for (std::int64_t x = row.columns; x < (row.columns + kLanes - 1) / kLanes * kLanes; ++x) out[x] = 0;
+    for (std::int64_t x = row.columns; x < (row.columns + kWidestLanes - 1) / kWidestLanes * kWidestLanes; ++x)
+      out[x] = 0;
   }
 }
 

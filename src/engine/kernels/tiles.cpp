@@ -1,6 +1,6 @@
-// Products of rows with rows in bfloat16 by the processor's tile registers (AMX), of which each
-// has 16 rows of 64 bytes. One instruction multiplies 16 x 32 with 32 x 16 values, sixteen times what AVX-512 does in
-// float32 in the same time. Sums are float32.
+// Products of rows with rows in bfloat16 by the processor's tile registers (AMX), of which each has 16 rows of 64
+// bytes. One instruction multiplies 16 x 32 with 32 x 16 values, sixteen times what AVX-512 does in float32 in the same
+// time. Sums are float32.
 #include "engine/kernels/levels.h"
 #include "engine/kernels/vectors.h"
 

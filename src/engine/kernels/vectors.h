@@ -91,6 +91,20 @@ template <class L>
   __builtin_memcpy(to, &half, sizeof(half));
 }
 
+/// The widest vectors: one register, or two on plain x86-64.
+using WidestLanes = Lanes<kAvx512 ? 16 : 8>;
+using WidestFloat = WidestLanes::Float;
+constexpr int kWidestLanes = kAvx512 ? 16 : 8;
+
+/// What multiply_tile (tile_product.h) needs to multiply them.
+struct WidestMath {
+  using Vector = WidestFloat;
+  using Unit = float;
+  static constexpr int kLanes = kWidestLanes;
+  [[gnu::always_inline]] static Vector load(const float* from) { return kernels::load<WidestLanes>(from); }
+  [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
+};
+
 /// Past the caches: they would be filled with values that are pushed out before they are read, after memory was read
 /// for the rest of each line. `to` has to be a multiple of the vector's size.
 template <class L, class T>

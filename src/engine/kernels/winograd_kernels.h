@@ -11,24 +11,14 @@ namespace evener::engine::kernels {
 namespace {
 
 /// The registers of this level: a tile of products is kTileRows times kTileVectors of them.
-using WinogradLanes = Lanes<kAvx512 ? 16 : 8>;
-constexpr int kWinogradLanes = kAvx512 ? 16 : 8, kTileRows = 6, kTileVectors = kAvx512 ? 4 : 2;
-using WinogradVector = WinogradLanes::Float;
+constexpr int kTileRows = 6, kTileVectors = kAvx512 ? 4 : 2;
 
-struct WinogradMath {
-  using Vector = WinogradVector;
-  using Unit = float;
-  static constexpr int kLanes = kWinogradLanes;
-  [[gnu::always_inline]] static Vector load(const float* from) { return kernels::load<WinogradLanes>(from); }
-  [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
-};
-
-/// The same for values that come from beyond the caches: what will be needed soon is asked for.
-struct WinogradMathAhead : WinogradMath {
+/// WidestMath for values that come from beyond the caches: what will be needed soon is asked for.
+struct MathAhead : WidestMath {
   [[gnu::always_inline]] static Vector load(const float* from) {
     constexpr int kAhead = 512;
     __builtin_prefetch(from + kAhead);
-    return WinogradMath::load(from);
+    return WidestMath::load(from);
   }
 };
 
@@ -37,7 +27,7 @@ struct WinogradMathAhead : WinogradMath {
 struct Strips {
   std::int64_t rows, width;
 
-  static constexpr std::int64_t kWidest = kTileVectors * kWinogradLanes;
+  static constexpr std::int64_t kWidest = kTileVectors * kWidestLanes;
 
   std::int64_t strip_width() const { return width < kWidest ? width : kWidest; }
   std::int64_t at(std::int64_t row, std::int64_t column) const {
@@ -55,26 +45,26 @@ void multiply_matrices(std::int64_t rows, std::int64_t k, const float* a, std::i
   const auto tile = [&](auto math, auto vectors, std::int64_t row, std::int64_t first) {
     with_rows<kTileRows>(rows - row < kTileRows ? rows - row : kTileRows, [&](auto tile_rows) {
       constexpr int R = decltype(tile_rows)::value, N = decltype(vectors)::value;
-      WinogradVector sum[R][N];
+      WidestFloat sum[R][N];
       multiply_tile<decltype(math)>(sum, a + row * a_row, a_row, a_step, b + strips.at(0, first), strip, k);
       for (int r = 0; r < R; ++r) {
         for (int n = 0; n < N; ++n) {
-          float* const to = c + (row + r) * width + first + n * kWinogradLanes;
-          if constexpr (kAdd) sum[r][n] += load<WinogradLanes>(to);
-          store<WinogradLanes>(to, sum[r][n]);
+          float* const to = c + (row + r) * width + first + n * kWidestLanes;
+          if constexpr (kAdd) sum[r][n] += load<WidestLanes>(to);
+          store<WidestLanes>(to, sum[r][n]);
         }
       }
     });
   };
   const auto columns = [&](auto vectors, std::int64_t first) {
-    tile(WinogradMathAhead(), vectors, 0, first);
-    for (std::int64_t row = kTileRows; row < rows; row += kTileRows) tile(WinogradMath(), vectors, row, first);
+    tile(MathAhead(), vectors, 0, first);
+    for (std::int64_t row = kTileRows; row < rows; row += kTileRows) tile(WidestMath(), vectors, row, first);
   };
   std::int64_t column = 0;
-  for (; column + kTileVectors * kWinogradLanes <= width; column += kTileVectors * kWinogradLanes) {
+  for (; column + kTileVectors * kWidestLanes <= width; column += kTileVectors * kWidestLanes) {
     columns(Constant<kTileVectors>(), column);
   }
-  for (; column < width; column += kWinogradLanes) columns(Constant<1>(), column);
+  for (; column < width; column += kWidestLanes) columns(Constant<1>(), column);
 }
 
 /// Where a tile lies.
@@ -109,12 +99,12 @@ inline void transform_input_tile(const WinogradShape& s, const float* x, const T
                                  float* to, std::int64_t step) {
   const Square<kTileIn> square(x + place.image * s.height * s.width * s.in_channels, s.height, s.width, s.in_channels,
                                place.row - s.padding, place.column - s.padding, zeros);
-  for (std::int64_t c = 0; c < s.in_channels; c += kWinogradLanes) {
-    transform_square<WinogradLanes, kTileIn, kTileIn>(
+  for (std::int64_t c = 0; c < s.in_channels; c += kWidestLanes) {
+    transform_square<WidestLanes, kTileIn, kTileIn>(
         [](const auto& d, auto& v) __attribute__((always_inline)) { transform_inputs(d, v); },
-        [&](int i, int j) __attribute__((always_inline)) { return load<WinogradLanes>(square.at[i][j] + c); },
-        [&](int i, int j, WinogradVector value)
-            __attribute__((always_inline)) { store<WinogradLanes>(to + (i * kTileIn + j) * step + c, value); });
+        [&](int i, int j) __attribute__((always_inline)) { return load<WidestLanes>(square.at[i][j] + c); },
+        [&](int i, int j, WidestFloat value)
+            __attribute__((always_inline)) { store<WidestLanes>(to + (i * kTileIn + j) * step + c, value); });
   }
 }
 
@@ -134,19 +124,19 @@ inline void finish_tile(const WinogradForward& work, const TilePlace& place, con
   const std::int64_t height = s.out_height(), width = s.out_width();
   const std::int64_t rows = height - place.row, columns = width - place.column;
   const std::int64_t at = ((place.image * height + place.row) * width + place.column) * s.out_channels + panel.first;
-  for (std::int64_t c = 0; c < panel.width; c += kWinogradLanes) {
-    WinogradVector bias{};
-    if (work.bias != nullptr) bias = load<WinogradLanes>(work.bias + panel.first + c);
-    transform_square<WinogradLanes, kTileIn, kTileOut>(
+  for (std::int64_t c = 0; c < panel.width; c += kWidestLanes) {
+    WidestFloat bias{};
+    if (work.bias != nullptr) bias = load<WidestLanes>(work.bias + panel.first + c);
+    transform_square<WidestLanes, kTileIn, kTileOut>(
         [](const auto& m, auto& y) __attribute__((always_inline)) { transform_outputs(m, y); },
         [&](int i, int j)
-            __attribute__((always_inline)) { return load<WinogradLanes>(products + (i * kTileIn + j) * step + c); },
-        [&](int i, int j, WinogradVector value) __attribute__((always_inline)) {
+            __attribute__((always_inline)) { return load<WidestLanes>(products + (i * kTileIn + j) * step + c); },
+        [&](int i, int j, WidestFloat value) __attribute__((always_inline)) {
           if (i >= rows || j >= columns) return;
           const std::int64_t pixel = at + (i * width + j) * s.out_channels + c;
           value += bias;
-          if (work.residual != nullptr) value += load<WinogradLanes>(work.residual + pixel);
-          store<WinogradLanes>(work.y + pixel, clamped<WinogradLanes>(value, work.clamp));
+          if (work.residual != nullptr) value += load<WidestLanes>(work.residual + pixel);
+          store<WidestLanes>(work.y + pixel, clamped<WidestLanes>(value, work.clamp));
         });
   }
 }
@@ -214,14 +204,14 @@ inline void transform_weights(const WinogradWeights& from, float* transformed, s
         }
       }
       for (int i = 0; i < 16; ++i) {
-        for (int o = 0; o < 16; o += kWinogradLanes) {
+        for (int o = 0; o < 16; o += kWidestLanes) {
           float* const to = matrices + strips.at(channel + i, first - panel.first + o);
-          transform_square<WinogradLanes, kTaps, kTileIn>(
+          transform_square<WidestLanes, kTaps, kTileIn>(
               [](const auto& w, auto& u) __attribute__((always_inline)) { transform_taps(w, u); },
               [&](int r, int c)
-                  __attribute__((always_inline)) { return load<WinogradLanes>(&taps.at[r * kTaps + c][i][o]); },
-              [&](int r, int c, WinogradVector value)
-                  __attribute__((always_inline)) { store<WinogradLanes>(to + (r * kTileIn + c) * step, value); });
+                  __attribute__((always_inline)) { return load<WidestLanes>(&taps.at[r * kTaps + c][i][o]); },
+              [&](int r, int c, WidestFloat value)
+                  __attribute__((always_inline)) { store<WidestLanes>(to + (r * kTileIn + c) * step, value); });
         }
       }
     }
@@ -235,16 +225,16 @@ inline void transform_gradient_tile(const WinogradGradient& work, const TilePlac
   const std::int64_t height = s.out_height(), width = s.out_width();
   const Square<kTileOut> square(work.dy + place.image * height * width * s.out_channels, height, width, s.out_channels,
                                 place.row, place.column, zeros);
-  for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWinogradLanes) {
+  for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWidestLanes) {
     const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
     float* const at = to + panels.begin(panel.first - work.first_channel) +
                       Strips{panels.rows, panel.width}.at(tile, c - panel.first);
     const std::int64_t step = panels.step(panel.width);
-    transform_square<WinogradLanes, kTileOut, kTileIn>(
+    transform_square<WidestLanes, kTileOut, kTileIn>(
         [](const auto& g, auto& v) __attribute__((always_inline)) { transform_gradients(g, v); },
-        [&](int i, int j) __attribute__((always_inline)) { return load<WinogradLanes>(square.at[i][j] + c); },
-        [&](int i, int j, WinogradVector value)
-            __attribute__((always_inline)) { store<WinogradLanes>(at + (i * kTileIn + j) * step, value); });
+        [&](int i, int j) __attribute__((always_inline)) { return load<WidestLanes>(square.at[i][j] + c); },
+        [&](int i, int j, WidestFloat value)
+            __attribute__((always_inline)) { store<WidestLanes>(at + (i * kTileIn + j) * step, value); });
   }
 }
 
@@ -296,14 +286,14 @@ inline void finish_gradient(const WinogradShape& s, const float* sums, float* gr
     for (std::int64_t channel = 0; channel < s.in_channels; channel += 16) {
       TapBlock taps;
       for (int i = 0; i < 16; ++i) {
-        for (int o = 0; o < 16; o += kWinogradLanes) {
+        for (int o = 0; o < 16; o += kWidestLanes) {
           const float* const at = matrices + (channel + i) * panel.width + o;
-          transform_square<WinogradLanes, kTileIn, kTaps>(
+          transform_square<WidestLanes, kTileIn, kTaps>(
               [](const auto& u, auto& w) __attribute__((always_inline)) { gather_taps(u, w); },
               [&](int r, int c)
-                  __attribute__((always_inline)) { return load<WinogradLanes>(at + (r * kTileIn + c) * step); },
-              [&](int r, int c, WinogradVector value)
-                  __attribute__((always_inline)) { store<WinogradLanes>(&taps.at[r * kTaps + c][i][o], value); });
+                  __attribute__((always_inline)) { return load<WidestLanes>(at + (r * kTileIn + c) * step); },
+              [&](int r, int c, WidestFloat value)
+                  __attribute__((always_inline)) { store<WidestLanes>(&taps.at[r * kTaps + c][i][o], value); });
         }
       }
       float* const block = gradient + first * steps.out + channel * steps.in;

@@ -91,6 +91,19 @@ TEST(ProductKernels, OfTwoRowsIsThatOfAPlainLoop) {
   }
 }
 
+TEST(ProductKernels, OfTwoRowsOfBytesIsExact) {
+  for (const std::int64_t blocks : {1, 2, 9}) {
+    std::vector<std::int8_t> a, b;
+    std::int32_t expected = 0;
+    for (std::int64_t i = 0; i < blocks * kBytesTogether; ++i) {
+      a.push_back(static_cast<std::int8_t>(i % 3 == 0 ? -127 : 50 - i % 100));
+      b.push_back(static_cast<std::int8_t>(i % 5 == 0 ? 127 : i % 90 - 45));
+      expected += a.back() * b.back();
+    }
+    for (const ProductKernels* level : levels()) EXPECT_EQ(level->byte_product(a.data(), b.data(), blocks), expected);
+  }
+}
+
 TEST(ProductKernels, PlacesAreTheOnesNotBelowEitherBound) {
   const std::vector<float> values = unit_rows(1, 61, 3), least_of = unit_rows(1, 61, 4);
   for (const float least : {0.1F, -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()}) {

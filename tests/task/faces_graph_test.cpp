@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "task/faces/coarse_rows.h"
 #include "task/faces/compare_graph.h"
 #include "task/faces/neighbour_graph.h"
 
@@ -25,6 +26,27 @@ Embeddings persons(std::size_t count, std::size_t faces, std::size_t dimensions)
     }
   }
   return embeddings;
+}
+
+TEST(CoarseRows, CosinesAreNearlyThoseOfTheRows) {
+  Embeddings embeddings = persons(20, 5, 100);
+  std::vector<float> peak(100, 0.001F);
+  peak[99] = 1;
+  embeddings.add(peak);
+  const CoarseRows rows(embeddings, 2);
+  for (std::size_t i = 0; i < embeddings.size(); ++i) {
+    for (std::size_t k = 0; k < embeddings.size(); ++k) {
+      double cosine = 0;
+      for (std::size_t d = 0; d < 100; ++d) cosine += static_cast<double>(embeddings[i][d]) * embeddings[k][d];
+      ASSERT_NEAR(rows.cosine(i, k), cosine, 0.006) << i << " " << k;
+    }
+  }
+}
+
+TEST(CoarseRows, LongRowsAreNotTooMuchForTheirSums) {
+  Embeddings embeddings;
+  embeddings.add(std::vector<float>(200'000, 1));
+  EXPECT_NEAR(CoarseRows(embeddings, 1).cosine(0, 0), 1, 0.03);
 }
 
 TEST(NeighbourGraph, LeadsToTheNearest) {

@@ -28,7 +28,7 @@ constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
 constinit const WinogradKernels winograd_table = {transform_weights, winograd_forward, sum_gradient, finish_gradient};
 constinit const RowKernels row_table = {convolve_row, max_pool_row};
 constinit const ProductKernels product_table = {
-    {kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, places_not_below};
+    {kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, byte_product, places_not_below};
 }  // namespace EVENER_KERNEL_LEVEL
 
 }  // namespace evener::engine::kernels

@@ -64,6 +64,12 @@ float row_product(const float* a, const float* b, std::int64_t values) {
   return sum;
 }
 
+std::int32_t byte_product(const std::int8_t* a, const std::int8_t* b, std::int64_t blocks) {
+  std::int32_t sum = 0;
+  for (std::int64_t i = 0; i < blocks * kBytesTogether; ++i) sum += std::int32_t{a[i]} * b[i];
+  return sum;
+}
+
 /// Bit i is set where values[i] >= least or values[i] >= least_of[i].
 template <class L>
 [[gnu::always_inline]] inline unsigned not_below(const float* values, const float* least_of, typename L::Float least) {

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kLocks = 1 << 14;
 constexpr std::size_t kHighestLevel = 12;
-constexpr std::size_t kFloatsALine = 16, kLinesAhead = 4;  // of a row that are fetched before it is compared
 
 }  // namespace
 
@@ -38,7 +37,7 @@ struct NeighbourGraph::Seen {
 
 NeighbourGraph::NeighbourGraph(const Embeddings& embeddings, const GraphOptions& options,
                                const data::Progress& progress)
-    : embeddings_(embeddings), options_(options), locks_(kLocks) {
+    : embeddings_(embeddings), coarse_(embeddings, options.threads), options_(options), locks_(kLocks) {
   const std::size_t all = embeddings.size();
   if (all == 0) return;
   // A share of 1 / links of the rows of a level is on the next one as well.
@@ -63,8 +62,13 @@ NeighbourGraph::NeighbourGraph(const Embeddings& embeddings, const GraphOptions&
 }
 
 float NeighbourGraph::apart(Row a, Row b) const {
-  return 1 - engine::kernels::product_kernels().product(embeddings_[a].data(), embeddings_[b].data(),
-                                                        static_cast<std::int64_t>(embeddings_.dimensions));
+  return 1 - coarse_.cosine(a, b);
+}
+
+float NeighbourGraph::distance(Row a, Row b) const {
+  const float cosine = engine::kernels::product_kernels().product(embeddings_[a].data(), embeddings_[b].data(),
+                                                                  static_cast<std::int64_t>(embeddings_.dimensions));
+  return std::sqrt(std::max(0.0F, 2 - 2 * cosine));
 }
 
 std::span<NeighbourGraph::Row> NeighbourGraph::room(Row row, std::size_t level) {
@@ -122,10 +126,7 @@ std::vector<NeighbourGraph::Near> NeighbourGraph::search(Row row, std::vector<Ne
     to_follow.pop();
     copy_links(at.second, level, next);
     std::erase_if(next, [&](Row other) { return !seen.add(other); });
-    for (const Row other : next) {
-      const float* const values = embeddings_[other].data();
-      for (std::size_t line = 0; line < kLinesAhead; ++line) __builtin_prefetch(values + line * kFloatsALine);
-    }
+    for (const Row other : next) coarse_.fetch(other);
     for (const Row other : next) {
       const Near one{apart(other, row), other};
       if (found.size() >= breadth && one >= found.top()) continue;
@@ -206,8 +207,9 @@ std::vector<std::pair<float, std::uint32_t>> NeighbourGraph::nearest(std::uint32
   std::vector<Near> found =
       search(row, {{apart(at.second, row), at.second}, {apart(row, row), row}}, 0, std::max(breadth, count + 1));
   std::erase_if(found, [&](const Near& one) { return one.second == row; });
+  for (Near& one : found) one.first = distance(one.second, row);
+  std::ranges::sort(found);
   if (found.size() > count) found.resize(count);
-  for (Near& one : found) one.first = std::sqrt(std::max(0.0F, 2 * one.first));
   return found;
 }
 

@@ -3,7 +3,7 @@
 // that are near it in different directions; a search follows the links to whatever is nearer. Above the graph of all
 // rows lie graphs of ever fewer, by which a search comes near quickly.
 //
-// The graph holds links alone and reads the rows where they are: a copy would double what a million faces take.
+// The way is found by rows in 8 bits, of which memory brings four times as many; what was found is compared again.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/each_index.h"
+#include "task/faces/coarse_rows.h"
 #include "task/faces/compare.h"
 
 namespace evener::task {
@@ -37,10 +38,12 @@ class NeighbourGraph {
 
  private:
   using Row = std::uint32_t;
-  using Near = std::pair<float, Row>;  // 1 - cosine, which orders as the distance does
+  using Near = std::pair<float, Row>;  // 1 - cosine by coarse_, which orders as the distance does
   struct Seen;
 
   float apart(Row a, Row b) const;
+  /// As the rows themselves have it.
+  float distance(Row a, Row b) const;
   /// Links of a row on a level, and how many of them there are.
   std::span<Row> room(Row row, std::size_t level);
   std::span<const Row> links(Row row, std::size_t level) const;
@@ -53,6 +56,7 @@ class NeighbourGraph {
   void link(Row row, std::size_t level, Row to, float distance);
 
   const Embeddings& embeddings_;
+  const CoarseRows coarse_;
   const GraphOptions options_;
   std::vector<std::uint8_t> top_level_;     // of each row
   std::vector<Row> lowest_;                 // per row: the number of links, then the links

@@ -9,7 +9,6 @@ namespace evener::data {
 namespace {
 
 constexpr std::size_t kColours = 3;
-constexpr std::int64_t kFewRows = 65535 / 255;  // of which a sum fits into 16 bits
 
 struct Window {
   std::int64_t begin = 0, end = 0;
@@ -28,61 +27,41 @@ AreaRows::AreaRows(const Picture& picture, const PictureArea& area, std::int64_t
   if (!within || height < 1 || width < 1) throw Error("a part that is not within a picture was asked for");
   for (std::int64_t x = 0; x < width; ++x) {
     const Window window = window_of(x, width, area.width);
-    first_.push_back(static_cast<std::int32_t>(window.begin * picture.channels));
-    count_.push_back(static_cast<std::int32_t>(window.end - window.begin));
-    widths_.push_back(static_cast<float>(count_.back()));
-  }
-}
-
-// Sums stay whole numbers, so they are exact; only the mean is rounded.
-template <class Sum>
-void AreaRows::add(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums) const {
-  const auto row = [&](std::int64_t y) { return picture_.row(area_.y + y) + area_.x * picture_.channels; };
-  sums.assign(row(begin), row(begin) + area_.width * picture_.channels);
-  for (std::int64_t y = begin + 1; y < end; ++y) {
-    const std::uint8_t* in = row(y);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<Sum>(sums[i] + in[i]);
-  }
-}
-
-template <int kChannels, class Sum>
-void AreaRows::write_sums(const std::vector<Sum>& sums, std::span<float* const> planes) const {
-  for (std::size_t x = 0; x < first_.size(); ++x) {
-    const Sum* value = sums.data() + first_[x];
-    std::array<std::uint32_t, kChannels> sum{};
-    for (std::int32_t i = 0; i < count_[x]; ++i, value += kChannels) {
-      for (std::size_t c = 0; c < kChannels; ++c) sum[c] += value[c];
-    }
-    for (std::size_t c = 0; c < kChannels; ++c) planes[c][x] = static_cast<float>(sum[c]);
-  }
-}
-
-template <class Sum>
-void AreaRows::write_rows(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums,
-                          std::span<float* const> planes) const {
-  add(begin, end, sums);
-  if (picture_.channels == 1) {
-    write_sums<1>(sums, planes);
-  } else {
-    write_sums<kColours>(sums, planes);
+    windows_.first.push_back(static_cast<std::int32_t>(window.begin * picture.channels));
+    windows_.count.push_back(static_cast<std::int32_t>(window.end - window.begin));
+    windows_.widths.push_back(static_cast<float>(windows_.count.back()));
   }
 }
 
 void AreaRows::write(std::int64_t y, std::span<float* const> planes) {
   const auto [begin, end] = window_of(y, height_, area_.height);
-  if (end - begin <= kFewRows) {
-    write_rows(begin, end, few_, planes);
-  } else {
-    write_rows(begin, end, many_, planes);
+  const std::uint8_t* const first = picture_.row(area_.y + begin) + area_.x * picture_.channels;
+  if (picture_.channels == 1 || end - begin > kMostSummedRows || area_.width > kMostWindowPixels) {
+    write_any(first, end - begin, planes);
+    return;
   }
-  const auto rows = static_cast<float>(end - begin);
+  const auto values = static_cast<std::size_t>(area_.width) * kColours;
+  few_.resize(values + kSumSlack);
+  const AreaKernels& kernels = area_kernels();
+  kernels.add_rows(first, static_cast<std::size_t>(picture_.width) * kColours, end - begin, values, few_.data());
+  kernels.colour_means(few_.data(), windows_, static_cast<float>(end - begin), planes.data());
+}
+
+// Sums stay whole numbers, so they are exact; only the mean is rounded.
+void AreaRows::write_any(const std::uint8_t* in, std::int64_t rows, std::span<float* const> planes) {
+  const std::int64_t channels = picture_.channels;
+  many_.assign(static_cast<std::size_t>(area_.width * channels), 0);
+  for (std::int64_t row = 0; row < rows; ++row, in += picture_.width * channels) {
+    for (std::size_t i = 0; i < many_.size(); ++i) many_[i] += in[i];
+  }
   for (std::size_t c = 0; c < planes.size(); ++c) {
-    if (c >= static_cast<std::size_t>(picture_.channels)) {  // grey
-      std::copy_n(planes[0], widths_.size(), planes[c]);
-      continue;
+    const std::int64_t channel = std::min(static_cast<std::int64_t>(c), channels - 1);
+    for (std::size_t x = 0; x < windows_.count.size(); ++x) {
+      const std::uint32_t* value = many_.data() + windows_.first[x] + channel;
+      std::uint32_t sum = 0;
+      for (std::int32_t i = 0; i < windows_.count[x]; ++i, value += channels) sum += *value;
+      planes[c][x] = static_cast<float>(sum) / (windows_.widths[x] * static_cast<float>(rows));
     }
-    float* const out = planes[c];
-    for (std::size_t x = 0; x < widths_.size(); ++x) out[x] /= widths_[x] * rows;
   }
 }
 

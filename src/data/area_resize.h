@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "data/area_kernels.h"
 #include "data/codecs/picture.h"
 
 namespace evener::data {
@@ -25,20 +26,14 @@ class AreaRows {
   void write(std::int64_t y, std::span<float* const> planes);
 
  private:
-  template <class Sum>
-  void add(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums) const;
-  template <int kChannels, class Sum>
-  void write_sums(const std::vector<Sum>& sums, std::span<float* const> planes) const;
-  template <class Sum>
-  void write_rows(std::int64_t begin, std::int64_t end, std::vector<Sum>& sums, std::span<float* const> planes) const;
+  /// Grey pictures, and windows that are too large for the kernels: from `rows` rows, the first at `in`.
+  void write_any(const std::uint8_t* in, std::int64_t rows, std::span<float* const> planes);
 
   const Picture& picture_;
   const PictureArea area_;
   const std::int64_t height_;
-  std::vector<std::int32_t> first_;  // value of each output's first pixel in a row of the area
-  std::vector<std::int32_t> count_;  // pixels that it covers
-  std::vector<float> widths_;        // the same
-  std::vector<std::uint16_t> few_;   // sums of rows, value by value; of so few that they fit
+  AreaWindows windows_;
+  std::vector<std::uint16_t> few_;  // sums of rows, value by value; of so few that they fit
   std::vector<std::uint32_t> many_;
 };
 

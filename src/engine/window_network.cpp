@@ -10,7 +10,9 @@ namespace evener::engine {
 namespace {
 
 using network::Conv2d;
+using network::Flatten;
 using network::Layer;
+using network::Linear;
 using network::MaxPool;
 using network::PRelu;
 
@@ -41,10 +43,22 @@ std::string layer_refusal(const network::Network& network, const Layer& layer) {
     const bool good = pool->kernel.is_square() && pool->stride == 2 && pool->padding == 0 && pool->ceil_mode;
     return good ? "" : "is a max-pool with padding, another stride than 2, or whole windows only";
   }
-  const bool follows_convolution = as<PRelu>(layer) != nullptr &&
-                                   as<Conv2d>(network.layers()[index_of(layer.inputs.front())]) != nullptr &&
-                                   consumers_of(network, layer.inputs.front()) == 1;
-  return follows_convolution ? "" : std::string("is a ") + network::op_name(layer.op);
+  const Layer& before = network.layers()[index_of(layer.inputs.front())];
+  if (as<Flatten>(layer) != nullptr) {
+    const bool good = before.shape.size() == 3 && before.shape[1] == before.shape[2];
+    return good ? "" : "flattens images that are not square";
+  }
+  if (as<Linear>(layer) != nullptr) return "";
+  const bool follows_sums = as<PRelu>(layer) != nullptr &&
+                            (as<Conv2d>(before) != nullptr || as<Linear>(before) != nullptr) &&
+                            consumers_of(network, layer.inputs.front()) == 1;
+  return follows_sums ? "" : std::string("is a ") + network::op_name(layer.op);
+}
+
+/// The side of the window of a linear layer: what was flattened before it.
+std::int64_t window_of(const network::Network& network, const Layer& linear) {
+  const Layer& before = network.layers()[index_of(linear.inputs.front())];
+  return as<Flatten>(before) == nullptr ? 1 : network.layers()[index_of(before.inputs.front())].shape[1];
 }
 
 const HostTensor& tensor_of(const TensorMap& state, const std::string& name, const std::vector<std::int64_t>& shape) {
@@ -75,9 +89,9 @@ std::vector<float> in_blocks(const std::vector<float>& weight, std::int64_t out,
 
 }  // namespace
 
-/// The image, or what a layer makes of a stage before it, of which the last rows are kept.
+/// The images, or what a layer makes of a stage before it, of which the last rows are kept.
 struct WindowNetwork::Stage {
-  int from = -1;  // stage; -1: the image itself
+  int from = -1;  // stage; -1: the images themselves
   bool is_pool = false;
   std::int64_t channels = 0, kernel = 1;
   std::vector<float> weight, bias, slope = {};  // of a convolution
@@ -85,7 +99,7 @@ struct WindowNetwork::Stage {
   int output = -1;                              // its index, if it is one
   std::int64_t kept = 1;                        // rows, as many as a reader's window has
 
-  // For the image's size:
+  // For the images' size:
   std::int64_t height = 0, width = 0, stride = 0, done = 0;  // done: rows
   std::vector<float> rows = {};
 
@@ -112,20 +126,30 @@ WindowNetwork::WindowNetwork(const network::Network& network, const TensorMap& s
       stage_of.push_back(from);
       continue;
     }
+    if (as<Flatten>(layer) != nullptr) {
+      stage_of.push_back(from);
+      continue;
+    }
     Stage stage;
     stage.from = from;
     stage.channels = layer.shape.front();
+    // Weights and bias of a convolution; a linear layer's are the same in memory.
+    const auto take_weights = [&](bool bias, const std::vector<std::int64_t>& shape) {
+      const std::int64_t each = stages_[index_of(from)].channels * stage.kernel * stage.kernel;
+      stage.weight = in_blocks(values_of(state, layer.name + ".weight", shape), stage.channels, each);
+      stage.bias = bias ? values_of(state, layer.name + ".bias", {stage.channels})
+                        : std::vector<float>(static_cast<std::size_t>(stage.channels));
+    };
     if (const auto* pool = as<MaxPool>(layer)) {
       stage.is_pool = true;
       stage.kernel = pool->kernel.height;
     } else if (const auto* conv = as<Conv2d>(layer)) {
       stage.kernel = conv->kernel.height;
-      const std::int64_t in = stages_[index_of(from)].channels, each = in * stage.kernel * stage.kernel;
-      stage.weight =
-          in_blocks(values_of(state, layer.name + ".weight", {stage.channels, in, stage.kernel, stage.kernel}),
-                    stage.channels, each);
-      stage.bias = conv->bias ? values_of(state, layer.name + ".bias", {stage.channels})
-                              : std::vector<float>(static_cast<std::size_t>(stage.channels));
+      take_weights(conv->bias, {stage.channels, stages_[index_of(from)].channels, stage.kernel, stage.kernel});
+    } else if (const auto* linear = as<Linear>(layer)) {
+      stage.kernel = window_of(network, layer);
+      only_size_ = network.input_shape();
+      take_weights(linear->bias, {stage.channels, stages_[index_of(from)].channels * stage.kernel * stage.kernel});
     }
     const int number = static_cast<int>(stages_.size());
     if (from >= 0) {
@@ -144,7 +168,11 @@ WindowNetwork::WindowNetwork(const network::Network& network, const TensorMap& s
 
 WindowNetwork::~WindowNetwork() = default;
 
-void WindowNetwork::set_size(std::int64_t height, std::int64_t width) {
+void WindowNetwork::set_size(const WindowImages& images) {
+  if (only_size_ && (images.height != (*only_size_)[1] || images.width != (*only_size_)[2])) {
+    throw Error("a network with linear layers was given images of another size than its own");
+  }
+  images_ = images.count;
   for (Stage& stage : stages_) {
     const auto extent = [&](std::int64_t in) {
       const std::int64_t places = in - stage.kernel + 1;
@@ -152,19 +180,19 @@ void WindowNetwork::set_size(std::int64_t height, std::int64_t width) {
       if (stage.is_pool) return in == 0 || places < 0 ? std::int64_t{0} : places / 2 + 1;
       return std::max<std::int64_t>(places, 0);
     };
-    stage.height = stage.from < 0 ? height : extent(stages_[index_of(stage.from)].height);
-    stage.width = stage.from < 0 ? width : extent(stages_[index_of(stage.from)].width);
+    stage.height = stage.from < 0 ? images.height : extent(stages_[index_of(stage.from)].height);
+    stage.width = stage.from < 0 ? images.width : extent(stages_[index_of(stage.from)].width);
     if (stage.height == 0 || stage.width == 0) stage.height = stage.width = 0;
-    stage.stride = (stage.width + 15) / 16 * 16 + kernels::kRowSlack;
+    stage.stride = (stage.width * images_ + 15) / 16 * 16 + kernels::kRowSlack;
     stage.done = 0;
     stage.rows.assign(static_cast<std::size_t>(stage.kept * stage.channels * stage.stride), 0.0F);
     if (stage.output < 0) continue;
     WindowOutput& output = outputs_[index_of(stage.output)];
     output.rows = stage.height;
     output.columns = stage.width;
-    output.values.resize(static_cast<std::size_t>(stage.channels * stage.height * stage.width));
+    output.values.resize(static_cast<std::size_t>(stage.channels * stage.height * stage.width * images_));
   }
-  scratch_.resize(static_cast<std::size_t>(width + 16 + kernels::kRowSlack));
+  scratch_.resize(static_cast<std::size_t>(images.width * images_ + 16 + kernels::kRowSlack));
 }
 
 bool WindowNetwork::can_go_on(const Stage& stage) const {
@@ -182,18 +210,19 @@ void WindowNetwork::make_row(Stage& stage) {
   float* const out = stage.row(stage.done);
   if (stage.is_pool) {
     kernels::row_kernels().max_pool({rows.data(), static_cast<std::int64_t>(rows.size()), stage.channels, from.stride,
-                                     from.width, stage.kernel, scratch_.data(), out, stage.stride, stage.width});
+                                     from.width, stage.kernel, scratch_.data(), out, stage.stride, stage.width,
+                                     images_});
   } else {
     kernels::row_kernels().convolve({rows.data(), from.channels, from.stride, stage.kernel, stage.weight.data(),
                                      stage.bias.data(), stage.slope.empty() ? nullptr : stage.slope.data(),
                                      stage.channels, kernels::filter_block(stage.channels), out, stage.stride,
-                                     stage.width});
+                                     stage.width, images_});
   }
   if (stage.output >= 0) {
     WindowOutput& output = outputs_[index_of(stage.output)];
+    const std::int64_t columns = stage.width * images_;
     for (std::int64_t c = 0; c < stage.channels; ++c) {
-      std::copy_n(out + c * stage.stride, stage.width,
-                  output.values.data() + (c * stage.height + stage.done) * stage.width);
+      std::copy_n(out + c * stage.stride, columns, output.values.data() + (c * stage.height + stage.done) * columns);
     }
   }
   ++stage.done;
@@ -209,11 +238,11 @@ void WindowNetwork::hand_on(int stage) {
   }
 }
 
-const std::vector<WindowOutput>& WindowNetwork::run(std::int64_t height, std::int64_t width, const ReadRow& read) {
-  set_size(height, width);
+const std::vector<WindowOutput>& WindowNetwork::run(const WindowImages& images, const ReadRow& read) {
+  set_size(images);
   Stage& image = stages_.front();
   std::vector<float*> planes(static_cast<std::size_t>(image.channels));
-  for (std::int64_t y = 0; y < height; ++y) {
+  for (std::int64_t y = 0; y < images.height; ++y) {
     for (std::size_t c = 0; c < planes.size(); ++c)
       planes[c] = image.row(y) + static_cast<std::int64_t>(c) * image.stride;
     read(y, planes);

@@ -1,10 +1,12 @@
-// Computes small networks of windows alone (convolutions without padding, PReLUs, max-pools) for images of any size,
-// without compiling anything for a size and without keeping more of an image than the rows under a window.
+// Computes small networks of windows alone (convolutions without padding, PReLUs, max-pools, and linear layers, whose
+// window is all there is) for images of any size, without compiling anything for a size and without keeping more of an
+// image than the rows under a window.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +16,12 @@
 
 namespace evener::engine {
 
-/// What an output of the network came to: (channels, rows, columns).
+/// Images of one size that are computed together.
+struct WindowImages {
+  std::int64_t height = 0, width = 0, count = 1;
+};
+
+/// What an output of the network came to: (channels, rows, columns, images).
 struct WindowOutput {
   std::string name;
   std::int64_t channels = 0, rows = 0, columns = 0;
@@ -31,20 +38,23 @@ class WindowNetwork {
   WindowNetwork(const network::Network& network, const TensorMap& state);
   ~WindowNetwork();
 
-  /// Writes a row of the image, plane by plane; asked for once for each row, in their order.
+  /// Writes a row of the images, plane by plane: (width, count). Asked for once for each row, in their order.
   using ReadRow = std::function<void(std::int64_t row, std::span<float* const> planes)>;
-  /// The outputs for an image of this size, in the order of the network's; valid until the next call. An image that is
-  /// smaller than a window gives none of its places: rows and columns are 0.
-  const std::vector<WindowOutput>& run(std::int64_t height, std::int64_t width, const ReadRow& read);
+  /// The outputs in the order of the network's; valid until the next call. Images that are smaller than a window give
+  /// none of their places: rows and columns are 0. Throws Error where the network has linear layers and the images
+  /// another size than its own.
+  const std::vector<WindowOutput>& run(const WindowImages& images, const ReadRow& read);
 
  private:
   struct Stage;
-  void set_size(std::int64_t height, std::int64_t width);
+  void set_size(const WindowImages& images);
   bool can_go_on(const Stage& stage) const;
   void make_row(Stage& stage);
   void hand_on(int stage);
 
   std::vector<Stage> stages_;  // the image first, in topological order
+  std::int64_t images_ = 1;
+  std::optional<network::Shape> only_size_;  // of images: (C, H, W)
   std::vector<WindowOutput> outputs_;
   std::vector<float> scratch_;
 };

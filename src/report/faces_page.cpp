@@ -26,7 +26,7 @@ constexpr double kLargestDistance = 2;  // of unit vectors
 constexpr std::size_t kMostPairs = 24;
 
 std::string image(const FaceOnPage& face) {
-  return fmt::format("<img src=\"data:image/png;base64,{}\" title=\"{}\" alt=\"face on {}\">", base64(face.image),
+  return fmt::format("<img src=\"data:image/jpeg;base64,{}\" title=\"{}\" alt=\"face on {}\">", base64(face.image),
                      escape_html(fmt::format("{} ({:.1f} %)", face.file, 100 * face.probability)),
                      escape_html(std::filesystem::path(face.file).filename().string()));
 }

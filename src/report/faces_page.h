@@ -15,7 +15,7 @@ namespace evener::report {
 
 struct FaceOnPage {
   std::string file;   // of the photo
-  std::string image;  // bytes of a PNG file
+  std::string image;  // bytes of a JPEG file
   double probability = 0;
   int group = -1;     // -1: like no other
   bool clear = true;  // large and sharp enough to be told from others

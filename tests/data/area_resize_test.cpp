@@ -3,6 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <utility>
+
+#include "base/random.h"
+#include "data/area_kernels.h"
 #include "data/data_helpers.h"
 
 namespace evener::data {
@@ -53,6 +58,40 @@ TEST(AreaResize, EnlargingRepeatsAndMixesAtTheBorders) {
 TEST(AreaResize, APartIsWhatLiesInIt) {
   EXPECT_THAT(resized(counting(3, 4, 6), {2, 1, 2, 2}, 1, 1), ElementsAre(17.5F, 117.5F, 217.5F));
   EXPECT_THAT(resized(counting(3, 4, 6), {5, 3, 1, 1}, 1, 1), ElementsAre(35.0F, 135.0F, 235.0F)) << "the last pixel";
+}
+
+TEST(AreaResize, AllInstructionSetsComputeTheSame) {
+  // Of 61 windows of one to five pixels of noise; 300 values are summed up in fours of sixteen and one by one.
+  constexpr std::size_t kPixels = 100, kWindows = 61, kValues = 3 * kPixels;
+  for (const std::int64_t rows : {1, 2, 7, 257}) {
+    Random random(1, Purpose::kSynthetic, static_cast<std::uint64_t>(rows));
+    std::vector<std::uint8_t> in(kValues * static_cast<std::size_t>(rows));
+    for (std::uint8_t& value : in) value = static_cast<std::uint8_t>(random.below(256));
+    AreaWindows windows;
+    for (std::size_t x = 0; x < kWindows; ++x) {
+      windows.count.push_back(static_cast<std::int32_t>(1 + x % 5));
+      windows.first.push_back(static_cast<std::int32_t>(3 * (x * (kPixels - 5) / kWindows)));
+      windows.widths.push_back(static_cast<float>(windows.count.back()));
+    }
+    const auto results_of = [&](const AreaKernels& kernels) {
+      std::vector<std::uint16_t> sums(kValues + kSumSlack);
+      kernels.add_rows(in.data(), kValues, rows, kValues, sums.data());
+      std::vector<float> means(3 * kWindows);
+      const std::array<float*, 3> planes = {means.data(), means.data() + kWindows, means.data() + 2 * kWindows};
+      kernels.colour_means(sums.data(), windows, static_cast<float>(rows), planes.data());
+      sums.resize(kValues);
+      return std::pair(sums, means);
+    };
+    EXPECT_EQ(results_of(area_kernels()), results_of(plain_area_kernels())) << rows;
+  }
+}
+
+TEST(AreaResize, WindowsOfVeryManyRowsOrPixels) {
+  Picture tall = Picture::unset(3, 1000, 2), wide = Picture::unset(3, 1, 40'000);
+  for (std::int64_t y = 0; y < 1000; ++y) std::fill_n(tall.row(y), 6, static_cast<std::uint8_t>(y < 500 ? 255 : 5));
+  std::fill_n(wide.row(0), wide.bytes(), std::uint8_t{255});
+  EXPECT_THAT(resized(tall, {0, 0, 2, 1000}, 2, 1), ElementsAre(255, 5, 255, 5, 255, 5));
+  EXPECT_THAT(resized(wide, {0, 0, 40'000, 1}, 1, 1), ElementsAre(255, 255, 255));
 }
 
 TEST(AreaResize, PartsThatAreNotInThePictureAreRefused) {

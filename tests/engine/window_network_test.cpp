@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -92,6 +93,13 @@ Image plain(const Network& network, const TensorMap& state, int layer, const Ima
                      conv->bias ? state.at(now.name + ".bias").floats() : none.data());
   }
   if (const auto* pool = std::get_if<MaxPool>(&now.op)) return pooled(in, pool->kernel.height);
+  if (std::holds_alternative<network::Flatten>(now.op)) {
+    return {static_cast<std::int64_t>(in.values.size()), 1, 1, std::move(in.values)};
+  }
+  if (const auto* linear = std::get_if<network::Linear>(&now.op)) {
+    return convolved(in, linear->out_features, 1, state.at(now.name + ".weight").floats(),
+                     state.at(now.name + ".bias").floats());
+  }
   const float* slope = state.at(now.name + ".weight").floats();
   for (std::int64_t c = 0; c < in.channels; ++c) {
     for (std::int64_t i = 0; i < in.height * in.width; ++i) {
@@ -114,7 +122,7 @@ WindowNetwork::ReadRow rows_of(const Image& image) {
 constexpr double kTolerance = 2e-5;
 
 void expect_plain(const Network& network, const TensorMap& state, WindowNetwork& windows, const Image& image) {
-  const auto& outputs = windows.run(image.height, image.width, rows_of(image));
+  const auto& outputs = windows.run({image.height, image.width}, rows_of(image));
   ASSERT_EQ(outputs.size(), network.outputs().size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Image expected = plain(network, state, network.outputs()[i].layer, image);
@@ -142,6 +150,44 @@ TEST(WindowNetwork, ComputesTheProposalNetworkForImagesOfAnySize) {
   }
 }
 
+TEST(WindowNetwork, ComputesSeveralImagesTogetherAndLinearLayers) {
+  for (const auto& [model, counts] :
+       std::map<const char*, std::vector<std::int64_t>>{{"mtcnn_rnet", {1, 17}}, {"mtcnn_onet", {3}}}) {
+    const Network network = network::build(model, {});
+    const TensorMap state = network::initial_state(network, 1);
+    const std::int64_t side = network.input_shape()[1];
+    WindowNetwork windows(network, state);
+    for (const std::int64_t count : counts) {
+      std::vector<Image> images;
+      for (std::int64_t i = 0; i < count; ++i) {
+        images.push_back(Image::of(3, side, side));
+        images.back().values = noise(3 * side * side, static_cast<std::uint64_t>(100 * count + i));
+      }
+      const auto& outputs = windows.run({side, side, count}, [&](std::int64_t y, std::span<float* const> planes) {
+        for (std::int64_t c = 0; c < 3; ++c) {
+          for (std::int64_t at = 0; at < side * count; ++at) {
+            planes[static_cast<std::size_t>(c)][at] = images[static_cast<std::size_t>(at % count)].at(c, y, at / count);
+          }
+        }
+      });
+      ASSERT_EQ(outputs.size(), network.outputs().size());
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        for (std::int64_t image = 0; image < count; ++image) {
+          const Image expected =
+              plain(network, state, network.outputs()[i].layer, images[static_cast<std::size_t>(image)]);
+          ASSERT_EQ(outputs[i].values.size(), expected.values.size() * static_cast<std::size_t>(count));
+          for (std::size_t k = 0; k < expected.values.size(); ++k) {
+            ASSERT_NEAR(outputs[i].values[k * static_cast<std::size_t>(count) + static_cast<std::size_t>(image)],
+                        expected.values[k], kTolerance)
+                << model << ", image " << image << " of " << count << ", " << outputs[i].name;
+          }
+        }
+      }
+    }
+    EXPECT_THROW(windows.run({side + 1, side}, [](std::int64_t, std::span<float* const>) {}), Error);
+  }
+}
+
 TEST(WindowNetwork, OtherWindowsAndNumbersOfFilters) {
   Network network("other", {2, 20, 20});
   network.add("a", Conv2d{.out_channels = 7, .kernel = 5, .bias = true});
@@ -165,14 +211,14 @@ TEST(WindowNetwork, AnImageSmallerThanAWindowHasNoPlaces) {
   WindowNetwork windows(network, network::initial_state(network, 1));
   for (const auto& [height, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {2, 50}, {9, 9}}) {
     const Image image = Image::of(3, height, width);
-    const auto& outputs = windows.run(height, width, rows_of(image));
+    const auto& outputs = windows.run({height, width}, rows_of(image));
     EXPECT_EQ(outputs.front().rows * outputs.front().columns, 0) << height << "x" << width;
     EXPECT_TRUE(outputs.front().values.empty());
   }
 }
 
 TEST(WindowNetwork, RefusesWhatItCannotComputeByName) {
-  EXPECT_THAT(WindowNetwork::refusal(network::build("mtcnn_rnet", {})), testing::HasSubstr("'flatten' of mtcnn_rnet"));
+  EXPECT_THAT(WindowNetwork::refusal(network::build("resnet18", {})), testing::HasSubstr("'conv1' of resnet18"));
   Network padded("padded", {3, 8, 8});
   padded.add("edge", Conv2d{.out_channels = 4, .kernel = 3, .padding = 1});
   EXPECT_THAT(WindowNetwork::refusal(padded), testing::HasSubstr("'edge' of padded is a convolution with padding"));
@@ -191,7 +237,7 @@ std::vector<const kernels::RowKernels*> levels() {
 }
 
 TEST(RowKernels, AllInstructionSetsComputeTheSame) {
-  constexpr std::int64_t kIn = 3, kColumns = 101, kKernel = 3, kStride = 256;
+  constexpr std::int64_t kIn = 3, kColumns = 101, kKernel = 3, kStride = 256, kImages = 2;
   const std::vector<float> image = noise(kKernel * kIn * kStride, 5);
   const float* rows[kKernel];
   for (std::int64_t y = 0; y < kKernel; ++y) rows[y] = image.data() + y * kIn * kStride;
@@ -206,12 +252,17 @@ TEST(RowKernels, AllInstructionSetsComputeTheSame) {
       std::vector<float> pool(static_cast<std::size_t>(kIn * kStride));
       level->max_pool(
           {rows, kKernel, kIn, kStride, kColumns, kKernel, scratch.data(), pool.data(), kStride, kColumns / 2});
+      std::vector<float> pools(static_cast<std::size_t>(kIn * kStride));
+      level->max_pool({rows, kKernel, kIn, kStride, kColumns / kImages, kKernel, scratch.data(), pools.data(), kStride,
+                       kColumns / kImages / 2, kImages});
       std::vector<float> seen;
       for (std::int64_t f = 0; f < filters; ++f) {
         seen.insert(seen.end(), out.begin() + f * kStride, out.begin() + f * kStride + kColumns - kKernel + 1);
       }
       for (std::int64_t c = 0; c < kIn; ++c) {
         seen.insert(seen.end(), pool.begin() + c * kStride, pool.begin() + c * kStride + kColumns / 2);
+        seen.insert(seen.end(), pools.begin() + c * kStride,
+                    pools.begin() + c * kStride + kColumns / 2 / kImages * kImages);
       }
       results.push_back(std::move(seen));
     }

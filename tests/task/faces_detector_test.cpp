@@ -1,7 +1,9 @@
 // The detector with made-up weights, its files, and what is kept of photos on the disk.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -14,6 +16,7 @@
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 #include "task/faces/mtcnn.h"
+#include "task/faces/part_network.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -77,6 +80,33 @@ TEST(FaceDetector, WeightsOfAnotherNetworkAreRefused) {
   const auto engine = engine::open_engine("openvino");
   EXPECT_THAT(error_of([&] { FaceDetector::make(*engine, read_detector_weights(folder.path()), {}, {}, 1); }),
               AllOf(HasSubstr("face detector"), testing::Not(HasSubstr("no error"))));
+}
+
+TEST(PartNetwork, AnEngineSaysInBatchesWhatOurKernelsSay) {
+  const auto engine = engine::open_engine("openvino");
+  network::NetworkWithState network = {network::build("mtcnn_rnet", {}), {}};
+  network.state = network::initial_state(network.network, 1);
+  constexpr std::array<std::int64_t, 2> kBatches = {2, 8};
+  const auto in_windows = part_networks_in_windows(network, 1);
+  const auto in_batches = part_networks_in_batches(*engine, network, {}, kBatches, 1);
+  EXPECT_EQ(in_windows.front()->room(5), 5U);
+  EXPECT_EQ(in_batches.front()->room(1), 2U);
+  EXPECT_EQ(in_batches.front()->room(7), 8U);
+  EXPECT_EQ(in_batches.front()->room(6), 2U) << "a quarter of the largest would stay empty";
+  EXPECT_EQ(in_batches.front()->room(50), 8U);
+  constexpr std::size_t kEach = 3 * 24 * 24;
+  for (const std::size_t count : {2, 8}) {
+    std::vector<float> parts;
+    for (std::size_t i = 0; i < count * kEach; ++i) parts.push_back(static_cast<float>(i * i % 251));
+    in_windows.front()->run(parts);
+    in_batches.front()->run(parts);
+    for (const auto& [name, values] : std::map<const char*, std::size_t>{{"scores", 2}, {"shifts", 4}}) {
+      const PartValues ours = in_windows.front()->output(name), theirs = in_batches.front()->output(name);
+      for (std::size_t part = 0; part < count; ++part) {
+        for (std::size_t i = 0; i < values; ++i) EXPECT_NEAR(ours(part, i), theirs(part, i), 1e-4) << name << part;
+      }
+    }
+  }
 }
 
 class AnyDetector : public testing::Test {

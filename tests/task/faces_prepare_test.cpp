@@ -25,25 +25,21 @@ data::Picture coordinates(std::int64_t height, std::int64_t width) {
 }
 
 struct Cropped {
-  bool any = false;
-  std::vector<std::uint8_t> chw;
-  std::int64_t size = 0;
+  std::optional<data::Picture> face;
 
-  int red(std::int64_t y, std::int64_t x) const { return chw[static_cast<std::size_t>(y * size + x)]; }
-  int green(std::int64_t y, std::int64_t x) const { return chw[static_cast<std::size_t>((size + y) * size + x)]; }
+  int red(std::int64_t y, std::int64_t x) const { return face->row(y)[3 * x]; }
+  int green(std::int64_t y, std::int64_t x) const { return face->row(y)[3 * x + 1]; }
 };
 
 Cropped cropped(const data::Picture& photo, const FaceBox& box, std::int64_t size, double margin) {
-  Cropped result{false, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * size * size), 99), size};
-  result.any = crop_face(photo, box, {3, size, size}, margin, result.chw);
-  return result;
+  return {crop_face(photo, box, size, size, margin)};
 }
 
 TEST(CropFace, CornersAreCutToWholePixelsAfterTheyWereClamped) {
   const data::Picture photo = coordinates(60, 80);
   // 10.9 and 20.2 become 10 and 20, 14.99 becomes 14: as large as the result, so pixels stay as they are.
   const Cropped exact = cropped(photo, {10.9F, 20.2F, 14.99F, 24.1F, 1}, 4, 0);
-  ASSERT_TRUE(exact.any);
+  ASSERT_TRUE(exact.face);
   EXPECT_EQ(exact.red(0, 0), 10);
   EXPECT_EQ(exact.red(0, 3), 13);
   EXPECT_EQ(exact.green(0, 0), 20);
@@ -59,7 +55,7 @@ TEST(CropFace, CornersAreCutToWholePixelsAfterTheyWereClamped) {
 TEST(CropFace, AMarginIsPixelsOfTheResult) {
   // 4 of 8 pixels are margin, so the box of 4 pixels becomes one of 8: 2 more on each side.
   const Cropped face = cropped(coordinates(60, 80), {20, 30, 24, 34, 1}, 8, 4);
-  ASSERT_TRUE(face.any);
+  ASSERT_TRUE(face.face);
   EXPECT_EQ(face.red(0, 0), 18);
   EXPECT_EQ(face.red(0, 7), 25);
   EXPECT_EQ(face.green(0, 0), 28);
@@ -72,7 +68,7 @@ TEST(CropFace, ABoxBesideThePhotoGivesNothing) {
                                                  {5, 70, 9, 80, 1},
                                                  {20, 20, 10, 30, 1},
                                                  {10.2F, 5, 10.8F, 15, 1}}) {
-    EXPECT_FALSE(cropped(photo, box, 4, 0).any) << box.x1;
+    EXPECT_FALSE(cropped(photo, box, 4, 0).face) << box.x1;
   }
 }
 

@@ -1,12 +1,13 @@
 // Our own CPU kernels for small networks of windows, one row of an image at a time, so that what a row needs stays in
-// the cache and images may have any size. A row is planar: `channels` planes of so many columns. No library in here.
+// the cache and images may have any size. A row is planar: `channels` planes of so many columns. Where several images
+// of one size are computed together, each column holds a value of each of them, side by side. No library in here.
 #pragma once
 
 #include <cstdint>
 
 namespace evener::engine::kernels {
 
-/// Floats behind the last column of each plane that kernels may read, and write up to the next multiple of 16. They
+/// Floats behind the last column of each plane that kernels may read, and of which they may write the first 16. They
 /// have to be numbers, whichever.
 inline constexpr std::int64_t kRowSlack = 64;
 
@@ -24,6 +25,7 @@ struct ConvolveRow {
   float* out;
   std::int64_t out_stride;
   std::int64_t columns;  // of the result
+  std::int64_t images = 1;
 };
 
 /// One row of a max-pool of stride 2. Windows that reach beyond the image hold what there is.
@@ -33,10 +35,11 @@ struct PoolRow {
   std::int64_t channels;
   std::int64_t in_stride, in_columns;
   std::int64_t kernel;  // columns of the window
-  float* scratch;       // in_columns + kRowSlack floats
+  float* scratch;       // in_columns * images + kRowSlack floats
   float* out;
   std::int64_t out_stride;
   std::int64_t columns;  // of the result
+  std::int64_t images = 1;
 };
 
 struct RowKernels {

@@ -11,7 +11,7 @@ namespace {
 /// Sums that registers have room for beside the operands.
 constexpr int kSums = kAvx512 ? 24 : 12;
 
-/// Columns from `column` on of the filters from `first` on.
+/// Values from `column` on of the filters from `first` on.
 template <int kBlock, int kVectors>
 [[gnu::always_inline]] inline void convolve_part(const ConvolveRow& row, std::int64_t column, std::int64_t first) {
   WidestFloat sums[kBlock][kVectors];
@@ -25,7 +25,7 @@ template <int kBlock, int kVectors>
       for (std::int64_t x = 0; x < row.kernel; ++x) {
         WidestFloat values[kVectors];
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) values[v] = load<WidestLanes>(in + x + v * kWidestLanes);
+        for (int v = 0; v < kVectors; ++v) values[v] = load<WidestLanes>(in + x * row.images + v * kWidestLanes);
 #pragma GCC unroll 8
         for (int b = 0; b < kBlock; ++b) {
 #pragma GCC unroll 8
@@ -48,13 +48,14 @@ template <int kBlock, int kVectors>
 template <int kBlock>
 void convolve_blocks(const ConvolveRow& row) {
   constexpr int kVectors = kSums / kBlock > 4 ? 4 : kSums / kBlock;
+  const std::int64_t columns = row.columns * row.images;
   std::int64_t column = 0;
-  for (; column + (kVectors - 1) * kWidestLanes < row.columns; column += kVectors * kWidestLanes) {
+  for (; column + (kVectors - 1) * kWidestLanes < columns; column += kVectors * kWidestLanes) {
     for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
       convolve_part<kBlock, kVectors>(row, column, first);
     }
   }
-  for (; column < row.columns; column += kWidestLanes) {
+  for (; column < columns; column += kWidestLanes) {
     for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
       convolve_part<kBlock, 1>(row, column, first);
     }
@@ -97,26 +98,45 @@ template <class L>
   return a > b ? a : b;
 }
 
+/// The most of each column's window, of rows of one image whose columns are already the most of their rows.
+void pool_columns(const PoolRow& row, float* out) {
+  for (std::int64_t x = 0; x < row.columns; x += kWidestLanes) {
+    WidestFloat most = every_second<WidestLanes>(row.scratch + 2 * x);
+    for (std::int64_t k = 1; k < row.kernel; ++k)
+      most = larger(every_second<WidestLanes>(row.scratch + 2 * x + k), most);
+    store<WidestLanes>(out + x, most);
+  }
+}
+
+/// The same of several images.
+void pool_columns_of_images(const PoolRow& row, float* out) {
+  for (std::int64_t column = 0; column < row.columns; ++column) {
+    const std::int64_t left = row.in_columns - 2 * column, under = left < row.kernel ? left : row.kernel;
+    for (std::int64_t image = 0; image < row.images; image += kWidestLanes) {
+      const float* const from = row.scratch + 2 * column * row.images + image;
+      WidestFloat most = load<WidestLanes>(from);
+      for (std::int64_t k = 1; k < under; ++k) most = larger(load<WidestLanes>(from + k * row.images), most);
+      // What is written beyond the images is the next column's, which follows.
+      store<WidestLanes>(out + column * row.images + image, most);
+    }
+  }
+}
+
 void max_pool_row(const PoolRow& row) {
+  const std::int64_t in_columns = row.in_columns * row.images, columns = row.columns * row.images;
   for (std::int64_t channel = 0; channel < row.channels; ++channel) {
-    for (std::int64_t x = 0; x < row.in_columns; x += kWidestLanes) {
+    for (std::int64_t x = 0; x < in_columns; x += kWidestLanes) {
       WidestFloat most = load<WidestLanes>(row.rows[0] + channel * row.in_stride + x);
       for (std::int64_t y = 1; y < row.row_count; ++y) {
         most = larger(load<WidestLanes>(row.rows[y] + channel * row.in_stride + x), most);
       }
       store<WidestLanes>(row.scratch + x, most);
     }
-    for (std::int64_t x = row.in_columns; x < row.in_columns + kRowSlack; ++x) row.scratch[x] = -__builtin_inff();
+    for (std::int64_t x = in_columns; x < in_columns + kRowSlack; ++x) row.scratch[x] = -__builtin_inff();
     float* const out = row.out + channel * row.out_stride;
-    for (std::int64_t x = 0; x < row.columns; x += kWidestLanes) {
-      WidestFloat most = every_second<WidestLanes>(row.scratch + 2 * x);
-      for (std::int64_t k = 1; k < row.kernel; ++k)
-        most = larger(every_second<WidestLanes>(row.scratch + 2 * x + k), most);
-      // Beyond the last column there is nothing, which would make NaNs of the sums that nobody looks at.
-      store<WidestLanes>(out + x, most);
-    }
-    for (std::int64_t x = row.columns; x < (row.columns + kWidestLanes - 1) / kWidestLanes * kWidestLanes; ++x)
-      out[x] = 0;
+    row.images == 1 ? pool_columns(row, out) : pool_columns_of_images(row, out);
+    // Beyond the last column there is nothing, which would make NaNs of the sums that nobody looks at.
+    for (std::int64_t x = columns; x < columns + kWidestLanes; ++x) out[x] = 0;
   }
 }
 

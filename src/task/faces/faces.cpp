@@ -18,7 +18,8 @@
 #include "base/names.h"
 #include "base/process_memory.h"
 #include "base/random.h"
-#include "data/codecs/png_encode.h"
+#include "data/codecs/colour.h"
+#include "data/codecs/jpeg_encode.h"
 #include "data/image_files.h"
 #include "task/faces/prepare.h"
 #include "task/faces/turned.h"
@@ -27,6 +28,7 @@ namespace evener::task {
 namespace {
 
 constexpr std::int64_t kThumbnailSide = 96;
+constexpr int kThumbnailQuality = 85;
 constexpr std::size_t kLookedAtFirst = 64;                                 // photos, to see how large they are
 constexpr std::uint64_t kBesidePhotosBytes = std::uint64_t{48} * 1000000;  // thumbnails, tables, the next batch
 
@@ -127,13 +129,15 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
   found.prepared.resize(shape.bytes());
   if (embedder_->cut() == FaceCut::kUpright) {
     align_face(photo, found.face.landmarks, shape, found.prepared);
-  } else if (!crop_face(photo, found.face.box, shape, options_.margin, found.prepared)) {
-    return false;
+  } else {
+    const auto face = crop_face(photo, found.face.box, shape.height, shape.width, options_.margin);
+    if (!face) return false;
+    data::write_planes(*face, shape.channels, found.prepared);
   }
-  std::vector<std::uint8_t> planes(static_cast<std::size_t>(3 * kThumbnailSide * kThumbnailSide));
-  if (!crop_face(photo, portrait_of(photo, found.face.box), {3, kThumbnailSide, kThumbnailSide}, /*margin=*/0, planes))
-    return false;
-  found.thumbnail = data::encode_png({3, kThumbnailSide, kThumbnailSide}, planes);
+  const auto portrait =
+      crop_face(photo, portrait_of(photo, found.face.box), kThumbnailSide, kThumbnailSide, /*margin=*/0);
+  if (!portrait) return false;
+  found.thumbnail = data::encode_jpeg(*portrait, kThumbnailQuality);
   found.thumbnail.shrink_to_fit();
   return true;
 }

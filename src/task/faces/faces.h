@@ -40,7 +40,7 @@ struct EmbeddedFace {
   std::size_t photo = 0;  // its number
   Face face;
   std::vector<float> embedding;
-  std::string thumbnail;  // square; bytes of a PNG file
+  std::string thumbnail;  // square; bytes of a JPEG file
 
   /// Gives back its memory, which assigning an empty text would keep.
   void drop_thumbnail() { std::string().swap(thumbnail); }

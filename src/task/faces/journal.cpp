@@ -69,9 +69,11 @@ PhotoFaces photo_of(const json& entry) {
   PhotoFaces photo;
   photo.content = entry.at("content").get<std::uint64_t>();
   for (const json& face : entry.at("faces")) {
-    const auto& png = face.at("thumbnail").get_binary();
-    photo.faces.push_back(
-        {0, face_of(floats_of(face.at("face"))), floats_of(face.at("embedding")), {png.begin(), png.end()}});
+    const auto& thumbnail = face.at("thumbnail").get_binary();
+    photo.faces.push_back({0,
+                           face_of(floats_of(face.at("face"))),
+                           floats_of(face.at("embedding")),
+                           {thumbnail.begin(), thumbnail.end()}});
   }
   return photo;
 }

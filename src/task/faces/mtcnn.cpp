@@ -22,15 +22,8 @@ namespace fs = std::filesystem;
 constexpr double kCell = 12;  // pixels that the proposal network sees at once
 constexpr float kStride = 2;  // between the places where it looks
 constexpr std::int64_t kRefinementSide = 24, kOutputSide = 48;
-// Most photos leave some hundred places after the first network and some ten after the second. A call that isn't full
-// costs as much as a full one.
+// Most photos leave some hundred places after the first network and some ten after the second.
 constexpr std::array<std::int64_t, 3> kRefinementBatches = {16, 32, 64}, kOutputBatches = {4, 8, 16};
-
-/// (x - 127.5) / 128 of values from 0 to 255.
-void set_normalization(engine::RunnerOptions& options) {
-  options.mean.assign(3, 0.5F);
-  options.standard_deviation.assign(3, 128.0F / 255);
-}
 
 /// The probability of the second of two classes.
 float face_probability(float other, float face) {
@@ -91,17 +84,8 @@ std::vector<double> scales_for(const data::Picture& photo, const DetectorOptions
   return scales;
 }
 
-/// Which batch is run when so many boxes are left: the smallest that takes all of them, unless it is the largest and a
-/// quarter of it or more would stay empty: the next smaller ones then take less work.
-std::size_t batch_for(std::size_t left, std::span<const std::int64_t> batches) {
-  std::size_t which = 0;
-  while (which + 1 < batches.size() && static_cast<std::size_t>(batches[which]) < left) ++which;
-  if (which + 1 == batches.size() && 4 * left <= 3 * static_cast<std::size_t>(batches[which])) --which;
-  return which;
-}
-
-std::array<float, 4> four(const float* values, std::int64_t step) {
-  return {values[0], values[step], values[2 * step], values[3 * step]};
+std::array<float, 4> four(const PartValues& values, std::size_t part) {
+  return {values(part, 0), values(part, 1), values(part, 2), values(part, 3)};
 }
 
 }  // namespace
@@ -122,34 +106,31 @@ DetectorWeights read_detector_weights(const fs::path& folder) {
 std::vector<std::unique_ptr<FaceDetector>> FaceDetector::make(engine::Engine& engine, const DetectorWeights& weights,
                                                               const DetectorOptions& options,
                                                               engine::RunnerOptions runner, int count) {
-  set_normalization(runner);
-  runner.values = engine::ImageValues::kFloats;
   const auto of_part = [](const char* model, const TensorMap& state) {
     return part(model, state, "the weights of the face detector");
   };
   std::vector<std::unique_ptr<FaceDetector>> detectors;
   for (int i = 0; i < count; ++i) detectors.push_back(std::unique_ptr<FaceDetector>(new FaceDetector(options)));
-  const auto make = [&](const network::NetworkWithState& of, std::int64_t batch, const auto& take) {
-    runner.batch = batch;
-    auto runners = engine.make_runners(of.network, of.state, runner, count);
-    for (std::size_t i = 0; i < detectors.size(); ++i) take(*detectors[i], std::move(runners[i]));
-  };
   const auto proposal = of_part("mtcnn_pnet", weights.proposal);
+  const auto refinement = of_part("mtcnn_rnet", weights.refinement), output = of_part("mtcnn_onet", weights.output);
+  std::vector<std::unique_ptr<PartNetwork>> refinements, outputs;
   if (runner.device.kind == DeviceKind::kCpu) {
     for (const auto& detector : detectors) {
       detector->windows_ = std::make_unique<engine::WindowNetwork>(proposal.network, proposal.state);
     }
+    refinements = part_networks_in_windows(refinement, count);
+    outputs = part_networks_in_windows(output, count);
   } else {
+    refinements = part_networks_in_batches(engine, refinement, runner, kRefinementBatches, count);
+    outputs = part_networks_in_batches(engine, output, runner, kOutputBatches, count);
+    set_normalization(runner);
     runner.any_size = true;
-    make(proposal, 1, [](FaceDetector& detector, auto one) { detector.proposal_ = std::move(one); });
-    runner.any_size = false;
+    auto runners = engine.make_runners(proposal.network, proposal.state, runner, count);
+    for (std::size_t i = 0; i < detectors.size(); ++i) detectors[i]->proposal_ = std::move(runners[i]);
   }
-  const auto refinement = of_part("mtcnn_rnet", weights.refinement), output = of_part("mtcnn_onet", weights.output);
-  for (const std::int64_t batch : kRefinementBatches) {
-    make(refinement, batch, [](FaceDetector& detector, auto one) { detector.refinement_.push_back(std::move(one)); });
-  }
-  for (const std::int64_t batch : kOutputBatches) {
-    make(output, batch, [](FaceDetector& detector, auto one) { detector.output_.push_back(std::move(one)); });
+  for (std::size_t i = 0; i < detectors.size(); ++i) {
+    detectors[i]->refinement_ = std::move(refinements[i]);
+    detectors[i]->output_ = std::move(outputs[i]);
   }
   return detectors;
 }
@@ -170,10 +151,10 @@ FaceDetector::Places FaceDetector::places_of(const data::Picture& photo, std::in
   const data::PictureArea whole = {0, 0, photo.width, photo.height};
   if (windows_) {
     data::AreaRows rows(photo, whole, height, width);
-    const auto& outputs = windows_->run(height, width, [&](std::int64_t y, std::span<float* const> planes) {
+    const auto& outputs = windows_->run({height, width}, [&](std::int64_t y, std::span<float* const> planes) {
       rows.write(y, planes);
       for (float* const plane : planes) {
-        for (std::int64_t x = 0; x < width; ++x) plane[x] = (plane[x] - 127.5F) * 0.0078125F;
+        for (std::int64_t x = 0; x < width; ++x) plane[x] = normalized_value(plane[x]);
       }
     });
     return {outputs[0].values.data(), outputs[1].values.data(), outputs[0].rows, outputs[0].columns};
@@ -207,8 +188,8 @@ std::vector<Candidate> FaceDetector::candidates_at(const data::Picture& photo, d
     if (!(probability >= options_.thresholds[0])) continue;
     constexpr auto kEnd = static_cast<float>(kCell);
     const std::int64_t x = at % places.columns, y = at / places.columns;
-    candidates.push_back(
-        {{place(x, 1), place(y, 1), place(x, kEnd), place(y, kEnd), probability}, four(places.shifts + at, plane)});
+    candidates.push_back({{place(x, 1), place(y, 1), place(x, kEnd), place(y, kEnd), probability},
+                          four({places.shifts, plane, 1}, static_cast<std::size_t>(at))});
   }
   return candidates;
 }
@@ -235,42 +216,39 @@ std::vector<FaceBox> FaceDetector::propose(const data::Picture& photo) {
 
 template <class Take>
 void FaceDetector::look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side,
-                        const Runners& runners, std::span<const std::int64_t> batches, const Take& take) {
+                        PartNetwork& network, const Take& take) {
   const auto each = static_cast<std::size_t>(3 * side * side);
   std::vector<std::size_t> seen;  // boxes of which something lies on the photo
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     const data::PictureArea area = pixels_of(boxes[i], photo.width, photo.height);
     if (area.width > 0 && area.height > 0) seen.push_back(i);
   }
-  std::vector<float> batch;
+  std::vector<float> parts;
   for (std::size_t begin = 0, count = 0; begin < seen.size(); begin += count) {
     const std::size_t left = seen.size() - begin;
-    const std::size_t which = batch_for(left, batches);
-    count = std::min(static_cast<std::size_t>(batches[which]), left);
-    batch.resize(each * static_cast<std::size_t>(batches[which]));
-    engine::Runner& runner = *runners[which];
+    const std::size_t room = network.room(left);
+    count = std::min(room, left);
+    parts.resize(each * room);
     for (std::size_t i = 0; i < count; ++i) {
       const data::PictureArea area = pixels_of(boxes[seen[begin + i]], photo.width, photo.height);
-      data::area_resize(photo, area, side, side, std::span(batch).subspan(i * each, each));
+      data::area_resize(photo, area, side, side, std::span(parts).subspan(i * each, each));
     }
-    runner.start(std::span<const float>(batch));
-    const TensorMap outputs = runner.wait();
-    for (std::size_t i = 0; i < count; ++i) take(seen[begin + i], outputs, static_cast<std::int64_t>(i));
+    network.run(parts);
+    for (std::size_t i = 0; i < count; ++i) take(seen[begin + i], i);
   }
 }
 
 std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
   std::vector<FaceBox> likely;
   std::vector<std::array<float, 4>> shifts;
-  look(photo, boxes, kRefinementSide, refinement_, kRefinementBatches,
-       [&](std::size_t box, const TensorMap& outputs, std::int64_t row) {
-         const float* scores = outputs.at("scores").floats() + 2 * row;
-         const float probability = face_probability(scores[0], scores[1]);
-         if (!(probability > options_.thresholds[1])) return;
-         likely.push_back(boxes[box]);
-         likely.back().probability = probability;
-         shifts.push_back(four(outputs.at("shifts").floats() + 4 * row, 1));
-       });
+  look(photo, boxes, kRefinementSide, *refinement_, [&](std::size_t box, std::size_t part) {
+    const PartValues scores = refinement_->output("scores");
+    const float probability = face_probability(scores(part, 0), scores(part, 1));
+    if (!(probability > options_.thresholds[1])) return;
+    likely.push_back(boxes[box]);
+    likely.back().probability = probability;
+    shifts.push_back(four(refinement_->output("shifts"), part));
+  });
   std::vector<FaceBox> refined;
   for (const std::size_t i : suppress(likely, 0.7F, Overlap::kUnion)) {
     refined.push_back(squared(shifted(likely[i], shifts[i], /*one_more=*/true)));
@@ -281,23 +259,22 @@ std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std:
 std::vector<Face> FaceDetector::finish(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
   std::vector<Face> likely;
   std::vector<FaceBox> final_boxes;
-  look(photo, boxes, kOutputSide, output_, kOutputBatches,
-       [&](std::size_t index, const TensorMap& outputs, std::int64_t row) {
-         const float* scores = outputs.at("scores").floats() + 2 * row;
-         const float probability = face_probability(scores[0], scores[1]);
-         if (!(probability > options_.thresholds[2])) return;
-         FaceBox box = boxes[index];
-         box.probability = probability;
-         Face face;
-         const float* places = outputs.at("landmarks").floats() + 10 * row;  // five x, then five y
-         for (std::size_t i = 0; i < 5; ++i) {
-           face.landmarks[i] = {(box.x2 - box.x1 + 1) * places[i] + box.x1 - 1,
-                                (box.y2 - box.y1 + 1) * places[i + 5] + box.y1 - 1};
-         }
-         face.box = shifted(box, four(outputs.at("shifts").floats() + 4 * row, 1), /*one_more=*/true);
-         final_boxes.push_back(face.box);
-         likely.push_back(face);
-       });
+  look(photo, boxes, kOutputSide, *output_, [&](std::size_t index, std::size_t part) {
+    const PartValues scores = output_->output("scores");
+    const float probability = face_probability(scores(part, 0), scores(part, 1));
+    if (!(probability > options_.thresholds[2])) return;
+    FaceBox box = boxes[index];
+    box.probability = probability;
+    Face face;
+    const PartValues places = output_->output("landmarks");  // five x, then five y
+    for (std::size_t i = 0; i < 5; ++i) {
+      face.landmarks[i] = {(box.x2 - box.x1 + 1) * places(part, i) + box.x1 - 1,
+                           (box.y2 - box.y1 + 1) * places(part, i + 5) + box.y1 - 1};
+    }
+    face.box = shifted(box, four(output_->output("shifts"), part), /*one_more=*/true);
+    final_boxes.push_back(face.box);
+    likely.push_back(face);
+  });
   std::vector<Face> faces;
   for (const std::size_t i : suppress(final_boxes, 0.7F, Overlap::kSmaller)) faces.push_back(likely[i]);
   return faces;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "base/tensor.h"
@@ -16,6 +15,7 @@
 #include "network/network.h"
 #include "task/faces/boxes.h"
 #include "task/faces/face.h"
+#include "task/faces/part_network.h"
 
 namespace evener::task {
 
@@ -62,24 +62,21 @@ class FaceDetector {
     std::int64_t rows = 0, columns = 0;
     TensorMap held = {};  // what the pointers point into, where it is nobody else's
   };
-  /// A network made for calls of several sizes, the smallest first.
-  using Runners = std::vector<std::unique_ptr<engine::Runner>>;
-
   Places places_of(const data::Picture& photo, std::int64_t height, std::int64_t width);
   std::vector<FaceBox> propose(const data::Picture& photo);
   std::vector<Candidate> candidates_at(const data::Picture& photo, double scale);
   std::vector<FaceBox> refine(const data::Picture& photo, const std::vector<FaceBox>& boxes);
   std::vector<Face> finish(const data::Picture& photo, const std::vector<FaceBox>& boxes);
-  /// The parts of the photo in `boxes`, `side` pixels wide, through a network, a batch at a time; `take` gets the index
-  /// of a box, the outputs, and the row in them.
+  /// The parts of the photo in `boxes`, `side` pixels wide, through a network, some at a time; `take` gets the index
+  /// of a box, and that of its part among those that the network's outputs are of.
   template <class Take>
-  void look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, const Runners& runners,
-            std::span<const std::int64_t> batches, const Take& take);
+  void look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, PartNetwork& network,
+            const Take& take);
 
   const DetectorOptions options_;
   std::unique_ptr<engine::WindowNetwork> windows_;  // the first network on a CPU
   std::unique_ptr<engine::Runner> proposal_;        // and elsewhere
-  Runners refinement_, output_;
+  std::unique_ptr<PartNetwork> refinement_, output_;
   DetectorTimes times_;
 };
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "data/codecs/colour.h"
 #include "data/resize.h"
 
 namespace evener::task {
@@ -34,22 +33,21 @@ double value_at(const data::Picture& photo, double x, double y, std::int64_t cha
 
 }  // namespace
 
-bool crop_face(const data::Picture& photo, const FaceBox& box, const data::ImageShape& shape, double margin,
-               std::span<std::uint8_t> chw) {
+std::optional<data::Picture> crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t height,
+                                       std::int64_t width, double margin) {
   const auto around = [&](std::int64_t side) { return margin / (static_cast<double>(side) - margin) / 2; };
-  const double beside = around(shape.width) * (box.x2 - box.x1), above = around(shape.height) * (box.y2 - box.y1);
+  const double beside = around(width) * (box.x2 - box.x1), above = around(height) * (box.y2 - box.y1);
   const auto x1 = static_cast<std::int64_t>(std::max(box.x1 - beside, 0.0));
   const auto y1 = static_cast<std::int64_t>(std::max(box.y1 - above, 0.0));
   const auto x2 = static_cast<std::int64_t>(std::min(box.x2 + beside, static_cast<double>(photo.width)));
   const auto y2 = static_cast<std::int64_t>(std::min(box.y2 + above, static_cast<double>(photo.height)));
-  if (x2 <= x1 || y2 <= y1) return false;
+  if (x2 <= x1 || y2 <= y1) return std::nullopt;
   data::Picture part = data::Picture::unset(photo.channels, y2 - y1, x2 - x1);
   for (std::int64_t y = y1; y < y2; ++y) {
     std::memcpy(part.row(y - y1), photo.row(y) + x1 * photo.channels,
                 static_cast<std::size_t>(part.width * part.channels));
   }
-  data::write_planes(data::resize(std::move(part), shape.height, shape.width), kChannels, chw);
-  return true;
+  return data::resize(std::move(part), height, width);
 }
 
 FaceBox portrait_of(const data::Picture& photo, const FaceBox& box) {

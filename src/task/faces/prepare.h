@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "data/codecs/picture.h"
@@ -11,11 +12,11 @@
 
 namespace evener::task {
 
-/// Writes the face with a margin as (3, H, W): the box cut out, whole pixels, and resized as Pillow does, which
-/// is what facenet-pytorch's networks were trained on. `margin`: pixels of the result, both sides together. Returns
-/// false where nothing of the box lies on the photo.
-bool crop_face(const data::Picture& photo, const FaceBox& box, const data::ImageShape& shape, double margin,
-               std::span<std::uint8_t> chw);
+/// The face with a margin: the box cut out, whole pixels, and resized to height x width as Pillow does, which is what
+/// facenet-pytorch's networks were trained on. `margin`: pixels of the result, both sides together. None where nothing
+/// of the box lies on the photo.
+std::optional<data::Picture> crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t height,
+                                       std::int64_t width, double margin);
 
 /// A square on the photo around a face with a quarter more than its longer side, moved or made smaller until it lies on
 /// the photo: what people are shown.

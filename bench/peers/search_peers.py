@@ -2,7 +2,8 @@
 """Times Faiss, which finds the nearest of every vector of a file exactly, by comparing all with all; prints JSON.
 
 Run by bench/peers/run in its own environment. --make writes the file first: embeddings as faces have them, of persons
-with ten photos each, in which vectors of one person have a cosine of about 0.8 and those of others next to none.
+with --photos each, in which vectors of one person have a cosine of about 0.8 and those of others next to none. With
+fewer photos of a person than neighbours are looked for, the others are some of very many strangers equally far away.
 """
 
 import argparse
@@ -23,15 +24,16 @@ def parse():
     parser = argparse.ArgumentParser(description="Times Faiss's exact search over a file of embeddings.")
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--make", type=int, metavar="N", help="write N embeddings, and stop")
+    parser.add_argument("--photos", type=int, default=10, help="of a person, on average (default 10)")
     parser.add_argument("--nearest", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()
 
 
-def make(path, count):
+def make(path, count, photos):
     """One tensor, 'embeddings', of a safetensors file."""
     generator = numpy.random.default_rng(1)
-    persons = generator.standard_normal((max(1, count // 10), VALUES), dtype=numpy.float32)
+    persons = generator.standard_normal((max(1, count // photos), VALUES), dtype=numpy.float32)
     data_bytes = count * VALUES * 4
     header = json.dumps({"embeddings": {"dtype": "F32", "shape": [count, VALUES], "data_offsets": [0, data_bytes]}}).encode()
     header += b" " * (-len(header) % 8)
@@ -54,7 +56,7 @@ def read(path):
 def main():
     options = parse()
     if options.make:
-        make(options.file, options.make)
+        make(options.file, options.make, options.photos)
         print(json.dumps({"embeddings": options.make}))
         return
     import faiss  # not needed to make files

@@ -324,7 +324,7 @@ int faces(const FacesCommandFlags& flags) {
     return record;
   });
   std::vector<std::string> summary = summary_of(result, found, counts, *flags.networks.min_size);
-  FacesStory story{.title = record.data.location};
+  FacesStory story{.title = record.data.location, .notes = record.notes};
   if (judged) {
     summary.push_back(judgement_text(*judged));
     story.judgement = {summary.back(), {}, judged->result.equal_error_rate};

@@ -44,6 +44,7 @@ void write_table(const fs::path& path, const FoundFaces& found, const data::Pict
 report::FacesPage page_of(const FoundFaces& found, const data::Pictures& photos, const FacesStory& story) {
   report::FacesPage page;
   page.title = story.title;
+  page.notes = story.notes;
   page.summary = story.summary;
   page.photos = found.photos.size();
   page.all_faces = found.faces.size();

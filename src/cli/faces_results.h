@@ -53,7 +53,7 @@ void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRe
 /// What the page tells beside the faces.
 struct FacesStory {
   std::string title;
-  std::vector<std::string> summary = {};  // sentences
+  std::vector<std::string> notes = {}, summary = {};  // sentences
   std::optional<report::JudgementOnPage> judgement = {};
   std::vector<report::ChunkOnPage> chunks = {};
   std::optional<report::ScalingOnPage> scaling = {};

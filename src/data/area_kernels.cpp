@@ -82,15 +82,15 @@ __attribute__((target("avx2"))) void avx2_colour_means(const std::uint16_t* sums
   const __m128 all_rows = _mm_set1_ps(rows);
   std::size_t x = 0;
   for (; x + 4 <= windows.count.size(); x += 4) {
-    __m128 red = window_sum(sums + windows.first[x], windows.count[x]);
-    __m128 green = window_sum(sums + windows.first[x + 1], windows.count[x + 1]);
-    __m128 blue = window_sum(sums + windows.first[x + 2], windows.count[x + 2]);
-    __m128 nothing = window_sum(sums + windows.first[x + 3], windows.count[x + 3]);
-    _MM_TRANSPOSE4_PS(red, green, blue, nothing);
+    __m128 a = window_sum(sums + windows.first[x], windows.count[x]);
+    __m128 b = window_sum(sums + windows.first[x + 1], windows.count[x + 1]);
+    __m128 c = window_sum(sums + windows.first[x + 2], windows.count[x + 2]);
+    __m128 d = window_sum(sums + windows.first[x + 3], windows.count[x + 3]);
+    _MM_TRANSPOSE4_PS(a, b, c, d);  // now a is red, b green, c blue
     const __m128 pixels = _mm_mul_ps(_mm_loadu_ps(windows.widths.data() + x), all_rows);
-    _mm_storeu_ps(planes[0] + x, _mm_div_ps(red, pixels));
-    _mm_storeu_ps(planes[1] + x, _mm_div_ps(green, pixels));
-    _mm_storeu_ps(planes[2] + x, _mm_div_ps(blue, pixels));
+    _mm_storeu_ps(planes[0] + x, _mm_div_ps(a, pixels));
+    _mm_storeu_ps(planes[1] + x, _mm_div_ps(b, pixels));
+    _mm_storeu_ps(planes[2] + x, _mm_div_ps(c, pixels));
   }
   plain_means_from(x, sums, windows, rows, planes);
 }

@@ -55,9 +55,12 @@ void AreaRows::write_any(const std::uint8_t* in, std::int64_t rows, std::span<fl
     for (std::size_t i = 0; i < many_.size(); ++i) many_[i] += in[i];
   }
   for (std::size_t c = 0; c < planes.size(); ++c) {
-    const std::int64_t channel = std::min(static_cast<std::int64_t>(c), channels - 1);
+    if (c >= static_cast<std::size_t>(channels)) {  // grey
+      std::copy_n(planes[0], windows_.count.size(), planes[c]);
+      continue;
+    }
     for (std::size_t x = 0; x < windows_.count.size(); ++x) {
-      const std::uint32_t* value = many_.data() + windows_.first[x] + channel;
+      const std::uint32_t* value = many_.data() + windows_.first[x] + c;
       std::uint32_t sum = 0;
       for (std::int32_t i = 0; i < windows_.count[x]; ++i, value += channels) sum += *value;
       planes[c][x] = static_cast<float>(sum) / (windows_.widths[x] * static_cast<float>(rows));

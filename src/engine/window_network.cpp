@@ -170,7 +170,8 @@ WindowNetwork::~WindowNetwork() = default;
 
 void WindowNetwork::set_size(const WindowImages& images) {
   if (only_size_ && (images.height != (*only_size_)[1] || images.width != (*only_size_)[2])) {
-    throw Error("a network with linear layers was given images of another size than its own");
+    throw Error("a network for images of " + std::to_string((*only_size_)[1]) + "x" + std::to_string((*only_size_)[2]) +
+                " pixels was given some of " + std::to_string(images.height) + "x" + std::to_string(images.width));
   }
   images_ = images.count;
   for (Stage& stage : stages_) {

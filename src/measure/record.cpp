@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "measure/record_json.h"
+#include "measure/record_kind.h"
 
 namespace evener::measure {
 namespace {
@@ -107,7 +108,7 @@ void write_record(const std::filesystem::path& dir, const Record& record) {
   // Names of files may not be UTF-8: shown with a replacement character rather than failing at the very end.
   write_file_atomically(dir / "record.json",
                         to_json(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  write_file_atomically(dir / "epochs.csv", epochs_csv(record));
+  if (record.kind == kTrainingKind.name) write_file_atomically(dir / "epochs.csv", epochs_csv(record));
 }
 
 Record read_record(const std::filesystem::path& dir) {

@@ -232,7 +232,7 @@ void take_samples(Record& record, const SamplerSummary& summary);
 /// Says why a record that is written before the run's end has nothing of that.
 void leave_samples_out(Record& record);
 
-/// Writes record.json and epochs.csv into `dir` (which exists), each atomically.
+/// Writes record.json, and epochs.csv of a training, into `dir` (which exists), each atomically.
 void write_record(const std::filesystem::path& dir, const Record& record);
 /// Reads `dir`/record.json. Throws Error naming the folder and what is missing or wrong.
 Record read_record(const std::filesystem::path& dir);

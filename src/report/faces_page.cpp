@@ -185,6 +185,7 @@ std::string faces_html(const FacesPage& page) {
   html += "<div class=\"numbers\">" + number_part(page.photos, "photo", "photos") +
           number_part(page.all_faces, "face", "faces") +
           number_part(persons.size(), "person seen more than once", "persons seen more than once") + "</div>\n";
+  for (const std::string& sentence : page.notes) html += "<p class=\"note\">" + escape_html(sentence) + "</p>\n";
   if (page.faces.size() < page.all_faces) {
     html += fmt::format("<p>The page shows {} of the faces; faces.csv has all.</p>\n", page.faces.size());
   }

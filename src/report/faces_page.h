@@ -55,6 +55,7 @@ struct ScalingOnPage {
 
 struct FacesPage {
   std::string title;                   // "photos/"
+  std::vector<std::string> notes;      // sentences that have to be read before the faces are believed
   std::vector<std::string> summary;    // sentences
   std::size_t photos = 0;              // that were looked at
   std::size_t all_faces = 0;           // on them; `faces` may be fewer

@@ -24,8 +24,8 @@ class ConvolutionsOfTraining : public TrainCommand {
  protected:
   /// Trains a small network of 3x3 convolutions into out() / `name`.
   void train(const std::string& name, const std::string& convolution, const std::string& level) {
-    const Words words = {"train", "resnet20", "--data", "synth:masks:48", "--size",        "32x32",    "--epochs",
-                         "1",     "--batch",  "8",      "--lr",           "0.01",          "--split",  "100/0/0",
+    const Words words = {"train", "resnet20", "--data", "synth:masks:64", "--size",        "32x32",    "--epochs",
+                         "1",     "--batch",  "32",     "--lr",           "0.01",          "--split",  "100/0/0",
                          "--on",  "cpu/t1",   "--out",  out() / name,     "--convolution", convolution};
     const ProgramResult result = run_program(words, {.environment = {{"EVENER_SIMD", level}}});
     ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -87,11 +87,11 @@ TEST(AreaResize, AllInstructionSetsComputeTheSame) {
 }
 
 TEST(AreaResize, WindowsOfVeryManyRowsOrPixels) {
-  Picture tall = Picture::unset(3, 1000, 2), wide = Picture::unset(3, 1, 40'000);
+  Picture tall = Picture::unset(3, 1000, 2), wide = Picture::unset(3, 257, 40'000);
   for (std::int64_t y = 0; y < 1000; ++y) std::fill_n(tall.row(y), 6, static_cast<std::uint8_t>(y < 500 ? 255 : 5));
-  std::fill_n(wide.row(0), wide.bytes(), std::uint8_t{255});
+  std::fill_n(wide.row(0), wide.bytes(), std::uint8_t{255});  // sums of more than 31 bits
   EXPECT_THAT(resized(tall, {0, 0, 2, 1000}, 2, 1), ElementsAre(255, 5, 255, 5, 255, 5));
-  EXPECT_THAT(resized(wide, {0, 0, 40'000, 1}, 1, 1), ElementsAre(255, 255, 255));
+  EXPECT_THAT(resized(wide, {0, 0, 40'000, 257}, 1, 1), ElementsAre(255, 255, 255));
 }
 
 TEST(AreaResize, PartsThatAreNotInThePictureAreRefused) {

@@ -26,13 +26,13 @@ network::Network few_convolutions() {
   return network;
 }
 
-test::SharedStep step_with(ConvolutionChoice choice, int threads) {
+test::SharedStep step_with(ConvolutionChoice choice, int threads, std::int64_t images = 9) {
   const network::Network network = few_convolutions();
   TrainerOptions options;
   options.threads = threads;
   options.torch.convolution = choice;
   return test::lone_step({network, options, network::initial_state(network, 1)},
-                         test::random_batch(9, kShape, kClasses));
+                         test::random_batch(images, kShape, kClasses));
 }
 
 TEST(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
@@ -48,6 +48,13 @@ TEST(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
       EXPECT_NEAR(winograd.result.total("loss"), direct.result.total("loss"), 1e-6 * direct.result.total("loss"));
     }
   }
+}
+
+TEST(Convolution, FewImagesAreNotWorthTransformingTheWeights) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1, 1);
+  EXPECT_EQ(test::relative_distance(step_with(ConvolutionChoice::kAuto, 1, 1).gradients, direct.gradients), 0);
+  EXPECT_GT(test::relative_distance(step_with(ConvolutionChoice::kWinograd, 1, 1).gradients, direct.gradients), 1e-8);
 }
 
 }  // namespace

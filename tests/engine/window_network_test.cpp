@@ -236,39 +236,41 @@ std::vector<const kernels::RowKernels*> levels() {
   return levels;
 }
 
-TEST(RowKernels, AllInstructionSetsComputeTheSame) {
-  constexpr std::int64_t kIn = 3, kColumns = 101, kKernel = 3, kStride = 256, kImages = 2;
+/// What a level's kernels make of rows of so many images, one after the other: a convolution, then a max-pool.
+std::vector<float> seen_by(const kernels::RowKernels& level, std::int64_t filters, std::int64_t images) {
+  constexpr std::int64_t kIn = 3, kKernel = 3, kStride = 256;
+  const std::int64_t in_columns = 101 / images, columns = in_columns - kKernel + 1, pooled = in_columns / 2;
   const std::vector<float> image = noise(kKernel * kIn * kStride, 5);
   const float* rows[kKernel];
   for (std::int64_t y = 0; y < kKernel; ++y) rows[y] = image.data() + y * kIn * kStride;
-  for (std::int64_t filters = 1; filters <= 16; ++filters) {
-    const std::vector<float> weight = noise(filters * kIn * kKernel * kKernel, 6), bias = noise(filters, 7),
-                             slope = noise(filters, 8);
-    std::vector<std::vector<float>> results;
-    for (const kernels::RowKernels* level : levels()) {
-      std::vector<float> out(static_cast<std::size_t>(filters * kStride)), scratch(kStride + kernels::kRowSlack);
-      level->convolve({rows, kIn, kStride, kKernel, weight.data(), bias.data(), slope.data(), filters,
-                       kernels::filter_block(filters), out.data(), kStride, kColumns - kKernel + 1});
-      std::vector<float> pool(static_cast<std::size_t>(kIn * kStride));
-      level->max_pool(
-          {rows, kKernel, kIn, kStride, kColumns, kKernel, scratch.data(), pool.data(), kStride, kColumns / 2});
-      std::vector<float> pools(static_cast<std::size_t>(kIn * kStride));
-      level->max_pool({rows, kKernel, kIn, kStride, kColumns / kImages, kKernel, scratch.data(), pools.data(), kStride,
-                       kColumns / kImages / 2, kImages});
-      std::vector<float> seen;
-      for (std::int64_t f = 0; f < filters; ++f) {
-        seen.insert(seen.end(), out.begin() + f * kStride, out.begin() + f * kStride + kColumns - kKernel + 1);
-      }
-      for (std::int64_t c = 0; c < kIn; ++c) {
-        seen.insert(seen.end(), pool.begin() + c * kStride, pool.begin() + c * kStride + kColumns / 2);
-        seen.insert(seen.end(), pools.begin() + c * kStride,
-                    pools.begin() + c * kStride + kColumns / 2 / kImages * kImages);
-      }
-      results.push_back(std::move(seen));
+  const std::vector<float> weight = noise(filters * kIn * kKernel * kKernel, 6), bias = noise(filters, 7),
+                           slope = noise(filters, 8);
+  std::vector<float> sums(static_cast<std::size_t>(filters * kStride)), pool(kIn * kStride);
+  std::vector<float> scratch(kStride + kernels::kRowSlack);
+  level.convolve({rows, kIn, kStride, kKernel, weight.data(), bias.data(), slope.data(), filters,
+                  kernels::filter_block(filters), sums.data(), kStride, columns, images});
+  level.max_pool(
+      {rows, kKernel, kIn, kStride, in_columns, kKernel, scratch.data(), pool.data(), kStride, pooled, images});
+  std::vector<float> seen;
+  const auto take = [&](const std::vector<float>& from, std::int64_t planes, std::int64_t values) {
+    for (std::int64_t plane = 0; plane < planes; ++plane) {
+      const auto first = from.begin() + plane * kStride;
+      seen.insert(seen.end(), first, first + values);
     }
-    for (const auto& other : results) {
-      ASSERT_EQ(other.size(), results.front().size());
-      for (std::size_t i = 0; i < other.size(); ++i) ASSERT_NEAR(other[i], results.front()[i], 1e-5) << filters;
+  };
+  take(sums, filters, columns * images);
+  take(pool, kIn, pooled * images);
+  return seen;
+}
+
+TEST(RowKernels, AllInstructionSetsComputeTheSame) {
+  for (const std::int64_t images : {1, 17}) {
+    for (std::int64_t filters = 1; filters <= 16; ++filters) {
+      const std::vector<float> expected = seen_by(*levels().front(), filters, images);
+      for (const kernels::RowKernels* level : levels()) {
+        EXPECT_THAT(seen_by(*level, filters, images), testing::Pointwise(testing::FloatNear(1e-5F), expected))
+            << filters << " filters, " << images << " images";
+      }
     }
   }
 }

@@ -234,6 +234,15 @@ TEST(RecordFiles, AreWrittenAndRead) {
             "1,2,4,5,6,0.7,8,0.9,3,0.3\n");
 }
 
+TEST(RecordFiles, OnlyATrainingHasEpochs) {
+  const test::TestFolder folder;
+  Record record;
+  record.kind = "faces";
+  write_record(folder.path(), record);
+  EXPECT_TRUE(std::filesystem::exists(folder / "record.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "epochs.csv"));
+}
+
 TEST(RecordFiles, EpochsCsvHasEmptyCellsForMissingValues) {
   Record record;
   record.training.epochs.resize(1);

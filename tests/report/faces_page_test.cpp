@@ -59,6 +59,13 @@ TEST(FacesPage, EveryFaceStandsInItsPart) {
   EXPECT_THAT(html, Not(HasSubstr("The page shows")));
 }
 
+TEST(FacesPage, NotesStandBeforeTheFaces) {
+  FacesPage page = sample();
+  page.notes = {"random weights, <b>mind</b>"};
+  const std::string html = faces_html(page);
+  EXPECT_LT(html.find("random weights, &lt;b&gt;mind"), html.find("Who is who"));
+}
+
 TEST(FacesPage, AFaceStandsInOnePairOnly) {
   FacesPage page = sample();
   page.pairs = {{0, 1, 0.25}, {0, 2, 0.3}, {1, 2, 0.35}, {2, 3, 0.4}};

@@ -97,6 +97,18 @@ TEST(CompareAll, OfVeryManyPairsTheNearestAreKept) {
   EXPECT_TRUE(std::ranges::is_sorted(few.to_group, {}, &NearPair::distance));
 }
 
+TEST(CompareAll, FewerRowsAreToldTogetherWhereTheyHaveManyPairs) {
+  const auto largest_block = [](float limit) {
+    std::size_t largest = 0;
+    CompareOptions options{.limit = limit, .most_pairs_at_once = 20'000, .neighbours = 1, .threads = 2};
+    options.on_neighbours = [&](const Neighbours& block) { largest = std::max(largest, block.rows.size()); };
+    compare_all(random_embeddings(700, 16), options);
+    return largest;
+  };
+  EXPECT_GE(largest_block(0.05F), 256U) << "as many as were looked at before";
+  EXPECT_LE(largest_block(2), 120U) << "all of the others are within the limit";
+}
+
 TEST(CompareAll, NothingAndOneFaceHaveNoPairs) {
   EXPECT_TRUE(compare_all({}, {.limit = 2}).pairs.empty());
   EXPECT_TRUE(compare_all(random_embeddings(1, 8), {.limit = 2}).pairs.empty());

@@ -24,20 +24,31 @@ def run(context):
     return {"comparisons": [comparison.json() for comparison in results]}
 
 
-def of_batch(context, network, onnx, batch):
-    seconds = 1 if context.quick else 4
-    images = 4 * batch * context.threads
+def seconds_of_a_run(context):
+    return 1 if context.quick else 4
 
+
+def our_rate(context, network, batch, *options):
+    record = context.evener(
+        *("infer", network, f"random:{4 * batch * context.threads}", "--batch", batch, "--on", f"cpu/t{context.threads}"),
+        *("--seconds", seconds_of_a_run(context), "--json", "-", "--quiet", *options),
+    )
+    return record["metrics"]["network_images_per_s"]["value"]
+
+
+def peer_rate(context, software, network, onnx, batch, precision):
+    words = ("--threads", context.threads, "--seconds", seconds_of_a_run(context))
+    return context.peer(
+        "inference_peers.py", software, network, onnx, "--batch", batch, "--precision", precision, *words
+    )["images_per_s"]
+
+
+def of_batch(context, network, onnx, batch):
     def ours(precision):
-        record = context.evener(
-            *("infer", network, f"random:{images}", "--batch", batch, "--on", f"cpu/t{context.threads}"),
-            *("--precision", precision, "--seconds", seconds, "--json", "-", "--quiet"),
-        )
-        return record["metrics"]["network_images_per_s"]["value"]
+        return our_rate(context, network, batch, "--precision", precision)
 
     def peer(software, precision):
-        words = ("--batch", batch, "--precision", precision, "--threads", context.threads, "--seconds", seconds)
-        return context.peer("inference_peers.py", software, network, onnx, *words)["images_per_s"]
+        return peer_rate(context, software, network, onnx, batch, precision)
 
     sides = {f"evener {precision}": lambda p=precision: ours(p) for precision in context.precisions}
     sides |= {f"openvino {precision}": lambda p=precision: peer("openvino", p) for precision in context.precisions}

@@ -10,6 +10,7 @@ TITLE = "The 10 nearest of each of 50,000 embeddings of 512 numbers, exactly; an
 NEEDS_PEERS = True
 
 NEAREST = 10
+PHOTOS_OF_A_PERSON = 20  # more than the nearest: strangers are all equally far, and any of them would do
 LIMIT = 0.8  # distance of two photos of one person: those of the made-up ones lie at 0.63
 EMBEDDINGS, MANY = 50_000, 1_000_000
 MOST_BYTES = 4e9
@@ -44,7 +45,7 @@ def run(context):
 
 def made(context, folder, count):
     file = folder / "embeddings.safetensors"
-    context.peer("search_peers.py", file, "--make", count)
+    context.peer("search_peers.py", file, "--make", count, "--photos", PHOTOS_OF_A_PERSON)
     return file
 
 

@@ -1,5 +1,6 @@
 #include "engine/torch/graph.h"
 
+#include <algorithm>
 #include <optional>
 #include <variant>
 
@@ -71,6 +72,7 @@ Graph::Graph(network::Network network, const GraphOptions& options)
 
 std::vector<at::Tensor> Graph::forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                                const Replicas* replicas) {
+  if (training) largest_batch_ = std::max(largest_batch_, input.size(0));
   std::vector<at::Tensor> outputs(network_.layers().size());
   outputs[0] = as(input, options_.compute);
   input.reset();
@@ -139,18 +141,18 @@ std::map<std::string, int> Graph::executed() const {
     if (op == nullptr) continue;
     const network::Shape& input = network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
     const auto prepared = prepared_.find(step.layer);
-    const std::string method = prepared != prepared_.end()        ? prepared->second.method()
-                               : is_depthwise(*op, input.front()) ? "depthwise"
-                               : computes_winograd(*op, input)    ? "winograd"
-                                                                  : "direct";
+    const std::string method = prepared != prepared_.end()                     ? prepared->second.method()
+                               : is_depthwise(*op, input.front())              ? "depthwise"
+                               : computes_winograd(*op, input, largest_batch_) ? "winograd"
+                                                                               : "direct";
     ++counts["Convolution " + method + (options_.compute == at::kFloat ? " f32" : " bf16")];
   }
   return counts;
 }
 
-bool Graph::computes_winograd(const network::Conv2d& op, const network::Shape& input) const {
+bool Graph::computes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch) const {
   return options_.own_kernels && options_.compute == at::kFloat && op.weight_bits == 0 &&
-         takes_winograd(op, input, options_.convolution);
+         takes_winograd(op, input, batch, options_.convolution);
 }
 
 at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs) {
@@ -162,7 +164,7 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
   const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor weight = weight_of(tensors, op.weight_bits);
   if (options_.own_kernels && has_rows(x) && is_depthwise(op, x.size(1))) return depthwise_convolution(x, weight, op);
-  if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)})) {
+  if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
     return winograd_convolution(x, weight, op.padding.height);
   }
   const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();

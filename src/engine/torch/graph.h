@@ -41,7 +41,7 @@ class Graph {
   /// `batch`: the images of each forward pass, or a guess.
   void prepare(std::int64_t batch);
   /// How many convolutions are computed by which method and in which number format, as Runner::executed; empty where
-  /// LibTorch chooses.
+  /// LibTorch chooses. In training, as for the largest batch so far.
   std::map<std::string, int> executed() const;
 
   const network::Network& network() const { return network_; }
@@ -57,7 +57,7 @@ class Graph {
   at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
                             const Replicas* replicas);
   /// Without PreparedConvolution.
-  bool computes_winograd(const network::Conv2d& op, const network::Shape& input) const;
+  bool computes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch) const;
   at::Tensor run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs);
 
   network::Network network_;
@@ -66,6 +66,7 @@ class Graph {
   std::vector<std::vector<at::Tensor>> of_layer_;  // the same, layer by layer
   std::vector<Step> steps_;
   std::map<int, PreparedConvolution> prepared_;  // by their layers
+  std::int64_t largest_batch_ = 0;               // of images to learn from
 };
 
 }  // namespace evener::engine::torch_engine

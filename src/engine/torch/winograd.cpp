@@ -184,14 +184,17 @@ bool winograd_supported(const network::Conv2d& op, const network::Shape& input) 
   return kernels::winograd_supported({1, input[1], input[2], input[0], op.out_channels, op.padding.height});
 }
 
-bool takes_winograd(const network::Conv2d& op, const network::Shape& input, ConvolutionChoice choice) {
+bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
+                    ConvolutionChoice choice) {
   if (choice == ConvolutionChoice::kDirect || !winograd_supported(op, input)) return false;
   if (choice == ConvolutionChoice::kWinograd) return true;
-  constexpr std::int64_t kFewest = 32, kMost = 256;
+  constexpr std::int64_t kFewest = 32, kMost = 256;  // channels
+  constexpr std::int64_t kWorthTransforming = 100;   // tiles
   const auto [fewer, more] = std::minmax(input[0], op.out_channels);
-  const WinogradShape shape{1, input[1], input[2], input[0], op.out_channels, op.padding.height};
-  const std::int64_t multiplications = 36 * shape.tiles(), direct = 9 * shape.out_height() * shape.out_width();
-  return fewer >= kFewest && more <= kMost && multiplications * 5 <= direct * 3;
+  const WinogradShape shape{batch, input[1], input[2], input[0], op.out_channels, op.padding.height};
+  const std::int64_t multiplications = 36 * shape.tiles();
+  const std::int64_t direct = 9 * batch * shape.out_height() * shape.out_width();
+  return fewer >= kFewest && more <= kMost && shape.tiles() >= kWorthTransforming && 5 * multiplications <= 2 * direct;
 }
 
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding) {

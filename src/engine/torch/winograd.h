@@ -13,12 +13,12 @@ namespace evener::engine::torch_engine {
 /// padding of at most 2 along all edges, neither groups nor a bias, channels in multiples of 16.
 bool winograd_supported(const network::Conv2d& op, const network::Shape& input);
 
-/// Whether a layer is to take them. kAuto takes them where they were at least 1.2 times as fast as LibTorch's on every
-/// processor tried: 32 to 256 channels, and images that fill their tiles well enough to save two multiplications in
-/// five. Fewer channels leave the products too little to do beside the transforms; the transformed weights of more are
-/// larger than any second-level cache. The answer depends on the layer alone, so that all replicas, and a run that goes
-/// on, compute alike.
-bool takes_winograd(const network::Conv2d& op, const network::Shape& input, ConvolutionChoice choice);
+/// Whether a layer is to take them for `batch` images. kAuto takes them where they were faster than LibTorch's on every
+/// processor tried: 32 to 256 channels, images that fill their tiles well enough to save three multiplications in five,
+/// and a hundred tiles in all, for which transforming the weights pays. Fewer channels leave the products too little to
+/// do beside the transforms; the transformed weights of more are larger than any second-level cache.
+bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
+                    ConvolutionChoice choice);
 
 /// `x` (N, C, H, W) in float32, channels-last; `weight` (O, C, 3, 3) in float32. Differentiable.
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding);

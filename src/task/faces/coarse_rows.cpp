@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "data/each_index.h"
-#include "engine/kernels/product_kernels.h"
 
 namespace evener::task {
 namespace {
@@ -18,7 +17,6 @@ CoarseRows::CoarseRows(const Embeddings& embeddings, int threads)
     : blocks_((embeddings.dimensions + kLine - 1) / kLine),
       values_(embeddings.size() * blocks_ * kLine),
       steps_(embeddings.size()) {
-  static_assert(kLine == engine::kernels::kBytesTogether);
   data::for_each_index(embeddings.size(), threads, [&](std::size_t row) {
     const auto from = embeddings[row];
     float largest = 0;
@@ -32,7 +30,7 @@ CoarseRows::CoarseRows(const Embeddings& embeddings, int threads)
 float CoarseRows::cosine(std::size_t a, std::size_t b) const {
   const std::int32_t product =
       engine::kernels::product_kernels().byte_product(at(a), at(b), static_cast<std::int64_t>(blocks_));
-  return static_cast<float>(product) * steps_[a] * steps_[b];
+  return static_cast<float>(product) * (steps_[a] * steps_[b]);  // the same of b and a
 }
 
 void CoarseRows::fetch(std::size_t row) const {

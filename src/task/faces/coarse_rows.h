@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/huge_pages.h"
+#include "engine/kernels/product_kernels.h"
 #include "task/faces/compare.h"
 
 namespace evener::task {
@@ -23,7 +24,8 @@ class CoarseRows {
  private:
   const std::int8_t* at(std::size_t row) const { return values_.data() + row * blocks_ * kLine; }
 
-  static constexpr std::size_t kLine = 64;  // bytes of a line of the caches; a row has a multiple of it, the rest zeros
+  /// A line of the caches. A row has a multiple of it, the rest zeros.
+  static constexpr auto kLine = static_cast<std::size_t>(engine::kernels::kBytesTogether);
 
   std::size_t blocks_;  // of kLine values
   std::vector<std::int8_t, PageAllocator<std::int8_t>> values_;

@@ -47,12 +47,13 @@ struct Neighbours {
 };
 
 struct CompareOptions {
-  float limit = 1;                     // of pairs that are told
-  std::size_t bins = 100;              // of the histogram
-  std::size_t most_pairs = 1'000'000;  // the nearest of them
-  std::size_t most_of_each_face = 64;  // see Comparison::to_group
-  std::size_t most_in_fp32 = 20'000;   // rows whose products are computed in fp32 alone
-  std::size_t neighbours = 0;          // of each row, to be told; at most as many as there are others
+  float limit = 1;                                        // of pairs that are told
+  std::size_t bins = 100;                                 // of the histogram
+  std::size_t most_pairs = 1'000'000;                     // the nearest of them
+  std::size_t most_pairs_at_once = std::size_t{8} << 20;  // within the limit, of the rows that are told together
+  std::size_t most_of_each_face = 64;                     // see Comparison::to_group
+  std::size_t most_in_fp32 = 20'000;                      // rows whose products are computed in fp32 alone
+  std::size_t neighbours = 0;  // of each row, to be told; at most as many as there are others
   int threads = 1;
   /// Told block by block, in the order of the rows: neighbours, and all pairs within the limit, of which a row's come
   /// in the order of the other one.

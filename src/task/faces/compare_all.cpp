@@ -25,7 +25,6 @@ namespace evener::task {
 namespace {
 
 constexpr std::size_t kLeastRows = 32, kMostRows = 1024;    // of a block
-constexpr std::size_t kMostPairs = std::size_t{8} << 20;    // within the limit that a block is expected to have
 constexpr std::size_t kOthers = 96;                         // rows of the other side that a thread takes at a time
 constexpr std::size_t kMostCounted = std::size_t{1} << 32;  // pairs that the histogram is made of
 constexpr float kRounding = 1e-5F, kLeastProduct = -2;      // of products; less than any
@@ -113,7 +112,7 @@ class AllWithAll {
   Comparison run() {
     const std::size_t all = embeddings_.size();
     for (std::size_t begin = 0, end = 0; begin < all; begin = end) {
-      end = std::min(all, begin + rows_from(begin));
+      end = begin + rows_from(begin);
       const Block block{begin, end, {rows(begin, end), static_cast<std::int64_t>(embeddings_.dimensions), precision_}};
       data::for_each_index((all - begin + kOthers - 1) / kOthers, options_.threads, [&](std::size_t part) {
         const std::size_t first = begin + part * kOthers;
@@ -153,11 +152,12 @@ class AllWithAll {
   /// How many rows the block that begins here has: as many as have been, since what the next one is compared with is
   /// no better than what these have found, and not so many that their pairs within the limit fill the memory.
   std::size_t rows_from(std::size_t begin) const {
-    const std::size_t rows = std::clamp(begin, kLeastRows, kMostRows), left = embeddings_.size() - begin;
-    if (rows >= left || rows * left <= kMostPairs) return rows;
-    const auto most =
-        static_cast<std::size_t>(static_cast<double>(kMostPairs) / std::max(1.0, pairs_of_row(begin, rows)));
-    return std::clamp(most, std::min(rows, kLeastRows), rows);
+    const std::size_t left = embeddings_.size() - begin;
+    const std::size_t rows = std::min(std::clamp(begin, kLeastRows, kMostRows), left);
+    if (rows * left <= options_.most_pairs_at_once) return rows;
+    const double pairs = std::max(1.0, pairs_of_row(begin, rows));
+    return std::clamp(static_cast<std::size_t>(static_cast<double>(options_.most_pairs_at_once) / pairs),
+                      std::min(rows, kLeastRows), rows);
   }
 
   /// Pairs within the limit of one of these rows with those behind, by a sample of both.

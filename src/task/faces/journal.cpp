@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kHeading = "evener faces journal 1\n";
+constexpr std::string_view kHeading = "evener faces journal 2\n";
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;  // of an entry: some 10,000 faces
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");

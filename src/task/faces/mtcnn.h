@@ -43,7 +43,8 @@ struct DetectorTimes {
 /// Not thread-safe: one for each thread.
 class FaceDetector {
  public:
-  /// As many detectors as computing threads; `runner`: where, with which threads in all and in what precision.
+  /// As many detectors as computing threads; `runner`: where, and on a GPU in what precision. On a CPU each computes in
+  /// float32 on the thread that calls it.
   static std::vector<std::unique_ptr<FaceDetector>> make(engine::Engine& engine, const DetectorWeights& weights,
                                                          const DetectorOptions& options, engine::RunnerOptions runner,
                                                          int count);

@@ -142,19 +142,14 @@ std::vector<NeighbourGraph::Near> NeighbourGraph::search(Row row, std::vector<Ne
 
 /// Of rows, nearest first, those that are nearer to the one they are for than to any that was taken before: links into
 /// all directions, so that no crowd is an island.
-std::vector<NeighbourGraph::Near> NeighbourGraph::in_different_directions(std::vector<Near> near,
+std::vector<NeighbourGraph::Near> NeighbourGraph::in_different_directions(const std::vector<Near>& near,
                                                                           std::size_t most) const {
-  if (near.size() <= most) return near;
-  std::vector<Near> taken, rest;
+  std::vector<Near> taken;
   for (const Near& one : near) {
     if (taken.size() == most) break;
     const bool is_new =
         std::ranges::all_of(taken, [&](const Near& other) { return apart(one.second, other.second) >= one.first; });
-    (is_new ? taken : rest).push_back(one);
-  }
-  for (const Near& one : rest) {
-    if (taken.size() == most) break;
-    taken.push_back(one);
+    if (is_new) taken.push_back(one);
   }
   return taken;
 }
@@ -182,7 +177,7 @@ void NeighbourGraph::insert(Row row) {
   }
 }
 
-/// Adds a link from `row`, in place of one that leads nowhere new if it has as many as it can.
+/// Adds a link from `row`. If it has as many as it can, those that lead nowhere new go.
 void NeighbourGraph::link(Row row, std::size_t level, Row to, float distance) {
   const std::scoped_lock lock(locks_[row % kLocks]);
   const std::span<Row> has = room(row, level);
@@ -194,7 +189,7 @@ void NeighbourGraph::link(Row row, std::size_t level, Row to, float distance) {
   std::vector<Near> all = {{distance, to}};
   for (const Row other : has.subspan(1)) all.emplace_back(apart(row, other), other);
   std::ranges::sort(all);
-  const std::vector<Near> kept = in_different_directions(std::move(all), count);
+  const std::vector<Near> kept = in_different_directions(all, count);
   has[0] = static_cast<Row>(kept.size());
   std::ranges::transform(kept, has.begin() + 1, &Near::second);
 }

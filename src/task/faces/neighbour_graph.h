@@ -51,7 +51,7 @@ class NeighbourGraph {
 
   Near descend(Row from, Row to, std::size_t level) const;
   std::vector<Near> search(Row row, std::vector<Near> from, std::size_t level, std::size_t breadth) const;
-  std::vector<Near> in_different_directions(std::vector<Near> near, std::size_t most) const;
+  std::vector<Near> in_different_directions(const std::vector<Near>& near, std::size_t most) const;
   void insert(Row row);
   void link(Row row, std::size_t level, Row to, float distance);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "engine/window_network.h"
 
 namespace evener::task {
@@ -15,7 +16,11 @@ class PartsInWindows : public PartNetwork {
   explicit PartsInWindows(const network::NetworkWithState& network)
       : side_(network.network.input_shape()[1]), windows_(network.network, network.state) {}
 
-  std::size_t room(std::size_t left) const override { return std::min(left, kTogether); }
+  /// Calls of few parts cost as much as those of a vector's lanes: all calls are about as large.
+  std::size_t room(std::size_t left) const override {
+    const std::size_t calls = (left + kTogether - 1) / kTogether;
+    return (left + calls - 1) / calls;
+  }
 
   void run(std::span<const float> parts) override {
     const std::int64_t plane = side_ * side_;
@@ -33,6 +38,7 @@ class PartsInWindows : public PartNetwork {
 
   PartValues output(const char* name) const override {
     const auto found = std::ranges::find(outputs_, std::string_view(name), &engine::WindowOutput::name);
+    if (found == outputs_.end()) throw Error(std::string("the network has no output ") + name);
     return {found->values.data(), count_, 1};
   }
 

@@ -36,7 +36,7 @@ class PartNetwork {
  public:
   virtual ~PartNetwork() = default;
 
-  /// How many parts a call is made for where so many are left; those beyond them cost as much and mean nothing.
+  /// How many parts a call is made for where so many are left. It may be more: what is beyond them means nothing.
   virtual std::size_t room(std::size_t left) const = 0;
   /// Parts (N, 3, side, side) with values from 0 to 255; N is what room() said.
   virtual void run(std::span<const float> parts) = 0;
@@ -44,8 +44,7 @@ class PartNetwork {
   virtual PartValues output(const char* name) const = 0;
 };
 
-/// For the computing threads of CPUs: kernels of our own, in float32, by which a part costs the same however many there
-/// are.
+/// For the computing threads of CPUs: kernels of our own, in float32, for calls of any number of parts.
 std::vector<std::unique_ptr<PartNetwork>> part_networks_in_windows(const network::NetworkWithState& network, int count);
 /// An engine's, made for calls of several sizes: `batches`, the smallest first.
 std::vector<std::unique_ptr<PartNetwork>> part_networks_in_batches(engine::Engine& engine,

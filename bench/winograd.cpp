@@ -49,21 +49,21 @@ void convolve(const WinogradKernels& table, Layer& layer, const kernels::Winogra
   static thread_local Values scratch;
   scratch.resize(static_cast<std::size_t>(kernels::winograd_scratch_values(layer.shape)));
   table.transform_weights(weights, layer.transformed.data(), 0, layer.shape.out_channels / 16);
-  const kernels::WinogradForward work{.shape = layer.shape,
-                                      .x = layer.x.data(),
-                                      .weights = layer.transformed.data(),
-                                      .y = layer.y.data(),
-                                      .clamp = kNoClamp};
-  table.forward(work, scratch.data(), {0, layer.shape.tiles(), 0, layer.shape.out_channels});
+  const kernels::WinogradForward<float> work{.shape = layer.shape,
+                                             .x = layer.x.data(),
+                                             .weights = layer.transformed.data(),
+                                             .y = layer.y.data(),
+                                             .clamp = kNoClamp};
+  table.fp32.forward(work, scratch.data(), {0, layer.shape.tiles(), 0, layer.shape.out_channels});
 }
 
 void sum_gradient(const WinogradKernels& table, Layer& layer) {
   const std::int64_t channels = layer.shape.out_channels;
-  const kernels::WinogradGradient work{
+  const kernels::WinogradGradient<float> work{
       layer.shape, layer.x.data(), layer.y.data(), layer.transformed.data(), 0, layer.shape.tiles(), 0, channels};
   static thread_local Values scratch;
-  scratch.resize(static_cast<std::size_t>(kernels::winograd_gradient_scratch_values(work)));
-  table.sum_gradient(work, scratch.data());
+  scratch.resize(static_cast<std::size_t>(kernels::winograd_gradient_scratch_values(layer.shape, channels)));
+  table.fp32.sum_gradient(work, scratch.data());
   table.finish_gradient(layer.shape, layer.transformed.data(), layer.weights.data(), layer.taps().steps, 0,
                         channels / 16);
 }

@@ -40,8 +40,8 @@ struct SharedArrays {
 
 enum class MemoryLayout { kAuto, kChannelsFirst, kChannelsLast };
 
-/// How 3x3 convolutions are computed in float32 on CPUs: directly, or by Winograd's minimal filtering, which rounds a
-/// little differently and needs a quarter of the multiplications.
+/// How 3x3 convolutions are computed on CPUs: directly, or by Winograd's minimal filtering, which rounds a little
+/// differently and needs a quarter of the multiplications, in float32 also of images in bfloat16.
 enum class ConvolutionChoice { kAuto, kDirect, kWinograd };
 
 /// Options that only the torch engine has.

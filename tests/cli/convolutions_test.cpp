@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/simd_level.h"
 #include "cli/train_helpers.h"
 
 namespace evener {
@@ -23,10 +24,12 @@ constexpr double kRoundedOtherwise = 0.02;
 class ConvolutionsOfTraining : public TrainCommand {
  protected:
   /// Trains a small network of 3x3 convolutions into out() / `name`.
-  void train(const std::string& name, const std::string& convolution, const std::string& level) {
-    const Words words = {"train", "resnet20", "--data", "synth:masks:64", "--size",        "32x32",    "--epochs",
-                         "1",     "--batch",  "32",     "--lr",           "0.01",          "--split",  "100/0/0",
-                         "--on",  "cpu/t1",   "--out",  out() / name,     "--convolution", convolution};
+  void train(const std::string& name, const std::string& convolution, const std::string& level,
+             const std::string& precision = "fp32") {
+    const Words words = {"train",  "resnet20", "--data", "synth:masks:64", "--size",        "32x32",     "--epochs",
+                         "1",      "--batch",  "32",     "--lr",           "0.01",          "--split",   "100/0/0",
+                         "--on",   "cpu/t1",   "--out",  out() / name,     "--convolution", convolution, "--precision",
+                         precision};
     const ProgramResult result = run_program(words, {.environment = {{"EVENER_SIMD", level}}});
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
@@ -41,6 +44,14 @@ TEST_F(ConvolutionsOfTraining, TheRecordCountsThem) {
   const double distance = relative_distance(last_weights(out() / "auto"), last_weights(out() / "direct"));
   EXPECT_GT(distance, 0);  // otherwise the choice changed nothing
   EXPECT_LT(distance, kRoundedOtherwise);
+}
+
+TEST_F(ConvolutionsOfTraining, ImagesInBfloat16TakeThemWhereThereAreNoProductsOfThem) {
+  train("narrow", "auto", "avx2", "bf16");
+  EXPECT_EQ(executed("narrow"), json({{"Convolution direct bf16", 9}, {"Convolution winograd bf16", 10}}));
+  if (!has_bfloat16_products()) GTEST_SKIP() << "no products of bfloat16 here";
+  train("widest", "auto", "", "bf16");
+  EXPECT_EQ(executed("widest"), json({{"Convolution direct bf16", 19}}));
 }
 
 TEST_F(ConvolutionsOfTraining, ANarrowerProcessorLearnsTheSame) {

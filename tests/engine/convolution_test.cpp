@@ -26,10 +26,12 @@ network::Network few_convolutions() {
   return network;
 }
 
-test::SharedStep step_with(ConvolutionChoice choice, int threads, std::int64_t images = 9) {
+test::SharedStep step_with(ConvolutionChoice choice, int threads, std::int64_t images = 9,
+                           Precision precision = Precision::kFp32) {
   const network::Network network = few_convolutions();
   TrainerOptions options;
   options.threads = threads;
+  options.precision = precision;
   options.torch.convolution = choice;
   return test::lone_step({network, options, network::initial_state(network, 1)},
                          test::random_batch(images, kShape, kClasses));
@@ -47,6 +49,19 @@ TEST(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
       EXPECT_GT(distance, 1e-8) << "nothing was computed in another way";
       EXPECT_NEAR(winograd.result.total("loss"), direct.result.total("loss"), 1e-6 * direct.result.total("loss"));
     }
+  }
+}
+
+TEST(Convolution, ImagesInBfloat16AreRoundedOnceALayer) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  const test::SharedStep wide = step_with(ConvolutionChoice::kDirect, 1);
+  const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1, 9, Precision::kBf16);
+  for (const int threads : {1, 3}) {
+    const test::SharedStep winograd = step_with(ConvolutionChoice::kWinograd, threads, 9, Precision::kBf16);
+    EXPECT_GT(test::relative_distance(winograd.gradients, direct.gradients), 1e-5) << "nothing was computed otherwise";
+    // The weights, too, are rounded for direct ones.
+    EXPECT_LT(test::relative_distance(winograd.gradients, wide.gradients),
+              test::relative_distance(direct.gradients, wide.gradients));
   }
 }
 

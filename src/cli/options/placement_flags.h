@@ -39,8 +39,8 @@ struct PlacementFlags : OptionGroup {
   Option<std::string> convolution{
       *this,
       {"--convolution", "NAME",
-       "3x3 convolutions in fp32 on CPUs: direct, winograd (a quarter of the multiplications), or auto (by their "
-       "channels)"},
+       "3x3 convolutions on CPUs: direct, winograd (a quarter of the multiplications), or auto (by their channels, and "
+       "in bf16 where the processor can't multiply it)"},
       "auto",
       {.one_of = {"auto", "direct", "winograd"}}};
   Option<std::string> data_on{

@@ -25,7 +25,10 @@ constexpr Kernels<T> table_of() {
 namespace EVENER_KERNEL_LEVEL {
 constinit const Kernels<float> float_table = table_of<float>();
 constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
-constinit const WinogradKernels winograd_table = {transform_weights, winograd_forward, sum_gradient, finish_gradient};
+constinit const WinogradKernels winograd_table = {{winograd_forward<float>, sum_gradient<float>},
+                                                  {winograd_forward<BFloat16>, sum_gradient<BFloat16>},
+                                                  transform_weights,
+                                                  finish_gradient};
 constinit const RowKernels row_table = {convolve_row, max_pool_row};
 constinit const ProductKernels product_table = {
     {kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, byte_product, places_not_below};

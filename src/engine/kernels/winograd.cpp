@@ -24,9 +24,7 @@ std::int64_t winograd_scratch_values(const WinogradShape& shape) {
          WinogradPanels{tiles}.begin(winograd_group_channels(shape));
 }
 
-std::int64_t winograd_gradient_scratch_values(const WinogradGradient& work) {
-  const WinogradShape& shape = work.shape;
-  const std::int64_t channels = work.last_channel - work.first_channel;
+std::int64_t winograd_gradient_scratch_values(const WinogradShape& shape, std::int64_t channels) {
   const std::int64_t tiles = winograd_chunk_tiles(shape, channels);
   return std::max(shape.in_channels, shape.out_channels) + kFrequencies * winograd_input_step(shape, tiles) +
          WinogradPanels{tiles}.begin(channels);

@@ -1,8 +1,8 @@
 // Convolutions of kernel 3 and stride 1 with a quarter of the multiplications: Winograd's minimal filtering
 // F(4x4, 3x3) (Lavin and Gray 2015, arXiv 1509.09308). An output tile of 4x4 pixels comes from 6x6 inputs; transformed,
-// both are 36 values between which there is a product for each pair of channels and nothing else. Float32,
-// channels-last images. Each function does a range of the work, so that any pool of threads can share it, and what it
-// computes does not depend on the ranges.
+// both are 36 values between which there is a product for each pair of channels and nothing else. Channels-last images
+// in float32 or bfloat16; everything between reading and writing them is float32. Each function does a range of the
+// work, so that any pool of threads can share it, and what it computes does not depend on the ranges.
 #pragma once
 
 #include <cstdint>
@@ -55,18 +55,19 @@ struct WinogradWeights {
   }
 };
 
-/// A forward pass: y = clamp(convolution of x + bias + residual).
+/// A forward pass: y = clamp(convolution of x + bias + residual). T is what images consist of.
+template <class T>
 struct WinogradForward {
   WinogradShape shape = {};
-  const float* x = nullptr;
+  const T* x = nullptr;
   const float* weights = nullptr;  // transformed
-  float* y = nullptr;
-  const float* bias = nullptr;      // (out_channels); null = none
-  const float* residual = nullptr;  // as y; null = none
+  T* y = nullptr;
+  const float* bias = nullptr;  // (out_channels); null = none
+  const T* residual = nullptr;  // as y; null = none
   Clamp clamp = {};
 };
 
-/// What one call of WinogradKernels::forward computes.
+/// What one call of WinogradPasses::forward computes.
 struct WinogradPart {
   std::int64_t first_tile, last_tile;  // [first, last)
   std::int64_t first_channel,
@@ -74,31 +75,39 @@ struct WinogradPart {
 };
 
 /// The gradient of the weights of some output channels by some tiles: sums over the tiles, still transformed.
+template <class T>
 struct WinogradGradient {
   WinogradShape shape;
-  const float* x;
-  const float* dy;
+  const T* x;
+  const T* dy;
   float* sums;                               // shape.weight_values(), of which those of these channels are written
   std::int64_t first_tile, last_tile;        // [first, last)
   std::int64_t first_channel, last_channel;  // [first, last); both multiples of kWinogradPanel, or the end
 };
 
+/// What reads images of T.
+template <class T>
+struct WinogradPasses {
+  /// `scratch`: winograd_scratch_values(shape) of this call's own.
+  void (*forward)(const WinogradForward<T>& work, float* scratch, const WinogradPart& part);
+  /// Overwrites the sums. `scratch`: winograd_gradient_scratch_values() of this call's own.
+  void (*sum_gradient)(const WinogradGradient<T>& work, float* scratch);
+};
+
 struct WinogradKernels {
+  WinogradPasses<float> fp32;
+  WinogradPasses<BFloat16> bf16;
   /// Output channels 16 * begin to 16 * end - 1.
   void (*transform_weights)(const WinogradWeights& from, float* transformed, std::int64_t begin, std::int64_t end);
-  /// `scratch`: winograd_scratch_values(shape) of this call's own.
-  void (*forward)(const WinogradForward& work, float* scratch, const WinogradPart& part);
-  /// Overwrites the sums. `scratch`: winograd_gradient_scratch_values(work) of this call's own.
-  void (*sum_gradient)(const WinogradGradient& work, float* scratch);
   /// From the sums of all output channels to the gradient of the weights of those from 16 * begin to 16 * end - 1.
   void (*finish_gradient)(const WinogradShape& shape, const float* sums, float* gradient, const WeightSteps& steps,
                           std::int64_t begin, std::int64_t end);
 };
 
-/// float32 that WinogradKernels::forward needs for itself: at most some 2 MB.
+/// float32 that WinogradPasses::forward needs for itself: at most some 2 MB.
 std::int64_t winograd_scratch_values(const WinogradShape& shape);
-/// The same of WinogradKernels::sum_gradient.
-std::int64_t winograd_gradient_scratch_values(const WinogradGradient& work);
+/// The same of WinogradPasses::sum_gradient, for so many of the output channels.
+std::int64_t winograd_gradient_scratch_values(const WinogradShape& shape, std::int64_t channels);
 
 /// The kernels for this processor.
 const WinogradKernels& winograd_kernels();

@@ -78,12 +78,12 @@ inline TilePlace tile_place(const WinogradShape& s, std::int64_t tile) {
 }
 
 /// The pixels of a square, whose first one is (row, column); zeros stand for those outside of the image.
-template <int Side>
+template <class T, int Side>
 struct Square {
-  const float* at[Side][Side];
+  const T* at[Side][Side];
 
-  Square(const float* image, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t row,
-         std::int64_t column, const float* zeros) {
+  Square(const T* image, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t row,
+         std::int64_t column, const T* zeros) {
     for (int i = 0; i < Side; ++i) {
       const bool row_counts = row + i >= 0 && row + i < height;
       for (int j = 0; j < Side; ++j) {
@@ -95,10 +95,11 @@ struct Square {
 };
 
 /// The square of inputs of a tile, transformed: frequency f of channel c at `to` + f * step + c.
-inline void transform_input_tile(const WinogradShape& s, const float* x, const TilePlace& place, const float* zeros,
-                                 float* to, std::int64_t step) {
-  const Square<kTileIn> square(x + place.image * s.height * s.width * s.in_channels, s.height, s.width, s.in_channels,
-                               place.row - s.padding, place.column - s.padding, zeros);
+template <class T>
+void transform_input_tile(const WinogradShape& s, const T* x, const TilePlace& place, const T* zeros, float* to,
+                          std::int64_t step) {
+  const Square<T, kTileIn> square(x + place.image * s.height * s.width * s.in_channels, s.height, s.width,
+                                  s.in_channels, place.row - s.padding, place.column - s.padding, zeros);
   for (std::int64_t c = 0; c < s.in_channels; c += kWidestLanes) {
     transform_square<WidestLanes, kTileIn, kTileIn>(
         [](const auto& d, auto& v) __attribute__((always_inline)) { transform_inputs(d, v); },
@@ -118,8 +119,9 @@ inline WinogradPanel winograd_panel(std::int64_t out_channels, std::int64_t pane
 }
 
 /// From the products of a tile to its output pixels.
-inline void finish_tile(const WinogradForward& work, const TilePlace& place, const WinogradPanel& panel,
-                        const float* products, std::int64_t step) {
+template <class T>
+void finish_tile(const WinogradForward<T>& work, const TilePlace& place, const WinogradPanel& panel,
+                 const float* products, std::int64_t step) {
   const WinogradShape& s = work.shape;
   const std::int64_t height = s.out_height(), width = s.out_width();
   const std::int64_t rows = height - place.row, columns = width - place.column;
@@ -141,14 +143,21 @@ inline void finish_tile(const WinogradForward& work, const TilePlace& place, con
   }
 }
 
-inline void winograd_forward(const WinogradForward& work, float* scratch, const WinogradPart& part) {
+/// The first values of `scratch` as zeros of any type.
+template <class T>
+const T* zeros_in(float* scratch, std::int64_t count) {
+  zero(scratch, count);
+  return reinterpret_cast<const T*>(scratch);
+}
+
+template <class T>
+void winograd_forward(const WinogradForward<T>& work, float* scratch, const WinogradPart& part) {
   const WinogradShape& s = work.shape;
   const WinogradPanels weights{s.in_channels};
   const std::int64_t block = winograd_block_tiles(s), input_step = winograd_input_step(s, block);
-  float* const zeros = scratch;
-  float* const inputs = zeros + s.in_channels;
+  const T* const zeros = zeros_in<T>(scratch, s.in_channels);
+  float* const inputs = scratch + s.in_channels;
   float* const products = inputs + kFrequencies * input_step;
-  for (std::int64_t c = 0; c < s.in_channels; ++c) zeros[c] = 0;
   const std::int64_t all = part.last_tile - part.first_tile;
   const std::int64_t blocks = (all + block - 1) / block;
   const WinogradPanels images{block};
@@ -219,12 +228,13 @@ inline void transform_weights(const WinogradWeights& from, float* transformed, s
 }
 
 /// The gradients of a tile's output pixels, transformed, for the channels of `work`.
-inline void transform_gradient_tile(const WinogradGradient& work, const TilePlace& place, const float* zeros,
-                                    std::int64_t tile, const WinogradPanels& panels, float* to) {
+template <class T>
+void transform_gradient_tile(const WinogradGradient<T>& work, const TilePlace& place, const T* zeros, std::int64_t tile,
+                             const WinogradPanels& panels, float* to) {
   const WinogradShape& s = work.shape;
   const std::int64_t height = s.out_height(), width = s.out_width();
-  const Square<kTileOut> square(work.dy + place.image * height * width * s.out_channels, height, width, s.out_channels,
-                                place.row, place.column, zeros);
+  const Square<T, kTileOut> square(work.dy + place.image * height * width * s.out_channels, height, width,
+                                   s.out_channels, place.row, place.column, zeros);
   for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWidestLanes) {
     const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
     float* const at = to + panels.begin(panel.first - work.first_channel) +
@@ -238,16 +248,16 @@ inline void transform_gradient_tile(const WinogradGradient& work, const TilePlac
   }
 }
 
-inline void sum_gradient(const WinogradGradient& work, float* scratch) {
+template <class T>
+void sum_gradient(const WinogradGradient<T>& work, float* scratch) {
   const WinogradShape& s = work.shape;
   const std::int64_t chunk = winograd_chunk_tiles(s, work.last_channel - work.first_channel);
   const std::int64_t input_step = winograd_input_step(s, chunk);
   const WinogradPanels images{chunk}, weights{s.in_channels};
   const std::int64_t most_channels = s.in_channels < s.out_channels ? s.out_channels : s.in_channels;
-  float* const zeros = scratch;
-  float* const inputs = zeros + most_channels;
+  const T* const zeros = zeros_in<T>(scratch, most_channels);
+  float* const inputs = scratch + most_channels;
   float* const gradients = inputs + kFrequencies * input_step;
-  for (std::int64_t c = 0; c < most_channels; ++c) zeros[c] = 0;
   if (work.first_tile == work.last_tile) {
     zero(work.sums + weights.begin(work.first_channel),
          weights.begin(work.last_channel) - weights.begin(work.first_channel));

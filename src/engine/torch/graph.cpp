@@ -151,8 +151,8 @@ std::map<std::string, int> Graph::executed() const {
 }
 
 bool Graph::computes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch) const {
-  return options_.own_kernels && options_.compute == at::kFloat && op.weight_bits == 0 &&
-         takes_winograd(op, input, batch, options_.convolution);
+  return options_.own_kernels && op.weight_bits == 0 &&
+         takes_winograd(op, input, batch, options_.compute, options_.convolution);
 }
 
 at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs) {

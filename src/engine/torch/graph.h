@@ -22,7 +22,7 @@ struct GraphOptions {
   at::ScalarType compute = at::kFloat;  // of convolutions and matrix products; parameters stay float32
   at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images, activations and convolution weights
   bool own_kernels = false;  // batch normalisation and depthwise convolutions by our own: channels-last on the CPU
-  ConvolutionChoice convolution = ConvolutionChoice::kDirect;  // of 3x3 convolutions in float32 where own_kernels
+  ConvolutionChoice convolution = ConvolutionChoice::kDirect;  // of 3x3 convolutions where own_kernels
   bool inference = false;  // where own_kernels: convolutions are joined with what follows them; see Graph::prepare
 };
 

@@ -71,7 +71,7 @@ PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const networ
                                          std::optional<ActivationKind> activation, ConvolutionChoice choice)
     : op_(op), activation_(activation), bias_(bias) {
   const bool is_float = weight.scalar_type() == at::kFloat;
-  if (is_float && takes_winograd(without_bias(op), input, batch, choice)) {
+  if (is_float && takes_winograd(without_bias(op), input, batch, at::kFloat, choice)) {
     method_ = Method::kWinograd;
     weight_ = winograd_weights(weight);
   } else if (is_float || simd_level() == SimdLevel::kAvx512) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/simd_level.h"
 #include "engine/kernels/winograd.h"
 #include "engine/torch/rows.h"
 
@@ -98,26 +99,40 @@ ThreadParts gradient_parts(const WinogradShape& shape) {
           of_channels};
 }
 
+/// Calls body(kernels, a value of what `images` consist of).
+template <class Body>
+void with_passes(const at::Tensor& images, const Body& body) {
+  const kernels::WinogradKernels& kernels = kernels::winograd_kernels();
+  if (images.scalar_type() == at::kFloat) return body(kernels.fp32, float());
+  body(kernels.bf16, kernels::BFloat16());
+}
+
+/// The values of a tensor of T, or null where it is undefined.
+template <class T>
+const T* values_of(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
+}
+
 at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::Tensor& transformed,
                     const WinogradRest& rest = {.bias = {}, .clamp = {-kInfinity, kInfinity}}) {
   const at::Tensor y = at::empty({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()},
                                  x.options().memory_format(at::MemoryFormat::ChannelsLast));
-  const auto values = [](const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
-  };
-  const kernels::WinogradForward work{.shape = shape,
-                                      .x = values(x),
-                                      .weights = values(transformed),
-                                      .y = y.mutable_data_ptr<float>(),
-                                      .bias = values(rest.bias),
-                                      .residual = values(rest.residual),
-                                      .clamp = rest.clamp};
-  const ThreadParts parts = forward_parts(shape);
-  at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
-    const at::Tensor scratch = floats(kernels::winograd_scratch_values(shape));
-    for (std::int64_t part = first; part < last; ++part) {
-      kernels::winograd_kernels().forward(work, scratch.mutable_data_ptr<float>(), parts.part(part));
-    }
+  with_passes(x, [&](const auto& passes, auto value) {
+    using T = decltype(value);
+    const kernels::WinogradForward<T> work{.shape = shape,
+                                           .x = values_of<T>(x),
+                                           .weights = values_of<float>(transformed),
+                                           .y = static_cast<T*>(y.mutable_data_ptr()),
+                                           .bias = values_of<float>(rest.bias),
+                                           .residual = values_of<T>(rest.residual),
+                                           .clamp = rest.clamp};
+    const ThreadParts parts = forward_parts(shape);
+    at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
+      const at::Tensor scratch = floats(kernels::winograd_scratch_values(shape));
+      for (std::int64_t part = first; part < last; ++part) {
+        passes.forward(work, scratch.mutable_data_ptr<float>(), parts.part(part));
+      }
+    });
   });
   return y;
 }
@@ -127,21 +142,25 @@ at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, cons
   const ThreadParts parts = gradient_parts(shape);
   // Zeros also between the values, where nothing is written.
   at::Tensor sums = at::zeros({parts.of_tiles, shape.weight_values()}, at::kFloat);
-  at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t index = first; index < last; ++index) {
-      const kernels::WinogradPart part = parts.part(index);
-      float* const own = sums.mutable_data_ptr<float>() + index / parts.of_channels * shape.weight_values();
-      const kernels::WinogradGradient work{.shape = shape,
-                                           .x = x.const_data_ptr<float>(),
-                                           .dy = dy.const_data_ptr<float>(),
-                                           .sums = own,
-                                           .first_tile = part.first_tile,
-                                           .last_tile = part.last_tile,
-                                           .first_channel = part.first_channel,
-                                           .last_channel = part.last_channel};
-      const at::Tensor scratch = floats(kernels::winograd_gradient_scratch_values(work));
-      kernels::winograd_kernels().sum_gradient(work, scratch.mutable_data_ptr<float>());
-    }
+  with_passes(x, [&](const auto& passes, auto value) {
+    using T = decltype(value);
+    at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t index = first; index < last; ++index) {
+        const kernels::WinogradPart part = parts.part(index);
+        float* const own = sums.mutable_data_ptr<float>() + index / parts.of_channels * shape.weight_values();
+        const kernels::WinogradGradient<T> work{.shape = shape,
+                                                .x = values_of<T>(x),
+                                                .dy = values_of<T>(dy),
+                                                .sums = own,
+                                                .first_tile = part.first_tile,
+                                                .last_tile = part.last_tile,
+                                                .first_channel = part.first_channel,
+                                                .last_channel = part.last_channel};
+        const at::Tensor scratch =
+            floats(kernels::winograd_gradient_scratch_values(shape, part.last_channel - part.first_channel));
+        passes.sum_gradient(work, scratch.mutable_data_ptr<float>());
+      }
+    });
   });
   if (parts.of_tiles > 1) sums = sums.sum(0);
   at::Tensor gradient = at::empty_like(weight);
@@ -184,10 +203,12 @@ bool winograd_supported(const network::Conv2d& op, const network::Shape& input) 
   return kernels::winograd_supported({1, input[1], input[2], input[0], op.out_channels, op.padding.height});
 }
 
-bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
+bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
                     ConvolutionChoice choice) {
+  if (type != at::kFloat && type != at::kBFloat16) return false;
   if (choice == ConvolutionChoice::kDirect || !winograd_supported(op, input)) return false;
   if (choice == ConvolutionChoice::kWinograd) return true;
+  if (type == at::kBFloat16 && has_bfloat16_products()) return false;
   constexpr std::int64_t kFewest = 32, kMost = 256;  // channels
   constexpr std::int64_t kWorthTransforming = 100;   // tiles
   const auto [fewer, more] = std::minmax(input[0], op.out_channels);

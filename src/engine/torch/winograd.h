@@ -1,4 +1,5 @@
-// 3x3 convolutions on our own Winograd kernels (engine/kernels/winograd.h), for channels-last images in float32.
+// 3x3 convolutions on our own Winograd kernels (engine/kernels/winograd.h), for channels-last images in float32 or
+// bfloat16; weights, and all between reading and writing images, are float32.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,14 +14,17 @@ namespace evener::engine::torch_engine {
 /// padding of at most 2 along all edges, neither groups nor a bias, channels in multiples of 16.
 bool winograd_supported(const network::Conv2d& op, const network::Shape& input);
 
-/// Whether a layer is to take them for `batch` images. kAuto takes them where they were faster than LibTorch's on every
-/// processor tried: 32 to 256 channels, images that fill their tiles well enough to save three multiplications in five,
-/// and a hundred tiles in all, for which transforming the weights pays. Fewer channels leave the products too little to
-/// do beside the transforms; the transformed weights of more are larger than any second-level cache.
-bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
+/// Whether a layer is to take them for `batch` images of `type`. kAuto takes them where they were faster than
+/// LibTorch's on every processor tried: 32 to 256 channels, images that fill their tiles well enough to save three
+/// multiplications in five, and a hundred tiles in all, for which transforming the weights pays. Fewer channels leave
+/// the products too little to do beside the transforms; the transformed weights of more are larger than any
+/// second-level cache. For bfloat16 it does so where the processor has no products of them: those do twice as many
+/// multiplications, and in tiles (AMX) sixteen times.
+bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
                     ConvolutionChoice choice);
 
-/// `x` (N, C, H, W) in float32, channels-last; `weight` (O, C, 3, 3) in float32. Differentiable.
+/// `x` (N, C, H, W) in float32 or bfloat16, channels-last, as is the result; `weight` (O, C, 3, 3) in float32.
+/// Differentiable.
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding);
 
 /// What follows a convolution in the same pass: y = clamp(convolution + bias + residual).
@@ -32,7 +36,7 @@ struct WinogradRest {
 
 /// `weight` (O, C, 3, 3) as winograd_inference takes it: four times as many values.
 at::Tensor winograd_weights(const at::Tensor& weight);
-/// A convolution with weights that were transformed before; `x` as above, without gradients.
+/// A convolution with weights that were transformed before, without gradients; `x` as above.
 at::Tensor winograd_inference(const at::Tensor& x, const at::Tensor& transformed, std::int64_t out_channels,
                               std::int64_t padding, const WinogradRest& rest);
 

@@ -281,6 +281,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
   FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
   computing.goes_on = [&](int worker) { return dealing.takes(static_cast<std::size_t>(worker), now_s()); };
   InferResult result;
+  result.images_at_once = batch * lanes_.size();
   const auto next_index = [&]() -> std::optional<std::size_t> {
     return next < samples.size() ? std::optional(next++) : std::nullopt;
   };

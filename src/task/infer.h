@@ -57,7 +57,8 @@ class InferObserver {
 
 struct InferResult {
   std::size_t answered = 0;
-  double seconds = 0;  // from the first sample read to the last answer
+  double seconds = 0;              // from the first sample read to the last answer
+  std::size_t images_at_once = 1;  // in calls that run side by side
   parallel::FlowReport flow;
   std::vector<data::Skipped> skipped;  // samples that could not be read
 };

@@ -35,6 +35,15 @@ TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
   EXPECT_GT(record["metrics"]["network_images_per_s"]["value"], 0);
 }
 
+TEST_F(Infer, TheSpeedOfFewImagesIsThatOfAllTogether) {
+  // Answers come in bunches, so the time between two of them says nothing.
+  const ProgramResult few = infer({"mlp:784-10", "random:48", "--batch", "16", "--streams", "2", "--json", "-"});
+  ASSERT_EQ(few.exit_code, 0) << few.err;
+  EXPECT_EQ(json::parse(few.out)["images_per_s_details"]["samples"].size(), 1);
+  const ProgramResult many = infer({"mlp:784-10", "random:480", "--batch", "16", "--streams", "2", "--json", "-"});
+  EXPECT_EQ(json::parse(many.out)["images_per_s_details"]["samples"].size(), 3);  // of 4 * 2 calls
+}
+
 TEST_F(Infer, PicturesAreCutAsThoseOfTheTraining) {
   const std::string photos = pictures({"a/1.pgm", "a/2.pgm", "b/3.pgm", "b/4.pgm"});
   const std::string run = file("bordered");

@@ -91,13 +91,18 @@ double error_of(const Values& found, const std::vector<double>& expected) {
 }
 
 /// What images consist of, from float32 and back.
-std::vector<BFloat16> to_bfloat16(const Values& values) {
-  std::vector<BFloat16> rounded;
+template <class T>
+std::vector<T> images_of(const Values& values) {
+  std::vector<T> images;
   for (const float value : values) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    rounded.push_back({static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)});
+    if constexpr (std::is_same_v<T, float>) {
+      images.push_back(value);
+    } else {
+      const auto bits = std::bit_cast<std::uint32_t>(value);
+      images.push_back({static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)});
+    }
   }
-  return rounded;
+  return images;
 }
 Values to_floats(const std::vector<BFloat16>& values) {
   Values floats;
@@ -116,7 +121,7 @@ std::vector<T> convolved(const WinogradKernels& kernels, const WinogradPasses<T>
   const std::int64_t blocks = shape.out_channels / 16;
   kernels.transform_weights(weights, transformed.data(), 0, blocks / 2);
   kernels.transform_weights(weights, transformed.data(), blocks / 2, blocks);
-  std::vector<T> y(static_cast<std::size_t>(shape.batch * shape.out_height() * shape.out_width() * shape.out_channels));
+  auto y = images_of<T>(room(shape.batch * shape.out_height() * shape.out_width() * shape.out_channels));
   rest.shape = shape;
   rest.x = x.data();
   rest.weights = transformed.data();
@@ -152,8 +157,8 @@ constexpr double kMostErrorOfBfloat16 = 3e-3;
 
 /// All three products of a case, with images of T.
 template <class T>
-void expect_plain(const Case& c, const WinogradKernels& kernels, const WinogradPasses<T>& passes,
-                  const std::vector<T>& x, const std::vector<T>& dy, double most) {
+void expect_plain(const Case& c, const WinogradKernels& kernels, const WinogradPasses<T>& passes, double most) {
+  const std::vector<T> x = images_of<T>(c.x), dy = images_of<T>(c.dy);
   EXPECT_LT(error_of(to_floats(convolved(kernels, passes, c.shape, x, c.taps())), c.y), most);
   EXPECT_LT(error_of(to_floats(convolved(kernels, passes, c.shape.turned(), dy, c.taps().turned())), c.dx), most);
   EXPECT_LT(error_of(weight_gradient(kernels, passes, c, x, dy), c.dw), most);
@@ -168,21 +173,32 @@ TEST(Winograd, EqualsPlainLoopsOnEveryLevel) {
     for (const Level& level : levels()) {
       SCOPED_TRACE(std::string(level.name) + " " + std::to_string(shape.in_channels) + " to " +
                    std::to_string(shape.out_channels) + " channels, padding " + std::to_string(shape.padding));
-      expect_plain(c, *level.kernels, level.kernels->fp32, c.x, c.dy, kMostError);
-      expect_plain(c, *level.kernels, level.kernels->bf16, to_bfloat16(c.x), to_bfloat16(c.dy), kMostErrorOfBfloat16);
+      expect_plain(c, *level.kernels, level.kernels->fp32, kMostError);
+      expect_plain(c, *level.kernels, level.kernels->bf16, kMostErrorOfBfloat16);
     }
   }
 }
 
+/// A convolution's images of T, with bias, residual and clamp.
+template <class T>
+double error_with_rest(const Case& c, const WinogradKernels& kernels, const WinogradPasses<T>& passes) {
+  const std::int64_t channels = c.shape.out_channels;
+  const Values bias = random_values(channels, 4), other = random_values(static_cast<std::int64_t>(c.y.size()), 5);
+  const std::vector<T> residual = images_of<T>(other);
+  const WinogradForward<T> rest{.bias = bias.data(), .residual = residual.data(), .clamp = {0, 6}};
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < c.y.size(); ++i) {
+    expected.push_back(std::clamp<double>(c.y[i] + bias[i % static_cast<std::size_t>(channels)] + other[i],
+                                          rest.clamp.low, rest.clamp.high));
+  }
+  return error_of(to_floats(convolved(kernels, passes, c.shape, images_of<T>(c.x), c.taps(), rest)), expected);
+}
+
 TEST(Winograd, AddsBiasAndResidualAndClamps) {
-  const WinogradShape shape{1, 6, 5, 16, 80, 1};
-  Case c(shape);
-  const Values bias = random_values(80, 4), residual = random_values(static_cast<std::int64_t>(c.y.size()), 5);
-  for (std::size_t i = 0; i < c.y.size(); ++i) c.y[i] = std::clamp<double>(c.y[i] + bias[i % 80] + residual[i], 0, 6);
+  const Case c({1, 6, 5, 16, 80, 1});
   for (const Level& level : levels()) {
-    const WinogradForward<float> rest{.bias = bias.data(), .residual = residual.data(), .clamp = {0, 6}};
-    EXPECT_LT(error_of(convolved(*level.kernels, level.kernels->fp32, shape, c.x, c.taps(), rest), c.y), kMostError)
-        << level.name;
+    EXPECT_LT(error_with_rest(c, *level.kernels, level.kernels->fp32), kMostError) << level.name;
+    EXPECT_LT(error_with_rest(c, *level.kernels, level.kernels->bf16), kMostErrorOfBfloat16) << level.name;
   }
 }
 

@@ -112,19 +112,20 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
 }
 
 void Graph::prepare(std::int64_t batch) {
-  ConvolutionTrials trials(batch);
+  ConvolutionTrials trials;
   for (const Step& step : steps_) {
     const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
     const auto* op = std::get_if<network::Conv2d>(&layer.op);
     if (op == nullptr) continue;
     auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
-    const network::Shape& input = network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
-    const at::Tensor weight = as(weight_of(tensors, op->weight_bits), options_.compute);
-    const at::Tensor bias = op->bias ? as(tensors[1], options_.compute) : at::Tensor();
-    const ConvolutionChoice choice =
-        options_.convolution == ConvolutionChoice::kAuto ? trials.choose(*op, input, weight) : options_.convolution;
-    prepared_.emplace(step.layer,
-                      PreparedConvolution(*op, input, batch, weight, bias, activation_of(network_, step), choice));
+    const ConvolutionInput input = {batch, network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape,
+                                    options_.compute};
+    const at::Tensor weight = weight_of(tensors, op->weight_bits);
+    const bool winograd = options_.convolution == ConvolutionChoice::kAuto
+                              ? trials.winograd_wins(*op, input, weight)
+                              : options_.convolution == ConvolutionChoice::kWinograd;
+    prepared_.emplace(step.layer, PreparedConvolution(*op, input, weight, op->bias ? tensors[1] : at::Tensor(),
+                                                      activation_of(network_, step), winograd));
     tensors.clear();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (network_.parameters()[i].layer == step.layer) tensors_[i].reset();
@@ -134,7 +135,9 @@ void Graph::prepare(std::int64_t batch) {
 
 std::map<std::string, int> Graph::executed() const {
   std::map<std::string, int> counts;
-  if (!options_.own_kernels) return counts;
+  // Nothing was computed yet that would tell.
+  const bool unknown = prepared_.empty() && largest_batch_ == 0;
+  if (!options_.own_kernels || unknown) return counts;
   for (const Step& step : steps_) {
     const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
     const auto* op = std::get_if<network::Conv2d>(&layer.op);

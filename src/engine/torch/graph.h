@@ -41,7 +41,7 @@ class Graph {
   /// `batch`: the images of each forward pass, or a guess.
   void prepare(std::int64_t batch);
   /// How many convolutions are computed by which method and in which number format, as Runner::executed; empty where
-  /// LibTorch chooses. In training, as for the largest batch so far.
+  /// LibTorch chooses. In training, as for the largest batch so far, and empty before the first.
   std::map<std::string, int> executed() const;
 
   const network::Network& network() const { return network_; }

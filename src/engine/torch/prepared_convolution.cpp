@@ -66,23 +66,22 @@ network::Conv2d without_bias(network::Conv2d op) {
 
 }  // namespace
 
-PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
+PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const ConvolutionInput& input,
                                          const at::Tensor& weight, const at::Tensor& bias,
-                                         std::optional<ActivationKind> activation, ConvolutionChoice choice)
+                                         std::optional<ActivationKind> activation, bool winograd)
     : op_(op), activation_(activation), bias_(bias) {
-  const bool is_float = weight.scalar_type() == at::kFloat;
-  if (is_float && takes_winograd(without_bias(op), input, batch, at::kFloat, choice)) {
+  if (winograd && winograd_supported(without_bias(op), input.shape)) {
     method_ = Method::kWinograd;
     weight_ = winograd_weights(weight);
-  } else if (is_float || simd_level() == SimdLevel::kAvx512) {
-    method_ = Method::kOneDnn;
-    const std::array<std::int64_t, 4> images = {batch, input[0], input[1], input[2]};
-    weight_ = onednn<Reorder>("mkldnn::_reorder_convolution_weight")
-                  .call(weight, sides(op.padding), sides(op.stride), sides(1), op.groups, at::IntArrayRef(images));
-  } else {
-    method_ = Method::kLibTorch;
-    weight_ = weight;
+    return;
   }
+  weight_ = weight.to(input.type);
+  if (bias.defined()) bias_ = bias.to(input.type);
+  method_ = input.type == at::kFloat || simd_level() == SimdLevel::kAvx512 ? Method::kOneDnn : Method::kLibTorch;
+  if (method_ == Method::kLibTorch) return;
+  const std::array<std::int64_t, 4> images = {input.batch, input.shape[0], input.shape[1], input.shape[2]};
+  weight_ = onednn<Reorder>("mkldnn::_reorder_convolution_weight")
+                .call(weight_, sides(op.padding), sides(op.stride), sides(1), op.groups, at::IntArrayRef(images));
 }
 
 const char* PreparedConvolution::method() const {
@@ -141,21 +140,19 @@ at::Tensor PreparedConvolution::run_libtorch(const at::Tensor& x, const at::Tens
   return y;
 }
 
-ConvolutionChoice ConvolutionTrials::choose(const network::Conv2d& op, const network::Shape& input,
-                                            const at::Tensor& weight) {
+bool ConvolutionTrials::winograd_wins(const network::Conv2d& op, const ConvolutionInput& input,
+                                      const at::Tensor& weight) {
   constexpr double kClearly = 0.97, kEnough_s = 0.1;
   constexpr int kRounds = 5;
   constexpr std::int64_t kCacheBytes = 8 << 20;  // more than a second-level cache
-  if (weight.scalar_type() != at::kFloat || !winograd_supported(without_bias(op), input)) {
-    return ConvolutionChoice::kDirect;
-  }
-  const auto known = known_.try_emplace({input[0], input[1], input[2], op.out_channels, op.padding.height},
-                                        ConvolutionChoice::kDirect);
+  if (!winograd_pays_in(input.type) || !winograd_supported(without_bias(op), input.shape)) return false;
+  const std::int64_t channels = input.shape[0], height = input.shape[1], width = input.shape[2];
+  const auto known = known_.try_emplace({channels, height, width, op.out_channels, op.padding.height}, false);
   if (!known.second) return known.first->second;
   const at::Tensor x =
-      at::zeros({batch_, input[0], input[1], input[2]}, at::kFloat).contiguous(at::MemoryFormat::ChannelsLast);
-  const auto prepared = [&](ConvolutionChoice choice) {
-    return PreparedConvolution(op, input, batch_, weight, {}, std::nullopt, choice);
+      at::zeros({input.batch, channels, height, width}, input.type).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto prepared = [&](bool winograd) {
+    return PreparedConvolution(op, input, weight, {}, std::nullopt, winograd);
   };
   // In a network the weights come from memory each time: other layers have filled the caches in between.
   const at::Tensor others = at::zeros({kCacheBytes / 4}, at::kFloat);
@@ -165,16 +162,15 @@ ConvolutionChoice ConvolutionTrials::choose(const network::Conv2d& op, const net
     convolution.run(x, {});
     return call.seconds();
   };
-  const PreparedConvolution direct = prepared(ConvolutionChoice::kDirect);
-  const PreparedConvolution winograd = prepared(ConvolutionChoice::kWinograd);
+  const PreparedConvolution direct = prepared(false);
+  const PreparedConvolution winograd = prepared(true);
   std::vector<double> ratios;
   const Stopwatch clock;
   for (int round = 0; round <= 1 || (round <= kRounds && clock.seconds() < kEnough_s); ++round) {
     const double ratio = seconds_of(winograd) / seconds_of(direct);
     if (round > 0) ratios.push_back(ratio);  // the first calls take memory
   }
-  if (*median(ratios) < kClearly) known.first->second = ConvolutionChoice::kWinograd;
-  return known.first->second;
+  return known.first->second = *median(ratios) < kClearly;
 }
 
 }  // namespace evener::engine::torch_engine

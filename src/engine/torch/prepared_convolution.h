@@ -8,19 +8,23 @@
 #include <optional>
 #include <vector>
 
-#include "engine/trainer_options.h"
 #include "network/network.h"
 
 namespace evener::engine::torch_engine {
 
+/// What a convolution is called with.
+struct ConvolutionInput {
+  std::int64_t batch;
+  network::Shape shape;  // of an image: (C, H, W), or a guess where they have several
+  at::ScalarType type;   // float32 or bfloat16, as the result
+};
+
 class PreparedConvolution {
  public:
-  /// `input`: the shape (C, H, W) of the images of each call, or a guess where they have several. `weight` (O, C /
-  /// groups, KH, KW) and `bias` (O), which may be undefined, are in the type to compute in. `choice` as takes_winograd
-  /// follows it.
-  PreparedConvolution(const network::Conv2d& op, const network::Shape& input, std::int64_t batch,
-                      const at::Tensor& weight, const at::Tensor& bias,
-                      std::optional<network::ActivationKind> activation, ConvolutionChoice choice);
+  /// `weight` (O, C / groups, KH, KW) and `bias` (O), which may be undefined, are in float32. `winograd` takes effect
+  /// where winograd_supported.
+  PreparedConvolution(const network::Conv2d& op, const ConvolutionInput& input, const at::Tensor& weight,
+                      const at::Tensor& bias, std::optional<network::ActivationKind> activation, bool winograd);
 
   /// activation(convolution of `x` + bias + residual); `residual` may be undefined.
   at::Tensor run(const at::Tensor& x, const at::Tensor& residual) const;
@@ -45,15 +49,11 @@ class PreparedConvolution {
 /// processor's caches, on threads, and on how many tiles a call has to share the reading of the weights.
 class ConvolutionTrials {
  public:
-  /// `batch`: images of each call.
-  explicit ConvolutionTrials(std::int64_t batch) : batch_(batch) {}
-
-  /// kWinograd or kDirect, the latter where both are as fast. `weight` in the type to compute in.
-  ConvolutionChoice choose(const network::Conv2d& op, const network::Shape& input, const at::Tensor& weight);
+  /// Whether Winograd's are clearly faster. `weight` in float32. All inputs are of the same batch and type.
+  bool winograd_wins(const network::Conv2d& op, const ConvolutionInput& input, const at::Tensor& weight);
 
  private:
-  std::int64_t batch_;
-  std::map<std::vector<std::int64_t>, ConvolutionChoice> known_;  // by all that the time depends on
+  std::map<std::vector<std::int64_t>, bool> known_;  // by all else that the time depends on
 };
 
 }  // namespace evener::engine::torch_engine

@@ -109,8 +109,8 @@ void with_passes(const at::Tensor& images, const Body& body) {
 
 /// The values of a tensor of T, or null where it is undefined.
 template <class T>
-const T* values_of(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
+T* values_of(const at::Tensor& tensor) {
+  return tensor.defined() ? reinterpret_cast<T*>(tensor.data_ptr<typename Rows<T>::Scalar>()) : nullptr;
 }
 
 at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::Tensor& transformed,
@@ -122,7 +122,7 @@ at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::T
     const kernels::WinogradForward<T> work{.shape = shape,
                                            .x = values_of<T>(x),
                                            .weights = values_of<float>(transformed),
-                                           .y = static_cast<T*>(y.mutable_data_ptr()),
+                                           .y = values_of<T>(y),
                                            .bias = values_of<float>(rest.bias),
                                            .residual = values_of<T>(rest.residual),
                                            .clamp = rest.clamp};
@@ -203,12 +203,15 @@ bool winograd_supported(const network::Conv2d& op, const network::Shape& input) 
   return kernels::winograd_supported({1, input[1], input[2], input[0], op.out_channels, op.padding.height});
 }
 
+bool winograd_pays_in(at::ScalarType type) {
+  return type == at::kFloat || (type == at::kBFloat16 && !has_bfloat16_products());
+}
+
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
                     ConvolutionChoice choice) {
-  if (type != at::kFloat && type != at::kBFloat16) return false;
   if (choice == ConvolutionChoice::kDirect || !winograd_supported(op, input)) return false;
   if (choice == ConvolutionChoice::kWinograd) return true;
-  if (type == at::kBFloat16 && has_bfloat16_products()) return false;
+  if (!winograd_pays_in(type)) return false;
   constexpr std::int64_t kFewest = 32, kMost = 256;  // channels
   constexpr std::int64_t kWorthTransforming = 100;   // tiles
   const auto [fewer, more] = std::minmax(input[0], op.out_channels);

@@ -14,12 +14,15 @@ namespace evener::engine::torch_engine {
 /// padding of at most 2 along all edges, neither groups nor a bias, channels in multiples of 16.
 bool winograd_supported(const network::Conv2d& op, const network::Shape& input);
 
+/// Whether they can be faster for images of this type: not for bfloat16 where the processor has products of them, which
+/// are at least twice as many at a time, in tiles (AMX) sixteen times.
+bool winograd_pays_in(at::ScalarType type);
+
 /// Whether a layer is to take them for `batch` images of `type`. kAuto takes them where they were faster than
 /// LibTorch's on every processor tried: 32 to 256 channels, images that fill their tiles well enough to save three
 /// multiplications in five, and a hundred tiles in all, for which transforming the weights pays. Fewer channels leave
 /// the products too little to do beside the transforms; the transformed weights of more are larger than any
-/// second-level cache. For bfloat16 it does so where the processor has no products of them: those do twice as many
-/// multiplications, and in tiles (AMX) sixteen times.
+/// second-level cache; and winograd_pays_in(type) at all.
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
                     ConvolutionChoice choice);
 

@@ -41,10 +41,10 @@ struct ExportFlags : OptionGroup {
                                               {"--classes", "N", "Number of classes (default: as the weights have)"},
                                               {},
                                               {.range = from_to(1, 16777216)}};
-  Option<std::string> normalize{
-      *this,
-      {"--normalize", "RULE",
-       "Mean and deviation of images: imagenet, or MEAN/STD such as 0.5/0.25 (default: as the weights' file says)"}};
+  Option<std::string> normalize{*this,
+                                {"--normalize", "RULE",
+                                 "Mean and deviation of images: imagenet, MEAN/STD such as 0.5/0.25, or pixels "
+                                 "(default: as the weights' file says)"}};
   Option<bool> normalize_inside{
       *this,
       {"--normalize-inside", "",

@@ -193,10 +193,10 @@ void add_judgement(measure::Record& record, const task::Verification& result) {
 
 /// Begins the journal of the folder, or goes on with it.
 task::FacesJournal open_journal(const std::filesystem::path& folder, const nlohmann::json& settings,
-                                const KnownFaces& known, bool goes_on) {
+                                const std::vector<std::string>& notes, const KnownFaces& known, bool goes_on) {
   if (goes_on) return {faces_journal(folder), known.whole_bytes()};
   forget_persons(folder);
-  return {faces_journal(folder), settings};
+  return begin_faces_journal(folder, settings, notes);
 }
 
 /// Whether the run goes on with one that is in its folder. Throws UsageError where that has to be said.
@@ -262,9 +262,10 @@ int faces(const FacesCommandFlags& flags) {
     for (const std::string& text : photos.notes()) line.note("note: " + text);
     for (const auto& skipped : photos.skipped()) line.note(skipped.file + ": " + skipped.reason);
     for (const std::string& file : counts.vanished) line.note("no longer there: " + file);
-    task::FacesJournal journal = open_journal(run.folder(), settings, known, resumes);
+    const std::vector<std::string> notes = job ? job->notes() : known.notes();
+    for (const std::string& text : notes) run.note(text);
+    task::FacesJournal journal = open_journal(run.folder(), settings, notes, known, resumes);
     if (job) {
-      for (const std::string& text : job->notes()) run.note(text);
       line.note(fmt::format("{} on {}: {}", counted(counts.to_do.size(), resumes ? "new photo" : "photo"),
                             options.plan.text, counted(job->lanes(), "thread")));
       forget_scaling(run.folder());

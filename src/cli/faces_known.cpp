@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "task/faces/journal.h"
 
 namespace evener::cli {
 namespace {
@@ -16,6 +15,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kPersons = "persons.json";
+constexpr const char* kNotes = "notes";  // beside the options in a journal's settings
 
 std::string text_of(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -37,6 +37,11 @@ fs::path faces_journal(const fs::path& folder) {
   return folder / "faces.journal";
 }
 
+task::FacesJournal begin_faces_journal(const fs::path& folder, json settings, const std::vector<std::string>& notes) {
+  settings[kNotes] = notes;
+  return {faces_journal(folder), settings};
+}
+
 KnownFaces::KnownFaces(const fs::path& folder, const json& settings) {
   std::size_t thumbnails = 0;
   const auto keep = [&](task::PhotoFaces photo) {
@@ -46,8 +51,11 @@ KnownFaces::KnownFaces(const fs::path& folder, const json& settings) {
     const std::uint64_t content = photo.content;
     photos_.insert_or_assign(content, std::move(photo));
   };
-  whole_bytes_ = task::read_journal(
-      faces_journal(folder), [&](const json& earlier) { require_same(folder, earlier, settings); }, keep);
+  const auto take_settings = [&](const json& earlier) {
+    require_same(folder, earlier, settings);
+    notes_ = earlier.value(kNotes, std::vector<std::string>());
+  };
+  whole_bytes_ = task::read_journal(faces_journal(folder), take_settings, keep);
   if (fs::exists(folder / kPersons)) read_persons(folder / kPersons);
 }
 

@@ -13,6 +13,7 @@
 
 #include "data/pictures.h"
 #include "task/faces/faces.h"
+#include "task/faces/journal.h"
 
 namespace evener::cli {
 
@@ -21,6 +22,10 @@ inline constexpr std::size_t kMostThumbnails = 1000;
 
 /// Where a folder keeps them.
 std::filesystem::path faces_journal(const std::filesystem::path& folder);
+/// Begins one. `settings`: what the faces are found with, as KnownFaces compares them; `notes`: what
+/// KnownFaces::notes() will say.
+task::FacesJournal begin_faces_journal(const std::filesystem::path& folder, nlohmann::json settings,
+                                       const std::vector<std::string>& notes);
 
 class KnownFaces {
  public:
@@ -38,6 +43,8 @@ class KnownFaces {
   int first_new_person() const { return first_new_person_; }
   /// Files of the last results whose content is not among `contents`.
   std::vector<std::string> vanished(const std::vector<std::optional<std::uint64_t>>& contents) const;
+  /// What has to be known of the faces before they are believed.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// Of the journal.
   std::uint64_t whole_bytes() const { return whole_bytes_; }
 
@@ -51,6 +58,7 @@ class KnownFaces {
 
   std::map<std::uint64_t, task::PhotoFaces> photos_;
   std::map<std::uint64_t, Told> told_;
+  std::vector<std::string> notes_;
   int first_new_person_ = 0;
   std::uint64_t whole_bytes_ = 0;
 };

@@ -190,7 +190,7 @@ int run_info(const InfoOptions& options) {
 
 std::string models_text() {
   std::string text = "Models:\n";
-  for (const ModelInfo& model : known_models()) text += fmt::format("  {:<24}{}\n", model.name, model.description);
+  for (const ModelInfo& model : known_models()) text += fmt::format("  {:<31}{}\n", model.name, model.description);
   return text;
 }
 

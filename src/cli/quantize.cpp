@@ -35,7 +35,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExamples =
-    R"(The folder that is written, or the file in it, is what infer, detect, faces and export take. It can be trained on
+    R"(The folder that is written, or the file in it, is what infer, detect and export take; faces --weights takes the file.
+It can be trained on
 ('evener train MODEL --weights FILE'), and a run that learnt with quantisation becomes a file of int8 weights here.
 Of another program's file (.onnx, .tflite) comes quantized.onnx.
 

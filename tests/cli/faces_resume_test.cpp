@@ -66,8 +66,9 @@ TEST_F(FacesResumed, AnotherRunLooksAtNewPhotosOnly) {
   EXPECT_FALSE(boxes_on(after, file("photos/new.pgm")).empty());
   EXPECT_TRUE(boxes_on(after, file("photos/gone.pgm")).empty());
   EXPECT_THAT(read_file(folder_ / "out/faces.html"), HasSubstr("renamed.pgm")) << "with its thumbnails";
-  // Nothing has changed since.
+  // Nothing has changed since. What the embedder was without stays on the page.
   EXPECT_THAT(faces(again).out, HasSubstr("3 known from before, 0 new, 0 no longer there."));
+  EXPECT_THAT(read_file(folder_ / "out/faces.html"), HasSubstr("has random weights"));
   // A whole run over the same photos gives the same.
   ASSERT_EQ(faces({file("photos"), "--out", file("whole")}).exit_code, 0);
   EXPECT_EQ(read_file(folder_ / "out/faces.csv"), read_file(folder_ / "whole/faces.csv"));

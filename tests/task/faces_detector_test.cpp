@@ -240,6 +240,8 @@ TEST(FacesJournal, DamageEndsItAndOtherFilesAreRefused) {
   EXPECT_LT(read(folder / "damaged").photos.size(), 3U);
   test::write_text(folder / "other", "file,x1,y1\n");
   EXPECT_THAT(error_of([&] { read(folder / "other"); }), AllOf(HasSubstr("other"), HasSubstr("--overwrite")));
+  test::write_text(folder / "older", "evener faces journal 1\n");
+  EXPECT_THAT(error_of([&] { read(folder / "older"); }), HasSubstr("another version"));
   test::write_text(folder / "empty", "");
   EXPECT_THAT(error_of([&] { read(folder / "empty"); }), HasSubstr("is no journal"));
   EXPECT_THAT(error_of([] { FacesJournal("/nowhere/j", json::object()); }), HasSubstr("/nowhere/j"));

@@ -28,7 +28,8 @@ struct FaceNetworkFlags : OptionGroup {
       *this, {"--detector-weights", "DIR", "Folder with pnet.pt, rnet.pt and onet.pt ('evener data fetch mtcnn')"}};
   Option<std::string> embedder{
       *this,
-      {"--embedder", "NAME|FILE", "inception_resnet_v1 (FaceNet), mobilefacenet, or a network in a file (.onnx)"},
+      {"--embedder", "NAME|FILE",
+       "inception_resnet_v1 (FaceNet), mobilefacenet, or a network in a file (.onnx, .tflite, .xml)"},
       "inception_resnet_v1",
       {.suggestions = {"inception_resnet_v1", "mobilefacenet"}}};
   Option<std::string> weights{*this, {"--weights", "FILE", "Of the embedder (default: random ones, for measuring)"}};

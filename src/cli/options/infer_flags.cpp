@@ -25,13 +25,13 @@ std::string model_list() {
 
 InferModelFlags::InferModelFlags()
     : OptionGroup("Network"),
-      model(
-          *this,
-          {"MODEL", "NAME|FILE|DIR",
-           "The folder of a training or of evener quantize, a file .safetensors, .onnx or .tflite, or a network of the "
-           "zoo" +
-               model_list()},
-          "", {.required = true}) {}
+      model(*this,
+            {"MODEL", "NAME|FILE|DIR",
+             "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, or a "
+             "network of "
+             "the zoo" +
+                 model_list()},
+            "", {.required = true}) {}
 
 task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t seed) const {
   task::InferenceRequest request;

@@ -61,7 +61,7 @@ struct OptimisationFlags : OptionGroup {
   Option<double> average_decay{*this,
                                {"--ema", "SHARE",
                                 "Validate, test and keep as best an average of the weights over the steps, with this "
-                                "decay (0.999); 0: the weights themselves"},
+                                "decay, such as 0.999; 0: the weights themselves"},
                                0,
                                {.range = share(), .stays = {"optimizer/average decay"}}};
   Option<int> accumulate{*this,
@@ -92,7 +92,7 @@ struct OptimisationFlags : OptionGroup {
   Option<double> until_accuracy{
       *this,
       {"--until-accuracy", "SHARE",
-       "End when the validation accuracy, or mAP@0.5, is this (0.98), and tell the time it took; 0: never"},
+       "End when the validation accuracy, or mAP@0.5, is this, such as 0.98, and tell the time it took; 0: never"},
       0,
       {.range = share_or_all(), .in_plans = false}};
 

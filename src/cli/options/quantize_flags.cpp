@@ -16,8 +16,8 @@ CalibrationDataFlags::CalibrationDataFlags() : OptionGroup("Data") {
 
 QuantizeFlags::QuantizeFlags() {
   infer.model.model.explain(
-      "What becomes int8: the folder of a training, its .safetensors, another program's .onnx or .tflite, or a network "
-      "of the zoo with --weights");
+      "What becomes int8: the folder of a training, its .safetensors, another program's .onnx, .tflite or .xml, or a "
+      "network of the zoo with --weights");
 }
 
 task::QuantizeOptions QuantizationFlags::options(std::int64_t images) const {

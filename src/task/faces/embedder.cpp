@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/tensor.h"
+#include "task/faces/part_network.h"
 #include "task/trained_model.h"
 
 namespace evener::task {
@@ -78,8 +79,7 @@ void FaceEmbedder::take_ours(engine::Engine& engine, const EmbedderRequest& requ
   const auto* const known = std::ranges::find(kEmbedders, request.name, &KnownEmbedder::name);
   cut_ = request.cut.value_or(known->cut);
   output_ = embedder.network.outputs().front().name;
-  options.mean.assign(3, 0.5F);
-  options.standard_deviation.assign(3, 128.0F / 255);
+  set_face_normalization(options);
   runners_ = engine.make_runners(embedder.network, embedder.state, options, lanes);
 }
 

@@ -108,8 +108,8 @@ FacesJob::FacesJob(const FacesOptions& options)
   engine::RunnerOptions runner;
   runner.device = options.plan.replicas.front().stages.front().device;
   // A photo for each thread: they never wait for each other.
-  const int lanes = engine == "openvino" ? threads_of(options.plan) : 1;
-  runner.threads = on_cpu_ ? threads_of(options.plan) : 1;
+  const int lanes = on_cpu_ ? threads_of(options.plan) : 1;
+  runner.threads = lanes;
   runner.cache = options.cache;
   const DetectorWeights weights = read_detector_weights(options.detector_weights);
   detectors_ = FaceDetector::make(*engine_, weights, options.detector, runner, lanes);
@@ -144,7 +144,10 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
 
 void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<std::size_t>& which) {
   if (options_.memory_bytes == 0) return;
-  for (std::size_t lane = 0; lane < lanes(); ++lane) embedder_->embed({}, static_cast<int>(lane));
+  for (std::size_t lane = 0; lane < lanes(); ++lane) {
+    embedder_->embed({}, static_cast<int>(lane));
+    detectors_[lane]->look_at_nothing();
+  }
   std::string largest;
   std::uint64_t largest_bytes = 0;
   for (std::size_t i = 0; i < which.size(); i += 1 + which.size() / kLookedAtFirst) {

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kHeading = "evener faces journal 2\n";
+constexpr std::string_view kHeading = "evener faces journal 2\n", kHeadingOfAny = "evener faces journal ";
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;  // of an entry: some 10,000 faces
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
@@ -99,9 +99,11 @@ std::uint64_t read_journal(const std::filesystem::path& path, const std::functio
   };
   std::ifstream file(path, std::ios::binary);
   std::string heading(kHeading.size(), '\0');
-  if (!file.read(heading.data(), static_cast<std::streamsize>(heading.size())) || heading != kHeading) {
-    refuse("it begins with something else");
+  const bool is_read = static_cast<bool>(file.read(heading.data(), static_cast<std::streamsize>(heading.size())));
+  if (is_read && heading != kHeading && heading.starts_with(kHeadingOfAny)) {
+    throw Error("'" + path.string() + "' was written by another version of evener; --overwrite begins a new one");
   }
+  if (!is_read || heading != kHeading) refuse("it begins with something else");
   const std::optional<json> settings = next_entry(file);
   if (!settings) refuse("its settings are damaged");
   on_settings(*settings);

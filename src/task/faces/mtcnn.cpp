@@ -123,7 +123,8 @@ std::vector<std::unique_ptr<FaceDetector>> FaceDetector::make(engine::Engine& en
   } else {
     refinements = part_networks_in_batches(engine, refinement, runner, kRefinementBatches, count);
     outputs = part_networks_in_batches(engine, output, runner, kOutputBatches, count);
-    set_normalization(runner);
+    runner.values = engine::ImageValues::kFloats;
+    set_face_normalization(runner);
     runner.any_size = true;
     auto runners = engine.make_runners(proposal.network, proposal.state, runner, count);
     for (std::size_t i = 0; i < detectors.size(); ++i) detectors[i]->proposal_ = std::move(runners[i]);
@@ -212,6 +213,15 @@ std::vector<FaceBox> FaceDetector::propose(const data::Picture& photo) {
     boxes.push_back(squared(shifted(candidate.box, candidate.shifts, /*one_more=*/false)));
   }
   return boxes;
+}
+
+void FaceDetector::look_at_nothing() {
+  constexpr std::size_t kMany = 1000;  // parts: more than a call has
+  const auto compute = [](PartNetwork& network, std::int64_t side) {
+    network.run(std::vector<float>(network.room(kMany) * static_cast<std::size_t>(3 * side * side)));
+  };
+  compute(*refinement_, kRefinementSide);
+  compute(*output_, kOutputSide);
 }
 
 template <class Take>

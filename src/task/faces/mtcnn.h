@@ -52,6 +52,9 @@ class FaceDetector {
   /// All faces, the likeliest first. Photos without any, or smaller than a face, give none.
   std::vector<Face> find(const data::Picture& photo);
 
+  /// Computes full calls of the second and the third network, which then have the memory that they need.
+  void look_at_nothing();
+
   const DetectorTimes& times() const { return times_; }
 
  private:
@@ -63,6 +66,7 @@ class FaceDetector {
     std::int64_t rows = 0, columns = 0;
     TensorMap held = {};  // what the pointers point into, where it is nobody else's
   };
+
   Places places_of(const data::Picture& photo, std::int64_t height, std::int64_t width);
   std::vector<FaceBox> propose(const data::Picture& photo);
   std::vector<Candidate> candidates_at(const data::Picture& photo, double scale);

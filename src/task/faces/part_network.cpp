@@ -92,8 +92,7 @@ class PartsInBatches : public PartNetwork {
 
 }  // namespace
 
-void set_normalization(engine::RunnerOptions& options) {
-  options.values = engine::ImageValues::kFloats;
+void set_face_normalization(engine::RunnerOptions& options) {
   options.mean.assign(3, 0.5F);
   options.standard_deviation.assign(3, 128.0F / 255);
 }
@@ -113,7 +112,8 @@ std::vector<std::unique_ptr<PartNetwork>> part_networks_in_batches(engine::Engin
   for (int i = 0; i < count; ++i) {
     made.push_back(std::make_unique<PartsInBatches>(network.network.input_shape()[1]));
   }
-  set_normalization(runner);
+  runner.values = engine::ImageValues::kFloats;
+  set_face_normalization(runner);
   for (const std::int64_t batch : batches) {
     runner.batch = batch;
     auto runners = engine.make_runners(network.network, network.state, runner, count);

@@ -18,8 +18,8 @@ inline float normalized_value(float value) {
   return (value - 127.5F) * 0.0078125F;
 }
 
-/// The same, of values that a runner is given as floats.
-void set_normalization(engine::RunnerOptions& options);
+/// The same, done by a runner: it is what networks that embed faces take, too.
+void set_face_normalization(engine::RunnerOptions& options);
 
 /// An output for several parts: value i of part p.
 struct PartValues {

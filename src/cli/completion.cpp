@@ -315,10 +315,9 @@ std::string manual_page(const Command& program, const std::string& version) {
       ".TP\n.B \\-h\\fR, \\fB\\-\\-help\nPrint the help of a command.\n.TP\n.B \\-V\\fR, \\fB\\-\\-version\nPrint the "
       "version.\n";
   page +=
-      ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed; the message says why and what to do.\n.TP\n.B 2\nWrong "
-      "usage.\n.TP\n.B 3\nA scenario of infer is done, but INVALID.\n.TP\n.B 128 + N\nStopped by signal N (130: "
-      "Ctrl\\-C, "
-      "143: SIGTERM); a training has saved.\n";
+      ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed; the message says why and what to do.\n"
+      ".TP\n.B 2\nWrong usage.\n.TP\n.B 3\nA scenario of infer is done, but INVALID.\n"
+      ".TP\n.B 128 + N\nStopped by signal N (130: Ctrl\\-C, 143: SIGTERM); a training has saved.\n";
   return page;
 }
 

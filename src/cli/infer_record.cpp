@@ -20,7 +20,7 @@ namespace {
 /// come in bunches, as calls end: a part is as long as four calls of each that computes.
 std::vector<double> block_rates(const std::vector<double>& times_s, std::size_t images_at_once) {
   constexpr std::size_t kBlocks = 20, kCalls = 4;
-  std::size_t each = std::max(kCalls * images_at_once, times_s.size() / kBlocks);
+  std::size_t each = std::max(kCalls * images_at_once, (times_s.size() + kBlocks - 1) / kBlocks);
   if (times_s.size() < 2 * each) each = std::max<std::size_t>(times_s.size(), 1);
   std::vector<double> rates;
   double begin_s = 0;

@@ -36,9 +36,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kExamples =
     R"(The folder that is written, or the file in it, is what infer, detect and export take; faces --weights takes the file.
-It can be trained on
-('evener train MODEL --weights FILE'), and a run that learnt with quantisation becomes a file of int8 weights here.
-Of another program's file (.onnx, .tflite) comes quantized.onnx.
+What is written can be trained on ('evener train MODEL --weights FILE'), and a run that learnt with quantisation becomes
+a file of int8 weights here. Of another program's file (.onnx, .tflite, .xml) comes quantized.onnx.
 
 Examples:
   evener quantize runs/a                                calibrated and evaluated on the data of runs/a

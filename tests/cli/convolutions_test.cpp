@@ -49,9 +49,10 @@ TEST_F(ConvolutionsOfTraining, TheRecordCountsThem) {
 TEST_F(ConvolutionsOfTraining, ImagesInBfloat16TakeThemWhereThereAreNoProductsOfThem) {
   train("narrow", "auto", "avx2", "bf16");
   EXPECT_EQ(executed("narrow"), json({{"Convolution direct bf16", 9}, {"Convolution winograd bf16", 10}}));
-  if (!has_bfloat16_products()) GTEST_SKIP() << "no products of bfloat16 here";
-  train("widest", "auto", "", "bf16");
-  EXPECT_EQ(executed("widest"), json({{"Convolution direct bf16", 19}}));
+  if (has_bfloat16_products()) {
+    train("widest", "auto", "", "bf16");
+    EXPECT_EQ(executed("widest"), json({{"Convolution direct bf16", 19}}));
+  }
 }
 
 TEST_F(ConvolutionsOfTraining, ANarrowerProcessorLearnsTheSame) {

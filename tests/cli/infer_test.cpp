@@ -37,10 +37,12 @@ TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
 
 TEST_F(Infer, TheSpeedOfFewImagesIsThatOfAllTogether) {
   // Answers come in bunches, so the time between two of them says nothing.
-  const ProgramResult few = infer({"mlp:784-10", "random:48", "--batch", "16", "--streams", "2", "--json", "-"});
+  const ProgramResult few =
+      infer({"mlp:784-10", "random:48", "--batch", "16", "--on", "cpu/t2", "--streams", "2", "--json", "-"});
   ASSERT_EQ(few.exit_code, 0) << few.err;
   EXPECT_EQ(json::parse(few.out)["images_per_s_details"]["samples"].size(), 1);
-  const ProgramResult many = infer({"mlp:784-10", "random:480", "--batch", "16", "--streams", "2", "--json", "-"});
+  const ProgramResult many =
+      infer({"mlp:784-10", "random:480", "--batch", "16", "--on", "cpu/t2", "--streams", "2", "--json", "-"});
   EXPECT_EQ(json::parse(many.out)["images_per_s_details"]["samples"].size(), 3);  // of 4 * 2 calls
 }
 

@@ -1,10 +1,11 @@
-// Training with Winograd convolutions against direct ones: two ways to the same numbers.
+// Training and inference with Winograd convolutions against direct ones: two ways to the same numbers.
 #include <gtest/gtest.h>
 
 #include "base/module.h"
 #include "engine/batches_helpers.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
+#include "network/zoo.h"
 
 namespace evener::engine {
 namespace {
@@ -63,6 +64,30 @@ TEST(Convolution, ImagesInBfloat16AreRoundedOnceALayer) {
     EXPECT_LT(test::relative_distance(winograd.gradients, wide.gradients),
               test::relative_distance(direct.gradients, wide.gradients));
   }
+}
+
+TEST(Convolution, InferenceJoinsWinogradWithWhatFollows) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  // Batch-norms, which become biases, sums and ReLUs.
+  const network::Network network = network::build("resnet20", {network::Shape{3, 32, 32}, kClasses});
+  const test::OwnedBatch batch = test::random_batch(2, {3, 32, 32}, kClasses);
+  const auto outputs_of = [&](Precision precision, ConvolutionChoice choice, const char* counted) {
+    RunnerOptions options;
+    options.batch = 2;
+    options.mean = {0.5F, 0.5F, 0.5F};
+    options.standard_deviation = {0.25F, 0.25F, 0.25F};
+    options.precision = precision;
+    options.torch.convolution = choice;
+    const auto runner = open_engine("torch")->make_runner(network, network::initial_state(network, 1), options);
+    EXPECT_EQ(runner->executed().count(counted), 1U) << counted;
+    runner->start(std::span(batch.images));
+    return runner->wait();
+  };
+  const TensorMap wide = outputs_of(Precision::kFp32, ConvolutionChoice::kDirect, "Convolution direct f32");
+  const TensorMap winograd = outputs_of(Precision::kFp32, ConvolutionChoice::kWinograd, "Convolution winograd f32");
+  EXPECT_LT(test::relative_distance(winograd, wide), 1e-5);
+  const TensorMap rounded = outputs_of(Precision::kBf16, ConvolutionChoice::kWinograd, "Convolution winograd bf16");
+  EXPECT_LT(test::relative_distance(rounded, wide), 0.02);
 }
 
 TEST(Convolution, FewImagesAreNotWorthTransformingTheWeights) {

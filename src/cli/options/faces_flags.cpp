@@ -41,9 +41,8 @@ std::array<float, 3> parse_thresholds(const std::string& text) {
 task::FacesOptions FaceNetworkFlags::options() const {
   if (detector_weights->empty()) {
     throw UsageError(
-        "name the folder with the weights of the face detector (pnet.pt, rnet.pt and onet.pt of facenet-pytorch): "
-        "'evener "
-        "data fetch mtcnn --out weights' gets them, then it is --detector-weights weights/mtcnn");
+        "name the folder with the weights of the face detector (pnet.pt, rnet.pt and onet.pt of facenet-pytorch). "
+        "'evener data fetch mtcnn --out weights' gets them; then it is --detector-weights weights/mtcnn");
   }
   task::FacesOptions options;
   options.detector_weights = *detector_weights;

@@ -28,8 +28,7 @@ InferModelFlags::InferModelFlags()
       model(*this,
             {"MODEL", "NAME|FILE|DIR",
              "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, or a "
-             "network of "
-             "the zoo" +
+             "network of the zoo" +
                  model_list()},
             "", {.required = true}) {}
 

@@ -40,8 +40,9 @@ class Graph {
   /// more: brings the weights of convolutions into the order of the kernels, and lets tensors() go that this replaces.
   /// `batch`: the images of each forward pass, or a guess.
   void prepare(std::int64_t batch);
-  /// How many convolutions are computed by which method and in which number format, as Runner::executed; empty where
-  /// LibTorch chooses. In training, as for the largest batch so far, and empty before the first.
+  /// How many convolutions are computed by which method and of images in which number format, as Runner::executed
+  /// (Winograd's multiply in float32 whatever it is); empty where LibTorch chooses. In training, as for the largest
+  /// batch so far, and empty before the first.
   std::map<std::string, int> executed() const;
 
   const network::Network& network() const { return network_; }

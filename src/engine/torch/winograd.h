@@ -18,11 +18,11 @@ bool winograd_supported(const network::Conv2d& op, const network::Shape& input);
 /// are at least twice as many at a time, in tiles (AMX) sixteen times.
 bool winograd_pays_in(at::ScalarType type);
 
-/// Whether a layer is to take them for `batch` images of `type`. kAuto takes them where they were faster than
-/// LibTorch's on every processor tried: 32 to 256 channels, images that fill their tiles well enough to save three
-/// multiplications in five, and a hundred tiles in all, for which transforming the weights pays. Fewer channels leave
-/// the products too little to do beside the transforms; the transformed weights of more are larger than any
-/// second-level cache; and winograd_pays_in(type) at all.
+/// Whether a layer is to take them for `batch` images of `type`. kAuto takes them where winograd_pays_in(type) and they
+/// were faster than LibTorch's on every processor tried: 32 to 256 channels, images that fill their tiles well enough
+/// to save three multiplications in five, and a hundred tiles in all, for which transforming the weights pays. Fewer
+/// channels leave the products too little to do beside the transforms; the transformed weights of more are larger than
+/// any second-level cache.
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
                     ConvolutionChoice choice);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <span>
@@ -144,10 +145,16 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
 
 void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<std::size_t>& which) {
   if (options_.memory_bytes == 0) return;
+  // At once, as they will compute: what a call takes may be freed when it ends.
+  std::vector<std::future<void>> calls;
   for (std::size_t lane = 0; lane < lanes(); ++lane) {
-    embedder_->embed({}, static_cast<int>(lane));
-    detectors_[lane]->look_at_nothing();
+    calls.push_back(std::async(std::launch::async, [this, lane] {
+      embedder_->embed({}, static_cast<int>(lane));
+      detectors_[lane]->look_at_nothing();
+    }));
   }
+  for (auto& call : calls) call.get();
+  const ProcessMemory now = process_memory();
   std::string largest;
   std::uint64_t largest_bytes = 0;
   for (std::size_t i = 0; i < which.size(); i += 1 + which.size() / kLookedAtFirst) {
@@ -161,8 +168,6 @@ void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<s
     } catch (const Error&) {  // told when its turn comes to be read
     }
   }
-  give_back_freed_memory();
-  const ProcessMemory now = process_memory();
   const std::uint64_t beside = now.resident_bytes + kBesidePhotosBytes;
   const std::uint64_t least = std::max(now.peak_bytes, beside + largest_bytes);
   if (options_.memory_bytes < least) {

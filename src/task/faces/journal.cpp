@@ -106,9 +106,9 @@ std::uint64_t read_journal(const std::filesystem::path& path, const std::functio
   if (!is_read || heading != kHeading) refuse("it begins with something else");
   const std::optional<json> settings = next_entry(file);
   if (!settings) refuse("its settings are damaged");
-  on_settings(*settings);
   auto whole_bytes = static_cast<std::uint64_t>(file.tellg());
   try {
+    on_settings(*settings);
     while (const std::optional<json> entry = next_entry(file)) {
       on_photo(photo_of(*entry));
       whole_bytes = static_cast<std::uint64_t>(file.tellg());

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
@@ -96,6 +97,7 @@ class Detection {
               .command = command_line(),
               .out = *flags.output.out,
               .overwrite = *flags.output.overwrite,
+              .reads = {network_.weights()},
               .json = *flags.output.json},
              line_) {}
 
@@ -116,6 +118,7 @@ class Detection {
     const task::InferSetup& setup = job.setup();
     fill_inference_setup(run_.record(), flags_.groups(), network_, images_.shown, plan_, precision_, setup);
     run_.record().data.classes = classes_;
+    if (!flags_.output.crops->empty()) require_writable_directory(*flags_.output.crops);
     run_.begin();
     const std::string from = network_.weights().empty() ? "random weights" : network_.weights().string();
     line_.note(fmt::format("{} ({}), {}, input {}; {}; {} on {}, {}, batch {}, boxes likelier than {}", network_.name(),

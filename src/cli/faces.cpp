@@ -161,7 +161,7 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
 }
 
 std::string judgement_text(const JudgedPhotos& judged) {
-  const task::Verification& result = judged.result;
+  const task::Verification& result = *judged.result;
   std::string text =
       fmt::format("{} of one person and {} of two: {:.2f} % told rightly, equal error rate {:.2f} % at distance {:.3f}",
                   counted(result.same, "pair"), result.different, 100 * result.accuracy, 100 * result.equal_error_rate,
@@ -234,6 +234,7 @@ int faces(const FacesCommandFlags& flags) {
        .command = command_line(),
        .out = flags.output.out->empty() ? run::default_out("faces") : std::filesystem::path(*flags.output.out),
        .overwrite = *flags.output.overwrite || resumes,
+       .reads = {*flags.networks.weights},
        .json = *flags.output.json},
       line);
   task::FacesResult result;
@@ -320,16 +321,17 @@ int faces(const FacesCommandFlags& flags) {
     if (scaling) add_scaling(record, *scaling);
     if (!pairs.empty()) {
       judged = judge_pairs(pairs, found, photos, run.folder() / "judged_pairs.csv");
-      add_judgement(record, judged->result);
+      if (judged->result) add_judgement(record, *judged->result);
+      if (!judged->result) run.note("--pairs tells nothing: " + judged->refusal);
     }
     return record;
   });
   std::vector<std::string> summary = summary_of(result, found, counts, *flags.networks.min_size);
   FacesStory story{.title = record.data.location, .notes = record.notes};
-  if (judged) {
+  if (judged && judged->result) {
     summary.push_back(judgement_text(*judged));
-    story.judgement = {summary.back(), {}, judged->result.equal_error_rate};
-    for (const auto& point : judged->result.curve) story.judgement->curve.emplace_back(point.different, point.same);
+    story.judgement = {summary.back(), {}, judged->result->equal_error_rate};
+    for (const auto& point : judged->result->curve) story.judgement->curve.emplace_back(point.different, point.same);
   }
   if (scaling) {
     summary.push_back(scaling_text(*scaling));

@@ -177,7 +177,8 @@ int compare_embeddings(const FacesCommandFlags& flags) {
                        .version = EVENER_VERSION,
                        .command = command_line(),
                        .out = flags.output.out->empty() ? run::default_out("faces") : fs::path(*flags.output.out),
-                       .overwrite = *flags.output.overwrite},
+                       .overwrite = *flags.output.overwrite,
+                       .json = *flags.output.json},
                       line);
   std::vector<std::string> summary;
   const measure::Record record = run.measure([&] {

@@ -31,6 +31,13 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
+/// Why so many pairs of one person and of two can't be judged; "" if they can.
+std::string too_few_text(std::size_t same, std::size_t different) {
+  if (std::min(same, different) >= task::kFewestPairs) return "";
+  return fmt::format("at least {} of one person and {} of two are judged, and there are {} and {}", task::kFewestPairs,
+                     task::kFewestPairs, same, different);
+}
+
 /// Distance of unit vectors.
 double distance(std::span<const float> a, std::span<const float> b) {
   double squares = 0;
@@ -77,6 +84,10 @@ std::vector<PhotoPair> read_photo_pairs(const fs::path& list, const data::Pictur
     };
     pairs.push_back({number(fields[0]), number(fields[1]), fields[2] == "1"});
   }
+  const auto same = static_cast<std::size_t>(std::ranges::count(pairs, true, &PhotoPair::same));
+  if (const std::string refusal = too_few_text(same, pairs.size() - same); !refusal.empty()) {
+    throw UsageError(fmt::format("'{}' has too few pairs: {}", list.string(), refusal));
+  }
   return pairs;
 }
 
@@ -98,8 +109,10 @@ JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& 
                         report::csv_cell(to_utf8_text(photos.source(pair.second))), pair.same, apart,
                         1 - apart * apart / 2);
   }
-  judged.result = task::verify(distances);
   write_file_atomically(table, rows);
+  const auto same = static_cast<std::size_t>(std::ranges::count(distances, true, &task::JudgedPair::same));
+  judged.refusal = too_few_text(same, distances.size() - same);
+  if (judged.refusal.empty()) judged.result = task::verify(distances);
   return judged;
 }
 

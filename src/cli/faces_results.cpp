@@ -143,7 +143,12 @@ void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pi
     stored.files.push_back(photos.source(face.photo));
     stored.boxes.push_back(face.face.box);
   }
-  if (!stored.files.empty()) write_embeddings(folder / "embeddings.safetensors", stored);
+  const fs::path embeddings = folder / "embeddings.safetensors";
+  if (stored.files.empty()) {
+    fs::remove(embeddings);  // of a run that was here before
+  } else {
+    write_embeddings(embeddings, stored);
+  }
   write_persons(folder, persons_by_photo(found, photos), found.first_new_person);
   write_file_atomically(folder / "faces.html", report::faces_html(page_of(found, photos, story)));
 }

@@ -189,6 +189,7 @@ class Inference {
               .command = command_line(),
               .out = *flags.answers.out,
               .overwrite = *flags.answers.overwrite,
+              .reads = {network_.weights()},
               .sample_interval_ms = *flags.measuring.sample_interval_ms,
               .trace = *flags.measuring.trace,
               .json = *flags.answers.json},

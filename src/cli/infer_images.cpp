@@ -113,11 +113,11 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
   const RunConfig run(network.run());
   std::vector<std::string> words = *flags.images.images;
   if (words.empty()) {
-    const auto own = run.get<std::string>("data");
-    if (!own) {
+    const std::string own = run.data_location();
+    if (own.empty()) {
       throw UsageError("name what is shown to the network: pictures, folders, data or random:N (evener infer --help)");
     }
-    words = {*own};
+    words = {own};
   }
   const auto require_no_part = [&] {
     if (flags.images.part->empty() || flags.images.part_where_divided) return;

@@ -14,10 +14,10 @@ namespace {
 
 /// However the folder is spelt: scores on what was trained on would look too good.
 bool was_trained_on(const RunConfig& run, const std::string& location) {
-  const auto trained = run.get<std::string>("data");
-  if (!trained) return false;
+  const std::string trained = run.data_location();
+  if (trained.empty()) return false;
   std::error_code error;
-  return *trained == location || std::filesystem::equivalent(*trained, location, error);
+  return trained == location || std::filesystem::equivalent(trained, location, error);
 }
 
 }  // namespace

@@ -57,6 +57,9 @@ class Observer : public task::TrainObserver {
 };
 
 int run_plan(const PlanFlags& flags) {
+  if (!flags.optimisation.batch_size()) {
+    throw UsageError("plan compares placements for a batch of one size: give --batch a number");
+  }
   const std::string& json_target = *flags.output.json;
   TrainProgress progress(0, *flags.output.quiet || json_target == "-");
   Observer observer(progress);

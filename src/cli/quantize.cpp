@@ -67,6 +67,7 @@ class Quantization {
                                  .out = flags.output.out->empty() ? run::default_out(model_.name() + "-quantized")
                                                                   : fs::path(*flags.output.out),
                                  .overwrite = *flags.output.overwrite,
+                                 .reads = {model_.weights()},
                                  .json = *flags.output.json},
                  line_);
   }
@@ -128,15 +129,13 @@ class Quantization {
 
   void work() {
     begin();
-    const char* other = model_.is_foreign() ? task::kQuantizedWeights : task::kQuantizedForeign;
-    fs::remove(run_->folder() / other);  // of a run that was here before
     const fs::path file = run_->folder() / (model_.is_foreign() ? task::kQuantizedForeign : task::kQuantizedWeights);
     if (!is_quantized()) {
       line_.note("running the network in float");
       found_.before = measure_side(model_);
       quantize(file);
     } else {
-      task::pack_to_file(model_, file);
+      task::pack_to_file(model_, crop_of_file(), file);
       note("the network learnt with quantisation: its own scales are kept, and nothing is calibrated");
       found_.before = measure_side(model_);
     }
@@ -161,14 +160,29 @@ class Quantization {
     fill_quantize_metrics(found_, run_->record());
   }
 
+  /// How the written file says that its network is shown pictures: as here. Files have no word for the share of
+  /// pictures that `centre` takes, and the usual share is taken where they say nothing.
+  std::optional<data::CropMode> crop_of_file() {
+    if (!model_.takes_images()) return std::nullopt;
+    const InferModelFlags& shown = flags_.infer.model;
+    const data::Preprocessing steps = shown.preprocessing(model_);
+    const bool is_part = steps.crop == data::CropMode::kCentre && steps.crop_fraction != 1;
+    const bool is_unusual = is_part && (shown.crop_fraction->has_value() || model_.was_trained_here());
+    if (is_unusual || *shown.interpolation != "bilinear") {
+      note("the file can't say --crop-fraction and --interpolation: give them to 'evener infer' as well");
+    }
+    return is_part ? std::nullopt : std::optional(steps.crop);
+  }
+
   void begin() {
     measure::Record& record = run_->record();
     nlohmann::json config = nlohmann::json::object();
     for (const OptionGroup* group : flags_.groups()) group->record(config);
+    add_data_path(*flags_.data.data, config);
     // 'evener infer RUN' and 'evener detect RUN' evaluate what was evaluated here.
     if (flags_.data.data->empty()) {
       const RunConfig of_training(model_.run());
-      for (const char* key : {"data", "split", "seed", "crop"}) {
+      for (const char* key : {"data", "data-path", "class", "decode", "split", "seed", "crop"}) {
         const auto value = of_training.get<nlohmann::json>(key);
         const bool is_given = config.contains(key) && !config[key].is_null() && config[key] != "";
         if (value && !is_given) config[key] = *value;
@@ -229,6 +243,7 @@ class Quantization {
                                         .most_lost = flags_.quantization.accuracy_drop->value_or(0) / 100,
                                         .options = flags_.quantization.options(*flags_.data.images),
                                         .keep = *flags_.quantization.keep,
+                                        .crop = crop_of_file(),
                                         .threads = placement::cpu_threads(plan_)};
     task::QuantizeOutcome outcome = task::quantize_to_file(request, file);
     for (const std::string& text : outcome.notes) note(text);

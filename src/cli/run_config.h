@@ -1,4 +1,4 @@
-// The options of the training that made a network, as its record has them.
+// The options of the training that made a network, as its record has them, and where its data is.
 #pragma once
 
 #include <filesystem>
@@ -27,8 +27,15 @@ class RunConfig {
     }
   }
 
+  /// The data that the run was made with: as it was named, or by its whole path where that names nothing, or something
+  /// else, in this working folder. Empty = not known.
+  std::string data_location() const;
+
  private:
   std::map<std::string, std::string> config_;
 };
+
+/// Adds the whole path of `data`, where that is on disk: RunConfig::data_location() finds it again by that.
+void add_data_path(const std::string& data, nlohmann::json& config);
 
 }  // namespace evener::cli

@@ -87,18 +87,25 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
   const auto saved_before = task::checkpoint_time(out);  // of a run that --overwrite replaces
   // The first host's process may have been ended before it could take its folder away.
   const auto tidy = [&] {
-    if (made_here && !task::has_checkpoint(out)) remove_beginning(out);
+    if (made_here && !task::has_checkpoint(out) && !fs::exists(out / "record.json")) remove_beginning(out);
   };
+  const std::size_t given_words = launch.words.size();
   for (int left = *flags.placement.restarts;; --left) {
     try {
       return parallel::run_on_hosts(launch);
     } catch (const parallel::HostLost& lost) {
       tidy();
       if (left <= 0) throw;
-      const bool begun = flags.output.resumes() || task::checkpoint_time(out) != saved_before;
+      const auto saved = task::checkpoint_time(out);
+      const bool begun = flags.output.resumes() || (saved && saved != saved_before);
       fmt::print(stderr, "evener: {}; starting again from {}\n", without_advice(lost.what()),
                  begun ? "the last checkpoint" : "the beginning");
-      if (begun && !flags.output.resumes() && launch.words.back() != "--resume") launch.words.emplace_back("--resume");
+      launch.words.resize(given_words);
+      if (flags.output.resumes()) continue;
+      // The folder holds what the lost hosts left there: a checkpoint, or a record that nothing goes on from.
+      const std::vector<std::string> more =
+          begun ? std::vector<std::string>{"--overwrite=false", "--resume"} : std::vector<std::string>{"--overwrite"};
+      launch.words.insert(launch.words.end(), more.begin(), more.end());
     } catch (...) {
       tidy();
       throw;

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/module.h"
 #include "base/precision.h"
+#include "cli/run_config.h"
 #include "measure/record_json.h"
 #include "measure/record_kind.h"
 #include "network/cost.h"
@@ -22,6 +23,7 @@ using nlohmann::json;
 /// The options as they were given, and what became of those that the run decided itself.
 json full_config(const TrainFlags& flags, const task::TrainOptions& options, const task::TrainSetup& setup) {
   json config = config_of(flags);
+  add_data_path(*flags.data.location, config);
   config["engine"] = setup.engine;
   config["batch"] = options.batch;
   config["size"] = std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/message.h"
+#include "base/plural.h"
 #include "cli/ignored_options.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
@@ -132,15 +133,6 @@ TrainingOutcome from_message(const std::string& message) {
   return {measure::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
 }
 
-/// A run that replaces another removes its weights; they can't be what it starts from.
-void require_weights_stay(const TrainFlags& flags) {
-  const std::string &weights = *flags.model.weights, &out = *flags.output.out;
-  if (weights.empty() || !*flags.output.overwrite || out.empty()) return;
-  std::error_code ignored;
-  if (!fs::equivalent(fs::absolute(weights).parent_path(), out, ignored)) return;
-  throw UsageError("--overwrite would remove '" + weights + "', which --weights starts from; give another --out");
-}
-
 /// The run around the training.
 run::RunOptions run_options(const TrainFlags& flags, const std::string& model) {
   return {.kind = "train",
@@ -149,6 +141,8 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model) {
           .out = flags.output.out->empty() ? run::default_out(model) : fs::path(*flags.output.out),
           .resume = flags.output.resumes(),
           .overwrite = *flags.output.overwrite,
+          .can_resume = true,
+          .reads = {*flags.model.weights},
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .tries_first = flags.placement.is_automatic(),
           .trace = *flags.measuring.trace,
@@ -188,10 +182,11 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
   if (run.earlier() != nullptr && has_ended(job, *run.earlier())) {
     run.withdraw();
     const std::size_t epochs = run.earlier()->training.epochs.size();
-    progress.note(
-        fmt::format("nothing to do: the run ended after {} epochs. Its record stays as it was; --epochs with "
-                    "more than that goes on",
-                    epochs));
+    const bool ended_early = epochs < static_cast<std::size_t>(options.epochs);
+    progress.note(fmt::format("nothing to do: the run ended after {}. Its record stays as it was; {}",
+                              counted(epochs, "epoch"),
+                              ended_early ? "--patience or --until-accuracy ended it, 0 never does"
+                                          : "--epochs with more than that goes on"));
     return {*run.earlier(), task::TrainStatus::kDone, "", {}};
   }
   const auto body = [&](const parallel::Seat& seat) {
@@ -220,7 +215,6 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   }
   if (const std::string why = placement::why_not_runnable(plan); !why.empty()) throw UsageError(why);
   task::TrainOptions options = train_options(flags, plan);
-  require_weights_stay(flags);
   if (position.host > 0) {
     options.out = *flags.output.out;
     follow(options, position);

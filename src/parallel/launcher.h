@@ -48,7 +48,7 @@ class RankLost : public Error {
 
 /// What the end of a run says that lost a rank. Who started it on several hosts knows the loss by it.
 inline constexpr const char* kResumeAdvice = ". The same command with --resume goes on from the last checkpoint";
-inline constexpr const char* kNothingSaved = ". Nothing was saved yet: the same command begins again";
+inline constexpr const char* kNothingSaved = ". Nothing was saved yet: the same command with --overwrite begins again";
 
 struct LaunchOptions {
   bool always_group = false;     // make a group also for one rank, so that collectives are really run

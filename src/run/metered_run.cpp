@@ -49,7 +49,11 @@ void require_writable_outputs(const RunOptions& options) {
 MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     : options_(std::move(options)), observer_(observer), phases_(options_.trace.empty() ? 0 : kTraceMarks) {
   if (!options_.out.empty()) {
-    out_.emplace(options_.out, options_.resume, options_.overwrite);
+    out_.emplace(OutFolderOptions{.path = options_.out,
+                                  .resume = options_.resume,
+                                  .overwrite = options_.overwrite,
+                                  .can_resume = options_.can_resume,
+                                  .reads = options_.reads});
     if (options_.resume) earlier_ = measure::earlier_sessions(out_->path());
   }
   require_writable_outputs(options_);

@@ -31,11 +31,13 @@ struct RunOptions {
   std::string version;                     // of the program
   std::vector<std::string> command = {};   // argv, as the user gave it
   std::filesystem::path out = {};          // empty: no folder, no samples, and the record is not written
-  bool resume = false, overwrite = false;  // see OutFolder
-  int sample_interval_ms = 500;            // see SamplerOptions
-  bool tries_first = false;                // the sampler waits for start_sampling(): trials are not the run
-  std::filesystem::path trace = {};        // of the phases, for Chrome; empty = none
-  std::filesystem::path json = {};         // the caller writes the record there too; empty or "-" = nowhere
+  bool resume = false, overwrite = false;  // see OutFolderOptions, as the next two
+  bool can_resume = false;
+  std::vector<std::filesystem::path> reads = {};
+  int sample_interval_ms = 500;      // see SamplerOptions
+  bool tries_first = false;          // the sampler waits for start_sampling(): trials are not the run
+  std::filesystem::path trace = {};  // of the phases, for Chrome; empty = none
+  std::filesystem::path json = {};   // the caller writes the record there too; empty or "-" = nowhere
 };
 
 class MeteredRun {

@@ -1,6 +1,9 @@
 #include "run/out_folder.h"
 
-#include <utility>
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -24,13 +27,32 @@ fs::path default_out(const std::string& name) {
 
 namespace {
 
+/// Whether a run of `train`, `infer`, `detect` or `quantize` writes a file of this name: later commands take weights
+/// and tables for those of the record beside them.
+bool is_of_run(const std::string& name) {
+  constexpr std::array<std::string_view, 14> kFiles = {
+      "record.json",    "report.html",  "epochs.csv",    "best.safetensors", "quantized.safetensors",
+      "quantized.onnx", "layers.csv",   "metrics.csv",   "confusion.csv",    "predictions.csv",
+      "detections.csv", "answers.json", "latencies.csv", "detection.json"};
+  return name.starts_with("last.") || name.starts_with("best.new-") || std::ranges::find(kFiles, name) != kFiles.end();
+}
+
 void remove_run(const fs::path& folder) {
   for (const auto& file : fs::directory_iterator(folder)) {
-    const std::string name = file.path().filename().string();
-    const bool old = name.starts_with("last.") || name == "best.safetensors" || name == "record.json" ||
-                     name == "epochs.csv" || name == "report.html" || name.starts_with("best.new-");
-    if (old) fs::remove(file.path());
+    if (is_of_run(file.path().filename().string())) fs::remove(file.path());
   }
+}
+
+/// That of `files` which removing the run in `folder` would remove; empty = none.
+fs::path removed_with_run(const fs::path& folder, const std::vector<fs::path>& files) {
+  for (const fs::path& file : files) {
+    std::error_code none;
+    const fs::path real = file.empty() ? fs::path() : fs::canonical(file, none);
+    if (!real.empty() && fs::equivalent(real.parent_path(), folder, none) && is_of_run(real.filename().string())) {
+      return file;
+    }
+  }
+  return {};
 }
 
 /// Locks `folder`, which is there. Throws UsageError if another process holds it.
@@ -45,22 +67,27 @@ FolderLock locked(const fs::path& folder) {
 
 }  // namespace
 
-OutFolder::OutFolder(fs::path path, bool resume, bool overwrite) : path_(std::move(path)), existed_(fs::exists(path_)) {
+OutFolder::OutFolder(const OutFolderOptions& options) : path_(options.path), existed_(fs::exists(path_)) {
   // A folder that is there is locked first: what it holds may change as long as another run writes to it.
   if (existed_ && fs::is_directory(path_)) lock_ = locked(path_);
   const bool holds_run = task::has_checkpoint(path_) || fs::exists(path_ / "record.json");
-  if (holds_run && !resume && !overwrite) {
-    const std::string go_on = task::has_checkpoint(path_) ? "--resume " + path_.string() + " to go on with it, " : "";
-    throw UsageError(path_.string() + " holds a run already. Give another --out, " + go_on +
+  replaces_ = holds_run && !options.resume;
+  if (const fs::path read = removed_with_run(path_, options.reads); replaces_ && !read.empty()) {
+    throw UsageError(path_.string() + " holds '" + read.string() +
+                     "', which this run starts from and would remove; give another --out");
+  }
+  if (replaces_ && !options.overwrite) {
+    const bool goes_on = options.can_resume && task::has_checkpoint(path_);
+    throw UsageError(path_.string() + " holds a run already. Give another --out, " +
+                     (goes_on ? "--resume " + path_.string() + " to go on with it, " : "") +
                      "or --overwrite to replace it");
   }
-  if (resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
-  replaces_ = holds_run && !resume;
+  if (options.resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
   require_writable_directory(path_);
   if (!lock_) lock_ = locked(path_);
   std::error_code none;
   const std::uintmax_t samples_bytes = fs::file_size(path_ / kSamples, none);
-  if (resume && !none) samples_before_bytes_ = samples_bytes;
+  if (options.resume && !none) samples_before_bytes_ = samples_bytes;
 }
 
 OutFolder::~OutFolder() {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/folder_lock.h"
 
@@ -18,12 +19,19 @@ std::filesystem::path default_out(const std::string& name);
 inline constexpr const char* kSamples = "samples.csv";
 inline constexpr const char* kNewSamples = "samples.csv.new";
 
+struct OutFolderOptions {
+  std::filesystem::path path;
+  bool resume = false, overwrite = false;         // what becomes of a run that is in the folder
+  bool can_resume = false;                        // the command has --resume
+  std::vector<std::filesystem::path> reads = {};  // files that the run starts from; empty names are none
+};
+
 class OutFolder {
  public:
-  /// What killed processes have left half-written in the folder goes. Throws UsageError if `path` holds a run and
-  /// neither `resume` nor `overwrite` is set or if another run is writing to it, Error if there is nothing to resume or
-  /// the folder can't be written to.
-  OutFolder(std::filesystem::path path, bool resume, bool overwrite);
+  /// What killed processes have left half-written in the folder goes. Throws UsageError if the folder holds a run and
+  /// neither `resume` nor `overwrite` is set, if overwriting would remove what the run reads, or if another run is
+  /// writing to it; Error if there is nothing to resume or the folder can't be written to.
+  explicit OutFolder(const OutFolderOptions& options);
   /// Without begin(): removes what this run made, also what it added to the samples of a run that it goes on with.
   ~OutFolder();
   OutFolder(const OutFolder&) = delete;

@@ -122,6 +122,10 @@ InferenceModel::InferenceModel(const InferenceRequest& request) {
 }
 
 void InferenceModel::take_trained(const InferenceRequest& request) {
+  if (request.reverse_channels || request.layout) {
+    throw UsageError("--channel-order and --layout are for networks in files (.onnx, .tflite, .xml), not for '" +
+                     request.model.model + "'");
+  }
   trained_ = open_trained_model(request.model);
   if (request.features) trained_->network = with_features(std::move(trained_->network));
   name_ = trained_->network.model();

@@ -236,6 +236,9 @@ TEST_F(Detect, SaysWhatIsWrong) {
   EXPECT_THAT(detect({file("photos"), "--save"}).err, HasSubstr("--out DIR"));
   EXPECT_THAT(detect({"--data", "synth:digits:30"}).err, HasSubstr("no boxes"));
   EXPECT_THAT(detect({}).err, HasSubstr("name the photos"));
+  const ProgramResult crops = detect({file("photos"), "--crops", file("photos/broken.jpg"), "--out", file("none")});
+  EXPECT_EQ(crops.exit_code, 1);
+  EXPECT_FALSE(fs::exists(file("none")));
 }
 
 }  // namespace

@@ -161,12 +161,26 @@ TEST_F(FacesRun, PairsAreJudged) {
   EXPECT_THAT(read_file(folder_ / "out/faces.html"), AllOf(HasSubstr("class=\"curve\""), HasSubstr("pairs of one")));
   for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
            {"photos/a.pgm photos/b.pgm 2\n", "line 1 of"},
+           {"photos/a.pgm photos/a2.pgm 1\nphotos/a.pgm photos/b.pgm 0\n", "there are 1 and 1"},
            {"photos/a.pgm\tphotos/none.pgm\t1\n", "'photos/none.pgm', which is not among the photos"}}) {
     test::write_text(folder_ / "bad.txt", text);
     const ProgramResult bad = faces({file("photos"), "--out", file("bad"), "--pairs", file("bad.txt")});
     EXPECT_EQ(bad.exit_code, 2);
     EXPECT_THAT(bad.err, HasSubstr(part));
   }
+}
+
+TEST_F(FacesRun, PairsWithoutFacesTakeNothingAway) {
+  for (const char* name : {"a.pgm", "b.pgm"}) write_photo(name);
+  write_photo("small.pgm", 8, 8);
+  test::write_text(folder_ / "pairs.csv",
+                   "photos/a.pgm,photos/small.pgm,1\nphotos/b.pgm,photos/small.pgm,1\n"
+                   "photos/a.pgm,photos/b.pgm,0\nphotos/b.pgm,photos/a.pgm,0\n");
+  const ProgramResult result = faces({file("photos"), "--out", file("out"), "--pairs", file("pairs.csv")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("--pairs tells nothing: at least 2 of one person"));
+  EXPECT_THAT(record_in(folder_ / "out")["notes"].dump(), HasSubstr("there are 0 and 2"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/faces.html"));
 }
 
 }  // namespace

@@ -212,6 +212,23 @@ TEST_F(Infer, ScenariosMeasureLatency) {
   EXPECT_EQ(report.exit_code, 0) << report.err;
 }
 
+TEST_F(Infer, TheDataOfATrainingIsKnownFromAnyWorkingFolder) {
+  const std::string digits = file("digits");
+  ASSERT_EQ(run_program({"data", "synth", "digits:300", "--out", digits}).exit_code, 0);
+  test::ProgramOptions inside = options();
+  inside.cwd = folder_.path();
+  const ProgramResult training = run_program(
+      {"train", "mlp:784-8-10", "--data", "digits", "--split", "50/0/50", "--epochs", "1", "--out", file("run")},
+      inside);
+  ASSERT_EQ(training.exit_code, 0) << training.err;
+  for (const Words& words :
+       {Words{file("run"), digits, "--part", "test"}, Words{file("run"), digits}, Words{file("run")}}) {
+    const ProgramResult result = infer(joined(words, {"--json", "-"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out)["data"]["images"], 150);
+  }
+}
+
 TEST_F(Infer, SaysWhatIsWrong) {
   const std::string run = trained();
   std::ofstream(file("bad.onnx")) << "no model";
@@ -235,7 +252,9 @@ TEST_F(Infer, SaysWhatIsWrong) {
   EXPECT_EQ(infer({run, "random:3", "--out", file("out")}).exit_code, 0);
   EXPECT_THAT(failure({run, "random:3", "--out", file("out")}, 2),
               AllOf(HasSubstr("holds a run already"), Not(HasSubstr("--resume"))));
+  EXPECT_THAT(failure({run, "random:3", "--out", run, "--overwrite"}, 2), HasSubstr("would remove"));
   EXPECT_THAT(failure({run, "random:3", "--on", "cpu..cpu"}, 2), HasSubstr("divides layers"));
+  EXPECT_THAT(failure({"resnet20", "random:1", "--channel-order", "bgr"}, 2), HasSubstr("--channel-order"));
   EXPECT_THAT(failure({"resnet20", "random:1", "--normalize", "data"}, 2), HasSubstr("--normalize data"));
 }
 

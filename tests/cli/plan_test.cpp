@@ -68,6 +68,8 @@ TEST_F(PlanCommand, RefusesBadCandidatesBeforeMeasuring) {
   const auto seconds = run_program(plan({"--seconds", "0"}));
   EXPECT_EQ(seconds.exit_code, 2);
   EXPECT_THAT(seconds.err, HasSubstr("--seconds is 0"));
+  EXPECT_THAT(run_program(plan({"--batch", "max"})).err, HasSubstr("give --batch a number"));
+  EXPECT_EQ(run_program(plan({"--hosts", "a,b"})).exit_code, 2);
 }
 
 TEST_F(PlanCommand, EndsAtCtrlC) {

@@ -42,6 +42,21 @@ TEST_F(QuantizeCommand, ARunBecomesAFileThatOtherCommandsTake) {
   EXPECT_THAT(again.err, HasSubstr("is quantised already"));
 }
 
+TEST_F(QuantizeCommand, ItsFolderIsEvaluatedOnTheSameImagesInTheSameWay) {
+  ASSERT_EQ(run_program({"data", "synth", "digits:300", "--out", file("digits")}).exit_code, 0);
+  const ProgramResult training =
+      run({"train",    "resnet20", "--data",    file("digits"), "--size",   "8x8",        "--channels",
+           "1",        "--class",  "even=0/**", "--class",      "odd=1/**", "--split",    "40/0/60",
+           "--epochs", "1",        "--crop",    "border",       "--out",    file("float")});
+  ASSERT_EQ(training.exit_code, 0) << training.err;
+  const ProgramResult result = quantize({file("float"), "--crop", "centre", "--crop-fraction", "1"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(weights::read_safetensors_metadata(out_ + "/quantized.safetensors").at("crop"), "centre");
+  ASSERT_EQ(run({"infer", out_, "--out", file("answers")}).exit_code, 0);
+  EXPECT_EQ(record_in(file("answers"))["data"]["images"], record_in(out_)["data"]["images"]);
+  EXPECT_EQ(metric(file("answers"), "accuracy"), metric(out_, "accuracy"));
+}
+
 TEST_F(QuantizeCommand, TheExportedFileSaysTheSame) {
   if (module_status("onnx").state == ModuleState::kNotBuilt) GTEST_SKIP() << "onnx is not built";
   ASSERT_EQ(quantize({trained()}).exit_code, 0);

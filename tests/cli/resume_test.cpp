@@ -168,6 +168,8 @@ TEST_F(Resume, WithNothingToDoTheRecordStaysAsItWas) {
     EXPECT_THAT(again.out, HasSubstr("test accuracy"));
     EXPECT_EQ(content_of(out() / "record.json"), record);
     EXPECT_EQ(content_of(out() / "samples.csv"), samples);
+    const bool more_epochs = words.back() == "0.01";
+    EXPECT_THAT(again.err, HasSubstr(more_epochs ? "--until-accuracy ended it" : "--epochs with more"));
   }
 }
 

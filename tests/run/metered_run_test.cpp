@@ -156,6 +156,41 @@ TEST_F(MeteredRunTest, ARunInTheFolderIsReplacedWhenTheWorkBegins) {
   EXPECT_FALSE(std::filesystem::exists(out_ / "record.json"));
 }
 
+TEST_F(MeteredRunTest, WhatLaterCommandsWouldTakeForTheNewRunsGoesWithTheOldOne) {
+  for (const char* name : {"record.json", "quantized.safetensors", "detection.json", "metrics.csv", "faces.journal"}) {
+    test::write_text(out_ / name, "old");
+  }
+  RunOptions over = options();
+  over.overwrite = true;
+  MeteredRun run(over, shown_);
+  run.measure([&] { return count(run); });
+  for (const char* name : {"quantized.safetensors", "detection.json", "metrics.csv"}) {
+    EXPECT_FALSE(std::filesystem::exists(out_ / name)) << name;
+  }
+  EXPECT_TRUE(std::filesystem::exists(out_ / "faces.journal"));  // 'evener faces --resume' goes on with it
+}
+
+TEST_F(MeteredRunTest, WhatARunStartsFromIsNotRemoved) {
+  for (const char* name : {"record.json", "best.safetensors", "given.pth"}) test::write_text(out_ / name, "old");
+  std::filesystem::create_symlink(out_ / "best.safetensors", folder_ / "link.safetensors");
+  const auto refusal = [&](const std::filesystem::path& read, bool overwrite) -> std::string {
+    RunOptions over = options();
+    over.overwrite = overwrite;
+    over.reads = {"", read};
+    try {
+      const MeteredRun run(over, shown_);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal(out_ / "best.safetensors", true), HasSubstr("would remove; give another --out"));
+  EXPECT_THAT(refusal(out_ / "best.safetensors", false), HasSubstr("would remove; give another --out"));
+  EXPECT_THAT(refusal(folder_ / "link.safetensors", true), HasSubstr("would remove"));
+  EXPECT_EQ(refusal(out_ / "given.pth", true), "");  // stays
+  EXPECT_TRUE(std::filesystem::exists(out_ / "best.safetensors"));
+}
+
 TEST_F(MeteredRunTest, WithoutAFolderItWritesNothing) {
   RunOptions nowhere = options();
   nowhere.out.clear();

@@ -96,7 +96,7 @@ struct PlacementFlags : OptionGroup {
                              "Repeat the placement on each of these hosts: names with commas between, or a file of "
                              "names (docs/distributed.md; default: those of the Slurm allocation)"},
                             "",
-                            {.recorded = false}};
+                            {.recorded = false, .in_plans = false}};
   /// Tells a process that it is one of so many, each started for one host.
   Option<int> hosts_started{
       *this, {"--hosts-started", "N", ""}, 0, {.hidden = true, .recorded = false, .inherited = false}};

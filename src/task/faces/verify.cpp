@@ -83,7 +83,7 @@ Verification verify(const std::vector<JudgedPair>& pairs) {
   Verification result;
   for (const JudgedPair& pair : pairs) ++(pair.same ? result.same : result.different);
   const std::size_t fewest = std::min(result.same, result.different);
-  if (fewest < 2) {
+  if (fewest < kFewestPairs) {
     throw Error("pairs are judged by at least two of the same person and two of different ones; there are " +
                 std::to_string(result.same) + " and " + std::to_string(result.different));
   }

@@ -28,8 +28,12 @@ struct Verification {
   std::vector<AcceptedShares> curve;  // of all limits from 0 on; some hundred points at most
 };
 
+/// Pairs of one person, and of two, that can be judged at least.
+inline constexpr std::size_t kFewestPairs = 2;
+
 /// Judges pairs as LFW's protocol does: the limit is chosen on nine tenths of the pairs of each kind and tried on the
-/// last tenth, ten times; with fewer than ten of a kind there are as many folds. Throws Error for fewer than two.
+/// last tenth, ten times; with fewer than ten of a kind there are as many folds. Throws Error for fewer than
+/// kFewestPairs of a kind.
 Verification verify(const std::vector<JudgedPair>& pairs);
 
 }  // namespace evener::task

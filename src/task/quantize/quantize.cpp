@@ -27,23 +27,24 @@ constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measure
 
 /// As ONNX: nothing builds the network of another program's file but the file.
 void write_onnx_file(const InferenceModel& model, const network::Network& network, TensorMap state,
-                     const std::filesystem::path& file) {
+                     std::optional<data::CropMode> crop, const std::filesystem::path& file) {
   TrainedModel written(network);
   written.state = std::move(state);
   written.classes = model.classes();
-  written.crop = model.crop();
+  written.crop = crop;
   ExportOptions options{.onnx = file, .normalization = {}};
   if (model.takes_images()) options.normalization = model.normalization();
   write_export(written, options);
 }
 
 void write_file(const InferenceModel& model, const network::Network& network, TensorMap state,
-                const network::QuantizationScheme& scheme, const std::filesystem::path& file) {
+                const network::QuantizationScheme& scheme, std::optional<data::CropMode> crop,
+                const std::filesystem::path& file) {
   ModelFacts facts{network.model(), model.classes(), {}, {}};
   if (model.takes_images()) {
     facts.input = network.input_shape();
     facts.normalization = model.normalization();
-    facts.crop = model.crop();
+    facts.crop = crop;
   }
   facts.quantization = scheme;
   facts.trained_elsewhere = !model.was_trained_here();
@@ -87,10 +88,9 @@ json quantize_here(const QuantizeRequest& request, const std::filesystem::path& 
   json layers = json::array();
   for (const LayerError& error : quantizer.layer_errors(model, kErrorImages)) layers.push_back(error_json(error));
   if (file.extension() == ".onnx") {
-    write_onnx_file(request.model, model.network, model.state, file);
+    write_onnx_file(request.model, model.network, model.state, request.crop, file);
   } else {
-    write_file(request.model, model.network,
-               request.keep_float_weights ? model.state : packed(model.network, model.state), model.scheme, file);
+    write_file(request.model, model.network, packed(model.network, model.state), model.scheme, request.crop, file);
   }
   json notes = json::array();
   for (const std::string& note : quantizer.notes()) notes.push_back(to_utf8_text(note));
@@ -114,9 +114,9 @@ QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::file
   return outcome;
 }
 
-void pack_to_file(const InferenceModel& model, const std::filesystem::path& file) {
+void pack_to_file(const InferenceModel& model, std::optional<data::CropMode> crop, const std::filesystem::path& file) {
   const network::Network& network = *model.network();
-  write_file(model, network, packed(network, *model.state()), *model.quantization(), file);
+  write_file(model, network, packed(network, *model.state()), *model.quantization(), crop, file);
 }
 
 bool is_quantized(const network::Network& network) {

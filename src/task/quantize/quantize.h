@@ -22,9 +22,9 @@ struct QuantizeRequest {
   DecodeOptions boxes = {};        // of a detector
   double most_lost = 0;            // a share of accuracy, or of mAP
   QuantizeOptions options = {};
-  std::vector<std::string> keep = {};  // patterns of layers that stay in float (Quantizer::matching)
+  std::vector<std::string> keep = {};       // patterns of layers that stay in float (Quantizer::matching)
+  std::optional<data::CropMode> crop = {};  // what the file says of it; see ModelFacts
   int threads = 1;
-  bool keep_float_weights = false;  // the file is for learning on: its weights are not rounded
 };
 
 struct QuantizeOutcome {
@@ -38,8 +38,8 @@ struct QuantizeOutcome {
 /// a child process, after which this one can still start others. Throws Error.
 QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file);
 
-/// Writes the weights of a network that learnt with quantisation as those of a quantised one.
-void pack_to_file(const InferenceModel& model, const std::filesystem::path& file);
+/// Writes the weights of a network that learnt with quantisation as those of a quantised one. `crop`: see ModelFacts.
+void pack_to_file(const InferenceModel& model, std::optional<data::CropMode> crop, const std::filesystem::path& file);
 
 /// Whether a network has quantised values.
 bool is_quantized(const network::Network& network);

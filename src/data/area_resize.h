@@ -10,11 +10,6 @@
 
 namespace evener::data {
 
-/// A part of a picture: from (x, y), so many pixels.
-struct PictureArea {
-  std::int64_t x = 0, y = 0, width = 0, height = 0;
-};
-
 /// Each of height x width outputs is the mean of the pixels that it covers, from floor(i n / m) to ceil((i + 1) n / m):
 /// interpolate(mode="area") of PyTorch. Rows are made one by one, so that nobody needs the whole.
 class AreaRows {

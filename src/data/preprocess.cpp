@@ -15,15 +15,6 @@ namespace {
 
 constexpr CropMode kModes[] = {CropMode::kSquash, CropMode::kBorder, CropMode::kCentre};
 
-/// Copies a part of `from`, whose upper left corner is (top, left), to where (row, column) is in `to`.
-void copy_part(const Picture& from, std::int64_t top, std::int64_t left, Picture& to, std::int64_t row,
-               std::int64_t column, std::int64_t height, std::int64_t width) {
-  for (std::int64_t y = 0; y < height; ++y) {
-    std::memcpy(to.row(row + y) + column * to.channels, from.row(top + y) + left * from.channels,
-                static_cast<std::size_t>(width * from.channels));
-  }
-}
-
 /// The size that a picture is scaled to, and where its upper left corner then is on the network's input.
 struct Layout {
   std::int64_t width = 0, height = 0;
@@ -74,13 +65,20 @@ Layout layout_of(std::int64_t width, std::int64_t height, const Preprocessing& s
   return {steps.shape.width, steps.shape.height, 0, 0};
 }
 
-/// What of a scaled picture is on the input, black where the picture isn't.
-Picture placed(const Picture& picture, const Layout& layout, const ImageShape& shape) {
+/// What of a scaled picture is on the input.
+PictureArea seen_part(const Layout& layout, const ImageShape& shape) {
+  return {std::max<std::int64_t>(-layout.left, 0), std::max<std::int64_t>(-layout.top, 0),
+          std::min(layout.width, shape.width), std::min(layout.height, shape.height)};
+}
+
+/// The picture on black, from (top, left) on.
+Picture with_border(const Picture& picture, std::int64_t top, std::int64_t left, const ImageShape& shape) {
   Picture input = Picture::unset(picture.channels, shape.height, shape.width);
   std::memset(input.pixels.get(), 0, input.bytes());
-  copy_part(picture, std::max<std::int64_t>(-layout.top, 0), std::max<std::int64_t>(-layout.left, 0), input,
-            std::max<std::int64_t>(layout.top, 0), std::max<std::int64_t>(layout.left, 0),
-            std::min(picture.height, shape.height), std::min(picture.width, shape.width));
+  for (std::int64_t y = 0; y < picture.height; ++y) {
+    std::memcpy(input.row(top + y) + left * input.channels, picture.row(y),
+                static_cast<std::size_t>(picture.width * picture.channels));
+  }
   return input;
 }
 
@@ -118,9 +116,11 @@ void preprocess(Picture picture, const Preprocessing& steps, std::span<std::uint
   if (chw.size() != steps.shape.bytes()) throw Error("a preprocessed picture was given too little room");
   if (steps.shape.channels == 1) picture = to_grey(std::move(picture));
   const Layout layout = layout_of(picture.width, picture.height, steps);
-  picture = resize(std::move(picture), layout.height, layout.width, steps.filter);
-  if (layout.width != steps.shape.width || layout.height != steps.shape.height) {
-    picture = placed(picture, layout, steps.shape);
+  // Of a thin picture the middle is a small part: the whole, so scaled, could have gigabytes.
+  picture = resize_part(std::move(picture), layout.height, layout.width, seen_part(layout, steps.shape), steps.filter);
+  if (picture.width != steps.shape.width || picture.height != steps.shape.height) {
+    picture = with_border(picture, std::max<std::int64_t>(layout.top, 0), std::max<std::int64_t>(layout.left, 0),
+                          steps.shape);
   }
   write_planes(picture, steps.shape.channels, chw);
 }

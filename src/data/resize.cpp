@@ -45,22 +45,37 @@ double support_of(ResizeFilter filter) {
   return filter == ResizeFilter::kLanczos ? 3 : filter == ResizeFilter::kBicubic ? 2 : 1;
 }
 
+/// Pixels of a side, from `begin` to before `end`.
+struct Range {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
 /// For each output position: which inputs it is made of, and their weights.
 struct Weights {
   std::vector<WeightSpan> spans;
   std::vector<std::int32_t> weights;
 
-  Weights(std::int64_t in, std::int64_t out, ResizeFilter filter) {
+  /// Of the outputs `made` among `out`.
+  Weights(std::int64_t in, std::int64_t out, Range made, ResizeFilter filter) {
     const double scale = static_cast<double>(in) / static_cast<double>(out);
-    spans.reserve(static_cast<std::size_t>(out));
-    for (std::int64_t i = 0; i < out; ++i) {
+    spans.reserve(static_cast<std::size_t>(made.size()));
+    for (std::int64_t i = made.begin; i < made.end; ++i) {
       const double center = (static_cast<double>(i) + 0.5) * scale;
-      if (filter == ResizeFilter::kNearest) {
+      if (filter == ResizeFilter::kNearest || in == out) {
         add(static_cast<std::int64_t>(center), {1});
       } else {
         add_span(in, center, std::max(scale, 1.0), filter);
       }
     }
+  }
+
+  /// The inputs that anything is made of.
+  Range inputs() const { return {spans.front().first, spans.back().first + spans.back().count}; }
+  /// For a picture that has only inputs() left.
+  void move_to_first_input() {
+    const std::int32_t first = spans.front().first;
+    for (WeightSpan& span : spans) span.first -= first;
   }
 
  private:
@@ -88,24 +103,55 @@ struct Weights {
   }
 };
 
-Picture resize_rows(const Picture& in, std::int64_t width, ResizeFilter filter, const ResizeKernels& kernels) {
-  const Weights weights(in.width, width, filter);
-  Picture out = Picture::unset(in.channels, in.height, width);
+/// Only those rows.
+Picture resize_rows(const Picture& in, const Weights& weights, Range rows, const ResizeKernels& kernels) {
+  Picture out = Picture::unset(in.channels, rows.size(), std::ssize(weights.spans));
   const auto row = in.channels == 1 ? kernels.grey_row : kernels.colour_row;
-  for (std::int64_t y = 0; y < in.height; ++y) row(in.row(y), out.row(y), weights.spans, weights.weights.data());
+  for (std::int64_t y = 0; y < out.height; ++y) {
+    row(in.row(rows.begin + y), out.row(y), weights.spans, weights.weights.data());
+  }
   return out;
 }
 
-Picture resize_columns(const Picture& in, std::int64_t height, ResizeFilter filter, const ResizeKernels& kernels) {
-  const Weights weights(in.height, height, filter);
-  Picture out = Picture::unset(in.channels, height, in.width);
-  const auto row_values = static_cast<std::size_t>(in.width * in.channels);
-  for (std::int64_t y = 0; y < height; ++y) {
+/// Only those columns.
+Picture resize_columns(const Picture& in, const Weights& weights, Range columns, const ResizeKernels& kernels) {
+  Picture out = Picture::unset(in.channels, std::ssize(weights.spans), columns.size());
+  const auto stride = static_cast<std::size_t>(in.width * in.channels);
+  const auto row_values = static_cast<std::size_t>(out.width * out.channels);
+  for (std::int64_t y = 0; y < out.height; ++y) {
     const WeightSpan& span = weights.spans[static_cast<std::size_t>(y)];
-    kernels.column(in.row(span.first), row_values, weights.weights.data() + span.weights, span.count, row_values,
-                   out.row(y));
+    kernels.column(in.row(span.first) + columns.begin * in.channels, stride, weights.weights.data() + span.weights,
+                   span.count, row_values, out.row(y));
   }
   return out;
+}
+
+Picture resize_part(Picture picture, std::int64_t height, std::int64_t width, const PictureArea& part,
+                    ResizeFilter filter, const ResizeKernels& kernels) {
+  if (height < 1 || width < 1) {
+    throw Error("can't resize an image to " + std::to_string(width) + "x" + std::to_string(height) +
+                ": both extents must be at least 1");
+  }
+  const bool within = part.x >= 0 && part.y >= 0 && part.width > 0 && part.height > 0 && part.x + part.width <= width &&
+                      part.y + part.height <= height;
+  if (!within) throw Error("a part that is not within a resized picture was asked for");
+  const bool keeps_width = width == picture.width, keeps_height = height == picture.height;
+  if (keeps_width && keeps_height && part.width == width && part.height == height) return picture;
+  Weights across(picture.width, width, {part.x, part.x + part.width}, filter);
+  Weights down(picture.height, height, {part.y, part.y + part.height}, filter);
+  if (keeps_width) return resize_columns(picture, down, across.inputs(), kernels);
+  if (keeps_height) return resize_rows(picture, across, down.inputs(), kernels);
+  // The order decides the rounding, so this rule is Pillow's: columns first where that leaves far less to do for the
+  // rows.
+  const std::int64_t fewer_rows = picture.height - height, fewer_columns = picture.width - width;
+  if (fewer_rows > 0 && fewer_rows > 2 * fewer_columns) {
+    picture = resize_columns(picture, down, across.inputs(), kernels);
+    across.move_to_first_input();
+    return resize_rows(picture, across, {0, picture.height}, kernels);
+  }
+  picture = resize_rows(picture, across, down.inputs(), kernels);
+  down.move_to_first_input();
+  return resize_columns(picture, down, {0, picture.width}, kernels);
 }
 
 }  // namespace
@@ -135,22 +181,16 @@ ResizeFilter parse_resize_filter(const std::string& name) {
 
 Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeFilter filter,
                const ResizeKernels& kernels) {
-  if (height < 1 || width < 1) {
-    throw Error("can't resize an image to " + std::to_string(width) + "x" + std::to_string(height) +
-                ": both extents must be at least 1");
-  }
-  // The order decides the rounding, so this rule is Pillow's: columns first where that leaves far less to do for the
-  // rows.
-  const std::int64_t fewer_rows = picture.height - height, fewer_columns = picture.width - width;
-  const bool columns_first = fewer_rows > 0 && fewer_rows > 2 * fewer_columns;
-  if (columns_first) picture = resize_columns(picture, height, filter, kernels);
-  if (width != picture.width) picture = resize_rows(picture, width, filter, kernels);
-  if (height != picture.height) picture = resize_columns(picture, height, filter, kernels);
-  return picture;
+  return resize_part(std::move(picture), height, width, {0, 0, width, height}, filter, kernels);
 }
 
 Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeFilter filter) {
   return resize(std::move(picture), height, width, filter, resize_kernels());
+}
+
+Picture resize_part(Picture picture, std::int64_t height, std::int64_t width, const PictureArea& part,
+                    ResizeFilter filter) {
+  return resize_part(std::move(picture), height, width, part, filter, resize_kernels());
 }
 
 }  // namespace evener::data

@@ -25,4 +25,8 @@ struct ResizeKernels;
 Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeFilter filter,
                const ResizeKernels& kernels);
 
+/// A part of what resize() gives; only that is computed. Throws Error for an area that is empty or not within it.
+Picture resize_part(Picture picture, std::int64_t height, std::int64_t width, const PictureArea& part,
+                    ResizeFilter filter);
+
 }  // namespace evener::data

@@ -19,7 +19,7 @@ namespace evener::engine {
 struct ModelPort {
   std::string name;
   std::vector<std::int64_t> shape;  // whole, with the batch first; -1 = any extent. Empty: not even the rank is known
-  std::string type;                 // of its values, for people: "f32", "u8"
+  std::string type;                 // of its values: "f32", "u8", "i8"
 };
 
 /// Where a model's input has the channels of an image: (N, C, H, W) or (N, H, W, C).
@@ -37,9 +37,8 @@ struct ModelInput {
 struct DescribedNetwork {
   network::Network network;
   TensorMap state = {};
-  std::optional<PixelScale> pixels =
-      {};                      // how the file's network scales its input, which the description leaves to others
-  bool takes_bytes = false;    // that input is bytes, which `pixels` makes numbers of
+  /// How the file's network scales its input, bytes as values from 0 to 255; the description leaves that to others.
+  std::optional<PixelScale> pixels = {};
   bool was_quantized = false;  // the file rounds values, which the description doesn't
 };
 

@@ -73,15 +73,13 @@ void require_survives(const std::string& path) {
 }
 
 /// What a network that scales its input was given normalised so that the scaled values come out of the result:
-/// ((p - mean) / deviation) * scale + shift = (p - mean') / deviation'. Of bytes p itself is scaled, from 0 to 255.
-data::ChannelStatistics normalization_before(const engine::PixelScale& scaled, bool takes_bytes,
-                                             const data::ChannelStatistics& given) {
+/// ((p - mean) / deviation) * scale + shift = (p - mean') / deviation'.
+data::ChannelStatistics normalization_before(const engine::PixelScale& scaled, const data::ChannelStatistics& given) {
   data::ChannelStatistics whole;
   for (std::size_t c = 0; c < scaled.scale.size(); ++c) {
-    const float mean = takes_bytes ? 0 : given.mean.at(c);
-    const float deviation = (takes_bytes ? 1.0F / 255 : given.standard_deviation.at(c)) / scaled.scale[c];
+    const float deviation = given.standard_deviation.at(c) / scaled.scale[c];
     whole.standard_deviation.push_back(deviation);
-    whole.mean.push_back(mean - scaled.shift[c] * deviation);
+    whole.mean.push_back(given.mean.at(c) - scaled.shift[c] * deviation);
   }
   return whole;
 }
@@ -183,9 +181,12 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     input_.shape.assign(shape.begin() + 1, shape.end());
     return;
   }
-  if (!facts.normalizes_inside) return take_normalization(request, facts.normalization);
+  const std::string& type = file_->inputs().front().type;
+  const bool takes_bytes = type == "u8" || type == "i8";
+  if (!takes_bytes && !facts.normalizes_inside) return take_normalization(request, facts.normalization);
   if (request.normalization.source != NormalizationRule::Source::kDefault) {
-    throw UsageError(fmt::format("'{}' normalises images itself; leave out --normalize", asked.model));
+    throw UsageError(fmt::format("'{}' {}; leave out --normalize", asked.model,
+                                 takes_bytes ? "takes bytes as they are" : "normalises images itself"));
   }
   normalization_ = for_channels(parse_normalization("pixels"), input_.shape.front());
 }
@@ -197,8 +198,7 @@ void InferenceModel::describe_file() {
                      "--channel-order bgr and give it pictures whose channels are reversed");
   }
   engine::DescribedNetwork described = file_->describe(input_);
-  if (described.pixels) normalization_ = normalization_before(*described.pixels, described.takes_bytes, normalization_);
-  if (described.takes_bytes) notes_.clear();  // about the usual normalisation, which isn't taken
+  if (described.pixels) normalization_ = normalization_before(*described.pixels, normalization_);
   trained_.emplace(std::move(described.network));
   trained_->state = std::move(described.state);
   trained_->trained_elsewhere = true;

@@ -9,17 +9,21 @@ namespace {
 
 using nlohmann::json;
 
-/// `value` with every string in it, keys included, changed by `change`.
-json with_strings(const json& value, std::string (*change)(std::string_view)) {
+// Lists and objects within each other: ours are three, and those of a file made to do harm end the recursion.
+constexpr int kDeepest = 16;
+
+/// `value` with every string in it, keys included, changed by `change`; null instead of what is nested deeper.
+json with_strings(const json& value, std::string (*change)(std::string_view), int deepest = kDeepest) {
   if (value.is_string()) return change(value.get_ref<const std::string&>());
+  if (value.is_structured() && deepest == 0) return nullptr;
   if (value.is_array()) {
     json array = json::array();
-    for (const json& item : value) array.push_back(with_strings(item, change));
+    for (const json& item : value) array.push_back(with_strings(item, change, deepest - 1));
     return array;
   }
   if (value.is_object()) {
     json object = json::object();
-    for (const auto& [key, item] : value.items()) object[change(key)] = with_strings(item, change);
+    for (const auto& [key, item] : value.items()) object[change(key)] = with_strings(item, change, deepest - 1);
     return object;
   }
   return value;

@@ -8,7 +8,8 @@ namespace evener::weights {
 
 /// `value` as text that is always UTF-8 (base/utf8.h).
 std::string metadata_text(const nlohmann::json& value);
-/// The value that metadata_text() was given. Throws nlohmann::json::parse_error for what is not JSON.
+/// The value that metadata_text() was given; null instead of what is nested deeper than ours are. Throws
+/// nlohmann::json::parse_error for what is not JSON.
 nlohmann::json metadata_value(const std::string& text);
 
 }  // namespace evener::weights

@@ -166,6 +166,13 @@ TEST_F(Fetch, BeginsAnewWhenThePiecesDoNotFit) {
   EXPECT_EQ(server.requests()[1].range, "");
 }
 
+TEST_F(Fetch, BeginsAnewWhereTheFileIsShorterThanWhatIsThere) {
+  const LoopbackServer server([](const Request&) { return Reply{http_file(kFox)}; });
+  write_part(kFox + " and more", server.url("/fox"), "\"v1\"");
+  EXPECT_TRUE(fetch_file({{server.url("/fox")}, target_, std::nullopt, Checksum{ChecksumKind::kMd5, kFoxMd5}}));
+  expect_fox();
+}
+
 TEST_F(Fetch, UsesAPartThatIsWholeWithoutAsking) {
   const LoopbackServer server([](const Request&) { return Reply{http_reply(404, "", "")}; });
   write_part(kFox, server.url("/fox"), "");

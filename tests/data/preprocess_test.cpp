@@ -58,6 +58,18 @@ TEST(Preprocess, CentreFillsAShapeThatIsNoSquare) {
   EXPECT_NEAR(chw[72 + 5 * 12], 2.5 * 8 + 0.75, 1);
 }
 
+TEST(Preprocess, CentreMakesOnlyTheMiddleOfAThinPicture) {
+  // Scaled as a whole these would have 13 GB. Of a line of 65500 pixels less than one is seen, black or white.
+  for (const bool is_high : {true, false}) {
+    Picture line = is_high ? Picture::unset(3, 65500, 1) : Picture::unset(3, 1, 65500);
+    for (std::size_t i = 0; i < line.bytes(); ++i) line.pixels[i] = i / 3 < 32750 ? 0 : 255;
+    const auto chw =
+        prepared(std::move(line), {.shape = {3, 224, 224}, .crop = CropMode::kCentre, .crop_fraction = 0.875});
+    EXPECT_LT(chw[is_high ? 0 : 112 * 224], 128) << "the upper or left end of the middle";
+    EXPECT_GT(chw[is_high ? 223 * 224 : 112 * 224 + 223], 128) << "the other end of it";
+  }
+}
+
 TEST(Preprocess, BorderIsBlackAndKeepsTheWholePicture) {
   const auto chw = prepared(map_of(10, 20), {.shape = {3, 20, 20}, .crop = CropMode::kBorder});
   const std::uint8_t* blue = chw.data() + 2 * 400;

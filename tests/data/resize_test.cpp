@@ -74,8 +74,33 @@ TEST(Resize, GrowsOnePixel) {
   EXPECT_EQ(large.pixels[large.bytes() - 1], 30);
 }
 
+TEST(Resize, APartIsThatPartOfTheWhole) {
+  for (const std::int64_t channels : {1, 3}) {
+    // Rows first, columns first, one side as it is, both; shorter and longer.
+    for (const auto& [height, width] :
+         {std::pair<int, int>{29, 41}, {7, 300}, {200, 9}, {61, 41}, {30, 83}, {61, 83}, {122, 166}}) {
+      for (const ResizeFilter filter :
+           {ResizeFilter::kNearest, ResizeFilter::kBilinear, ResizeFilter::kBicubic, ResizeFilter::kLanczos}) {
+        SCOPED_TRACE(testing::Message() << channels << " channels to " << width << "x" << height << ", "
+                                        << resize_filter_name(filter));
+        const Picture whole = resize(ramp(channels, 61, 83), height, width, filter);
+        const PictureArea area{width / 3, height / 4, width / 2, height / 2};
+        const Picture part = resize_part(ramp(channels, 61, 83), height, width, area, filter);
+        ASSERT_EQ(part.width, area.width);
+        ASSERT_EQ(part.height, area.height);
+        for (std::int64_t y = 0; y < part.height; ++y) {
+          const std::uint8_t* expected = whole.row(area.y + y) + area.x * channels;
+          ASSERT_TRUE(std::equal(expected, expected + area.width * channels, part.row(y))) << "row " << y;
+        }
+      }
+    }
+  }
+}
+
 TEST(Resize, RefusesToMakeNothing) {
   EXPECT_THROW(resize(ramp(1, 2, 2), 0, 5), Error);
+  EXPECT_THROW(resize_part(ramp(1, 2, 2), 4, 4, {0, 0, 0, 4}, ResizeFilter::kBilinear), Error);
+  EXPECT_THROW(resize_part(ramp(1, 2, 2), 4, 4, {2, 0, 3, 4}, ResizeFilter::kBilinear), Error);
 }
 
 TEST(Resize, IsTheSameWithEveryKindOfLoop) {

@@ -1,7 +1,9 @@
 // Files of other programs as networks of ours: written by our ONNX writer, read by OpenVINO, and computed by LibTorch.
 #include <gmock/gmock.h>
 
+#include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -10,6 +12,7 @@
 #include "base/test_folder.h"
 #include "engine/batches_helpers.h"
 #include "engine/engine.h"
+#include "engine/graph_file.h"
 #include "network/init.h"
 #include "network/onnx_file.h"
 #include "network/onnx_networks.h"
@@ -149,7 +152,6 @@ TEST_F(DescribeTest, TheFilesOwnNormalizationIsToldApart) {
   ASSERT_TRUE(found.pixels);
   EXPECT_EQ(found.pixels->scale, scale);
   EXPECT_EQ(found.pixels->shift, shift);
-  EXPECT_FALSE(found.takes_bytes);
   EXPECT_LT(test::relative_distance(answers("torch", found.network, found.state), answers("torch", network, state)),
             1e-5);
 }
@@ -173,6 +175,54 @@ TEST_F(DescribeTest, LayersThatOursDontHaveAreNamed) {
   moved.add("conv", network::Conv2d{.out_channels = 4});
   moved.add("shortcut", network::SubsamplePad{.out_channels = 6, .stride = 2});
   EXPECT_THAT(refusal(moved), AllOf(HasSubstr("shortcut"), HasSubstr("can be quantised")));
+}
+
+TEST_F(DescribeTest, WindowsWithUnequalBordersTakeAPadBefore) {
+  test::GraphFile graph;
+  const int input = graph.input("f32", "1,2,3,3");
+  const int weights = graph.constant({1, 2, 3, 4, 5, 6, 7, 8}, "1,2,2,2");
+  graph.output(graph.node("Convolution", "opset1",
+                          R"(strides="1,1" dilations="1,1" pads_begin="0,1" pads_end="2,0" auto_pad="explicit")",
+                          {input, weights}, "windows"));
+  graph.write(folder_ / "model.xml");
+  const auto engine = engine::open_engine("openvino");
+  const auto file = engine->open_model_file(folder_ / "model.xml");
+  const engine::DescribedNetwork found = file->describe({.shape = {2, 3, 3}});
+  EXPECT_EQ(found.state.at("windows.weight").shape, (std::vector<std::int64_t>{1, 2, 2, 2}));
+  engine::RunnerOptions options;
+  options.values = engine::ImageValues::kFloats;
+  options.standard_deviation.assign(2, 1.0F / 255);
+  std::vector<float> values(18);
+  std::iota(values.begin(), values.end(), 1.0F);
+  const auto answered = [&](engine::Runner& runner) {
+    runner.start(std::span<const float>(values));
+    return runner.wait();
+  };
+  const auto theirs = std::move(file->make_runners({.shape = {2, 3, 3}}, options, 1).front());
+  const auto ours = engine::open_engine("torch")->make_runner(found.network, found.state, options);
+  EXPECT_LT(test::relative_distance(answered(*ours), answered(*theirs)), 1e-5);
+}
+
+TEST_F(DescribeTest, WindowsWithGapsAreRefused) {
+  // Of 5 pixels in steps of 2, windows of two that touch and of two with a gap are as many.
+  const std::string window = R"(kernel="2,2" strides="2,2" pads_begin="0,0" pads_end="0,0" rounding_type="floor" )";
+  for (const auto& [kind, opset, more] : {std::tuple{"MaxPool", "opset8", R"(index_element_type="i64" axis="0" )"},
+                                          std::tuple{"MaxPool", "opset14", R"(index_element_type="i64" axis="0" )"},
+                                          std::tuple{"AvgPool", "opset16", R"(exclude-pad="false" )"}}) {
+    for (const char* dilations : {"1,1", "1,2"}) {
+      test::GraphFile graph;
+      const int input = graph.input("f32", "1,2,5,5");
+      graph.output(graph.node(kind, opset, window + more + "dilations=\"" + dilations + "\"", {input}, "pool"));
+      graph.write(folder_ / "model.xml");
+      const auto engine = engine::open_engine("openvino");
+      const auto file = engine->open_model_file(folder_ / "model.xml");
+      if (dilations == std::string("1,1")) {
+        EXPECT_EQ(file->describe({.shape = {2, 5, 5}}).network.layers().size(), 2U) << kind << " of " << opset;
+      } else {
+        EXPECT_THROW(file->describe({.shape = {2, 5, 5}}), Error) << kind << " of " << opset;
+      }
+    }
+  }
 }
 
 TEST_F(DescribeTest, EnginesPutZerosWhereAPadSays) {

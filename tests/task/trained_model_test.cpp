@@ -3,8 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "base/error.h"
+#include "base/module.h"
 #include "base/test_folder.h"
+#include "engine/graph_file.h"
 #include "network/init.h"
 #include "network/zoo.h"
 #include "task/inference_model.h"
@@ -94,6 +98,35 @@ TEST_F(TrainedModelTest, NetworksForFacesSeeThemAsTheyWereTrained) {
   EXPECT_EQ(faces.mean, (std::vector<float>{0.5F, 0.5F, 0.5F}));
   EXPECT_NEAR(faces.standard_deviation.front(), 128.0 / 255, 1e-4);
   EXPECT_EQ(InferenceModel({.model = {.model = "resnet20"}}).normalization().mean.front(), 0.485F);
+}
+
+TEST_F(TrainedModelTest, FilesThatTakeBytesNormalizeThemselves) {
+  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "openvino is not built";
+  for (const auto& [type, least, most] : {std::tuple{"u8", 0.F, 255.F}, std::tuple{"i8", -128.F, 127.F}}) {
+    test::GraphFile graph;
+    const int value = graph.rounded(graph.converted("f32", graph.input(type, "1,1,2,2")), least, most, -1, 0.9921875F);
+    graph.output(graph.node("ReLU", "opset1", "", {value}, "positive"));
+    graph.write(folder_ / "model.xml");
+    InferenceRequest request{.model = {.model = (folder_ / "model.xml").string()}};
+    const InferenceModel as_it_is(request);
+    EXPECT_THAT(as_it_is.notes(), testing::IsEmpty()) << type;
+    EXPECT_EQ(as_it_is.normalization().mean, std::vector<float>{0});
+    EXPECT_EQ(as_it_is.normalization().standard_deviation, std::vector<float>{1.0F / 255});
+
+    request.describe = true;
+    const InferenceModel described(request);
+    EXPECT_THAT(described.notes(), testing::ElementsAre(HasSubstr("is quantised already"))) << type;
+    EXPECT_NEAR(described.normalization().mean.front(), 128.0 / 255, 1e-6);
+    EXPECT_NEAR(described.normalization().standard_deviation.front(), 128.0 / 255, 1e-6);
+
+    request.normalization = parse_normalization("0.5/0.5");
+    try {
+      const InferenceModel refused(request);
+      FAIL() << type;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("takes bytes as they are; leave out --normalize"));
+    }
+  }
 }
 
 TEST_F(TrainedModelTest, SaysWhatIsMissing) {

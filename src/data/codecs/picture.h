@@ -29,4 +29,9 @@ struct Picture {
   const std::uint8_t* row(std::int64_t y) const { return pixels.get() + y * width * channels; }
 };
 
+/// A part of a picture: from (x, y), so many pixels.
+struct PictureArea {
+  std::int64_t x = 0, y = 0, width = 0, height = 0;
+};
+
 }  // namespace evener::data

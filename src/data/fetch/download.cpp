@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 
@@ -172,7 +173,9 @@ class Attempt {
     }
     if (total > limit()) throw AddressTrouble{too_much(total)};
     total_ = total;
-    if (!download_.bytes) require_writable_directory(folder_of(download_), total - part_.size());
+    if (download_.bytes) return;
+    // A part that is longer is of another version, and goes.
+    require_writable_directory(folder_of(download_), total - std::min(total, part_.size()));
   }
 
   void take(std::string_view bytes) {

@@ -67,8 +67,10 @@ class OpenVinoRunner : public Runner {
         for (const std::size_t extent : values.get_shape()) output.shape.push_back(static_cast<std::int64_t>(extent));
         output.bytes.resize(values.get_byte_size());
         std::memcpy(output.bytes.data(), std::as_const(values).data(), values.get_byte_size());
-        if (compiled_->feeding.scales.empty() || compiled_->feeding.scales[i] == 1) continue;
-        for (std::size_t k = 0; k < values.get_size(); ++k) output.floats()[k] *= compiled_->feeding.scales[i];
+        if (compiled_->feeding.meanings.empty()) continue;
+        const auto [scale, shift] = compiled_->feeding.meanings[i];
+        if (scale == 1 && shift == 0) continue;
+        for (std::size_t k = 0; k < values.get_size(); ++k) output.floats()[k] = output.floats()[k] * scale + shift;
       }
       return outputs;
     });
@@ -130,7 +132,7 @@ std::shared_ptr<ov::Model> with_preprocessing(const std::shared_ptr<ov::Model>& 
                                               const RunnerOptions& options) {
   ov::preprocess::PrePostProcessor steps(graph);
   auto& info = steps.input();
-  const bool takes_bytes = graph->input().get_element_type() == ov::element::u8;
+  const std::optional<float> black = black_of(graph->input().get_element_type());
   info.tensor().set_element_type(options.values == ImageValues::kBytes ? ov::element::u8 : ov::element::f32);
   if (input.is_image) {
     info.tensor().set_layout("NCHW");
@@ -139,8 +141,9 @@ std::shared_ptr<ov::Model> with_preprocessing(const std::shared_ptr<ov::Model>& 
       info.tensor().set_color_format(ov::preprocess::ColorFormat::RGB);
       info.preprocess().convert_color(ov::preprocess::ColorFormat::BGR);
     }
-    // A model that takes bytes has its scale inside.
-    if (!takes_bytes) {
+    if (black) {  // a model that takes bytes has its scale inside
+      if (*black != 0) info.preprocess().convert_element_type(ov::element::f32).mean(-*black);
+    } else {
       const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, input.shape.front());
       std::vector<float> mean, deviation;
       for (std::size_t c = 0; c < pixels.scale.size(); ++c) {

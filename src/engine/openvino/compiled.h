@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/model_file.h"
+#include "engine/openvino/whole_numbers.h"
 
 namespace evener::engine::openvino_engine {
 
@@ -22,8 +23,8 @@ std::string device_refusal(Device device);
 /// What a graph gives out, and how it is fed.
 struct Feeding {
   ModelInput input;
-  std::vector<std::string> outputs;  // names, in the order of the graph's results
-  std::vector<float> scales = {};    // what each is multiplied by; empty = 1
+  std::vector<std::string> outputs;      // names, in the order of the graph's results
+  std::vector<LinearMap> meanings = {};  // of the numbers that the graph gives; empty = they are the values
 };
 
 /// Puts what is done to images before `graph`, compiles it with `count` streams of execution, and gives a runner for

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "engine/openvino/constants.h"
+#include "engine/openvino/whole_numbers.h"
 
 namespace evener::engine::openvino_engine {
 namespace {
@@ -51,11 +52,14 @@ struct Place {
 class Description {
  public:
   Description(const ov::Model& graph, const std::string& name, const ModelInput& input)
-      : name_(name), is_image_(input.is_image), constants_(graph), described_{.network = Network(name, input.shape)} {
+      : name_(name),
+        is_image_(input.is_image),
+        black_(black_of(graph.input().get_element_type())),
+        constants_(graph),
+        described_{.network = Network(name, input.shape)} {
     const ov::Output<const ov::Node> given = graph.input();
     const bool is_last = input.is_image && input.channels == ChannelPlace::kLast;
     places_[given.get_node()] = {0, is_last, false};
-    described_.takes_bytes = given.get_element_type() == ov::element::u8;
   }
 
   DescribedNetwork of(const ov::Model& graph, const std::vector<std::string>& outputs) {
@@ -68,7 +72,7 @@ class Description {
       if (place.channels_last) fail(graph.get_results().at(i));
       described_.network.set_output(outputs[i], place.layer);
     }
-    if (described_.takes_bytes && !described_.pixels) {
+    if (black_ && !described_.pixels) {
       throw Error(name_ + " takes bytes, and nothing in it tells what they stand for");
     }
     return std::move(described_);
@@ -169,17 +173,27 @@ class Description {
       is_same = std::abs(from_least[i] - least[i]) <= close && std::abs(from_most[i] - most[i]) <= close;
     }
     if (is_same || place.is_probabilities) return place;
-    const bool is_of_pixels = place.layer == 0 && described_.takes_bytes && !described_.pixels;
+    const bool is_of_pixels = place.layer == 0 && is_image_ && black_ && !described_.pixels;
     if (!is_of_pixels || from_least.size() + from_most.size() + least.size() + most.size() != 4) {
       throw Error(name_ +
                   " is quantised already, in a form that doesn't tell its float network: quantise the network "
                   "that it was made of");
     }
-    const float scale = (most.front() - least.front()) / (from_most.front() - from_least.front());
-    const float shift = least.front() - from_least.front() * scale;
+    const auto [scale, shift] = map_between(from_least.front(), from_most.front(), least.front(), most.front());
     const auto channels = static_cast<std::size_t>(shape_of(0).front());
-    described_.pixels = PixelScale{Floats(channels, scale), Floats(channels, shift)};
+    scale_pixels(Floats(channels, scale), Floats(channels, shift));
     return place;
+  }
+
+  /// What the graph does to the pixels of each channel, after what it did before.
+  void scale_pixels(const Floats& scale, const Floats& shift) {
+    if (!described_.pixels) {
+      described_.pixels = PixelScale{Floats(scale.size(), 1), Floats(scale.size(), black_.value_or(0))};
+    }
+    for (std::size_t c = 0; c < scale.size(); ++c) {
+      described_.pixels->scale[c] *= scale[c];
+      described_.pixels->shift[c] = described_.pixels->shift[c] * scale[c] + shift[c];
+    }
   }
 
   Place transposed(const NodePtr& node) const {
@@ -215,13 +229,18 @@ class Description {
     return {};
   }
 
+  /// Whether the pixels of a window lie apart from each other. `Windows`: a kind that may have them so.
+  template <class Windows>
+  static bool has_gaps(const NodePtr& node) {
+    const auto windows = ov::as_type_ptr<Windows>(node);
+    return windows != nullptr && std::ranges::any_of(windows->get_dilations(), [](auto step) { return step != 1; });
+  }
+
   template <class Node>
   Place convolution(const Node& conv, const NodePtr& node, std::int64_t groups) {
-    const bool is_plain = conv.get_strides().size() == 2 &&
-                          std::ranges::all_of(conv.get_dilations(), [](auto dilation) { return dilation == 1; });
-    if (!is_plain) fail(node);
+    if (conv.get_strides().size() != 2 || has_gaps<Node>(node)) fail(node);
     const std::string name = unique_name(node);
-    const Shape& in = shape_at(node, 0);
+    const std::int64_t in_channels = shape_at(node, 0).front();  // no reference: a layer may be added below
     const ov::Shape& weight = node->get_input_shape(1);
     Conv2d op{.out_channels = sample_shape(node->output(0)).front(),
               .kernel = {static_cast<std::int64_t>(weight[weight.size() - 2]),
@@ -237,7 +256,7 @@ class Description {
     }
     const std::optional<Floats> bias = bias_after(node, op.out_channels);
     op.bias = bias.has_value();
-    set(name + ".weight", {op.out_channels, in.front() / groups, op.kernel.height, op.kernel.width}, floats(node, 1));
+    set(name + ".weight", {op.out_channels, in_channels / groups, op.kernel.height, op.kernel.width}, floats(node, 1));
     if (bias) set(name + ".bias", {op.out_channels}, *bias);
     return add(name, op, {input});
   }
@@ -303,6 +322,10 @@ class Description {
   }
 
   std::optional<Place> window(const NodePtr& node) {
+    if (has_gaps<ov::op::v8::MaxPool>(node) || has_gaps<ov::op::v14::MaxPool>(node) ||
+        has_gaps<ov::op::v16::AvgPool>(node)) {
+      fail(node);
+    }
     if (const auto pool = ov::as_type_ptr<ov::op::util::AvgPoolBase>(node)) {
       const Shape& in = shape_at(node, 0);
       const Extent2d kernel = extent_of(pool->get_kernel());
@@ -432,17 +455,13 @@ class Description {
     if (place.layer != 0 || place.channels_last || !is_per_channel || !is_only_reader) return {};
     const bool is_factor = ov::is_type<op::Multiply>(node);
     if (is_factor && std::ranges::any_of(values, [](float value) { return !(value > 0); })) fail(node);
-    if (!described_.pixels) described_.pixels = PixelScale{Floats(values.size(), 1), Floats(values.size(), 0)};
-    auto& [scale, shift] = *described_.pixels;
-    for (std::size_t c = 0; c < values.size(); ++c) {
-      if (is_factor) scale[c] *= values[c];
-      shift[c] = is_factor ? shift[c] * values[c] : shift[c] + values[c];
-    }
+    scale_pixels(is_factor ? values : Floats(values.size(), 1), is_factor ? Floats(values.size(), 0) : values);
     return place;
   }
 
   const std::string name_;
   const bool is_image_;
+  const std::optional<float> black_;  // of an input of bytes
   const Constants constants_;
   DescribedNetwork described_;
   std::map<const ov::Node*, Place> places_;

@@ -16,10 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Networks that give bytes are TensorFlow Lite's, whose probabilities are always in units of 1/256 (its specification
-/// of quantised softmax).
-constexpr float kByteScale = 1.0F / 256;
-
 ModelPort port_of(const ov::Output<const ov::Node>& port, std::size_t index, const char* kind) {
   ModelPort described;
   const auto& names = port.get_names();
@@ -74,7 +70,7 @@ class OpenVinoModelFile : public ModelFile {
                     std::to_string(options.batch) + ": its results don't belong to single images. Try --batch 1");
       }
       feeding.outputs.push_back(outputs_[i].name);
-      feeding.scales.push_back(outputs_[i].type == "u8" ? kByteScale : 1);
+      feeding.meanings.push_back(meaning_of(std::as_const(*graph).output(i)));
     }
     return compile(graph, feeding, options, count);
   }

@@ -1,0 +1,140 @@
+// Files of other programs that take and give whole numbers.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/module.h"
+#include "base/test_folder.h"
+#include "engine/engine.h"
+#include "engine/graph_file.h"
+
+namespace evener {
+namespace {
+
+using testing::ElementsAre;
+
+struct ByteType {
+  const char* name;
+  float least, most;
+};
+constexpr ByteType kByteTypes[] = {{"u8", 0, 255}, {"i8", -128, 127}};
+
+class WholeNumbers : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "openvino is not built";
+    engine_ = engine::open_engine("openvino");
+  }
+
+  /// What the file makes of an image of those four pixels.
+  std::map<std::string, std::vector<float>> answers(const std::vector<std::uint8_t>& pixels) const {
+    engine::RunnerOptions options;
+    options.mean = {0.5F};
+    options.standard_deviation = {0.5F};
+    const auto file = engine_->open_model_file(path_);
+    const auto runner = std::move(file->make_runners({.shape = {1, 2, 2}}, options, 1).front());
+    runner->start(std::span(pixels));
+    std::map<std::string, std::vector<float>> found;
+    for (const auto& [name, tensor] : runner->wait()) {
+      found[name].assign(tensor.floats(), tensor.floats() + element_count(tensor.shape));
+    }
+    return found;
+  }
+
+  test::TestFolder folder_;
+  const std::filesystem::path path_ = folder_ / "model.xml";
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+TEST_F(WholeNumbers, BytesAreTakenAsTheyAreAndGivenAsWhatTheyStandFor) {
+  for (const auto& [type, least, most] : kByteTypes) {
+    test::GraphFile graph;
+    const int input = graph.input(type, "1,1,2,2");
+    const int value = graph.rounded(graph.converted("f32", input), least, most, -1, 0.9921875F);
+    graph.output(graph.converted("f32", value, "value"));
+    // As TensorFlow Lite's: the softmax in 256ths, and scores in a scale of their own.
+    graph.output(graph.converted(type, graph.rounded(value, 0, 0.99609375F, least, most), "probability"));
+    graph.output(graph.converted(type, graph.rounded(value, -2, 3.1F, least, most), "score"));
+    graph.write(path_);
+    auto found = answers({0, 128, 192, 255});
+    EXPECT_THAT(found["value"], ElementsAre(-1, 0, 0.5F, 0.9921875F)) << type;
+    EXPECT_THAT(found["probability"], ElementsAre(0, 0, 0.5F, 0.9921875F)) << type;
+    EXPECT_THAT(found["score"], testing::Pointwise(testing::FloatNear(0.0101F), {-1.F, 0.F, 0.5F, 0.9921875F})) << type;
+  }
+}
+
+TEST_F(WholeNumbers, NumbersThatNothingWasRoundedToAreLeftAsTheyAre) {
+  test::GraphFile graph;
+  const int value = graph.converted("f32", graph.input("f32", "1,1,2,2"));
+  const int doubled = graph.node("Add", "opset1", "auto_broadcast=\"numpy\"", {value, graph.constant({3})});
+  graph.output(graph.converted("u8", doubled, "class"));
+  graph.write(path_);
+  EXPECT_THAT(answers({255, 255, 0, 0})["class"], ElementsAre(4, 4, 2, 2));
+}
+
+TEST_F(WholeNumbers, ADescriptionTellsWhatBytesStandFor) {
+  for (const auto& [type, least, most] : kByteTypes) {
+    test::GraphFile graph;
+    const int value = graph.rounded(graph.converted("f32", graph.input(type, "1,1,2,2")), least, most, -1, 0.9921875F);
+    graph.output(graph.node("ReLU", "opset1", "", {value}, "positive"));
+    graph.write(path_);
+    const engine::DescribedNetwork found = engine_->open_model_file(path_)->describe({.shape = {1, 2, 2}});
+    ASSERT_TRUE(found.pixels) << type;
+    EXPECT_THAT(found.pixels->scale, ElementsAre(2.0F / 256)) << type;
+    EXPECT_THAT(found.pixels->shift, ElementsAre(-1)) << type;
+    EXPECT_EQ(found.network.layers().size(), 2U);
+    EXPECT_THROW(engine_->open_model_file(path_)->describe({.shape = {1, 2, 2}, .is_image = false}), Error) << type;
+  }
+}
+
+/// A TensorFlow Lite file of unsigned bytes that takes and gives signed ones: their type, and the byte that is 0.
+std::string with_signed_bytes(std::string file) {
+  const auto number = [&]<class T>(T, std::size_t at) {
+    T value;
+    std::memcpy(&value, file.data() + at, sizeof value);
+    return value;
+  };
+  const auto referred = [&](std::size_t at) { return at + number(std::uint32_t{}, at); };
+  const auto field = [&](std::size_t table, std::size_t which) {
+    const auto vtable = static_cast<std::size_t>(static_cast<std::int64_t>(table) - number(std::int32_t{}, table));
+    return table + number(std::uint16_t{}, vtable + 4 + 2 * which);
+  };
+  const auto element = [&](std::size_t vector, std::size_t i) { return referred(vector) + 4 * (i + 1); };
+  const std::size_t graph = referred(element(field(referred(0), 2), 0));
+  for (const std::size_t ports : {1, 2}) {
+    const auto which = number(std::uint32_t{}, element(field(graph, ports), 0));
+    const std::size_t tensor = referred(element(field(graph, 0), which));
+    file.at(field(tensor, 1)) = 9;  // INT8
+    const std::size_t zero_at = element(field(referred(field(tensor, 4)), 3), 0);
+    const std::int64_t zero = number(std::int64_t{}, zero_at) - 128;
+    std::memcpy(file.data() + zero_at, &zero, sizeof zero);
+  }
+  return file;
+}
+
+// MobileNetV2 as TensorFlow Lite's converter wrote it.
+TEST_F(WholeNumbers, SignedBytesOfTensorFlowLiteAnswerAsUnsignedOnes) {
+  const std::filesystem::path real =
+      std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data/mobilenet_v2/tf2_mobilenet_v2_1.0_224_ptq.tflite";
+  if (!std::filesystem::exists(real)) GTEST_SKIP() << "needs ../shared/data/mobilenet_v2";
+  const auto probabilities = [&](const std::string& file) {
+    test::write_text(folder_ / "model.tflite", file);
+    const auto opened = engine_->open_model_file(folder_ / "model.tflite");
+    const auto runner = std::move(
+        opened->make_runners({.shape = {3, 224, 224}, .channels = engine::ChannelPlace::kLast}, {}, 1).front());
+    std::vector<std::uint8_t> pixels(std::size_t{3} * 224 * 224);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i / 224 + i % 224);
+    runner->start(std::span<const std::uint8_t>(pixels));
+    const HostTensor found = runner->wait().begin()->second;
+    return std::vector<float>(found.floats(), found.floats() + 1001);
+  };
+  const std::vector<float> expected = probabilities(read_file(real));
+  EXPECT_THAT(*std::max_element(expected.begin(), expected.end()), testing::AllOf(testing::Gt(0.05F), testing::Lt(1)));
+  EXPECT_THAT(probabilities(with_signed_bytes(read_file(real))),
+              testing::Pointwise(testing::FloatNear(1.5F / 256), expected));
+}
+
+}  // namespace
+}  // namespace evener

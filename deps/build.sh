@@ -46,7 +46,7 @@ configure() { # PRESET TESTS(ON|OFF)
 renew_dates() { # PRESET
   local stamp=$root/build/$1/ready
   [[ -f $stamp ]] || return 0
-  (cd "$root" && find src tests CMakeLists.txt CMakePresets.json -type f -newercm "$stamp" ! -newer "$stamp" -exec touch -c {} +) 2>/dev/null || true
+  (cd "$root" && find src tests cmake CMakeLists.txt CMakePresets.json -type f -newercm "$stamp" ! -newer "$stamp" -exec touch -c {} +) 2>/dev/null || true
 }
 
 build() { # PRESET TARGET

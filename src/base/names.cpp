@@ -85,6 +85,13 @@ std::string quoted_text(std::string_view text) {
   return "'" + printable(text) + "'";
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   return si_text(static_cast<double>(bytes), "B");
 }

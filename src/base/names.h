@@ -1,4 +1,4 @@
-// Offering the nearest known name for a misspelt one, and units for people.
+// Offering the nearest known name for a misspelt one, texts from foreign files, and units for people.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@ std::string unknown_name_message(std::string_view what, std::string_view name, c
 std::string printable(std::string_view text);
 /// The same in single quotes.
 std::string quoted_text(std::string_view text);
+
+/// `text` without the blanks, tabs and line breaks at both ends.
+std::string_view trimmed(std::string_view text);
 
 /// "1.5 GB" (powers of 1000, three significant digits).
 std::string bytes_text(std::uint64_t bytes);

@@ -31,7 +31,7 @@
 namespace evener::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kDetectExamples = R"(Examples:
   evener detect runs/cells photos/ new.jpg                what is on photos, with boxes likelier than 0.25
   evener detect runs/cells photos/ --out runs/found --save --crops runs/found/crops
   evener detect runs/cells photos/ --out runs/labels --format yolo --confidence 0.5
@@ -202,7 +202,7 @@ Command detect_command() {
   return {.name = "detect",
           .summary = "Find objects on photos with a trained detector, and tell how well",
           .options = flags->options(),
-          .footer = kExamples,
+          .footer = kDetectExamples,
           .run = [flags] { return Detection(*flags).run(); }};
 }
 

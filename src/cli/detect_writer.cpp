@@ -18,7 +18,7 @@
 namespace evener::cli {
 namespace {
 
-constexpr const char* kCsvHeading = "file,class_name,score,x1,y1,x2,y2\n";
+constexpr const char* kBoxesHeading = "file,class_name,score,x1,y1,x2,y2\n";
 
 constexpr float kWorthShowing = 0.25F;
 
@@ -77,11 +77,11 @@ DetectionWriter::DetectionWriter(const DetectOutputFlags& flags, const task::Det
       confusion_(detector.classes().size(), shown_confidence_),
       begin_s_(now_s()) {
   if (format_.empty()) format_ = labelled || *flags.json == "-" ? "none" : "table";
-  if (format_ == "csv") std::fputs(kCsvHeading, stdout);
+  if (format_ == "csv") std::fputs(kBoxesHeading, stdout);
   if (folder.empty()) return;
   csv_path_ = folder / "detections.csv";
   csv_.emplace(csv_path_, std::ios::trunc);
-  *csv_ << kCsvHeading;
+  *csv_ << kBoxesHeading;
   if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
 }
 

@@ -37,7 +37,7 @@
 namespace evener::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kFacesExamples = R"(Examples:
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt
   evener faces photos/ --detector-weights weights/mtcnn --embedder mobilefacenet --weights 068.ckpt --out runs/family
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume
@@ -354,7 +354,7 @@ Command faces_command() {
   return {.name = "faces",
           .summary = "Find the faces on photos, and who is like whom",
           .options = flags->options(),
-          .footer = kExamples,
+          .footer = kFacesExamples,
           .run = [flags] { return faces(*flags); }};
 }
 

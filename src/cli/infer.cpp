@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kInferExamples = R"(Examples:
   evener infer runs/a                       the test part of the data that runs/a was trained on
   evener infer runs/a photos/ new.jpg --topk 3
   evener infer runs/a fish/ --part test --out runs/a-fish
@@ -100,7 +100,7 @@ class ShownAnswers : public task::InferObserver {
   double last_shown_s_ = 0;
 };
 
-void tell_skipped(const std::vector<data::Skipped>& skipped, ProgressLine& line) {
+void tell_unread(const std::vector<data::Skipped>& skipped, ProgressLine& line) {
   if (skipped.empty()) return;
   line.note(fmt::format("{} could not be read:{}", counted(skipped.size(), "image"), data::first_skipped(skipped)));
 }
@@ -218,7 +218,7 @@ class Inference {
       for (const std::string& text : *notes) line_.note("note: " + text);
     }
     for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
-    tell_skipped(images_.skipped, line_);
+    tell_unread(images_.skipped, line_);
   }
 
   void answer(task::InferJob& job) {
@@ -253,7 +253,7 @@ class Inference {
     if (!run_.folder().empty()) {
       write_confusion(run_.folder() / "confusion.csv", answers_->scores(), network_.classes());
     }
-    tell_skipped(result_.skipped, line_);
+    tell_unread(result_.skipped, line_);
     const std::vector<measure::Metric> metrics = measure::metrics_of(record);
     const auto& network_rate = measure::find_metric(metrics, "network_images_per_s")->value;
     line_.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(result_.answered, "image"),
@@ -288,7 +288,7 @@ Command infer_command() {
   return {.name = "infer",
           .summary = "Show images to a trained network, and tell what it says",
           .options = flags->options(),
-          .footer = kExamples,
+          .footer = kInferExamples,
           .complete = [flags] { take_sidecar(flags->model); },
           .run = [flags] { return Inference(*flags).run(); }};
 }

@@ -52,7 +52,7 @@ void print(const std::string& text) {
   }
 }
 
-constexpr const char* kCsvHeading = "file,rank,class_index,class_name,probability\n";
+constexpr const char* kAnswersHeading = "file,rank,class_index,class_name,probability\n";
 
 }  // namespace
 
@@ -60,11 +60,11 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
                            bool labelled, const std::filesystem::path& folder)
     : flags_(flags), network_(network), samples_(samples), format_(*flags.format), begin_s_(now_s()) {
   if (format_.empty()) format_ = labelled || *flags.json == "-" ? "none" : "table";
-  if (format_ == "csv") print(kCsvHeading);
+  if (format_ == "csv") print(kAnswersHeading);
   if (!folder.empty()) {
     csv_path_ = folder / "predictions.csv";
     csv_.emplace(csv_path_, std::ios::trunc);
-    *csv_ << kCsvHeading;
+    *csv_ << kAnswersHeading;
     const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
                               (samples.shape().front() == 1 || samples.shape().front() == 3);
     if (are_pictures) shown_path_ = folder / report::kAnswers;

@@ -14,7 +14,7 @@
 namespace evener::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kPlanExamples = R"(Examples:
   evener plan mlp:784-256-10 --data mnist/ --batch 64
   evener plan resnet34 --data synth:masks --size 197x148 --batch 32 --precision bf16
   evener plan resnet18 --data photos/ --size 224x224 --on cpu/t4,2xcpu/t2,4xcpu/t1 --seconds 60
@@ -45,9 +45,9 @@ struct PlanFlags : TrainFlags {
   }
 };
 
-class Observer : public task::TrainObserver {
+class PlanObserver : public task::TrainObserver {
  public:
-  explicit Observer(TrainProgress& progress) : progress_(progress) {}
+  explicit PlanObserver(TrainProgress& progress) : progress_(progress) {}
   void on_loading(task::LoadingStep step, std::size_t done, std::size_t images) override {
     progress_.loading(step, done, images);
   }
@@ -62,7 +62,7 @@ int run_plan(const PlanFlags& flags) {
   }
   const std::string& json_target = *flags.output.json;
   TrainProgress progress(0, *flags.output.quiet || json_target == "-");
-  Observer observer(progress);
+  PlanObserver observer(progress);
   task::TrainOptions options = train_options(flags, plan_of(flags, "auto"));  // --on is a list here
   const std::vector<plan::Candidate> candidates = candidates_of(flags);
   options.candidates = plans_of(candidates);
@@ -94,7 +94,7 @@ Command plan_command() {
   return {.name = "plan",
           .summary = "Measure briefly how fast a training is on every placement",
           .options = flags->options(),
-          .footer = kExamples,
+          .footer = kPlanExamples,
           .complete = [flags] { choose_detector_defaults(*flags); },
           .run = [flags] { return run_plan(*flags); }};
 }

@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kQuantizeExamples =
     R"(The folder that is written, or the file in it, is what infer, detect and export take; faces --weights takes the file.
 What is written can be trained on ('evener train MODEL --weights FILE'), and a run that learnt with quantisation becomes
 a file of int8 weights here. Of another program's file (.onnx, .tflite, .xml) comes quantized.onnx.
@@ -305,7 +305,7 @@ Command quantize_command() {
   return {.name = "quantize",
           .summary = "Make a trained network compute in int8, and tell what that changes",
           .options = flags->options(),
-          .footer = kExamples,
+          .footer = kQuantizeExamples,
           .complete = [flags] { take_sidecar(flags->infer.model); },
           .run = [flags] { return Quantization(*flags).run(); }};
 }

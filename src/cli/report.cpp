@@ -52,7 +52,7 @@ struct ReportOptions : OptionGroup {
 
 constexpr std::size_t kFileWidth = 200;  // of a table that doesn't go to a terminal
 
-std::size_t terminal_width() {
+std::size_t table_width() {
   winsize size{};
   if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return kFileWidth;
@@ -83,7 +83,7 @@ std::string json_text(const std::vector<report::Run>& runs) {
 
 void put_table(const ReportOptions& options, const std::vector<report::Run>& runs) {
   const report::Table table = report::summary_table(runs);
-  put(*options.markdown ? report::markdown_text(table) : report::terminal_text(table, terminal_width()));
+  put(*options.markdown ? report::markdown_text(table) : report::terminal_text(table, table_width()));
   put("\n" + (*options.markdown ? report::markdown_conclusion(runs) : report::terminal_conclusion(runs)) + "\n");
 }
 

@@ -22,7 +22,7 @@
 namespace evener::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTrainExamples = R"(Examples:
   evener train mlp:784-256-10 --data mnist/ --batch 64 --lr 0.3
   evener train resnet34 --data synth:masks --size 197x148 --batch 32 --epochs 5
   evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
@@ -138,7 +138,7 @@ Command train_command() {
   return {.name = "train",
           .summary = "Train a network on images; checkpoints, resumable",
           .options = flags->options(),
-          .footer = kExamples,
+          .footer = kTrainExamples,
           .complete =
               [flags] {
                 take_over_options(*flags);

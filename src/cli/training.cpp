@@ -49,9 +49,9 @@ std::string schedule_change(const measure::Record& earlier, const task::TrainOpt
 }
 
 /// Passes what happens on to the progress line and the record.
-class Observer : public task::TrainObserver {
+class TrainingObserver : public task::TrainObserver {
  public:
-  Observer(const TrainFlags& flags, run::MeteredRun& run, TrainProgress& progress)
+  TrainingObserver(const TrainFlags& flags, run::MeteredRun& run, TrainProgress& progress)
       : flags_(flags), run_(run), progress_(progress) {}
 
   void on_loading(task::LoadingStep step, std::size_t done, std::size_t images) override {
@@ -150,8 +150,8 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model) {
 }
 
 /// Lets what is not given be chosen once the data is there: the placement by measuring, and the batch by trying.
-void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run, Observer& observer,
-                  ProgressLine& progress) {
+void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run,
+                  TrainingObserver& observer, ProgressLine& progress) {
   if (flags.placement.is_automatic()) {
     const std::vector<plan::Candidate> candidates = candidates_of(flags);
     options.candidates = plans_of(candidates);
@@ -177,7 +177,7 @@ void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::Met
 
 /// Trains on all ranks of this host; the outcome is that of rank 0.
 TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const task::TrainOptions& options,
-                         Observer& observer, ProgressLine& progress, const comm::HostPosition& position) {
+                         TrainingObserver& observer, ProgressLine& progress, const comm::HostPosition& position) {
   task::TrainJob job(options, observer);
   if (run.earlier() != nullptr && has_ended(job, *run.earlier())) {
     run.withdraw();
@@ -224,7 +224,7 @@ TrainingOutcome run_training(const TrainFlags& flags) {
   TrainProgress progress(*flags.optimisation.epochs, *flags.output.quiet);
   run::MeteredRun run(run_options(flags, options.model), progress.line());
   options.out = run.folder();
-  Observer observer(flags, run, progress);
+  TrainingObserver observer(flags, run, progress);
   choose_later(flags, options, run, observer, progress.line());
   TrainingOutcome outcome;
   try {

@@ -13,8 +13,6 @@ namespace evener::data {
 
 namespace {
 
-constexpr std::size_t kColours = 3;
-
 void plain_add_rows(const std::uint8_t* in, std::size_t stride, std::int64_t rows, std::size_t values,
                     std::uint16_t* sums) {
   std::copy_n(in, values, sums);

@@ -8,6 +8,9 @@
 
 namespace evener::data {
 
+/// Values of a pixel.
+constexpr std::size_t kColours = 3;
+
 /// No more rows may be summed up: 16 bits hold the sum of so many bytes. Nor may a window have more pixels: 31 bits
 /// hold the sum of so many such sums.
 constexpr std::int64_t kMostSummedRows = 65535 / 255, kMostWindowPixels = 32767;

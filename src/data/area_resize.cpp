@@ -8,8 +8,6 @@
 namespace evener::data {
 namespace {
 
-constexpr std::size_t kColours = 3;
-
 struct Window {
   std::int64_t begin = 0, end = 0;
 };

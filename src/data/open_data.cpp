@@ -68,20 +68,20 @@ void require_one_kind(const std::filesystem::path& folder, bool is_idx, bool is_
 }
 
 /// Formats of annotations with boxes, by what they are recognised and opened with. The first that a folder has counts.
-struct BoxFormat {
+struct BoxLayout {
   const char* name;
   bool (*is_folder)(const std::filesystem::path&);
   Source (*open)(const std::filesystem::path&, const DataOptions&);
 };
-constexpr BoxFormat kBoxFormats[] = {
+constexpr BoxLayout kBoxLayouts[] = {
     {"VOC", is_voc_folder, open_voc}, {"COCO", is_coco_folder, open_coco}, {"YOLO", is_yolo_folder, open_yolo}};
 
 std::optional<Source> open_boxes(const std::filesystem::path& folder, const DataOptions& options) {
-  const auto is_here = [&folder](const BoxFormat& format) { return format.is_folder(folder); };
-  const auto* const first = std::find_if(std::begin(kBoxFormats), std::end(kBoxFormats), is_here);
-  if (first == std::end(kBoxFormats)) return std::nullopt;
+  const auto is_here = [&folder](const BoxLayout& format) { return format.is_folder(folder); };
+  const auto* const first = std::find_if(std::begin(kBoxLayouts), std::end(kBoxLayouts), is_here);
+  if (first == std::end(kBoxLayouts)) return std::nullopt;
   Source source = first->open(folder, options);
-  for (const auto* other = first + 1; other != std::end(kBoxFormats); ++other) {
+  for (const auto* other = first + 1; other != std::end(kBoxLayouts); ++other) {
     if (!is_here(*other)) continue;
     source.notes.push_back(std::string("there are ") + other->name + " annotations too; the " + first->name +
                            " annotations are taken. To take the others, name their file");
@@ -187,7 +187,7 @@ bool has_pictures_only(const std::string& location) {
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return !location.starts_with(kSynthetic) && has_wildcard(location);
   if (!std::filesystem::is_directory(status)) return has_image_extension(path);
-  const bool has_boxes = std::any_of(std::begin(kBoxFormats), std::end(kBoxFormats),
+  const bool has_boxes = std::any_of(std::begin(kBoxLayouts), std::end(kBoxLayouts),
                                      [&path](const auto& each) { return each.is_folder(path); });
   return !has_boxes && !is_idx_folder(path) && !is_cifar_folder(path) && !has_class_folders(path);
 }

@@ -5,16 +5,12 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/names.h"
+
 namespace evener::measure {
 namespace {
 
 constexpr std::size_t kLimitBytes = std::size_t{4} << 20;
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;

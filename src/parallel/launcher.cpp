@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kControl = 0, kSums = 1, kGradients = 2, kChannels = 3;
 /// How long ranks may take to end by themselves after a host was lost: one in a long computation notices nothing.
-constexpr std::chrono::seconds kGrace{3};
+constexpr std::chrono::seconds kGraceOfRanks{3};
 
 std::unique_ptr<comm::Communicator> channel_of(const Seat& seat, int index) {
   const char* name = seat.own_process ? "shm" : "threads";
@@ -33,7 +33,7 @@ std::unique_ptr<comm::Communicator> channel_of(const Seat& seat, int index) {
 void give_up(const Seat& seat, const std::string& what, bool watched) {
   if (seat.group != nullptr) seat.group->abort(what);
   std::thread([what, watched] {
-    std::this_thread::sleep_for(kGrace);
+    std::this_thread::sleep_for(kGraceOfRanks);
     if (!watched) std::fprintf(stderr, "evener: on host %s: %s\n", host_name().c_str(), what.c_str());
     _exit(1);
   }).detach();

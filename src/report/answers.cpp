@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::uint64_t kMostBytes = 64 << 20;
+constexpr std::uint64_t kMostAnswerBytes = 64 << 20;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void write_answers(const std::filesystem::path& path, const std::vector<Answered
 std::vector<AnsweredImage> read_answers(const std::filesystem::path& path) {
   std::vector<AnsweredImage> answers;
   try {
-    for (const json& one : json::parse(read_file(path, kMostBytes))) {
+    for (const json& one : json::parse(read_file(path, kMostAnswerBytes))) {
       AnsweredImage answer{one.at("file"),           one.at("class"),      one.at("score"),
                            one.at("is_probability"), one.at("true_class"), one.at("png")};
       if (!is_base64(answer.png_base64)) throw Error("an image is damaged");

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kMostBytes = 256 << 20;
+constexpr std::uint64_t kMostCurveBytes = 256 << 20;
 
 json number(const std::optional<double>& value) {
   return value ? json(*value) : json();
@@ -79,7 +79,7 @@ void write_detection(const std::filesystem::path& path, const DetectionFigures& 
 DetectionFigures read_detection(const std::filesystem::path& path) {
   DetectionFigures figures;
   try {
-    const json text = json::parse(read_file(path, kMostBytes));
+    const json text = json::parse(read_file(path, kMostCurveBytes));
     figures.confidence = text.at("confidence");
     for (const json& row : text.at("confusion")) {
       std::vector<std::int64_t>& counts = figures.confusion.emplace_back();

@@ -12,7 +12,7 @@
 namespace evener::report {
 namespace {
 
-constexpr std::string_view kStyle =
+constexpr std::string_view kReportStyle =
 #include "report/page/style.css.inc"
     ;
 constexpr std::string_view kPlots =
@@ -27,7 +27,7 @@ constexpr std::string_view kLatencyPlots =
 
 constexpr std::uint64_t kPlotlyLimitBytes = 64u << 20;
 /// Nothing may be fetched from anywhere: the page must be the same offline, and tell nobody that it is read.
-constexpr const char* kPolicy =
+constexpr const char* kReportPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:";
 
 bool looks_like_plotly(std::string_view source) {
@@ -53,7 +53,8 @@ std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{} - evener report</title>\n<style>{}</style>\n</head>\n<body>\n",
-      kPolicy, escape_html(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size())), kStyle);
+      kReportPolicy, escape_html(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size())),
+      kReportStyle);
   page += header_part(runs);
   page += "\n<main>\n<p class=\"warning\" id=\"problem\" hidden></p>\n";
   if (!hint.empty()) page += "<p class=\"warning\">" + escape_html(hint) + "</p>\n";

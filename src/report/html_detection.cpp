@@ -13,7 +13,7 @@ namespace evener::report {
 namespace {
 
 /// Wider tables can't be read.
-constexpr std::size_t kWidestMatrix = 20;
+constexpr std::size_t kMostClassesShown = 20;
 
 std::string share_cell(const std::optional<double>& share) {
   if (!share) return "<td class=\"number\">–</td>";
@@ -25,7 +25,7 @@ std::string class_table(const DetectionFigures& figures) {
       "<table><thead><tr><th>class</th><th class=\"number\">boxes</th><th class=\"number\">AP@0.5</th>"
       "<th class=\"number\">VOC 2007</th><th class=\"number\">COCO</th></tr></thead><tbody>";
   for (const DetectedClass& one : figures.classes) {
-    if (one.true_boxes == 0 && figures.classes.size() > kWidestMatrix) continue;
+    if (one.true_boxes == 0 && figures.classes.size() > kMostClassesShown) continue;
     html += fmt::format("<tr><th>{}</th><td class=\"number\">{}</td>{}{}{}</tr>", escape_html(one.name), one.true_boxes,
                         share_cell(one.voc_2010), share_cell(one.voc_2007), share_cell(one.coco));
   }
@@ -97,7 +97,7 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
       "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p><div class=\"scroll\">{}</div></div>",
       swatch, class_table(figures));
   const std::vector<std::size_t> told = told_classes(figures);
-  if (told.size() > 1 && told.size() <= kWidestMatrix + 1) {
+  if (told.size() > 1 && told.size() <= kMostClassesShown + 1) {
     html += fmt::format(
         "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"explain\">Boxes likelier than {:.2f}. The "
         "last "

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/statistics.h"
+#include "report/plot_number.h"
 
 namespace evener::report {
 namespace {
@@ -31,10 +32,6 @@ std::string_view cell(std::string_view line, std::size_t n) {
     line.remove_prefix(comma + 1);
   }
   return line.substr(0, line.find(','));
-}
-
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
 /// Latency over how many queries are not slower: 50 %, 90 %, 99 %, ..., as far as there are queries. `one_in`: the
@@ -67,7 +64,7 @@ Json rates_data(const measure::ScenarioRecord& scenario) {
   Json rates = Json::array();
   for (const auto& trial : trials) {
     rates.push_back({{"rate", trial.rate},
-                     {"latency_s", number(trial.latency_s)},
+                     {"latency_s", number_or_null(trial.latency_s)},
                      {"queries", trial.queries},
                      {"held", trial.held}});
   }
@@ -132,8 +129,8 @@ Json latency_data(const Run& run) {
   for (const double latency_s : run.latencies_s) sum_s += latency_s;
   return {{"edges_s", histogram.edges_s},
           {"shares", histogram.shares},
-          {"percentile", number(scenario.percentile)},
-          {"limit_s", number(scenario.latency_limit_s)},
+          {"percentile", number_or_null(scenario.percentile)},
+          {"limit_s", number_or_null(scenario.latency_limit_s)},
           {"marks", marks_data(scenario, run.latencies_s)},
           {"curve", percentile_curve(run.latencies_s)},
           {"parts_s", parts},

@@ -1,7 +1,6 @@
 // The JSON that page/plots.js draws: one object per run, lists of numbers with null where a value is missing.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/curves.h"
@@ -9,6 +8,7 @@
 #include "report/format.h"
 #include "report/html_parts.h"
 #include "report/latencies.h"
+#include "report/plot_number.h"
 #include "report/ways.h"
 
 namespace evener::report {
@@ -43,14 +43,10 @@ constexpr std::array<PhaseColor, 13> kPhaseColors{{{"spawn", "#666666", false},
                                                    {"d2h", "#d55e00", true},
                                                    {"other", "#b8c0cc", true}}};
 
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
 template <typename Field>
 Json epoch_column(const Record& record, Field field) {
   Json column = Json::array();
-  for (const EpochRecord& epoch : record.training.epochs) column.push_back(number(epoch.*field));
+  for (const EpochRecord& epoch : record.training.epochs) column.push_back(number_or_null(epoch.*field));
   return column;
 }
 
@@ -91,7 +87,7 @@ Json thinned(const std::vector<std::optional<double>>& values, std::size_t bucke
       sum += *values[n];
       ++count;
     }
-    json.push_back(count > 0 ? number(sum / count) : Json(nullptr));
+    json.push_back(count > 0 ? number_or_null(sum / count) : Json(nullptr));
   }
   return json;
 }
@@ -114,7 +110,7 @@ Json rate_data(const Record& record) {
   const measure::Metric speed = found == nullptr ? measure::Metric{} : *found;
   Json interval = nullptr;
   if (speed.interval) interval = Json::array({speed.interval->low, speed.interval->high});
-  return {{"median", number(speed.value)},
+  return {{"median", number_or_null(speed.value)},
           {"interval", interval},
           {"samples", speed.samples},
           {"unit", speed.unit},

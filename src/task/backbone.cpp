@@ -27,12 +27,11 @@ namespace {
 using network::Network;
 using network::Parameter;
 
-constexpr const char* kPart = "features.";                    // of a classifier
+constexpr const char* kClassifiersPart = "features.";         // of a classifier
 constexpr const char* kDetectorsPart = "backbone.features.";  // of a detector that is built on it
-constexpr double kLongest_s = 3600;
 
 const char* part_of(const Network& network) {
-  return network.anchors().empty() ? kPart : kDetectorsPart;
+  return network.anchors().empty() ? kClassifiersPart : kDetectorsPart;
 }
 
 std::vector<const Parameter*> parameters_of(const Network& network, const char* part) {
@@ -152,7 +151,7 @@ bool is_of_backbone(const Network& network, const TensorMap& given) {
     const auto first = given.lower_bound(part);
     return first != given.end() && first->first.starts_with(part);
   };
-  return begins(kPart) && !begins("backbone.") && !begins("head.");
+  return begins(kClassifiersPart) && !begins("backbone.") && !begins("head.");
 }
 
 Backbone backbone_of_classifier(const Network& network, TensorMap given, const std::string& source,
@@ -160,7 +159,7 @@ Backbone backbone_of_classifier(const Network& network, TensorMap given, const s
   const std::string model = network::classifier_of(network.model());
   const Network classifier = network::build(model, {.input = network.input_shape()});
   // Both are built by one function, so that their layers are the same in their order, if not in name and width.
-  const auto ours = parameters_of(network, kDetectorsPart), theirs = parameters_of(classifier, kPart);
+  const auto ours = parameters_of(network, kDetectorsPart), theirs = parameters_of(classifier, kClassifiersPart);
   Backbone backbone{network::initial_state(network, seed), {}};
   std::size_t taken = 0, others = 0;
   std::vector<std::string> missing;
@@ -201,7 +200,7 @@ Backbone backbone_of_folded(const Network& network, const std::vector<weights::F
     throw UsageError(
         fmt::format("the weights of a TensorFlow Lite model fit networks with layers named {}..., such as "
                     "mobilenet_v2; {} has none",
-                    kPart, network.model()));
+                    kClassifiersPart, network.model()));
   }
   if (given.size() < ours.size()) {
     throw Error(fmt::format("{} has {} convolutions, {} needs {}", source, given.size(), network.model(), ours.size()));
@@ -238,7 +237,7 @@ Backbone backbone_of_folded(const Network& network, const std::vector<weights::F
 void estimate_norms(const Network& network, TensorMap& state, const data::ChannelStatistics& normalization,
                     const data::Samples& samples, int threads) {
   const std::string found =
-      in_child([&] { return pack_message(observed(network, state, normalization, samples, threads)); }, kLongest_s);
+      in_child([&] { return pack_message(observed(network, state, normalization, samples, threads)); });
   const auto statistics = unpack_message<LayerStatistics>(found, "what was seen of the batch-norms");
   for (const NormedConvolution& each : convolutions_of(network)) {
     if (each.norm < 0) continue;

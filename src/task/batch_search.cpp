@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kFirstTry = 16;
 /// The largest batch is found up to this part of itself, because each further halving costs as much as those before.
-constexpr std::int64_t kPart = 32;
+constexpr std::int64_t kSearchedPart = 32;
 /// An engine needs so many steps until it does them in the way in which it does all later ones.
 constexpr int kSteps = 12;
 
@@ -26,7 +26,7 @@ std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::
     good = next;
     next = std::min(most, 2 * next);
   }
-  while (bad - good > std::max<std::int64_t>(1, good / kPart)) {
+  while (bad - good > std::max<std::int64_t>(1, good / kSearchedPart)) {
     const std::int64_t middle = good + (bad - good) / 2;
     (fits(middle) ? good : bad) = middle;
   }

@@ -20,7 +20,7 @@ namespace evener::task {
 namespace {
 
 /// The first steps of a size are not timed: they make primitives and memory that later ones reuse.
-constexpr std::int64_t kWarmUpSteps = 2;
+constexpr std::int64_t kWarmUpTrialSteps = 2;
 constexpr std::int64_t kFewestSteps = 3;
 constexpr std::size_t kMostSteps = 5000;
 /// The smallest batch has so many images for each replica: enough for a batch-norm that sees one pixel of each.
@@ -73,7 +73,7 @@ class Trial {
 
   /// Whether there is time for the fewest steps of so many images.
   bool affordable(std::int64_t images) const {
-    return image_s_ * static_cast<double>((kWarmUpSteps + kFewestSteps) * images) <= end_s_ - now_s();
+    return image_s_ * static_cast<double>((kWarmUpTrialSteps + kFewestSteps) * images) <= end_s_ - now_s();
   }
 
   /// At least `fewest` steps after the warm-up.
@@ -89,9 +89,9 @@ class Trial {
       if (step % per_epoch == 0) replicas.start_epoch(++epoch_, per_epoch * images, 0);
       const Stopwatch clock;
       replicas.step(/*learning_rate=*/0);
-      if (step >= kWarmUpSteps) steps.seconds.push_back(clock.seconds());
+      if (step >= kWarmUpTrialSteps) steps.seconds.push_back(clock.seconds());
       if (steps.seconds.size() >= kMostSteps) break;
-      if (step + 1 >= kWarmUpSteps + fewest && now_s() > end_s) break;
+      if (step + 1 >= kWarmUpTrialSteps + fewest && now_s() > end_s) break;
     }
     return steps;
   }

@@ -19,10 +19,6 @@ constexpr std::size_t kMostMemo = 1'000'000;
 
 constexpr std::string_view kOrderedDict = "collections.OrderedDict";
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(what);
-}
-
 /// The bytes from front to back.
 class Bytes {
  public:
@@ -32,8 +28,8 @@ class Bytes {
 
   std::string_view take(std::uint64_t count) {
     if (count > bytes_.size() - position_) {
-      fail("its pickle is cut short: " + std::to_string(count) + " bytes are needed at byte " +
-           std::to_string(position_) + ", " + std::to_string(bytes_.size() - position_) + " are left");
+      throw Error("its pickle is cut short: " + std::to_string(count) + " bytes are needed at byte " +
+                  std::to_string(position_) + ", " + std::to_string(bytes_.size() - position_) + " are left");
     }
     const std::string_view taken = bytes_.substr(position_, count);
     position_ += count;
@@ -43,7 +39,7 @@ class Bytes {
   /// Up to and without the next line feed, which is passed over.
   std::string_view line() {
     const std::size_t end = bytes_.find('\n', position_);
-    if (end == std::string_view::npos) fail("its pickle is cut short within a name");
+    if (end == std::string_view::npos) throw Error("its pickle is cut short within a name");
     const std::string_view taken = bytes_.substr(position_, end - position_);
     position_ = end + 1;
     return taken;
@@ -70,7 +66,7 @@ class Machine {
   Pickle run() {
     while (step(bytes_.number<std::uint8_t>())) continue;
     result_.root = pop();
-    if (!stack_.empty() || !marks_.empty()) fail("its pickle ends with values left over");
+    if (!stack_.empty() || !marks_.empty()) throw Error("its pickle ends with values left over");
     result_.size = bytes_.position();
     return std::move(result_);
   }
@@ -82,8 +78,8 @@ class Machine {
     if (!framing(opcode) && !scalar(opcode) && !text(opcode) && !container(opcode) && !memo(opcode) &&
         !object(opcode)) {
       const char digits[] = "0123456789abcdef";
-      fail(std::string("its pickle uses opcode 0x") + digits[opcode >> 4] + digits[opcode & 15] + " at byte " +
-           std::to_string(bytes_.position() - 1) + ", which files of weights have no need of");
+      throw Error(std::string("its pickle uses opcode 0x") + digits[opcode >> 4] + digits[opcode & 15] + " at byte " +
+                  std::to_string(bytes_.position() - 1) + ", which files of weights have no need of");
     }
     return true;
   }
@@ -92,14 +88,15 @@ class Machine {
     switch (opcode) {
       case 0x80: {  // PROTO
         const int protocol = bytes_.number<std::uint8_t>();
-        if (protocol < 2 || protocol > 5) fail("its pickle has protocol " + std::to_string(protocol) + ", not 2 to 5");
+        if (protocol < 2 || protocol > 5)
+          throw Error("its pickle has protocol " + std::to_string(protocol) + ", not 2 to 5");
         return true;
       }
       case 0x95:  // FRAME: a hint for readers of streams
         bytes_.number<std::uint64_t>();
         return true;
       case '(':  // MARK
-        if (marks_.size() >= kMostStack) fail("its pickle is nested too deeply");
+        if (marks_.size() >= kMostStack) throw Error("its pickle is nested too deeply");
         marks_.push_back(stack_.size());
         return true;
       case '0':  // POP
@@ -228,7 +225,8 @@ class Machine {
       case 0x93: {  // STACK_GLOBAL
         const std::vector<Ref> names = take_top(2);
         const Value &module = result_[names[0]], &name = result_[names[1]];
-        if (module.kind != Kind::kText || name.kind != Kind::kText) fail("its pickle names something without a text");
+        if (module.kind != Kind::kText || name.kind != Kind::kText)
+          throw Error("its pickle names something without a text");
         push_global(module.text, name.text);
         return true;
       }
@@ -239,7 +237,8 @@ class Machine {
       }
       case 'b':  // BUILD: attributes of an OrderedDict, which weights have no need of
         pop();
-        if (result_[top()].kind != Kind::kDict) fail("its pickle sets the state of something that is no OrderedDict");
+        if (result_[top()].kind != Kind::kDict)
+          throw Error("its pickle sets the state of something that is no OrderedDict");
         return true;
       case 'Q':  // BINPERSID
         push({.kind = Kind::kPersistent, .items = take_top(1)});
@@ -251,13 +250,14 @@ class Machine {
 
   void push(Value value) {
     if (result_.values.size() >= kMostValues) {
-      fail("its pickle has more than " + std::to_string(kMostValues) + " values, too many for a file of weights");
+      throw Error("its pickle has more than " + std::to_string(kMostValues) +
+                  " values, too many for a file of weights");
     }
     result_.values.push_back(std::move(value));
     push_ref(static_cast<Ref>(result_.values.size() - 1));
   }
   void push_ref(Ref ref) {
-    if (stack_.size() >= kMostStack) fail("its pickle is nested too deeply");
+    if (stack_.size() >= kMostStack) throw Error("its pickle is nested too deeply");
     stack_.push_back(ref);
   }
 
@@ -275,15 +275,15 @@ class Machine {
     if (whole == kOrderedDict) return push({.kind = Kind::kGlobal, .text = kOrderedDict});
     const auto found = std::find(allowed_.begin(), allowed_.end(), whole);
     if (found == allowed_.end()) {
-      fail("its pickle asks for '" + printable(whole) +
-           "', which is not run here: only tensors and plain containers are read");
+      throw Error("its pickle asks for '" + printable(whole) +
+                  "', which is not run here: only tensors and plain containers are read");
     }
     push({.kind = Kind::kGlobal, .text = *found});
   }
 
   void reduce(Ref function, Ref arguments) {
     if (result_[function].kind != Kind::kGlobal || result_[arguments].kind != Kind::kTuple) {
-      fail("its pickle calls something that is no function");
+      throw Error("its pickle calls something that is no function");
     }
     if (result_[function].text == kOrderedDict) return push({.kind = Kind::kDict, .items = pairs_of(arguments)});
     push({.kind = Kind::kCall, .items = {function, arguments}});
@@ -296,13 +296,14 @@ class Machine {
     if (given.empty()) return items;
     const auto is_sequence = [](const Value& value) { return value.kind == Kind::kList || value.kind == Kind::kTuple; };
     const Value& list = result_[given[0]];
-    if (given.size() != 1 || !is_sequence(list)) fail("its pickle makes an OrderedDict of something else than pairs");
+    if (given.size() != 1 || !is_sequence(list))
+      throw Error("its pickle makes an OrderedDict of something else than pairs");
     for (const Ref ref : list.items) {
       const Value& pair = result_[ref];
       if (!is_sequence(pair) || pair.items.size() != 2)
-        fail("its pickle makes an OrderedDict of something else than pairs");
+        throw Error("its pickle makes an OrderedDict of something else than pairs");
       // One list may be passed again and again.
-      if (++pairs_ > kMostValues) fail("its pickle makes too many OrderedDicts for a file of weights");
+      if (++pairs_ > kMostValues) throw Error("its pickle makes too many OrderedDicts for a file of weights");
       items.insert(items.end(), pair.items.begin(), pair.items.end());
     }
     return items;
@@ -315,18 +316,19 @@ class Machine {
 
   void append(Kind kind, const std::vector<Ref>& items) {
     Value& target = result_.values[top()];
-    if (target.kind != kind) fail("its pickle adds elements to something that is no container of that kind");
-    if (kind == Kind::kDict && items.size() % 2 != 0) fail("its pickle has a key without a value");
+    if (target.kind != kind) throw Error("its pickle adds elements to something that is no container of that kind");
+    if (kind == Kind::kDict && items.size() % 2 != 0) throw Error("its pickle has a key without a value");
     target.items.insert(target.items.end(), items.begin(), items.end());
   }
 
   void remember(std::uint32_t key) {
     memo_[key] = top();
-    if (memo_.size() > kMostMemo) fail("its pickle remembers too many values for a file of weights");
+    if (memo_.size() > kMostMemo) throw Error("its pickle remembers too many values for a file of weights");
   }
   void recall(std::uint32_t key) {
     const auto found = memo_.find(key);
-    if (found == memo_.end()) fail("its pickle recalls value " + std::to_string(key) + ", which it never stored");
+    if (found == memo_.end())
+      throw Error("its pickle recalls value " + std::to_string(key) + ", which it never stored");
     push_ref(found->second);
   }
 
@@ -334,7 +336,7 @@ class Machine {
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   Ref top() const {
-    if (stack_.size() <= floor()) fail("its pickle takes a value that isn't there");
+    if (stack_.size() <= floor()) throw Error("its pickle takes a value that isn't there");
     return stack_.back();
   }
   Ref pop() {
@@ -343,13 +345,13 @@ class Machine {
     return ref;
   }
   std::vector<Ref> take_top(std::size_t count) {
-    if (stack_.size() - floor() < count) fail("its pickle takes a value that isn't there");
+    if (stack_.size() - floor() < count) throw Error("its pickle takes a value that isn't there");
     std::vector<Ref> taken(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
     return taken;
   }
   std::vector<Ref> take_marked() {
-    if (marks_.empty()) fail("its pickle takes values up to a mark that isn't there");
+    if (marks_.empty()) throw Error("its pickle takes values up to a mark that isn't there");
     std::vector<Ref> taken = take_top(stack_.size() - marks_.back());
     marks_.pop_back();
     return taken;

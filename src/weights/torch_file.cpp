@@ -15,7 +15,7 @@ using pickle::Kind;
 using pickle::Pickle;
 using pickle::Value;
 
-constexpr std::size_t kMostDimensions = 64;
+constexpr std::size_t kMostExtents = 64;
 // Tensors may share memory (tied weights), and become copies: in all this many times the memory in the file, so that a
 // small file with a tensor of stride 0 does not fill the machine's.
 constexpr std::uint64_t kMostCopies = 4;
@@ -202,7 +202,7 @@ class StateDictReader {
     if (calls(pickle(), given, "torch.Size") && pickle()[given.items[1]].items.size() == 1) {
       tuple = &pickle()[pickle()[given.items[1]].items[0]];
     }
-    if (tuple->kind != Kind::kTuple || tuple->items.size() > kMostDimensions)
+    if (tuple->kind != Kind::kTuple || tuple->items.size() > kMostExtents)
       fail("has a shape or strides that are no list");
     std::vector<std::int64_t> numbers;
     for (const pickle::Ref ref : tuple->items) numbers.push_back(whole_number(pickle()[ref]));

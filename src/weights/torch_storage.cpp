@@ -38,10 +38,6 @@ constexpr std::array<std::string_view, 4> kFunctions = {
 
 constexpr std::int64_t kLegacyVersion = 1001;
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(what);
-}
-
 /// What a persistent value says: ('storage', type, key, location, count[, view]).
 struct Description {
   const ElementKind* kind;
@@ -54,14 +50,15 @@ Description describe(const Pickle& pickle, const Value& persistent) {
   const Value& tuple = pickle[persistent.items.at(0)];
   const auto item = [&](std::size_t i) -> const Value& { return pickle[tuple.items[i]]; };
   if (tuple.kind == Kind::kTuple && !tuple.items.empty() && item(0).kind == Kind::kText && item(0).text == "module") {
-    fail("it holds a whole model with its source code, not a state dict; save model.state_dict() with PyTorch");
+    throw Error("it holds a whole model with its source code, not a state dict; save model.state_dict() with PyTorch");
   }
   const bool good = tuple.kind == Kind::kTuple && (tuple.items.size() == 5 || tuple.items.size() == 6) &&
                     item(0).kind == Kind::kText && item(0).text == "storage" && item(1).kind == Kind::kGlobal &&
                     item(2).kind == Kind::kText && item(4).kind == Kind::kInt && item(4).integer >= 0;
-  if (!good) fail("it describes a tensor's memory in an unknown way");
+  if (!good) throw Error("it describes a tensor's memory in an unknown way");
   const ElementKind* kind = find_element_kind(item(1).text);
-  if (kind == nullptr) fail("it keeps a tensor in " + quoted_text(item(1).text) + ", which is no kind of memory");
+  if (kind == nullptr)
+    throw Error("it keeps a tensor in " + quoted_text(item(1).text) + ", which is no kind of memory");
   const Value* view = tuple.items.size() == 6 && item(5).kind != Kind::kNone ? &item(5) : nullptr;
   return {kind, item(2).text, static_cast<std::uint64_t>(item(4).integer), view};
 }
@@ -69,8 +66,8 @@ Description describe(const Pickle& pickle, const Value& persistent) {
 std::uint64_t bytes_of(std::uint64_t count, const ElementKind& kind, std::string_view key) {
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(count, kind.bytes, &bytes)) {
-    fail("the memory " + quoted_text(key) + " of its tensors would have " + std::to_string(count) +
-         " elements, more than there can be");
+    throw Error("the memory " + quoted_text(key) + " of its tensors would have " + std::to_string(count) +
+                " elements, more than there can be");
   }
   return bytes;
 }
@@ -83,12 +80,12 @@ class ZipStorages : public StorageSource {
 
   Storage find(const Pickle& pickle, const Value& persistent) override {
     const Description asked = describe(pickle, persistent);
-    if (asked.view != nullptr) fail("it describes a tensor's memory in an unknown way");
+    if (asked.view != nullptr) throw Error("it describes a tensor's memory in an unknown way");
     const std::string_view bytes = content(asked.key);
     const std::uint64_t needed = bytes_of(asked.count, *asked.kind, asked.key);
     if (needed != bytes.size()) {
-      fail("the memory " + quoted_text(asked.key) + " of its tensors should have " + std::to_string(needed) +
-           " bytes, but has " + std::to_string(bytes.size()));
+      throw Error("the memory " + quoted_text(asked.key) + " of its tensors should have " + std::to_string(needed) +
+                  " bytes, but has " + std::to_string(bytes.size()));
     }
     return {asked.kind, bytes, asked.count};
   }
@@ -98,7 +95,7 @@ class ZipStorages : public StorageSource {
   std::string_view content(std::string_view key) {
     const std::string name = folder_ + "data/" + std::string(key);
     const ZipEntry* entry = archive_.find(name);
-    if (entry == nullptr) fail("its archive has no entry " + quoted_text(name) + ", the memory of a tensor");
+    if (entry == nullptr) throw Error("its archive has no entry " + quoted_text(name) + ", the memory of a tensor");
     if (!entry->deflated) {
       std::string unused;
       return archive_.read(*entry, unused);
@@ -119,27 +116,27 @@ class LegacyStorages : public StorageSource {
   /// `keys` in the order of the data: each an element count of 64 bits, then the elements.
   LegacyStorages(std::string_view data, const Pickle& keys, const Pickle& object) : total_bytes_(data.size()) {
     const std::map<std::string_view, const ElementKind*> kinds = kinds_of(object);
-    if (keys[keys.root].kind != Kind::kList) fail("it has no list of its tensors' memory");
+    if (keys[keys.root].kind != Kind::kList) throw Error("it has no list of its tensors' memory");
     for (const pickle::Ref ref : keys[keys.root].items) {
       const std::string_view key = keys[ref].text;
       const auto kind = kinds.find(key);
-      if (kind == kinds.end()) fail("it has memory " + quoted_text(key) + " that no tensor uses");
+      if (kind == kinds.end()) throw Error("it has memory " + quoted_text(key) + " that no tensor uses");
       const Storage storage = take(data, key, *kind->second);
       if (!storages_.emplace(std::string(key), storage).second)
-        fail("it has the memory " + quoted_text(key) + " twice");
+        throw Error("it has the memory " + quoted_text(key) + " twice");
     }
-    if (!data.empty()) fail(std::to_string(data.size()) + " bytes follow its last tensor and belong to none");
+    if (!data.empty()) throw Error(std::to_string(data.size()) + " bytes follow its last tensor and belong to none");
   }
 
   Storage find(const Pickle& pickle, const Value& persistent) override {
     const Description asked = describe(pickle, persistent);
     const auto found = storages_.find(asked.key);
-    if (found == storages_.end()) fail("it lacks the memory " + quoted_text(asked.key) + " of a tensor");
+    if (found == storages_.end()) throw Error("it lacks the memory " + quoted_text(asked.key) + " of a tensor");
     const Storage& whole = found->second;
     if (whole.kind != asked.kind || whole.count != asked.count) {
-      fail("the memory " + quoted_text(asked.key) + " of its tensors should have " + std::to_string(asked.count) +
-           " elements of " + std::string(asked.kind->storage) + ", but has " + std::to_string(whole.count) + " of " +
-           std::string(whole.kind->storage));
+      throw Error("the memory " + quoted_text(asked.key) + " of its tensors should have " +
+                  std::to_string(asked.count) + " elements of " + std::string(asked.kind->storage) + ", but has " +
+                  std::to_string(whole.count) + " of " + std::string(whole.kind->storage));
     }
     return asked.view == nullptr ? whole : part(pickle, *asked.view, whole);
   }
@@ -158,13 +155,14 @@ class LegacyStorages : public StorageSource {
 
   static Storage take(std::string_view& data, std::string_view key, const ElementKind& kind) {
     std::uint64_t count = 0;
-    if (data.size() < sizeof count) fail("it is cut short before the memory " + quoted_text(key) + " of its tensors");
+    if (data.size() < sizeof count)
+      throw Error("it is cut short before the memory " + quoted_text(key) + " of its tensors");
     std::memcpy(&count, data.data(), sizeof count);
     data.remove_prefix(sizeof count);
     const std::uint64_t needed = bytes_of(count, kind, key);
     if (needed > data.size()) {
-      fail("the memory " + quoted_text(key) + " of its tensors should have " + std::to_string(needed) +
-           " bytes, but only " + std::to_string(data.size()) + " follow; the file is cut short");
+      throw Error("the memory " + quoted_text(key) + " of its tensors should have " + std::to_string(needed) +
+                  " bytes, but only " + std::to_string(data.size()) + " follow; the file is cut short");
     }
     const Storage storage{&kind, data.substr(0, needed), count};
     data.remove_prefix(needed);
@@ -176,11 +174,11 @@ class LegacyStorages : public StorageSource {
     const auto number = [&](std::size_t i) {
       const bool good = view.kind == Kind::kTuple && view.items.size() == 3 &&
                         pickle[view.items[i]].kind == Kind::kInt && pickle[view.items[i]].integer >= 0;
-      if (!good) fail("it describes a part of a tensor's memory in an unknown way");
+      if (!good) throw Error("it describes a part of a tensor's memory in an unknown way");
       return static_cast<std::uint64_t>(pickle[view.items[i]].integer);
     };
     const std::uint64_t offset = number(1), count = number(2);
-    if (offset > whole.count || count > whole.count - offset) fail("it has a tensor outside of its memory");
+    if (offset > whole.count || count > whole.count - offset) throw Error("it has a tensor outside of its memory");
     return {whole.kind, whole.bytes.substr(offset * whole.kind->bytes, count * whole.kind->bytes), count};
   }
 
@@ -199,11 +197,11 @@ std::string folder_of(const ZipReader& archive) {
     if (outermost && (entry.name == kPickle || entry.name.ends_with("/data.pkl"))) pickle = &entry;
   }
   if (script) {
-    fail(
+    throw Error(
         "it is a TorchScript program (torch.jit.save), not a state dict; load it with PyTorch and save "
         "module.state_dict()");
   }
-  if (pickle == nullptr) fail("it is a zip archive without a data.pkl, so PyTorch did not write it");
+  if (pickle == nullptr) throw Error("it is a zip archive without a data.pkl, so PyTorch did not write it");
   return std::string(pickle->name.substr(0, pickle->name.size() - kPickle.size()));
 }
 
@@ -234,7 +232,7 @@ TorchContent open_torch_zip(std::string_view bytes) {
   const std::string folder = folder_of(*result.archive);
   std::string order;
   if (content(*result.archive, folder + "byteorder", order) == "big")
-    fail("its data is big-endian, which is not read here");
+    throw Error("its data is big-endian, which is not read here");
   result.object = pickle::parse(content(*result.archive, folder + "data.pkl", result.buffer), torch_names());
   result.storages = std::make_unique<ZipStorages>(*result.archive, folder);
   return result;
@@ -247,15 +245,16 @@ TorchContent open_torch_legacy(std::string_view bytes) {
     return pickle;
   };
   const Pickle magic = next();
-  if (magic[magic.root].kind != Kind::kLong || magic[magic.root].text != kLegacyMagic) fail("PyTorch did not write it");
+  if (magic[magic.root].kind != Kind::kLong || magic[magic.root].text != kLegacyMagic)
+    throw Error("PyTorch did not write it");
   const Pickle version = next();
   if (version[version.root].kind != Kind::kInt || version[version.root].integer != kLegacyVersion) {
-    fail("it has another version of PyTorch's old format than 1001");
+    throw Error("it has another version of PyTorch's old format than 1001");
   }
   const Pickle system = next();
   const Value* little = system.find(system[system.root], "little_endian");
   if (little != nullptr && little->kind == Kind::kBool && little->integer == 0) {
-    fail("its data is big-endian, which is not read here");
+    throw Error("its data is big-endian, which is not read here");
   }
   TorchContent result;
   result.object = next();

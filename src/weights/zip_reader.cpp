@@ -26,17 +26,13 @@ constexpr std::uint16_t kZip64Extra = 1;
 constexpr std::uint64_t kMostGrowth = 64;
 constexpr std::uint64_t kGrowthAllowance_bytes = 1 << 20;
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(what);
-}
-
 /// A checked view on the fields of a header, little-endian.
 class Fields {
  public:
   Fields(std::string_view bytes, std::uint64_t offset, std::uint64_t length, const char* what) {
     if (offset > bytes.size() || length > bytes.size() - offset) {
-      fail(std::string("its zip archive is cut short or damaged: ") + what + " should be at byte " +
-           std::to_string(offset) + " of " + std::to_string(bytes.size()));
+      throw Error(std::string("its zip archive is cut short or damaged: ") + what + " should be at byte " +
+                  std::to_string(offset) + " of " + std::to_string(bytes.size()));
     }
     bytes_ = bytes.substr(offset, length);
   }
@@ -46,7 +42,7 @@ class Fields {
     static_assert(std::endian::native == std::endian::little);
     T value;
     if (at > bytes_.size() || sizeof value > bytes_.size() - at)
-      fail("its zip archive is damaged: a header is too short");
+      throw Error("its zip archive is damaged: a header is too short");
     std::memcpy(&value, bytes_.data() + at, sizeof value);
     return value;
   }
@@ -70,7 +66,7 @@ std::size_t find_end(std::string_view bytes) {
       if (end.get<std::uint32_t>(0) == kEndSignature && end.get<std::uint16_t>(20) == last - at) return at;
     }
   }
-  fail("its zip archive has no directory at the end; the file is cut short");
+  throw Error("its zip archive has no directory at the end; the file is cut short");
 }
 
 Directory find_directory(std::string_view bytes) {
@@ -83,11 +79,11 @@ Directory find_directory(std::string_view bytes) {
     if (locator.get<std::uint32_t>(0) == kLocator64Signature) {
       const Fields end64(bytes, locator.get<std::uint64_t>(8), kEnd64Bytes, "the zip64 end record");
       if (end64.get<std::uint32_t>(0) != kEnd64Signature)
-        fail("its zip archive has no zip64 end record where it should be");
+        throw Error("its zip archive has no zip64 end record where it should be");
       return {end64.get<std::uint64_t>(48), end64.get<std::uint64_t>(40), end64.get<std::uint64_t>(32)};
     }
   }
-  if (!small) fail("its zip archive is too large for a directory without zip64 records");
+  if (!small) throw Error("its zip archive is too large for a directory without zip64 records");
   return directory;
 }
 
@@ -112,7 +108,7 @@ void widen(ZipEntry& entry, std::string_view extra) {
 /// The entry at `at`; `at` moves behind it.
 ZipEntry read_entry(std::string_view directory, std::uint64_t& at) {
   const Fields head(directory, at, kEntryBytes, "an entry of its directory");
-  if (head.get<std::uint32_t>(0) != kEntrySignature) fail("its zip archive has a damaged directory");
+  if (head.get<std::uint32_t>(0) != kEntrySignature) throw Error("its zip archive has a damaged directory");
   const std::size_t name = head.get<std::uint16_t>(28), extra = head.get<std::uint16_t>(30),
                     comment = head.get<std::uint16_t>(32);
   const Fields rest(directory, at + kEntryBytes, name + extra + comment, "an entry of its directory");
@@ -123,14 +119,14 @@ ZipEntry read_entry(std::string_view directory, std::uint64_t& at) {
   entry.header = head.get<std::uint32_t>(42);
   widen(entry, rest.text(name, extra));
   const auto flags = head.get<std::uint16_t>(8), method = head.get<std::uint16_t>(10);
-  if (flags & 1) fail("entry " + quoted_text(entry.name) + " of its zip archive is encrypted");
+  if (flags & 1) throw Error("entry " + quoted_text(entry.name) + " of its zip archive is encrypted");
   if (method != 0 && method != 8) {
-    fail("entry " + quoted_text(entry.name) + " of its zip archive is packed with method " + std::to_string(method) +
-         "; only stored and deflated ones can be read");
+    throw Error("entry " + quoted_text(entry.name) + " of its zip archive is packed with method " +
+                std::to_string(method) + "; only stored and deflated ones can be read");
   }
   entry.deflated = method == 8;
   if (!entry.deflated && entry.size != entry.packed) {
-    fail("entry " + quoted_text(entry.name) + " of its zip archive has two different sizes");
+    throw Error("entry " + quoted_text(entry.name) + " of its zip archive has two different sizes");
   }
   at += kEntryBytes + name + extra + comment;
   return entry;
@@ -142,10 +138,10 @@ void check_sizes(const std::vector<ZipEntry>& entries, std::uint64_t archive_byt
     const bool overflow = __builtin_add_overflow(packed, entry.packed, &packed) ||
                           __builtin_add_overflow(unpacked, entry.size, &unpacked);
     if (overflow || packed > archive_bytes) {
-      fail("the entries of its zip archive are longer than the file; it is cut short or damaged");
+      throw Error("the entries of its zip archive are longer than the file; it is cut short or damaged");
     }
     if (unpacked / kMostGrowth > archive_bytes + kGrowthAllowance_bytes) {
-      fail("its zip archive would unpack to more than " + std::to_string(kMostGrowth) + " times its size");
+      throw Error("its zip archive would unpack to more than " + std::to_string(kMostGrowth) + " times its size");
     }
   }
 }
@@ -156,13 +152,13 @@ ZipReader::ZipReader(std::string_view bytes) : bytes_(bytes) {
   const Directory found = find_directory(bytes);
   Fields(bytes, found.offset, found.bytes, "its directory");
   const std::string_view directory = bytes.substr(found.offset, found.bytes);
-  if (found.entries > directory.size() / kEntryBytes) fail("its zip archive has a damaged directory");
+  if (found.entries > directory.size() / kEntryBytes) throw Error("its zip archive has a damaged directory");
   entries_.reserve(found.entries);
   std::uint64_t at = 0;
   for (std::uint64_t i = 0; i < found.entries; ++i) entries_.push_back(read_entry(directory, at));
   std::ranges::sort(entries_, {}, &ZipEntry::name);
   const auto twice = std::ranges::adjacent_find(entries_, {}, &ZipEntry::name);
-  if (twice != entries_.end()) fail("its zip archive has the entry " + quoted_text(twice->name) + " twice");
+  if (twice != entries_.end()) throw Error("its zip archive has the entry " + quoted_text(twice->name) + " twice");
   check_sizes(entries_, bytes.size());
 }
 
@@ -174,7 +170,7 @@ const ZipEntry* ZipReader::find(std::string_view name) const {
 std::string_view ZipReader::read(const ZipEntry& entry, std::string& buffer) const {
   const Fields local(bytes_, entry.header, kLocalBytes, "an entry");
   if (local.get<std::uint32_t>(0) != kLocalSignature) {
-    fail("entry " + quoted_text(entry.name) + " of its zip archive isn't where the directory says");
+    throw Error("entry " + quoted_text(entry.name) + " of its zip archive isn't where the directory says");
   }
   // The name and the extra field may be longer here than in the directory: PyTorch aligns the data with them.
   const std::uint64_t begin = entry.header + kLocalBytes + local.get<std::uint16_t>(26) + local.get<std::uint16_t>(28);
@@ -184,7 +180,7 @@ std::string_view ZipReader::read(const ZipEntry& entry, std::string& buffer) con
 
   constexpr std::uint64_t kMost = std::numeric_limits<uInt>::max();
   if (entry.packed > kMost || entry.size > kMost) {
-    fail("entry " + quoted_text(entry.name) + " of its zip archive is too large to be unpacked here");
+    throw Error("entry " + quoted_text(entry.name) + " of its zip archive is too large to be unpacked here");
   }
   buffer.assign(entry.size, '\0');
   z_stream stream{};
@@ -192,11 +188,11 @@ std::string_view ZipReader::read(const ZipEntry& entry, std::string& buffer) con
   stream.avail_in = static_cast<uInt>(packed.size());
   stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
   stream.avail_out = static_cast<uInt>(buffer.size());
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail("zlib can't be started");
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw Error("zlib can't be started");
   const int status = inflate(&stream, Z_FINISH);
   const bool whole = status == Z_STREAM_END && stream.total_out == entry.size;
   inflateEnd(&stream);
-  if (!whole) fail("entry " + quoted_text(entry.name) + " of its zip archive is damaged");
+  if (!whole) throw Error("entry " + quoted_text(entry.name) + " of its zip archive is damaged");
   return buffer;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "cli/image_size.h"
+#include "cli/options/model_flags.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
@@ -15,12 +16,6 @@ namespace {
 
 constexpr double kUsualFraction = 0.875;  // of torchvision's and timm's classifiers
 
-std::string model_list() {
-  std::string text;
-  for (const auto& model : network::known_models()) text += ", " + model.name;
-  return text;
-}
-
 }  // namespace
 
 InferModelFlags::InferModelFlags()
@@ -28,7 +23,7 @@ InferModelFlags::InferModelFlags()
       model(*this,
             {"MODEL", "NAME|FILE|DIR",
              "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, or a "
-             "network of the zoo" +
+             "network of the zoo, " +
                  model_list()},
             "", {.required = true}) {}
 

@@ -3,15 +3,11 @@
 #include "network/zoo.h"
 
 namespace evener::cli {
-namespace {
-
 std::string model_list() {
   std::string text;
   for (const auto& model : network::known_models()) text += (text.empty() ? "" : ", ") + model.name;
   return text;
 }
-
-}  // namespace
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;

@@ -8,6 +8,8 @@ namespace evener::cli {
 
 /// What a shell offers for a network, as far as names are the same for all: "resnet18", "mlp:", which sizes follow.
 std::vector<std::string> model_names();
+/// The same for help texts, in full: "mlp:SIZES[:relu|sigmoid|tanh], resnet18, ...".
+std::string model_list();
 
 struct ModelFlags : OptionGroup {
   ModelFlags();

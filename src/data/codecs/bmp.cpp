@@ -82,7 +82,7 @@ void read_extents(std::string_view file, std::uint32_t info_bytes, BmpHeader& he
   }
 }
 
-BmpHeader parse_header(std::string_view file) {
+BmpHeader parse_bmp_header(std::string_view file) {
   BmpHeader header;
   header.pixels_begin = number(file, 10, 4);
   const std::uint32_t info_bytes = number(file, 14, 4);
@@ -146,12 +146,12 @@ void read_row(const BmpHeader& header, const unsigned char* in, std::uint8_t* ou
 }  // namespace
 
 StoredHeader read_bmp_header(std::string_view file) {
-  const BmpHeader header = parse_header(file);
+  const BmpHeader header = parse_bmp_header(file);
   return {header.is_grey ? 1 : 3, header.height, header.width, 1};
 }
 
 StoredPicture decode_bmp(std::string_view file) {
-  const BmpHeader header = parse_header(file);
+  const BmpHeader header = parse_bmp_header(file);
   const auto turn = wait_for_turn(header.width, header.height);
   Picture picture = Picture::unset(header.is_grey ? 1 : 3, header.height, header.width);
   const auto* row = reinterpret_cast<const unsigned char*>(file.data()) + header.pixels_begin;

@@ -13,7 +13,7 @@ namespace evener::data {
 namespace {
 
 /// a * b / 255, rounded.
-std::uint8_t scaled(std::uint32_t a, std::uint32_t b) {
+std::uint8_t product_of_shares(std::uint32_t a, std::uint32_t b) {
   const std::uint32_t product = a * b + 128;
   return static_cast<std::uint8_t>((product + (product >> 8)) >> 8);
 }
@@ -84,7 +84,7 @@ Picture to_grey(Picture picture) {
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i, cmyk += 4, rgb += 3) {
     const std::uint32_t paper = cmyk[3];
-    for (int c = 0; c < 3; ++c) rgb[c] = static_cast<std::uint8_t>(paper - scaled(255u - cmyk[c], paper));
+    for (int c = 0; c < 3; ++c) rgb[c] = static_cast<std::uint8_t>(paper - product_of_shares(255u - cmyk[c], paper));
   }
 }
 

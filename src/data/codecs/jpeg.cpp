@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kMaxScans = 100;  // real progressive files have about ten; more is an attack on our time
 
-/// The library rounds scaled extents up.
-std::int64_t scaled(JDIMENSION extent, unsigned int eighths) {
+/// The library rounds scaled_extent extents up.
+std::int64_t scaled_extent(JDIMENSION extent, unsigned int eighths) {
   return (std::int64_t{extent} * eighths + 7) / 8;
 }
 
@@ -198,7 +198,8 @@ void JpegDecoder::hurry(const FastTarget& target) {
   hurries_ = true;
   // Other eighths would do, but the library has no fast transform for them: five are slower than all eight.
   for (const unsigned int eighths : {1u, 2u, 4u}) {
-    if (scaled(info_.image_height, eighths) < target.height || scaled(info_.image_width, eighths) < target.width)
+    if (scaled_extent(info_.image_height, eighths) < target.height ||
+        scaled_extent(info_.image_width, eighths) < target.width)
       continue;
     eighths_ = eighths;
     return;
@@ -206,8 +207,8 @@ void JpegDecoder::hurry(const FastTarget& target) {
 }
 
 Picture JpegDecoder::read_pixels() {
-  Picture picture = Picture::unset(info_.num_components == 1 ? 1 : 3, scaled(info_.image_height, eighths_),
-                                   scaled(info_.image_width, eighths_));
+  Picture picture = Picture::unset(info_.num_components == 1 ? 1 : 3, scaled_extent(info_.image_height, eighths_),
+                                   scaled_extent(info_.image_width, eighths_));
   const bool done = decode_rows(picture.pixels.get());
   // Several scans refine or complete one picture: with the file at its end, some of them may be missing. Arithmetic
   // coding doesn't notice the end by itself.

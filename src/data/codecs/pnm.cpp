@@ -76,7 +76,7 @@ class TextReader {
   std::size_t at_;
 };
 
-PnmHeader parse_header(std::string_view file) {
+PnmHeader parse_pnm_header(std::string_view file) {
   PnmHeader header;
   header.kind = file[1];
   TextReader reader(file, 2);
@@ -141,13 +141,13 @@ void read_row(const PnmHeader& header, const unsigned char* in, std::int64_t val
 }  // namespace
 
 StoredHeader read_pnm_header(std::string_view file) {
-  const PnmHeader header = parse_header(file);
+  const PnmHeader header = parse_pnm_header(file);
   check_length(header, file);
   return {header.channels(), header.height, header.width, 1};
 }
 
 StoredPicture decode_pnm(std::string_view file) {
-  const PnmHeader header = parse_header(file);
+  const PnmHeader header = parse_pnm_header(file);
   check_length(header, file);
   const auto turn = wait_for_turn(header.width, header.height);
   Picture picture = Picture::unset(header.channels(), header.height, header.width);

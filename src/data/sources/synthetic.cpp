@@ -21,7 +21,7 @@ namespace {
 using Draw = void (*)(std::int32_t label, Random random, std::int64_t width, std::int64_t height,
                       std::span<std::uint8_t> pixels);
 
-struct Kind {
+struct SyntheticKind {
   std::string name;
   std::vector<std::string> classes;
   ImageShape shape;     // unless asked otherwise
@@ -29,8 +29,8 @@ struct Kind {
   Draw draw;            // an image of one class; null: shapes, which have boxes
 };
 
-const std::array<Kind, 3>& kinds() {
-  static const std::array<Kind, 3> all = {{
+const std::array<SyntheticKind, 3>& kinds() {
+  static const std::array<SyntheticKind, 3> all = {{
       {"masks", fish_names(), {1, kFishHeight, kFishWidth}, 9000, draw_fish},
       {"digits",
        {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
@@ -46,7 +46,7 @@ const std::array<Kind, 3>& kinds() {
 template <class Base>
 class Drawn : public Base {
  public:
-  Drawn(const Kind& kind, std::size_t samples, const ImageShape& shape, const DataOptions& options)
+  Drawn(const SyntheticKind& kind, std::size_t samples, const ImageShape& shape, const DataOptions& options)
       : kind_(kind),
         samples_(samples),
         shape_(shape),
@@ -68,12 +68,12 @@ class Drawn : public Base {
 
  protected:
   virtual void draw(std::size_t index, std::span<std::uint8_t> chw) const = 0;
-  const Kind& kind() const { return kind_; }
+  const SyntheticKind& kind() const { return kind_; }
   /// The random numbers of a sample.
   Random random(std::size_t index) const { return {seed_, Purpose::kSynthetic, hash_text(kind_.name), index}; }
 
  private:
-  const Kind& kind_;
+  const SyntheticKind& kind_;
   std::size_t samples_;
   ImageShape shape_;
   std::uint64_t seed_;
@@ -116,16 +116,16 @@ class DrawnShapes : public Drawn<Dataset> {
   void draw(std::size_t index, std::span<std::uint8_t> chw) const override { draw_shapes(random(index), shape(), chw); }
 };
 
-const Kind& kind_named(const std::string& name) {
+const SyntheticKind& kind_named(const std::string& name) {
   std::vector<std::string> known;
-  for (const Kind& kind : kinds()) {
+  for (const SyntheticKind& kind : kinds()) {
     if (kind.name == name) return kind;
     known.push_back(kind.name);
   }
   throw UsageError(unknown_name_message("synthetic data", name, known));
 }
 
-std::size_t sample_count(const std::string& text, const Kind& kind) {
+std::size_t sample_count(const std::string& text, const SyntheticKind& kind) {
   constexpr std::size_t kMaxSamples = 100'000'000;
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -142,7 +142,7 @@ std::size_t sample_count(const std::string& text, const Kind& kind) {
 
 Source open_synthetic(const std::string& name, const DataOptions& options) {
   const std::size_t colon = name.find(':');
-  const Kind& kind = kind_named(name.substr(0, colon));
+  const SyntheticKind& kind = kind_named(name.substr(0, colon));
   const std::size_t samples = colon == std::string::npos ? kind.samples : sample_count(name.substr(colon + 1), kind);
   const ImageShape shape{options.channels.value_or(kind.shape.channels), options.height.value_or(kind.shape.height),
                          options.width.value_or(kind.shape.width)};

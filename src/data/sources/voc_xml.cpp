@@ -13,13 +13,6 @@ namespace evener::data {
 
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
 std::string_view text_of(const pugi::xml_node& parent, const char* name) {
   return trimmed(parent.child(name).text().get());
 }

@@ -19,12 +19,6 @@ namespace {
 constexpr std::string_view kBlank = " \t\r";
 constexpr std::size_t kMostNames = 100'000;
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
 /// Takes the first line off a text.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());

@@ -112,15 +112,16 @@ kernels::NormBackward<T> rows_from(kernels::NormBackward<T> of, std::int64_t beg
 }
 
 /// What the backward pass needs of the forward pass that isn't a tensor.
-struct Origin : torch::CustomClassHolder {
-  Origin(Clamp c, bool r, double n, const Replicas* others) : clamp(c), residual(r), count(n), replicas(others) {}
+struct BatchNormOrigin : torch::CustomClassHolder {
+  BatchNormOrigin(Clamp c, bool r, double n, const Replicas* others)
+      : clamp(c), residual(r), count(n), replicas(others) {}
   Clamp clamp;
   bool residual;
   double count;
   const Replicas* replicas;
 };
 
-struct Gradients {
+struct BatchNormGradients {
   at::Tensor x, residual, weight, bias;
 };
 
@@ -129,11 +130,11 @@ struct Saved {
   at::Tensor weight;
   Statistics statistics;
   Affine affine;
-  c10::intrusive_ptr<Origin> origin;
+  c10::intrusive_ptr<BatchNormOrigin> origin;
 };
 
 template <class T>
-Gradients gradients_of(const Saved& saved, const at::Tensor& dy) {
+BatchNormGradients gradients_of(const Saved& saved, const at::Tensor& dy) {
   const Rows<T> in(saved.x);
   kernels::NormBackward<T> backward{in.data,
                                     saved.y.defined() ? Rows<T>(saved.y).data : nullptr,
@@ -143,7 +144,7 @@ Gradients gradients_of(const Saved& saved, const at::Tensor& dy) {
                                     saved.affine.scale.data(),
                                     saved.affine.shift.data(),
                                     saved.origin->clamp};
-  Gradients gradients;
+  BatchNormGradients gradients;
   if (saved.origin->residual) gradients.residual = saved.y.defined() ? at::empty_like(dy) : dy;
   T* const passed = saved.y.defined() ? Rows<T>(gradients.residual).data : nullptr;
   const auto &mean = saved.statistics.mean, &inverse = saved.statistics.inverse_deviation;
@@ -211,7 +212,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     ctx->save_for_backward({x, keep_y ? y : at::Tensor(), weight, tensor_of(statistics.mean),
                             tensor_of(statistics.inverse_deviation), tensor_of(affine.scale), tensor_of(affine.shift)});
     ctx->saved_data["origin"] = at::IValue::make_capsule(
-        c10::make_intrusive<Origin>(options.clamp, residual.defined(), statistics.count, options.replicas));
+        c10::make_intrusive<BatchNormOrigin>(options.clamp, residual.defined(), statistics.count, options.replicas));
     return y;
   }
 
@@ -221,12 +222,13 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     saved.x = tensors[0];
     saved.y = tensors[1];
     saved.weight = tensors[2];
-    saved.origin = c10::static_intrusive_pointer_cast<Origin>(ctx->saved_data["origin"].toCapsule());
+    saved.origin = c10::static_intrusive_pointer_cast<BatchNormOrigin>(ctx->saved_data["origin"].toCapsule());
     saved.statistics = {vector_of(tensors[3]), vector_of(tensors[4]), saved.origin->count};
     saved.affine = {vector_of(tensors[5]), vector_of(tensors[6])};
     const at::Tensor dy = as_rows(grads[0], saved.x);
-    const Gradients gradients = saved.x.scalar_type() == at::kFloat ? gradients_of<float>(saved, dy)
-                                                                    : gradients_of<kernels::BFloat16>(saved, dy);
+    const BatchNormGradients gradients = saved.x.scalar_type() == at::kFloat
+                                             ? gradients_of<float>(saved, dy)
+                                             : gradients_of<kernels::BFloat16>(saved, dy);
     return {gradients.x, gradients.residual, gradients.weight, gradients.bias, {}, {}};
   }
 };

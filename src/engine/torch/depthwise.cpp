@@ -35,16 +35,17 @@ at::Tensor forward_of(const DepthwiseShape& s, const at::Tensor& x, const at::Te
   return y;
 }
 
-struct Gradients {
+struct DepthwiseGradients {
   at::Tensor x, weight;
 };
 
 /// Both gradients in one walk over the rows, some at a time, so that what the first read is still in the cache for the
 /// second.
 template <class T>
-Gradients gradients_of(const DepthwiseShape& s, const at::Tensor& x, const at::Tensor& dy, const at::Tensor& taps) {
+DepthwiseGradients gradients_of(const DepthwiseShape& s, const at::Tensor& x, const at::Tensor& dy,
+                                const at::Tensor& taps) {
   constexpr std::int64_t kRowsTogether = 8;
-  Gradients gradients{at::empty_like(x), {}};
+  DepthwiseGradients gradients{at::empty_like(x), {}};
   const at::Tensor flipped = taps.flip(0);
   const Rows<T> in(x), out_gradient(dy), in_gradient(gradients.x);
   const std::int64_t rows = s.batch * s.out_height;
@@ -95,8 +96,9 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     const at::Tensor dy = as_rows(grads[0], x);
     const DepthwiseShape shape = shape_of(x, ctx->saved_data["kernel"].toInt(), ctx->saved_data["stride"].toInt(),
                                           ctx->saved_data["padding"].toInt());
-    const Gradients gradients = x.scalar_type() == at::kFloat ? gradients_of<float>(shape, x, dy, taps)
-                                                              : gradients_of<kernels::BFloat16>(shape, x, dy, taps);
+    const DepthwiseGradients gradients = x.scalar_type() == at::kFloat
+                                             ? gradients_of<float>(shape, x, dy, taps)
+                                             : gradients_of<kernels::BFloat16>(shape, x, dy, taps);
     return {gradients.x, gradients.weight, {}, {}};
   }
 };

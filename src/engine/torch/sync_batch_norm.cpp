@@ -32,8 +32,8 @@ at::Tensor device_values(const std::vector<double>& values, const at::Tensor& li
   return at::tensor(values, at::kDouble).to(at::kFloat).to(like.device());
 }
 
-struct Origin : torch::CustomClassHolder {
-  Origin(double n, const Replicas* others) : count(n), replicas(others) {}
+struct SyncedOrigin : torch::CustomClassHolder {
+  SyncedOrigin(double n, const Replicas* others) : count(n), replicas(others) {}
   double count;
   const Replicas* replicas;
 };
@@ -61,7 +61,8 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
     update(tensors.running_mean, all_mean, options.momentum);
     update(tensors.running_variance, device_values(unbiased, x), options.momentum);
     ctx->save_for_backward({x, weight, all_mean, all_inverse});
-    ctx->saved_data["origin"] = at::IValue::make_capsule(c10::make_intrusive<Origin>(moments.count, options.replicas));
+    ctx->saved_data["origin"] =
+        at::IValue::make_capsule(c10::make_intrusive<SyncedOrigin>(moments.count, options.replicas));
     const at::Tensor scale = weight * all_inverse;
     return (wide * along_channels(scale, x) + along_channels(bias - all_mean * scale, x)).to(x.scalar_type());
   }
@@ -69,7 +70,7 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &mean = saved[2], &inverse = saved[3];
-    const auto origin = c10::static_intrusive_pointer_cast<Origin>(ctx->saved_data["origin"].toCapsule());
+    const auto origin = c10::static_intrusive_pointer_cast<SyncedOrigin>(ctx->saved_data["origin"].toCapsule());
     const at::Tensor dy = grads[0].to(at::kFloat);
     const at::Tensor centred = x.to(at::kFloat) - along_channels(mean, x);
     const auto others = other_dimensions(x);

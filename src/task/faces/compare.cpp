@@ -11,7 +11,7 @@
 namespace evener::task {
 namespace {
 
-constexpr std::size_t kMostRows = 256, kLeastRows = 16;  // of a block
+constexpr std::size_t kMostBlockRows = 256, kLeastBlockRows = 16;  // of a block
 constexpr std::size_t kBlockValues = std::size_t{64} << 20;
 constexpr std::size_t kBlockColumns = 96;  // rows of the other side that are looked at together
 
@@ -49,7 +49,7 @@ void distances_to_all(std::span<const float> rows, const Embeddings& embeddings,
 void each_distance_block(const Embeddings& embeddings, int threads,
                          const std::function<void(std::size_t, std::size_t, std::span<const float>)>& tell) {
   if (embeddings.size() == 0) return;
-  const std::size_t all = embeddings.size(), rows = std::clamp(kBlockValues / all, kLeastRows, kMostRows);
+  const std::size_t all = embeddings.size(), rows = std::clamp(kBlockValues / all, kLeastBlockRows, kMostBlockRows);
   std::vector<float> distances;
   for (std::size_t begin = 0; begin < all; begin += rows) {
     if (stop_requested()) throw Interrupted("interrupted while faces were compared");

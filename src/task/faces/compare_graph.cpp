@@ -14,7 +14,7 @@ constexpr std::size_t kBlock = 8192;                       // rows whose neighbo
 constexpr std::size_t kSample = 1000, kSampleAtOnce = 64;  // rows that are compared with all
 constexpr std::size_t kUsualNearest = 10;
 constexpr std::size_t kLeastBreadth = 96;
-constexpr float kRounding = 1e-5F;  // of a distance: which of two that are equally far is found doesn't matter
+constexpr float kGraphRounding = 1e-5F;  // of a distance: which of two that are equally far is found doesn't matter
 
 using Near = std::pair<float, std::uint32_t>;
 
@@ -26,7 +26,7 @@ bool nearer(const NearPair& a, const NearPair& b) {
 std::size_t hits(std::span<float> distances, std::uint32_t row, const std::vector<Near>& found, std::size_t count) {
   distances[row] = 3;  // farther than any
   std::ranges::nth_element(distances, distances.begin() + static_cast<std::ptrdiff_t>(count - 1));
-  const float farthest = distances[count - 1] + kRounding;
+  const float farthest = distances[count - 1] + kGraphRounding;
   return static_cast<std::size_t>(
       std::count_if(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(std::min(count, found.size())),
                     [&](const Near& one) { return one.first <= farthest; }));

@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLongest_s = 24 * 3600.0;
-
 /// Scales and corrected biases, as numbers: what differs from the folded network.
 json found_values(const QuantizedModel& model, const TensorMap& folded) {
   json values = json::object();
@@ -38,21 +36,19 @@ TensorMap calibrated_state(const network::Network& network, const TensorMap& sta
                            const data::ChannelStatistics& normalization, const data::Samples& samples, int threads) {
   QuantizeOptions options;
   options.weight_bits = weight_bits;
-  const std::string found = in_child(
-      [&] {
-        const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
-        const Quantizer quantizer({*engine, normalization, threads}, network, state, samples, options);
-        const QuantizedModel model = quantizer.quantized({});
-        // The first of them spoils those behind it.
-        for (const network::Layer& layer : quantizer.folded().layers()) {
-          if (!quantizer.not_finite().contains(layer.name)) continue;
-          throw Error("'" + layer.name +
-                      "' gives values that are not finite on the training images, so that it has no range to be "
-                      "quantised in: look at the weights, and at how images are normalised (--normalize)");
-        }
-        return found_values(model, quantizer.folded_state()).dump();
-      },
-      kLongest_s);
+  const std::string found = in_child([&] {
+    const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
+    const Quantizer quantizer({*engine, normalization, threads}, network, state, samples, options);
+    const QuantizedModel model = quantizer.quantized({});
+    // The first of them spoils those behind it.
+    for (const network::Layer& layer : quantizer.folded().layers()) {
+      if (!quantizer.not_finite().contains(layer.name)) continue;
+      throw Error("'" + layer.name +
+                  "' gives values that are not finite on the training images, so that it has no range to be "
+                  "quantised in: look at the weights, and at how images are normalised (--normalize)");
+    }
+    return found_values(model, quantizer.folded_state()).dump();
+  });
   network::NetworkWithState folded = network::fold_batch_norm(network, state);
   const auto values = json::parse(found);
   for (const auto& [name, numbers] : values.items()) {

@@ -22,7 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLongest_s = 7 * 24 * 3600.0;
 constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measured on
 
 /// As ONNX: nothing builds the network of another program's file but the file.
@@ -100,7 +99,7 @@ json quantize_here(const QuantizeRequest& request, const std::filesystem::path& 
 }  // namespace
 
 QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file) {
-  const json found = json::parse(in_child([&] { return quantize_here(request, file).dump(); }, kLongest_s));
+  const json found = json::parse(in_child([&] { return quantize_here(request, file).dump(); }));
   QuantizeOutcome outcome;
   outcome.images = found.at("images");
   outcome.trials = found.at("trials");

@@ -18,7 +18,7 @@ constexpr std::array<std::pair<const char*, Calibration>, 4> kNames = {{{"minmax
                                                                         {"mse", Calibration::kMse}}};
 
 /// Ranges that are tried: so many hundredths of the largest magnitude, and more.
-constexpr int kFirstTried = 10, kLastTried = 100;
+constexpr int kFirstRangeTried = 10, kLastRangeTried = 100;
 /// For entropy: of a step that has nothing.
 constexpr double kLeastCount = 1e-4;
 
@@ -94,7 +94,7 @@ float entropy_range(const MagnitudeHistogram& seen, network::Levels levels) {
 float mse_range(const MagnitudeHistogram& seen, network::Levels levels) {
   double least = std::numeric_limits<double>::infinity();
   float best = seen.largest();
-  for (int tried = kLastTried; tried >= kFirstTried; --tried) {
+  for (int tried = kLastRangeTried; tried >= kFirstRangeTried; --tried) {
     const float range = seen.largest() * static_cast<float>(tried) / 100;
     const double error = squared_error(seen, levels, range);
     if (error < least) {

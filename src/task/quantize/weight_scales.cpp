@@ -12,7 +12,7 @@ namespace evener::task {
 namespace {
 
 constexpr int kManyBits = 7;
-constexpr int kFirstTried = 30, kLastTried = 100;  // hundredths of the largest weight
+constexpr int kFirstScaleTried = 30, kLastScaleTried = 100;  // hundredths of the largest weight
 
 double squared_error(std::span<const float> values, float scale, network::Levels levels) {
   double sum = 0;
@@ -32,7 +32,7 @@ float scale_of(std::span<const float> values, int bits) {
   if (bits >= kManyBits) return all;
   float best = all;
   double least = std::numeric_limits<double>::infinity();
-  for (int tried = kLastTried; tried >= kFirstTried; --tried) {
+  for (int tried = kLastScaleTried; tried >= kFirstScaleTried; --tried) {
     const float scale = std::max(all * static_cast<float>(tried) / 100, network::kLeastScale);
     const double error = squared_error(values, scale, levels);
     if (error < least) {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/names.h"
 
 namespace evener::data::fetch_module {
 namespace {
@@ -40,18 +41,13 @@ std::string lower(std::string text) {
   return text;
 }
 
-std::string trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
-}
-
 // Each answer (of a redirect, of a proxy) begins with its status line, and forgets the one before.
 void take_header(ResponseHead& head, std::string_view line) {
   if (line.starts_with("HTTP/")) head = {};
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return;
-  const std::string name = lower(std::string(line.substr(0, colon))), value = trimmed(line.substr(colon + 1));
+  const std::string name = lower(std::string(line.substr(0, colon))),
+                    value = std::string(trimmed(line.substr(colon + 1)));
   if (name == "content-type") head.content_type = lower(value);
   if (name == "content-range") head.content_range = lower(value);
   if (name == "etag") head.etag = value;

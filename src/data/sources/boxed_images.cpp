@@ -14,6 +14,7 @@
 #include "data/boxes.h"
 #include "data/pixel_cache.h"
 #include "data/sources/common_shape.h"
+#include "data/sources/single_files.h"
 
 namespace evener::data {
 
@@ -213,6 +214,33 @@ void choose_classes(AnnotatedListing& listing, const std::vector<ClassFiles>& wa
   listing.classes = std::move(chosen);
 }
 
+bool are_equal(const LabelledBox& a, const LabelledBox& b) {
+  return a.label == b.label && a.x1 == b.x1 && a.y1 == b.y1 && a.x2 == b.x2 && a.y2 == b.y2;
+}
+
+/// Makes one image of those that are one file: it has the boxes of all, in one part.
+void take_each_file_once(AnnotatedListing& listing, const DataOptions& options) {
+  std::vector<ListedFile> listed;
+  for (const AnnotatedImage& image : listing.images) listed.push_back({image.image, image.part});
+  SingleFiles single = single_files(listed, options.threads, options.strict);
+  std::vector<AnnotatedImage> images;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    AnnotatedImage& image = listing.images[i];
+    if (single.place[i] == images.size()) {
+      image.part = single.files[single.place[i]].part;
+      images.push_back(std::move(image));
+      continue;
+    }
+    std::vector<LabelledBox>& boxes = images[single.place[i]].boxes;
+    for (const LabelledBox& box : image.boxes) {
+      const auto is_same = [&box](const LabelledBox& other) { return are_equal(box, other); };
+      if (std::ranges::none_of(boxes, is_same)) boxes.push_back(box);
+    }
+  }
+  listing.images = std::move(images);
+  listing.notes.insert(listing.notes.end(), single.notes.begin(), single.notes.end());
+}
+
 void check_anything_left(const AnnotatedListing& listing, const fs::path& where) {
   if (listing.images.empty()) {
     throw Error("no image with " + listing.kind + " in '" + where.string() + "'" + first_skipped(listing.skipped));
@@ -256,6 +284,7 @@ void unify_parts(AnnotatedListing& listing) {
 
 Source open_boxed_images(AnnotatedListing listing, const fs::path& where, const DataOptions& options) {
   check_anything_left(listing, where);
+  take_each_file_once(listing, options);
   if (!options.classes.empty()) choose_classes(listing, options.classes);
   Source source;
   source.kind = std::move(listing.kind);

@@ -8,6 +8,7 @@
 #include "data/pixel_cache.h"
 #include "data/sources/common_shape.h"
 #include "data/sources/folder_listing.h"
+#include "data/sources/single_files.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -138,6 +139,27 @@ void select_samples(ImageFolder& images, const std::vector<std::string>& names, 
   images.select(std::move(files), std::move(labels), std::move(classes));
 }
 
+/// Leaves one image of those that are one file, in one part; one that lies in two classes has the first, which is told.
+void take_each_file_once(FolderListing& listing, const DataOptions& options, std::vector<Skipped>& skipped) {
+  std::vector<ListedFile> listed;
+  for (const ListedImage& image : listing.images) listed.push_back({image.path, image.part});
+  SingleFiles single = single_files(listed, options.threads, options.strict);
+  std::vector<ListedImage> images;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    ListedImage& image = listing.images[i];
+    const std::size_t place = single.place[i];
+    if (place == images.size()) {
+      images.push_back({std::move(image.path), image.label, single.files[place].part});
+    } else if (image.label != images[place].label) {
+      skipped.push_back({image.path.string(), "it is the file '" + images[place].path.string() + "' of the class '" +
+                                                  listing.classes[static_cast<std::size_t>(images[place].label)] +
+                                                  "', where it stays"});
+    }
+  }
+  listing.images = std::move(images);
+  listing.notes.insert(listing.notes.end(), single.notes.begin(), single.notes.end());
+}
+
 }  // namespace
 
 Source open_image_folder(const fs::path& folder, const DataOptions& options) {
@@ -145,6 +167,7 @@ Source open_image_folder(const fs::path& folder, const DataOptions& options) {
   Source source;
   source.kind = "image folder";
   source.has_files = true;
+  take_each_file_once(listing, options, source.skipped);
   source.notes = std::move(listing.notes);
   std::vector<fs::path> files;
   for (const ListedImage& image : listing.images) files.push_back(image.path);
@@ -156,7 +179,8 @@ Source open_image_folder(const fs::path& folder, const DataOptions& options) {
   } else {
     images->decode_all(options);
   }
-  source.skipped = skipped_of(*images, folder, options.strict);
+  const std::vector<Skipped> bad = skipped_of(*images, folder, options.strict);
+  source.skipped.insert(source.skipped.end(), bad.begin(), bad.end());
   select_samples(*images, listing.classes, folder, source);
   source.dataset = images;
   return source;

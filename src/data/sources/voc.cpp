@@ -105,7 +105,7 @@ std::vector<ReadVoc> read_all(const std::vector<VocFile>& files, int threads) {
 }
 
 /// The XML files of a tree that its image sets name; all, where there are no sets.
-std::vector<VocFile> list_files(const VocTree& tree, AnnotatedListing& listing) {
+std::vector<VocFile> list_files(const VocTree& tree, bool strict, AnnotatedListing& listing) {
   std::vector<VocFile> files;
   AnnotationNames names;
   const auto is_xml = [](const fs::path& path) { return path.extension() == ".xml" || path.extension() == ".XML"; };
@@ -119,7 +119,7 @@ std::vector<VocFile> list_files(const VocTree& tree, AnnotatedListing& listing) 
     names.insert(file.name);
     files.push_back(std::move(file));
   }
-  const std::optional<ImageSets> sets = read_image_sets(tree.sets, names, listing.notes);
+  const std::optional<ImageSets> sets = read_image_sets(tree.sets, names, strict, listing.notes);
   if (!sets) return files;
   const auto is_unnamed = [&](const VocFile& file) { return !sets->contains(file.name); };
   const std::size_t unnamed = std::erase_if(files, is_unnamed);
@@ -162,10 +162,10 @@ void add_boxes(const VocAnnotation& annotation, ClassNames& classes, AnnotatedIm
   }
 }
 
-void add_tree(const VocTree& tree, int threads, ClassNames& classes, AnnotatedListing& listing) {
+void add_tree(const VocTree& tree, const DataOptions& options, ClassNames& classes, AnnotatedListing& listing) {
   const ImageFinder images(tree.images);
-  const std::vector<VocFile> files = list_files(tree, listing);
-  const std::vector<ReadVoc> read = read_all(files, threads);
+  const std::vector<VocFile> files = list_files(tree, options.strict, listing);
+  const std::vector<ReadVoc> read = read_all(files, options.threads);
   const std::size_t before = listing.images.size();
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto& [annotation, refusal] = read[i];
@@ -206,7 +206,7 @@ Source open_voc(const fs::path& folder, const DataOptions& options) {
   listing.kind = "VOC annotations";
   ClassNames classes;
   const std::vector<VocTree> trees = find_voc_trees(folder);
-  for (const VocTree& tree : trees) add_tree(tree, options.threads, classes, listing);
+  for (const VocTree& tree : trees) add_tree(tree, options, classes, listing);
   if (trees.size() > 1) {
     listing.notes.push_back("images of " + std::to_string(trees.size()) + " folders are taken together");
   }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/names.h"
 #include "base/plural.h"
 #include "data/image_files.h"
 #include "data/sources/folder_listing.h"
@@ -120,12 +121,13 @@ std::vector<VocTree> find_voc_trees(const fs::path& folder, int depth) {
   return trees;
 }
 
-std::optional<ImageSets> read_image_sets(const fs::path& folder, const AnnotationNames& known,
+std::optional<ImageSets> read_image_sets(const fs::path& folder, const AnnotationNames& known, bool strict,
                                          std::vector<std::string>& notes) {
   if (folder.empty()) return std::nullopt;
   ImageSets sets;
   bool has_any = false;
   std::size_t repeated = 0;
+  std::string first;
   for (const auto& [name, part] : {std::pair("train", Part::kTrain), std::pair("val", Part::kVal),
                                    std::pair("test", Part::kTest), std::pair("trainval", Part::kTrain)}) {
     const fs::path file = folder / (std::string(name) + ".txt");
@@ -134,13 +136,17 @@ std::optional<ImageSets> read_image_sets(const fs::path& folder, const Annotatio
     for (std::string& image : names_in(file, known)) {
       const auto [found, is_new] = sets.emplace(std::move(image), part);
       const bool is_of_trainval = std::string_view(name) == "trainval" && found->second != Part::kTest;
-      repeated += !is_new && !is_of_trainval && found->second != part;
+      if (is_new || is_of_trainval || found->second == part) continue;
+      if (repeated++ == 0) first = found->first;
+      found->second = std::max(found->second, part);  // training, validation, test
     }
   }
   if (!has_any) return std::nullopt;
   if (repeated > 0) {
-    notes.push_back(counted(repeated, "image") + " of '" + folder.string() +
-                    "' in more than one of train.txt, val.txt and test.txt: taken for the first of them");
+    const std::string what = counted(repeated, "image") + " in more than one of the sets of '" + folder.string() +
+                             "', such as " + quoted_text(first);
+    if (strict) throw Error(what + "; name each in one of them, or leave --strict out");
+    notes.push_back(what + ": each counts in the first of test, validation and training");
   }
   return sets;
 }

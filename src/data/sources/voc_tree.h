@@ -25,11 +25,12 @@ struct VocTree {
 std::vector<VocTree> find_voc_trees(const std::filesystem::path& folder, int depth = 3);
 
 /// Which part each image of train.txt, val.txt and test.txt belongs to, by its name without extension; images of
-/// trainval.txt alone are for training. Absent: there is no such file, so that all images count and are undivided.
+/// trainval.txt alone are for training. One that several name stays in the first of test, validation and training,
+/// which is told, or refused with `strict`. Absent: there is no such file, so that all images count and are undivided.
 /// `known`: the names of the tree's annotations, which tell a number of a name from a number behind it.
 using ImageSets = std::unordered_map<std::string, Part>;
 using AnnotationNames = std::unordered_set<std::string>;
-std::optional<ImageSets> read_image_sets(const std::filesystem::path& folder, const AnnotationNames& known,
+std::optional<ImageSets> read_image_sets(const std::filesystem::path& folder, const AnnotationNames& known, bool strict,
                                          std::vector<std::string>& notes);
 
 }  // namespace evener::data

@@ -177,12 +177,15 @@ void pin_this_thread(const std::vector<int>& cpus) {
   if (sched_setaffinity(0, set.bytes(), set.get()) != 0) fail(std::strerror(errno));
 }
 
-PinnedTo::PinnedTo(const std::vector<int>& cpus) : moved_(!cpus.empty()) {
-  if (moved_) pin_this_thread(cpus);
+PinnedTo::PinnedTo(const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
+  const std::vector<int> before = allowed_cpus();
+  pin_this_thread(cpus);
+  before_ = before;
 }
 
 PinnedTo::~PinnedTo() {
-  if (moved_) pin_this_thread({});
+  if (!before_.empty()) pin_this_thread(before_);
 }
 
 namespace {

@@ -28,7 +28,7 @@ int usable_cpus();
 /// Pins the calling thread (and threads it starts later) to `cpus`; empty = all allowed ones. Throws Error.
 void pin_this_thread(const std::vector<int>& cpus);
 
-/// Pins the calling thread for a while, unless `cpus` are none; afterwards it may run on all CPUs again.
+/// Pins the calling thread for a while, unless `cpus` are none; afterwards it may run where it might before.
 class PinnedTo {
  public:
   explicit PinnedTo(const std::vector<int>& cpus);
@@ -37,7 +37,7 @@ class PinnedTo {
   PinnedTo& operator=(const PinnedTo&) = delete;
 
  private:
-  const bool moved_;
+  std::vector<int> before_;  // empty: it wasn't pinned
 };
 
 /// Total and available physical memory, the smaller of the machine's and the cgroup's.

@@ -316,7 +316,7 @@ int faces(const FacesCommandFlags& flags) {
     run.take_times(record);
     fill_speed(record, result);
     record.data.skipped = static_cast<std::int64_t>(result.skipped.size());
-    add_comparison(record, found.faces.size(), found.person_count, found.recall);
+    add_comparison(record, found.faces.size(), found.person_count);
     add_chunks(record, chunks);
     if (scaling) add_scaling(record, *scaling);
     if (!pairs.empty()) {

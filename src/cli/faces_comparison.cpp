@@ -17,7 +17,6 @@
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "report/format.h"
-#include "task/faces/compare_graph.h"
 
 namespace evener::cli {
 namespace {
@@ -53,7 +52,6 @@ class PairRows {
     std::string rows;
     for (std::size_t i = 0; i < block.rows.size(); ++i) {
       const std::size_t face = block.begin + i / block.count, other = block.rows[i];
-      if (other == task::Neighbours::kNobody) continue;
       fmt::format_to(std::back_inserter(rows), "{},{},{},{},{},{:.6f},{:.6f}\n", face, file(face), i % block.count + 1,
                      other, file(other), block.distances[i], cosine_at(block.distances[i]));
     }
@@ -174,11 +172,10 @@ ComparisonRequest comparison_request(const FacesComparisonFlags& flags) {
   ComparisonRequest request;
   request.limit = static_cast<float>(*flags.limit);
   if (*flags.neighbours) request.neighbours = static_cast<std::size_t>(**flags.neighbours);
-  request.by_graph = *flags.search == "hnsw";
   return request;
 }
 
-void add_comparison(measure::Record& record, std::size_t faces, std::size_t persons, std::optional<double> recall) {
+void add_comparison(measure::Record& record, std::size_t faces, std::size_t persons) {
   measure::add_metric(
       record,
       {.name = "faces", .unit = "", .title = "faces", .label = "faces found", .value = static_cast<double>(faces)});
@@ -187,13 +184,6 @@ void add_comparison(measure::Record& record, std::size_t faces, std::size_t pers
                                .title = "persons",
                                .label = "persons seen more than once",
                                .value = static_cast<double>(persons)});
-  if (!recall) return;
-  measure::add_metric(record, {.name = "neighbour_recall",
-                               .unit = "share",
-                               .title = "recall",
-                               .label = "nearest faces that the search found, of a sample",
-                               .role = measure::MetricRole::kQuality,
-                               .value = *recall});
 }
 
 bool may_found(const task::FaceBox& box, int founder_size) {
@@ -213,49 +203,22 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   options.neighbours = std::min(asked, all < 2 ? 0 : all - 1);
   AllPairs all_pairs(request, rows, options.most_pairs);
   LoadingProgress progress(line, "faces");
-  ComparedFaces compared;
+  options.on_pairs = [&](std::span<const task::NearPair> pairs) { all_pairs.add(pairs); };
+  options.on_progress = [&](std::size_t done, std::size_t count) { progress.update("comparing faces", done, count); };
   task::Comparison comparison;
-  const auto look = [&] {
-    if (!request.by_graph) {
-      options.on_pairs = [&](std::span<const task::NearPair> pairs) { all_pairs.add(pairs); };
-      options.on_progress = [&](std::size_t done, std::size_t count) {
-        progress.update("comparing faces", done, count);
-      };
-      comparison = task::compare_all(embeddings, options);
-      return;
-    }
-    task::GraphComparison by_graph = task::compare_by_graph(
-        embeddings, options, {.threads = request.threads},
-        [&](std::size_t done, std::size_t count) { progress.update("linking faces", done, count); });
-    comparison = std::move(by_graph.comparison);
-    if (by_graph.sample == 0) return;
-    compared.recall = by_graph.recall;
-    compared.summary.push_back(
-        fmt::format("Of the {} nearest of each of {} the search by HNSW found {:.2f} % (recall@{}).", by_graph.nearest,
-                    counted(by_graph.sample, "face"), 100 * by_graph.recall, by_graph.nearest));
-    if (by_graph.all_s > by_graph.seconds) {
-      compared.summary.push_back(fmt::format(
-          "The search took {}; the distances of all with all would take about {} (estimated from those of the sample).",
-          duration_text(by_graph.seconds), duration_text(by_graph.all_s)));
-    }
-  };
   if (options.neighbours > 0) {
     write_file_atomically(request.folder / "neighbours.csv", [&](std::ostream& out) {
       out << PairRows::kNeighbours;
-      options.on_neighbours = [&](const task::Neighbours& block) {
-        out << rows.neighbours(block);
-        if (request.by_graph) {
-          progress.update("following links", block.begin + block.rows.size() / block.count, all);
-        }
-      };
-      look();
+      options.on_neighbours = [&](const task::Neighbours& block) { out << rows.neighbours(block); };
+      comparison = task::compare_all(embeddings, options);
     });
   } else {
-    look();
+    comparison = task::compare_all(embeddings, options);
   }
   line.finish();
   write_pairs(request.folder / "pairs.csv", comparison.pairs, rows);
   if (all > 0 && all <= kMostInMatrix) write_matrix(request.folder / "distances.npy", embeddings, request.threads);
+  ComparedFaces compared;
   compared.groups = task::group_faces(embeddings, facts, comparison.to_group, {request.limit});
   compared.histogram = std::move(comparison.histogram);
   compared.pairs = std::move(comparison.pairs);

@@ -20,7 +20,6 @@ namespace evener::cli {
 struct ComparisonRequest {
   float limit = 1;                             // of one person, see task::GroupOptions
   std::optional<std::size_t> neighbours = {};  // of each face, in neighbours.csv; absent: 10 where there is no matrix
-  bool by_graph = false;                       // see task/faces/compare_graph.h
   int threads = 1;
   std::filesystem::path folder;
   /// What tables call the file of a face.
@@ -32,7 +31,6 @@ struct ComparedFaces {
   std::size_t pairs_within = 0;        // all that were found
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   std::vector<int> groups;             // of each face, see task::group_faces
-  std::optional<double> recall;        // of the neighbours, where a graph was searched
   std::vector<std::string> summary;    // sentences
 };
 
@@ -43,8 +41,8 @@ ComparisonRequest comparison_request(const FacesComparisonFlags& flags);
 ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task::FaceFacts>& facts,
                       const ComparisonRequest& request, ProgressLine& line);
 
-/// The figures of a comparison: how many faces there are, how many persons were seen more than once, and the recall.
-void add_comparison(measure::Record& record, std::size_t faces, std::size_t persons, std::optional<double> recall);
+/// The figures of a comparison: how many faces there are, how many persons were seen more than once.
+void add_comparison(measure::Record& record, std::size_t faces, std::size_t persons);
 
 /// Whether a face is large and likely enough to found a group. `founder_size`: pixels of its shorter side.
 bool may_found(const task::FaceBox& box, int founder_size);

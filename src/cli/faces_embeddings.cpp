@@ -130,6 +130,12 @@ StoredFaces read_embeddings(const fs::path& path) {
       throw Error(fmt::format("row {} of '{}' in '{}' has a value that is no number", faces.embeddings.size(),
                               tensor.name, path.string()));
     }
+    if (std::ranges::all_of(row, [](float value) { return value == 0; })) {
+      throw Error(
+          fmt::format("row {} of '{}' in '{}' is all zeros: it has no direction, so that it can't be compared; "
+                      "leave it out of the file",
+                      faces.embeddings.size(), tensor.name, path.string()));
+    }
     faces.embeddings.add(row);
   });
   faces.files = files_in(layout, count);
@@ -202,7 +208,7 @@ int compare_embeddings(const FacesCommandFlags& flags) {
     summary.insert(summary.end(), compared.summary.begin(), compared.summary.end());
     run.take_times(record);
     record.images_per_s.reason = "no photo was read";
-    add_comparison(record, faces.embeddings.size(), persons, compared.recall);
+    add_comparison(record, faces.embeddings.size(), persons);
     return record;
   });
   if (write_json(*flags.output.json, measure::to_json(record))) return 0;

@@ -126,7 +126,6 @@ void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRe
   ComparedFaces compared = compare(found.embeddings, facts, request, line);
   found.histogram = std::move(compared.histogram);
   found.pairs = std::move(compared.pairs);
-  found.recall = compared.recall;
   found.summary = std::move(compared.summary);
   const std::vector<int>& groups = compared.groups;
   found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);

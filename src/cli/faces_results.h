@@ -34,7 +34,6 @@ struct FoundFaces {
   task::Embeddings embeddings;
   std::vector<int> persons;            // of each face, from 0; -1 = like no other
   std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
-  std::optional<double> recall;        // see ComparedFaces
   std::vector<std::string> summary;    // what is to be said of the comparison
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   float limit = 1;

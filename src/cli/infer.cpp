@@ -105,8 +105,10 @@ void tell_unread(const std::vector<data::Skipped>& skipped, ProgressLine& line) 
   line.note(fmt::format("{} could not be read:{}", counted(skipped.size(), "image"), data::first_skipped(skipped)));
 }
 
-void print_summary(const measure::Record& record, const Scores& scores, const fs::path& folder) {
+void print_summary(const measure::Record& record, const InferImages& images, const Scores& scores,
+                   const fs::path& folder) {
   if (scores.images > 0) {
+    if (!images.seen.empty()) fmt::print("seen                      {}\n", images.seen);
     fmt::print("accuracy                  {:.2f} % ({} of {} images)\n",
                100 * static_cast<double>(scores.correct) / static_cast<double>(scores.images), scores.correct,
                scores.images);
@@ -194,6 +196,7 @@ class Inference {
               .trace = *flags.measuring.trace,
               .json = *flags.answers.json},
              line_) {
+    if (!images_.part_note.empty()) images_.notes.push_back(images_.part_note);
     if (const fs::path& sidecar = flags.model.sidecar; !sidecar.empty()) {
       images_.notes.push_back(fmt::format("'{}' beside the network says how it is shown images", sidecar.string()));
     }
@@ -214,6 +217,7 @@ class Inference {
     fill_inference_setup(run_.record(), flags_.groups(), network_, images_, plan_, precision_, job.setup());
     run_.begin();
     line_.note(setup_line(network_, images_, plan_, precision_, job.setup()));
+    if (!images_.seen.empty()) line_.note("seen are " + images_.seen);
     for (const std::vector<std::string>* notes : {&network_.notes(), &std::as_const(images_.notes), &plan_.notes}) {
       for (const std::string& text : *notes) line_.note("note: " + text);
     }
@@ -263,7 +267,7 @@ class Inference {
     // Lines that another program reads stay alone.
     const bool for_people = *flags_.answers.format != "csv" && *flags_.answers.format != "jsonl";
     const bool wrote_record = write_json(*flags_.answers.json, measure::to_json(record));
-    if (!wrote_record && for_people) print_summary(record, answers_->scores(), run_.folder());
+    if (!wrote_record && for_people) print_summary(record, images_, answers_->scores(), run_.folder());
     if (result_.answered == 0) throw Error("none of the images could be read");
     return 0;
   }

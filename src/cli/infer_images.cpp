@@ -52,7 +52,9 @@ InferImages from_pictures(const std::vector<std::string>& locations, const Infer
   images.skipped = pictures.skipped();
   images.notes = pictures.notes();
   images.location = fmt::format("{}", fmt::join(locations, " "));
-  images.samples = data::picture_samples(std::move(pictures), flags.model.preprocessing(network));
+  const data::Preprocessing steps = flags.model.preprocessing(network);
+  images.seen = data::seen_text(steps);
+  images.samples = data::picture_samples(std::move(pictures), steps);
   return images;
 }
 
@@ -98,11 +100,13 @@ std::optional<InferImages> from_data(const std::string& location, const InferFla
   if (!numbers) return std::nullopt;
   ShownPart shown = shown_part(opened, request, run);
   InferImages images;
+  images.part_note = part_note(shown, location);
   images.part = std::move(shown.name);
   images.labelled = opened.dataset->target_kind() == data::TargetKind::kClasses;
   images.location = location;
   images.skipped = std::move(opened.skipped);
   images.notes = std::move(opened.notes);
+  images.seen = data::seen_text(flags.model.preprocessing(network));
   images.samples = data::dataset_samples(std::move(opened.dataset), std::move(shown.indices), *numbers);
   return images;
 }

@@ -14,8 +14,10 @@ namespace evener::cli {
 
 struct InferImages {
   std::unique_ptr<data::Samples> samples;
-  std::string location;  // for people and the record
-  std::string part;      // of data; "" = not of data
+  std::string location;   // for people and the record
+  std::string part;       // of data; "" = not of data
+  std::string part_note;  // see part_note(); "" = all is shown
+  std::string seen;       // data::seen_text of them; "" = arrays and random values, which are shown as they are
   bool labelled = false;
   std::vector<data::Skipped> skipped;  // folders and images that are no samples
   std::vector<std::string> notes;

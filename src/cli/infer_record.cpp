@@ -52,6 +52,7 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
   for (const OptionGroup* group : groups) group->record(config);
   config["batch"] = setup.batch;
   config["streams"] = setup.streams;
+  if (!images.seen.empty()) config["seen"] = images.seen;
   config["mean"] = network.normalization().mean;
   config["standard-deviation"] = network.normalization().standard_deviation;
   nlohmann::json executed = nlohmann::json::object();

@@ -32,6 +32,7 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
   options.crop = steps.crop;
   options.crop_fraction = steps.crop_fraction;
   options.filter = steps.filter;
+  options.keeps_fitting = steps.keeps_fitting;
   options.threads = request.threads;
   options.strict = request.strict;
   options.seed = static_cast<std::uint64_t>(request.seed.value_or(run.get<std::int64_t>("seed").value_or(1)));
@@ -45,7 +46,9 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
 }
 
 ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run) {
-  ShownPart shown{request.part, {}};
+  ShownPart shown;
+  shown.name = request.part;
+  shown.images = opened.split.train.size() + opened.split.val.size() + opened.split.test.size();
   if (shown.name.empty()) {
     const bool has_test = was_trained_on(run, request.location) || opened.came_divided || !request.split.empty();
     shown.name = has_test && !opened.split.test.empty() ? "test" : "all";
@@ -56,6 +59,12 @@ ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& 
                                  request.location, shown.name));
   }
   return shown;
+}
+
+std::string part_note(const ShownPart& shown, const std::string& location) {
+  if (shown.name == "all") return "";
+  return fmt::format("shown is the {} part of '{}', {} of its {} images; --part all shows all of them", shown.name,
+                     location, shown.indices.size(), shown.images);
 }
 
 std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part) {

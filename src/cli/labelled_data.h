@@ -29,11 +29,15 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
 struct ShownPart {
   std::string name;  // "train", "validation", "test" or "all"
   std::vector<std::uint32_t> indices;
+  std::size_t images = 0;  // of all parts
 };
 
 /// The part that was asked for; by default the test part where the data comes divided, and all of it otherwise. Throws
 /// UsageError where it has no images.
 ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run);
+
+/// What a user should know of a part: how many of how many images it is, and how to see all. "" for all of them.
+std::string part_note(const ShownPart& shown, const std::string& location);
 
 /// The samples of a part: "train", "validation" or "test"; of all parts for anything else.
 std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part);

@@ -86,8 +86,9 @@ void print_summary(const TrainingOutcome& outcome) {
     fmt::print("peak memory               {}\n", bytes_text(*record.memory.peak_rss_bytes));
   fmt::print("results                   {}\n", outcome.out.string());
   if (record.validity.valid == false) {
-    fmt::print("the times are INVALID as a measurement:\n");
-    for (const auto& reason : record.validity.reasons) fmt::print("  {}; {}\n", reason.what, reason.advice);
+    std::string rules;
+    for (const auto& reason : record.validity.reasons) rules += (rules.empty() ? "" : ", ") + reason.rule;
+    fmt::print("times                     not to be quoted ({}); record.json says why\n", rules);
   }
 }
 

@@ -57,6 +57,7 @@ struct DataOptions {
   CropMode crop = CropMode::kSquash;
   double crop_fraction = 1;
   ResizeFilter filter = ResizeFilter::kBilinear;
+  bool keeps_fitting = false;
   /// Lists and divides the images of a folder without decoding them: for a look at what is there. Bad ones are not
   /// known then.
   bool look_only = false;

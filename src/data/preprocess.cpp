@@ -1,5 +1,7 @@
 #include "data/preprocess.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -54,6 +56,7 @@ Layout centre_layout(std::int64_t width, std::int64_t height, const Preprocessin
 }
 
 Layout layout_of(std::int64_t width, std::int64_t height, const Preprocessing& steps) {
+  if (steps.keeps_fitting && width == steps.shape.width && height == steps.shape.height) return {width, height, 0, 0};
   switch (steps.crop) {
     case CropMode::kBorder:
       return border_layout(width, height, steps.shape);
@@ -103,6 +106,15 @@ CropMode parse_crop_mode(const std::string& name) {
     if (name == known.back()) return mode;
   }
   throw UsageError(unknown_name_message("way to crop", name, known));
+}
+
+std::string seen_text(const Preprocessing& steps) {
+  const std::string size = fmt::format("{}x{}", steps.shape.width, steps.shape.height);
+  if (steps.crop == CropMode::kSquash) return "whole images, squashed to " + size;
+  if (steps.crop == CropMode::kBorder) return "whole images, with black beside them to fill " + size;
+  if (steps.crop_fraction == 1) return "the middle of images, of their shorter side all, resized to " + size;
+  return fmt::format("the middle {:.3g} % of each image, resized to {}{}", 100 * steps.crop_fraction, size,
+                     steps.keeps_fitting ? fmt::format(" (images of {} whole)", size) : "");
 }
 
 PictureFrame frame_of(std::int64_t width, std::int64_t height, const Preprocessing& steps) {

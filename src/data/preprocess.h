@@ -29,7 +29,12 @@ struct Preprocessing {
   /// way: scaled to 256 pixels, of which the middle 224 are taken.
   double crop_fraction = 1;
   ResizeFilter filter = ResizeFilter::kBilinear;
+  /// Pictures of exactly `shape` are shown as they are, whatever `crop` would leave of them: they were made for it.
+  bool keeps_fitting = false;
 };
+/// What is seen of pictures, for people: "whole images, squashed to 32x32", "the middle 87.5 % of each image, resized
+/// to 224x224".
+std::string seen_text(const Preprocessing& steps);
 
 /// Where a picture's pixels come to lie: x of the picture at x * scale_x + left, y at y * scale_y + top.
 struct PictureFrame {

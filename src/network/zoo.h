@@ -22,6 +22,10 @@ struct ModelOptions {
 /// fewer outputs than classes).
 Network build(std::string_view model, const ModelOptions& options);
 
+/// Whether the published weights of a network of the zoo were trained on whole pictures, and not, as those for
+/// ImageNet, on the middle of them. False for other names.
+bool sees_whole_pictures(std::string_view model);
+
 /// The classifier whose convolutional part a detector is built on; "" where `model` is no such detector.
 std::string classifier_of(std::string_view model);
 

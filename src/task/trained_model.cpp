@@ -119,9 +119,10 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   }
   model.normalization = facts.normalization;
   model.trained_elsewhere = facts.trained_elsewhere;
-  // Older files don't tell; trainings squash pictures unless they are told otherwise.
+  // Older files and those of others don't tell; trainings here squash pictures unless they are told otherwise.
   const bool trained_here = facts.normalization && !facts.trained_elsewhere;
-  model.crop = facts.crop || !trained_here ? facts.crop : data::CropMode::kSquash;
+  const bool was_whole = trained_here || network::sees_whole_pictures(name);
+  model.crop = facts.crop || !was_whole ? facts.crop : data::CropMode::kSquash;
   model.quantization = facts.quantization;
   return model;
 }

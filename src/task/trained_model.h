@@ -36,7 +36,7 @@ struct TrainedModel {
   std::filesystem::path weights;     // the file they come from; empty = they are random
   std::vector<std::string> classes;  // names, of the file or of one beside it (labels_beside); empty = none
   std::optional<data::ChannelStatistics> normalization;  // as it was trained with; absent = the file tells none
-  std::optional<data::CropMode> crop;                    // how it was shown pictures; absent = the file doesn't tell
+  std::optional<data::CropMode> crop;                    // how it was shown pictures; absent = not known
   bool trained_elsewhere = false;                        // ModelFacts::trained_elsewhere
   network::QuantizationScheme quantization;              // that the network has; empty = none
   std::filesystem::path run;                             // the run's folder; empty = none

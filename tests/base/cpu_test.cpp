@@ -49,6 +49,26 @@ TEST(PinThisThread, PinsAndFreesAgain) {
   }).join();
 }
 
+TEST(PinnedTo, GivesTheCpusBackThatTheThreadHad) {
+  const std::vector<int>& allowed = cpu_topology().allowed;
+  if (allowed.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  std::thread([&] {
+    pin_this_thread({allowed.front()});
+    cpu_set_t set;
+    {
+      const PinnedTo elsewhere({allowed.back()});
+      ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+      EXPECT_TRUE(CPU_ISSET(allowed.back(), &set));
+    }
+    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    EXPECT_EQ(CPU_COUNT(&set), 1);
+    EXPECT_TRUE(CPU_ISSET(allowed.front(), &set));
+    { const PinnedTo nowhere({}); }
+    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    EXPECT_EQ(CPU_COUNT(&set), 1);
+  }).join();
+}
+
 TEST(PinThisThread, NamesACpuThatIsNotAllowed) {
   try {
     pin_this_thread({cpu_topology().allowed.front(), 60000});

@@ -91,16 +91,21 @@ TEST(ProductKernels, OfTwoRowsIsThatOfAPlainLoop) {
   }
 }
 
-TEST(ProductKernels, OfTwoRowsOfBytesIsExact) {
-  for (const std::int64_t blocks : {1, 2, 9}) {
-    std::vector<std::int8_t> a, b;
-    std::int32_t expected = 0;
-    for (std::int64_t i = 0; i < blocks * kBytesTogether; ++i) {
-      a.push_back(static_cast<std::int8_t>(i % 3 == 0 ? -127 : 50 - i % 100));
-      b.push_back(static_cast<std::int8_t>(i % 5 == 0 ? 127 : i % 90 - 45));
-      expected += a.back() * b.back();
+TEST(ProductKernels, SquaredDistancesOfNearRowsKeepTheirDigits) {
+  for (const std::int64_t values : {1, 5, 53, 200}) {
+    const std::vector<float> a = unit_rows(1, values, 1);
+    std::vector<float> b = a;
+    for (const ProductKernels* level : levels()) {
+      EXPECT_EQ(level->squared_distance(a.data(), b.data(), values), 0);
     }
-    for (const ProductKernels* level : levels()) EXPECT_EQ(level->byte_product(a.data(), b.data(), blocks), expected);
+    double expected = 0;
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      b[i] += i % 2 == 0 ? 1e-4F : -2e-4F;
+      expected += std::pow(static_cast<double>(a[i]) - b[i], 2);
+    }
+    for (const ProductKernels* level : levels()) {
+      EXPECT_NEAR(level->squared_distance(a.data(), b.data(), values) / expected, 1, 1e-5) << values;
+    }
   }
 }
 

@@ -85,11 +85,6 @@ struct FacesComparisonFlags : OptionGroup {
       {"--neighbours", "N", "The nearest of each face, in neighbours.csv (default: 10 of more than 10,000 faces)"},
       {},
       {.range = from_to(0, 1000)}};
-  Option<std::string> search{
-      *this,
-      {"--search", "NAME", "exact: all faces with all; hnsw: by a graph of near ones, for hundreds of thousands"},
-      "exact",
-      {.one_of = {"exact", "hnsw"}}};
 };
 
 struct FacesPlacementFlags : OptionGroup {

@@ -29,8 +29,8 @@ struct InferModelFlags : OptionGroup {
                                  "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"}};
   Option<std::string> crop{*this,
                            {"--crop", "NAME",
-                            "Pictures of another proportion: squash, border (black beside them), or centre (their "
-                            "middle) (default: as they were trained here, or squash; otherwise centre)"}};
+                            "Pictures of another size: squash, border (black beside them), or centre (their middle) "
+                            "(default: as the network was trained; otherwise centre, and those of its size whole)"}};
   Option<std::optional<double>> crop_fraction{
       *this,
       {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},

@@ -28,7 +28,7 @@ class BoxedImages : public Dataset {
               const DataOptions& options)
       : files_(std::move(images)),
         classes_(std::move(classes)),
-        steps_{shape, options.crop, options.crop_fraction, options.filter},
+        steps_{shape, options.crop, options.crop_fraction, options.filter, options.keeps_fitting},
         mode_(options.decode),
         extents_(files_.size()),
         reasons_(files_.size()),

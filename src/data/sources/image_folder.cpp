@@ -22,7 +22,7 @@ class ImageFolder : public ClassDataset {
   /// Reads no file. There are no samples before decode_all() and select().
   ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)
       : files_(std::move(images)),
-        steps_{shape, options.crop, options.crop_fraction, options.filter},
+        steps_{shape, options.crop, options.crop_fraction, options.filter, options.keeps_fitting},
         mode_(options.decode),
         cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {}
 

@@ -31,7 +31,7 @@ constinit const WinogradKernels winograd_table = {{winograd_forward<float>, sum_
                                                   finish_gradient};
 constinit const RowKernels row_table = {convolve_row, max_pool_row};
 constinit const ProductKernels product_table = {
-    {kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, byte_product, places_not_below};
+    {kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, row_squared_distance, places_not_below};
 }  // namespace EVENER_KERNEL_LEVEL
 
 }  // namespace evener::engine::kernels

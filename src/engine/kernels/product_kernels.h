@@ -8,9 +8,6 @@
 
 namespace evener::engine::kernels {
 
-/// Integers of 8 bits that are multiplied together: one line of the caches.
-constexpr std::int64_t kBytesTogether = 64;
-
 /// Each of so many values, one after the other.
 struct RowBlock {
   const float* at;
@@ -36,8 +33,8 @@ struct ProductKernels {
   PanelKernels<float> fp32;
   /// Of two rows alone.
   float (*product)(const float* a, const float* b, std::int64_t values);
-  /// Of two rows of kBytesTogether * blocks integers; what a row's squares sum up to has to fit into 31 bits.
-  std::int32_t (*byte_product)(const std::int8_t* a, const std::int8_t* b, std::int64_t blocks);
+  /// The sum of the squares of what two rows differ by: exact where they are near each other.
+  float (*squared_distance)(const float* a, const float* b, std::int64_t values);
   /// Stores the places of those of `count` values that are not below `least`, or not below what least_of has there;
   /// returns how many they are.
   std::int64_t (*places_not_below)(const float* values, const float* least_of, float least, std::int64_t count,

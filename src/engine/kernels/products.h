@@ -43,31 +43,40 @@ void multiply_rows(const RowBlock& others, const float* panels, std::int64_t pan
   }
 }
 
-float row_product(const float* a, const float* b, std::int64_t values) {
+/// The sum over all values of what `term` makes of one, or of a vector, of each row.
+template <class Term>
+[[gnu::always_inline]] inline float sum_of_two_rows(const float* a, const float* b, std::int64_t values,
+                                                    const Term& term) {
   constexpr int kChains = 4;  // of sums that don't wait for each other
   WidestFloat sums[kChains] = {};
   std::int64_t i = 0;
   for (; i + kChains * kWidestLanes <= values; i += kChains * kWidestLanes) {
 #pragma GCC unroll 8
     for (int c = 0; c < kChains; ++c) {
-      sums[c] += load<WidestLanes>(a + i + c * kWidestLanes) * load<WidestLanes>(b + i + c * kWidestLanes);
+      sums[c] += term(load<WidestLanes>(a + i + c * kWidestLanes), load<WidestLanes>(b + i + c * kWidestLanes));
     }
   }
-  for (; i + kWidestLanes <= values; i += kWidestLanes) sums[0] += load<WidestLanes>(a + i) * load<WidestLanes>(b + i);
+  for (; i + kWidestLanes <= values; i += kWidestLanes) {
+    sums[0] += term(load<WidestLanes>(a + i), load<WidestLanes>(b + i));
+  }
   float lanes[kWidestLanes];
   store<WidestLanes>(lanes, (sums[0] + sums[1]) + (sums[2] + sums[3]));
   for (int half = kWidestLanes / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
   }
   float sum = lanes[0];
-  for (; i < values; ++i) sum += a[i] * b[i];
+  for (; i < values; ++i) sum += term(a[i], b[i]);
   return sum;
 }
 
-std::int32_t byte_product(const std::int8_t* a, const std::int8_t* b, std::int64_t blocks) {
-  std::int32_t sum = 0;
-  for (std::int64_t i = 0; i < blocks * kBytesTogether; ++i) sum += std::int32_t{a[i]} * b[i];
-  return sum;
+float row_product(const float* a, const float* b, std::int64_t values) {
+  return sum_of_two_rows(
+      a, b, values, [](auto x, auto y) __attribute__((always_inline)) { return x * y; });
+}
+
+float row_squared_distance(const float* a, const float* b, std::int64_t values) {
+  return sum_of_two_rows(
+      a, b, values, [](auto x, auto y) __attribute__((always_inline)) { return (x - y) * (x - y); });
 }
 
 /// Bit i is set where values[i] >= least or values[i] >= least_of[i].

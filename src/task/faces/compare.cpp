@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "data/each_index.h"
 #include "engine/kernels/block_products.h"
+#include "engine/kernels/product_kernels.h"
 
 namespace evener::task {
 namespace {
@@ -15,13 +16,23 @@ constexpr std::size_t kMostBlockRows = 256, kLeastBlockRows = 16;  // of a block
 constexpr std::size_t kBlockValues = std::size_t{64} << 20;
 constexpr std::size_t kBlockColumns = 96;  // rows of the other side that are looked at together
 
+/// Products from which on distances are computed from differences: below, a rounded product changes less than the sixth
+/// digit behind the point.
+constexpr float kNear = 0.95F;
+
 }  // namespace
+
+float distance_of_rows(std::span<const float> a, std::span<const float> b, float product) {
+  if (product < kNear) return std::sqrt(2 - 2 * product);
+  return std::sqrt(
+      engine::kernels::product_kernels().squared_distance(a.data(), b.data(), static_cast<std::int64_t>(a.size())));
+}
 
 void Embeddings::add(std::span<const float> row) {
   dimensions = row.size();
   double squares = 0;
   for (const float value : row) squares += static_cast<double>(value) * value;
-  // A row of zeros has no direction; it stays as it is, far from all others.
+  // A row of zeros has no direction and stays as it is.
   const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
   for (const float value : row) values.push_back(static_cast<float>(value * scale));
 }
@@ -39,8 +50,8 @@ void distances_to_all(std::span<const float> rows, const Embeddings& embeddings,
                    static_cast<std::int64_t>(count), products);
     for (std::size_t row = 0; row < count; ++row) {
       for (std::size_t other = first; other < last; ++other) {
-        const float product = products[(other - first) * stride + row];
-        distances[row * all + other] = std::sqrt(std::max(0.0F, 2 - 2 * product));
+        distances[row * all + other] = distance_of_rows(rows.subspan(row * dimensions, dimensions), embeddings[other],
+                                                        products[(other - first) * stride + row]);
       }
     }
   });

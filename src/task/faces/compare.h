@@ -21,6 +21,10 @@ struct Embeddings {
   void add(std::span<const float> row);
 };
 
+/// The Euclidean distance of two rows of length 1 whose product is known. sqrt(2 - 2 c) loses the digits of small
+/// distances, so that these are computed from what the rows differ by.
+float distance_of_rows(std::span<const float> a, std::span<const float> b, float product);
+
 /// Two different rows, the first one's index being the smaller.
 struct NearPair {
   std::size_t first = 0, second = 0;
@@ -38,8 +42,6 @@ void distances_to_all(std::span<const float> rows, const Embeddings& embeddings,
 
 /// The nearest others of some rows, one after the other: `count` of each, nearest first.
 struct Neighbours {
-  static constexpr std::uint32_t kNobody = 0xFFFFFFFF;  // behind the last of a row for which fewer were found
-
   std::size_t begin = 0;  // the first of those rows
   std::size_t count = 0;
   std::vector<std::uint32_t> rows;

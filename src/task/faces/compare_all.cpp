@@ -30,8 +30,13 @@ constexpr std::size_t kMostCounted = std::size_t{1} << 32;  // pairs that the hi
 constexpr float kRounding = 1e-5F, kLeastProduct = -2;      // of products; less than any
 constexpr double kLargestDistance = 2;
 
-float distance_of(float product) {
+/// Of two rows of length 1; of near ones to some three digits, which is enough to count them.
+float rough_distance(float product) {
   return std::sqrt(std::max(0.0F, 2 - 2 * product));
+}
+
+float product_at(float distance) {
+  return 1 - distance * distance / 2;
 }
 
 bool nearer_pair(const NearPair& a, const NearPair& b) {
@@ -45,14 +50,14 @@ void keep(std::vector<NearPair>& pairs, std::size_t most) {
   pairs.resize(most);
 }
 
-/// Some of the other rows for each row: those with the largest products so far.
+/// Some of the other rows for each row: the nearest so far.
 class NearestOfRows {
  public:
   struct Other {
-    float product = 0;
+    float distance = 0;
     std::uint32_t row = 0;
     bool operator<(const Other& other) const {  // nearer; of equally near ones the first
-      return product > other.product || (product == other.product && row < other.row);
+      return std::tie(distance, row) < std::tie(other.distance, other.row);
     }
   };
 
@@ -65,7 +70,7 @@ class NearestOfRows {
 
   /// One thread at a time for each row.
   void add(std::size_t row, Other other) {
-    if (other.product < least_[row]) return;
+    if (product_at(other.distance) < least_[row]) return;
     Other* const first = others_.data() + row * count_;  // a heap, the farthest on top
     if (found_[row] == count_) {
       if (!(other < *first)) return;
@@ -75,7 +80,8 @@ class NearestOfRows {
       first[found_[row]++] = other;
     }
     std::push_heap(first, first + found_[row]);
-    if (found_[row] == count_) std::atomic_ref(least_[row]).store(first->product, std::memory_order_relaxed);
+    if (found_[row] < count_) return;
+    std::atomic_ref(least_[row]).store(product_at(first->distance) - kRounding, std::memory_order_relaxed);
   }
 
   /// Nearest first.
@@ -100,7 +106,7 @@ class AllWithAll {
         options_(options),
         precision_(embeddings.size() > options.most_in_fp32 && has_bfloat16_tiles() ? Precision::kBf16
                                                                                     : Precision::kFp32),
-        least_of_pairs_(1 - options.limit * options.limit / 2 - kRounding),
+        least_of_pairs_(product_at(options.limit) - kRounding),
         nearest_(embeddings.size(), std::max(options.neighbours, options.most_of_each_face),
                  options.neighbours > 0 ? kLeastProduct : least_of_pairs_),
         pairs_of_rows_(kMostRows),
@@ -223,7 +229,7 @@ class AllWithAll {
 
   void count(std::span<const float> products, Histogram& histogram) const {
     std::array<int, kMostRows> bins{};
-    for (std::size_t i = 0; i < products.size(); ++i) bins[i] = bin_of(distance_of(products[i]));
+    for (std::size_t i = 0; i < products.size(); ++i) bins[i] = bin_of(rough_distance(products[i]));
     for (std::size_t i = 0; i < products.size(); ++i) ++histogram[static_cast<std::size_t>(bins[i])];
   }
 
@@ -247,17 +253,17 @@ class AllWithAll {
   void take(const Block& block, std::size_t row, std::size_t other) {
     const float product = engine::kernels::product_kernels().product(embeddings_[row].data(), embeddings_[other].data(),
                                                                      static_cast<std::int64_t>(embeddings_.dimensions));
-    const float distance = distance_of(product);
+    const float distance = distance_of_rows(embeddings_[row], embeddings_[other], product);
     {
       const std::scoped_lock lock(locks_[row - block.begin]);
       if (distance <= options_.limit) {
         pairs_of_rows_[row - block.begin].push_back({distance, static_cast<std::uint32_t>(other)});
       }
-      nearest_.add(row, {product, static_cast<std::uint32_t>(other)});
+      nearest_.add(row, {distance, static_cast<std::uint32_t>(other)});
     }
     std::unique_lock<std::mutex> lock;
     if (other < block.end) lock = std::unique_lock(locks_[other - block.begin]);
-    nearest_.add(other, {product, static_cast<std::uint32_t>(row)});
+    nearest_.add(other, {distance, static_cast<std::uint32_t>(row)});
   }
 
   /// Nobody will find anything for these rows any more.
@@ -284,7 +290,7 @@ class AllWithAll {
       const std::vector<Other> others = nearest_.of(row);
       for (std::size_t k = 0; k < count; ++k) {
         neighbours.rows.push_back(others[k].row);
-        neighbours.distances.push_back(distance_of(others[k].product));
+        neighbours.distances.push_back(others[k].distance);
       }
     }
     options_.on_neighbours(neighbours);
@@ -297,9 +303,8 @@ class AllWithAll {
       std::vector<Other> others = nearest_.of(row);
       if (others.size() > options_.most_of_each_face) others.resize(options_.most_of_each_face);
       for (const Other& other : others) {
-        const float distance = distance_of(other.product);
-        if (distance > options_.limit) break;
-        pairs.push_back({std::min<std::size_t>(row, other.row), std::max<std::size_t>(row, other.row), distance});
+        if (other.distance > options_.limit) break;
+        pairs.push_back({std::min<std::size_t>(row, other.row), std::max<std::size_t>(row, other.row), other.distance});
       }
     }
     std::ranges::sort(pairs, nearer_pair);

@@ -10,11 +10,13 @@
 namespace evener::task {
 namespace {
 
-/// Faces that are taken for one person so far. The sum of unit vectors tells their mean distances: the mean of
-/// |a - b|^2 over all a of one group and b of another is 2 - 2 (A . B) / (|A| |B| faces).
+/// Faces that are taken for one person so far. Sums tell their mean distances: the mean of |a - b|^2 over all a of one
+/// group and b of another is the mean |a|^2 plus the mean |b|^2 less 2 (A . B) / (faces of A * faces of B). The squares
+/// are not taken for 1, which is where they were rounded to: what that leaves is much for faces that are equal.
 struct Group {
   std::vector<std::size_t> faces;
   std::set<std::size_t> photos;
+  double squares = 0;       // sum of |a|^2
   std::vector<double> sum;  // empty for one face, whose embedding it is: of a million faces most stay alone
 };
 
@@ -25,6 +27,7 @@ bool share_a_photo(const Group& a, const Group& b) {
 void join(Group& into, Group& from) {
   into.faces.insert(into.faces.end(), from.faces.begin(), from.faces.end());
   into.photos.insert(from.photos.begin(), from.photos.end());
+  into.squares += from.squares;
   from = {};
 }
 
@@ -33,7 +36,9 @@ class Grouping {
   Grouping(const Embeddings& embeddings, const std::vector<FaceFacts>& faces, double limit)
       : embeddings_(embeddings), faces_(faces), limit_squared_(limit * limit), of_face_(faces.size()) {
     for (std::size_t i = 0; i < faces.size(); ++i) {
-      groups_.push_back({{i}, {faces[i].photo}, {}});
+      double squares = 0;
+      for (const float value : embeddings[i]) squares += static_cast<double>(value) * value;
+      groups_.push_back({{i}, {faces[i].photo}, squares, {}});
       of_face_[i] = i;
     }
   }
@@ -143,7 +148,8 @@ class Grouping {
         }
       });
     });
-    return 2 - 2 * product / (static_cast<double>(a.faces.size()) * static_cast<double>(b.faces.size()));
+    const auto of_a = static_cast<double>(a.faces.size()), of_b = static_cast<double>(b.faces.size());
+    return a.squares / of_a + b.squares / of_b - 2 * product / (of_a * of_b);
   }
 
   void unite(std::size_t a, std::size_t b) {

@@ -114,5 +114,24 @@ TEST(Samples, RandomOnesAreKeyedByTheirNumber) {
   EXPECT_THROW(samples->read(0, std::span(floats)), Error);
 }
 
+TEST(PreprocessFitting, APictureOfTheNetworksSizeIsShownWhole) {
+  const auto shown = [](bool keeps_fitting) {
+    Picture picture = Picture::unset(1, 8, 8);
+    for (std::size_t i = 0; i < 64; ++i) picture.pixels[i] = static_cast<std::uint8_t>(4 * i);
+    Preprocessing steps;
+    steps.shape = {1, 8, 8};
+    steps.crop = CropMode::kCentre;
+    steps.crop_fraction = 0.875;
+    steps.keeps_fitting = keeps_fitting;
+    std::vector<std::uint8_t> values(64);
+    preprocess(std::move(picture), steps, values);
+    return values;
+  };
+  std::vector<std::uint8_t> whole;
+  for (int i = 0; i < 64; ++i) whole.push_back(static_cast<std::uint8_t>(4 * i));
+  EXPECT_EQ(shown(true), whole);
+  EXPECT_NE(shown(false), whole);
+}
+
 }  // namespace
 }  // namespace evener::data

@@ -237,5 +237,13 @@ TEST(Zoo, ListsItsModels) {
                                  "resnet50", "resnet20", "resnet32", "resnet44", "resnet56"));
 }
 
+TEST(SeesWholePictures, IsSoOfNetworksForSmallImagesAndNotOfImageNets) {
+  for (const char* model : {"resnet20", "resnet56", "mlp:784-10", "mobilefacenet"})
+    EXPECT_TRUE(sees_whole_pictures(model));
+  for (const char* model : {"resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "a.onnx"}) {
+    EXPECT_FALSE(sees_whole_pictures(model)) << model;
+  }
+}
+
 }  // namespace
 }  // namespace evener::network

@@ -1,0 +1,33 @@
+// What infer says of the images that it shows: which part of a run's own data, and what of each picture.
+#include <gmock/gmock.h>
+
+#include "cli/run_program.h"
+
+namespace evener {
+namespace {
+
+using test::ProgramResult;
+using test::run_program;
+using test::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(InferParts, OfARunsOwnDataThePartAndItsSizeAreTold) {
+  const TemporaryFolder folder;
+  const std::string images = (folder / "digits").string(), run = (folder / "run").string();
+  ASSERT_EQ(run_program({"data", "synth", "digits", "--out", images, "--count", "60"}).exit_code, 0);
+  const ProgramResult trained =
+      run_program({"train", "mlp:784-8-10", "--data", images, "--epochs", "1", "--batch", "16", "--out", run});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const ProgramResult part = run_program({"infer", run, images, "--format", "none"});
+  ASSERT_EQ(part.exit_code, 0) << part.err;
+  EXPECT_THAT(part.err, AllOf(HasSubstr("the test part of"), HasSubstr("10 of its 60 images; --part all shows all")));
+  EXPECT_THAT(part.out, HasSubstr("whole images, squashed to 28x28"));
+  const ProgramResult all = run_program({"infer", run, images, "--format", "none", "--part", "all"});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_THAT(all.err, AllOf(HasSubstr("60 images"), Not(HasSubstr("part of"))));
+}
+
+}  // namespace
+}  // namespace evener

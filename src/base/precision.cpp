@@ -28,6 +28,12 @@ Precision parse_precision(const std::string& name) {
     if (name == known) return precision;
     names.emplace_back(known);
   }
+  if (name == "int8") {
+    throw UsageError(
+        "no precision 'int8': a network has to be quantised for it; 'evener quantize MODEL --data D' makes one of 8 "
+        "bits, "
+        "which then runs as it is, and 'evener train --quantize int8' trains one");
+  }
   throw UsageError(unknown_name_message("precision", name, names));
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -59,6 +60,21 @@ std::string owner_hint(const Command& program, const std::string& name) {
   }
   return "";
 }
+
+/// What other programs call something that is said in another way here.
+struct ForeignName {
+  std::string_view name, ours;  // `ours`: the option that a command has to have for it
+  const char* advice;
+};
+
+constexpr ForeignName kForeignNames[] = {
+    {"--threads", "--on", "threads belong to the placement, as in --on cpu/t4"},
+    {"--num-threads", "--on", "threads belong to the placement, as in --on cpu/t4"},
+    {"--device", "--on", "where to compute is said by --on, as in --on cpu or --on cuda:0"},
+    {"--gpu", "--on", "where to compute is said by --on, as in --on cuda:0"},
+    {"--gpus", "--on", "where to compute is said by --on, as in --on cuda:all"},
+    {"--limit", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"},
+    {"--max-images", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"}};
 
 class Checker {
  public:
@@ -148,6 +164,11 @@ class Checker {
       if (option->is_called_elsewhere(name)) nearest = option->name();
     }
     std::string text = fmt::format("unknown option '{}'", name);
+    for (const ForeignName& foreign : kForeignNames) {
+      if (foreign.name == name && line_.command->options.find(std::string(foreign.ours))) {
+        fail(line_, fmt::format("{}: {}", text, foreign.advice));
+      }
+    }
     if (!nearest.empty()) {
       text += fmt::format("; did you mean '{}'?", nearest);
       throw UsageError(fmt::format("{} ({})", text, see_help(line_.path)));

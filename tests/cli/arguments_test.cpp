@@ -30,6 +30,17 @@ std::string usage_error(const Words& words) {
   return result.err;
 }
 
+TEST(ForeignNames, LeadToWhatIsMeantHere) {
+  EXPECT_THAT(usage_error(dry_run({"--threads", "4"})), HasSubstr("--on cpu/t4"));
+  EXPECT_THAT(usage_error({"infer", "resnet18", "random:8", "--threads", "4"}), HasSubstr("--on cpu/t4"));
+  EXPECT_THAT(usage_error(dry_run({"--gpu", "0"})), HasSubstr("--on cuda:0"));
+  EXPECT_THAT(usage_error(dry_run({"--max-images", "100"})), HasSubstr("--split 20/5/5"));
+  EXPECT_THAT(usage_error({"infer", "resnet18", "random:8", "--limit", "4"}), HasSubstr("--split 20/5/5"));
+  EXPECT_THAT(usage_error(dry_run({"--precision", "int8"})), HasSubstr("evener quantize MODEL"));
+  EXPECT_THAT(usage_error({"infer", "resnet18", "random:8", "--precision", "int8"}),
+              HasSubstr("evener quantize MODEL"));
+}
+
 TEST(Help, IsPrintedOnStdout) {
   const ProgramResult alone = run_program({});
   EXPECT_EQ(alone.exit_code, 0);

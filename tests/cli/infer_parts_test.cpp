@@ -1,21 +1,20 @@
 // What infer says of the images that it shows: which part of a run's own data, and what of each picture.
 #include <gmock/gmock.h>
 
-#include "cli/run_program.h"
+#include "cli/infer_helpers.h"
 
 namespace evener {
 namespace {
 
+using test::Infer;
 using test::ProgramResult;
 using test::run_program;
-using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(InferParts, OfARunsOwnDataThePartAndItsSizeAreTold) {
-  const TemporaryFolder folder;
-  const std::string images = (folder / "digits").string(), run = (folder / "run").string();
+TEST_F(Infer, OfARunsOwnDataThePartAndItsSizeAreTold) {
+  const std::string images = file("digits"), run = file("run");
   ASSERT_EQ(run_program({"data", "synth", "digits", "--out", images, "--count", "60"}).exit_code, 0);
   const ProgramResult trained =
       run_program({"train", "mlp:784-8-10", "--data", images, "--epochs", "1", "--batch", "16", "--out", run});

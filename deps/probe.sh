@@ -31,6 +31,7 @@ probe_in_words() { # PROBE LOWEST
   case $1 in
     cmd:*) echo "command ${1#cmd:}, version $2 or newer" ;;
     py:*) echo "Python module ${1#py:}" ;;
+    file:*) echo "file ${1#file:}" ;;
     pkg:*) echo "pkg-config module ${1#pkg:}, version $2 or newer" ;;
     cmake:*) echo "CMake package ${1#cmake:}, version $2 or newer" ;;
   esac
@@ -67,6 +68,7 @@ probe_all() {
     case $probe in
       cmd:*) ! probe_command "${probe#cmd:}" "$lowest" || echo "$probe" ;;
       py:*) ! python3 -m "${probe#py:}" --version >/dev/null 2>&1 || echo "$probe" ;;
+      file:*) [[ ! -e ${probe#file:} ]] || echo "$probe" ;;
       *) libraries+=("$probe=$lowest") ;;
     esac
   done

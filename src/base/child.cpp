@@ -35,8 +35,8 @@ void take_no_sigint() {
 }
 
 /// In the child, where only async-signal-safe calls are allowed; `report` gets the errno of a failure.
-[[noreturn]] void become(const char* program, char** words, pid_t parent, int report, int own_stderr,
-                         bool keep_stdout) {
+[[noreturn]] void become(const char* program, char** words, char** environment, pid_t parent, int report,
+                         int own_stderr, bool keep_stdout) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
   const int nothing = open("/dev/null", O_RDWR);
@@ -45,7 +45,7 @@ void take_no_sigint() {
     if (!keep_stdout) dup2(nothing, STDOUT_FILENO);
     if (own_stderr >= 0) dup2(own_stderr, STDERR_FILENO);
     take_no_sigint();
-    execv(program, words);
+    execve(program, words, environment);
   }
   const int error = errno;
   [[maybe_unused]] const auto written = write(report, &error, sizeof error);
@@ -56,8 +56,27 @@ void take_no_sigint() {
   throw Error("can't start '" + program.string() + "': " + std::strerror(error));
 }
 
+/// For exec: a null behind them; as long as `texts` are.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// This process's environment, with `changes`.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    if (!changes.contains(text.substr(0, text.find('=')))) all.push_back(text);
+  }
+  for (const auto& [name, value] : changes) all.push_back(name + "=" + value);
+  return all;
+}
+
 /// Starts the program; its exec closes the pipe, and a failed one writes why.
-pid_t start(const std::filesystem::path& program, char** words, int own_stderr, bool keep_stdout) {
+pid_t start(const std::filesystem::path& program, char** words, char** environment, int own_stderr, bool keep_stdout) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) fail(program, errno);
   const Descriptor reader(ends[0]);
@@ -67,7 +86,7 @@ pid_t start(const std::filesystem::path& program, char** words, int own_stderr, 
   {
     const BlockedStopSignals blocked;  // none may be lost in a child that has our handlers, but not yet its own program
     child = fork();
-    if (child == 0) become(program.c_str(), words, parent, writer.get(), own_stderr, keep_stdout);
+    if (child == 0) become(program.c_str(), words, environment, parent, writer.get(), own_stderr, keep_stdout);
   }
   if (child < 0) fail(program, errno);
   writer.close();
@@ -139,11 +158,11 @@ std::string end_text(const ChildEnd& end) {
 
 ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words,
                    const ChildOptions& options) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers = pointers_to(words);
+  const std::vector<std::string> variables = environment_with(options.environment);
+  std::vector<char*> environment = pointers_to(variables);
   StderrLines lines(program, options.on_stderr_line);
-  const pid_t child = start(program, pointers.data(), lines.writer(), options.keep_stdout);
+  const pid_t child = start(program, pointers.data(), environment.data(), lines.writer(), options.keep_stdout);
   lines.close_writer();
   bool told = false;
   int status = 0, looks_given_up = 0;

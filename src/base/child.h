@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct ChildOptions {
   bool keep_stdout = false;  // it shares ours; otherwise what it writes there is dropped
   /// Gets each line that it writes on stderr, without its end. Empty: it shares our stderr.
   std::function<void(const std::string& line)> on_stderr_line = {};
-  int stop_signal = SIGTERM;  // that a stop request is passed on as
+  std::map<std::string, std::string> environment = {};  // added to ours, or replacing parts of it
+  int stop_signal = SIGTERM;                            // that a stop request is passed on as
   /// Asked often; once it says so, the child gets SIGTERM and a second later SIGKILL. May be empty.
   std::function<bool()> give_up = {};
 };

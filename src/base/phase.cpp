@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/clock.h"
+#include "base/this_work.h"
 
 namespace evener {
 namespace {
@@ -47,11 +48,16 @@ void set_phase_listener(PhaseListener* listener) {
   current_listener.store(listener, std::memory_order_release);
 }
 
+PhaseListener* phase_listener() {
+  PhaseListener* own = this_work().phases;
+  return own != nullptr ? own : current_listener.load(std::memory_order_acquire);
+}
+
 void mark_critical_thread() {
   on_critical_thread = true;
 }
 
-PhaseMark::PhaseMark(Phase phase) : listener_(current_listener.load(std::memory_order_acquire)), phase_(phase) {
+PhaseMark::PhaseMark(Phase phase) : listener_(phase_listener()), phase_(phase) {
   if (!listener_) return;
   parent_ = innermost_mark;
   innermost_mark = this;

@@ -34,8 +34,11 @@ class PhaseListener {
                         std::int64_t exclusive_ns) = 0;
 };
 
-/// One listener for the process; nullptr switches listening off. The listener must outlive every mark made meanwhile.
+/// One listener for all threads that have none of their own (base/this_work.h); nullptr switches listening off. The
+/// listener must outlive every mark made meanwhile.
 void set_phase_listener(PhaseListener* listener);
+/// Who listens to the calling thread; null = nobody.
+PhaseListener* phase_listener();
 
 /// Says that this thread's time is the rank's own; all other threads' marks count as hidden.
 void mark_critical_thread();

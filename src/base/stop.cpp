@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/clock.h"
+#include "base/this_work.h"
 
 namespace evener {
 namespace {
@@ -83,7 +84,8 @@ void take_stop_signals_as_one() {
 }
 
 bool stop_requested() {
-  return stop_flag.load(std::memory_order_relaxed);
+  const StopFlag* own = this_work().stop;
+  return stop_flag.load(std::memory_order_relaxed) || (own != nullptr && own->requested());
 }
 
 void request_stop() {

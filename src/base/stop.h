@@ -9,6 +9,7 @@ namespace evener {
 /// Installs the handlers: the first signal sets the flag, a second one, but for one that comes with the first, ends the
 /// process at once with 128 + its number.
 void install_stop_handlers();
+/// Whether a signal came, or the job that this thread works for is to stop (base/this_work.h).
 bool stop_requested();
 /// With what a process ends that was stopped in good order: 128 + the first signal that came, as shells count (Ctrl-C
 /// 130, SIGTERM 143, SIGHUP 129); 130 where a stop was asked for without a signal.

@@ -2,35 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "base/statistics.h"
 
 namespace evener::bench {
 namespace {
 
 constexpr double kConfidence = 0.99;
-
-/// The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. It takes some
-/// sqrt(max(a, b)) terms where x < (a + 1) / (a + b + 2).
-double beta_fraction(double x, double a, double b) {
-  constexpr double kTiny = 1e-300;
-  constexpr int kMostTerms = 1'000'000;
-  const auto away_from_zero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
-  double c = 1;
-  double d = 1 / away_from_zero(1 - (a + b) * x / (a + 1));
-  double fraction = d;
-  for (int m = 1; m < kMostTerms; ++m) {
-    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    d = 1 / away_from_zero(1 + even * d);
-    c = away_from_zero(1 + even / c);
-    fraction *= d * c;
-    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    d = 1 / away_from_zero(1 + odd * d);
-    c = away_from_zero(1 + odd / c);
-    fraction *= d * c;
-    if (std::abs(d * c - 1) < std::numeric_limits<double>::epsilon()) break;
-  }
-  return fraction;
-}
 
 /// Whether so many queries vouch for the percentile with 99 % confidence.
 bool enough(std::int64_t in_time, std::int64_t late, double percentile) {
@@ -39,14 +17,6 @@ bool enough(std::int64_t in_time, std::int64_t late, double percentile) {
 }
 
 }  // namespace
-
-double incomplete_beta(double x, double a, double b) {
-  if (x <= 0) return 0;
-  if (x >= 1) return 1;
-  const double log_front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x);
-  if (x < (a + 1) / (a + b + 2)) return std::exp(log_front) * beta_fraction(x, a, b) / a;
-  return 1 - std::exp(log_front) * beta_fraction(1 - x, b, a) / b;
-}
 
 std::int64_t fewest_in_time(std::int64_t late, double percentile) {
   std::int64_t most = 1;

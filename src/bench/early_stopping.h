@@ -8,10 +8,6 @@
 
 namespace evener::bench {
 
-/// The regularised incomplete beta function I(x; a, b): for whole numbers the chance of at most b - 1 failures among
-/// a + b - 1 trials that succeed with probability x. 0 <= x <= 1, a and b above 0.
-double incomplete_beta(double x, double a, double b);
-
 /// The fewest queries in time that make up for `late` late ones: the smallest h with I(percentile; h, late + 1) <=
 /// 0.01.
 std::int64_t fewest_in_time(std::int64_t late, double percentile);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/this_work.h"
 #include "bench/lanes.h"
 
 namespace evener::bench {
@@ -18,7 +19,7 @@ constexpr double kLongestWait_s = 0.05;
 
 ThreadLanes::ThreadLanes(System& system, int lanes) : system_(system), begun_(static_cast<std::size_t>(lanes)) {
   try {
-    for (int lane = 1; lane < lanes; ++lane) threads_.emplace_back([this, lane] { serve(lane); });
+    for (int lane = 1; lane < lanes; ++lane) threads_.emplace_back(as_this_work([this, lane] { serve(lane); }));
   } catch (const std::system_error& problem) {
     end();
     throw Error(

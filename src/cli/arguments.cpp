@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "cli/config_file.h"
 #include "cli/options/parser.h"
+#include "job/options/config_file.h"
 
 namespace evener::cli {
 namespace {
@@ -24,13 +24,14 @@ using Words = std::vector<std::string>;
 
 // What the words mean, as far as it must be known before CLI11 parses them.
 struct CommandLine {
-  const Command* command = nullptr;   // the innermost one
-  std::string path;                   // "data info"; empty for the program itself
-  std::size_t command_end = 0;        // index of the first word after the commands
-  std::set<const OptionBase*> given;  // options that were typed
+  const Command* command = nullptr;        // the innermost one
+  std::string path;                        // "data info"; empty for the program itself
+  std::size_t command_end = 0;             // index of the first word after the commands
+  std::set<const job::OptionBase*> given;  // options that were typed
   bool has_positionals = false;
   bool wants_help = false;
   std::optional<std::string> config;       // value of --config
+  std::optional<std::size_t> passed_on;    // index of the first word that is for another command
   std::vector<std::size_t> values_behind;  // indices of options that may go without a value, and have one behind them
 };
 
@@ -73,8 +74,30 @@ constexpr ForeignName kForeignNames[] = {
     {"--device", "--on", "where to compute is said by --on, as in --on cpu or --on cuda:0"},
     {"--gpu", "--on", "where to compute is said by --on, as in --on cuda:0"},
     {"--gpus", "--on", "where to compute is said by --on, as in --on cuda:all"},
+    {"--num-gpus", "--on", "where to compute is said by --on, as in --on cuda:all"},
+    {"--workers", "--loader-threads", "what reads images in the background is --loader-threads"},
+    {"--num-workers", "--loader-threads", "what reads images in the background is --loader-threads"},
+    {"--workers", "--reading-threads", "threads that read images are --reading-threads"},
+    {"--num-workers", "--reading-threads", "threads that read images are --reading-threads"},
+    {"--fp16", "--precision", "arithmetic is chosen by --precision, as in --precision fp16"},
+    {"--bf16", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
+    {"--half", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
+    {"--amp", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
+    {"--arch", "MODEL", "the network is named without an option, as in 'resnet18'"},
+    {"--model", "MODEL", "the network is named without an option, as in 'resnet18'"},
+    {"--pretrained", "--weights", "weights to start from are a file, as in --weights resnet18.pth"},
+    {"--imgsz", "--size", "the size of images is --size, as in --size 224x224"},
+    {"--img-size", "--size", "the size of images is --size, as in --size 224x224"},
+    {"--image-size", "--size", "the size of images is --size, as in --size 224x224"},
+    {"--early-stopping", "--patience", "to end without progress there is --patience, as in --patience 5"},
     {"--limit", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"},
     {"--max-images", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"}};
+
+/// "--batch_size" as "--batch-size".
+std::string with_dashes(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
 
 class Checker {
  public:
@@ -102,6 +125,7 @@ class Checker {
     const std::vector<Command>& commands = line_.command->commands;
     if (commands.empty()) {
       line_.has_positionals = true;
+      if (line_.command->passes_words_on) pass_on();
       return;
     }
     std::vector<std::string> names;
@@ -117,6 +141,15 @@ class Checker {
     fail(line_, unknown_name_message("command", word, names));
   }
 
+  /// The word before this place and all behind it are for another command.
+  void pass_on() {
+    line_.passed_on = at_ - 1;
+    const auto asks_for_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+    line_.wants_help =
+        line_.wants_help || std::any_of(words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end(), asks_for_help);
+    at_ = words_.size();
+  }
+
   void check_option(const std::string& word) {
     const auto equals = word.find('=');
     const bool is_long = word[1] == '-';
@@ -126,11 +159,11 @@ class Checker {
       line_.wants_help = true;
       return;
     }
-    const OptionBase* option = find(name);
+    const job::OptionBase* option = find(name);
     if (!option) fail_unknown(name);
     line_.given.insert(option);
-    if (option->kind() == ValueKind::kSwitch) return;
-    if (option->kind() == ValueKind::kSwitchOrOne && equals == std::string::npos) {
+    if (option->kind() == job::ValueKind::kSwitch) return;
+    if (option->kind() == job::ValueKind::kSwitchOrOne && equals == std::string::npos) {
       if (at_ < words_.size() && !looks_like_option(words_[at_])) line_.values_behind.push_back(at_++ - 1);
       return;
     }
@@ -146,7 +179,7 @@ class Checker {
 
   bool is_program() const { return line_.command == &program_; }
 
-  const OptionBase* find(const std::string& name) const {
+  const job::OptionBase* find(const std::string& name) const {
     if (!name.starts_with('-') || line_.command->options.empty()) return nullptr;
     if (name == general_.config.name()) return &general_.config;
     return line_.command->options.find(name);
@@ -155,13 +188,14 @@ class Checker {
   [[noreturn]] void fail_unknown(const std::string& name) const {
     std::vector<std::string> known = {"--help"};
     if (is_program()) known.emplace_back("--version");
-    for (const OptionBase* option : line_.command->options.options()) {
+    for (const job::OptionBase* option : line_.command->options.options()) {
       if (!option->is_positional() && !option->rules().hidden) known.push_back(option->name());
     }
     if (!line_.command->options.empty()) known.push_back(general_.config.name());
     std::string nearest = nearest_name(name, known);
-    for (const OptionBase* option : line_.command->options.options()) {
-      if (option->is_called_elsewhere(name)) nearest = option->name();
+    const std::string dashed = with_dashes(name);
+    for (const job::OptionBase* option : line_.command->options.options()) {
+      if (option->is_called_elsewhere(dashed) || option->name() == dashed) nearest = option->name();
     }
     std::string text = fmt::format("unknown option '{}'", name);
     for (const ForeignName& foreign : kForeignNames) {
@@ -193,9 +227,21 @@ Words with_joined_values(Words words, const CommandLine& line) {
   return words;
 }
 
+// With a mark behind which no word is an option of the command.
+Words with_words_passed_on(Words words, const CommandLine& line) {
+  if (!line.passed_on) return words;
+  const auto first = words.begin() + static_cast<std::ptrdiff_t>(*line.passed_on);
+  if (line.wants_help) {
+    words.erase(first, words.end());
+  } else {
+    words.insert(first, "--");
+  }
+  return words;
+}
+
 // Adds what the file says and the command line doesn't.
 Words with_config(const Words& words, const CommandLine& line) {
-  const ConfigValues values = read_config(*line.config, line.command->options, line.path);
+  const job::ConfigValues values = job::read_config(*line.config, line.command->options, line.path);
   Words result(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(line.command_end));
   if (!line.has_positionals) result.insert(result.end(), values.positionals.begin(), values.positionals.end());
   const auto rest = words.begin() + static_cast<std::ptrdiff_t>(line.command_end);
@@ -210,7 +256,7 @@ Words with_config(const Words& words, const CommandLine& line) {
 
 void require_all(const CommandLine& line) {
   std::vector<std::string> missing;
-  for (const OptionBase* option : line.command->options.options()) {
+  for (const job::OptionBase* option : line.command->options.options()) {
     if (option->rules().required && !option->given()) missing.push_back(option->name());
   }
   if (!missing.empty()) fail(line, fmt::format("'evener {}' needs {}", line.path, fmt::join(missing, " and ")));
@@ -233,7 +279,7 @@ const Command& parse(const Command& program, const std::string& version, int arg
   GeneralFlags general;
   const CommandLine line = Checker(program, general, words).check();
   if (!line.wants_help && line.command != &program) require_inner_command(line);
-  words = with_joined_values(std::move(words), line);
+  words = with_joined_values(with_words_passed_on(std::move(words), line), line);
   if (line.config && !line.wants_help) words = with_config(words, line);
   try {
     read_words(program, general, version, words);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/option_set.h"
+#include "job/options/option_set.h"
 
 namespace evener::cli {
 
@@ -13,9 +13,14 @@ namespace evener::cli {
 struct Command {
   std::string name;     // "train"
   std::string summary;  // one line
-  OptionSet options = {};
+  job::OptionSet options = {};
   std::string footer = {};  // of --help: examples
   std::vector<Command> commands = {};
+  /// Its first word without a dash, and all behind it, are those of another command: they are its list of words.
+  bool passes_words_on = false;
+  /// Looks at what the options demand of this machine, and of each other, before any work. Errors are thrown. May be
+  /// empty.
+  std::function<void()> check = {};
   /// Called when the given options have their values: gives values to others, from elsewhere. Errors are thrown.
   std::function<void()> complete = {};
   /// Does it, once the options have their values; owns them. Returns the exit code (0 done, 3 done but INVALID). Errors
@@ -28,6 +33,7 @@ Command train_command();
 Command infer_command();
 Command faces_command();
 Command detect_command();
+Command matmul_command();
 Command plan_command();
 Command export_command();
 Command quantize_command();
@@ -36,6 +42,9 @@ Command data_command();
 Command data_fetch_command();
 Command data_info_command();
 Command doctor_command();
+Command compare_command();
 Command demo_command();
+/// `program`: makes the program's commands, of which a sweep runs one.
+Command sweep_command(std::function<Command()> program);
 
 }  // namespace evener::cli

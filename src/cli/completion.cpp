@@ -40,15 +40,15 @@ bool names_a_file(const std::string& value) {
   return false;
 }
 
-Offer offer_of(const OptionBase& option) {
-  const OptionRules& rules = option.rules();
+Offer offer_of(const job::OptionBase& option) {
+  const job::OptionRules& rules = option.rules();
   return {option.name(), option.words().help, rules.one_of.empty() ? rules.suggestions : rules.one_of,
-          option.kind() != ValueKind::kSwitch, names_a_file(option.words().value)};
+          option.kind() != job::ValueKind::kSwitch, names_a_file(option.words().value)};
 }
 
 void collect(const Command& command, const std::string& path, std::vector<Place>& places) {
   Place place{path, command.summary, {}, {}, false, {}};
-  for (const OptionBase* option : command.options.options()) {
+  for (const job::OptionBase* option : command.options.options()) {
     if (option->rules().hidden) continue;
     const Offer offer = offer_of(*option);
     if (option->is_positional()) {
@@ -255,7 +255,7 @@ std::string roff(const std::string& text) {
   return safe;
 }
 
-void add_option(const OptionBase& option, std::string& page) {
+void add_option(const job::OptionBase& option, std::string& page) {
   page += ".TP\n.B " + roff(option.name());
   if (!option.is_positional() && !option.words().value.empty()) page += " \\fI" + roff(option.words().value) + "\\fR";
   page += "\n" + roff(option.words().help);
@@ -267,12 +267,12 @@ void add_option(const OptionBase& option, std::string& page) {
 
 void add_command(const Command& command, const std::string& path, std::string& page) {
   std::string words;
-  for (const OptionBase* option : command.options.options()) {
-    if (option->is_positional()) words += " " + option->name() + (option->kind() == ValueKind::kMany ? "..." : "");
+  for (const job::OptionBase* option : command.options.options()) {
+    if (option->is_positional()) words += " " + option->name() + (option->kind() == job::ValueKind::kMany ? "..." : "");
   }
   page += ".SS evener " + roff(path + words) + "\n" + roff(command.summary) + ".\n";
-  for (const OptionSet::Section& section : command.options.sections()) {
-    for (const OptionBase* option : section.options) {
+  for (const job::OptionSet::Section& section : command.options.sections()) {
+    for (const job::OptionBase* option : section.options) {
       if (!option->rules().hidden) add_option(*option, page);
     }
   }
@@ -286,10 +286,11 @@ std::string without_name(const std::string& summary) {
   return summary.starts_with(kName) ? summary.substr(kName.size()) : summary;
 }
 
-struct CompletionFlags : OptionGroup {
-  CompletionFlags() : OptionGroup("Shell") {}
+struct CompletionFlags : job::OptionGroup {
+  CompletionFlags() : job::OptionGroup("Shell") {}
 
-  Option<std::string> shell{*this, {"SHELL", "NAME", "bash, zsh or fish"}, "", {.one_of = kShells, .required = true}};
+  job::Option<std::string> shell{
+      *this, {"SHELL", "NAME", "bash, zsh or fish"}, "", {.one_of = kShells, .required = true}};
 };
 
 }  // namespace

@@ -13,30 +13,31 @@
 #include "base/names.h"
 #include "base/terminal_text.h"
 #include "cli/command.h"
-#include "cli/options/whole_source_flags.h"
-#include "cli/reading_flow.h"
 #include "data/open_data.h"
 #include "data/pack.h"
 #include "data/write_boxes.h"
 #include "data/write_folder.h"
+#include "job/data/reading_flow.h"
+#include "job/options/whole_source_flags.h"
 
 namespace evener::cli {
 namespace {
 
 constexpr const char* kPacked = "safetensors";
 
-struct PackFlags : OptionGroup {
-  PackFlags() : OptionGroup("Output") {}
+struct PackFlags : job::OptionGroup {
+  PackFlags() : job::OptionGroup("Output") {}
 
-  WholeSourceFlags source{"SOURCE"};
-  Option<std::string> out{*this, {"--out", "FILE", "File (.safetensors) or folder to write"}, "", {.required = true}};
-  Option<std::string> format{
+  job::WholeSourceFlags source{"SOURCE"};
+  job::Option<std::string> out{
+      *this, {"--out", "FILE", "File (.safetensors) or folder to write"}, "", {.required = true}};
+  job::Option<std::string> format{
       *this,
       {"--format", "NAME",
        "safetensors, or a folder of PNG files with their boxes for other software: voc, coco, yolo"},
       kPacked,
       {.suggestions = {kPacked, "voc", "coco", "yolo"}}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
+  job::Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
 
   bool is_folder() const { return *format != kPacked; }
 
@@ -51,26 +52,27 @@ struct PackFlags : OptionGroup {
   }
 };
 
-struct SynthFlags : OptionGroup {
-  SynthFlags() : OptionGroup("Images") {}
+struct SynthFlags : job::OptionGroup {
+  SynthFlags() : job::OptionGroup("Images") {}
 
-  Option<std::string> kind{
+  job::Option<std::string> kind{
       *this,
       {"KIND", "NAME", "masks (9 classes of fish silhouettes), digits (0 to 9) or shapes (with boxes)"},
       "",
       {.required = true}};
-  Option<std::string> out{*this, {"--out", "DIR", "Folder to write; must be new or empty"}, "", {.required = true}};
-  Option<std::optional<std::int64_t>> count{
+  job::Option<std::string> out{
+      *this, {"--out", "DIR", "Folder to write; must be new or empty"}, "", {.required = true}};
+  job::Option<std::optional<std::int64_t>> count{
       *this, {"--count", "N", "Number of images (default: masks 9000, digits 12000, shapes 2000)"}};
-  Option<std::string> size{
+  job::Option<std::string> size{
       *this, {"--size", "WIDTHxHEIGHT", "Size of the images (default: masks 590x445, digits 28x28, shapes 128x128)"}};
-  Option<std::string> format{*this,
-                             {"--format", "NAME", "How shapes are written: voc, coco or yolo"},
-                             "voc",
-                             {.suggestions = {"voc", "coco", "yolo"}}};
-  Option<std::uint64_t> seed{*this, {"--seed", "N", "The same seed gives the same images"}, 1};
-  Option<std::optional<int>> threads{
-      *this, {"--threads", "N", "Threads that draw (default: all cores)"}, {}, {.range = from_to(1, 4096)}};
+  job::Option<std::string> format{*this,
+                                  {"--format", "NAME", "How shapes are written: voc, coco or yolo"},
+                                  "voc",
+                                  {.suggestions = {"voc", "coco", "yolo"}}};
+  job::Option<std::uint64_t> seed{*this, {"--seed", "N", "The same seed gives the same images"}, 1};
+  job::Option<std::optional<int>> threads{
+      *this, {"--threads", "N", "Threads that draw (default: all cores)"}, {}, {.range = job::from_to(1, 4096)}};
 };
 
 void print_skipped(const data::OpenedData& opened) {
@@ -92,11 +94,11 @@ int run_pack(const PackFlags& flags) {
     };
   }
   parallel::FlowReport reading;
-  read_by_flow(options, reading);
+  job::read_by_flow(options, reading);
   const Stopwatch watch;
   const data::OpenedData opened = data::open_data(options);
   print_skipped(opened);
-  if (const std::string text = reading_text(reading); !text.empty()) fmt::print(stderr, "read {}\n", text);
+  if (const std::string text = job::reading_text(reading); !text.empty()) fmt::print(stderr, "read {}\n", text);
   if (flags.is_folder()) {
     data::write_box_folder(*opened.dataset, opened.split, out, data::parse_box_format(*flags.format), options.threads);
     fmt::print("{} images with their boxes written to {} in {}\n", opened.dataset->size(), *flags.out,
@@ -114,7 +116,7 @@ int run_pack(const PackFlags& flags) {
 int run_synth(const SynthFlags& flags) {
   data::DataOptions options;
   options.location = "synth:" + *flags.kind + (*flags.count ? ":" + std::to_string(**flags.count) : "");
-  set_size(*flags.size, options);
+  job::set_size(*flags.size, options);
   options.seed = *flags.seed;
   options.threads = flags.threads->value_or(usable_cores());
   options.cache_limit_bytes = 1;  // every image is written once

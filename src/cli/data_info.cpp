@@ -15,23 +15,24 @@
 #include "base/terminal_text.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
-#include "cli/options/whole_source_flags.h"
 #include "cli/picture_info.h"
 #include "cli/progress.h"
-#include "cli/reading_flow.h"
 #include "data/box_census.h"
 #include "data/open_data.h"
+#include "job/data/reading_flow.h"
+#include "job/options/whole_source_flags.h"
+#include "job/progress.h"
 
 namespace evener::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct InfoFlags : OptionGroup {
-  InfoFlags() : OptionGroup("Output") {}
+struct InfoFlags : job::OptionGroup {
+  InfoFlags() : job::OptionGroup("Output") {}
 
-  WholeSourceFlags source{"DATA"};
-  Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the text)"}};
+  job::WholeSourceFlags source{"DATA"};
+  job::Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the text)"}};
 };
 
 /// What is told of data, as text and as JSON.
@@ -97,7 +98,7 @@ Json info_json(const DataInfo& info) {
        {{"train", opened.split.train.size()}, {"val", opened.split.val.size()}, {"test", opened.split.test.size()}}},
       {"boxes", info.boxes ? info.boxes->boxes : 0},
       {"box_details", box_json(info)},
-      {"reading", reading_json(info.reading)},
+      {"reading", job::reading_json(info.reading)},
       {"skipped", skipped},
       {"notes", opened.notes}};
 }
@@ -145,16 +146,16 @@ std::string info_text(const DataInfo& info) {
     text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
   }
   for (const std::string& note : opened.notes) line("note", one_line(note));
-  if (const std::string reading = reading_text(info.reading); !reading.empty()) line("reading", reading);
+  if (const std::string reading = job::reading_text(info.reading); !reading.empty()) line("reading", reading);
   return text;
 }
 
 /// Opens the data with its progress on stderr.
 data::OpenedData open_shown(data::DataOptions options, parallel::FlowReport& reading) {
   ProgressLine line(false);
-  LoadingProgress loading(line);
+  job::LoadingProgress loading(line);
   options.progress = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
-  read_by_flow(options, reading);
+  job::read_by_flow(options, reading);
   try {
     data::OpenedData opened = data::open_data(options);
     line.finish();

@@ -36,16 +36,16 @@ constexpr int kFewestImages = 4 * kMasksBatch;  // to train on; fewer steps woul
 constexpr int kLearningImages = 1530;           // with these it recognises 95 % at the end
 constexpr int kMostImages = 7650;               // what the thesis trained on
 
-struct DemoFlags : OptionGroup {
-  DemoFlags() : OptionGroup("Demo") {}
+struct DemoFlags : job::OptionGroup {
+  DemoFlags() : job::OptionGroup("Demo") {}
 
-  Option<std::string> out{
+  job::Option<std::string> out{
       *this, {"--out", "DIR", "Folder for the runs and the report; replaced if it is there"}, "runs/demo"};
-  Option<double> minutes{*this,
-                         {"--minutes", "MINUTES", "About how long it may take; it is sized by a short probe"},
-                         4,
-                         {.range = from_to(0.2, 24 * 60)}};
-  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the images, the first weights and the order"}, 1};
+  job::Option<double> minutes{*this,
+                              {"--minutes", "MINUTES", "About how long it may take; it is sized by a short probe"},
+                              4,
+                              {.range = job::from_to(0.2, 24 * 60)}};
+  job::Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the images, the first weights and the order"}, 1};
 };
 
 using Words = std::vector<std::string>;

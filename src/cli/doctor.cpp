@@ -67,11 +67,12 @@ json as_json(const Diagnosis& diagnosis) {
           {"sections", sections}};
 }
 
-struct DoctorFlags : OptionGroup {
-  DoctorFlags() : OptionGroup("Output") {}
+struct DoctorFlags : job::OptionGroup {
+  DoctorFlags() : job::OptionGroup("Output") {}
 
-  Option<std::string> json{*this, {"--json", "FILE", "Write the findings as JSON to a file; - is stdout"}};
-  Option<bool> peaks{*this, {"--peaks", "", "Measure the processor's peaks too: multiply-adds, reading memory (2 s)"}};
+  job::Option<std::string> json{*this, {"--json", "FILE", "Write the findings as JSON to a file; - is stdout"}};
+  job::Option<bool> peaks{*this,
+                          {"--peaks", "", "Measure the processor's peaks too: multiply-adds, reading memory (2 s)"}};
 };
 
 int doctor(const DoctorFlags& flags) {

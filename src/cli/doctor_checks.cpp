@@ -1,6 +1,5 @@
 #include "cli/doctor_checks.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,8 +10,9 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
+#include "measure/energy_meter.h"
 #include "measure/peaks.h"
-#include "measure/power_sensors.h"
+#include "measure/sensors/open_sensors.h"
 #include "placement/plan.h"
 
 namespace evener::cli {
@@ -64,23 +64,6 @@ void check_accelerators(Section& section, const std::string& kind, const Acceler
     section.findings.push_back({usable ? Mark::kOk : Mark::kMissing, device_text(device.device), text, device.problem});
   }
   if (list.devices.empty()) section.findings.push_back({Mark::kMissing, kind, list.reason, list.remedy});
-}
-
-Finding check_powercap() {
-  const measure::PowercapSensor sensor;
-  if (sensor.refusal().empty()) return {Mark::kOk, "cpu energy", "powercap counters are readable", ""};
-  return {Mark::kMissing, "cpu energy", sensor.refusal(), "without it, energy stays empty in records; all else works"};
-}
-
-Finding check_nvml(const Machine& machine) {
-  if (machine.cuda.devices.empty()) return {Mark::kMissing, "gpu power", "there is no NVIDIA GPU to read from", ""};
-  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    return {Mark::kMissing, "gpu power", "libnvidia-ml.so.1 (NVML) is not found",
-            "install the driver's libraries; in a container, ask for the 'utility' capability"};
-  }
-  dlclose(library);
-  return {Mark::kNote, "gpu power", "NVML is there, but records don't hold GPU power yet", ""};
 }
 
 // The reason out of a three-line placement error, without the remedy that stands with the device.
@@ -163,8 +146,19 @@ Section check_modules(const Machine& machine) {
   return section;
 }
 
-Section check_sensors(const Machine& machine) {
-  return {"Sensors", {check_powercap(), check_nvml(machine)}};
+Section check_sensors() {
+  Section section{"Sensors", {}};
+  measure::Sensors sensors = measure::open_sensors({}, "/", measure::boot_now_s);
+  for (const measure::SensorState& state : measure::sensor_states(sensors)) {
+    section.findings.push_back({state.usable ? Mark::kOk : Mark::kMissing, state.name, state.text, state.remedy});
+  }
+  const std::string none = measure::EnergyMeter(std::move(sensors)).refusal();
+  section.findings.push_back(
+      none.empty()
+          ? Finding{Mark::kOk, "energy", "measured", ""}
+          : Finding{Mark::kMissing, "energy", "stays empty in records; all else works",
+                    "measure it at the socket with --meter, or state powers with --assume-power cpu=65W,idle=20W"});
+  return section;
 }
 
 Section check_storage() {
@@ -227,7 +221,7 @@ Diagnosis diagnose(const Machine& machine) {
   Diagnosis result;
   const ModuleStatus torch = module_status("torch");
   result.can_train_on_cpu = torch.state == ModuleState::kUsable;
-  result.sections = {check_devices(machine), check_modules(machine), check_sensors(machine), check_storage(),
+  result.sections = {check_devices(machine), check_modules(machine), check_sensors(), check_storage(),
                      check_placements(machine, result.can_train_on_cpu)};
   result.conclusion = result.can_train_on_cpu
                           ? "Training on the CPU works."

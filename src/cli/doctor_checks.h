@@ -32,7 +32,8 @@ struct Diagnosis {
 Section check_devices(const placement::Machine& machine);
 /// Modules with the version of the library behind them, or one of the three refusals.
 Section check_modules(const placement::Machine& machine);
-Section check_sensors(const placement::Machine& machine);
+/// Every sensor of energy with its state, and what would make it readable.
+Section check_sensors();
 Section check_storage();
 /// Typical placements: usable now, not yet, or refused here.
 Section check_placements(const placement::Machine& machine, bool engine_usable);

@@ -11,9 +11,10 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/stop.h"
 #include "base/tensor.h"
 #include "cli/command.h"
-#include "cli/image_size.h"
+#include "job/options/image_size.h"
 #include "task/normalization.h"
 #include "task/trained_model.h"
 
@@ -22,39 +23,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ExportFlags : OptionGroup {
-  ExportFlags() : OptionGroup("Export") {}
+struct ExportFlags : job::OptionGroup {
+  ExportFlags() : job::OptionGroup("Export") {}
 
-  Option<std::string> model{
+  job::Option<std::string> model{
       *this,
       {"MODEL", "MODEL",
        "A run's folder (its best weights), a .safetensors file of one, or a network such as resnet18"},
       "",
       {.required = true}};
-  Option<std::string> onnx{*this, {"--onnx", "FILE.onnx", "File to write"}, "", {.required = true}};
-  Option<std::string> weights{
+  job::Option<std::string> onnx{*this, {"--onnx", "FILE.onnx", "File to write"}, "", {.required = true}};
+  job::Option<std::string> weights{
       *this, {"--weights", "FILE", "Weights of a network: safetensors, or a state dict saved by PyTorch"}};
-  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: as it was trained)"}};
-  Option<std::optional<std::int64_t>> channels{
-      *this, {"--channels", "N", "Image channels (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
-  Option<std::optional<std::int64_t>> classes{*this,
-                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
-                                              {},
-                                              {.range = from_to(1, 16777216)}};
-  Option<std::string> normalize{*this,
-                                {"--normalize", "RULE",
-                                 "Mean and deviation of images: imagenet, MEAN/STD such as 0.5/0.25, or pixels "
-                                 "(default: as the weights' file says)"}};
-  Option<bool> normalize_inside{
+  job::Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: as it was trained)"}};
+  job::Option<std::optional<std::int64_t>> channels{
+      *this, {"--channels", "N", "Image channels (default: as it was trained)"}, {}, {.range = job::from_to(1, 4096)}};
+  job::Option<std::optional<std::int64_t>> classes{
+      *this,
+      {"--classes", "N", "Number of classes (default: as the weights have)"},
+      {},
+      {.range = job::from_to(1, 16777216)}};
+  job::Option<std::string> normalize{*this,
+                                     {"--normalize", "RULE",
+                                      "Mean and deviation of images: imagenet, MEAN/STD such as 0.5/0.25, or pixels "
+                                      "(default: as the weights' file says)"}};
+  job::Option<bool> normalize_inside{
       *this,
       {"--normalize-inside", "",
        "The file takes pixels from 0 to 255 and normalises them itself (otherwise it takes normalised ones)"}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
+  job::Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
 
   task::ModelRequest request() const {
     task::ModelRequest request{.model = *model, .weights = *weights, .channels = *channels, .classes = *classes};
     if (!size->empty()) {
-      const ImageSize asked = parse_image_size(*size);
+      const job::ImageSize asked = job::parse_image_size(*size);
       request.width = asked.width;
       request.height = asked.height;
     }
@@ -95,13 +97,20 @@ std::string input_text(const network::Network& network, const task::ExportOption
   return shape + " (N, C, H, W), " + values;
 }
 
+/// After Ctrl-C there is the whole file or, where it had not been begun, none.
+void end_where_stopped(const std::string& what) {
+  if (stop_requested()) throw Interrupted("interrupted: " + what);
+}
+
 int run_export(const ExportFlags& flags) {
   const fs::path onnx = *flags.onnx;
   task::require_export(onnx);
   const task::TrainedModel model = task::open_trained_model(flags.request());
+  end_where_stopped("nothing was written");
   for (const std::string& note : model.notes) fmt::print(stderr, "evener: {}\n", note);
   const task::ExportOptions options{onnx, normalization_of(flags, model), *flags.normalize_inside};
   task::write_export(model, options);
+  end_where_stopped(*flags.onnx + " is whole, but was not run to check it");
   const network::Network& network = model.network;
   fmt::print("{}{} written to {} ({}): input {}; {}\n", network.model(),
              model.weights.empty() ? " with random weights" : " with the weights of " + model.weights.string(),
@@ -112,6 +121,7 @@ int run_export(const ExportFlags& flags) {
     return 0;
   }
   const task::ExportCheck check = task::check_export(model, options);
+  end_where_stopped(*flags.onnx + " is whole");
   fmt::print("OpenVINO runs it: largest difference {:.2g} where outputs reach {:.3g}\n", check.largest_difference,
              check.largest_output);
   return 0;

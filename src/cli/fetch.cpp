@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "data/fetch/fetch_set.h"
+#include "job/progress.h"
 
 namespace evener::cli {
 namespace {
@@ -23,12 +24,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMirrorVariable = "EVENER_FETCH_FROM";
 
-struct FetchFlags : OptionGroup {
-  FetchFlags() : OptionGroup("Download") {}
+struct FetchFlags : job::OptionGroup {
+  FetchFlags() : job::OptionGroup("Download") {}
 
-  Option<std::vector<std::string>> names{*this, {"NAME", "NAME", "What to download (--list shows all)"}};
-  Option<std::string> out{*this, {"--out", "DIR", "Folder in which each NAME gets a folder of its own"}, "data"};
-  Option<bool> list{*this, {"--list", "", "Show what there is, with sizes and licences"}};
+  job::Option<std::vector<std::string>> names{*this, {"NAME", "NAME", "What to download (--list shows all)"}};
+  job::Option<std::string> out{*this, {"--out", "DIR", "Folder in which each NAME gets a folder of its own"}, "data"};
+  job::Option<bool> list{*this, {"--list", "", "Show what there is, with sizes and licences"}};
 };
 
 /// Bytes and speed of the file under way. Where it can't be redrawn, a file of less than two seconds is not talked of.
@@ -40,7 +41,7 @@ class FetchProgressLine {
     const double now = now_s();
     if (progress.what != what_ || progress.file != file_ || progress.done_bytes < begin_bytes_) begin(progress, now);
     constexpr double kRedraw_s = 0.2, kLine_s = 10;
-    if (now - last_shown_s_ < (line_.on_terminal() ? kRedraw_s : kLine_s)) return;
+    if (now - last_shown_s_ < (line_.redraws() ? kRedraw_s : kLine_s)) return;
     last_shown_s_ = now;
     line_.show(text_of(progress, now - begin_s_));
   }
@@ -52,7 +53,7 @@ class FetchProgressLine {
     file_ = progress.file;
     begin_s_ = now;
     begin_bytes_ = progress.done_bytes;  // what was there from before says nothing about the speed
-    last_shown_s_ = line_.on_terminal() ? 0 : now + kFirst_s - kLine_s;
+    last_shown_s_ = line_.redraws() ? 0 : now + kFirst_s - kLine_s;
   }
 
   std::string text_of(const data::FetchProgress& progress, double seconds) const {
@@ -64,7 +65,7 @@ class FetchProgressLine {
                         bytes_text(progress.done_bytes), bytes_text(*progress.total_bytes));
     if (bytes_per_s < 1) return text;
     return text + fmt::format("  {}/s  {} left", bytes_text(static_cast<std::uint64_t>(bytes_per_s)),
-                              time_left_text(left / bytes_per_s));
+                              job::time_left_text(left / bytes_per_s));
   }
 
   ProgressLine& line_;
@@ -105,6 +106,19 @@ std::string use_text(const data::CatalogueEntry& entry, const std::string& folde
   return hole == std::string::npos ? text : text.replace(hole, 2, folder);
 }
 
+/// What to do where nothing can be downloaded, beside what is said of the file: of a mirror, and where all files
+/// belong.
+std::string by_hand_text(const data::CatalogueEntry& entry, const std::string& folder) {
+  std::string text = fmt::format("\n  {}=ADDRESS takes the files from a mirror, where they lie as ADDRESS/{}/FILE",
+                                 kMirrorVariable, entry.name);
+  if (entry.files.size() == 1) return text;
+  text += fmt::format("\n  all files of {}, and where they belong:", entry.name);
+  for (const data::CatalogueFile& file : entry.files) {
+    text += fmt::format("\n    {}  is  {}", (fs::path(folder) / file.name).string(), file.urls.front());
+  }
+  return text;
+}
+
 void fetch_one(const data::CatalogueEntry& entry, const std::string& out, const std::string& from) {
   const std::string folder = (fs::path(out) / entry.name).string();
   ProgressLine line(false);
@@ -115,6 +129,9 @@ void fetch_one(const data::CatalogueEntry& entry, const std::string& out, const 
   bool fetched = false;
   try {
     fetched = data::fetch_set(entry, folder, from, listener);
+  } catch (const data::DownloadFailed& failure) {
+    line.finish();
+    throw Error(failure.what() + by_hand_text(entry, folder));
   } catch (...) {
     line.finish();
     throw;

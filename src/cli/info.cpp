@@ -1,4 +1,4 @@
-// evener info MODEL: the layers of a network and what they cost, as a table or as JSON.
+// evener info MODEL: the layers of a network and what they cost, or what a run or a file is, as a table or as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,12 +9,13 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "base/tensor.h"
 #include "cli/command.h"
-#include "cli/image_size.h"
-#include "cli/options/model_flags.h"
+#include "cli/info_file.h"
+#include "cli/json_output.h"
+#include "job/options/image_size.h"
+#include "job/options/model_flags.h"
 #include "network/cost.h"
 #include "network/zoo.h"
 
@@ -23,19 +24,22 @@ namespace {
 
 using namespace network;
 
-struct InfoOptions : OptionGroup {
-  InfoOptions() : OptionGroup("Network") {}
+struct InfoOptions : job::OptionGroup {
+  InfoOptions() : job::OptionGroup("Network") {}
 
-  Option<std::string> model{*this,
-                            {"MODEL", "NAME", "The network, e.g. resnet34 or mlp:784-256-10"},
-                            "",
-                            {.suggestions = model_names(), .required = true}};
-  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: the model's own)"}};
-  Option<std::optional<std::int64_t>> channels{
-      *this, {"--channels", "N", "Image channels: 1 grey, 3 RGB"}, {}, {.range = from_to(1, 4096)}};
-  Option<std::optional<std::int64_t>> classes{
-      *this, {"--classes", "N", "Number of classes"}, {}, {.range = from_to(1, 16777216)}};
-  Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the table)"}};
+  job::Option<std::string> model{
+      *this,
+      {"MODEL", "NAME|PATH",
+       "The network, e.g. resnet34 or mlp:784-256-10; or a run's folder, or a file of weights or "
+       "of a network"},
+      "",
+      {.suggestions = job::model_names(), .required = true}};
+  job::Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: the model's own)"}};
+  job::Option<std::optional<std::int64_t>> channels{
+      *this, {"--channels", "N", "Image channels: 1 grey, 3 RGB"}, {}, {.range = job::from_to(1, 4096)}};
+  job::Option<std::optional<std::int64_t>> classes{
+      *this, {"--classes", "N", "Number of classes"}, {}, {.range = job::from_to(1, 16777216)}};
+  job::Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the table)"}};
 };
 
 constexpr std::int64_t kExampleBatch = 32;
@@ -73,7 +77,8 @@ std::optional<Shape> asked_input(const InfoOptions& options) {
     throw UsageError("--channels " + std::to_string(**options.channels) + " says too little for " + *options.model +
                      ", which takes images of any size: give --size WIDTHxHEIGHT as well");
   }
-  const ImageSize size = options.size->empty() ? ImageSize{usual[2], usual[1]} : parse_image_size(*options.size);
+  const job::ImageSize size =
+      options.size->empty() ? job::ImageSize{usual[2], usual[1]} : job::parse_image_size(*options.size);
   const std::int64_t pixels = size.width * size.height;
   // A perceptron's number of inputs tells the channels: 784 is one of 28x28, 3072 is three of 32x32.
   const std::int64_t likely = image ? usual[0] : usual[0] % pixels == 0 ? usual[0] / pixels : 1;
@@ -173,16 +178,24 @@ nlohmann::ordered_json network_json(const Network& net) {
           {"layers", layers}};
 }
 
-int run_info(const InfoOptions& options) {
-  const Network net = build(*options.model, {.input = asked_input(options), .classes = *options.classes});
-  if (!options.json->empty()) {
-    const std::string text = network_json(net).dump(2) + "\n";
-    if (*options.json == "-") {
-      std::fputs(text.c_str(), stdout);
-      return 0;
-    }
-    write_file_atomically(*options.json, text);
+int run_file_info(const InfoOptions& options) {
+  if (*options.classes) throw UsageError("--classes is for networks by name; '" + *options.model + "' has its own");
+  FileInfoRequest request{.path = *options.model, .width = {}, .height = {}, .channels = *options.channels};
+  if (!options.size->empty()) {
+    const job::ImageSize size = job::parse_image_size(*options.size);
+    request.width = size.width;
+    request.height = size.height;
   }
+  const FileInfo info = file_info(request);
+  if (write_json(*options.json, info.json)) return 0;
+  std::fputs(info.text.c_str(), stdout);
+  return 0;
+}
+
+int run_info(const InfoOptions& options) {
+  if (is_info_of_file(*options.model)) return run_file_info(options);
+  const Network net = build(*options.model, {.input = asked_input(options), .classes = *options.classes});
+  if (write_json(*options.json, network_json(net))) return 0;
   fmt::print("{}: input {} (C, H, W), {}\n\n{}\n{}", net.model(), shape_text(net.input_shape()), outputs_text(net),
              table_text(net), summary_text(net));
   return 0;
@@ -199,13 +212,15 @@ std::string models_text() {
 Command info_command() {
   const auto options = std::make_shared<InfoOptions>();
   return {.name = "info",
-          .summary = "Show a model's layers, shapes, parameters, FLOPs and memory",
+          .summary = "Show a model's layers, shapes, parameters, FLOPs and memory; or what a run or a file holds",
           .options = {options.get()},
           .footer = models_text() +
                     "\nExamples:\n"
                     "  evener info resnet34\n"
                     "  evener info resnet34 --size 197x148 --channels 1 --classes 9\n"
-                    "  evener info mlp:784-256-10 --json -\n",
+                    "  evener info mlp:784-256-10 --json -\n"
+                    "  evener info runs/a\n"
+                    "  evener info resnet18.pth\n",
           .run = [options] { return run_info(*options); }};
 }
 

@@ -13,14 +13,13 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/terminal_text.h"
+#include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/options/parser.h"
 
 namespace {
-
-constexpr const char* kVersion = EVENER_VERSION;
 
 evener::cli::Command program_with_all_commands() {
   using namespace evener::cli;
@@ -37,11 +36,14 @@ evener::cli::Command program_with_all_commands() {
                       quantize_command(),
                       faces_command(),
                       detect_command(),
+                      matmul_command(),
                       plan_command(),
+                      sweep_command(program_with_all_commands),
                       report_command(),
+                      compare_command(),
                       data_command(),
                       completion_command(program_with_all_commands),
-                      manual_command(program_with_all_commands, kVersion)};
+                      manual_command(program_with_all_commands, evener::program_version())};
   return program;
 }
 
@@ -74,7 +76,7 @@ void require_written_output() {
 int run(int argc, char** argv) {
   using namespace evener;
   const cli::Command all = program_with_all_commands();
-  const cli::Command& command = cli::parse(all, std::string("evener ") + kVersion, argc, argv);
+  const cli::Command& command = cli::parse(all, std::string("evener ") + evener::program_version(), argc, argv);
   if (!command.run) {
     std::fputs(cli::program_help(all).c_str(), stdout);
     return 0;

@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "data/picture_survey.h"
 #include "data/pictures.h"
+#include "job/progress.h"
 
 namespace evener::cli {
 namespace {
@@ -36,7 +37,7 @@ struct Found {
 /// Looks at all pictures, with the progress on stderr.
 data::PictureSurvey survey_shown(const data::Pictures& pictures, int threads) {
   ProgressLine line(false);
-  LoadingProgress loading(line);
+  job::LoadingProgress loading(line);
   const auto show = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
   try {
     data::PictureSurvey survey = data::survey_pictures(pictures, threads, show);

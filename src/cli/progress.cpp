@@ -5,31 +5,26 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
+#include "base/error.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/terminal_text.h"
+#include "task/limits.h"
 
 namespace evener::cli {
 namespace {
 
-constexpr double kRedraw_s = 0.2;                           // on a terminal
-constexpr double kLogLine_s = 60;                           // elsewhere, within long epochs
-constexpr double kFirstLoading_s = 2, kLoadingLine_s = 10;  // elsewhere, while images are read
+constexpr double kLogLine_s = 60;  // where lines stay, within long epochs
 constexpr int kListedFiles = 5;
 
 std::size_t terminal_width() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-std::string bar(double share) {
-  constexpr int width = 20;
-  const int filled = static_cast<int>(share * width);
-  return std::string(static_cast<std::size_t>(filled), '#') +
-         std::string(static_cast<std::size_t>(width - filled), '.');
 }
 
 /// "  accuracy 97.2 %"; of a detector what its loss is the sum of, and its precision where that was evaluated.
@@ -47,19 +42,6 @@ std::string quality_text(const task::EpochResult& epoch, const std::string& part
 }
 
 }  // namespace
-
-std::string time_left_text(double seconds) {
-  if (seconds < 0.95) return "less than 1 s";
-  return seconds < 59.5 ? fmt::format("{:.0f} s", seconds) : duration_text(seconds);
-}
-
-std::string setup_text(const task::TrainSetup& setup) {
-  const auto& image = setup.image;
-  const std::string reason = setup.engine_reason.empty() ? "" : " (" + setup.engine_reason + ")";
-  return fmt::format("{}, {} classes, {}x{}x{}: {} images to train on, {} to validate, {} to test; engine {}{}",
-                     setup.network.model(), setup.classes.size(), image.channels, image.height, image.width,
-                     setup.train_images, setup.val_images, setup.test_images, setup.engine, reason);
-}
 
 ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
 
@@ -82,20 +64,9 @@ void ProgressLine::finish() {
   line_open_ = false;
 }
 
-void LoadingProgress::update(const char* what, std::size_t done, std::size_t images) {
-  const double now = now_s();
-  if (what != what_) {
-    what_ = what;
-    begin_s_ = now;
-    last_shown_s_ = line_.on_terminal() ? now : now + kFirstLoading_s - kLoadingLine_s;
-  }
-  if (done == 0 || now - last_shown_s_ < (line_.on_terminal() ? kRedraw_s : kLoadingLine_s)) return;
-  last_shown_s_ = now;
-  const double share = static_cast<double>(done) / static_cast<double>(images);
-  const double images_per_s = static_cast<double>(done) / std::max(now - begin_s_, 1e-9);
-  line_.show(fmt::format("{} [{}] {:3.0f} %  {} of {}  {} {}/s  {} left", what, bar(share), 100 * share, done, images,
-                         si_text(images_per_s), unit_,
-                         time_left_text(static_cast<double>(images - done) / images_per_s)));
+void ProgressLine::tell(const std::string& lines) {
+  if (std::fputs(lines.c_str(), stdout) >= 0) return;
+  throw Error(fmt::format("can't write to standard output: {}", std::strerror(errno)));
 }
 
 TrainProgress::TrainProgress(int epochs, bool quiet) : epochs_(epochs), line_(quiet) {}
@@ -106,7 +77,7 @@ void TrainProgress::loading(task::LoadingStep step, std::size_t done, std::size_
 }
 
 void TrainProgress::setup(const task::TrainSetup& setup) {
-  note(setup_text(setup));
+  note(job::setup_text(setup));
   if (!setup.skipped.empty()) {
     note(counted(setup.skipped.size(), "file") + " left out:");
     for (std::size_t i = 0; i < setup.skipped.size() && i < kListedFiles; ++i) {
@@ -119,6 +90,7 @@ void TrainProgress::setup(const task::TrainSetup& setup) {
     note(fmt::format("going on after epoch {}, step {} of {}", setup.resumed_epoch, setup.resumed_step,
                      setup.steps_per_epoch));
   }
+  names_best_ = setup.val_images >= task::kFewJudged;
   epoch_end_s_ = now_s();
 }
 
@@ -138,16 +110,16 @@ std::string TrainProgress::text_of(const task::StepProgress& progress) const {
   if (progress.box_loss && progress.class_loss) {
     quality = fmt::format(" (boxes {:.3f}, classes {:.3f})", *progress.box_loss, *progress.class_loss);
   }
-  return fmt::format("epoch {}/{} [{}] {:3.0f} %  {} img/s  loss {:.4f}{}  {} left", progress.epoch, epochs_,
-                     bar(share), 100 * share,
+  return fmt::format("epoch {}/{} {} {:3.0f} %  {} img/s  loss {:.4f}{}  {} left", progress.epoch, epochs_,
+                     job::progress_bar(share), 100 * share,
                      si_text(static_cast<double>(progress.images) / std::max(progress.epoch_seconds, 1e-9)),
-                     progress.loss, quality, time_left_text(seconds_left(progress)));
+                     progress.loss, quality, job::time_left_text(seconds_left(progress)));
 }
 
 void TrainProgress::step(const task::StepProgress& progress) {
   const double now = now_s();
-  if (last_shown_s_ < 0 && !line_.on_terminal()) last_shown_s_ = now;  // not at the first step
-  if (now - last_shown_s_ < (line_.on_terminal() ? kRedraw_s : kLogLine_s)) return;
+  if (last_shown_s_ < 0 && !line_.redraws()) last_shown_s_ = now;  // not at the first step
+  if (now - last_shown_s_ < (line_.redraws() ? job::kRedraw_s : kLogLine_s)) return;
   last_shown_s_ = now;
   line_.show(text_of(progress));
 }
@@ -162,7 +134,7 @@ void TrainProgress::epoch(const task::EpochResult& epoch, std::size_t train_imag
                   quality_text(epoch, "train", epoch.train_accuracy));
   if (epoch.val_loss) {
     text += fmt::format("  validation loss {:.4f}{}{}", *epoch.val_loss, quality_text(epoch, "val", epoch.val_accuracy),
-                        epoch.best ? "  (best)" : "");
+                        epoch.best && names_best_ ? "  (best)" : "");
   }
   note(text);
 }

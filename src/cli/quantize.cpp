@@ -1,38 +1,16 @@
 // evener quantize: a trained network with 8-bit weights and activations, and what that changes.
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 
-#include "base/cpu.h"
-#include "base/error.h"
-#include "base/files.h"
-#include "base/module.h"
-#include "base/names.h"
-#include "base/plural.h"
-#include "base/simd_level.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
-#include "cli/model_sidecar.h"
-#include "cli/options/quantize_flags.h"
 #include "cli/progress.h"
-#include "cli/quantize_images.h"
-#include "cli/quantize_table.h"
-#include "cli/run_config.h"
-#include "cli/train_hosts.h"
-#include "measure/power_sensors.h"
+#include "job/quantize/quantization.h"
 #include "measure/record_json.h"
-#include "network/cost.h"
-#include "run/metered_run.h"
-#include "run/placement_record.h"
 
 namespace evener::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kQuantizeExamples =
     R"(The folder that is written, or the file in it, is what infer, detect and export take; faces --weights takes the file.
@@ -48,266 +26,24 @@ Examples:
   evener quantize mobilenet_v2.tflite --data photos/ --out runs/int8
   evener infer runs/int8 photos/)";
 
-/// One run of the command, from its options to what it prints.
-class Quantization {
- public:
-  explicit Quantization(QuantizeFlags& flags)
-      : flags_(flags),
-        line_(*flags.output.quiet),
-        plan_(flags.infer.placement.plan()),
-        precision_(flags.infer.placement.precision_on(plan_)),
-        threads_(flags.infer.placement.reading_threads->value_or(usable_cpus())),
-        model_(described(flags.infer.model)) {
-    require_usable();
-    images_ = open_quantize_images(flags, model_, !is_quantized(), threads_);
-    require_searchable();
-    run_.emplace(run::RunOptions{.kind = "quantize",
-                                 .version = EVENER_VERSION,
-                                 .command = command_line(),
-                                 .out = flags.output.out->empty() ? run::default_out(model_.name() + "-quantized")
-                                                                  : fs::path(*flags.output.out),
-                                 .overwrite = *flags.output.overwrite,
-                                 .reads = {model_.weights()},
-                                 .json = *flags.output.json},
-                 line_);
-  }
-
-  int run() {
-    const measure::Record record = run_->measure([&] {
-      work();
-      return run_->record();
-    });
-    if (write_json(*flags_.output.json, measure::to_json(record))) return 0;
-    fmt::print("{}results               {}\n", comparison_text(found_), run_->folder().string());
-    return 0;
-  }
-
- private:
-  static task::InferenceRequest described(const InferModelFlags& flags) {
-    task::InferenceRequest request = flags.request(false, 1);
-    request.describe = true;
-    return request;
-  }
-
-  bool is_quantized() const { return task::is_quantized(*model_.network()); }
-
-  void require_usable() const {
-    if (model_.is_foreign()) require_module("onnx");
-    if (!model_.weights().empty() && task::is_packed(model_.weights())) {
-      throw UsageError("'" + model_.weights().string() +
-                       "' is quantised already; name the weights that it was made of, or run it with 'evener infer'");
-    }
-    if (is_quantized()) require_nothing_settled();
-    if (flags_.data.data->empty() && model_.run().empty()) {
-      throw UsageError(
-          "--data has to name images: ranges of activations are taken from some, and others are evaluated");
-    }
-  }
-
-  /// What a run that learnt with quantisation has settled can't be chosen any more.
-  void require_nothing_settled() const {
-    std::vector<const OptionBase*> settled = {&flags_.data.calibration_data, &flags_.data.images};
-    for (const OptionBase* option : flags_.quantization.OptionGroup::options()) settled.push_back(option);
-    for (const OptionBase* option : settled) {
-      if (!option->given()) continue;
-      throw UsageError(fmt::format(
-          "'{}' learnt with quantisation: its scales, its bits and what stays in float are its own. Leave out {}",
-          *flags_.infer.model.model, option->name()));
-    }
-  }
-
-  bool is_detector() const { return !model_.network()->anchors().empty(); }
-
-  void require_searchable() const {
-    if (!flags_.quantization.accuracy_drop->has_value() || images_.evaluation.shown.labelled) return;
-    throw UsageError(
-        fmt::format("--accuracy-drop needs images whose {} are known, to see how much is lost; '{}' has none",
-                    is_detector() ? "boxes" : "classes", images_.evaluation.shown.location));
-  }
-
-  void note(const std::string& text) { run_->note(text); }
-
-  void work() {
-    begin();
-    const fs::path file = run_->folder() / (model_.is_foreign() ? task::kQuantizedForeign : task::kQuantizedWeights);
-    if (!is_quantized()) {
-      line_.note("running the network in float");
-      found_.before = measure_side(model_);
-      quantize(file);
-    } else {
-      task::pack_to_file(model_, crop_of_file(), file);
-      note("the network learnt with quantisation: its own scales are kept, and nothing is calibrated");
-      found_.before = measure_side(model_);
-    }
-    found_.float_bytes = task::float_bytes(*model_.state());
-    found_.file_bytes = fs::file_size(file);
-    task::InferenceRequest request;
-    request.model.model = file.string();
-    line_.note("running the quantised network");
-    request.labels = *flags_.infer.model.labels;
-    const task::InferenceModel quantized(request);
-    found_.after = measure_side(quantized);
-    if (found_.after.unread > 0) {
-      note(fmt::format("{} could not be read and {} left out, such as {}",
-                       counted(static_cast<std::int64_t>(found_.after.unread), "image"),
-                       found_.after.unread == 1 ? "is" : "are", found_.after.first_unread));
-    }
-    compare_engines(quantized);
-    write_file_atomically(run_->folder() / "layers.csv", layers_csv(found_.layers));
-    found_.no_power = sensor_.refusal();
-    tell_kept();
-    run_->take_times(run_->record());
-    fill_quantize_metrics(found_, run_->record());
-  }
-
-  /// How the written file says that its network is shown pictures: as here. Files have no word for the share of
-  /// pictures that `centre` takes, and the usual share is taken where they say nothing.
-  std::optional<data::CropMode> crop_of_file() {
-    if (!model_.takes_images()) return std::nullopt;
-    const InferModelFlags& shown = flags_.infer.model;
-    const data::Preprocessing steps = shown.preprocessing(model_);
-    const bool is_part = steps.crop == data::CropMode::kCentre && steps.crop_fraction != 1;
-    const bool is_unusual = is_part && (shown.crop_fraction->has_value() || model_.was_trained_here());
-    if (is_unusual || *shown.interpolation != "bilinear") {
-      note("the file can't say --crop-fraction and --interpolation: give them to 'evener infer' as well");
-    }
-    return is_part ? std::nullopt : std::optional(steps.crop);
-  }
-
-  void begin() {
-    measure::Record& record = run_->record();
-    nlohmann::json config = nlohmann::json::object();
-    for (const OptionGroup* group : flags_.groups()) group->record(config);
-    add_data_path(*flags_.data.data, config);
-    // 'evener infer RUN' and 'evener detect RUN' evaluate what was evaluated here.
-    if (flags_.data.data->empty()) {
-      const RunConfig of_training(model_.run());
-      for (const char* key : {"data", "data-path", "class", "decode", "split", "seed", "crop"}) {
-        const auto value = of_training.get<nlohmann::json>(key);
-        const bool is_given = config.contains(key) && !config[key].is_null() && config[key] != "";
-        if (value && !is_given) config[key] = *value;
-      }
-    }
-    if (images_.evaluation.shown.part == "all" && flags_.data.split->empty()) config["split"] = {0, 0, 100};
-    record.config = measure::config_from_json(config);
-    record.model.name = model_.name();
-    const auto cost = network::total_cost(*model_.network());
-    record.model.parameters = cost.parameters;
-    record.model.forward_flops = cost.forward_flops;
-    record.data.location = images_.evaluation.shown.location;
-    record.data.images = static_cast<std::int64_t>(images_.evaluation.shown.samples->size());
-    record.data.classes = model_.classes();
-    record.data.shape = images_.evaluation.shown.samples->shape();
-    record.placement = run::placement_record(plan_);
-    record.missing["validity.valid"] = "the network was run in other processes, which are not watched";
-    run_->begin();
-    for (const std::vector<std::string>* notes : {&model_.notes(), &std::as_const(images_.evaluation.shown.notes)}) {
-      for (const std::string& text : *notes) note(text);
-    }
-    const int bits = weight_bits();
-    if (!has_int8_products()) {
-      const std::string less = is_quantized() ? "learning with --quantize w7 avoids that" : "--weight-bits 7 don't";
-      note("this processor has no int8 dot products (VNNI or AMX): int8 may be no faster than float here" +
-           (bits <= 7 ? fmt::format(", and weights have {} bits so that its sums don't overflow", bits)
-                      : "; weights of 8 bits may overflow its sums, " + less));
-    }
-  }
-
-  /// The most of any layer.
-  int weight_bits() const {
-    if (!is_quantized()) return flags_.quantization.options(1).weight_bits;
-    int most = 0;
-    for (const auto& [layer, bits] : model_.quantization()->weight_bits) most = std::max(most, bits);
-    return most;
-  }
-
-  void compare_engines(const task::InferenceModel& quantized) {
-    found_.classes_known = !model_.classes().empty() || images_.evaluation.shown.labelled;
-    if (quantized.network() == nullptr || is_detector() || found_.after.images == 0) return;
-    line_.note("comparing fake quantisation with int8");
-    found_.engines =
-        task::engine_agreement(quantized, *images_.evaluation.shown.samples, placement::cpu_threads(plan_));
-  }
-
-  void quantize(const fs::path& file) {
-    const bool searches = flags_.quantization.accuracy_drop->has_value();
-    line_.note(fmt::format(
-        "calibrating on {} of {}",
-        std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
-        counted(images_.calibration.shown.samples->size(), "image")));
-    const task::QuantizeRequest request{.model = model_,
-                                        .calibration = *images_.calibration.shown.samples,
-                                        .evaluation = searches ? images_.evaluation.shown.samples.get() : nullptr,
-                                        .photos = searches ? images_.evaluation.photos : nullptr,
-                                        .boxes = DetectBoxesFlags().options(true, {}),
-                                        .most_lost = flags_.quantization.accuracy_drop->value_or(0) / 100,
-                                        .options = flags_.quantization.options(*flags_.data.images),
-                                        .keep = *flags_.quantization.keep,
-                                        .crop = crop_of_file(),
-                                        .threads = placement::cpu_threads(plan_)};
-    task::QuantizeOutcome outcome = task::quantize_to_file(request, file);
-    for (const std::string& text : outcome.notes) note(text);
-    if (outcome.images < static_cast<std::size_t>(*flags_.data.images)) {
-      note(fmt::format("there were only {} to calibrate with, not {}", counted(outcome.images, "image"),
-                       *flags_.data.images));
-    }
-    if (searches) note(counted(outcome.trials, "network") + " tried for --accuracy-drop");
-    found_.layers = std::move(outcome.layers);
-  }
-
-  void tell_kept() {
-    std::string kept;
-    for (const auto& layer : found_.layers) {
-      if (!layer.quantized) kept += (kept.empty() ? "" : ", ") + layer.layer;
-    }
-    if (!kept.empty()) note("in float stay " + kept);
-  }
-
-  task::RunFigures measure_side(const task::InferenceModel& model) const {
-    const task::FigureOptions options{.infer = {.plan = plan_,
-                                                .engine = *flags_.infer.placement.engine,
-                                                .precision = precision_,
-                                                .batch = *flags_.infer.placement.batch,
-                                                .streams = *flags_.infer.placement.streams,
-                                                .reading_threads = threads_,
-                                                .tries_engines = false},  // one engine for both networks
-                                      .seconds = *flags_.output.seconds,
-                                      .photos = boxes_known() ? images_.evaluation.photos : nullptr,
-                                      .boxes = DetectBoxesFlags().options(true, {}),
-                                      .joules_so_far = [this] { return joules_so_far(); }};
-    return task::measure_run(model, *images_.evaluation.shown.samples, options);
-  }
-
-  bool boxes_known() const { return images_.evaluation.photos != nullptr && images_.evaluation.shown.labelled; }
-
-  std::optional<double> joules_so_far() const {
-    constexpr double kLongEnough_s = 1;  // the task looks at how long it was
-    sensor_.update();
-    return sensor_.energy(kLongEnough_s).joules;
-  }
-
-  QuantizeFlags& flags_;
-  ProgressLine line_;
-  const placement::Plan plan_;
-  const Precision precision_;
-  const int threads_;
-  const task::InferenceModel model_;
-  QuantizeImages images_;
-  mutable measure::PowercapSensor sensor_;  // each process counts from its own first look
-  std::optional<run::MeteredRun> run_;
-  QuantizeComparison found_;
-};
+int tell_quantize(job::QuantizeFlags& flags) {
+  ProgressLine progress(*flags.output.quiet);
+  const job::QuantizedRun run = job::quantize(flags, progress);
+  if (write_json(*flags.output.json, measure::to_json(run.record))) return 0;
+  fmt::print("{}results               {}\n", job::comparison_text(run.comparison), run.folder.string());
+  return 0;
+}
 
 }  // namespace
 
 Command quantize_command() {
-  const auto flags = std::make_shared<QuantizeFlags>();
+  const auto flags = std::make_shared<job::QuantizeFlags>();
   return {.name = "quantize",
           .summary = "Make a trained network compute in int8, and tell what that changes",
           .options = flags->options(),
           .footer = kQuantizeExamples,
-          .complete = [flags] { take_sidecar(flags->infer.model); },
-          .run = [flags] { return Quantization(*flags).run(); }};
+          .complete = [flags] { job::complete(*flags); },
+          .run = [flags] { return tell_quantize(*flags); }};
 }
 
 }  // namespace evener::cli

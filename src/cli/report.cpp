@@ -12,11 +12,14 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/terminal_text.h"
 #include "cli/command.h"
 #include "measure/record_json.h"
 #include "report/conclusion.h"
 #include "report/html.h"
 #include "report/run.h"
+#include "report/sweep.h"
+#include "report/sweep_page.h"
 #include "report/table.h"
 
 namespace evener::cli {
@@ -24,23 +27,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ReportOptions : OptionGroup {
-  ReportOptions() : OptionGroup("Output") {}
+struct ReportOptions : job::OptionGroup {
+  ReportOptions() : job::OptionGroup("Output") {}
 
-  Option<std::vector<std::string>> runs{
+  job::Option<std::vector<std::string>> runs{
       *this,
       {"RUN_DIR", "DIR", "Folders of runs (what --out was), or a folder with several of them"},
       {},
       {.required = true}};
-  Option<std::string> html{
+  job::Option<std::string> html{
       *this,
       {"--html", "FILE", "Where the page goes (default: RUN_DIR/report.html; ./report.html for several folders)"}};
-  Option<bool> no_html{*this, {"--no-html", "", "Write no page"}};
-  Option<std::string> csv{*this,
-                          {"--csv", "FILE", "Write a CSV with a row per run ('-': to stdout, instead of the table)"}};
-  Option<bool> markdown{*this, {"--markdown", "", "Print the table as Markdown"}};
-  Option<std::string> json{*this,
-                           {"--json", "FILE", "Write the records as JSON ('-': to stdout, instead of the table)"}};
+  job::Option<bool> no_html{*this, {"--no-html", "", "Write no page"}};
+  job::Option<std::string> csv{
+      *this, {"--csv", "FILE", "Write a CSV with a row per run ('-': to stdout, instead of the table)"}};
+  job::Option<bool> markdown{*this, {"--markdown", "", "Print the table as Markdown"}};
+  job::Option<std::string> json{*this,
+                                {"--json", "FILE", "Write the records as JSON ('-': to stdout, instead of the table)"}};
 
  private:
   void check_together() const override {
@@ -87,15 +90,18 @@ void put_table(const ReportOptions& options, const std::vector<report::Run>& run
   put("\n" + (*options.markdown ? report::markdown_conclusion(runs) : report::terminal_conclusion(runs)) + "\n");
 }
 
+void put_written(const report::WrittenPage& page) {
+  fmt::print(stderr, "report: {}\n", fs::absolute(page.path).lexically_normal().string());
+  if (!page.hint.empty()) fmt::print(stderr, "warning: {}\n", page.hint);
+}
+
 void put_page(const ReportOptions& options, const std::vector<report::Run>& runs) {
   fs::path path = *options.html;
   if (path.empty()) {
     path = options.runs->size() == 1 ? fs::path(options.runs->front()) / "report.html" : fs::path("report.html");
   }
   try {
-    const report::WrittenPage page = report::write_html(path, runs);
-    fmt::print(stderr, "report: {}\n", fs::absolute(page.path).lexically_normal().string());
-    if (!page.hint.empty()) fmt::print(stderr, "warning: {}\n", page.hint);
+    put_written(report::write_html(path, runs));
   } catch (const Error& error) {
     if (!options.html->empty()) throw;
     throw Error(
@@ -103,7 +109,31 @@ void put_page(const ReportOptions& options, const std::vector<report::Run>& runs
   }
 }
 
+/// A sweep has a table and a page of its own.
+int report_sweep(const ReportOptions& options) {
+  const fs::path folder = options.runs->front();
+  const report::Sweep sweep = report::load_sweep(folder);
+  if (*options.csv != "-" && *options.json != "-") {
+    const report::Table table = report::sweep_table(sweep);
+    put(*options.markdown ? report::markdown_text(table) : report::terminal_text(table, table_width()));
+    std::string sentences;
+    for (const std::string& sentence : report::sweep_conclusion(sweep)) sentences += one_line(sentence) + "\n";
+    put("\n" + sentences);
+  }
+  if (!options.csv->empty()) put_to(*options.csv, report::sweep_csv(sweep));
+  if (!options.json->empty()) put_to(*options.json, report::sweep_json(sweep));
+  if (*options.no_html) return 0;
+  const fs::path path = options.html->empty() ? folder / "report.html" : fs::path(*options.html);
+  put_written(report::write_sweep_page(path, sweep));
+  return 0;
+}
+
 int run_report(const ReportOptions& options) {
+  for (const std::string& folder : *options.runs) {
+    if (!report::is_sweep(folder)) continue;
+    if (options.runs->size() == 1) return report_sweep(options);
+    throw UsageError(folder + " is the folder of a sweep, which is reported alone; 'evener compare' compares two");
+  }
   const std::vector<report::Run> runs = report::load_runs({options.runs->begin(), options.runs->end()});
   if (*options.csv != "-" && *options.json != "-") put_table(options, runs);
   if (!options.csv->empty()) put_to(*options.csv, report::csv_text(runs));

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/this_work.h"
+
 namespace evener::comm {
 
 struct Pending::State {
@@ -81,7 +83,7 @@ Pending CommunicationThread::run(std::function<void()> task) {
   const auto pending = std::make_shared<Pending::State>();
   const std::lock_guard lock(state_->mutex);
   state_->tasks.push_back({std::move(task), pending});
-  if (!state_->thread.joinable()) state_->thread = std::thread([state = state_.get()] { state->work(); });
+  if (!state_->thread.joinable()) state_->thread = std::thread(as_this_work([state = state_.get()] { state->work(); }));
   state_->changed.notify_one();
   return Pending(pending);
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "base/this_work.h"
 
 namespace evener::data {
 
@@ -36,7 +37,7 @@ void for_each_index(std::size_t count, int threads, const std::function<void(std
         std::min(static_cast<std::size_t>(std::max(threads, 1)), std::max<std::size_t>(count, 1)) - 1;
     std::vector<std::jthread> pool;
     pool.reserve(helpers);
-    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(run, false);
+    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(as_this_work([&run] { run(false); }));
     run(progress != nullptr);
   }
   if (failure) std::rethrow_exception(failure);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/random.h"
+#include "base/this_work.h"
 #include "data/mosaic.h"
 
 namespace evener::data {
@@ -217,7 +218,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : 
   // One slot more than is prefetched: the batch the consumer looks at.
   state_->slots.resize(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1);
   for (int i = 0; i < options.threads; ++i) {
-    state_->threads.emplace_back([state = state_.get()] { state->work(); });
+    state_->threads.emplace_back(as_this_work([state = state_.get()] { state->work(); }));
   }
 }
 

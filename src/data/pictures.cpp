@@ -1,8 +1,13 @@
 #include "data/pictures.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/names.h"
+#include "base/plural.h"
 #include "data/image_files.h"
 #include "data/picture_listing.h"
 
@@ -17,6 +22,25 @@ Pictures::Pictures(const std::vector<std::string>& locations) {
   std::string names;
   for (const std::string& location : locations) names += (names.empty() ? "'" : ", '") + location + "'";
   throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in " + names + first_skipped(skipped_));
+}
+
+void Pictures::require_readable() const {
+  constexpr std::size_t kMostTried = 64;
+  std::string first_reason;
+  const std::size_t tried = std::min(files_.size(), kMostTried);
+  for (std::size_t i = 0; i < tried; ++i) {
+    try {
+      read(i);
+      return;
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      if (first_reason.empty()) first_reason = error.what();
+    }
+  }
+  if (tried < files_.size()) return;
+  throw Error(fmt::format("no image can be read: of {} none is whole; '{}': {}", counted(tried, "file"),
+                          printable(files_.front()), first_reason));
 }
 
 Picture Pictures::read(std::size_t index) const {

@@ -26,6 +26,10 @@ class Pictures {
   /// list such a file with it and go on.
   Picture read(std::size_t index) const;
 
+  /// Throws Error, with the reason of the first, where none of the files can be decoded; of many only the first are
+  /// looked at. Usually that is one.
+  void require_readable() const;
+
   /// Folders that could not be listed.
   const std::vector<Skipped>& skipped() const { return skipped_; }
   /// What a user should know: files that were named twice.

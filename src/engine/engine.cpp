@@ -50,6 +50,24 @@ std::unique_ptr<ModelFile> Engine::open_model_file(const std::filesystem::path& 
               "': files of other programs are for --engine openvino");
 }
 
+std::string Engine::matrix_refusal(const MatrixOptions& /*options*/) const {
+  return "the engine '" + std::string(name()) +
+         "' computes whole networks, no products of matrices; use --engine torch";
+}
+
+std::unique_ptr<MatrixProduct> Engine::make_matrix_product(const MatrixOptions& options) {
+  throw Error(matrix_refusal(options));
+}
+
+std::uint64_t copied_matrix_bytes(const MatrixOptions& options) {
+  const auto values = static_cast<std::uint64_t>(options.size) * static_cast<std::uint64_t>(options.size);
+  return options.precision == Precision::kFp32 ? 0 : 3 * 2 * values;
+}
+
+std::vector<LayerTime> Runner::layer_times() const {
+  throw Error("this engine doesn't tell what its layers take");
+}
+
 void Runner::start_of_size(const ImageSpan& /*images*/, std::int64_t /*count*/, std::int64_t height,
                            std::int64_t width) {
   throw Error("a runner that was made for one size was given images of " + std::to_string(width) + "x" +

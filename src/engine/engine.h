@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/tensor.h"
+#include "engine/matrix_product.h"
 #include "engine/model_file.h"
 #include "engine/offers.h"
 #include "engine/runner.h"
@@ -53,6 +54,11 @@ class Engine {
   /// such as an operator that is not known. The file is foreign: reading it may end the process, see
   /// task/model_check.h.
   virtual std::unique_ptr<ModelFile> open_model_file(const std::filesystem::path& path);
+
+  /// Why the engine can't multiply matrices so ("" = it can).
+  virtual std::string matrix_refusal(const MatrixOptions& options) const;
+  /// Throws Error with the refusal, and OutOfMemory.
+  virtual std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options);
 };
 
 /// The engine that runs networks on such a device where nobody asks for another: OpenVINO on CPUs, or LibTorch where

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/tensor.h"
+#include "engine/layer_times.h"
 #include "engine/trainer.h"
 
 namespace evener::engine {
@@ -107,6 +108,15 @@ class ReportsDevice {
   virtual DeviceReport report() const = 0;
 };
 
+/// Tells what each layer of a step takes.
+class TimesLayers {
+ public:
+  virtual ~TimesLayers() = default;
+  /// Forward and backward of a training step, which is not applied, layer by layer: each waits for the one before it,
+  /// so that all together take longer than a step does. Buffers (running means) change as in any step.
+  virtual std::vector<LayerTime> time_layers(const data::Batch& batch) = 0;
+};
+
 /// The abilities of one trainer, which live as long as it does; null = it has not got this one.
 struct Offers {
   ExchangesGradients* exchange = nullptr;
@@ -116,6 +126,7 @@ struct Offers {
   KeepsAverage* average = nullptr;
   ReportsDevice* device = nullptr;
   DetectsObjects* detector = nullptr;
+  TimesLayers* layers = nullptr;
 
   /// Whether parameters lie in memory of all replicas.
   bool shares_arrays() const { return sharing != nullptr || together != nullptr; }

@@ -14,6 +14,7 @@
 #include "base/device.h"
 #include "base/precision.h"
 #include "base/tensor.h"
+#include "engine/layer_times.h"
 #include "engine/trainer_options.h"
 
 namespace evener::engine {
@@ -32,6 +33,7 @@ struct RunnerOptions {
   int in_flight = 1;      // calls that may be under way at once
   ImageValues values = ImageValues::kBytes;  // of the calls; the torch engine takes either
   std::filesystem::path cache = {};          // folder for what was compiled; empty = it is not kept
+  bool times_layers = false;                 // for Runner::layer_times: calls take longer then
   TorchOptions torch = {};
 };
 
@@ -56,6 +58,10 @@ class Runner {
   /// What is really computed, by kind and number format: {"Convolution bf16", 21}. Empty: the engine computes what was
   /// asked for.
   virtual std::map<std::string, int> executed() const { return {}; }
+
+  /// What each layer took in the call that was waited for last, in the order in which they were computed, where
+  /// RunnerOptions::times_layers was set. Throws Error where the engine doesn't tell.
+  virtual std::vector<LayerTime> layer_times() const;
 };
 
 }  // namespace evener::engine

@@ -27,15 +27,34 @@ Metric images_per_s(const Record& record) {
           .reason = rate.reason};
 }
 
-Metric cost(const char* name, const char* unit, const char* title, const char* label, std::optional<double> value,
+Metric cost(const char* name, const char* unit, const char* title, std::string label, std::optional<double> value,
             std::string reason = "") {
   return {.name = name,
           .unit = unit,
           .title = title,
-          .label = label,
+          .label = std::move(label),
           .better = Better::kLower,
           .value = value,
           .reason = std::move(reason)};
+}
+
+/// Of all images that were trained on, or answered.
+Metric images_per_joule(const Record& record) {
+  std::int64_t images = 0;
+  for (const SessionRecord& session : record.sessions) images += session.images;
+  if (record.kind != kTrainingKind.name) {
+    images = record.scenario.empty() ? record.data.images.value_or(0) : record.scenario.samples;
+  }
+  Metric metric{.name = "images_per_joule", .unit = "images/J", .title = "", .label = "images per joule"};
+  const std::optional<double>& joules = record.energy.joules;
+  if (joules && *joules > 0 && images > 0) metric.value = static_cast<double>(images) / *joules;
+  metric.reason = !joules ? record.energy.reason : metric.value ? "" : "no images were counted";
+  return metric;
+}
+
+/// With the class of the joules, where there are any.
+std::string energy_label(const Energy& energy) {
+  return energy.joules ? fmt::format("energy ({})", energy_class_name(energy.kind)) : "energy";
 }
 
 /// What every run has, whatever its task.
@@ -48,8 +67,17 @@ std::vector<Metric> costs(const Record& record) {
       cost("peak_rss_bytes", "bytes", "peak memory", "peak memory", peak_bytes,
            missing == record.missing.end() ? "" : missing->second),
       cost("cpu_seconds", "s", "", "CPU time", record.cpu.seconds),
-      cost("energy_joules", "J", "energy", "energy", record.energy.joules, record.energy.reason),
+      cost("energy_joules", "J", "energy", energy_label(record.energy), record.energy.joules, record.energy.reason),
       cost("edp_joule_seconds", "J s", "", "energy-delay product", record.energy.edp_js, record.energy.reason),
+      cost("ed2p_joule_square_seconds", "J s2", "", "energy-delay-squared product", record.energy.ed2p_js2,
+           record.energy.reason),
+      cost("used_devices_joules", "J", "", "energy of the devices that were used", record.energy.used_joules,
+           record.energy.reason),
+      cost("net_energy_joules", "J", record.energy.net_joules ? "net energy" : "", "energy without idle power",
+           record.energy.net_joules, record.energy.joules ? record.energy.net_reason : record.energy.reason),
+      cost("process_joules", "J", "", "energy of the processor by this program's share of CPU time (derived)",
+           record.energy.process_joules, record.energy.reason),
+      images_per_joule(record),
   };
 }
 

@@ -133,9 +133,9 @@ std::size_t read_by_each_bytes(int threads, std::uint64_t available_bytes) {
   return std::clamp(most, kLeast_bytes, kMemory_bytes) / kLine_bytes * kLine_bytes;
 }
 
-Peaks measure_peaks() {
+Peaks measure_peaks(int threads) {
   Peaks peaks;
-  peaks.threads = usable_cores();
+  peaks.threads = threads;
   const Operation fma = fma_operation();
   peaks.instructions = fma.name;
   peaks.fma_gflops = gflops(fma, 1);

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/cpu.h"
+
 namespace evener::measure {
 
 struct Peaks {
@@ -19,8 +21,9 @@ struct Peaks {
   double memory_gb_per_s = 0, all_memory_gb_per_s = 0;
 };
 
-/// Measures for about two seconds, on one thread and on one for each usable core; takes the best of several tries.
-Peaks measure_peaks();
+/// Measures for about two seconds, on one thread and on `threads`, by default one for each usable core; takes the best
+/// of several tries.
+Peaks measure_peaks(int threads = usable_cores());
 
 /// What each of `threads` threads reads: 128 MiB, or less where all of it were more than a quarter of the memory that
 /// is available, but 1 MiB at least.

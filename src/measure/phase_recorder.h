@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/phase.h"
+#include "base/this_work.h"
 
 namespace evener::measure {
 
@@ -63,13 +64,19 @@ class PhaseRecorder : public PhaseListener {
   std::vector<std::unique_ptr<ThreadSums>> threads_;
 };
 
-/// Listens from construction to destruction.
+/// Listens from construction to destruction: to the calling thread and those that do its work, and to threads of
+/// libraries, which do nobody's; of several jobs in a process those are heard by the one that began last.
 class PhaseListening {
  public:
-  explicit PhaseListening(PhaseListener& listener) { set_phase_listener(&listener); }
+  explicit PhaseListening(PhaseListener& listener) : scope_({this_work().stop, &listener}) {
+    set_phase_listener(&listener);
+  }
   ~PhaseListening() { set_phase_listener(nullptr); }
   PhaseListening(const PhaseListening&) = delete;
   PhaseListening& operator=(const PhaseListening&) = delete;
+
+ private:
+  WorkScope scope_;
 };
 
 }  // namespace evener::measure

@@ -13,15 +13,18 @@
 #include <fstream>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "measure/energy_columns.h"
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {
 namespace {
 
-constexpr double kEnergyEvery_s = 20;      // the counters must be read at least once a minute
+constexpr double kWaitBetween_s = 0.03;    // for a meter's answer that is on its way
+constexpr double kWaitForMeters_s = 2;     // at both ends of the run, for values that come from elsewhere
 constexpr double kPssShareOfTime = 0.001;  // smaps_rollup walks the page tables: keep it below this share
 
 /// Smallest, mean and largest of what came in.
@@ -45,6 +48,42 @@ class RunningSpread {
   double sum_ = 0;
   std::int64_t count_ = 0;
 };
+
+struct DeviceSums {
+  DeviceUse use;
+  RunningSpread utilisation, memory, clock, temperature;
+
+  DeviceUse get() const {
+    DeviceUse all = use;
+    all.utilisation_percent = utilisation.get();
+    all.memory_bytes = memory.get();
+    all.clock_mhz = clock.get();
+    all.temperature_c = temperature.get();
+    return all;
+  }
+};
+
+void add_state(std::vector<DeviceSums>& devices, const DeviceState& state) {
+  auto found = std::ranges::find_if(devices, [&](const DeviceSums& known) { return known.use.name == state.name; });
+  if (found == devices.end()) {
+    found = devices.insert(devices.end(), DeviceSums());
+    found->use.name = state.name;
+  }
+  const auto add = [](RunningSpread& sum, const auto& value) {
+    if (value) sum.add(static_cast<double>(*value));
+  };
+  add(found->utilisation, state.utilisation_percent);
+  add(found->memory, state.memory_bytes);
+  add(found->clock, state.clock_mhz);
+  add(found->temperature, state.temperature_c);
+  ++found->use.samples;
+  if (!state.throttled.value_or(false)) return;
+  ++found->use.throttled_samples;
+  std::string& reasons = found->use.throttle_reasons;
+  if (reasons.find(state.throttle_reasons) == std::string::npos) {
+    reasons += (reasons.empty() ? "" : ", ") + state.throttle_reasons;
+  }
+}
 
 /// Held while the thread takes a sample. fork() waits for it: a child has only the thread that forked, so a lock that
 /// another one held at that moment (of an allocator, of a stream) would stay held in it for ever. glibc takes care of
@@ -72,26 +111,32 @@ void check(const SamplerOptions& options) {
 struct ProcessSampler::State {
   explicit State(SamplerOptions chosen)
       : options(std::move(chosen)),
-        powercap(options.root),
+        meter(open_sensors(options.energy, options.root, boot_now_s)),
         first(read_counters(options.root)),
         last(first),
         newest(first),
         throttle_before(read_throttle_events(options.root)) {}
 
   void open_csv();
-  void sample();
+  void sample(double wait_s = 0);
+  void poll_energy(double wait_s);
   void write_row(double time_s, const Usage& usage, const MemoryReading& memory);
   void loop();
   void finish();
 
   SamplerOptions options;
-  PowercapSensor powercap;
+  EnergyMeter meter;
+  std::optional<EnergyColumns> energy_columns;
+  Counters energy_last;  // when the meter was read last
+  std::vector<DeviceSums> devices;
+  PhaseTotals phases, phases_ended;  // so far, and of them since the sample before
+  double since_last_s = 0;           // the sample before
+  double sampled_s = 0;
   std::vector<int> children;
   Counters first;  // at the start
   Counters last;   // at the beginning of the sample being taken
   Counters newest;
   std::optional<std::uint64_t> throttle_before;
-  double energy_due_s = 0;
   double pss_due_s = 0;
   RunningSpread process_percent, others_percent, rss, pss;
   SamplerSummary summary;
@@ -109,6 +154,13 @@ void ProcessSampler::State::open_csv() {
   if (options.csv.empty()) return;
   std::error_code error;
   const bool has_rows = options.append && std::filesystem::file_size(options.csv, error) > 0 && !error;
+  energy_columns.emplace(meter, options.phases != nullptr);
+  if (has_rows) {
+    std::string header;
+    std::ifstream before(options.csv);
+    std::getline(before, header);
+    energy_columns->go_on_with(header);
+  }
   csv.open(options.csv, options.append ? std::ios::app : std::ios::trunc);
   if (!csv) {
     throw Error(fmt::format("can't write the samples to {}: {}", options.csv.string(), std::strerror(errno)));
@@ -116,18 +168,32 @@ void ProcessSampler::State::open_csv() {
   if (has_rows) return;
   csv << "time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,swap_bytes";
   for (std::size_t core = 0; core < first.cores.size(); ++core) csv << ",cpu" << core << "_percent";
-  csv << "\n" << std::flush;
+  csv << energy_columns->titles() << "\n" << std::flush;
 }
 
-void ProcessSampler::State::sample() {
+void ProcessSampler::State::poll_energy(double wait_s) {
+  std::optional<double> share;
+  if (newest.process_ticks && energy_last.process_ticks && newest.all && energy_last.all &&
+      newest.all->busy > energy_last.all->busy) {
+    share = static_cast<double>(*newest.process_ticks - std::min(*newest.process_ticks, *energy_last.process_ticks)) /
+            static_cast<double>(newest.all->busy - energy_last.all->busy);
+  }
+  energy_last = newest;
+  if (options.phases) {
+    const PhaseTotals before = std::exchange(phases, options.phases());
+    phases_ended = phases.since(before);
+  }
+  meter.poll(wait_s, share, options.phases ? &phases : nullptr);
+  for (const DeviceState& state : meter.states()) add_state(devices, state);
+}
+
+void ProcessSampler::State::sample(double wait_s) {
   newest = read_counters(options.root, children);
   const double time_s = newest.time_s - first.time_s;
+  since_last_s = time_s - std::exchange(sampled_s, time_s);
   const Usage usage = usage_between(last, newest);
   if (newest.time_s - last.time_s >= kShortestUsageWindow_s) last = newest;
-  if (time_s >= energy_due_s) {
-    powercap.update();
-    energy_due_s = time_s + kEnergyEvery_s;
-  }
+  poll_energy(wait_s);
   const double pss_begin_s = now_s();
   const MemoryReading memory = read_memory(options.root, time_s >= pss_due_s, children);
   if (memory.pss_bytes) pss_due_s = time_s + (now_s() - pss_begin_s) / kPssShareOfTime;
@@ -161,7 +227,8 @@ void ProcessSampler::State::write_row(double time_s, const Usage& usage, const M
   for (std::size_t core = 0; core < first.cores.size(); ++core) {
     csv << "," << (core < usage.core_percent.size() ? fmt::format("{:.1f}", usage.core_percent[core]) : "");
   }
-  csv << "\n" << std::flush;  // at once: a killed run keeps its samples
+  csv << energy_columns->cells(meter, options.phases ? &phases_ended : nullptr, since_last_s) << "\n"
+      << std::flush;  // at once: a killed run keeps its samples
   if (!csv)
     summary.error = fmt::format("{} could not be written any more: {}", options.csv.string(), std::strerror(errno));
 }
@@ -174,7 +241,7 @@ void ProcessSampler::State::loop() {
   while (!stop_asked.wait_until(lock, due, [this] { return stopping; })) {
     {
       const std::lock_guard no_fork(sample_and_fork);
-      sample();
+      sample(kWaitBetween_s);
     }
     // After a pause (a suspended laptop) go on from now, without catching up.
     due = std::max(due + interval, std::chrono::steady_clock::now() + interval / 2);
@@ -182,8 +249,7 @@ void ProcessSampler::State::loop() {
 }
 
 void ProcessSampler::State::finish() {
-  sample();
-  powercap.update();
+  sample(kWaitForMeters_s);
   const Usage whole = usage_between(first, newest);
   summary.seconds = newest.time_s - first.time_s;
   summary.process_percent = process_percent.get();
@@ -199,7 +265,8 @@ void ProcessSampler::State::finish() {
   if (const auto after = read_throttle_events(options.root); after && throttle_before) {
     summary.throttle_events = static_cast<std::int64_t>(*after - *throttle_before);
   }
-  summary.energy = powercap.energy(summary.seconds);
+  summary.energy = meter.energy(summary.seconds, options.idle);
+  for (const DeviceSums& device : devices) summary.devices.push_back(device.get());
   for (const std::uint64_t peak : summary.child_peak_rss_bytes) {
     if (summary.peak_rss_bytes) *summary.peak_rss_bytes += peak;
   }
@@ -213,7 +280,7 @@ ProcessSampler::ProcessSampler(SamplerOptions options) {
   state_->open_csv();
   // A process that does several runs one after the other (the demo): each has a peak of its own. Only advice.
   if (state_->options.root == "/") std::ofstream("/proc/self/clear_refs") << "5";
-  state_->sample();
+  state_->sample(kWaitForMeters_s);
   keep_samples_out_of_forks();
   start();
 }

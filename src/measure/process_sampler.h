@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "measure/power_sensors.h"
+#include "measure/energy_meter.h"
+#include "measure/phase_recorder.h"
+#include "measure/sensors/open_sensors.h"
 
 namespace evener::measure {
 
@@ -25,9 +28,19 @@ struct SamplerOptions {
   double csv_start_s = 0;            // added to the times of the file
   bool append = false;               // a resumed run goes on with the file (a header is written only if it is empty)
   std::filesystem::path root = "/";  // where proc/ and sys/ are (tests give a made-up tree)
+  EnergyOptions energy = {};
+  IdlePower idle = {};                       // what was drawn before the run
+  std::function<PhaseTotals()> phases = {};  // of the run so far, to divide energy among them; empty: they aren't known
 };
 
 /// All of one run. Percent are of one logical CPU: 200 means two CPUs busy all the time.
+struct DeviceUse {
+  std::string name;  // "gpu 0"
+  std::optional<Spread> utilisation_percent, memory_bytes, clock_mhz, temperature_c;
+  std::int64_t samples = 0, throttled_samples = 0;
+  std::string throttle_reasons;  // all that were seen
+};
+
 struct SamplerSummary {
   std::int64_t samples = 0;
   double seconds = 0;  // between start and stop
@@ -45,7 +58,8 @@ struct SamplerSummary {
   std::optional<std::uint64_t> swap_bytes_max;      // of this process swapped out
   std::optional<std::int64_t> throttle_events;  // thermal throttling of any core during the run; absent = not visible
   Energy energy;
-  std::string error;  // samples.csv could not be written any more (disk full); else empty
+  std::vector<DeviceUse> devices;  // of those that tell more than their power
+  std::string error;               // samples.csv could not be written any more (disk full); else empty
 };
 
 class ProcessSampler {

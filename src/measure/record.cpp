@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "measure/host_energy.h"
 #include "measure/record_json.h"
 #include "measure/record_kind.h"
 
@@ -17,6 +21,88 @@ constexpr std::uint64_t kRecordLimitBytes = std::uint64_t{256} << 20;
 
 /// What only the sampler knows.
 constexpr const char* kSampled[] = {"cpu.seconds", "cpu.percent", "memory.peak_rss_bytes", "memory.pss_bytes"};
+
+/// The machine's number of what CUDA calls cuda:`index`: CUDA_VISIBLE_DEVICES may show some cards only.
+int card_of(int index) {
+  const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (shown == nullptr) return index;
+  const std::string list = shown;
+  std::size_t begin = 0;
+  for (int n = 0; begin < list.size(); ++n) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string word = list.substr(begin, end - begin);
+    const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+    if (n == index) return is_number ? std::atoi(word.c_str()) : index;
+    begin = end + 1;
+  }
+  return index;
+}
+
+/// The sensors' cards in the record's: "gpu 0" is the first one of the machine.
+void take_gpus(Record& record, const SamplerSummary& summary) {
+  record.missing.erase("gpus");
+  if (record.gpus.empty()) record.missing["gpus"] = "no GPU was used";
+  for (GpuUse& gpu : record.gpus) {
+    const std::string name = fmt::format("gpu {}", card_of(gpu.index));
+    for (const DeviceUse& device : summary.devices) {
+      if (device.name != name) continue;
+      if (device.utilisation_percent) gpu.utilisation_percent_mean = device.utilisation_percent->mean;
+      gpu.throttled_share =
+          device.samples > 0
+              ? std::optional(static_cast<double>(device.throttled_samples) / static_cast<double>(device.samples))
+              : std::nullopt;
+      gpu.throttle_reasons = device.throttle_reasons;
+      gpu.temperature_c = device.temperature_c;
+      gpu.clock_mhz = device.clock_mhz;
+    }
+    for (const DeviceEnergy& device : record.energy.devices) {
+      if (device.name == name) gpu.joules = device.joules;
+    }
+    const char* const why = "no sensor of this GPU could be read; evener doctor says why";
+    if (!gpu.joules) record.missing["gpus.joules"] = why;
+    if (!gpu.utilisation_percent_mean) record.missing["gpus.utilisation_percent_mean"] = why;
+  }
+}
+
+/// In their order, each once.
+std::vector<std::string> hosts_of(const Record& record) {
+  std::vector<std::string> hosts;
+  for (const ReplicaRecord& replica : record.placement.replicas) {
+    if (std::ranges::find(hosts, replica.host) == hosts.end()) hosts.push_back(replica.host);
+  }
+  return hosts;
+}
+
+void take_hosts(Record& record) {
+  const std::vector<Energy> energies = std::exchange(record.host_energies, {});
+  const std::vector<std::string> hosts = hosts_of(record);
+  if (hosts.size() < energies.size()) {
+    record.notes.push_back("hosts of the same name are taken for one machine, whose energy counts once");
+  }
+  add_hosts(record.energy, hosts, energies);
+}
+
+/// Which devices the run left idle: cards that its placement doesn't name, where it names the machine's own.
+void mark_used(Record& record) {
+  Energy& energy = record.energy;
+  std::set<std::string> used;
+  for (const ReplicaRecord& replica : record.placement.replicas) {
+    for (const StageRecord& stage : replica.stages) {
+      const std::size_t colon = stage.device.find(':');
+      if (colon == std::string::npos) continue;
+      used.insert(fmt::format("gpu {}", card_of(std::atoi(stage.device.c_str() + colon + 1))));
+    }
+  }
+  double joules = 0;
+  for (DeviceEnergy& device : energy.devices) {
+    const bool numbered = device.covers == Covers::kGpu && device.name.starts_with("gpu ");
+    if (device.name.starts_with("idle gpu")) device.used = false;
+    if (numbered && device.kind != EnergyClass::kEstimated) device.used = used.contains(device.name);
+    if (device.added && device.used) joules += device.joules.value_or(0);
+  }
+  if (energy.joules) energy.used_joules = joules;
+  set_products(energy);
+}
 
 std::string cell(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
@@ -66,6 +152,8 @@ void take_samples(Record& record, const SamplerSummary& summary) {
   record.cpu.throttle_events = summary.throttle_events;
   record.cpu.samples = summary.samples;
   record.energy = summary.energy;
+  if (!record.host_energies.empty()) take_hosts(record);
+  mark_used(record);
   if (!summary.peak_rss_bytes) record.missing["memory.peak_rss_bytes"] = "/proc/self/status could not be read";
   if (!summary.pss_bytes) record.missing["memory.pss_bytes"] = "/proc/self/smaps_rollup could not be read";
   if (!summary.process_percent) {
@@ -74,12 +162,7 @@ void take_samples(Record& record, const SamplerSummary& summary) {
   if (!summary.throttle_events) {
     record.missing["cpu.throttle_events"] = "this kernel doesn't count thermal throttling (usual in virtual machines)";
   }
-  if (record.gpus.empty()) {
-    record.missing["gpus"] = "no GPU was used";
-  } else {
-    record.missing["gpus.utilisation_percent_mean"] = record.missing["gpus.joules"] =
-        "this version reads no sensors of GPUs";
-  }
+  take_gpus(record, summary);
   if (!summary.error.empty()) record.notes.push_back("samples.csv ends early: " + summary.error);
 }
 
@@ -90,7 +173,9 @@ std::string epochs_csv(const Record& record) {
   }
   std::string text = "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds";
   for (const std::string& name : more) text += "," + name;
-  text += "\n";
+  const bool has_energy =
+      std::ranges::any_of(record.training.epochs, [](const EpochRecord& epoch) { return epoch.joules.has_value(); });
+  text += has_energy ? ",joules\n" : "\n";
   for (const EpochRecord& epoch : record.training.epochs) {
     text += fmt::format("{},{},{},{},{},{},{},{},{}", epoch.epoch, cell(epoch.seconds), cell(epoch.images_per_s),
                         cell(epoch.lr), cell(epoch.train_loss), cell(epoch.train_accuracy), cell(epoch.val_loss),
@@ -99,7 +184,7 @@ std::string epochs_csv(const Record& record) {
       const auto found = epoch.figures.find(name);
       text += "," + cell(found == epoch.figures.end() ? std::nullopt : std::optional(found->second));
     }
-    text += "\n";
+    text += has_energy ? "," + cell(epoch.joules) + "\n" : "\n";
   }
   return text;
 }

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "measure/energy.h"
 #include "measure/machine.h"
 #include "measure/metric.h"
-#include "measure/power_sensors.h"
 #include "measure/process_sampler.h"
 #include "measure/statistics.h"
 
@@ -92,8 +92,10 @@ struct EpochRecord {
   std::optional<double> images_per_s;  // training images / seconds
   std::optional<double> lr;            // of the last step
   std::optional<double> train_loss, train_accuracy, val_loss, val_accuracy;
-  std::map<std::string, double> figures;   // what else is known, by name: "val_map_50"; may be empty
-  std::map<std::string, double> phases_s;  // of this epoch, critical thread; empty = not recorded
+  std::map<std::string, double> figures;         // what else is known, by name: "val_map_50"; may be empty
+  std::map<std::string, double> phases_s;        // of this epoch, critical thread; empty = not recorded
+  std::optional<double> from_s = {}, to_s = {};  // of its session: training, validation and saving
+  std::optional<double> joules = {};             // within that
 };
 
 /// Shares in 0..1.
@@ -108,15 +110,16 @@ struct Accuracy {
 
 /// Which classes were taken for which, by the weights that were tested.
 struct ConfusionRecord {
-  std::string part;                               // "test" or "validation": the images that were counted
+  std::string part;                               // "test", "validation", ...: the images that were counted
   std::vector<std::vector<std::int64_t>> counts;  // [true class][found class]; empty = not counted
+
+  bool empty() const { return counts.empty(); }
 };
 
 /// What only a training has.
 struct TrainingRecord {
   std::vector<EpochRecord> epochs;
   Accuracy accuracy;
-  ConfusionRecord confusion;
 };
 
 /// A rate of queries that was tried, and what became of their latency.
@@ -143,6 +146,20 @@ struct ScenarioRecord {
   std::vector<RateTrial> rates;           // in the order in which they were tried
 
   bool empty() const { return name.empty(); }
+};
+
+/// What a layer took, or several that were computed as one, in a pass of its own (--profile layers). Absent is what is
+/// not known: operations and bytes of layers in a foreign file, peaks of a device that nobody measured.
+struct LayerRecord {
+  std::string name;                   // of the first; empty: work that belongs to no layer
+  std::string what;                   // "Conv2d"
+  std::vector<std::string> joined;    // the others that were computed with it
+  std::optional<double> forward_s;    // of one call or step, the median of several
+  std::optional<double> backward_s;   // of a training step
+  std::optional<std::int64_t> flops;  // in that time; multiply and add count as two
+  std::optional<std::int64_t> bytes;  // that have to be read and written at least
+  /// The time in which the processor could do that at its peaks of multiply-adds and of memory, over the time it took.
+  std::optional<double> roofline;
 };
 
 struct RankMemory {
@@ -174,6 +191,9 @@ struct GpuUse {
   std::optional<std::uint64_t> peak_memory_bytes;  // held by this program
   std::optional<double> joules;
   std::map<std::string, double> step_phases_s;  // of one step by the GPU's clock, medians; empty = not timed
+  std::optional<double> throttled_share = {};   // of the samples, in 0..1
+  std::string throttle_reasons = {};            // "power cap, heat"
+  std::optional<Spread> temperature_c = {}, clock_mhz = {};
 };
 
 /// One stretch of work on a run. A run that was resumed, or started again after it lost a replica, has several.
@@ -216,13 +236,17 @@ struct Record {
   std::map<std::string, double> phases_s;  // exclusive, critical thread of rank 0
   std::map<std::string, double> hidden_s;  // other threads, behind that
   Throughput images_per_s;
-  TrainingRecord training;  // its keys are there where kind is "train"
+  TrainingRecord training;    // its keys are there where kind is "train"
+  ConfusionRecord confusion;  // of whatever names classes
   ScenarioRecord scenario;
+  std::vector<LayerRecord> layers;        // in the order in which they are computed; empty: not asked for
   std::map<std::string, Metric> metrics;  // by name: figures without a key of their own; see add_metric()
   Memory memory;
   CpuUse cpu;
   std::vector<GpuUse> gpus;
   Energy energy;
+  /// By host, as each told it; they become part of `energy` when the first host's is known.
+  std::vector<Energy> host_energies;
   /// Why values are null: path -> reason, e.g. {"accuracy.test", "the data has no test part"}.
   std::map<std::string, std::string> missing;
 };

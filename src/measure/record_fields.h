@@ -133,6 +133,9 @@ void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
   fields.share("val_accuracy", epoch.val_accuracy);
   fields.left_out_if_empty("figures", epoch.figures);
   fields.left_out_if_empty("phases_s", epoch.phases_s);
+  fields.not_negative("from_s", epoch.from_s);
+  fields.not_negative("to_s", epoch.to_s);
+  fields.not_negative("joules", epoch.joules);
 }
 
 template <typename Fields>
@@ -156,7 +159,6 @@ template <typename Fields>
 void describe(Fields& fields, Of<TrainingRecord> auto& training) {
   fields.value("epochs", training.epochs);
   fields.value("accuracy", training.accuracy);
-  fields.null_if(training.confusion.counts.empty(), "confusion", training.confusion);
 }
 
 template <typename Fields>
@@ -184,6 +186,18 @@ void describe(Fields& fields, Of<ScenarioRecord> auto& scenario) {
   fields.value("samples_per_query", scenario.samples_per_query);
   fields.value("parts_s", scenario.parts_s);
   fields.value("rates", scenario.rates);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<LayerRecord> auto& layer) {
+  fields.text("name", layer.name);
+  fields.text("what", layer.what);
+  fields.value("joined", layer.joined);
+  fields.not_negative("forward_s", layer.forward_s);
+  fields.not_negative("backward_s", layer.backward_s);
+  fields.value("flops", layer.flops);
+  fields.value("bytes", layer.bytes);
+  fields.not_negative("roofline", layer.roofline);
 }
 
 /// Its name is the key that it stands under.
@@ -237,15 +251,67 @@ void describe(Fields& fields, Of<GpuUse> auto& gpu) {
   fields.value("peak_memory_bytes", gpu.peak_memory_bytes);
   fields.not_negative("joules", gpu.joules);
   fields.value("step_phases_s", gpu.step_phases_s);
+  fields.share("throttled_share", gpu.throttled_share);
+  fields.text("throttle_reasons", gpu.throttle_reasons);
+  fields.value("temperature_c", gpu.temperature_c);
+  fields.value("clock_mhz", gpu.clock_mhz);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
+  fields.value("name", device.name);
+  fields.text("sensor", device.sensor);
+  fields.value("covers", device.covers);
+  fields.value("class", device.kind);
+  fields.value("added", device.added);
+  fields.value("used", device.used);
+  fields.not_negative("joules", device.joules);
+  fields.not_negative("mean_watts", device.mean_watts);
+  fields.not_negative("peak_watts", device.peak_watts);
+  fields.not_negative("idle_watts", device.idle_watts);
+  fields.value("net_joules", device.net_joules);
+  fields.text("note", device.note);
+  fields.text("reason", device.reason);
+  fields.text("host", device.host);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<IdleEnergy> auto& idle) {
+  fields.not_negative("watts", idle.watts);
+  fields.interval("watts_interval_95", idle.interval);
+  fields.value("seconds", idle.seconds);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<PhaseEnergy> auto& phase) {
+  fields.value("phase", phase.phase);
+  fields.value("joules", phase.joules);
+  fields.value("seconds", phase.seconds);
+  fields.value("class", phase.kind);
+  fields.value("marks_below_ten_counter_steps", phase.short_marks);
 }
 
 template <typename Fields>
 void describe(Fields& fields, Of<Energy> auto& energy) {
   fields.not_negative("joules", energy.joules);
+  fields.value("class", energy.kind);
   fields.not_negative("edp", energy.edp_js);
+  fields.not_negative("ed2p", energy.ed2p_js2);
   fields.not_negative("seconds", energy.seconds);
   fields.text("source", energy.source);
   fields.named("domains_joules", energy.domains, &Energy::Domain::joules);
+  fields.value("joules_by_class", energy.by_class);
+  fields.not_negative("used_devices_joules", energy.used_joules);
+  fields.not_negative("used_devices_edp", energy.used_edp_js);
+  fields.value("idle", energy.idle);
+  fields.value("net_joules", energy.net_joules);
+  fields.interval("net_interval_95", energy.net_interval);
+  fields.text("net_reason", energy.net_reason);
+  fields.not_negative("process_joules", energy.process_joules);
+  fields.value("devices", energy.devices);
+  fields.value("phases", energy.phases);
+  fields.text("phases_reason", energy.phases_reason);
+  fields.value("lost", energy.lost);
   fields.why_absent("reason", energy.joules.has_value(), energy.reason);
 }
 
@@ -295,13 +361,20 @@ void describe(Fields& fields, Of<Record> auto& record) {
     details.interval("interval_95", record.images_per_s.interval);
     details.value("samples", record.images_per_s.samples);
   });
-  if (record.kind == "train") describe(fields, record.training);  // its keys are those of the record itself
+  if (record.kind == "train") {
+    describe(fields, record.training);  // its keys are those of the record itself
+    fields.null_if(record.confusion.empty(), "confusion", record.confusion);
+  } else {
+    fields.left_out_if_empty("confusion", record.confusion);
+  }
   fields.left_out_if_empty("scenario", record.scenario);
+  fields.left_out_if_empty("layers", record.layers);
   fields.value("metrics", record.metrics);
   fields.value("memory", record.memory);
   fields.value("cpu", record.cpu);
   fields.value("gpus", record.gpus);
   fields.value("energy", record.energy);
+  fields.left_out_if_empty("host_energies", record.host_energies);
   fields.value("missing", record.missing);
   fields.reason_of("images_per_s", record.images_per_s.reason);
 }

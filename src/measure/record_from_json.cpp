@@ -58,6 +58,14 @@ class Reader {
   void value(const char* key, MetricRole& member) {
     word(key, member, role_name, {MetricRole::kSpeed, MetricRole::kQuality, MetricRole::kCost});
   }
+  void value(const char* key, EnergyClass& member) {
+    word(key, member, energy_class_name,
+         {EnergyClass::kAbsent, EnergyClass::kMeasured, EnergyClass::kDerived, EnergyClass::kEstimated,
+          EnergyClass::kMixed});
+  }
+  void value(const char* key, Covers& member) {
+    word(key, member, covers_name, {Covers::kPackage, Covers::kDram, Covers::kGpu, Covers::kMachine});
+  }
   void text(const char* key, std::string& member) { json_.read(key, member); }
   void not_negative(const char* key, std::optional<double>& member) { json_.read_within(key, 0, kInfinity, member); }
   void share(const char* key, std::optional<double>& member) { json_.read_within(key, 0, 1, member); }

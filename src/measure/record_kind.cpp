@@ -38,6 +38,14 @@ const RecordKind kDetectionKind{.name = "detect",
                                 .amount = images_text,
                                 .metrics = [](const Record&) { return std::vector<Metric>(); }};
 
+const RecordKind kMatmulKind{.name = "matmul",
+                             .does = "multiplies matrices",
+                             .did = "multiplied matrices",
+                             .speed_label = "speed of products",
+                             .do_more = "give it more --repeats",
+                             .amount = [](const Record&) { return std::string(); },
+                             .metrics = [](const Record&) { return std::vector<Metric>(); }};
+
 namespace {
 
 const RecordKind kFacesKind{.name = "faces",
@@ -56,7 +64,7 @@ const RecordKind kFacesKind{.name = "faces",
 }  // namespace
 
 const RecordKind& kind_of(const Record& record) {
-  for (const RecordKind* kind : {&kTrainingKind, &kInferenceKind, &kDetectionKind, &kFacesKind}) {
+  for (const RecordKind* kind : {&kTrainingKind, &kInferenceKind, &kDetectionKind, &kMatmulKind, &kFacesKind}) {
     if (record.kind == kind->name) return *kind;
   }
   return kOtherKind;

@@ -35,5 +35,7 @@ extern const RecordKind kTrainingKind;
 extern const RecordKind kInferenceKind;
 /// Runs of `evener detect`, the same.
 extern const RecordKind kDetectionKind;
+/// Runs of `evener matmul`.
+extern const RecordKind kMatmulKind;
 
 }  // namespace evener::measure

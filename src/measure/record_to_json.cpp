@@ -69,6 +69,8 @@ class Writer {
     }
   }
   static Json json_of(const Status& status) { return status_name(status); }
+  static Json json_of(const EnergyClass& kind) { return energy_class_name(kind); }
+  static Json json_of(const Covers& covers) { return covers_name(covers); }
   static Json json_of(const Better& better) { return better_name(better); }
   static Json json_of(const MetricRole& role) { return role_name(role); }
   /// Null for a missing value; for a number that JSON can't hold (a diverged loss) too.

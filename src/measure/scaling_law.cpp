@@ -3,38 +3,56 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
+
+#include "base/statistics.h"
 
 namespace evener::measure {
-namespace {
-
-/// Student's t: 95 % lie within as many standard errors on both sides.
-double t_quantile(std::size_t degrees) {
-  constexpr double kOf[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                            2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
-  return degrees <= std::size(kOf) ? kOf[degrees - 1] : 1.96 + 2.5 / static_cast<double>(degrees);
-}
-
-}  // namespace
 
 double AmdahlFit::speedup(int workers) const {
   return 1 / (serial_share + (1 - serial_share) / workers);
 }
 
-std::optional<AmdahlFit> fit_amdahl(std::span<const ScalingPoint> points) {
-  // seconds = serial + parallel / workers, each equation divided by its seconds: u serial + v parallel = 1.
-  double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0;
+namespace {
+
+/// seconds = serial + parallel / workers, each equation divided by its seconds: u serial + v parallel = 1.
+struct LeastSquares {
+  double uu = 0, uv = 0, vv = 0, determinant = 0;
+  double serial = 0, parallel = 0;
+};
+
+std::optional<LeastSquares> least_squares(std::span<const ScalingPoint> points) {
+  LeastSquares found;
+  double u1 = 0, v1 = 0;
   for (const ScalingPoint& point : points) {
     if (point.workers < 1 || !(point.seconds > 0)) return std::nullopt;
     const double u = 1 / point.seconds, v = u / point.workers;
-    uu += u * u;
-    uv += u * v;
-    vv += v * v;
+    found.uu += u * u;
+    found.uv += u * v;
+    found.vv += v * v;
     u1 += u;
     v1 += v;
   }
-  const double determinant = uu * vv - uv * uv;
-  if (!(determinant > 1e-12 * uu * vv)) return std::nullopt;
-  const double serial = (u1 * vv - v1 * uv) / determinant, parallel = (v1 * uu - u1 * uv) / determinant;
+  found.determinant = found.uu * found.vv - found.uv * found.uv;
+  if (!(found.determinant > 1e-12 * found.uu * found.vv)) return std::nullopt;
+  found.serial = (u1 * found.vv - v1 * found.uv) / found.determinant;
+  found.parallel = (v1 * found.uu - u1 * found.uv) / found.determinant;
+  return found;
+}
+
+/// The serial share as it comes out, which noise may bring below 0 or above 1: a mean of such is not pushed to one
+/// side.
+std::optional<double> free_serial_share(std::span<const ScalingPoint> points) {
+  const auto found = least_squares(points);
+  return found ? std::optional(found->serial / (found->serial + found->parallel)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<AmdahlFit> fit_amdahl(std::span<const ScalingPoint> points) {
+  const auto found = least_squares(points);
+  if (!found) return std::nullopt;
+  const auto [uu, uv, vv, determinant, serial, parallel] = *found;
   const double all = serial + parallel;
   AmdahlFit fit{all, std::clamp(serial / all, 0.0, 1.0), std::nullopt};
   if (points.size() < 3) return fit;
@@ -49,13 +67,87 @@ std::optional<AmdahlFit> fit_amdahl(std::span<const ScalingPoint> points) {
   const double variance =
       squares / static_cast<double>(degrees) / determinant *
       (by_serial * by_serial * vv - 2 * by_serial * by_parallel * uv + by_parallel * by_parallel * uu);
-  const double off = t_quantile(degrees) * std::sqrt(std::max(0.0, variance));
+  const double off = student_quantile(0.975, static_cast<double>(degrees)) * std::sqrt(std::max(0.0, variance));
   fit.interval = Interval{std::clamp(serial / all - off, 0.0, 1.0), std::clamp(serial / all + off, 0.0, 1.0)};
   return fit;
 }
 
 double karp_flatt(double speedup, int workers) {
   return (1 / speedup - 1.0 / workers) / (1 - 1.0 / workers);
+}
+
+double gustafson(const AmdahlFit& fit, int workers) {
+  const double serial = fit.serial_share / (fit.serial_share + (1 - fit.serial_share) / workers);
+  return workers - serial * (workers - 1);
+}
+
+namespace {
+
+/// By Student's t over the blocks' values.
+BlockMean block_mean(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  BlockMean result{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count, .interval = {}};
+  if (values.size() < kFewestRuns) return result;
+  double squares = 0;
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+  const double off = student_quantile(0.975, count - 1) * std::sqrt(squares / (count - 1) / count);
+  result.interval = Interval{result.mean - off, result.mean + off};
+  return result;
+}
+
+/// What `value` makes of the seconds of both in each block that both have; absent without such a block.
+template <typename Value>
+std::optional<BlockMean> over_blocks(const WorkersRuns& base, const WorkersRuns& other, Value value) {
+  std::vector<double> values;
+  for (const BlockValue& run : base.seconds) {
+    const auto same = std::ranges::find(other.seconds, run.block, &BlockValue::block);
+    if (same != other.seconds.end() && run.value > 0 && same->value > 0)
+      values.push_back(value(run.value / same->value));
+  }
+  return values.empty() ? std::nullopt : std::optional(block_mean(values));
+}
+
+/// The interval of the serial share by a fit for each block that all numbers of workers have.
+std::optional<Interval> share_over_blocks(const std::vector<WorkersRuns>& runs) {
+  std::vector<double> shares;
+  for (const BlockValue& first : runs.front().seconds) {
+    std::vector<ScalingPoint> points;
+    for (const WorkersRuns& some : runs) {
+      const auto same = std::ranges::find(some.seconds, first.block, &BlockValue::block);
+      if (same != some.seconds.end()) points.push_back({some.workers, same->value});
+    }
+    if (points.size() < runs.size()) continue;
+    if (const auto share = free_serial_share(points)) shares.push_back(*share);
+  }
+  if (shares.size() < kFewestRuns) return std::nullopt;
+  const Interval free = *block_mean(shares).interval;
+  return Interval{std::clamp(free.low, 0.0, 1.0), std::clamp(free.high, 0.0, 1.0)};
+}
+
+}  // namespace
+
+Scaling scaling_of(std::vector<WorkersRuns> runs) {
+  std::ranges::sort(runs, {}, &WorkersRuns::workers);
+  std::erase_if(runs, [](const WorkersRuns& some) { return some.seconds.empty(); });
+  Scaling scaling;
+  if (runs.empty()) return scaling;
+  std::vector<ScalingPoint> means;
+  for (const WorkersRuns& some : runs) {
+    WorkersScaling& one = scaling.workers.emplace_back();
+    one.workers = some.workers;
+    means.push_back({some.workers, *mean_of_runs(some.seconds).mean});
+    const WorkersRuns& base = runs.front();
+    if (&some == &base) continue;
+    const double more = static_cast<double>(some.workers) / base.workers;
+    one.speedup = over_blocks(base, some, [](double ratio) { return ratio; });
+    one.efficiency = over_blocks(base, some, [more](double ratio) { return ratio / more; });
+    if (base.workers == 1) {
+      one.karp_flatt = over_blocks(base, some, [&](double ratio) { return karp_flatt(ratio, some.workers); });
+    }
+  }
+  scaling.fit = fit_amdahl(means);
+  if (scaling.fit) scaling.fit->interval = share_over_blocks(runs);
+  return scaling;
 }
 
 }  // namespace evener::measure

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "measure/repeats.h"
 #include "measure/statistics.h"
 
 namespace evener::measure {
@@ -31,5 +33,37 @@ std::optional<AmdahlFit> fit_amdahl(std::span<const ScalingPoint> points);
 /// The share of serial work that alone would explain a speedup by so many workers, at least 2 (Karp and Flatt,
 /// Measuring parallel processor performance, 1990). Grows with their number where working together costs time.
 double karp_flatt(double speedup, int workers);
+
+/// How many times as fast work that grows with the workers would be done by so many, if `fit` describes it (Gustafson,
+/// Reevaluating Amdahl's law, 1988): the serial share here is that of the time with all workers.
+double gustafson(const AmdahlFit& fit, int workers);
+
+/// The seconds that so many workers took for the same work, of repeated runs in blocks (measure/repeats.h).
+struct WorkersRuns {
+  int workers = 1;
+  std::vector<BlockValue> seconds;
+};
+
+/// A mean over blocks; the interval of 95 % is absent for fewer than three.
+struct BlockMean {
+  double mean = 0;
+  std::optional<Interval> interval;
+};
+
+struct WorkersScaling {
+  int workers = 1;
+  std::optional<BlockMean> speedup, efficiency;  // against the fewest workers, per worker more; absent for those
+  std::optional<BlockMean> karp_flatt;           // against one worker; absent where none has been alone
+};
+
+struct Scaling {
+  std::vector<WorkersScaling> workers;  // rising
+  /// Of all runs; its interval is that of the share over the blocks, so that what drifts between blocks doesn't widen
+  /// it.
+  std::optional<AmdahlFit> fit;
+};
+
+/// Of runs by different numbers of workers, each number once.
+Scaling scaling_of(std::vector<WorkersRuns> runs);
 
 }  // namespace evener::measure

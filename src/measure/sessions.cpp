@@ -72,14 +72,18 @@ void add_epochs(TrainingRecord& training, const TrainingRecord& before) {
   };
   for (EpochRecord& epoch : training.epochs) {
     if (!epoch.phases_s.empty()) continue;
-    if (const auto found = same(epoch); found != before.epochs.end()) epoch.phases_s = found->phases_s;
+    if (const auto found = same(epoch); found != before.epochs.end()) {
+      epoch.phases_s = found->phases_s;
+      epoch.from_s = found->from_s;
+      epoch.to_s = found->to_s;
+      epoch.joules = found->joules;
+    }
   }
   for (const EpochRecord& epoch : before.epochs) {
     if (training.epochs.empty() || epoch.epoch < training.epochs.front().epoch) all.push_back(epoch);
   }
   all.insert(all.end(), training.epochs.begin(), training.epochs.end());
   training.epochs = std::move(all);
-  if (training.confusion.counts.empty()) training.confusion = before.confusion;
 }
 
 /// "2xcpu/t1 with 1 replica": another one was lost.
@@ -164,6 +168,29 @@ void take_larger(Record& record, const char* path, std::optional<std::uint64_t>&
   record.missing[path] = why_unknown(earlier);
 }
 
+void add_devices(Energy& energy, const Energy& before) {
+  for (DeviceEnergy& device : energy.devices) {
+    const auto known = std::ranges::find_if(before.devices, [&](const DeviceEnergy& other) {
+      return other.name == device.name && other.sensor == device.sensor && other.host == device.host;
+    });
+    const bool both = device.joules && known != before.devices.end() && known->joules;
+    if (!both) {
+      if (device.reason.empty()) device.reason = "a session before did not know it";
+      device.joules.reset();
+      device.net_joules.reset();
+      device.kind = EnergyClass::kAbsent;
+      continue;
+    }
+    *device.joules += *known->joules;
+    device.mean_watts =
+        energy.seconds && *energy.seconds > 0 ? std::optional(*device.joules / *energy.seconds) : std::nullopt;
+    device.peak_watts = std::max(device.peak_watts, known->peak_watts);
+    device.kind = together(device.kind, known->kind);
+    device.net_joules =
+        device.net_joules && known->net_joules ? std::optional(*device.net_joules + *known->net_joules) : std::nullopt;
+  }
+}
+
 void add_energy(Record& record, const Record& earlier) {
   Energy& energy = record.energy;
   const Energy& before = earlier.energy;
@@ -173,12 +200,31 @@ void add_energy(Record& record, const Record& earlier) {
     energy.reason = why_unknown(earlier);
     return;
   }
+  const auto sum = [](std::optional<double>& a, const std::optional<double>& b) {
+    a = a && b ? std::optional(*a + *b) : std::nullopt;
+  };
   *energy.joules += *before.joules;
-  energy.seconds = energy.seconds && before.seconds ? std::optional(*energy.seconds + *before.seconds) : std::nullopt;
-  energy.edp_js = energy.seconds ? std::optional(*energy.joules * *energy.seconds) : std::nullopt;
+  sum(energy.seconds, before.seconds);
+  sum(energy.used_joules, before.used_joules);
+  sum(energy.net_joules, before.net_joules);
+  sum(energy.process_joules, before.process_joules);
+  if (!energy.net_joules && energy.net_reason.empty()) energy.net_reason = "not all sessions measured their idle power";
+  energy.net_interval.reset();  // each session has its own idle power
+  energy.kind = together(energy.kind, before.kind);
+  for (const auto& [kind, joules] : before.by_class) energy.by_class[kind] += joules;
+  set_products(energy);
   for (auto& domain : energy.domains) {
     for (const auto& other : before.domains) {
       if (other.name == domain.name) domain.joules += other.joules;
+    }
+  }
+  add_devices(energy, before);
+  if (energy.phases.empty()) return;
+  for (PhaseEnergy& phase : energy.phases) {
+    for (const PhaseEnergy& other : before.phases) {
+      if (other.phase != phase.phase) continue;
+      phase.joules += other.joules;
+      phase.seconds += other.seconds;
     }
   }
 }
@@ -192,6 +238,7 @@ void add_earlier_work(Record& record, const Record& earlier) {
   }
   add_times(record, earlier);
   add_epochs(record.training, earlier.training);
+  if (record.confusion.empty()) record.confusion = earlier.confusion;
   add_speed(record.images_per_s, earlier.images_per_s, images_of(earlier.sessions) > images_of(record.sessions));
   add_replicas(record, earlier);
   put_in_front(record.notes, earlier.notes);

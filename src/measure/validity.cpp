@@ -90,6 +90,15 @@ void judge_machine(const Record& record, const ValidityLimits& limits, Reasons& 
   }
 }
 
+/// Energy is absent then; that it was to be there, and isn't, is no small thing.
+void judge_energy(const Record& record, Reasons& reasons) {
+  for (const std::string& lost : record.energy.lost) {
+    reasons.push_back({"energy", lost,
+                       "run again without letting the machine sleep, with the sensor in reach; evener doctor names all "
+                       "sensors"});
+  }
+}
+
 void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
   if (!record.scenario.empty()) return;  // it has rules of its own for how much is enough
   const std::vector<Metric> metrics = metrics_of(record);
@@ -126,6 +135,7 @@ Validity judge(const Record& record, const ValidityLimits& limits) {
   judge_end(record, validity.reasons);
   judge_other_load(record, limits, validity.reasons);
   judge_machine(record, limits, validity.reasons);
+  judge_energy(record, validity.reasons);
   judge_samples(record, limits, validity.reasons);
   validity.valid = validity.reasons.empty();
   return validity;

@@ -14,6 +14,7 @@
 #include "base/output_error.h"
 #include "base/plural.h"
 #include "base/stop.h"
+#include "base/this_work.h"
 #include "engine/engine.h"
 #include "placement/plan.h"
 
@@ -137,10 +138,10 @@ class FlowRun {
 
  private:
   void start() {
-    threads_.emplace_back([this] { hand_out(); });
+    threads_.emplace_back(as_this_work([this] { hand_out(); }));
     for (std::size_t s = 0; s + 1 < stages_.size(); ++s) {
       for (int worker = 0; worker < stages_[s].step.workers; ++worker) {
-        threads_.emplace_back([this, s, worker] { work(s, worker); });
+        threads_.emplace_back(as_this_work([this, s, worker] { work(s, worker); }));
       }
     }
   }

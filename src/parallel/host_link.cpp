@@ -35,8 +35,9 @@ std::string difference_of(const std::vector<std::string>& names, const std::vect
   return "";
 }
 
-HostLink::HostLink(const HostsOptions& options, int channels) : group_(comm::connect_hosts(channels)) {
+HostLink::HostLink(const HostsOptions& options, int channels) : group_(comm::connect_hosts(channels + 1)) {
   for (int i = 0; i < channels; ++i) channels_.push_back(group_->channel(i));
+  messages_ = group_->channel(channels);
   std::vector<std::vector<Fact>> facts;
   const std::string own = pack_message(Greeting(host_name(), options.facts));
   for (const std::string& message : comm::gather_messages(*channels_.front(), own)) {
@@ -53,6 +54,10 @@ HostLink::HostLink(const HostsOptions& options, int channels) : group_(comm::con
 
 void HostLink::watch(std::function<void(const std::string&)> on_lost) {
   group_->watch(names_, std::move(on_lost));
+}
+
+std::vector<std::string> HostLink::gather(const std::string& own) {
+  return comm::gather_messages(*messages_, own);
 }
 
 std::unique_ptr<comm::Communicator> HostLink::channel(int index) {

@@ -37,6 +37,8 @@ class HostLink {
   void watch(std::function<void(const std::string& what)> on_lost);
   /// The hosts' end of a channel, for this rank alone; may be asked for once.
   std::unique_ptr<comm::Communicator> channel(int index);
+  /// Every host's message, by host: all call it at the same place with their own.
+  std::vector<std::string> gather(const std::string& own);
   /// By host.
   const std::vector<std::string>& names() const { return names_; }
   /// When all is done: waits for the other hosts.
@@ -45,6 +47,7 @@ class HostLink {
  private:
   std::unique_ptr<comm::HostGroup> group_;
   std::vector<std::unique_ptr<comm::Communicator>> channels_;
+  std::unique_ptr<comm::Communicator> messages_;  // a channel of its own
   std::vector<std::string> names_;
 };
 

@@ -23,6 +23,7 @@
 #include "base/message.h"
 #include "base/phase.h"
 #include "base/stop.h"
+#include "base/this_work.h"
 #include "engine/engine.h"
 #include "parallel/heart.h"
 
@@ -339,7 +340,7 @@ std::vector<RankOutcome> run_seats(const std::vector<Seat>& seats, const RankBod
   std::vector<RankOutcome> outcomes(seats.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 1; i < seats.size(); ++i) {
-    threads.emplace_back([&, i] { outcomes[i] = outcome_of(seats[i], body); });
+    threads.emplace_back(as_this_work([&, i] { outcomes[i] = outcome_of(seats[i], body); }));
   }
   outcomes[0] = outcome_of(seats[0], body);
   threads.clear();  // joins

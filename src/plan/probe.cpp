@@ -11,8 +11,9 @@
 #include "base/statistics.h"
 #include "base/tensor.h"
 #include "comm/communicator.h"
+#include "measure/energy_meter.h"
 #include "measure/others_load.h"
-#include "measure/power_sensors.h"
+#include "measure/sensors/open_sensors.h"
 #include "parallel/launcher.h"
 
 namespace evener::plan {
@@ -52,29 +53,33 @@ double all_reduce_s(comm::Communicator& communicator, std::size_t values, comm::
   return *median(times);
 }
 
+measure::EnergyMeter machine_meter() {
+  return measure::EnergyMeter(measure::open_sensors({}, "/", measure::boot_now_s));
+}
+
 class MachineProbe : public Probe {
  public:
   explicit MachineProbe(const task::Trials& trials) : trials_(trials) {}
 
   double now_s() const override { return evener::now_s(); }
   std::string refusal(const placement::Plan& plan) override { return trials_.refusal(plan); }
-  std::string energy_refusal() override { return measure::PowercapSensor().refusal(); }
+  std::string energy_refusal() override { return machine_meter().refusal(); }
   std::optional<double> others_share() override { return others_.share(); }
   double loader_images_per_s() override { return trials_.loader_images_per_s(kLoader_s); }
 
   Trial trial(const placement::Plan& plan, double seconds) override {
-    measure::PowercapSensor sensor;
-    sensor.update();
+    measure::EnergyMeter meter = machine_meter();
+    meter.poll();
     const Stopwatch clock;
     const task::TrialResult result = trials_.run(plan, seconds);
-    sensor.update();
+    meter.poll();
     Trial trial;
     for (const auto& steps : result.sizes) {
       trial.blocks = step_blocks(steps.seconds);
       trial.timings.push_back({static_cast<double>(steps.images), median(trial.blocks).value_or(0)});
     }
     trial.evaluate_images_per_s = result.evaluate_images_per_s;
-    if (const auto joules = sensor.energy(clock.seconds()).joules) trial.watts = *joules / clock.seconds();
+    if (const auto joules = meter.energy(clock.seconds()).joules) trial.watts = *joules / clock.seconds();
     return trial;
   }
 

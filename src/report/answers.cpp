@@ -44,7 +44,8 @@ void write_answers(const std::filesystem::path& path, const std::vector<Answered
                     {"score", answer.score},
                     {"is_probability", answer.is_probability},
                     {"true_class", to_utf8_text(answer.truth)},
-                    {"png", answer.png_base64}});
+                    {"png", answer.png_base64},
+                    {"sure_mistake", answer.is_sure_mistake}});
   }
   write_file_atomically(path, list.dump() + "\n");
 }
@@ -53,8 +54,13 @@ std::vector<AnsweredImage> read_answers(const std::filesystem::path& path) {
   std::vector<AnsweredImage> answers;
   try {
     for (const json& one : json::parse(read_file(path, kMostAnswerBytes))) {
-      AnsweredImage answer{one.at("file"),           one.at("class"),      one.at("score"),
-                           one.at("is_probability"), one.at("true_class"), one.at("png")};
+      AnsweredImage answer{one.at("file"),
+                           one.at("class"),
+                           one.at("score"),
+                           one.at("is_probability"),
+                           one.at("true_class"),
+                           one.at("png"),
+                           one.value("sure_mistake", false)};
       if (!is_base64(answer.png_base64)) throw Error("an image is damaged");
       answers.push_back(std::move(answer));
     }

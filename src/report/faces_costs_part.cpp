@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/names.h"
 #include "report/format.h"
@@ -12,15 +13,42 @@
 namespace evener::report {
 namespace {
 
-constexpr double kLeft = 110, kRight = 980, kTop = 14, kBottom = 200, kHeight = 240;
+constexpr double kWidth = 520, kLeft = 76, kRight = 505, kTop = 12, kBottom = 190, kHeight = 240;
+constexpr std::size_t kLeastToPlot = 4;  // chunks: fewer are a table
 
-/// A place for data from 0 to some largest values, with axes that tell these.
+/// The distance of marks of which about four fit: 1, 2 or 5 times a power of ten.
+double step_of_marks(double largest) {
+  if (!(largest > 0)) return 1;
+  const double step = largest / 4, power = std::pow(10, std::floor(std::log10(step)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= step) return factor * power;
+  }
+  return 10 * power;
+}
+
+/// A place for data from 0 to some largest values, with axes that say what they are.
 class Plot {
  public:
+  using Words = std::function<std::string(double)>;
+
   Plot(double largest_x, double largest_y, const std::string& label) : largest_x_(largest_x), largest_y_(largest_y) {
-    svg_ = fmt::format("<svg viewBox=\"0 0 1000 {}\" role=\"img\" aria-label=\"{}\">", kHeight, escape_html(label));
-    line("axis", 0, 0, largest_x, 0);
-    line("axis", 0, 0, 0, largest_y);
+    svg_ =
+        fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight, escape_html(label));
+  }
+
+  /// Marks at round values, with lines across, and the axes; before the data, which lies on top.
+  void axes(const std::string& title_x, const Words& words_x, const Words& words_y) {
+    const double step_y = step_of_marks(largest_y_);
+    for (double y = step_y; y <= largest_y_; y += step_y) {
+      line("grid", 0, y, largest_x_, y);
+      mark_y(y, words_y(y));
+    }
+    mark_y(0, "0");
+    const double step_x = step_of_marks(largest_x_);
+    for (double x = 0; x <= largest_x_; x += step_x) mark_x(x, words_x(x));
+    title(title_x);
+    line("axis", 0, 0, largest_x_, 0);
+    line("axis", 0, 0, 0, largest_y_);
   }
 
   void line(const char* style, double x1, double y1, double x2, double y2, const std::string& color = "") {
@@ -33,14 +61,17 @@ class Plot {
     svg_ += "\"/>";
   }
   void dot(double x, double y) {
-    svg_ += fmt::format("<circle class=\"equal\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\"/>", x_of(x), y_of(y));
+    svg_ += fmt::format("<circle class=\"equal\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>", x_of(x), y_of(y));
   }
-  void mark_x(double x, const std::string& text, const char* anchor = "middle") {
-    svg_ +=
-        fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x_of(x), kBottom + 28, anchor, text);
+  void mark_x(double x, const std::string& text) {
+    svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x_of(x), kBottom + 20, text);
   }
   void mark_y(double y, const std::string& text) {
-    svg_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 10, y_of(y) + 6, text);
+    svg_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 8, y_of(y) + 5, text);
+  }
+  void title(const std::string& text) {
+    svg_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kRight) / 2, kBottom + 42,
+                        escape_html(text));
   }
   std::string html() const { return svg_ + "</svg>"; }
 
@@ -52,8 +83,13 @@ class Plot {
   std::string svg_;
 };
 
-std::string card(const std::string& plot, const std::string& words) {
-  return fmt::format("<section class=\"card\">{}<p class=\"soft\">{}</p></section>\n", plot, escape_html(words));
+std::string plain_mark(double value) {
+  return fmt::format("{:g}", value);
+}
+
+std::string card(const std::string& title, const std::string& plot, const std::string& words) {
+  return fmt::format("<section class=\"card\"><h3>{}</h3>{}<p class=\"soft\">{}</p></section>\n", escape_html(title),
+                     plot, escape_html(words));
 }
 
 double end_of(const std::vector<ChunkOnPage>& chunks) {
@@ -62,27 +98,46 @@ double end_of(const std::vector<ChunkOnPage>& chunks) {
   return end_s;
 }
 
-std::string speed_card(const std::vector<ChunkOnPage>& chunks) {
-  const auto rate = [](const ChunkOnPage& chunk) { return static_cast<double>(chunk.photos) / chunk.seconds; };
-  double most = 0, cpu_percent = 0, seconds = 0;
+double rate_of(const ChunkOnPage& chunk) {
+  return static_cast<double>(chunk.photos) / chunk.seconds;
+}
+
+/// How much of the time the workers' threads were computing.
+double cpu_percent_of(const std::vector<ChunkOnPage>& chunks) {
+  double cpu_percent = 0, seconds = 0;
+  for (const ChunkOnPage& chunk : chunks) cpu_percent += chunk.cpu_percent * chunk.seconds, seconds += chunk.seconds;
+  return seconds > 0 ? cpu_percent / seconds : 0;
+}
+
+/// What a few chunks cost: a plot of two bars would tell nothing.
+std::string chunks_table(std::vector<ChunkOnPage> chunks) {
+  std::ranges::sort(chunks, {}, [](const ChunkOnPage& chunk) { return std::pair(chunk.worker, chunk.begin_s); });
+  std::string rows;
   for (const ChunkOnPage& chunk : chunks) {
-    most = std::max(most, rate(chunk));
-    cpu_percent += chunk.cpu_percent * chunk.seconds;
-    seconds += chunk.seconds;
+    rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.0f} %</td><td>{}</td></tr>\n",
+                        chunk.worker + 1, chunk.photos, duration_text(chunk.seconds), number_text(rate_of(chunk)),
+                        chunk.cpu_percent, bytes_text(chunk.rss_bytes));
   }
+  return card("Each worker's photos",
+              "<div class=\"wide\"><table><tr><th>worker</th><th>photos</th><th>time</th><th>photos a second</th>"
+              "<th>its thread computed</th><th>memory at the end</th></tr>\n" +
+                  rows + "</table></div>",
+              "Memory is the whole program's. chunks.csv has the figures.");
+}
+
+std::string speed_card(const std::vector<ChunkOnPage>& chunks) {
+  const double most = rate_of(std::ranges::max(chunks, {}, rate_of));
+  if (!(most > 0)) return "";
   Plot plot(end_of(chunks), 1.1 * most, "Photos a second of each worker");
+  plot.axes("seconds since the start", plain_mark, number_text);
   for (const ChunkOnPage& chunk : chunks) {
-    plot.line("chunk", chunk.begin_s, rate(chunk), chunk.begin_s + chunk.seconds, rate(chunk),
+    plot.line("chunk", chunk.begin_s, rate_of(chunk), chunk.begin_s + chunk.seconds, rate_of(chunk),
               run_color(static_cast<std::size_t>(chunk.worker)));
   }
-  plot.mark_x(0, "0", "start");
-  plot.mark_x(end_of(chunks), duration_text(end_of(chunks)), "end");
-  plot.mark_y(most, number_text(most));
-  return card(plot.html(),
-              fmt::format("Photos a second over the time of the run: a bar for each chunk of photos, a colour for each "
-                          "worker. A worker's own thread was computing for {:.0f} % of the time. chunks.csv has the "
-                          "figures.",
-                          seconds > 0 ? cpu_percent / seconds : 0));
+  return card("Photos a second of each worker", plot.html(),
+              fmt::format("A bar for each chunk of photos, as long as it took; a colour for each worker. The workers' "
+                          "threads were computing for {:.0f} % of the time. chunks.csv has the figures.",
+                          cpu_percent_of(chunks)));
 }
 
 std::string memory_card(const std::vector<ChunkOnPage>& chunks) {
@@ -92,12 +147,13 @@ std::string memory_card(const std::vector<ChunkOnPage>& chunks) {
   }
   std::ranges::sort(points);
   const double most = std::ranges::max(points, {}, [](const auto& point) { return point.second; }).second;
+  if (!(most > 0)) return "";
   Plot plot(end_of(chunks), 1.1 * most, "Memory");
+  plot.axes("seconds since the start", plain_mark,
+            [](double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); });
   plot.curve("curve", points);
-  plot.mark_x(0, "0", "start");
-  plot.mark_x(end_of(chunks), duration_text(end_of(chunks)), "end");
-  plot.mark_y(most, bytes_text(static_cast<std::uint64_t>(most)));
-  return card(plot.html(), "Memory of the program at the end of each chunk.");
+  for (const auto& [seconds, bytes] : points) plot.dot(seconds, bytes);
+  return card("Memory of the program", plot.html(), "At the end of each chunk of photos.");
 }
 
 std::string scaling_card(const ScalingOnPage& scaling) {
@@ -109,16 +165,16 @@ std::string scaling_card(const ScalingOnPage& scaling) {
     const double workers = 1 + (most - 1) * static_cast<double>(i) / kSteps;
     law.emplace_back(workers, 1 / (scaling.fit.serial_share + (1 - scaling.fit.serial_share) / workers));
   }
+  plot.axes(
+      "workers", [](double workers) { return workers == std::floor(workers) ? plain_mark(workers) : ""; },
+      [](double times) { return fmt::format("{:g}x", times); });
   plot.line("ideal", 0, 0, most, most);
   plot.curve("curve", law);
-  for (const SpeedupOnPage& one : scaling.speedups) {
-    plot.dot(one.workers, one.speedup);
-    plot.mark_x(one.workers, std::to_string(one.workers));
-    plot.mark_y(one.speedup, fmt::format("{:.2f}x", one.speedup));
-  }
-  return card(plot.html(), scaling.words +
-                               " Dots: measured; line: Amdahl's law, fitted; dashed: as if nothing were done by one "
-                               "worker alone. scaling.csv has the times.");
+  for (const SpeedupOnPage& one : scaling.speedups) plot.dot(one.workers, one.speedup);
+  return card("Speedup by workers", plot.html(),
+              scaling.words +
+                  " Dots: measured; line: Amdahl's law, fitted; dashed: as if nothing were done by one worker alone. "
+                  "scaling.csv has the times.");
 }
 
 }  // namespace
@@ -128,8 +184,8 @@ std::string faces_costs_part(const FacesPage& page) {
   std::erase_if(chunks, [](const ChunkOnPage& chunk) { return !(chunk.seconds > 0); });
   std::string html;
   if (page.scaling) html += scaling_card(*page.scaling);
-  if (!chunks.empty()) html += speed_card(chunks);
-  if (chunks.size() > 2) html += memory_card(chunks);
+  const bool plots = chunks.size() >= kLeastToPlot;
+  if (!chunks.empty()) html += plots ? speed_card(chunks) + memory_card(chunks) : chunks_table(chunks);
   return html.empty() ? "" : "<h2>What it cost</h2>\n<div class=\"costs\">\n" + html + "</div>\n";
 }
 

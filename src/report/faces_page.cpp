@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -21,19 +22,38 @@ constexpr std::string_view kStyle =
 #include "report/page/faces.css.inc"
     ;
 
-constexpr const char* kPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+constexpr std::string_view kFacesScript =
+#include "report/page/faces.js.inc"
+    ;
+
+// 'self' is for pages that a server gives; of a page that is a file 'self' is nothing.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self' file:";
 constexpr double kLargestDistance = 2;  // of unit vectors
 constexpr std::size_t kMostPairs = 24;
 
-std::string image(const FaceOnPage& face) {
-  return fmt::format("<img src=\"data:image/jpeg;base64,{}\" title=\"{}\" alt=\"face on {}\">", base64(face.image),
-                     escape_html(fmt::format("{} ({:.1f} %)", face.file, 100 * face.probability)),
-                     escape_html(std::filesystem::path(face.file).filename().string()));
+std::string name_of(const FacesPage& page, int group) {
+  const auto found = page.names.find(group);
+  return found == page.names.end() ? fmt::format("Person {}", group + 1) : found->second;
+}
+
+/// A face, which leads to its photo.
+std::string image(const FacesPage& page, std::size_t number) {
+  const FaceOnPage& face = page.faces[number];
+  const std::string words = fmt::format("{} ({:.1f} %)", face.file, 100 * face.probability);
+  const std::string picture =
+      fmt::format("<img src=\"data:image/jpeg;base64,{}\" title=\"{}\" alt=\"face on {}\">", base64(face.image),
+                  escape_html(words), escape_html(std::filesystem::path(face.file).filename().string()));
+  if (face.link.empty()) return picture;
+  const std::string who = face.group < 0 ? "" : name_of(page, face.group) + ", ";
+  return fmt::format("<a class=\"face\" href=\"{}\" data-box=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-words=\"{}\">{}</a>",
+                     escape_html(face.link), face.box[0], face.box[1], face.box[2], face.box[3],
+                     escape_html(who + words), picture);
 }
 
 std::string faces_of(const FacesPage& page, const std::vector<std::size_t>& members) {
   std::string html = "<div class=\"faces\">";
-  for (const std::size_t face : members) html += image(page.faces[face]);
+  for (const std::size_t face : members) html += image(page, face);
   return html + "</div>";
 }
 
@@ -59,15 +79,42 @@ std::vector<std::pair<int, Members>> persons_of(const FacesPage& page) {
   return persons;
 }
 
+/// How persons get names. A page can't write files itself, but it can have one saved, with the names of persons that it
+/// doesn't show too.
+std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, Members>>& persons) {
+  std::string others;
+  for (const auto& [group, name] : page.names) {
+    const bool is_shown = std::ranges::any_of(persons, [&](const auto& person) { return person.first == group; });
+    if (!is_shown) others += fmt::format("{},{}\n", group + 1, csv_cell(name));
+  }
+  return fmt::format(
+      "<p class=\"soft\">Names: type them here or write them into <code>{}</code>, a line for each person as in "
+      "<code>3,Anna</code>; the same command with <code>--resume</code> takes them over, without looking at any photo "
+      "again.</p>\n<p id=\"names\" hidden><button type=\"button\" data-others=\"{}\">Save names.csv</button> <span "
+      "class=\"soft\">as "
+      "<code>{}</code>, in place of the one there.</span></p>\n",
+      escape_html(page.names_file), escape_html(nlohmann::json(others).dump()), escape_html(page.names_file));
+}
+
 std::string persons_part(const FacesPage& page, const std::vector<std::pair<int, Members>>& persons) {
   std::string html = "<h2>Who is who</h2>\n";
   if (persons.empty()) return html + "<p>No two faces are alike.</p>\n";
+  if (!page.names_file.empty()) html += naming_part(page, persons);
   html += "<div class=\"groups\">\n";
   for (const auto& [number, members] : persons) {
+    const std::string name = name_of(page, number);
+    const std::string heading =
+        page.names_file.empty()
+            ? escape_html(name)
+            : fmt::format(
+                  "<input data-group=\"{}\" value=\"{}\" placeholder=\"Person {}\" aria-label=\"Name of person "
+                  "{}\" autocomplete=\"off\" spellcheck=\"false\">",
+                  number + 1, page.names.contains(number) ? escape_html(name) : "", number + 1, number + 1);
     html += fmt::format(
-        "<section class=\"card person\"><div class=\"lead\">{}</div><div><h3>Person {}</h3>"
-        "<p class=\"soft\">on {} photos</p>{}</div></section>\n",
-        image(page.faces[members.front()]), number + 1, members.size(),
+        "<section class=\"card person\"><div class=\"lead\">{}</div><div><h3>{}</h3>"
+        "<p class=\"soft\">{}on {} photos</p>{}</div></section>\n",
+        image(page, members.front()), heading,
+        page.names.contains(number) ? fmt::format("Person {}, ", number + 1) : std::string(), members.size(),
         faces_of(page, Members(members.begin() + 1, members.end())));
   }
   return html + "</div>\n";
@@ -95,8 +142,8 @@ std::string pairs_part(const FacesPage& page) {
     if (seen.contains(pair.first) || seen.contains(pair.second)) continue;
     seen.insert({pair.first, pair.second});
     ++shown;
-    pairs += fmt::format("<div class=\"pair\">{}{}<b>{:.3f}</b></div>\n", image(page.faces[pair.first]),
-                         image(page.faces[pair.second]), pair.distance);
+    pairs += fmt::format("<div class=\"pair\">{}{}<b>{:.3f}</b></div>\n", image(page, pair.first),
+                         image(page, pair.second), pair.distance);
   }
   if (pairs.empty()) return "";
   return "<h2>Most alike</h2>\n<section class=\"card\"><p class=\"soft\">Pairs of clear faces with the least distance; "
@@ -196,8 +243,12 @@ std::string faces_html(const FacesPage& page) {
   html += "<h2>About this page</h2>\n";
   for (const std::string& sentence : page.summary) html += "<p class=\"soft\">" + escape_html(sentence) + "</p>\n";
   return html +
-         "<p class=\"soft\">Written by evener; everything is inside this one file. Point at a face to see its "
-         "photo.</p>\n</main>\n</body>\n</html>\n";
+         "<p class=\"soft\">Written by evener. The faces are inside this file; photos are shown from where they lie, "
+         "so "
+         "that whoever gets this file alone sees none.</p>\n</main>\n"
+         "<dialog id=\"photo\"><form method=\"dialog\"><button aria-label=\"Close\">&#10005;</button></form>"
+         "<div class=\"frame\"><img alt=\"\"><i></i></div><p></p></dialog>\n<script>" +
+         std::string(kFacesScript) + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace evener::report

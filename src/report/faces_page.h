@@ -1,8 +1,10 @@
 // One HTML page about the faces of a folder: who is on which photos, and how alike the faces are.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,8 +19,10 @@ struct FaceOnPage {
   std::string file;   // of the photo
   std::string image;  // bytes of a JPEG file
   double probability = 0;
-  int group = -1;     // -1: like no other
-  bool clear = true;  // large and sharp enough to be told from others
+  int group = -1;                  // -1: like no other
+  bool clear = true;               // large and sharp enough to be told from others
+  std::string link = {};           // to the photo, from the page
+  std::array<double, 4> box = {};  // x1, y1, x2, y2 in pixels of the photo
 };
 
 struct PairOnPage {
@@ -65,10 +69,12 @@ struct FacesPage {
   std::optional<JudgementOnPage> judgement;
   std::vector<ChunkOnPage> chunks;  // in any order
   std::optional<ScalingOnPage> scaling;
-  double limit = 1;  // distance up to which faces are taken for one person
+  std::map<int, std::string> names = {};  // of groups, also of some that are not on the page
+  std::string names_file = {};            // where people write them
+  double limit = 1;                       // distance up to which faces are taken for one person
 };
 
-/// The page, with everything inside.
+/// The page, with everything inside but the photos: it shows them where they lie.
 std::string faces_html(const FacesPage& page);
 
 }  // namespace evener::report

@@ -62,11 +62,21 @@ const measure::Record& base_of(std::span<const Run> runs, const Run& run) {
   return base == runs.end() ? run.record : base->record;
 }
 
+bool is_alone(std::span<const Run> runs, const Run& run) {
+  return std::ranges::count_if(runs, [&](const Run& known) { return same_job(known.record, run.record); }) <= 1;
+}
+
 std::optional<double> speed_against(const measure::Record& record, const measure::Record& base) {
   const std::vector<measure::Metric> metrics = measure::metrics_of(record), base_metrics = measure::metrics_of(base);
   const measure::Metric *speed = measure::main_speed(metrics), *base_speed = measure::main_speed(base_metrics);
   if (speed == nullptr || base_speed == nullptr || speed->name != base_speed->name) return std::nullopt;
   return measure::speed_ratio(*base_speed, *speed);
+}
+
+std::optional<double> edp_against(const measure::Record& record, const measure::Record& base, bool used_only) {
+  const auto edp = [&](const measure::Record& of) { return used_only ? of.energy.used_edp_js : of.energy.edp_js; };
+  if (!edp(record) || !edp(base) || *edp(base) <= 0) return std::nullopt;
+  return *edp(record) / *edp(base);
 }
 
 std::optional<double> other_s(const measure::Record& record) {

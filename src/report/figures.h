@@ -30,8 +30,15 @@ std::vector<std::vector<std::size_t>> jobs_of(std::span<const Run> runs);
 /// What a run's speed is compared with: the first of `runs` that does the same work (maybe the run itself).
 const measure::Record& base_of(std::span<const Run> runs, const Run& run);
 
+/// Whether no other of `runs` does the same work, so that there is nothing to compare its speed with.
+bool is_alone(std::span<const Run> runs, const Run& run);
+
 /// How many times as fast as `base`, by the main speeds of both; absent where one is missing.
 std::optional<double> speed_against(const measure::Record& record, const measure::Record& base);
+
+/// Energy-delay product of the run divided by that of `base`; with `used_only` of the devices alone that each computed
+/// on. Absent where one is missing.
+std::optional<double> edp_against(const measure::Record& record, const measure::Record& base, bool used_only);
 
 /// Time of the run that no phase of the critical thread covers; absent without times or phases.
 std::optional<double> other_s(const measure::Record& record);

@@ -82,6 +82,16 @@ std::string escape_json_for_script(std::string_view json) {
   return escaped;
 }
 
+std::string url_path(std::string_view path) {
+  std::string url;
+  for (const char c : path) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                          std::string_view("/-._~").find(c) != std::string_view::npos;
+    is_plain ? url += c : url += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return url;
+}
+
 std::string escape_markdown(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

@@ -22,6 +22,8 @@ std::string listed(const std::vector<std::string>& words);
 std::string escape_html(std::string_view text);
 /// JSON that may stand in a <script> element: no '<', '>', '&', U+2028 or U+2029 in it.
 std::string escape_json_for_script(std::string_view json);
+/// A path as a relative address, whatever bytes it has: all but letters, digits, '/' and "-._~" as %XX.
+std::string url_path(std::string_view path);
 /// '|', newlines and HTML made harmless in a Markdown table, and all else as printable() does.
 std::string escape_markdown(std::string_view text);
 /// Quoted where RFC 4180 asks for it.

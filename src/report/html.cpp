@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "report/format.h"
+#include "report/html_frame.h"
 #include "report/html_parts.h"
 
 namespace evener::report {
@@ -46,20 +47,40 @@ std::filesystem::path plotly_path() {
 #endif
 }
 
-std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std::string_view hint) {
-  if (runs.empty()) throw Error("a report needs at least one run");
-  std::string page = fmt::format(
+std::string page_head(std::string_view title) {
+  return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{} - evener report</title>\n<style>{}</style>\n</head>\n<body>\n",
-      kReportPolicy, escape_html(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size())),
-      kReportStyle);
+      kReportPolicy, escape_html(title), kReportStyle);
+}
+
+PlotlySource read_plotly(const std::filesystem::path& plotly) {
+  PlotlySource found;
+  if (plotly.empty()) {
+    found.hint = "No plots: this program was built without a place for Plotly; set EVENER_PLOTLY to plotly.min.js.";
+    return found;
+  }
+  try {
+    std::string source = read_file(plotly, kPlotlyLimitBytes);
+    if (!looks_like_plotly(source)) throw Error(plotly.string() + " is not Plotly's JavaScript");
+    found.javascript = std::move(source);
+  } catch (const Error& problem) {
+    found.hint =
+        fmt::format("No plots: {}. Run the set-up again, or set EVENER_PLOTLY to plotly.min.js.", problem.what());
+  }
+  return found;
+}
+
+std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std::string_view hint) {
+  if (runs.empty()) throw Error("a report needs at least one run");
+  std::string page = page_head(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size()));
   page += header_part(runs);
   page += "\n<main>\n<p class=\"warning\" id=\"problem\" hidden></p>\n";
   if (!hint.empty()) page += "<p class=\"warning\">" + escape_html(hint) + "</p>\n";
   for (const auto part : {jobs_part, detection_part, answers_part, latency_part, replicas_part, classes_part,
-                          layers_part, setting_part, notes_part, details_part})
+                          layers_part, profile_part, setting_part, notes_part, details_part})
     page += part(runs) + "\n";
   page += "</main>\n<footer>Written by evener; everything is inside this one file.";
   if (!plotly_js.empty()) page += " Plots by Plotly.js (MIT licence).";
@@ -79,23 +100,9 @@ std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std
 
 WrittenPage write_html(const std::filesystem::path& path, std::span<const Run> runs,
                        const std::filesystem::path& plotly) {
-  WrittenPage written{path, false, ""};
-  std::string source;
-  if (plotly.empty()) {
-    written.hint = "No plots: this program was built without a place for Plotly; set EVENER_PLOTLY to plotly.min.js.";
-  } else {
-    try {
-      source = read_file(plotly, kPlotlyLimitBytes);
-      if (!looks_like_plotly(source)) throw Error(plotly.string() + " is not Plotly's JavaScript");
-      written.has_plots = true;
-    } catch (const Error& problem) {
-      source.clear();
-      written.hint =
-          fmt::format("No plots: {}. Run the set-up again, or set EVENER_PLOTLY to plotly.min.js.", problem.what());
-    }
-  }
-  write_file_atomically(path, html_page(runs, source, written.hint));
-  return written;
+  const PlotlySource source = read_plotly(plotly);
+  write_file_atomically(path, html_page(runs, source.javascript, source.hint));
+  return {path, !source.javascript.empty(), source.hint};
 }
 
 }  // namespace evener::report

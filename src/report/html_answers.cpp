@@ -19,16 +19,26 @@ std::string figure_of(const AnsweredImage& answer) {
       is_wrong ? " wrong" : "", escape_html(answer.file), answer.png_base64, escape_html(answer.file), caption);
 }
 
+/// Those of one sort, under a heading; "" where there are none.
+std::string gallery(const std::string& heading, const std::string& explanation, const Run& run, bool sure_mistakes) {
+  std::string figures;
+  for (const AnsweredImage& answer : run.answers) {
+    if (answer.is_sure_mistake == sure_mistakes) figures += figure_of(answer);
+  }
+  if (figures.empty()) return "";
+  return "<h2>" + heading + "</h2>" + explanation + "<div class=\"card answers\">" + figures + "</div>";
+}
+
 }  // namespace
 
 std::string answers_part(std::span<const Run> runs) {
   std::string html;
   for (const Run& run : runs) {
-    if (run.answers.empty()) continue;
-    html += fmt::format("<h2>What {} says of {}</h2><div class=\"card answers\">", escape_html(run.record.model.name),
-                        escape_html(run.record.data.location));
-    for (const AnsweredImage& answer : run.answers) html += figure_of(answer);
-    html += "</div>";
+    const std::string name = escape_html(run.record.model.name);
+    html +=
+        gallery("The surest mistakes of " + name,
+                "<p>What it was wrong about, the surest answers first. Some may be labelled wrongly.</p>", run, true);
+    html += gallery("What " + name + " says of " + escape_html(run.record.data.location), "", run, false);
   }
   return html.empty() ? "" : "<section>" + html + "</section>";
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "measure/share_interval.h"
 #include "report/format.h"
 #include "report/html_parts.h"
 
@@ -28,24 +29,28 @@ std::string accuracy_cell(const std::vector<std::int64_t>& row, std::size_t inde
   const std::int64_t total = total_of(row);
   if (total == 0) return "<td class=\"number\">–</td>";
   const double share = static_cast<double>(row[index]) / static_cast<double>(total);
-  return fmt::format("<td class=\"number bar\" style=\"--share:{:.4f}\">{}</td>", share, percent_text(share));
+  const measure::Interval interval = measure::share_interval(share, total);
+  return fmt::format(
+      "<td class=\"number bar\" style=\"--share:{:.4f}\">{}<br><small title=\"95 % interval\">{:.0f} to "
+      "{:.0f}</small></td>",
+      share, percent_text(share), 100 * interval.low, 100 * interval.high);
 }
 
 std::string worst_mistake(const measure::Record& record, std::size_t index) {
-  std::vector<std::int64_t> row = record.training.confusion.counts[index];
+  std::vector<std::int64_t> row = record.confusion.counts[index];
   row[index] = 0;
   const auto most = std::max_element(row.begin(), row.end());
   if (*most == 0) return "never";
   const auto taken_for = static_cast<std::size_t>(most - row.begin());
   return fmt::format("{} ({} of {})", escape_html(class_name(record, taken_for)), *most,
-                     total_of(record.training.confusion.counts[index]));
+                     total_of(record.confusion.counts[index]));
 }
 
 std::string class_list(const measure::Record& record) {
   std::string html =
       "<table><thead><tr><th>class</th><th class=\"number\">images</th><th class=\"number\">accuracy</th>"
       "<th>mostly mistaken for</th></tr></thead><tbody>";
-  const auto& counts = record.training.confusion.counts;
+  const auto& counts = record.confusion.counts;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     html +=
         fmt::format("<tr><th>{}</th><td class=\"number\">{}</td>{}<td>{}</td></tr>", escape_html(class_name(record, i)),
@@ -55,7 +60,7 @@ std::string class_list(const measure::Record& record) {
 }
 
 std::string matrix(const measure::Record& record) {
-  const auto& counts = record.training.confusion.counts;
+  const auto& counts = record.confusion.counts;
   std::string html = "<table class=\"confusion\"><thead><tr><th>is \\ taken for</th>";
   for (std::size_t i = 0; i < counts.size(); ++i) html += "<th>" + escape_html(class_name(record, i)) + "</th>";
   html += "</tr></thead><tbody>";
@@ -78,7 +83,7 @@ std::string classes_part(std::span<const Run> runs) {
   std::string html;
   for (std::size_t n = 0; n < runs.size(); ++n) {
     const measure::Record& record = runs[n].record;
-    const ConfusionRecord& confusion = record.training.confusion;
+    const ConfusionRecord& confusion = record.confusion;
     if (confusion.counts.empty()) continue;
     html += fmt::format(
         "<details class=\"card\"{}><summary><span class=\"swatch\" style=\"--run:{}\"></span>Classes of {} ({} "

@@ -19,7 +19,7 @@ using measure::EpochRecord;
 
 constexpr std::size_t kLongestText = 300;
 /// Shown elsewhere on the page, or too long for a table.
-constexpr const char* kLeftOut[] = {"epochs", "command", "missing", "validity", "schema", "confusion"};
+constexpr const char* kLeftOut[] = {"epochs", "command", "missing", "validity", "schema", "confusion", "layers"};
 
 std::string scalar_text(const Json& value, bool is_bytes = false) {
   if (value.is_null()) return "–";

@@ -77,7 +77,8 @@ std::string quoted_for_shell(const std::string& word) {
   return fmt::format("'{}'", inner);
 }
 
-/// Each word stays on one line where it fits: a browser would break after the dashes of an option.
+}  // namespace
+
 std::string command_html(const std::vector<std::string>& command) {
   std::string html;
   for (const std::string& word : command) {
@@ -85,8 +86,6 @@ std::string command_html(const std::vector<std::string>& command) {
   }
   return html.empty() ? "not recorded" : html;
 }
-
-}  // namespace
 
 std::string table_cell(const std::string& title, const std::string& html, bool numeric) {
   return fmt::format("<td{} data-title=\"{}\"><span>{}</span></td>", numeric ? " class=\"number\"" : "",

@@ -13,6 +13,10 @@ namespace evener::report {
 /// is harmless already.
 std::string table_cell(const std::string& title, const std::string& html, bool numeric = true);
 
+/// A command line as a shell would take it. Each word stays on one line where it fits: a browser would break after the
+/// dashes of an option.
+std::string command_html(const std::vector<std::string>& command);
+
 /// Colour of the n-th run, safe for colour-blind readers (Okabe and Ito); the ninth has the first one's again.
 const char* run_color(std::size_t n);
 
@@ -43,6 +47,8 @@ std::string replicas_part(std::span<const Run> runs);
 std::string classes_part(std::span<const Run> runs);
 /// The error of each layer of a quantised network; "" without such a run.
 std::string layers_part(std::span<const Run> runs);
+/// What each layer took, of runs that timed them; "" without such a run.
+std::string profile_part(std::span<const Run> runs);
 /// Tables of all epochs and of every value of the records.
 std::string details_part(std::span<const Run> runs);
 

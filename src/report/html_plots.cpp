@@ -57,6 +57,24 @@ std::size_t most_samples(std::span<const Run> runs, const Job& job) {
   return most;
 }
 
+bool has_power(const Samples& samples) {
+  return std::ranges::any_of(samples.watts, [](const Samples::Column& device) {
+    return std::ranges::any_of(device.second, [](const auto& watts) { return watts.has_value(); });
+  });
+}
+
+/// What the curves of power are, and of which class.
+std::string power_text(std::span<const Run> runs, const Job& job) {
+  std::string text = "A line for each device, at each sample.";
+  if (job.size() == 1) text += " Below: the share of each phase in the run's own thread.";
+  std::vector<std::string> sources;
+  for (const std::size_t n : job) {
+    const std::string kind = measure::energy_class_name(runs[n].record.energy.kind);
+    if (std::ranges::find(sources, kind) == sources.end()) sources.push_back(kind);
+  }
+  return text + " Energy: " + listed(sources) + ".";
+}
+
 /// Why some plots are not there; "" where all are.
 std::string left_out_text(std::size_t epochs, std::size_t samples) {
   std::string text;
@@ -108,6 +126,9 @@ std::string plots_of_job(std::span<const Run> runs, const Job& job, std::size_t 
   }
   if (samples >= kFewestSamples) {
     html += plot_card(id("cpu"), "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.");
+    if (std::ranges::any_of(job, [&](std::size_t n) { return has_power(runs[n].samples); })) {
+      html += plot_card(id("power"), "Power", power_text(runs, job));
+    }
     html += plot_card(id("memory"), "Memory", "Solid: resident (RSS). Dotted: shared pages divided among users (PSS).");
   }
   return html + "</div>" + left_out_text(epochs, samples) + "</div>";

@@ -92,6 +92,16 @@ Json thinned(const std::vector<std::optional<double>>& values, std::size_t bucke
   return json;
 }
 
+/// Those with a value anywhere.
+Json columns_data(const std::vector<Samples::Column>& columns, std::size_t bucket) {
+  Json data = Json::array();
+  for (const auto& [name, values] : columns) {
+    const bool any = std::ranges::any_of(values, [](const auto& value) { return value && *value > 0; });
+    if (any) data.push_back({{"name", name}, {"values", thinned(values, bucket)}});
+  }
+  return data;
+}
+
 Json samples_data(const Samples& samples) {
   const std::size_t bucket = std::max<std::size_t>(1, (samples.time_s.size() + kMostSamples - 1) / kMostSamples);
   Json time = Json::array();
@@ -100,7 +110,9 @@ Json samples_data(const Samples& samples) {
           {"cpu", thinned(samples.cpu_percent, bucket)},
           {"others", thinned(samples.others_percent, bucket)},
           {"rss", thinned(samples.rss_bytes, bucket)},
-          {"pss", thinned(samples.pss_bytes, bucket)}};
+          {"pss", thinned(samples.pss_bytes, bucket)},
+          {"watts", columns_data(samples.watts, bucket)},
+          {"phases", columns_data(samples.phases, bucket)}};
 }
 
 /// The speed that runs are compared by.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -48,6 +49,20 @@ std::size_t column_of(const std::vector<std::string>& titles, const std::string&
   throw Error(fmt::format("{}: line 1 has no column '{}'", path.string(), title));
 }
 
+/// The columns of which the titles begin and end so, under what stands between, and where each is.
+void add_columns(const std::vector<std::string>& titles, const std::string& begin, const std::string& end,
+                 std::vector<Samples::Column>& columns,
+                 std::vector<std::pair<std::size_t, std::vector<std::optional<double>>*>>& places) {
+  std::vector<std::size_t> found;
+  for (std::size_t n = 0; n < titles.size(); ++n) {
+    const std::string& title = titles[n];
+    if (!title.starts_with(begin) || !title.ends_with(end) || title.size() <= begin.size() + end.size()) continue;
+    columns.push_back({title.substr(begin.size(), title.size() - begin.size() - end.size()), {}});
+    found.push_back(n);
+  }
+  for (std::size_t n = 0; n < found.size(); ++n) places.emplace_back(found[n], &columns[n].second);
+}
+
 /// Rows with another number of cells (a killed run's last one) are skipped.
 Samples read_samples(const fs::path& path) {
   std::istringstream lines(read_file(path, kSamplesLimitBytes));
@@ -60,6 +75,9 @@ Samples read_samples(const fs::path& path) {
   const std::size_t rss = column_of(titles, "rss_bytes", path);
   const std::size_t pss = column_of(titles, "pss_bytes", path);
   Samples samples;
+  std::vector<std::pair<std::size_t, std::vector<std::optional<double>>*>> more;
+  add_columns(titles, "", "_watts", samples.watts, more);
+  add_columns(titles, "phase_", "_percent", samples.phases, more);
   while (std::getline(lines, line)) {
     const std::vector<std::string> cells = split_line(line);
     if (cells.size() != titles.size()) continue;
@@ -70,14 +88,21 @@ Samples read_samples(const fs::path& path) {
     samples.others_percent.push_back(number(cells[others]));
     samples.rss_bytes.push_back(number(cells[rss]));
     samples.pss_bytes.push_back(number(cells[pss]));
+    for (const auto& [place, column] : more) column->push_back(number(cells[place]));
   }
   return samples;
 }
 
-std::string folder_name(const fs::path& dir) {
+/// As it was given where it can't be found out.
+fs::path whole_path(const fs::path& dir) {
   std::error_code error;
-  const fs::path whole = fs::weakly_canonical(dir, error);  // so that "." and "runs/" have a name
-  const std::string name = (error ? dir : whole).filename().string();
+  fs::path whole = fs::weakly_canonical(dir / "", error);
+  if (error) return dir;
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+std::string folder_name(const fs::path& dir) {
+  const std::string name = whole_path(dir).filename().string();  // so that "." and "runs/" have a name
   return name.empty() ? dir.string() : name;
 }
 
@@ -170,12 +195,23 @@ Run load_run(const fs::path& dir) {
 }
 
 std::vector<Run> load_runs(const std::vector<fs::path>& dirs) {
-  std::vector<Run> runs;
+  std::vector<std::vector<fs::path>> named;  // by what was given
+  std::map<fs::path, int> times;             // by the whole path
   for (const fs::path& dir : dirs) {
-    const std::vector<fs::path> inside = has_record(dir) ? std::vector<fs::path>() : run_folders(dir);
-    if (inside.empty()) runs.push_back(load_run(dir));
+    std::vector<fs::path> inside = has_record(dir) ? std::vector<fs::path>() : run_folders(dir);
+    if (inside.empty()) inside.push_back(dir);
+    for (const fs::path& run : inside) ++times[whole_path(run)];
+    named.push_back(std::move(inside));
+  }
+  std::vector<Run> runs;
+  std::set<fs::path> taken;
+  for (const std::vector<fs::path>& folders : named) {
     const auto given = static_cast<std::ptrdiff_t>(runs.size());
-    for (const fs::path& run : inside) runs.push_back(load_run(run));
+    for (const fs::path& folder : folders) {
+      if (!taken.insert(whole_path(folder)).second) continue;
+      runs.push_back(load_run(folder));
+      if (times[whole_path(folder)] > 1) runs.back().warnings.emplace_back("named more than once, and taken once");
+    }
     std::stable_sort(runs.begin() + given, runs.end(),
                      [](const Run& a, const Run& b) { return a.record.started < b.record.started; });
   }

@@ -15,15 +15,19 @@ namespace evener::report {
 struct Samples {
   std::vector<double> time_s;
   std::vector<std::optional<double>> cpu_percent, others_percent, rss_bytes, pss_bytes;
+  using Column = std::pair<std::string, std::vector<std::optional<double>>>;
+  std::vector<Column> watts;   // of each device that a sensor sees
+  std::vector<Column> phases;  // percent of the time between two samples
 };
 
 /// An image that a network answered.
 struct AnsweredImage {
-  std::string file, found;     // the class that was found
-  double score = 0;            // of it
-  bool is_probability = true;  // the score; or a logit
-  std::string truth;           // its own class; empty = not known
-  std::string png_base64;      // a small picture of it
+  std::string file, found;       // the class that was found
+  double score = 0;              // of it
+  bool is_probability = true;    // the score; or a logit
+  std::string truth;             // its own class; empty = not known
+  std::string png_base64;        // a small picture of it
+  bool is_sure_mistake = false;  // one of the surest wrong answers, rather than one in so many of all
 };
 
 /// A layer of a quantised network: how far it is from the float one.
@@ -47,8 +51,8 @@ struct Run {
 /// A run that says it is running, and to whose folder nobody writes, was killed. Reads DIR/record.json and, if there,
 /// DIR/samples.csv. Throws Error naming the folder and the missing file.
 Run load_run(const std::filesystem::path& dir);
-/// All of them, with unique names. A folder that has no record but whose folders have some stands for those, in the
-/// order in which they were started.
+/// All of them, each once, with unique names. A folder that has no record but whose folders have some stands for those,
+/// in the order in which they were started.
 std::vector<Run> load_runs(const std::vector<std::filesystem::path>& dirs);
 
 }  // namespace evener::report

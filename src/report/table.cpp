@@ -16,6 +16,7 @@ using measure::Metric;
 using measure::Record;
 
 constexpr const char* kMissing = "-";
+constexpr const char* kEnergy = "energy_joules";
 
 std::string text_or_dash(const std::string& text) {
   return text.empty() ? kMissing : text;
@@ -49,10 +50,50 @@ std::vector<std::string> setting_cells(const Run& run) {
           record.batch ? std::to_string(*record.batch) : kMissing};
 }
 
-std::string speed_text(const Record& record, const Record& base) {
-  const std::optional<double> speed = speed_against(record, base);
+/// Against the first run of the same work.
+std::optional<double> compared_speed(std::span<const Run> runs, const Run& run) {
+  return is_alone(runs, run) ? std::nullopt : speed_against(run.record, base_of(runs, run));
+}
+
+std::string speed_text(const std::optional<double>& speed) {
   return speed ? number_text(*speed) + "x" : kMissing;
 }
+
+/// Columns beside that of energy: what kind of figure it is, and its products with time against those of the first run.
+struct EnergyColumns {
+  bool any = false, compared = false, idle_devices = false;
+
+  explicit EnergyColumns(std::span<const Run> runs) {
+    for (const Run& run : runs) {
+      const measure::Energy& energy = run.record.energy;
+      any = any || energy.joules;
+      idle_devices = idle_devices || (energy.used_joules && energy.used_joules != energy.joules);
+    }
+    compared = any && runs.size() > 1;
+  }
+
+  void add_titles(std::vector<Column>& columns) const {
+    if (any) columns.push_back({"energy is", false});
+    if (compared) columns.push_back({"EDP", true});
+    if (compared && idle_devices) columns.push_back({"EDP without idle devices", true});
+  }
+
+  void add_cells(const Record& record, const Record& base, std::vector<std::string>& row) const {
+    if (any) row.emplace_back(measure::energy_class_name(record.energy.kind));
+    const auto ratio = [&](bool used_only) {
+      const std::optional<double> edp = edp_against(record, base, used_only);
+      if (!edp) return std::string(kMissing);
+      // A measured product by an estimated one says so.
+      const std::string kinds = record.energy.kind == base.energy.kind
+                                    ? ""
+                                    : fmt::format(" ({}/{})", measure::energy_class_name(record.energy.kind),
+                                                  measure::energy_class_name(base.energy.kind));
+      return number_text(*edp) + "x" + kinds;
+    };
+    if (compared) row.push_back(ratio(false));
+    if (compared && idle_devices) row.push_back(ratio(true));
+  }
+};
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
@@ -114,7 +155,7 @@ void add_figure(CsvCells& cells, const Metric& column, const std::vector<Metric>
   cells.emplace_back(column.name + "_high95", known ? fmt::format("{}", metric->interval->high) : "");
 }
 
-CsvCells csv_row(const Run& run, const Record& base, const std::vector<Metric>& columns) {
+CsvCells csv_row(std::span<const Run> runs, const Run& run, const std::vector<Metric>& columns) {
   const Record& record = run.record;
   CsvCells cells{{"run", run.name},
                  {"kind", record.kind},
@@ -132,7 +173,12 @@ CsvCells csv_row(const Run& run, const Record& base, const std::vector<Metric>& 
   const Metric* compared = measure::main_speed(columns);
   for (const Metric& column : columns) {
     add_figure(cells, column, metrics);
-    if (&column == compared) cells.emplace_back("speed_against_first", optional_number(speed_against(record, base)));
+    if (&column == compared) cells.emplace_back("speed_against_first", optional_number(compared_speed(runs, run)));
+    if (column.name != kEnergy) continue;
+    const Record& base = base_of(runs, run);
+    cells.emplace_back("energy_class", measure::energy_class_name(record.energy.kind));
+    cells.emplace_back("edp_against_first", optional_number(edp_against(record, base, false)));
+    cells.emplace_back("used_devices_edp_against_first", optional_number(edp_against(record, base, true)));
   }
   std::string rules;
   for (const auto& reason : record.validity.reasons) rules += (rules.empty() ? "" : "; ") + reason.rule;
@@ -147,12 +193,15 @@ CsvCells csv_row(const Run& run, const Record& base, const std::vector<Metric>& 
 Table summary_table(std::span<const Run> runs) {
   Table table;
   const std::vector<Metric> metrics = metrics_of_all(runs, [](const Metric& metric) { return !metric.title.empty(); });
-  const Metric* compared = runs.size() > 1 ? measure::main_speed(metrics) : nullptr;
+  const bool comparable = std::ranges::any_of(runs, [&](const Run& run) { return !is_alone(runs, run); });
+  const Metric* compared = comparable ? measure::main_speed(metrics) : nullptr;
+  const EnergyColumns energy(runs);
   table.columns = {{"run", false},       {"model", false},     {"data", false},
                    {"placement", false}, {"precision", false}, {"batch", true}};
   for (const Metric& metric : metrics) {
     table.columns.push_back({metric.title, true});
     if (&metric == compared) table.columns.push_back({"speed", true});
+    if (metric.name == kEnergy) energy.add_titles(table.columns);
   }
   table.columns.push_back({"valid", false});
   for (const Run& run : runs) {
@@ -161,7 +210,8 @@ Table summary_table(std::span<const Run> runs) {
     for (const Metric& metric : metrics) {
       const Metric* figure = measure::find_metric(own, metric.name);
       row.push_back(figure == nullptr ? kMissing : cell_text(*figure, kMissing));
-      if (&metric == compared) row.push_back(speed_text(run.record, base_of(runs, run)));
+      if (&metric == compared) row.push_back(speed_text(compared_speed(runs, run)));
+      if (metric.name == kEnergy) energy.add_cells(run.record, base_of(runs, run), row);
     }
     row.push_back(validity_text(run.record));
     table.rows.push_back(std::move(row));
@@ -209,7 +259,7 @@ std::string csv_text(std::span<const Run> runs) {
   std::string text;
   const std::vector<Metric> columns = metrics_of_all(runs, [](const Metric&) { return true; });
   for (const Run& run : runs) {
-    const auto row = csv_row(run, base_of(runs, run), columns);
+    const auto row = csv_row(runs, run, columns);
     std::string titles, cells;
     for (const auto& [title, cell] : row) {
       titles += (titles.empty() ? "" : ",") + title;

@@ -20,7 +20,7 @@ struct Table {
   std::vector<std::string> notes;              // below the table: why values are missing, why a run is INVALID
 };
 
-/// One row per run; several runs have a column with the speed against the first.
+/// One row per run; where several do the same work there is a column with the speed against the first of them.
 Table summary_table(std::span<const Run> runs);
 
 /// Aligned for a terminal; one run stands upright, a line per value, and more than fit into `width` too.

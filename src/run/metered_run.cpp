@@ -1,12 +1,17 @@
 #include "run/metered_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/names.h"
+#include "measure/energy_meter.h"
+#include "measure/epoch_energy.h"
 #include "measure/machine.h"
 #include "measure/sessions.h"
 #include "measure/validity.h"
@@ -57,6 +62,7 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     if (options_.resume) earlier_ = measure::earlier_sessions(out_->path());
   }
   require_writable_outputs(options_);
+  measure_idle_power();
   if (out_ && !options_.tries_first) start_sampling();
   record_.kind = options_.kind;
   record_.machine = measure::read_machine();
@@ -73,8 +79,49 @@ void MeteredRun::note(const std::string& text) {
   observer_.on_note(text);
 }
 
+void MeteredRun::measure_idle_power() {
+  if (!out_ || options_.energy.idle_s <= 0) return;
+  constexpr double kLookEvery_s = 0.5;
+  observer_.on_note("measuring the idle power for " + duration_text(options_.energy.idle_s));
+  measure::EnergyMeter meter(measure::open_sensors(options_.energy, "/", measure::boot_now_s));
+  idle_ = measure::measure_idle(
+      meter, options_.energy.idle_s, std::min(kLookEvery_s, options_.energy.idle_s),
+      [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); });
+}
+
 void MeteredRun::start_sampling() {
-  if (out_) sampler_.emplace(sampling_options(options_, out_->path(), earlier_.has_value()));
+  if (!out_) return;
+  measure::SamplerOptions sampling = sampling_options(options_, out_->path(), earlier_.has_value());
+  sampling.energy = options_.energy;
+  sampling.idle = idle_;
+  sampling.phases = [this] { return phases_.snapshot(); };
+  samples_at_s_ = sampling.csv_start_s;
+  sampler_.emplace(std::move(sampling));
+  sampler_began_s_ = now_s();
+}
+
+/// What the sampler saw until now, with what only the run knows of it.
+void MeteredRun::take_samples(measure::Record& record) {
+  if (!sampler_) return;
+  const bool others_told = !record.host_energies.empty();
+  measure::take_samples(record, sampler_->stop());
+  if (options_.hosts > 1 && !others_told && record.energy.joules) {
+    record.energy.joules.reset();
+    record.energy.used_joules.reset();
+    record.energy.kind = measure::EnergyClass::kAbsent;
+    measure::set_products(record.energy);
+    record.energy.reason = "the run ended before its other hosts told their energy; devices[] has the first one's";
+  }
+  if (has_processes_ && record.energy.joules) {
+    record.energy.phases.clear();
+    record.energy.phases_reason = "the replicas are processes of their own, whose phases the sampler does not see";
+  }
+  const fs::path samples = out_->path() / (earlier_ ? kSamples : kNewSamples);
+  std::error_code error;
+  const fs::path written = fs::exists(samples, error) ? samples : out_->path() / kSamples;
+  // The session's clock, and that of the samples, which may have begun at another time.
+  const double session_began_s = now_s() - clock_.seconds();
+  measure::fill_epoch_energy(record, written, samples_at_s_ + session_began_s - sampler_began_s_);
 }
 
 void MeteredRun::begin() {
@@ -156,7 +203,7 @@ measure::Record MeteredRun::end_session(measure::Status status) {
     if (earlier_) measure::add_earlier_work(*ended, *earlier_);
   }
   ended->status = ended->sessions.back().status = status;
-  if (sampler_) measure::take_samples(*ended, sampler_->stop());
+  take_samples(*ended);
   if (earlier_) measure::add_earlier_samples(*ended, *earlier_);
   return *std::move(ended);
 }
@@ -200,6 +247,7 @@ measure::Record MeteredRun::measure(const std::function<measure::Record()>& work
 }
 
 void MeteredRun::watch(const std::vector<int>& children) {
+  has_processes_ = has_processes_ || !children.empty();
   if (sampler_) sampler_->watch(children);
 }
 
@@ -209,7 +257,7 @@ void MeteredRun::ended(int child, std::uint64_t peak_rss_bytes) {
 
 void MeteredRun::write(measure::Record& record) {
   if (!out_) return;
-  if (sampler_) measure::take_samples(record, sampler_->stop());
+  take_samples(record);
   record.sessions.back().status = record.status;
   if (earlier_) {
     measure::add_earlier_work(record, *earlier_);

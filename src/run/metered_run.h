@@ -34,7 +34,9 @@ struct RunOptions {
   bool resume = false, overwrite = false;  // see OutFolderOptions, as the next two
   bool can_resume = false;
   std::vector<std::filesystem::path> reads = {};
-  int sample_interval_ms = 500;      // see SamplerOptions
+  int sample_interval_ms = 500;  // see SamplerOptions
+  measure::EnergyOptions energy = {};
+  int hosts = 0;                     // of a run on several, each of which tells its energy
   bool tries_first = false;          // the sampler waits for start_sampling(): trials are not the run
   std::filesystem::path trace = {};  // of the phases, for Chrome; empty = none
   std::filesystem::path json = {};   // the caller writes the record there too; empty or "-" = nowhere
@@ -94,6 +96,8 @@ class MeteredRun {
   void ended(int child, std::uint64_t peak_rss_bytes);
 
  private:
+  void measure_idle_power();
+  void take_samples(measure::Record& record);
   void write(measure::Record& record);
   void judge_and_write(measure::Record& record) const;
   void take_figures(measure::Record& record) const;
@@ -105,13 +109,17 @@ class MeteredRun {
   RunObserver& observer_;
   Stopwatch clock_;  // of the session
   std::optional<OutFolder> out_;
-  std::optional<measure::ProcessSampler> sampler_;
   measure::PhaseRecorder phases_;
+  std::optional<measure::ProcessSampler> sampler_;  // asks for the phases until its end
   measure::Record record_;
   std::optional<measure::Record> earlier_;
   Stopwatch since_saved_;
   double last_save_s_ = 0;
   bool begun_ = false, save_failed_ = false;
+  measure::IdlePower idle_;
+  double sampler_began_s_ = 0;
+  double samples_at_s_ = 0;     // of the session's start in samples.csv
+  bool has_processes_ = false;  // the replicas are others than this one
 };
 
 }  // namespace evener::run

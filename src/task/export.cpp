@@ -95,7 +95,12 @@ TensorMap outputs_of_file(const TrainedModel& model, const ExportOptions& option
 void require_export(const fs::path& onnx) {
   require_module("onnx");
   if (fs::is_directory(onnx)) throw Error("'" + onnx.string() + "' is a folder; name the file to write in it");
-  require_writable_directory(onnx.has_parent_path() ? onnx.parent_path() : ".");
+  const fs::path folder = onnx.has_parent_path() ? onnx.parent_path() : ".";
+  if (std::error_code unreadable; !fs::is_directory(folder, unreadable)) {
+    throw Error("the folder '" + folder.string() + "' doesn't exist: make it first, or write '" +
+                onnx.filename().string() + "' elsewhere");
+  }
+  require_writable_directory(folder);
 }
 
 void write_export(const TrainedModel& model, const ExportOptions& options) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/phase.h"
+#include "base/plural.h"
 #include "base/simd_level.h"
 #include "data/smaller_size.h"
 #include "network/batch_norm.h"
@@ -131,6 +132,12 @@ TrainSetup TrainJob::State::describe() {
                               std::to_string(classes) + " classes: the last " + std::to_string(outputs - classes) +
                               " stand for nothing");
   }
+  if (options.epochs > 0 && !data.split.val.empty() && data.split.val.size() < kFewJudged) {
+    described.notes.push_back(
+        fmt::format("only {} to validate on: which weights are the best is mostly chance; {}",
+                    counted(data.split.val.size(), "image"),
+                    data.came_divided ? "put more into the part for it" : "give --split a larger second number"));
+  }
   described.image = data.dataset->shape();
   described.classes = data.dataset->classes();
   described.images = data.dataset->size();
@@ -195,6 +202,19 @@ void TrainJob::State::prepare() {
   setup.load_s = load_s;
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
+  tell_memory();
+}
+
+void TrainJob::State::tell_memory() const {
+  if (options.epochs == 0 || uses_accelerator(options.plan)) return;
+  const TrainingSize size{.train_images = setup.train_images,
+                          .images = setup.images,
+                          .batch = options.batch,
+                          .accumulate = options.accumulate,
+                          .replicas = std::max<int>(1, static_cast<int>(options.plan.replicas.size())),
+                          .images_are_loaded = !options.look_only};
+  const MemoryEstimate estimate = estimated_memory(setup.network, options.trainer.precision, size, setup.image);
+  if (options.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
 }
 
 void TrainJob::State::open_engine(const std::string& before) {

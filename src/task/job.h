@@ -55,6 +55,8 @@ struct TrainJob::State {
   /// `images`: that there are at most.
   void require_memory_for(const network::Network& network, std::size_t images) const;
   std::int64_t steps_per_epoch() const;
+  /// Tells what memory the training takes where that is much, and always where it is only looked at.
+  void tell_memory() const;
   friend class TrainJob;
   void resume(Checkpoint checkpoint);
 };

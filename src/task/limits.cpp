@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "base/precision.h"
 #include "network/batch_norm.h"
 #include "network/cost.h"
@@ -89,6 +90,52 @@ void require_memory(const network::Network& network, std::size_t train_images, s
               " are available. The largest --batch that fits is about " + std::to_string(fits * accumulate) +
               "; with --accumulate " + std::to_string((batch + fits - 1) / fits) + " this one does, part by part" +
               (size.empty() ? "" : "; or bring the images to a smaller size" + size));
+}
+
+bool MemoryEstimate::is_tight() const {
+  constexpr double kShare = 0.7;
+  return static_cast<double>(to_come_bytes) > kShare * static_cast<double>(free_bytes);
+}
+
+bool MemoryEstimate::is_much() const {
+  constexpr std::int64_t kMuch_bytes = 1'000'000'000;
+  return total_bytes() >= kMuch_bytes || to_come_bytes >= free_bytes / 4;
+}
+
+MemoryEstimate estimated_memory(const network::Network& network, Precision precision, const TrainingSize& size,
+                                const data::ImageShape& image) {
+  constexpr std::int64_t kProgramBytes = 350'000'000;  // as was seen of trainings whose network is tiny
+  // Freed blocks of one size don't hold those of another: MobileNetV2 at 224x224 took a tenth more than its layers sum
+  // up to, with a batch of 64.
+  constexpr double kUnfit = 1.1;
+  const Need need = need_of(network, precision);
+  MemoryEstimate estimate;
+  estimate.images_at_once = std::ranges::max(whole_batch(size.train_images, size.batch, size.accumulate));
+  estimate.program_bytes = kProgramBytes;
+  estimate.image_bytes = static_cast<std::int64_t>(size.images) * image.channels * image.height * image.width;
+  estimate.weight_bytes = need.fixed_bytes * size.replicas;
+  estimate.activation_bytes =
+      static_cast<std::int64_t>(kUnfit * static_cast<double>(estimate.images_at_once * need.per_sample_bytes));
+  estimate.free_bytes = static_cast<std::int64_t>(memory_limits().available_bytes);
+  // Images that don't fit into half of what is free are decoded again in each epoch.
+  if (!size.images_are_loaded) estimate.image_bytes = std::min(estimate.image_bytes, estimate.free_bytes / 2);
+  estimate.to_come_bytes = estimate.weight_bytes + estimate.activation_bytes;
+  if (!size.images_are_loaded) estimate.to_come_bytes += estimate.image_bytes;
+  return estimate;
+}
+
+std::string memory_text(const MemoryEstimate& estimate) {
+  const auto bytes = [](std::int64_t value) { return bytes_text(static_cast<std::uint64_t>(value)); };
+  std::string text = fmt::format(
+      "memory: about {} at the peak: {} for the activations of {} at once, {} for weights, gradients and momentum, {} "
+      "for decoded images, {} for the program; {} are free",
+      bytes(estimate.total_bytes()), bytes(estimate.activation_bytes), counted(estimate.images_at_once, "image"),
+      bytes(estimate.weight_bytes), bytes(estimate.image_bytes), bytes(estimate.program_bytes),
+      bytes(estimate.free_bytes));
+  if (!estimate.is_tight()) return text;
+  return "warning: " + text +
+         ". That comes close: a smaller --batch, --accumulate 2 or more, --precision bf16 or a smaller --size take "
+         "less";
 }
 
 void require_disk_space(const std::filesystem::path& out, const network::Network& network,

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/statistics.h"
 #include "base/stop.h"
+#include "base/this_work.h"
 
 namespace evener::task {
 
@@ -21,7 +22,7 @@ std::vector<double> call_rates(const Runners& runners, const SampleValues& batch
     const Stopwatch clock;
     std::vector<std::jthread> threads;
     for (const auto& runner : runners) {
-      threads.emplace_back([&, runner = runner.get()] {
+      threads.emplace_back(as_this_work([&, runner = runner.get()] {
         try {
           do {
             start(*runner, batch);
@@ -32,7 +33,7 @@ std::vector<double> call_rates(const Runners& runners, const SampleValues& batch
           const std::scoped_lock lock(mutex);
           failure = std::current_exception();
         }
-      });
+      }));
     }
     threads.clear();  // joins
     if (failure) std::rethrow_exception(failure);

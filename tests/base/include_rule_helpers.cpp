@@ -30,7 +30,8 @@ const std::map<std::string, Rooms>& allowed_rooms() {
     rule["run"] = plus(rule["plan"], {"plan"});
     rule["bench"] = plus(rule["run"], {"run"});
     rule["report"] = {"base", "measure"};
-    rule["cli"] = plus(rule["bench"], {"bench", "report"});
+    rule["job"] = plus(rule["bench"], {"bench", "report"});
+    rule["cli"] = plus(rule["job"], {"job"});
     return rule;
   }();
   return allowed;

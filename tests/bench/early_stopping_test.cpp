@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/statistics.h"
 #include "bench/simulated_lanes_helpers.h"
 
 namespace evener::bench {

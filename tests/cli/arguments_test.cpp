@@ -36,6 +36,14 @@ TEST(ForeignNames, LeadToWhatIsMeantHere) {
   EXPECT_THAT(usage_error(dry_run({"--gpu", "0"})), HasSubstr("--on cuda:0"));
   EXPECT_THAT(usage_error(dry_run({"--max-images", "100"})), HasSubstr("--split 20/5/5"));
   EXPECT_THAT(usage_error({"infer", "resnet18", "random:8", "--limit", "4"}), HasSubstr("--split 20/5/5"));
+  EXPECT_THAT(usage_error(dry_run({"--num-workers", "4"})), HasSubstr("--loader-threads"));
+  EXPECT_THAT(usage_error({"infer", "resnet18", "random:8", "--workers", "4"}), HasSubstr("--reading-threads"));
+  EXPECT_THAT(usage_error(dry_run({"--amp"})), HasSubstr("--precision bf16"));
+  EXPECT_THAT(usage_error(dry_run({"--img-size", "224"})), HasSubstr("--size 224x224"));
+  EXPECT_THAT(usage_error(dry_run({"--arch", "resnet18"})), HasSubstr("without an option"));
+  EXPECT_THAT(usage_error(dry_run({"--learning_rate", "1"})), HasSubstr("did you mean '--lr'"));
+  EXPECT_THAT(usage_error(dry_run({"--batch_size", "1"})), HasSubstr("did you mean '--batch'"));
+  EXPECT_THAT(usage_error(dry_run({"--loader_threads", "1"})), HasSubstr("did you mean '--loader-threads'"));
   EXPECT_THAT(usage_error(dry_run({"--precision", "int8"})), HasSubstr("evener quantize MODEL"));
   EXPECT_THAT(usage_error({"infer", "resnet18", "random:8", "--precision", "int8"}),
               HasSubstr("evener quantize MODEL"));

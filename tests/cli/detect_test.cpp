@@ -123,6 +123,9 @@ TEST_F(Detect, WritesFilesForEachPhoto) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(text_of(folder_ / "run" / "annotations" / "a.xml"), HasSubstr("<name>square</name>"));
   EXPECT_TRUE(fs::exists(folder_ / "run" / "pictures" / "b.jpg"));
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "pictures" / "small" / "b.jpg"));
+  EXPECT_THAT(text_of(folder_ / "run" / "pictures" / "index.html"), AllOf(HasSubstr("square"), HasSubstr("a.pgm")));
+  EXPECT_THAT(result.out, HasSubstr("run/pictures/index.html"));
   EXPECT_TRUE(fs::exists(folder_ / "crops" / "square" / "a-0.jpg"));
   EXPECT_FALSE(fs::exists(folder_ / "crops" / "circle"));
   EXPECT_EQ(lines_of(text_of(folder_ / "run" / "detections.csv")).size(), 7U);
@@ -159,33 +162,71 @@ TEST_F(Detect, TellsHowWellWhereBoxesAreKnown) {
               AllOf(HasSubstr("finds on synth:shapes:12"), HasSubstr("The worst misses"), HasSubstr("image/jpeg")));
 }
 
-TEST_F(Detect, LabelsAreTheBoxesToLookAt) {
+TEST_F(Detect, TellsTheBoxesToLookAtAndJudgesByAll) {
   write_model(2);
   const auto packed =
       run_program({"data", "pack", "synth:shapes:6", "--size", "64x64", "--out", file("set.safetensors")});
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
   const Words data = {"--data", file("set.safetensors"), "--part", "all", "--format", "yolo", "--classes", "square"};
-  const ProgramResult run = detect(joined(data, {"--out", file("run")}));
+  const ProgramResult run = detect(joined(data, {"--out", file("run"), "--confidence", "0.25"}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  ASSERT_EQ(detect(joined(data, {"--out", file("more"), "--confidence", "0.001"})).exit_code, 0);
+  ASSERT_EQ(detect(joined(data, {"--out", file("all"), "--confidence", "0.001"})).exit_code, 0);
   const auto labels = [&](const std::string& run) {
     std::size_t lines = 0;
     for (const auto& label : fs::directory_iterator(folder_ / run / "labels")) lines += lines_of(text_of(label)).size();
     return lines;
   };
   std::size_t likely = 0;
-  const auto found = lines_of(text_of(folder_ / "run" / "detections.csv"));
-  for (std::size_t i = 1; i < found.size(); ++i) {
-    std::istringstream row(found[i]);
+  const auto all = lines_of(text_of(folder_ / "all" / "detections.csv"));
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    std::istringstream row(all[i]);
     std::string cell;
     for (int column = 0; column < 3; ++column) std::getline(row, cell, ',');
     likely += std::stod(cell) >= 0.25;
   }
-  EXPECT_LT(likely, found.size() - 1) << "precision is measured down to 0.001";
+  EXPECT_LT(likely, all.size() - 1);
   EXPECT_GT(likely, 0u);
+  EXPECT_EQ(lines_of(text_of(folder_ / "run" / "detections.csv")).size() - 1, likely);
   EXPECT_EQ(labels("run"), likely);
+  EXPECT_EQ(labels("all"), all.size() - 1);
+  EXPECT_EQ(record_in(file("run"))["metrics"]["boxes"]["value"], likely);
+  const ProgramResult usual = detect(joined(data, {"--out", file("usual")}));
+  EXPECT_EQ(lines_of(text_of(folder_ / "usual" / "detections.csv")).size(), 1U) << "none is likelier than 0.3";
+  EXPECT_THAT(usual.err, AllOf(HasSubstr(std::to_string(all.size() - 1) + " boxes less likely than 0.3"),
+                               HasSubstr("--confidence 0.01")));
   EXPECT_TRUE(fs::exists(folder_ / "run" / "labels" / "set-5.txt")) << "images of one file by their numbers";
-  EXPECT_EQ(labels("more"), found.size() - 1);
+  // The judgement doesn't depend on what is told, nor does what others judge with.
+  EXPECT_EQ(metrics_in(file("run")), metrics_in(file("all")));
+  ASSERT_EQ(detect(joined(data, {"--out", file("few"), "--confidence", "0.9"})).exit_code, 0);
+  EXPECT_EQ(metrics_in(file("few")), metrics_in(file("all")));
+  const Words for_coco = {"--data", file("set.safetensors"), "--part", "all", "--format", "coco", "--classes",
+                          "square"};
+  EXPECT_EQ(json::parse(detect(for_coco).out)["annotations"].size(), all.size() - 1);
+}
+
+TEST_F(Detect, WithoutFontsBoxesHaveNoLabels) {
+  fs::create_directories(folder_ / "none");
+  const ProgramResult result =
+      run_program({"detect", file("model.safetensors"), file("photos"), "--out", file("run"), "--save"},
+                  {.environment = {{"XDG_CACHE_HOME", file("cache")}, {"EVENER_FONTS", file("none")}}});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no TrueType font"), HasSubstr("EVENER_FONTS")));
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "pictures" / "a.jpg"));
+}
+
+TEST_F(Detect, AnInterruptedRunSaysSo) {
+  for (int i = 0; i < 400; ++i) {
+    fs::copy_file(folder_ / "photos" / "a.pgm", folder_ / "photos" / ("copy" + std::to_string(i) + ".pgm"));
+  }
+  test::RunningProgram program(EVENER_PROGRAM,
+                               {"detect", file("model.safetensors"), file("photos"), "--out", file("run"), "--on",
+                                "cpu/t1", "--batch", "1", "--format", "jsonl"},
+                               {.environment = {{"XDG_CACHE_HOME", file("cache")}}});
+  ASSERT_TRUE(program.wait_for("402 images"));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("interrupted"));
 }
 
 TEST_F(Detect, APictureTooWideForJpegIsToldOf) {

@@ -94,5 +94,27 @@ TEST_F(ExportCommand, WhatMakesNoSenseIsRefusedBeforeTheWork) {
   EXPECT_THAT(unwritable.err, HasSubstr("/proc/none"));
 }
 
+TEST_F(ExportCommand, AFolderThatIsMissingIsAnErrorAndIsNotMade) {
+  const ProgramResult result = run({"resnet20", "--onnx", (folder_ / "no/such/model.onnx").string()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no/such' doesn't exist"), HasSubstr("make it first")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "no"));
+}
+
+TEST_F(ExportCommand, AfterCtrlCThereIsTheWholeFileOrNone) {
+  const std::string whole = (folder_ / "whole.onnx").string();
+  ASSERT_EQ(run({"resnet18", "--onnx", whole}).exit_code, 0);
+  test::RunningProgram program(EVENER_PROGRAM, {"export", "resnet18", "--onnx", onnx_});
+  ASSERT_TRUE(program.wait_for("random weights")) << program.err();  // it goes on with writing the file
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("interrupted"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().extension(), ".onnx") << entry.path();
+    EXPECT_EQ(std::filesystem::file_size(entry.path()), std::filesystem::file_size(whole)) << entry.path();
+  }
+}
+
 }  // namespace
 }  // namespace evener

@@ -49,6 +49,20 @@ class FacesBadInput : public test::Faces {
   }
 };
 
+TEST(FacesWithoutPhotos, AreToldBeforeWeightsAreAskedFor) {
+  const test::TemporaryFolder folder;
+  const auto error = [&](const std::string& photos) {
+    const ProgramResult result = test::run_program({"faces", photos});
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_THAT(result.err, Not(HasSubstr("weights")));
+    return result.err;
+  };
+  EXPECT_THAT(error((folder / "none").string()), HasSubstr("no such file or folder"));
+  EXPECT_THAT(error(folder.path().string()), HasSubstr("no image files"));
+  write_file_atomically(folder / "a.jpg", "no picture");
+  EXPECT_THAT(error(folder.path().string()), HasSubstr("no image can be read"));
+}
+
 TEST_F(FacesBadInput, OddPhotosAreLookedAt) {
   for (const char* name : {"exif_6.jpg", "exif_6.webp", "cmyk.jpg", "grey.jpg", "palette.png", "rgba.png"}) {
     copy_golden(name);

@@ -52,8 +52,11 @@ TEST_F(FetchCommand, AFailureNamesTheAddressAndWhereToPutTheFile) {
   const ProgramResult result = fetch({"mnist", "--out", "sets"}, server.url());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, AllOf(HasSubstr(server.url("/mnist/train-images-idx3-ubyte.gz") + ": the server does not"),
-                                HasSubstr("put it at 'sets/mnist/train-images-idx3-ubyte.gz'")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr(server.url("/mnist/train-images-idx3-ubyte.gz") + ": the server does not"),
+                    HasSubstr("put it at 'sets/mnist/train-images-idx3-ubyte.gz'"),
+                    HasSubstr("EVENER_FETCH_FROM=ADDRESS takes the files from a mirror"),
+                    HasSubstr("ADDRESS/mnist/FILE"), HasSubstr("sets/mnist/t10k-labels-idx1-ubyte.gz  is  http")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "sets/mnist"));
 }
 

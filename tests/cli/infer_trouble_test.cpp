@@ -113,7 +113,7 @@ TEST_F(InferTrouble, ClassesOfTheDataThatTheNetworkDoesNotKnow) {
 TEST_F(InferTrouble, PicturesThatStopInTheMiddle) {
   const std::string folder = pictures({"a.pgm", "b.pgm"});
   for (const char* name : {"a.pgm", "b.pgm"}) fs::resize_file(fs::path(folder) / name, 100);
-  const ProgramResult answers = infer({"resnet20", folder, "--on", "cpu/t1"});
+  const ProgramResult answers = infer({"resnet20", folder, "--random", "--on", "cpu/t1"});
   EXPECT_EQ(answers.exit_code, 1);
   EXPECT_THAT(answers.err, AllOf(HasSubstr("2 images could not be read"), HasSubstr("b.pgm: "),
                                  HasSubstr("none of the images could be read")));

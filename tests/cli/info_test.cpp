@@ -4,7 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/module.h"
+#include "base/tensor.h"
+#include "cli/onnx_helpers.h"
 #include "cli/run_program.h"
+#include "measure/record.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "weights/safetensors.h"
 
 namespace evener {
 namespace {
@@ -98,6 +105,77 @@ TEST(InfoCommand, RequestsThatMakeNoSenseExitWithTwoAndSayWhy) {
   }
   EXPECT_THAT(refused({"info", "resnet18", "--channels", "0"}), HasSubstr("--channels"));
   EXPECT_THAT(refused({"info", "resnet18", "--klasses", "3"}), HasSubstr("--classes"));
+}
+
+/// A file of weights of resnet20 for three classes; `told`: says so.
+void write_resnet20(const std::filesystem::path& path, bool told) {
+  const network::Network net = network::build("resnet20", {.input = network::Shape{3, 32, 32}, .classes = 3});
+  weights::Metadata metadata;
+  if (told) {
+    metadata = {{"model", "resnet20"},     {"classes", R"(["bream", "shrimp", "trout"])"}, {"input", "[3,32,32]"},
+                {"mean", "[0.5,0.5,0.5]"}, {"standard_deviation", "[0.25,0.25,0.25]"},     {"crop", "squash"}};
+  }
+  weights::write_safetensors(path, network::initial_state(net, 1), metadata);
+}
+
+TEST(InfoCommand, ARunTellsItsNetworkClassesPreprocessingAndAccuracy) {
+  const test::TemporaryFolder folder;
+  write_resnet20(folder / "best.safetensors", true);
+  measure::Record record;
+  record.model.name = "resnet20";
+  record.data.location = "photos";
+  record.data.val = 50;
+  record.training.accuracy.val = 0.92;
+  record.training.accuracy.val_epoch = 1;
+  measure::write_record(folder.path(), record);
+  const ProgramResult result = run_program({"info", folder.path().string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("resnet20, "), HasSubstr("3x32x32"),
+                                HasSubstr("3 classes: bream, shrimp, trout"), HasSubstr("--crop squash"),
+                                HasSubstr("mean 0.5, 0.5, 0.5"), HasSubstr("validation 92.00 % of 50 images")));
+  const json info = info_json({folder.path().string()});
+  EXPECT_EQ(info.at("model"), "resnet20");
+  EXPECT_EQ(info.at("classes"), json({"bream", "shrimp", "trout"}));
+  EXPECT_EQ(info.at("run").at("validation_accuracy"), 0.92);
+  EXPECT_TRUE(info.at("run").at("test_accuracy").is_null());
+  std::filesystem::remove(folder / "best.safetensors");
+  EXPECT_THAT(run_program({"info", folder.path().string()}).out,
+              AllOf(HasSubstr("resnet20\n"), HasSubstr("none in this folder"), HasSubstr("validation 92.00 %")));
+}
+
+TEST(InfoCommand, AFileOfWeightsTellsItsTensorsAndWhichNetworkTheyFit) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "some.safetensors").string();
+  write_resnet20(file, false);
+  const ProgramResult result = run_program({"info", file});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("doesn't say of which network"),
+                                HasSubstr("resnet20 with 3 outputs: use it as 'resnet20 --weights " + file + "'"),
+                                ContainsRegex("conv1.weight +16x3x3x3 +float32 +432")));
+  const json info = info_json({file});
+  ASSERT_EQ(info.at("fits").size(), 1);
+  EXPECT_EQ(info.at("fits")[0], json({{"model", "resnet20"}, {"outputs", 3}}));
+  weights::write_safetensors(file, {{"odd", HostTensor::scalar_i64(1)}}, {});
+  EXPECT_THAT(run_program({"info", file}).out, HasSubstr("no network of the zoo"));
+}
+
+TEST(InfoCommand, AnOnnxFileTellsWhatItTakes) {
+  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "openvino is not built";
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "means.onnx").string();
+  test::write_tiny_onnx(file, {.input = {-1, 3, 16, 24}, .axes = {2, 3}});
+  const ProgramResult result = run_program({"info", file});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("3x16x24 (C, H, W), any batch"), HasSubstr("output")));
+  EXPECT_EQ(info_json({file}).at("input"), json({3, 16, 24}));
+}
+
+TEST(InfoCommand, APathThatNamesNothingIsSaidToBeMissing) {
+  for (const char* path : {"/nope/x.onnx", "no/run", "x.safetensors"}) {
+    const ProgramResult result = run_program({"info", path});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr(std::string("'") + path + "' doesn't exist"));
+  }
 }
 
 }  // namespace

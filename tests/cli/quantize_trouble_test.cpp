@@ -58,6 +58,29 @@ TEST_F(QuantizeTrouble, FewAndManyImagesCalibrate) {
   EXPECT_THAT(ten_thousand.err, Not(HasSubstr("there were only")));
 }
 
+TEST_F(QuantizeTrouble, FewImagesTellNoChange) {
+  const std::string run_folder = trained();
+  const ProgramResult few = quantize({run_folder, "--data", "synth:digits:20", "--split", "80/0/20"});
+  ASSERT_EQ(few.exit_code, 0) << few.err;
+  EXPECT_THAT(few.out, AllOf(HasSubstr("of 10 images, too few to tell a change: before "), HasSubstr("(95 %)"),
+                             Not(HasSubstr("points of"))));
+  EXPECT_THAT(quantize({run_folder}).out, HasSubstr("points of 120 images"));
+}
+
+TEST_F(QuantizeTrouble, CtrlCEndsInGoodOrder) {
+  const std::string run_folder = trained();
+  test::RunningProgram program(EVENER_PROGRAM, {"quantize", run_folder, "--out", out_, "--seconds", "20"});
+  ASSERT_TRUE(program.wait_for("running the network in float")) << program.err();
+  program.send_to_group(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(test::record_in(out_)["status"], "interrupted");
+  for (const auto& entry : fs::directory_iterator(out_)) {
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".tmp-"))) << "half-written";
+  }
+  EXPECT_EQ(quantize({run_folder}).exit_code, 0) << "another goes in its place";
+}
+
 TEST_F(QuantizeTrouble, NoImagesAtAllAreAnError) {
   const std::string run_folder = trained();
   fs::create_directories(folder_ / "empty");

@@ -39,7 +39,7 @@ Words digits(const fs::path& out, const std::string& epochs, const Words& more =
 }
 
 /// One of so many epochs of a quarter of a second that it can be stopped.
-Words long_run(const fs::path& out, const Words& more = {}) {
+Words stoppable_run(const fs::path& out, const Words& more = {}) {
   const Words words = {"train",     "mlp:784-64-10",
                        "--data",    "synth:digits:2000",
                        "--on",      "cpu/t1",
@@ -182,7 +182,7 @@ TEST_F(Resume, ANewEndOfTheScheduleIsTold) {
 }
 
 TEST_F(Resume, AKilledRunCanBeReportedAndGoneOnWith) {
-  EXPECT_EQ(stopped(long_run(out()), SIGKILL).exit_code, 128 + SIGKILL);
+  EXPECT_EQ(stopped(stoppable_run(out()), SIGKILL).exit_code, 128 + SIGKILL);
   ASSERT_EQ(record_in(out())["status"], "running") << "it could not say more";
   EXPECT_THAT(content_of(out() / "epochs.csv"), HasSubstr("epoch,"));
   const ProgramResult report = run_program({"report", out().string(), "--no-html"});
@@ -201,7 +201,7 @@ TEST_F(Resume, AKilledRunCanBeReportedAndGoneOnWith) {
 }
 
 TEST_F(Resume, ARunCanBeFollowed) {
-  RunningProgram program(EVENER_PROGRAM, long_run(out()));
+  RunningProgram program(EVENER_PROGRAM, stoppable_run(out()));
   ASSERT_TRUE(program.wait_for("epoch 2/")) << program.err();
   const ProgramResult report = run_program({"report", out().string(), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
@@ -211,7 +211,7 @@ TEST_F(Resume, ARunCanBeFollowed) {
 }
 
 TEST_F(Resume, ARunCanBeReportedFromItsFirstStepOn) {
-  RunningProgram program(EVENER_PROGRAM, long_run(out(), {"--batch", "1"}));  // half a second for the first epoch
+  RunningProgram program(EVENER_PROGRAM, stoppable_run(out(), {"--batch", "1"}));  // half a second for the first epoch
   for (int tries = 0; tries < 10000 && !fs::exists(out() / "record.json"); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -222,7 +222,7 @@ TEST_F(Resume, ARunCanBeReportedFromItsFirstStepOn) {
 TEST_F(Resume, EachSignalHasItsExitCode) {
   for (const auto& [signal, code] : {std::pair(SIGHUP, 129), std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
     const fs::path run = folder_ / std::to_string(code);
-    const ProgramResult result = stopped(long_run(run), signal);
+    const ProgramResult result = stopped(stoppable_run(run), signal);
     EXPECT_EQ(result.exit_code, code) << result.err;
     EXPECT_THAT(result.err, HasSubstr("'evener train --resume " + run.string() + "' goes on"));
     EXPECT_EQ(record_in(run)["status"], "interrupted");

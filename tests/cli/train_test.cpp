@@ -233,13 +233,13 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : config.items()) keys.push_back(key);
   EXPECT_THAT(keys, testing::ElementsAre(
-                        "accumulate", "augment", "batch", "batch-norm", "box-loss", "channels", "class", "clip-norm",
-                        "convolution", "crop", "data", "data-on", "decode", "ema", "engine", "epochs", "exchange",
-                        "exchange-precision", "freeze", "kernels", "label-smoothing", "layout", "loader-threads",
-                        "loss", "lr", "mean", "model", "momentum", "nesterov", "normalize", "on", "optimizer",
-                        "oversubscribe", "patience", "precision", "quantize", "replicas", "resume", "schedule", "seed",
-                        "shares", "size", "split", "standard-deviation", "step-graph", "until-accuracy",
-                        "validate-every", "warmup", "weight-decay", "weights"));
+                        "accumulate", "assume-power", "augment", "batch", "batch-norm", "box-loss", "channels", "class",
+                        "clip-norm", "convolution", "crop", "data", "data-on", "decode", "ema", "engine", "epochs",
+                        "exchange", "exchange-precision", "freeze", "kernels", "label-smoothing", "layout",
+                        "loader-threads", "loss", "lr", "mean", "model", "momentum", "nesterov", "normalize", "on",
+                        "optimizer", "oversubscribe", "patience", "precision", "quantize", "replicas", "resume",
+                        "schedule", "seed", "shares", "size", "split", "standard-deviation", "step-graph",
+                        "until-accuracy", "validate-every", "warmup", "weight-decay", "weights"));
   EXPECT_EQ(config["schedule"], "step:5:0.1");
   EXPECT_EQ(config["split"], nlohmann::json({70, 10, 20}));
   EXPECT_EQ(config["size"], "28x28");
@@ -285,6 +285,22 @@ TEST_F(TrainCommand, DryRunPrintsThePlanAndTrainsNothing) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("2xcpu/t1"));
   EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(TrainCommand, FewImagesToValidateOnAreSaidToTellLittle) {
+  const ProgramResult few = run_program(with_value(small_run(out()), "--split", "94/1/5"));
+  ASSERT_EQ(few.exit_code, 0) << few.err;
+  EXPECT_THAT(few.err, AllOf(HasSubstr("only 10 images to validate on"), Not(HasSubstr("(best)"))));
+  EXPECT_THAT(few.out, AllOf(HasSubstr("; of 10 images, so that it may be "), Not(HasSubstr("best validation"))));
+  const ProgramResult enough = run_program(small_run(out(), {"--overwrite"}));
+  EXPECT_THAT(enough.out, AllOf(HasSubstr("best validation accuracy  "), Not(HasSubstr("may be"))));
+  EXPECT_THAT(enough.err, AllOf(Not(HasSubstr("to validate on:")), Not(HasSubstr("memory:"))));
+}
+
+TEST_F(TrainCommand, DryRunSaysWhatMemoryIsTaken) {
+  const ProgramResult result = run_program(small_run(out(), {"--dry-run"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("memory: about "), HasSubstr("activations of 16 images at once")));
 }
 
 TEST_F(TrainCommand, AccumulatingLearnsWhatTheWholeBatchLearns) {

@@ -49,6 +49,19 @@ class PictureFiles : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(PictureFiles, OneThatCanBeReadIsEnough) {
+  name_only("a.jpg");
+  name_only("b.png");
+  try {
+    Pictures({folder_.path().string()}).require_readable();
+    FAIL() << "neither is a picture";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("of 2 files none is whole"), HasSubstr("a.jpg")));
+  }
+  add("c.png", 4, 4, {1, 2, 3});
+  EXPECT_NO_THROW(Pictures({folder_.path().string()}).require_readable());
+}
+
 TEST_F(PictureFiles, AreAllBelowAFolderInTheOrderOfTheirPaths) {
   for (const char* name :
        {"b/2.png", "b/10.JPG", "a.webp", "b/deep/er/1.tif", "b/notes.txt", ".hidden.png", "b/.git/x.png", "c/z.heic"}) {

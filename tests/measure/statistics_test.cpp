@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "base/statistics.h"
+#include "measure/share_interval.h"
 
 namespace evener::measure {
 namespace {
@@ -26,6 +27,16 @@ TEST(Statistics, IntervalsEndAtSamples) {
   EXPECT_EQ(median_interval(std::vector<double>{5, 1, 9, 3, 7, 10, 2, 8, 4}), std::nullopt);
   EXPECT_EQ(range(mixed), (Interval{1, 10}));
   EXPECT_EQ(range({}), std::nullopt);
+}
+
+TEST(Statistics, SharesOfFewAreUncertain) {
+  // Wilson's interval of 4 of 4: low end n / (n + z^2).
+  EXPECT_NEAR(share_interval(1, 4).low, 4 / (4 + 1.959964 * 1.959964), 1e-9);
+  EXPECT_DOUBLE_EQ(share_interval(1, 4).high, 1);
+  EXPECT_NEAR(share_interval(0.5, 100).low, 0.4038, 1e-4);
+  EXPECT_NEAR(share_interval(0.5, 100).high, 0.5962, 1e-4);
+  EXPECT_EQ(share_interval(0.5, 0), (Interval{0, 1}));
+  EXPECT_EQ(share_interval_text(1, 4), "51 to 100 %");
 }
 
 TEST(Statistics, IntervalsAreWiderWhereNeighboursAreAlike) {

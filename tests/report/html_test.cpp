@@ -44,6 +44,20 @@ TEST(Html, TellsTheMainThingsWithoutPlots) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
 }
 
+TEST(Html, TellsWhatEachLayerTook) {
+  std::vector<report::Run> runs = {test::sample_run("masks")};
+  EXPECT_EQ(html_page(runs, "", "").find("<h2>Time of each layer"), std::string::npos) << "nobody asked";
+  runs.front().record.layers = {
+      {"layer1.0.<b>", "conv2d", {"layer1.0.relu"}, 0.002, 0.004, 12'000'000, 3'000'000, 0.25},
+      {"", "loss", {}, 0.001, {}, {}, {}, {}}};
+  const std::string page = html_page(runs, "", "");
+  for (const char* text : {"<h2>Time of each layer", "layer1.0.&lt;b&gt; + layer1.0.relu", "2.00 ms", "4.00 ms",
+                           "85.7 %", "3 MB", "25.0 %", "(loss)"}) {
+    EXPECT_THAT(page, HasSubstr(text));
+  }
+  EXPECT_THAT(page, HasSubstr("data-title=\"GFLOP/s\"><span>2.00</span>"));
+}
+
 TEST(Html, TellsWhatEachReplicaDid) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_EQ(html_page(runs, "", "").find("<h2>Replicas"), std::string::npos) << "there was one";
@@ -71,7 +85,7 @@ TEST(Html, TellsWhatWasTakenForWhat) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_EQ(html_page(runs, "", "").find("<h2>Classes"), std::string::npos) << "nothing was counted";
   runs.front().record.data.classes = {"bream", "<i>cod</i>", "empty"};
-  runs.front().record.training.confusion = {"test", {{8, 2, 0}, {1, 3, 0}, {0, 0, 0}}};
+  runs.front().record.confusion = {"test", {{8, 2, 0}, {1, 3, 0}, {0, 0, 0}}};
   const std::string page = html_page(runs, "", "");
   EXPECT_THAT(page, AllOf(HasSubstr("<td>&lt;i&gt;cod&lt;/i&gt; (2 of 10)</td>"), HasSubstr("80.0"), HasSubstr("75.0"),
                           HasSubstr("<td class=\"number\">–</td><td>never</td>")));
@@ -164,7 +178,7 @@ TEST(Html, TextFromOutsideStaysText) {
   run.record.model.name = evil;
   run.record.data.location = evil;
   run.record.data.classes = {evil};
-  run.record.training.confusion = {evil, {{1}}};
+  run.record.confusion = {evil, {{1}}};
   run.record.placement.text = evil;
   run.record.command = {evil};
   run.record.machine.cpu = evil;
@@ -226,7 +240,7 @@ TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   std::vector<report::Run> runs = sample_runs();
   runs[1].record.placement.text = "<b>bold</b> & </script>";
   runs[0].record.placement.replicas.push_back(runs[0].record.placement.replicas.front());
-  runs[0].record.training.confusion = {"test", std::vector(9, std::vector<std::int64_t>(9, 11))};
+  runs[0].record.confusion = {"test", std::vector(9, std::vector<std::int64_t>(9, 11))};
   const WrittenPage page = write_html(folder_ / "report.html", runs);
   ASSERT_TRUE(page.has_plots) << page.hint;
   const std::string dom = test::dom_of(page.path, folder_ / "profile", GetParam());

@@ -65,10 +65,21 @@ TEST(LoadRuns, NamesAreUnique) {
   const test::TestFolder folder;
   test::write_sample_run(folder / "a/run");
   test::write_sample_run(folder / "b/run");
-  const auto runs = load_runs({folder / "a/run", folder / "b/run", folder / "a/run"});
+  const auto runs = load_runs({folder / "a/run", folder / "b/run"});
   EXPECT_EQ(runs[0].name, "run");
   EXPECT_EQ(runs[1].name, "run (2)");
-  EXPECT_EQ(runs[2].name, "run (3)");
+}
+
+TEST(LoadRuns, ARunIsTakenOnceHoweverItIsNamed) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "a/run");
+  test::write_sample_run(folder / "b/run");
+  std::filesystem::create_directory_symlink(folder / "a/run", folder / "link");
+  const auto runs = load_runs({folder / "a/run", folder / "b/run", folder / "a/../a/run/", folder / "link"});
+  ASSERT_EQ(runs.size(), 2);
+  ASSERT_EQ(runs[0].warnings.size(), 1);
+  EXPECT_THAT(runs[0].warnings[0], testing::HasSubstr("taken once"));
+  EXPECT_TRUE(runs[1].warnings.empty());
 }
 
 TEST(LoadRuns, AFolderOfRunsStandsForThemInTheOrderOfTheirStart) {
@@ -78,11 +89,10 @@ TEST(LoadRuns, AFolderOfRunsStandsForThemInTheOrderOfTheirStart) {
   test::write_sample_run(folder / "sweep/a", {.started = "2026-11-21T10:17:00Z"});
   std::filesystem::create_directories(folder / "sweep/not-a-run");
   const auto runs = load_runs({folder / "sweep", folder / "sweep/b"});
-  ASSERT_EQ(runs.size(), 4);
+  ASSERT_EQ(runs.size(), 3);
   EXPECT_EQ(runs[0].name, "b");
   EXPECT_EQ(runs[1].name, "c");
   EXPECT_EQ(runs[2].name, "a");
-  EXPECT_EQ(runs[3].name, "b (2)");
 }
 
 /// A run that wrote its record while it went on.

@@ -34,7 +34,7 @@ TEST(Table, ComparesWithTheFirstRunOfTheSameJob) {
   const Table table = summary_table(three_runs());
   EXPECT_EQ(cell(table, 0, "speed"), "1.00x");
   EXPECT_EQ(cell(table, 1, "speed"), "2.00x");
-  EXPECT_EQ(cell(table, 2, "speed"), "1.00x");  // another model: nothing to compare with
+  EXPECT_EQ(cell(table, 2, "speed"), "-") << "another model: nothing to compare with";
   EXPECT_EQ(cell(table, 1, "placement"), "cpu/t2");
   EXPECT_EQ(cell(table, 1, "test"), "97.2 %");
   EXPECT_EQ(cell(table, 1, "peak memory"), "1.74 GB");
@@ -44,6 +44,18 @@ TEST(Table, ComparesWithTheFirstRunOfTheSameJob) {
 
 TEST(Table, OneRunHasNoSpeedColumn) {
   EXPECT_EQ(cell(summary_table(std::vector<report::Run>{test::sample_run("a")}), 0, "speed"), "no column speed");
+}
+
+TEST(Table, RunsOfWhichEachDoesAnotherWorkHaveNoSpeedColumn) {
+  report::Run single = test::sample_run("a"), many = test::sample_run("b");
+  single.record.scenario.name = "single-stream";
+  many.record.scenario.name = "offline";
+  const std::vector<report::Run> scenarios = {single, many};
+  const std::vector<report::Run> networks = {test::sample_run("a"), test::sample_run("b", {.model = "resnet18"})};
+  for (const std::vector<report::Run>& runs : {scenarios, networks}) {
+    EXPECT_EQ(cell(summary_table(runs), 0, "speed"), "no column speed");
+    EXPECT_THAT(csv_text(runs), Not(HasSubstr(",1,"))) << "no ratio";
+  }
 }
 
 TEST(Table, MissingValuesAreDashesNeverZero) {

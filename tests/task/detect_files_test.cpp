@@ -1,7 +1,11 @@
 // Boxes as other programs read them, drawn, cut out, and counted by what they were taken for.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <fstream>
+
 #include "base/random.h"
+#include "base/test_folder.h"
 #include "data/codecs/decode.h"
 #include "data/codecs/jpeg_encode.h"
 #include "task/detect/box_confusion.h"
@@ -32,11 +36,80 @@ data::Picture black(std::int64_t channels, std::int64_t height, std::int64_t wid
 TEST(DetectDraw, AFrameLiesOnThePictureWhereverTheBoxIs) {
   const std::vector<DrawnBox> boxes = {{-5, 10, 20, 200, "", {255, 1, 2}, false},
                                        {30, 5, 38, 12, "a cat 0.98 that has no room", {3, 255, 4}, true}};
-  const data::Picture picture = with_boxes(black(1, 50, 40), boxes);
+  const data::Picture picture = with_boxes(black(1, 50, 40), boxes, Lettering());
   ASSERT_EQ(picture.channels, 3);
   const std::uint8_t* on_frame = picture.row(40) + 3 * 19;
   EXPECT_THAT(std::vector(on_frame, on_frame + 3), ElementsAre(255, 1, 2));
   EXPECT_EQ(picture.row(30)[3 * 10], 0) << "nothing is drawn inside";
+}
+
+/// How many rows from `y` on have the box's colour at `x`.
+int line_at(const data::Picture& picture, std::int64_t x, std::int64_t y) {
+  int rows = 0;
+  while (picture.row(y + rows)[3 * x] == 200 && picture.row(y + rows)[3 * x + 1] == 0) ++rows;
+  return rows;
+}
+
+TEST(DetectDraw, LinesGrowWithThePicture) {
+  const std::vector<DrawnBox> boxes = {{20, 20, 80, 80, "", {200, 0, 0}, false}};
+  EXPECT_EQ(line_at(with_boxes(black(3, 100, 100), boxes, Lettering()), 50, 20), 2);
+  EXPECT_EQ(line_at(with_boxes(black(3, 2500, 5000), boxes, Lettering()), 50, 20), 10) << "0.4 % of the shorter side";
+}
+
+/// The rows and columns that differ, as first and last.
+std::array<std::int64_t, 4> extent_of_difference(const data::Picture& a, const data::Picture& b) {
+  std::array<std::int64_t, 4> extent = {a.width, -1, a.height, -1};
+  for (std::int64_t y = 0; y < a.height; ++y) {
+    for (std::int64_t x = 0; x < a.width; ++x) {
+      if (std::equal(a.row(y) + 3 * x, a.row(y) + 3 * x + 3, b.row(y) + 3 * x)) continue;
+      extent = {std::min(extent[0], x), std::max(extent[1], x), std::min(extent[2], y), std::max(extent[3], y)};
+    }
+  }
+  return extent;
+}
+
+TEST(DetectDraw, LabelsGrowWithThePictureAndStayOnIt) {
+  const Lettering lettering;
+  if (!lettering.has_fonts()) GTEST_SKIP() << "no font is installed";
+  const auto label_at = [&](std::int64_t side, double x, double y) {
+    const std::vector<DrawnBox> plain = {{x, y, x + 9, y + 9, "", {200, 0, 0}, false}};
+    std::vector<DrawnBox> labelled = plain;
+    labelled[0].text = "Äpfel 0.98";
+    return extent_of_difference(with_boxes(black(3, side, side), plain, lettering),
+                                with_boxes(black(3, side, side), labelled, lettering));
+  };
+  const auto small = label_at(400, 200, 200), large = label_at(2000, 200, 200);
+  EXPECT_GT(large[1] - large[0], 3 * (small[1] - small[0])) << "five times the picture";
+  EXPECT_GT(large[3] - large[2], 3 * (small[3] - small[2]));
+  const auto corner = label_at(400, 395, 395);
+  EXPECT_EQ(corner[1], 399) << "moved to the left, not cut off";
+  EXPECT_NEAR(static_cast<double>(corner[1] - corner[0]), static_cast<double>(small[1] - small[0]), 12);
+  EXPECT_GE(label_at(400, 200, 1)[2], 0);
+}
+
+TEST(Lettering, WithoutFontsThereAreNoLabels) {
+  const test::TestFolder folder;
+  std::ofstream(folder / "broken.ttf") << "no font";
+  const Lettering none({folder.path()});
+  EXPECT_FALSE(none.has_fonts());
+  EXPECT_EQ(none.draw("cat", 20).width, 0);
+  const std::vector<DrawnBox> plain = {{10, 20, 30, 40, "", {200, 0, 0}, false}};
+  std::vector<DrawnBox> labelled = plain;
+  labelled[0].text = "cat";
+  EXPECT_EQ(
+      extent_of_difference(with_boxes(black(3, 50, 50), plain, none), with_boxes(black(3, 50, 50), labelled, none)),
+      (std::array<std::int64_t, 4>{50, -1, 50, -1}));
+}
+
+TEST(Lettering, DrawsSmallLettersUmlautsAndWhateverBytes) {
+  const Lettering lettering;
+  if (!lettering.has_fonts()) GTEST_SKIP() << "no font is installed";
+  const auto ink = [&](const char* text) { return lettering.draw(text, 40).ink; };
+  EXPECT_NE(ink("a"), ink("A"));
+  EXPECT_NE(ink("u"), ink("ü"));
+  EXPECT_EQ(lettering.draw("cat", 40).height, 40);
+  EXPECT_GT(lettering.draw("broken \xC3", 40).width, lettering.draw("broken ", 40).width);
+  EXPECT_EQ(lettering.draw("", 40).width, 0);
 }
 
 TEST(DetectDraw, ACutHasAtLeastOnePixel) {
@@ -51,7 +124,7 @@ TEST(DetectDraw, ACutHasAtLeastOnePixel) {
 
 TEST(DetectDraw, AJpegFileHasWhatWasDrawn) {
   const std::vector<DrawnBox> boxes = {{4, 4, 36, 46, "", {200, 0, 0}, false}};
-  const std::string file = data::encode_jpeg(with_boxes(black(3, 50, 40), boxes), 95);
+  const std::string file = data::encode_jpeg(with_boxes(black(3, 50, 40), boxes, Lettering()), 95);
   const data::Picture read = data::decode_picture(file);
   ASSERT_EQ(read.width, 40);
   EXPECT_GT(read.row(4)[3 * 20], 90);

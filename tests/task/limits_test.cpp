@@ -56,6 +56,35 @@ TEST(LeastShare, IsTwoWhereOneImageHasNoVariance) {
   EXPECT_EQ(least_share(network::build("resnet20", {network::Shape{1, 32, 32}, 2}), true), 1);
 }
 
+TEST(EstimatedMemory, SaysWhatItConsistsOf) {
+  const auto network = network::build("mobilenet_v2", {network::Shape{3, 224, 224}, 2});
+  const data::ImageShape image{3, 224, 224};
+  const TrainingSize size{.train_images = 112, .images = 174, .batch = 64};
+  const MemoryEstimate whole = estimated_memory(network, Precision::kFp32, size, image);
+  EXPECT_EQ(whole.images_at_once, 64);
+  EXPECT_EQ(whole.image_bytes, 174 * 3 * 224 * 224);
+  EXPECT_GT(whole.activation_bytes, 4'000'000'000);
+  EXPECT_LT(whole.activation_bytes, 5'000'000'000);
+  EXPECT_TRUE(whole.is_much());
+  EXPECT_THAT(memory_text(whole), AllOf(HasSubstr("GB at the peak"), HasSubstr("activations of 64 images at once"),
+                                        HasSubstr("decoded images"), HasSubstr("free")));
+  TrainingSize in_parts = size;
+  in_parts.accumulate = 8;
+  const MemoryEstimate parts = estimated_memory(network, Precision::kFp32, in_parts, image);
+  EXPECT_EQ(parts.images_at_once, 8);
+  EXPECT_NEAR(static_cast<double>(parts.activation_bytes), static_cast<double>(whole.activation_bytes) / 8, 1e6);
+  EXPECT_FALSE(estimated_memory(network::build("mlp:784-10", {}), Precision::kFp32, {.train_images = 9}, {}).is_much());
+}
+
+TEST(EstimatedMemory, WarnsWhereLittleWouldBeLeft) {
+  MemoryEstimate estimate{.images_at_once = 64, .free_bytes = 10'000'000'000, .to_come_bytes = 6'000'000'000};
+  EXPECT_FALSE(estimate.is_tight());
+  EXPECT_THAT(memory_text(estimate), testing::Not(HasSubstr("warning")));
+  estimate.to_come_bytes = 8'000'000'000;
+  EXPECT_TRUE(estimate.is_tight());
+  EXPECT_THAT(memory_text(estimate), AllOf(HasSubstr("warning: memory"), HasSubstr("--accumulate")));
+}
+
 TEST(RequireMemory, CountsWhatIsComputedAtOnce) {
   const auto network = network::build("resnet18", {});
   const std::int64_t fits = predicted_largest_batch(network, Precision::kFp32);

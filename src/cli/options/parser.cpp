@@ -14,13 +14,13 @@ namespace {
 
 constexpr int kHelpColumn = 34;
 
-CLI::Option* bind_switch(CLI::App& app, OptionBase& option) {
+CLI::Option* bind_switch(CLI::App& app, job::OptionBase& option) {
   return app.add_flag_function(
       option.name(), [&option](std::int64_t count) { option.read({count > 0 ? "true" : "false"}); },
       option.words().help);
 }
 
-CLI::Option* bind_value(CLI::App& app, OptionBase& option) {
+CLI::Option* bind_value(CLI::App& app, job::OptionBase& option) {
   const CLI::callback_t read = [&option](const CLI::results_t& words) {
     option.read(words);
     return true;
@@ -28,9 +28,9 @@ CLI::Option* bind_value(CLI::App& app, OptionBase& option) {
   CLI::Option* bound = app.add_option(option.name(), read, option.words().help);
   // The word for a positional's value is its name.
   bound->type_name(option.is_positional() ? "" : option.words().value)->default_str(option.default_text());
-  if (option.kind() == ValueKind::kSwitchOrOne) {
+  if (option.kind() == job::ValueKind::kSwitchOrOne) {
     bound->expected(0, 1)->take_last();
-  } else if (option.kind() != ValueKind::kMany) {
+  } else if (option.kind() != job::ValueKind::kMany) {
     // A command can be repeated with a word added at its end; but a second MODEL is one too many.
     if (!option.is_positional()) bound->take_all();
   } else if (option.is_positional()) {
@@ -41,8 +41,8 @@ CLI::Option* bind_value(CLI::App& app, OptionBase& option) {
   return bound;
 }
 
-void bind_option(CLI::App& app, OptionBase& option, const std::string& title) {
-  CLI::Option* bound = option.kind() == ValueKind::kSwitch ? bind_switch(app, option) : bind_value(app, option);
+void bind_option(CLI::App& app, job::OptionBase& option, const std::string& title) {
+  CLI::Option* bound = option.kind() == job::ValueKind::kSwitch ? bind_switch(app, option) : bind_value(app, option);
   bound->required(option.rules().required);
   if (option.rules().hidden) {
     bound->group("");
@@ -51,9 +51,9 @@ void bind_option(CLI::App& app, OptionBase& option, const std::string& title) {
   }
 }
 
-void bind(CLI::App& app, const OptionSet& options) {
-  for (const OptionSet::Section& section : options.sections()) {
-    for (OptionBase* option : section.options) bind_option(app, *option, section.group->title());
+void bind(CLI::App& app, const job::OptionSet& options) {
+  for (const job::OptionSet::Section& section : options.sections()) {
+    for (job::OptionBase* option : section.options) bind_option(app, *option, section.group->title());
   }
 }
 

@@ -9,10 +9,10 @@
 namespace evener::cli {
 
 /// Options that every command has, besides its own.
-struct GeneralFlags : OptionGroup {
-  GeneralFlags() : OptionGroup("General") {}
+struct GeneralFlags : job::OptionGroup {
+  GeneralFlags() : job::OptionGroup("General") {}
 
-  Option<std::string> config{*this, {"--config", "FILE", "TOML file with options, as in: epochs = 10"}, "", {}};
+  job::Option<std::string> config{*this, {"--config", "FILE", "TOML file with options, as in: epochs = 10"}, "", {}};
 };
 
 /// Reads the words (argv without the program) into the options of the command that they name, which has been found and

@@ -261,7 +261,7 @@ void fetch_into(PartFile& part, const Download& download, const FetchListener& l
       throw Interrupted("stopped while '" + file_name(download) + "' was being downloaded" + kept_text(part));
     }
   }
-  throw Error(
+  throw DownloadFailed(
       fmt::format("can't download '{}':{}\n  try again later{}; or get it on another machine and put it at '{}'",
                   file_name(download), troubles, kept_text(part), download.path.string()));
 }

@@ -9,9 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "data/fetch/web.h"
 
 namespace evener::data {
+
+/// No address gave the file.
+class DownloadFailed : public Error {
+ public:
+  using Error::Error;
+};
 
 struct Checksum {
   ChecksumKind kind = ChecksumKind::kSha256;

@@ -5,6 +5,7 @@
 #include "base/simd_level.h"
 #include "engine/native_mlp/device/trainer.h"
 #include "engine/native_mlp/kernels.h"
+#include "engine/native_mlp/matrix_product.h"
 #include "engine/native_mlp/trainer.h"
 
 namespace evener::engine::native_mlp {
@@ -26,6 +27,15 @@ class NativeEngine : public Engine {
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
     if (options.device.kind != DeviceKind::kCpu) return std::make_unique<DeviceTrainer>(network, options);
     return std::make_unique<NativeTrainer>(network, options);
+  }
+
+  std::string matrix_refusal(const MatrixOptions& options) const override {
+    return native_mlp::matrix_refusal(options);
+  }
+
+  std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options) override {
+    if (const std::string refusal = native_mlp::matrix_refusal(options); !refusal.empty()) throw Error(refusal);
+    return native_mlp::make_matrix_product(options);
   }
 };
 

@@ -1,9 +1,11 @@
 #include "engine/openvino/compiled.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "base/cpu.h"
@@ -11,6 +13,7 @@
 #include "base/phase.h"
 #include "engine/openvino/compile_cache.h"
 #include "engine/openvino/errors.h"
+#include "engine/openvino/lower.h"
 #include "engine/pixel_scale.h"
 
 namespace evener::engine::openvino_engine {
@@ -60,6 +63,7 @@ class OpenVinoRunner : public Runner {
     return with_errors("OpenVINO", [&] {
       const PhaseMark mark(Phase::kForward);
       call.wait();
+      if (compiled_->options.times_layers) layer_times_ = times_of(call);
       TensorMap outputs;
       for (std::size_t i = 0; i < compiled_->feeding.outputs.size(); ++i) {
         const ov::Tensor values = call.get_output_tensor(i);
@@ -91,7 +95,40 @@ class OpenVinoRunner : public Runner {
     return counts;
   }
 
+  std::vector<LayerTime> layer_times() const override { return layer_times_; }
+
  private:
+  /// The library's own counters. Layers that it joined are those whose names the compiled node keeps.
+  std::vector<LayerTime> times_of(ov::InferRequest& call) const {
+    std::map<std::string, std::vector<std::string>> joined;
+    for (const auto& node : compiled_->model.get_runtime_model()->get_ordered_ops()) {
+      const auto& facts = node->get_rt_info();
+      const auto names = facts.find("originalLayersNames");
+      if (names != facts.end()) joined[node->get_friendly_name()] = layers_of(names->second.as<std::string>());
+    }
+    std::vector<LayerTime> times;
+    for (const ov::ProfilingInfo& counted : call.get_profiling_info()) {
+      if (counted.status != ov::ProfilingInfo::Status::EXECUTED) continue;
+      const auto found = joined.find(counted.node_name);
+      const bool has_names = found != joined.end() && !found->second.empty();
+      times.push_back({.layers = has_names ? found->second : layers_of(counted.node_name),
+                       .what = counted.node_type,
+                       .forward_s = std::chrono::duration<double>(counted.real_time).count()});
+    }
+    return times;
+  }
+
+  /// Names with commas between, each layer's once.
+  static std::vector<std::string> layers_of(const std::string& list) {
+    std::vector<std::string> layers;
+    std::istringstream stream(list);
+    for (std::string name; std::getline(stream, name, ',');) {
+      if (name.ends_with(kProductSuffix)) name.resize(name.size() - std::strlen(kProductSuffix));
+      if (std::ranges::find(layers, name) == layers.end()) layers.push_back(name);
+    }
+    return layers;
+  }
+
   void start(const ImageSpan& images, const std::function<void(ov::InferRequest&)>& prepare) {
     const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
     if (bytes != (compiled_->options.values == ImageValues::kBytes)) {
@@ -125,6 +162,7 @@ class OpenVinoRunner : public Runner {
   std::vector<ov::InferRequest> calls_;
   std::size_t next_ = 0;
   std::deque<ov::InferRequest*> under_way_;
+  std::vector<LayerTime> layer_times_;  // of the call that was waited for last
 };
 
 /// What is done to images becomes part of the graph, so that the device does it.
@@ -171,6 +209,7 @@ ov::AnyMap properties_of(const RunnerOptions& options, int streams) {
                                                                                   : ov::element::f32));
   properties.insert(ov::hint::performance_mode(streams > 1 ? ov::hint::PerformanceMode::THROUGHPUT
                                                            : ov::hint::PerformanceMode::LATENCY));
+  if (options.times_layers) properties.insert(ov::enable_profiling(true));
   properties.insert(ov::hint::num_requests(static_cast<std::uint32_t>(streams * options.in_flight)));
   if (options.device.kind == DeviceKind::kCpu) {
     properties.insert(ov::inference_num_threads(options.threads));

@@ -128,8 +128,11 @@ class Lowering {
                                           std::const_pointer_cast<TensorMap>(state_));
   }
 
+  /// The library keeps the name of the product alone where it joins the two.
   Value with_bias(Value value, bool bias, std::size_t rank) const {
-    return bias ? std::make_shared<op::Add>(value, per_channel(floats("bias"), rank)) : value;
+    if (!bias) return value;
+    value.get_node()->set_friendly_name(layer_->name + kProductSuffix);
+    return std::make_shared<op::Add>(value, per_channel(floats("bias"), rank));
   }
 
   Value node(const Input&) const { throw Error("the network has a second input"); }

@@ -10,6 +10,9 @@
 
 namespace evener::engine::openvino_engine {
 
+/// Behind the name of a layer with a bias: the node without it. The layer itself has the layer's name.
+constexpr const char* kProductSuffix = "/product";
+
 /// The graph of `network` for float32 images (batch, C, H, W), called "images"; its results bear the names of the
 /// network's outputs. Batch-norms that are left compute with their running statistics, dropouts nothing. The graph
 /// keeps `state`, whose float32 weights it reads where they are. `any_size`: batch, H and W are open, which layers that

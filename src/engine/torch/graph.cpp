@@ -71,14 +71,16 @@ Graph::Graph(network::Network network, const GraphOptions& options)
 }
 
 std::vector<at::Tensor> Graph::forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
-                                               const Replicas* replicas) {
+                                               const Replicas* replicas, const StepWatch& watch) {
   if (training) largest_batch_ = std::max(largest_batch_, input.size(0));
   std::vector<at::Tensor> outputs(network_.layers().size());
   outputs[0] = as(input, options_.compute);
   input.reset();
+  if (watch) watch(nullptr, outputs[0]);
   for (const Step& step : steps_) {
     if (step.output == 0) continue;
     outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, masks, replicas);
+    if (watch) watch(&step, outputs[static_cast<std::size_t>(step.output)]);
     for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();
   }
   std::vector<at::Tensor> results;

@@ -10,6 +10,7 @@
 #include "base/tensor.h"
 #include "engine/torch/channel_sums.h"
 #include "engine/torch/dropout.h"
+#include "engine/torch/layer_times.h"
 #include "engine/torch/prepared_convolution.h"
 #include "engine/torch/steps.h"
 #include "engine/trainer_options.h"
@@ -32,9 +33,9 @@ class Graph {
 
   /// `input` (N, C, H, W) float32 -> the network's outputs, (N, shape) in float32, in the order of Network::outputs().
   /// In training mode batch-norm uses and updates batch statistics and dropout is active, by `masks`. `replicas`: whose
-  /// samples belong to the same batch (null = this one's alone); outlives the backward pass.
+  /// samples belong to the same batch (null = this one's alone); outlives the backward pass. `watch` may be empty.
   std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
-                                          const Replicas* replicas = nullptr);
+                                          const Replicas* replicas = nullptr, const StepWatch& watch = {});
 
   /// With GraphOptions::inference, to be called once when the tensors have their values, which then don't change any
   /// more: brings the weights of convolutions into the order of the kernels, and lets tensors() go that this replaces.

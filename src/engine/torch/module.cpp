@@ -8,6 +8,7 @@
 #include "engine/torch/device.h"
 #include "engine/torch/errors.h"
 #include "engine/torch/formats.h"
+#include "engine/torch/matrix_product.h"
 #include "engine/torch/runner.h"
 #include "engine/torch/trainer.h"
 
@@ -73,6 +74,15 @@ class TorchEngine : public Engine {
       }
       return runners;
     });
+  }
+
+  std::string matrix_refusal(const MatrixOptions& options) const override {
+    return torch_engine::matrix_refusal(options);
+  }
+
+  std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options) override {
+    if (const std::string refusal = torch_engine::matrix_refusal(options); !refusal.empty()) throw Error(refusal);
+    return torch_engine::make_matrix_product(options);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/cpu.h"
@@ -158,9 +159,12 @@ void TorchRunner::send_images(Call& call) {
 void TorchRunner::compute(Call& call) {
   const PhaseMark mark(Phase::kForward);
   const bool images = call.device.dim() == 4;  // vectors have no channels to normalise: they are taken as they are
+  std::optional<LayerClock> clock;
+  if (options_.times_layers) clock.emplace(graph_->network(), streams_);
   call.outputs = graph_->forward_outputs(
       images ? normalized_images(call.device, scale_, shift_, graph_->format()) : call.device.to(at::kFloat),
-      /*training=*/false, {});
+      /*training=*/false, {}, nullptr, clock ? clock->watch() : StepWatch());
+  if (clock) layer_times_ = clock->times();
   if (streams_.asynchronous()) {
     for (at::Tensor& output : call.outputs) {
       const auto pinned = at::TensorOptions().dtype(at::kFloat).pinned_memory(true);

@@ -32,6 +32,7 @@ class TorchRunner : public Runner {
   void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) override;
   TensorMap wait() override;
   std::map<std::string, int> executed() const override;
+  std::vector<LayerTime> layer_times() const override { return layer_times_; }
 
  private:
   /// The memory of one call.
@@ -55,6 +56,7 @@ class TorchRunner : public Runner {
   std::vector<Call> calls_;
   std::size_t next_ = 0;
   std::deque<Call*> under_way_;
+  std::vector<LayerTime> layer_times_;  // of the last call, where they are taken
 };
 
 }  // namespace evener::engine::torch_engine

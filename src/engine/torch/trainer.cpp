@@ -10,26 +10,14 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "engine/torch/device.h"
-#include "engine/torch/errors.h"
 #include "engine/torch/formats.h"
 #include "engine/torch/threads.h"
+#include "engine/torch/trainer_errors.h"
 
 namespace evener::engine::torch_engine {
 namespace {
 
 constexpr const char* kLossScale = "optimizer.loss_scale";
-
-template <class Body>
-auto with_errors(const network::Network& network, const TrainerOptions& options, std::int64_t images,
-                 const Body& body) {
-  try {
-    return body();
-  } catch (const c10::Error& error) {
-    if (!is_out_of_memory(error)) throw Error("LibTorch: " + first_line(error));
-    throw OutOfMemory(
-        out_of_memory_text(network, options.precision, torch_device(options.device), images, first_line(error)));
-  }
-}
 
 void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicted) {
   const at::Tensor host = found.to(at::kCPU);
@@ -114,7 +102,7 @@ void TorchTrainer::drive_device() {
 CriterionResult TorchTrainer::forward(const BatchTensors& batch, bool training, std::vector<at::Tensor>* outputs) {
   std::vector<at::Tensor> found =
       graph_.forward_outputs(normalized_images(feed_->images_of(batch), scale_, shift_, graph_.format()), training,
-                             batch.masks, synchronised_ ? &replicas_ : nullptr);
+                             batch.masks, synchronised_ ? &replicas_ : nullptr, step_watch_);
   if (outputs != nullptr) *outputs = found;
   const TargetTensors targets{batch.labels, batch.second_labels, batch.label_weights, batch.anchors};
   return criterion_.compute(found, targets, training);
@@ -138,7 +126,7 @@ TorchTrainer::Pass TorchTrainer::forward_on_host(const data::Batch& batch, bool 
     targets.label_weights = to_tensor(mixed->label_weights);
   }
   pass.outputs = graph_.forward_outputs(to_input(batch, pixel_scale_, graph_.format()), training, masks,
-                                        synchronised_ ? &replicas_ : nullptr);
+                                        synchronised_ ? &replicas_ : nullptr, step_watch_);
   pass.found = criterion_.compute(pass.outputs, targets, training);
   return pass;
 }
@@ -195,7 +183,7 @@ void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
 }
 
 Sums TorchTrainer::train_on(const data::Batch& batch, double weight) {
-  return with_errors(graph_.network(), options_, batch.count, [&] {
+  return with_trainer_errors(graph_.network(), options_, batch.count, [&] {
     if (ahead_) return train_device_on(batch, weight);
     Pass pass;
     {
@@ -233,19 +221,20 @@ Offers TorchTrainer::offers() {
   if (options_.optimizer.average_decay != 0) offers.average = this;
   offers.device = this;
   if (matcher_) offers.detector = this;
+  offers.layers = this;
   return offers;
 }
 
 StepReport TorchTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {
   if (gradient_ready_ || synchronised_ || batch.count == 0) return step_by_parts(batch, weight, learning_rate);
   const WorkingIn compute(streams_.compute());
-  return with_errors(graph_.network(), options_, batch.count,
-                     [&] { return whole_steps_->run(batch, weight, learning_rate); });
+  return with_trainer_errors(graph_.network(), options_, batch.count,
+                             [&] { return whole_steps_->run(batch, weight, learning_rate); });
 }
 
 StepReport TorchTrainer::settle_steps() {
   if (!whole_steps_) return {};
-  return with_errors(graph_.network(), options_, 0, [&] { return whole_steps_->settle(); });
+  return with_trainer_errors(graph_.network(), options_, 0, [&] { return whole_steps_->settle(); });
 }
 
 DeviceReport TorchTrainer::report() const {
@@ -286,7 +275,7 @@ Sums TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>*
   const PhaseMark mark(Phase::kEvaluate);
   const WorkingIn compute(streams_.compute());
   const c10::NoGradGuard no_grad;
-  return with_errors(graph_.network(), options_, batch.count, [&] {
+  return with_trainer_errors(graph_.network(), options_, batch.count, [&] {
     const Pass pass = evaluated(batch);
     if (predicted != nullptr && pass.found.found.defined()) append_classes(pass.found.found, *predicted);
     return criterion_.read(pass.found, pass.count);
@@ -299,7 +288,7 @@ Sums TorchTrainer::evaluate_outputs(const data::Batch& batch, std::vector<HostTe
   const PhaseMark mark(Phase::kEvaluate);
   const WorkingIn compute(streams_.compute());
   const c10::NoGradGuard no_grad;
-  return with_errors(graph_.network(), options_, batch.count, [&] {
+  return with_trainer_errors(graph_.network(), options_, batch.count, [&] {
     const Pass pass = evaluated(batch);
     for (const at::Tensor& output : pass.outputs) outputs.push_back(to_host(output));
     return criterion_.read(pass.found, pass.count);

@@ -27,7 +27,8 @@ class TorchTrainer : public Trainer,
                      public SharesArrays,
                      public KeepsAverage,
                      public ReportsDevice,
-                     public DetectsObjects {
+                     public DetectsObjects,
+                     public TimesLayers {
  public:
   TorchTrainer(const network::Network& network, const TrainerOptions& options);
   ~TorchTrainer() override;
@@ -54,6 +55,7 @@ class TorchTrainer : public Trainer,
   std::int64_t matches(const data::Batch& batch) const override;
   std::optional<std::uint32_t> culprit() const override { return culprit_; }
   Sums evaluate_outputs(const data::Batch& batch, std::vector<HostTensor>& outputs) override;
+  std::vector<LayerTime> time_layers(const data::Batch& batch) override;
 
  private:
   void share_parameters();
@@ -108,6 +110,8 @@ class TorchTrainer : public Trainer,
   std::unique_ptr<HostGradients> host_gradients_;
   std::vector<std::size_t> ready_;  // gradients on their way to the host, in their order
   std::unique_ptr<WholeSteps> whole_steps_;
+
+  StepWatch step_watch_;  // empty, but while layers are timed
 };
 
 }  // namespace evener::engine::torch_engine

@@ -19,6 +19,7 @@
 #include "base/names.h"
 #include "base/process_memory.h"
 #include "base/random.h"
+#include "base/this_work.h"
 #include "data/codecs/colour.h"
 #include "data/codecs/jpeg_encode.h"
 #include "data/image_files.h"
@@ -148,10 +149,10 @@ void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<s
   // At once, as they will compute: what a call takes may be freed when it ends.
   std::vector<std::future<void>> calls;
   for (std::size_t lane = 0; lane < lanes(); ++lane) {
-    calls.push_back(std::async(std::launch::async, [this, lane] {
-      embedder_->embed({}, static_cast<int>(lane));
-      detectors_[lane]->look_at_nothing();
-    }));
+    calls.push_back(std::async(std::launch::async, as_this_work([this, lane] {
+                                 embedder_->embed({}, static_cast<int>(lane));
+                                 detectors_[lane]->look_at_nothing();
+                               })));
   }
   for (auto& call : calls) call.get();
   const ProcessMemory now = process_memory();

@@ -6,8 +6,11 @@
 // kept as (inputs, outputs), so that the two products of the first layer read all their operands row by row.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "engine/native_mlp/device/accelerator.h"
 
 namespace evener::engine::native_mlp {
 
@@ -48,5 +51,15 @@ constexpr int kUpdateAtOnce = 0, kWriteGradient = 1, kAddGradient = 2;
 
 /// The text without a prelude (opencl/prelude.h, cuda/prelude.h).
 const std::string& device_kernels();
+
+/// A CPU has few items with wide registers and no use for neighbours that fetch together; a GPU the opposite, and for
+/// small batches as many groups as can be had.
+TileShape tile_shape_for(const DeviceFacts& device);
+/// Throws Error with what the compiler says.
+void build_device_kernels(Accelerator& accelerator, const TileShape& tile);
+/// Groups, of which each has `in_one`, for so many.
+std::size_t groups_for(std::int64_t count, std::int64_t in_one);
+/// For a kernel that computes a matrix of so many rows and columns.
+Grid tiles_of(const TileShape& tile, std::int64_t rows, std::int64_t columns);
 
 }  // namespace evener::engine::native_mlp

@@ -9,18 +9,6 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// A CPU has few items with wide registers and no use for neighbours that fetch together; a GPU the opposite, and for
-/// small batches as many groups as can be had.
-TileShape tile_shape(const DeviceFacts& device) {
-  if (!device.is_cpu) return {};
-  const int vector = device.vector_floats >= 16 ? 16 : 8;
-  return {vector, /*rows=*/8, /*items_x=*/64 / vector, /*items_y=*/8, /*depth=*/64, /*load=*/vector};
-}
-
-std::size_t groups_for(std::int64_t count, std::int64_t in_one) {
-  return static_cast<std::size_t>((count + in_one - 1) / in_one);
-}
-
 Grid items_for(std::int64_t count) {
   return {{groups_for(count, kItems), 1}, {kItems, 1}};
 }
@@ -45,16 +33,10 @@ DeviceMlp::DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers,
       optimizer_(options.optimizer),
       loss_(class_loss_of(options.criterion)),
       plane_(layers.front().inputs / static_cast<std::int64_t>(pixel_scale.scale.size())),
-      tile_(tile_shape(accelerator.facts())),
+      tile_(tile_shape_for(accelerator.facts())),
       x_(layers.size() + 1),
       slopes_(layers.size()) {
-  accelerator_.build(device_kernels(), {{"VECTOR", tile_.vector},
-                                        {"TILE_ROWS", tile_.rows},
-                                        {"ITEMS_X", tile_.items_x},
-                                        {"ITEMS_Y", tile_.items_y},
-                                        {"DEPTH", tile_.depth},
-                                        {"LOAD", tile_.load},
-                                        {"SINGLE_ITEMS", kItems}});
+  build_device_kernels(accelerator_, tile_);
   kernels_ = {accelerator_.kernel("gather"),
               accelerator_.kernel("forward"),
               accelerator_.kernel("input_gradient"),
@@ -129,8 +111,7 @@ bool DeviceMlp::grow(std::int64_t samples) {
 }
 
 Grid DeviceMlp::tiles(std::int64_t rows, std::int64_t columns) const {
-  return {{groups_for(columns, tile_.tile_columns()), groups_for(rows, tile_.tile_rows())},
-          {static_cast<std::size_t>(tile_.items_x), static_cast<std::size_t>(tile_.items_y)}};
+  return tiles_of(tile_, rows, columns);
 }
 
 std::int32_t DeviceMlp::place_of(std::size_t parameter) const {

@@ -2,29 +2,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <utility>
 
-#include "base/module.h"
 #include "base/phase.h"
 #include "base/precision.h"
+#include "engine/native_mlp/device/open.h"
 
 namespace evener::engine::native_mlp {
 namespace {
-
-const char* module_name(DeviceKind kind) {
-  if (kind == DeviceKind::kOpencl) return "native_opencl";
-  return kind == DeviceKind::kCuda ? "native_cuda" : nullptr;
-}
-
-/// What a module that was not built had needed.
-std::string needs_of(DeviceKind kind) {
-  if (kind == DeviceKind::kOpencl) {
-    return "; it is built where the packages opencl-headers and ocl-icd-opencl-dev are installed";
-  }
-  return "; './evener --with-cuda setup' fetches CUDA's libraries and builds it";
-}
 
 /// Products lay a layer's inputs along a grid's second axis, of which CUDA has less.
 std::string why_too_wide(const network::Network& network) {
@@ -40,28 +25,21 @@ std::string why_too_wide(const network::Network& network) {
   return {};
 }
 
-std::unique_ptr<Accelerator> open_accelerator(const network::Network& network, const Parameters& parameters,
-                                              const TrainerOptions& options) {
+std::unique_ptr<Accelerator> open_for(const network::Network& network, const Parameters& parameters,
+                                      const TrainerOptions& options) {
   if (const std::string why = why_not_on_device(network, options); !why.empty()) throw Error(why);
-  const std::string name = module_name(options.device.kind);
   if (parameters.size() > std::numeric_limits<std::int32_t>::max()) {
     throw Error("the network has " + std::to_string(parameters.size()) +
                 " parameters; the native engine's kernels for " + "accelerators can count 2^31; use --on cpu");
   }
-  static std::mutex mutex;  // replicas may be threads
-  static std::map<std::string, std::unique_ptr<AcceleratorDriver>> drivers;
-  const std::lock_guard lock(mutex);
-  auto& driver = drivers[name];
-  if (!driver) driver.reset(static_cast<AcceleratorDriver*>(require_module(name).create()));
-  return driver->open(options.device.index);
+  return open_accelerator(options.device);
 }
 
 }  // namespace
 
 std::string why_not_on_device(const network::Network& network, const TrainerOptions& options) {
   const std::string device = device_text(options.device);
-  const char* module = module_name(options.device.kind);
-  if (module == nullptr) return "the native engine computes on cpu, opencl:K and cuda:K, not on " + device;
+  if (!is_accelerator(options.device.kind)) return accelerator_refusal(options.device);
   if (options.precision != Precision::kFp32) {
     return "on " + device + " the native engine computes in fp32, not in " + precision_name(options.precision) +
            "; use --precision fp32" +
@@ -73,12 +51,7 @@ std::string why_not_on_device(const network::Network& network, const TrainerOpti
   if (options.device.kind == DeviceKind::kCuda) {
     if (std::string why = why_too_wide(network); !why.empty()) return why;
   }
-  const ModuleStatus status = module_status(module);
-  if (status.state == ModuleState::kUsable) return "";
-  std::string text = "the native engine can't compute on " + device + ": the module '" + module + "' can't be used: ";
-  text += status.reason + "; " + status.remedy;
-  if (status.state == ModuleState::kNotBuilt) text += needs_of(options.device.kind);
-  return text;
+  return accelerator_refusal(options.device);
 }
 
 DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptions& options)
@@ -89,7 +62,7 @@ DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptio
       parameters_(network, layers_, Layout::kColumnMajor),
       host_parameters_(network, layers_, layout_of(options)),
       trained_(parameters_),
-      accelerator_(open_accelerator(network, parameters_, options)),
+      accelerator_(open_for(network, parameters_, options)),
       mlp_(*accelerator_, layers_, parameters_, options_, pixel_scale_of(network, options)),
       feed_(*accelerator_, options.resident.get()),
       steps_(*accelerator_, feed_, mlp_, options.optimizer.average_decay != 0, options.step_graph),

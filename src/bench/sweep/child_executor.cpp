@@ -1,0 +1,161 @@
+#include "bench/sweep/child_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/folder_lock.h"
+#include "base/names.h"
+#include "base/stop.h"
+#include "measure/metric.h"
+#include "measure/record.h"
+
+namespace evener::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+using measure::RunEnd;
+
+constexpr int kDoneButInvalid = 3;  // the program's exit code
+constexpr const char* kOurMessage = "evener: ";
+
+/// Processes that the kernel has killed for want of memory, as far as this machine tells; never falls.
+long long oom_kills() {
+  std::ifstream file("/proc/vmstat");
+  std::string name;
+  for (long long count = 0; file >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return 0;
+}
+
+/// The speed that runs are compared by, or else the total time.
+std::optional<double> figure_of(const measure::Record& record) {
+  const auto metrics = measure::metrics_of(record);
+  const measure::Metric* speed = measure::main_speed(metrics);
+  return speed != nullptr ? speed->value : record.times.total;
+}
+
+ExecutedRun from_record(const measure::Record& record, double seconds) {
+  ExecutedRun run{.end = RunEnd::kDone, .reason = {}, .seconds = seconds, .figure = figure_of(record)};
+  if (record.validity.valid == false) {
+    run.end = RunEnd::kInvalid;
+    for (const auto& reason : record.validity.reasons) run.reason += (run.reason.empty() ? "" : "; ") + reason.what;
+  }
+  return run;
+}
+
+ExecutedRun failed(RunEnd end, std::string reason, double seconds) {
+  return {.end = end, .reason = std::move(reason), .seconds = seconds, .figure = {}};
+}
+
+/// Of a finished process, its record.
+ExecutedRun read_result(const fs::path& folder, double seconds) {
+  try {
+    return from_record(measure::read_record(folder), seconds);
+  } catch (const Error& error) {
+    return failed(RunEnd::kFailed, fmt::format("the record of the run can't be read: {}", error.what()), seconds);
+  }
+}
+
+/// Runs a shell command; says what went wrong, "" for nothing.
+std::string shell_trouble(const char* option, const std::string& command) {
+  if (command.empty()) return "";
+  const ChildEnd end = run_child("/bin/sh", {"sh", "-c", command});
+  return end.good() ? "" : fmt::format("{} '{}' ended with {}", option, printable(command), end_text(end));
+}
+
+class RunProcess {
+ public:
+  RunProcess(const measure::SweepCell& cell, fs::path folder, std::optional<double> limit_s)
+      : cell_(cell), folder_(std::move(folder)), limit_s_(limit_s) {}
+
+  ExecutedRun run() {
+    std::vector<std::string> words = {"evener"};
+    words.insert(words.end(), cell_.words.begin(), cell_.words.end());
+    words.insert(words.end(), {"--out", folder_.string()});
+    std::ofstream log(folder_.string() + ".log", std::ios::binary);
+    const long long kills_before = oom_kills();
+    ChildOptions options;
+    options.environment = cell_.environment;
+    options.on_stderr_line = [&](const std::string& line) {
+      log << line << '\n';
+      if (line.starts_with(kOurMessage)) last_message_ = printable(line.substr(std::string_view(kOurMessage).size()));
+    };
+    options.give_up = [&] {
+      is_late_ = is_late_ || (limit_s_ && clock_.seconds() > *limit_s_);
+      return is_late_;
+    };
+    const ChildEnd end = run_child("/proc/self/exe", words, options);
+    const double seconds = clock_.seconds();
+    if (is_late_) {
+      return failed(RunEnd::kOutOfTime, fmt::format("ended after --run-limit, {}", duration_text(*limit_s_)), seconds);
+    }
+    if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
+    if (end.signal == 0 && (end.exit_code == 0 || end.exit_code == kDoneButInvalid)) {
+      return read_result(folder_, seconds);
+    }
+    return failure(end, oom_kills() > kills_before, seconds);
+  }
+
+ private:
+  ExecutedRun failure(const ChildEnd& end, bool kernel_killed, double seconds) const {
+    if (end.signal == SIGKILL && kernel_killed) {
+      return failed(RunEnd::kOutOfMemory, "the kernel ended it for want of memory", seconds);
+    }
+    if (end.signal != 0) return failed(RunEnd::kKilled, "ended by " + end_text(end), seconds);
+    const bool no_memory = last_message_.starts_with("out of memory") ||
+                           last_message_.find("does not fit into the memory") != std::string::npos;
+    return failed(
+        no_memory ? RunEnd::kOutOfMemory : RunEnd::kFailed,
+        last_message_.empty() ? end_text(end) + "; its log is " + folder_.filename().string() + ".log" : last_message_,
+        seconds);
+  }
+
+  const measure::SweepCell& cell_;
+  const fs::path folder_;
+  const std::optional<double> limit_s_;
+  const Stopwatch clock_;
+  std::string last_message_;
+  bool is_late_ = false;
+};
+
+}  // namespace
+
+ChildExecutor::ChildExecutor(const ChildExecutorOptions& options) : options_(options), cool_down_(options.cool_down) {}
+
+ExecutedRun ChildExecutor::execute(const measure::SweepCell& cell, const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);  // of a run that was cut short
+  require_writable_directory(folder.parent_path());
+  cool_down_.wait();
+  const std::string no_start = shell_trouble("--prepare", options_.prepare);
+  if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
+  if (!no_start.empty()) return failed(RunEnd::kFailed, no_start + ", so nothing was run", 0);
+  ExecutedRun run = RunProcess(cell, folder, options_.run_limit_s).run();
+  const std::string no_end = shell_trouble("--cleanup", options_.cleanup);
+  if (!no_end.empty() && measure::has_figures(run.end)) {
+    run.end = RunEnd::kFailed;
+    run.reason = no_end + "; what the run measured is in its folder, and not used";
+  }
+  return run;
+}
+
+std::optional<ExecutedRun> ChildExecutor::left_in(const fs::path& folder) {
+  try {
+    if (folder_lock_state(folder) == LockState::kHeld) return std::nullopt;
+    const measure::Record record = measure::read_record(folder);
+    if (record.status != measure::Status::kDone) return std::nullopt;
+    return from_record(record, record.times.total.value_or(0));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace evener::bench

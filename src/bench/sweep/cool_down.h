@@ -1,0 +1,33 @@
+// Waits between runs until the machine is as it was at the start.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace evener::bench {
+
+/// "30": so many seconds. "load": until others use no more of the processors than at the start and, where sensors tell,
+/// none is more than 3 degrees warmer; at most two minutes. "": not at all.
+class CoolDown {
+ public:
+  /// Throws UsageError for another text. Looks at the machine for a second where it has to.
+  explicit CoolDown(const std::string& text, std::filesystem::path root = "/");
+
+  /// Returns early after a stop request.
+  void wait() const;
+
+ private:
+  bool is_as_at_start() const;
+
+  std::filesystem::path root_;
+  double seconds_ = 0;
+  bool by_load_ = false;
+  double load_at_start_ = 0;                // share of the processors that others use
+  std::optional<double> celsius_at_start_;  // of the warmest sensor
+};
+
+/// Of the warmest sensor of the kernel's thermal zones; absent where there are none (in virtual machines).
+std::optional<double> warmest_celsius(const std::filesystem::path& root = "/");
+
+}  // namespace evener::bench

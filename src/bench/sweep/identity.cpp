@@ -1,0 +1,125 @@
+#include "bench/sweep/identity.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "measure/machine.h"
+
+namespace evener::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char library_symbol = 0;  // its address tells which file this code was loaded from
+
+/// The program and the libraries of ours beside it, sorted.
+std::vector<fs::path> program_files() {
+  std::vector<fs::path> files;
+  std::error_code error;
+  std::string program = fs::read_symlink("/proc/self/exe", error).string();
+  // The kernel's mark of a file that was replaced since this process began.
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (program.ends_with(kDeleted)) program.resize(program.size() - kDeleted.size());
+  if (!program.empty()) files.emplace_back(program);
+  Dl_info info{};
+  if (dladdr(&library_symbol, &info) == 0 || info.dli_fname == nullptr) return files;
+  const fs::path library = fs::absolute(info.dli_fname, error);
+  files.push_back(library);
+  const fs::path modules = library.parent_path() / "evener" / "modules";
+  for (auto entry = fs::directory_iterator(modules, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    files.push_back(entry->path());
+  }
+  std::sort(files.begin() + 2, files.end());
+  return files;
+}
+
+/// Name, size and time of a file; the time in units of the file system.
+std::string look_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  if (error) return file.filename().string() + " -";
+  const auto time = fs::last_write_time(file, error).time_since_epoch().count();
+  return fmt::format("{} {} {}", file.filename().string(), size, error ? 0 : time);
+}
+
+std::string looks_of_program() {
+  std::string looks;
+  for (const fs::path& file : program_files()) looks += look_of(file) + "\n";
+  return looks;
+}
+
+/// Files that commands write beside what a run is, and that don't change what the run's network answers.
+bool is_of_run(const fs::path& file) {
+  return file.extension() == ".safetensors" || file.extension() == ".onnx" || file.filename() == "record.json";
+}
+
+std::string looks_of_folder(const fs::path& folder) {
+  std::error_code error;
+  const bool is_run = fs::exists(folder / "record.json", error);
+  std::vector<std::string> looks;
+  const auto options = fs::directory_options::skip_permission_denied | fs::directory_options::follow_directory_symlink;
+  for (auto entry = fs::recursive_directory_iterator(folder, options, error);
+       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code none;
+    if (!entry->is_regular_file(none) || (is_run && !is_of_run(entry->path()))) continue;
+    looks.push_back(fs::relative(entry->path().parent_path(), folder, none).string() + "/" + look_of(entry->path()));
+  }
+  std::ranges::sort(looks);
+  return fmt::format("{}\n", fmt::join(looks, "\n"));
+}
+
+/// What a word of a command line may name: itself, or the value of "--option=value".
+std::string named_by(const std::string& word) {
+  if (!word.starts_with("--")) return word;
+  const std::size_t equals = word.find('=');
+  return equals == std::string::npos ? "" : word.substr(equals + 1);
+}
+
+}  // namespace
+
+std::string short_hash(const std::string& text) {
+  return fmt::format("{:016x}", hash_text(text));
+}
+
+std::string program_identity() {
+  std::string all;
+  for (const fs::path& file : program_files()) {
+    std::error_code error;
+    if (!fs::is_regular_file(file, error)) continue;
+    all += fmt::format("{} {:016x}\n", file.filename().string(), hash_text(read_file(file)));
+  }
+  return short_hash(all);
+}
+
+ProgramWatch::ProgramWatch() : seen_(looks_of_program()) {}
+
+bool ProgramWatch::has_changed() const {
+  return looks_of_program() != seen_;
+}
+
+std::string machine_identity() {
+  const measure::MachineRecord machine = measure::read_machine();
+  return fmt::format("{}, {} cores, {} logical CPUs{}, {} bytes of memory, {}", machine.cpu, machine.cores,
+                     machine.logical_cpus, machine.quota_cpus ? fmt::format(" (quota {:g})", *machine.quota_cpus) : "",
+                     machine.memory_bytes, machine.kernel);
+}
+
+std::string data_identity(const std::vector<std::string>& words) {
+  std::string looks;
+  for (const std::string& word : words) {
+    const fs::path named = named_by(word);
+    std::error_code error;
+    if (named.empty() || !fs::exists(named, error)) continue;
+    looks += named.string() + ": ";
+    looks += fs::is_directory(named, error) ? looks_of_folder(named) : look_of(named) + "\n";
+  }
+  return looks.empty() ? "" : short_hash(looks);
+}
+
+}  // namespace evener::bench

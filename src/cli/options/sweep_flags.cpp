@@ -1,0 +1,61 @@
+#include "cli/options/sweep_flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener::cli {
+namespace {
+
+constexpr int kFewestWithUntil = 5;
+
+/// 0.02 for "ci=2%".
+double width_of(const std::string& text) {
+  std::string_view rest = text;
+  double percent = 0;
+  if (rest.starts_with("ci=")) {
+    rest.remove_prefix(3);
+    if (rest.ends_with("%")) rest.remove_suffix(1);
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), percent);
+    if (error != std::errc() || end != rest.data() + rest.size()) percent = 0;
+  }
+  if (std::isfinite(percent) && percent > 0 && percent <= 100) return percent / 100;
+  throw UsageError(fmt::format("--until is {}; it has to be ci=P%, such as ci=2%", quoted_text(text)));
+}
+
+}  // namespace
+
+void SweepFlags::fill(measure::SweepRecord& sweep) const {
+  sweep.repeats = runs->value_or(*repeats);
+  sweep.warmup = *warmup;
+  if (!until->empty()) sweep.until_width = width_of(*until);
+  sweep.max_runs = *max_runs;
+  sweep.prepare = *prepare;
+  sweep.cleanup = *cleanup;
+  sweep.cool_down = *cool_down;
+  sweep.run_limit_s = *run_limit;
+  sweep.time_limit_s = *time_limit;
+  sweep.energy_repeats = *energy_repeats;
+  sweep.order_seed = *order_seed;
+}
+
+void SweepFlags::check_together() const {
+  if (runs.given() && repeats.given()) throw UsageError("--runs and --repeats say the same: give one");
+  if (until->empty()) return;
+  width_of(*until);
+  const int first = runs->value_or(*repeats);
+  if (first < kFewestWithUntil) {
+    throw UsageError(
+        fmt::format("--until judges the spread by the first runs, and {} are too few: give --repeats {} or "
+                    "more",
+                    first, kFewestWithUntil));
+  }
+  if (*max_runs < first) throw UsageError(fmt::format("--max-runs {} is less than --repeats {}", *max_runs, first));
+}
+
+}  // namespace evener::cli

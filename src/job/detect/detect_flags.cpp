@@ -1,0 +1,88 @@
+#include "job/detect/detect_flags.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/error.h"
+#include "job/options/image_size.h"
+#include "task/detect/detector.h"
+
+namespace evener::job {
+namespace {
+
+/// The least confidence with which people look at boxes, and with which precision is measured over all recalls.
+constexpr double kToLook = 0.3, kToEvaluate = 0.001;
+
+std::vector<std::string> comma_list(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+DetectModelFlags::DetectModelFlags()
+    : OptionGroup("Network"),
+      model(*this,
+            {"MODEL", "NAME|DIR|FILE",
+             "The folder of a training, its .safetensors, or a detector of the zoo: ssdlite_mobilenet_v2, "
+             "ssdlite320_mobilenet_v3_large"},
+            "", {.required = true}) {}
+
+task::InferenceRequest DetectModelFlags::request() const {
+  task::InferenceRequest request;
+  request.model.model = *model;
+  request.model.weights = *weights;
+  if (!size->empty()) {
+    const ImageSize asked = parse_image_size(*size);
+    request.model.width = asked.width;
+    request.model.height = asked.height;
+  }
+  request.normalization = task::parse_normalization(*normalize);
+  request.labels = *labels;
+  return request;
+}
+
+data::Preprocessing DetectModelFlags::preprocessing(const task::InferenceModel& network) const {
+  const auto& shape = network.input_shape();
+  data::Preprocessing steps;
+  steps.shape = {shape[0], shape[1], shape[2]};
+  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kSquash) : data::parse_crop_mode(*crop);
+  return steps;
+}
+
+void DetectImagesFlags::check_together() const {
+  if (!images->empty() && !data->empty()) {
+    throw UsageError("IMAGES and --data both name what is looked at: give one of them");
+  }
+  if (!images->empty() && (!part->empty() || !split->empty())) {
+    throw UsageError("--part and --split are for data with boxes (--data), not for photos");
+  }
+}
+
+task::DecodeOptions DetectBoxesFlags::options(bool labelled, const std::vector<std::string>& names) const {
+  const float told = least_to_tell();
+  return {.confidence = labelled ? std::min(told, static_cast<float>(kToEvaluate)) : told,
+          .iou = static_cast<float>(*iou),
+          .most = static_cast<std::size_t>(*max_boxes),
+          .labels = task::wanted_labels(comma_list(*classes), names)};
+}
+
+float DetectBoxesFlags::least_to_tell() const {
+  return static_cast<float>(confidence->value_or(kToLook));
+}
+
+void DetectOutputFlags::check_together() const {
+  const bool needs_folder = *format == "voc" || *format == "yolo" || *save;
+  if (needs_folder && out->empty()) {
+    throw UsageError((*save ? std::string("--save") : "--format " + *format) +
+                     " writes a file for each photo: give it a folder with --out DIR");
+  }
+  const bool is_silent = format->empty() || *format == "none" || *format == "voc" || *format == "yolo";
+  if (*json == "-" && !is_silent) {
+    throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");
+  }
+}
+
+}  // namespace evener::job

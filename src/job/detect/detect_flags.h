@@ -1,0 +1,134 @@
+// The options of `evener detect`.
+#pragma once
+
+#include "data/preprocess.h"
+#include "job/infer/infer_flags.h"
+#include "job/options/energy_flags.h"
+#include "job/options/option_set.h"
+#include "job/options/profile_option.h"
+#include "task/detect/decode.h"
+#include "task/inference_model.h"
+
+namespace evener::job {
+
+/// Which network, and how it is shown photos.
+struct DetectModelFlags : OptionGroup {
+  DetectModelFlags();
+
+  Option<std::string> model;
+  Option<std::string> weights{
+      *this, {"--weights", "FILE", "Weights of a network of the zoo: safetensors, or a state dict saved by PyTorch"}};
+  Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the name of a class on each line"}};
+  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
+  Option<std::string> normalize{
+      *this,
+      {"--normalize", "RULE",
+       "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as 0.5/0.5, or pixels: 0 to 255 "
+       "as they are (default: as the file says)"}};
+  Option<std::string> crop{
+      *this,
+      {"--crop", "NAME",
+       "Photos of another proportion: squash, or border (black beside them) (default: as it was trained)"},
+      "",
+      {.one_of = {"", "squash", "border"}}};
+
+  /// Throws UsageError.
+  task::InferenceRequest request() const;
+  /// How photos become what the network takes. Throws UsageError.
+  data::Preprocessing preprocessing(const task::InferenceModel& network) const;
+};
+
+/// What is looked at.
+struct DetectImagesFlags : OptionGroup {
+  DetectImagesFlags() : OptionGroup("Images") {}
+
+  Option<std::vector<std::string>> images{
+      *this, {"IMAGES", "WHAT", "Photos: files, folders, patterns, lists (.txt), or - for a list on stdin"}};
+  Option<std::string> data{
+      *this,
+      {"--data", "DATA",
+       "Images whose boxes are known, to see how well it finds them: VOC, COCO or YOLO, synth:shapes (default "
+       "without IMAGES: the test part of the run's own data)"}};
+  Option<std::string> part{
+      *this,
+      {"--part", "NAME", "Of data: train, validation, test or all (default: its test part, or all)"},
+      "",
+      {.one_of = {"", "train", "validation", "test", "all"}}};
+  Option<std::string> split{
+      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
+  Option<std::optional<std::int64_t>> seed{
+      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
+  Option<bool> strict{
+      *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
+
+ private:
+  void check_together() const override;
+};
+
+/// Which boxes are told.
+struct DetectBoxesFlags : OptionGroup {
+  DetectBoxesFlags() : OptionGroup("Boxes") {}
+
+  Option<std::optional<double>> confidence{
+      *this,
+      {"--confidence",
+       "P",
+       "Boxes that are less likely are neither told nor drawn (default: 0.3); mAP counts all in any case",
+       {"--conf", "--conf-thres", "--threshold"}},
+      {},
+      {.range = from_to(0, 1)}};
+  Option<double> iou{*this,
+                     {"--iou", "SHARE", "Boxes of one class with more of their union in common are one object"},
+                     0.55,
+                     {.range = from_to(0, 1)}};
+  Option<int> max_boxes{*this, {"--max-boxes", "N", "On an image: the likeliest"}, 300, {.range = from_to(1, 100000)}};
+  Option<std::string> classes{
+      *this, {"--classes", "NAMES", "Only these: names or numbers from 0, as in cat,dog"}, "", {.has_commas = true}};
+
+  /// `labelled`: the boxes are known. `names`: of the network's classes. Throws UsageError.
+  task::DecodeOptions options(bool labelled, const std::vector<std::string>& names) const;
+  /// How likely boxes have to be to be told, drawn and written as labels: as those to look at, also where the boxes are
+  /// known and options() keeps all for the judgement.
+  float least_to_tell() const;
+};
+
+/// What is told.
+struct DetectOutputFlags : OptionGroup {
+  DetectOutputFlags() : OptionGroup("Output") {}
+
+  Option<std::string> format{
+      *this,
+      {"--format", "NAME",
+       "On stdout table, csv, jsonl, coco or none (default: table; of data with boxes a summary); voc or yolo: a file "
+       "for each photo in the folder of --out"},
+      "",
+      {.one_of = {"", "table", "csv", "jsonl", "coco", "voc", "yolo", "none"}}};
+  Option<bool> save{*this, {"--save", "", "Write the photos with boxes drawn to the folder of --out"}};
+  Option<std::string> crops{*this, {"--crops", "DIR", "Write what was found, cut out, to a folder per class"}};
+  Option<std::string> out{*this,
+                          {"--out", "DIR", "Folder for detections.csv and the record (default: none)", {"--output"}},
+                          "",
+                          {.recorded = false}};
+  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<std::string> json{
+      *this, {"--json", "FILE", "Write the record there; - is stdout, instead of boxes"}, "", {.recorded = false}};
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+
+ private:
+  void check_together() const override;
+};
+
+struct DetectFlags {
+  DetectModelFlags model;
+  DetectImagesFlags images;
+  InferPlacementFlags placement;
+  DetectBoxesFlags boxes;
+  DetectOutputFlags output;
+  ProfileFlags profiling;
+  EnergyFlags energy;
+
+  OptionSet options() { return {&model, &images, &placement, &boxes, &profiling, &output, &energy}; }
+  std::vector<const OptionGroup*> groups() const { return {&model, &images, &placement, &boxes, &output}; }
+};
+
+}  // namespace evener::job

@@ -1,0 +1,30 @@
+// Objects on photos, and how well they are found where they are known.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/this_work.h"
+#include "job/detect/detect_flags.h"
+#include "job/observer.h"
+#include "measure/record.h"
+#include "task/detect/average_precision.h"
+
+namespace evener::job {
+
+struct DetectionRun {
+  measure::Record record;
+  std::optional<task::DetectionQuality> quality;  // where boxes are known
+  std::vector<std::string> classes;
+  std::filesystem::path folder;  // empty: none was asked for
+  std::size_t answered = 0;      // photos
+};
+
+/// Finds the boxes, tells them to `observer` in the format that was asked for, and writes the files of the run. `stop`:
+/// ends it in good order, as a signal does; null: signals alone. Throws UsageError, Error and Interrupted.
+DetectionRun detect(const DetectFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+}  // namespace evener::job

@@ -1,0 +1,19 @@
+// From what a user names to photos for a detector.
+#pragma once
+
+#include "job/detect/detect_flags.h"
+#include "job/infer/images.h"
+#include "task/detect/photos.h"
+
+namespace evener::job {
+
+struct DetectImages {
+  InferImages shown;  // owns the photos as its samples
+  const task::Photos* photos = nullptr;
+};
+
+/// Opens what `flags` name, for the network, which is a detector with those classes. Throws UsageError and Error.
+DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& network,
+                         const std::vector<std::string>& classes, int threads);
+
+}  // namespace evener::job

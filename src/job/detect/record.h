@@ -1,0 +1,32 @@
+// From what a detection gave back to its record and its tables.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "job/detect/writer.h"
+#include "measure/record.h"
+#include "report/detection.h"
+
+namespace evener::job {
+
+/// Adds how many boxes were found and, with `quality`, how well, as metrics.
+void fill_detection(measure::Record& record, const DetectionWriter& writer, const task::DetectionQuality* quality);
+
+/// "mAP@0.5 71.2 % (VOC 2007: 69.0 %), COCO 41.0 %" and so on, a line each, for people.
+std::string quality_text(const task::DetectionQuality& quality, const std::vector<std::string>& classes);
+
+/// All figures as class,metric,value; what is absent has no value.
+void write_metrics(const std::filesystem::path& path, const task::DetectionQuality& quality,
+                   const std::vector<std::string>& classes);
+
+/// Counts of true and found class, of pairs that occur.
+void write_box_confusion(const std::filesystem::path& path, const task::BoxConfusion& confusion,
+                         const std::vector<std::string>& classes);
+
+/// For the page; the misses are added elsewhere.
+report::DetectionFigures detection_figures(const DetectionWriter& writer, const task::DetectionQuality& quality,
+                                           const std::vector<std::string>& classes);
+
+}  // namespace evener::job

@@ -1,0 +1,137 @@
+#include "job/detect/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "report/format.h"
+
+namespace evener::job {
+namespace {
+
+constexpr const char* kBoxesHeading = "file,class_name,score,x1,y1,x2,y2\n";
+
+/// A mistake is a box that somebody would have looked at, however unlikely boxes are told.
+constexpr float kWorthCounting = 0.3F;
+
+/// Numbers are the shortest that give the same float32 again.
+std::string csv_rows(const std::string& file, const task::FoundBoxes& found, const std::vector<std::string>& classes) {
+  std::string rows;
+  for (const task::Detection& box : found.boxes) {
+    rows += fmt::format("{},{},{},{},{},{},{}\n", report::csv_cell(file),
+                        report::csv_cell(classes[static_cast<std::size_t>(box.label)]), box.score, box.x1, box.y1,
+                        box.x2, box.y2);
+  }
+  return rows;
+}
+
+std::string json_line(const task::FoundBoxes& found, const std::vector<std::string>& classes) {
+  std::string boxes;
+  for (const task::Detection& box : found.boxes) {
+    const std::string name = nlohmann::json(to_utf8_text(classes[static_cast<std::size_t>(box.label)])).dump();
+    boxes += fmt::format("{}{{\"class\":{},\"index\":{},\"score\":{},\"box\":[{},{},{},{}]}}", boxes.empty() ? "" : ",",
+                         name, box.label, box.score, box.x1, box.y1, box.x2, box.y2);
+  }
+  return fmt::format("{{\"file\":{},\"width\":{},\"height\":{},\"detections\":[{}]}}\n",
+                     nlohmann::json(to_utf8_text(found.file)).dump(), found.size.width, found.size.height, boxes);
+}
+
+/// "2 cat (0.98, 0.51), dog (0.77)".
+std::string summary_of(const task::FoundBoxes& found, const std::vector<std::string>& classes) {
+  constexpr std::size_t kMostScores = 5;
+  std::map<std::int32_t, std::vector<float>> scores;
+  for (const task::Detection& box : found.boxes) scores[box.label].push_back(box.score);
+  std::string text;
+  for (const auto& [label, of_class] : scores) {
+    std::string some;
+    for (std::size_t i = 0; i < std::min(kMostScores, of_class.size()); ++i) {
+      some += fmt::format("{}{:.2f}", i == 0 ? "" : ", ", of_class[i]);
+    }
+    if (of_class.size() > kMostScores) some += ", ...";
+    text += fmt::format("{}{}{} ({})", text.empty() ? "" : ", ",
+                        of_class.size() == 1 ? "" : std::to_string(of_class.size()) + " ",
+                        report::printable(classes[static_cast<std::size_t>(label)]), some);
+  }
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+DetectionWriter::DetectionWriter(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos,
+                                 bool labelled, const std::filesystem::path& folder, Observer& observer)
+    : detector_(detector),
+      all_(photos),
+      observer_(observer),
+      labelled_(labelled),
+      shown_confidence_(flags.boxes.least_to_tell()),
+      mistake_confidence_(std::max(kWorthCounting, shown_confidence_)),
+      coco_confidence_(labelled && !flags.boxes.confidence.given() ? 0 : shown_confidence_),
+      format_(*flags.output.format),
+      tally_(detector.classes().size()),
+      confusion_(detector.classes().size(), mistake_confidence_),
+      begin_s_(now_s()) {
+  if (format_.empty()) format_ = labelled || *flags.output.json == "-" ? "none" : "table";
+  if (format_ == "csv") observer_.tell(kBoxesHeading);
+  if (folder.empty()) return;
+  csv_path_ = folder / "detections.csv";
+  csv_.emplace(csv_path_, std::ios::trunc);
+  *csv_ << kBoxesHeading;
+  if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
+}
+
+void DetectionWriter::on_answer(const task::Answer& answer) {
+  LookedAt photo{.index = answer.index,
+                 .found = {all_.name(answer.index), all_.photo_size(answer.index), detector_.found(answer, all_)},
+                 .truth = {},
+                 .matched = {}};
+  times_s_.push_back(now_s() - begin_s_);
+  task::FoundBoxes told = photo.found;
+  std::erase_if(told.boxes, [&](const task::Detection& box) { return box.score < shown_confidence_; });
+  boxes_ += told.boxes.size();
+  boxes_left_out_ += photo.found.boxes.size() - told.boxes.size();
+  without_boxes_ += told.boxes.empty() ? 1 : 0;
+  if (labelled_) {
+    photo.truth = all_.truth(answer.index).value_or(std::vector<task::TrueBox>());
+    const auto& wanted = detector_.options().labels;
+    std::erase_if(photo.truth, [&](const task::TrueBox& box) {
+      return !wanted.empty() && std::ranges::find(wanted, box.label) == wanted.end();
+    });
+    tally_.add(static_cast<std::int64_t>(answer.index), photo.found.boxes, photo.truth);
+    photo.matched = confusion_.add(photo.found.boxes, photo.truth);
+  }
+  tell(told);
+  looked_at_.push_back(std::move(photo));
+}
+
+void DetectionWriter::tell(const task::FoundBoxes& told) {
+  const std::vector<std::string>& classes = detector_.classes();
+  if (csv_) *csv_ << csv_rows(to_utf8_text(told.file), told, classes);
+  if (format_ == "csv") {
+    observer_.tell(csv_rows(told.file, told, classes));
+  } else if (format_ == "jsonl") {
+    observer_.tell(json_line(told, classes));
+  } else if (format_ == "table") {
+    observer_.tell(fmt::format("{}  {}\n", report::printable(told.file), summary_of(told, classes)));
+  }
+}
+
+void DetectionWriter::finish() {
+  if (format_ == "coco") {
+    std::vector<data::BoxedFile> all;
+    for (const LookedAt& photo : looked_at_) all.push_back(task::boxed_file(photo.found, coco_confidence_));
+    observer_.tell(data::coco_text(all, detector_.classes()));
+  }
+  if (!csv_) return;
+  csv_->close();
+  if (!*csv_) throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
+}
+
+}  // namespace evener::job

@@ -1,0 +1,77 @@
+// What `evener detect` tells of each photo as it is answered, and how well it did where the boxes are known.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/detect/detect_flags.h"
+#include "job/observer.h"
+#include "task/detect/average_precision.h"
+#include "task/detect/box_confusion.h"
+#include "task/detect/detector.h"
+#include "task/detect/found_boxes.h"
+#include "task/infer.h"
+
+namespace evener::job {
+
+/// A photo with all that was found on it.
+struct LookedAt {
+  std::size_t index = 0;
+  task::FoundBoxes found;
+  std::vector<task::TrueBox> truth;
+  task::MatchedBoxes matched;  // of the boxes that are as likely as mistake_confidence()
+};
+
+class DetectionWriter : public task::InferObserver {
+ public:
+  /// Tells `observer` what is found, in the format of `flags`. `folder`: of detections.csv; empty = none is written.
+  /// Throws Error where a file can't be written.
+  DetectionWriter(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos, bool labelled,
+                  const std::filesystem::path& folder, Observer& observer);
+
+  void on_answer(const task::Answer& answer) override;
+  /// Whether each photo is told as it is answered: progress beside that would disturb.
+  bool tells_each_photo() const { return format_ == "table" || format_ == "csv" || format_ == "jsonl"; }
+  /// Writes what is left. Throws Error where something could not be written.
+  void finish();
+
+  /// Boxes that are less likely are not told, shown or cut out: where boxes are known, those that precision is measured
+  /// with go down to almost nothing.
+  float shown_confidence() const { return shown_confidence_; }
+  /// Boxes that are less likely are no mistakes where nothing is, and find nothing.
+  float mistake_confidence() const { return mistake_confidence_; }
+  const std::vector<LookedAt>& photos() const { return looked_at_; }
+  const task::DetectionTally& tally() const { return tally_; }
+  const task::BoxConfusion& confusion() const { return confusion_; }
+  /// Boxes that are told, and those that only precision is measured with.
+  std::size_t boxes() const { return boxes_; }
+  std::size_t boxes_left_out() const { return boxes_left_out_; }
+  std::size_t without_boxes() const { return without_boxes_; }
+  /// Seconds since the writer was made, of each answer.
+  const std::vector<double>& times_s() const { return times_s_; }
+
+ private:
+  void tell(const task::FoundBoxes& told);
+
+  const task::Detector& detector_;
+  const task::Photos& all_;
+  Observer& observer_;
+  const bool labelled_;
+  const float shown_confidence_;
+  const float mistake_confidence_;
+  const float coco_confidence_;  // of COCO's files, with which others judge too
+  std::string format_;
+  std::filesystem::path csv_path_;
+  std::optional<std::ofstream> csv_;
+  std::vector<LookedAt> looked_at_;
+  task::DetectionTally tally_;
+  task::BoxConfusion confusion_;
+  std::size_t boxes_ = 0, boxes_left_out_ = 0, without_boxes_ = 0;
+  const double begin_s_;
+  std::vector<double> times_s_;
+};
+
+}  // namespace evener::job

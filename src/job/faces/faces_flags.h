@@ -1,0 +1,154 @@
+// The options of `evener faces`.
+#pragma once
+
+#include "job/options/energy_flags.h"
+#include "job/options/option_set.h"
+#include "placement/plan.h"
+#include "task/faces/faces.h"
+
+namespace evener::job {
+
+struct FacesFlags : OptionGroup {
+  FacesFlags() : OptionGroup("Photos") {}
+
+  Option<std::vector<std::string>> photos{
+      *this,
+      {"DIR", "WHAT", "Photos: folders, files, patterns; or the embeddings.safetensors of an earlier run"},
+      {},
+      {.required = true}};
+  Option<std::string> pairs{
+      *this, {"--pairs", "FILE", "Judge: lines of two photos and 1 (one person) or 0"}, "", {.recorded = false}};
+  Option<bool> strict{
+      *this, {"--strict", "", "An unreadable photo is an error instead of being left out"}, false, {.recorded = false}};
+};
+
+struct FaceNetworkFlags : OptionGroup {
+  FaceNetworkFlags() : OptionGroup("Networks") {}
+
+  Option<std::string> detector_weights{
+      *this, {"--detector-weights", "DIR", "Folder with pnet.pt, rnet.pt and onet.pt ('evener data fetch mtcnn')"}};
+  Option<std::string> embedder{
+      *this,
+      {"--embedder", "NAME|FILE",
+       "inception_resnet_v1 (FaceNet), mobilefacenet, or a network in a file (.onnx, .tflite, .xml)"},
+      "inception_resnet_v1",
+      {.suggestions = {"inception_resnet_v1", "mobilefacenet"}}};
+  Option<std::string> weights{*this, {"--weights", "FILE", "Of the embedder (default: random ones, for measuring)"}};
+  Option<std::string> size{
+      *this, {"--size", "WIDTHxHEIGHT", "Of the faces that a file's network sees (default: as the file says)"}};
+  Option<std::string> normalize{*this,
+                                {"--normalize", "RULE",
+                                 "Of a file's network: MEAN/STD of values from 0 to 1, imagenet, or pixels: 0 to 255 "
+                                 "as they are (default: as the file says, or 0.5/0.5)"}};
+  Option<std::string> channel_order{
+      *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
+  Option<std::string> cut{*this,
+                          {"--cut", "NAME",
+                           "How faces are cut out: box, or upright, turned by eyes, nose and mouth (default: as the "
+                           "embedder was trained; of a file upright if its faces are 112 pixels high)"},
+                          "",
+                          {.one_of = {"", "box", "upright"}}};
+  Option<int> min_size{
+      *this, {"--min-size", "PIXELS", "Of the smallest face that is looked for"}, 20, {.range = from_to(12, 10000)}};
+  Option<std::string> thresholds{
+      *this,
+      {"--thresholds", "P,R,O", "Least probability of a face after each of the detector's networks"},
+      "0.6,0.7,0.7",
+      {.has_commas = true}};
+  Option<double> factor{
+      *this, {"--factor", "SHARE", "From one size of the photo to the next"}, 0.709, {.range = from_to(0.1, 0.95)}};
+  Option<double> margin{
+      *this, {"--margin", "PIXELS", "Around a face, of those that the embedder sees"}, 0, {.range = from_to(0, 100)}};
+  Option<bool> largest{*this, {"--largest", "", "Only the largest face of each photo"}};
+  Option<std::string> rotate{*this,
+                             {"--rotate", "NAME", "auto: photos without a sure face are looked at from all four sides"},
+                             "none",
+                             {.one_of = {"none", "auto"}}};
+
+  /// Throws UsageError.
+  task::FacesOptions options() const;
+
+ private:
+  task::EmbedderRequest embedder_request() const;
+};
+
+/// How faces are compared.
+struct FacesComparisonFlags : OptionGroup {
+  FacesComparisonFlags() : OptionGroup("Comparison") {}
+
+  Option<double> limit{*this,
+                       {"--limit", "DISTANCE", "Faces of one person are no farther apart on average; from 0 to 2"},
+                       1.0,
+                       {.range = from_to(0, 2)}};
+  Option<int> founder_size{
+      *this, {"--founder-size", "PIXELS", "Smaller faces join persons but found none"}, 40, {.range = zero_or_more()}};
+  Option<std::optional<int>> neighbours{
+      *this,
+      {"--neighbours", "N", "The nearest of each face, in neighbours.csv (default: 10 of more than 10,000 faces)"},
+      {},
+      {.range = from_to(0, 1000)}};
+};
+
+struct FacesPlacementFlags : OptionGroup {
+  FacesPlacementFlags() : OptionGroup("Placement") {}
+
+  Option<std::string> on{
+      *this, {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, cuda:0, ... (docs/placements.md)"}, "cpu"};
+  Option<std::string> precision{*this, {"--precision", "NAME", "Of the embedder: fp32 or bf16"}, "fp32"};
+
+  Option<std::string> memory{
+      *this,
+      {"--memory", "SIZE", "Of the program while it looks at photos, as 600MB or 2GB (default: what it takes)"},
+      "",
+      {.recorded = false}};
+
+  placement::Plan plan() const;
+  /// 0: as much as it takes. Throws UsageError.
+  std::uint64_t memory_bytes() const;
+};
+
+struct FacesOutputFlags : OptionGroup {
+  FacesOutputFlags() : OptionGroup("Output") {}
+
+  Option<std::string> out{*this,
+                          {"--out", "DIR", "Folder for the results (default: runs/faces-TIME)", {"--output"}},
+                          "",
+                          {.recorded = false}};
+  Option<bool> resume{
+      *this,
+      {"--resume", "", "Go on in --out: photos that are known there by their content are not done again"},
+      false,
+      {.recorded = false}};
+  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<int> chunk{*this,
+                    {"--chunk", "PHOTOS", "A row of chunks.csv tells what so many cost a worker"},
+                    50,
+                    {.range = from_to(1, 1000000), .recorded = false}};
+  Option<bool> scaling{*this,
+                       {"--scaling", "", "Also measure how workers share the work, from one to all (scaling.csv)"},
+                       false,
+                       {.recorded = false}};
+  Option<std::string> sort{
+      *this,
+      {"--sort", "DIR", "Link the photos into a folder for each person there, named as names.csv in --out says"},
+      "",
+      {.recorded = false}};
+  Option<std::string> json{
+      *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+};
+
+struct FacesCommandFlags {
+  FacesFlags photos;
+  FaceNetworkFlags networks;
+  FacesComparisonFlags comparison;
+  FacesPlacementFlags placement;
+  FacesOutputFlags output;
+  EnergyFlags energy;
+
+  OptionSet options() { return {&photos, &networks, &comparison, &placement, &output, &energy}; }
+  /// For the record.
+  nlohmann::json config() const;
+};
+
+}  // namespace evener::job

@@ -1,0 +1,15 @@
+// From a folder of photos, or a file of embeddings, to who is like whom.
+#pragma once
+
+#include "base/this_work.h"
+#include "job/faces/faces_flags.h"
+#include "job/faces/faces_run.h"
+#include "job/observer.h"
+
+namespace evener::job {
+
+/// Finds, embeds, compares and groups faces, and writes the files of the run. `stop`: ends it in good order, as a
+/// signal does; null: signals alone. Throws UsageError, Error and Interrupted.
+FacesRun find_faces(const FacesCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+}  // namespace evener::job

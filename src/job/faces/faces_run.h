@@ -1,0 +1,18 @@
+// What comes of looking for faces.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "measure/record.h"
+
+namespace evener::job {
+
+struct FacesRun {
+  measure::Record record;
+  std::vector<std::string> summary;  // sentences
+  std::filesystem::path results;     // where to look first: a page, or a folder
+};
+
+}  // namespace evener::job

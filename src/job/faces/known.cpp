@@ -1,0 +1,114 @@
+#include "job/faces/known.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kPersons = "persons.json";
+constexpr const char* kNotes = "notes";  // beside the options in a journal's settings
+
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void require_same(const fs::path& folder, const json& earlier, const json& settings) {
+  for (const auto& [option, value] : settings.items()) {
+    const json before = earlier.value(option, json());
+    if (before == value || (before.is_null() && value == "")) continue;  // an option that is newer than the journal
+    throw UsageError("the faces in " + folder.string() + " were found with " + option + " " + text_of(before) +
+                     ", not with " + text_of(value) + ": they can't be compared. Leave " + option +
+                     " as it was, give another --out, or --overwrite to begin anew");
+  }
+}
+
+}  // namespace
+
+fs::path faces_journal(const fs::path& folder) {
+  return folder / "faces.journal";
+}
+
+task::FacesJournal begin_faces_journal(const fs::path& folder, json settings, const std::vector<std::string>& notes) {
+  settings[kNotes] = notes;
+  return {faces_journal(folder), settings};
+}
+
+KnownFaces::KnownFaces(const fs::path& folder, const json& settings) {
+  std::size_t thumbnails = 0;
+  const auto keep = [&](task::PhotoFaces photo) {
+    for (task::EmbeddedFace& face : photo.faces) {
+      if (++thumbnails > kMostThumbnails) face.drop_thumbnail();
+    }
+    const std::uint64_t content = photo.content;
+    photos_.insert_or_assign(content, std::move(photo));
+  };
+  const auto take_settings = [&](const json& earlier) {
+    require_same(folder, earlier, settings);
+    notes_ = earlier.value(kNotes, std::vector<std::string>());
+  };
+  whole_bytes_ = task::read_journal(faces_journal(folder), take_settings, keep);
+  if (fs::exists(folder / kPersons)) read_persons(folder / kPersons);
+}
+
+KnownFaces KnownFaces::who_was_who(const fs::path& folder) {
+  KnownFaces known;
+  if (fs::exists(folder / kPersons)) known.read_persons(folder / kPersons);
+  return known;
+}
+
+void KnownFaces::read_persons(const fs::path& path) {
+  try {
+    const json persons = json::parse(read_file(path));
+    first_new_person_ = persons.at("next").get<int>();
+    for (const json& photo : persons.at("photos")) {
+      told_[photo.at("content").get<std::uint64_t>()] = {from_utf8_text(photo.at("file").get<std::string>()),
+                                                         photo.at("persons").get<std::vector<int>>()};
+    }
+  } catch (const json::exception& error) {
+    throw Error("'" + path.string() + "' is damaged (" + error.what() +
+                "): remove it, and persons get new numbers, or give --overwrite to begin anew");
+  }
+}
+
+const task::PhotoFaces* KnownFaces::find(std::uint64_t content) const {
+  const auto found = photos_.find(content);
+  return found == photos_.end() ? nullptr : &found->second;
+}
+
+std::vector<int> KnownFaces::persons(std::uint64_t content) const {
+  const auto found = told_.find(content);
+  return found == told_.end() ? std::vector<int>() : found->second.persons;
+}
+
+std::vector<std::string> KnownFaces::vanished(const std::vector<std::optional<std::uint64_t>>& contents) const {
+  const std::set<std::optional<std::uint64_t>> present(contents.begin(), contents.end());
+  std::vector<std::string> files;
+  for (const auto& [content, told] : told_) {
+    if (!present.contains(content)) files.push_back(told.file);
+  }
+  return files;
+}
+
+void write_persons(const fs::path& folder, const std::vector<PersonsOnPhoto>& photos, int first_new_person) {
+  json list = json::array();
+  for (const PersonsOnPhoto& photo : photos) {
+    list.push_back({{"file", to_utf8_text(photo.file)}, {"content", photo.content}, {"persons", photo.persons}});
+  }
+  write_file_atomically(folder / kPersons,
+                        json{{"next", first_new_person}, {"photos", std::move(list)}}.dump(1) + "\n");
+}
+
+void forget_persons(const fs::path& folder) {
+  fs::remove(folder / kPersons);
+}
+
+}  // namespace evener::job

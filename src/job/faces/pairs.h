@@ -1,0 +1,36 @@
+// --pairs: which photos show the same person, and how well that is found.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/pictures.h"
+#include "job/faces/results.h"
+#include "task/faces/verify.h"
+
+namespace evener::job {
+
+struct PhotoPair {
+  std::size_t first = 0, second = 0;  // numbers of photos
+  bool same = false;
+};
+
+/// Reads lines of two files and 1 (one person) or 0, separated by commas, tabs or blanks; empty lines, lines that begin
+/// with # and a heading are passed over. Files are named as among `photos`, or from the list's folder. Throws
+/// UsageError naming the line that is no such pair, or whose file is not among the photos, and for too few pairs to
+/// judge.
+std::vector<PhotoPair> read_photo_pairs(const std::filesystem::path& list, const data::Pictures& photos);
+
+struct JudgedPhotos {
+  std::optional<task::Verification> result;  // absent where too few pairs have faces
+  std::string refusal;                       // and then why
+  std::size_t without_face = 0;              // pairs that could not be judged
+};
+
+/// Compares the largest faces of the photos of each pair, and writes the distances to `table`.
+JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& found, const data::Pictures& photos,
+                         const std::filesystem::path& table);
+
+}  // namespace evener::job

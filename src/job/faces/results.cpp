@@ -1,0 +1,203 @@
+#include "job/faces/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/plural.h"
+#include "base/utf8.h"
+#include "job/faces/embeddings.h"
+#include "job/faces/sort.h"
+#include "job/faces/tables.h"
+#include "report/faces_page.h"
+#include "report/format.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
+
+/// Calls `tell` with each photo's name, its faces from `first` on, and how many they are.
+template <class Tell>
+void for_each_photo(const FoundFaces& found, const data::Pictures& photos, const Tell& tell) {
+  std::size_t first = 0;
+  for (const SeenPhoto& seen : found.photos) {
+    tell(photos.source(seen.photo), first, seen.faces);
+    first += seen.faces;
+  }
+}
+
+void write_table(const fs::path& path, const FoundFaces& found, const data::Pictures& photos) {
+  write_file_atomically(path, [&](std::ostream& out) {
+    out << faces_heading();
+    for_each_photo(found, photos, [&](const std::string& file, std::size_t first, std::size_t count) {
+      const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
+      out << faces_rows(file, {found.faces.begin() + begin, found.faces.begin() + end},
+                        {found.persons.begin() + begin, found.persons.begin() + end}, found.names);
+    });
+  });
+}
+
+/// A photo's address for a page in `folder`, which may be moved with the photos.
+std::string link_from(const fs::path& folder, const std::string& photo) {
+  const fs::path target = fs::absolute(photo).lexically_normal();
+  return report::url_path(target.lexically_relative(fs::absolute(folder).lexically_normal()).string());
+}
+
+report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
+                          const FacesStory& story) {
+  report::FacesPage page;
+  page.names_file = to_utf8_text(names_file(folder).string());
+  page.names = found.names.all();
+  page.title = story.title;
+  page.notes = story.notes;
+  page.summary = story.summary;
+  page.photos = found.photos.size();
+  page.all_faces = found.faces.size();
+  page.limit = found.limit;
+  page.histogram = found.histogram;
+  page.judgement = story.judgement;
+  page.chunks = story.chunks;
+  page.scaling = story.scaling;
+  std::vector<std::optional<std::size_t>> place(found.faces.size());  // of a face on the page
+  for (std::size_t i = 0; i < found.faces.size() && page.faces.size() < kMostThumbnails; ++i) {
+    const task::EmbeddedFace& face = found.faces[i];
+    if (face.thumbnail.empty()) continue;
+    place[i] = page.faces.size();
+    const task::FaceBox& box = face.face.box;
+    page.faces.push_back({.file = to_utf8_text(photos.source(face.photo)),
+                          .image = face.thumbnail,
+                          .probability = box.probability,
+                          .group = found.persons[i],
+                          .clear = found.clear[i],
+                          .link = link_from(folder, photos.source(face.photo)),
+                          .box = {box.x1, box.y1, box.x2, box.y2}});
+  }
+  for (const task::NearPair& pair : found.pairs) {
+    if (page.pairs.size() == kMostPairsOnPage) break;
+    // What looks like a face in a blur looks like every other blur.
+    if (!found.clear[pair.first] || !found.clear[pair.second]) continue;
+    if (place[pair.first] && place[pair.second]) {
+      page.pairs.push_back({*place[pair.first], *place[pair.second], pair.distance});
+    }
+  }
+  return page;
+}
+
+/// Who is on which photo.
+std::vector<PersonsOnPhoto> persons_by_photo(const FoundFaces& found, const data::Pictures& photos) {
+  std::vector<PersonsOnPhoto> persons;
+  auto person = found.persons.begin();
+  for (const SeenPhoto& seen : found.photos) {
+    const auto end = person + static_cast<std::ptrdiff_t>(seen.faces);
+    persons.push_back({photos.source(seen.photo), seen.content, {person, end}});
+    person = end;
+  }
+  return persons;
+}
+
+/// The numbers that faces had before.
+std::vector<int> numbers_before(const FoundFaces& found, const KnownFaces& known) {
+  std::vector<int> numbers;
+  for (const SeenPhoto& seen : found.photos) {
+    std::vector<int> persons = known.persons(seen.content);
+    if (persons.size() != seen.faces) persons.clear();  // found in another way
+    persons.resize(seen.faces, -1);
+    numbers.insert(numbers.end(), persons.begin(), persons.end());
+  }
+  return numbers;
+}
+
+}  // namespace
+
+FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size) {
+  FoundFaces found;
+  std::ranges::sort(photos, {}, &task::PhotoFaces::photo);
+  for (task::PhotoFaces& photo : photos) {
+    found.photos.push_back({photo.photo, photo.content, photo.faces.size()});
+    for (task::EmbeddedFace& face : photo.faces) {
+      if (found.embeddings.dimensions != 0 && face.embedding.size() != found.embeddings.dimensions) {
+        throw Error(
+            fmt::format("a face that was found before has {} numbers and others have {}: --overwrite begins anew",
+                        face.embedding.size(), found.embeddings.dimensions));
+      }
+      found.embeddings.add(face.embedding);
+      face.embedding = {};
+      found.clear.push_back(may_found(face.face.box, founder_size));
+      found.faces.push_back(std::move(face));
+    }
+  }
+  return found;
+}
+
+void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRequest request, const KnownFaces& known,
+                   Observer& line) {
+  found.limit = request.limit;
+  std::vector<task::FaceFacts> facts;
+  for (std::size_t i = 0; i < found.faces.size(); ++i) facts.push_back({found.faces[i].photo, found.clear[i]});
+  request.file_of = [&](std::size_t face) { return photos.source(found.faces[face].photo); };
+  ComparedFaces compared = compare(found.embeddings, facts, request, line);
+  found.histogram = std::move(compared.histogram);
+  found.pairs = std::move(compared.pairs);
+  found.summary = std::move(compared.summary);
+  const std::vector<int>& groups = compared.groups;
+  found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
+  found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());
+  found.first_new_person = known.first_new_person();
+  for (const int person : found.persons) found.first_new_person = std::max(found.first_new_person, person + 1);
+}
+
+std::vector<std::string> take_names(FoundFaces& found, PersonNames names, const KnownFaces& earlier) {
+  std::vector<std::string> notes = names.follow(numbers_before(found, earlier), found.persons);
+  found.names = std::move(names);
+  return notes;
+}
+
+std::string sort_by_person(const fs::path& out, const FoundFaces& found, const data::Pictures& photos) {
+  std::vector<SortedPhoto> sorted;
+  std::size_t first = 0;
+  std::set<std::string> folders;
+  for (const SeenPhoto& seen : found.photos) {
+    SortedPhoto photo{photos.source(seen.photo), {}};
+    for (std::size_t i = first; i < first + seen.faces; ++i) {
+      const int person = found.persons[i];
+      if (person >= 0) photo.persons.insert(person_folder(person, found.names.of(person)));
+    }
+    first += seen.faces;
+    folders.insert(photo.persons.begin(), photo.persons.end());
+    sorted.push_back(std::move(photo));
+  }
+  const std::size_t links = sort_photos(out, sorted);
+  return fmt::format("{} sorted into folders of {} in {}, by {}.", counted(sorted.size(), "photo"),
+                     counted(folders.size(), "person"), out.string(), counted(links, "link"));
+}
+
+void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
+                 const FacesStory& story) {
+  write_table(folder / "faces.csv", found, photos);
+  StoredFaces stored{found.embeddings, {}, {}};
+  for (const task::EmbeddedFace& face : found.faces) {
+    stored.files.push_back(photos.source(face.photo));
+    stored.boxes.push_back(face.face.box);
+  }
+  const fs::path embeddings = folder / "embeddings.safetensors";
+  if (stored.files.empty()) {
+    fs::remove(embeddings);  // of a run that was here before
+  } else {
+    write_embeddings(embeddings, stored);
+  }
+  write_persons(folder, persons_by_photo(found, photos), found.first_new_person);
+  std::set<int> persons(found.persons.begin(), found.persons.end());
+  persons.erase(-1);
+  found.names.write(folder, persons);
+  write_file_atomically(folder / "faces.html", report::faces_html(page_of(folder, found, photos, story)));
+}
+
+}  // namespace evener::job

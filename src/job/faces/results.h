@@ -1,0 +1,74 @@
+// What `evener faces` leaves behind: faces.csv, embeddings.safetensors, pairs.csv, distances.npy, a page,
+// and who is who for the next run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/faces/comparison.h"
+#include "job/faces/known.h"
+#include "job/faces/names.h"
+#include "job/observer.h"
+#include "report/faces_page.h"
+#include "task/faces/compare.h"
+#include "task/faces/faces.h"
+#include "task/faces/group.h"
+
+namespace evener::job {
+
+/// A photo that was looked at, now or before.
+struct SeenPhoto {
+  std::size_t photo = 0;  // its number
+  std::uint64_t content = 0;
+  std::size_t faces = 0;
+};
+
+/// All faces of a run, in the order of the photos.
+struct FoundFaces {
+  std::vector<SeenPhoto> photos;
+  std::vector<task::EmbeddedFace> faces;  // without their embeddings
+  std::vector<bool> clear;                // of each: large and likely enough to found a group
+  task::Embeddings embeddings;
+  std::vector<int> persons;            // of each face, from 0; -1 = like no other
+  std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
+  std::vector<std::string> summary;    // what is to be said of the comparison
+  std::vector<std::size_t> histogram;  // of all distances from 0 to 2
+  float limit = 1;
+  std::size_t person_count = 0;
+  int first_new_person = 0;  // number that nobody has had
+  PersonNames names;         // of the persons
+};
+
+/// Brings the faces of all photos together, in the order of the photos. `founder_size`: pixels of the shorter side of a
+/// face that may found a group. Throws Error where embeddings differ in length.
+FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size);
+
+/// Compares the faces, groups them, and writes the tables about pairs of them. Who is `known` keeps the number.
+void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRequest request, const KnownFaces& known,
+                   Observer& line);
+
+/// The names that persons had go to those who have their faces now. `names`: as they stand in the folder; `earlier`:
+/// the run that they were given after. What to tell of names that found nobody.
+std::vector<std::string> take_names(FoundFaces& found, PersonNames names, const KnownFaces& earlier);
+
+/// Links the photos into folders of persons below `out`, and tells how many. Throws as sort_photos().
+std::string sort_by_person(const std::filesystem::path& out, const FoundFaces& found, const data::Pictures& photos);
+
+/// What the page tells beside the faces.
+struct FacesStory {
+  std::string title;
+  std::vector<std::string> notes = {}, summary = {};  // sentences
+  std::optional<report::JudgementOnPage> judgement = {};
+  std::vector<report::ChunkOnPage> chunks = {};
+  std::optional<report::ScalingOnPage> scaling = {};
+};
+
+/// Writes the other files into `folder`. Throws Error where one can't be written.
+void write_faces(const std::filesystem::path& folder, const FoundFaces& found, const data::Pictures& photos,
+                 const FacesStory& story);
+
+}  // namespace evener::job

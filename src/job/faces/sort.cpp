@@ -1,0 +1,134 @@
+#include "job/faces/sort.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tells a folder that was sorted into from one of somebody's own links.
+constexpr const char* kSortMark = ".evener-faces";
+constexpr const char* kUnknown = "unknown";
+
+[[noreturn]] void refuse(const fs::path& out, const fs::path& what) {
+  throw UsageError(
+      fmt::format("--sort '{}' holds '{}', which is no link that --sort made: it sorts into a folder that is new or "
+                  "empty, or that it "
+                  "has sorted into before. Give it another one, or move that away",
+                  out.string(), what.lexically_relative(out).string()));
+}
+
+/// Throws UsageError where there is anything that sort_photos() hasn't made.
+void check_content(const fs::path& out) {
+  const fs::file_status status = fs::status(out);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(status)) throw UsageError("--sort '" + out.string() + "' is no folder; name one");
+  const bool is_ours = fs::exists(out / kSortMark);
+  for (const auto& entry : fs::directory_iterator(out)) {
+    if (entry.path().filename() == kSortMark) continue;
+    if (!is_ours || entry.is_symlink() || !entry.is_directory()) refuse(out, entry.path());
+    for (const auto& link : fs::directory_iterator(entry)) {
+      if (!link.is_symlink()) refuse(out, link.path());
+    }
+  }
+}
+
+/// A name for the photo's link that `folder` doesn't have yet.
+std::string free_name(const fs::path& photo, const std::map<std::string, fs::path>& folder) {
+  std::string name = photo.filename().string();
+  for (int n = 2; folder.contains(name); ++n) {
+    name = fmt::format("{}-{}{}", photo.stem().string(), n, photo.extension().string());
+  }
+  return name;
+}
+
+/// Links that are to be: of each folder, by their names.
+using Links = std::map<std::string, std::map<std::string, fs::path>>;
+
+Links links_of(const std::vector<SortedPhoto>& photos) {
+  Links links;
+  for (const SortedPhoto& photo : photos) {
+    const fs::path target = fs::absolute(photo.file).lexically_normal();
+    const std::set<std::string> unknown = {kUnknown};
+    for (const std::string& person : photo.persons.empty() ? unknown : photo.persons) {
+      auto& folder = links[person];
+      folder.emplace(free_name(target, folder), target);
+    }
+  }
+  return links;
+}
+
+void remove_wrong_links(const fs::path& out, const Links& links) {
+  std::vector<fs::path> wrong;
+  for (const auto& folder : fs::directory_iterator(out)) {
+    if (!folder.is_directory()) continue;
+    const auto wanted = links.find(folder.path().filename().string());
+    for (const auto& link : fs::directory_iterator(folder)) {
+      const auto stays = [&](const std::map<std::string, fs::path>& names) {
+        const auto found = names.find(link.path().filename().string());
+        return found != names.end() && found->second == fs::read_symlink(link.path());
+      };
+      if (wanted == links.end() || !stays(wanted->second)) wrong.push_back(link.path());
+    }
+    if (wanted == links.end()) wrong.push_back(folder.path());  // after its links
+  }
+  for (const fs::path& path : wrong) fs::remove(path);
+}
+
+}  // namespace
+
+std::string person_folder(int person, const std::string& name) {
+  if (name.empty()) return fmt::format("person-{}", person + 1);
+  std::string folder = name;
+  std::ranges::replace_if(
+      folder, [](char c) { return c == '/' || static_cast<unsigned char>(c) < ' '; }, '_');
+  return folder.front() == '.' ? "_" + folder : folder;
+}
+
+void check_sort_folder(const fs::path& out, const std::vector<std::string>& photos) {
+  const fs::path canonical = fs::weakly_canonical(out);
+  for (const std::string& location : photos) {
+    if (!fs::is_directory(location)) continue;
+    const fs::path folder = fs::canonical(location);
+    if (std::ranges::mismatch(folder, canonical).in1 != folder.end()) continue;
+    throw UsageError(
+        fmt::format("--sort '{}' lies within the photos of '{}', so that its links would be taken for photos "
+                    "the next time; name a folder beside them",
+                    out.string(), location));
+  }
+  check_content(out);
+}
+
+std::size_t sort_photos(const fs::path& out, const std::vector<SortedPhoto>& photos) {
+  check_content(out);
+  try {
+    fs::create_directories(out);
+    write_file_atomically(out / kSortMark,
+                          "evener faces --sort keeps this folder: it has nothing but links to photos.\n");
+    const Links links = links_of(photos);
+    remove_wrong_links(out, links);
+    std::size_t count = 0;
+    for (const auto& [folder, names] : links) {
+      fs::create_directories(out / folder);
+      for (const auto& [name, target] : names) {
+        ++count;
+        if (!fs::is_symlink(out / folder / name)) fs::create_symlink(target, out / folder / name);
+      }
+    }
+    return count;
+  } catch (const fs::filesystem_error& error) {
+    throw Error(fmt::format("can't sort photos into '{}': '{}': {}", out.string(), error.path1().string(),
+                            error.code().message()));
+  }
+}
+
+}  // namespace evener::job

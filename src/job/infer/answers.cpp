@@ -1,0 +1,225 @@
+#include "job/infer/answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <ranges>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/utf8.h"
+#include "data/codecs/colour.h"
+#include "data/codecs/png_encode.h"
+#include "data/resize.h"
+#include "engine/best_class.h"
+#include "report/answers.h"
+#include "report/format.h"
+#include "task/evaluation.h"
+#include "weights/metadata_json.h"
+#include "weights/safetensors.h"
+
+namespace evener::job {
+namespace {
+
+/// What the table tells beside the likeliest class.
+constexpr double kWorthTelling = 0.005;
+
+std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top,
+                     const std::function<std::string(std::size_t)>& class_name) {
+  std::string rows;
+  for (std::size_t rank = 0; rank < top.size(); ++rank) {
+    rows += fmt::format("{},{},{},{},{:.6g}\n", report::csv_cell(name), rank + 1, top[rank].index,
+                        report::csv_cell(class_name(top[rank].index)), top[rank].score);
+  }
+  return rows;
+}
+
+/// For the page: so many images, so large.
+constexpr std::size_t kMostShown = 24;
+constexpr std::int64_t kShownSide = 104;
+
+constexpr const char* kAnswersHeading = "file,rank,class_index,class_name,probability\n";
+
+}  // namespace
+
+AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+                           bool labelled, const std::filesystem::path& folder, Observer& observer)
+    : flags_(flags),
+      network_(network),
+      samples_(samples),
+      observer_(observer),
+      format_(*flags.format),
+      begin_s_(now_s()) {
+  // Whoever says how much to tell of each image wants to be told.
+  const bool wants_each = flags.topk.given() || flags.threshold.given();
+  if (format_.empty()) format_ = (labelled && !wants_each) || *flags.json == "-" ? "none" : "table";
+  if (format_ == "csv") observer_.tell(kAnswersHeading);
+  if (!folder.empty()) {
+    csv_path_ = folder / "predictions.csv";
+    csv_.emplace(csv_path_, std::ios::trunc);
+    *csv_ << kAnswersHeading;
+    const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
+                              (samples.shape().front() == 1 || samples.shape().front() == 3);
+    if (are_pictures) shown_path_ = folder / report::kAnswers;
+    if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
+    if (labelled) mistakes_path_ = folder / "mistakes.csv";
+  }
+  if (!flags.features->empty()) {
+    const auto features = std::filesystem::path(*flags.features);
+    require_writable_directory(features.has_parent_path() ? features.parent_path() : ".");
+  }
+  const std::size_t classes = network.classes().size();
+  if (labelled && task::confusion_classes(classes) > 0) {
+    scores_.confusion.assign(classes, std::vector<std::int64_t>(classes));
+  }
+}
+
+std::string AnswerWriter::class_name(std::size_t index) const {
+  return index < network_.classes().size() ? network_.classes()[index] : fmt::format("class {}", index);
+}
+
+void AnswerWriter::on_answer(const task::Answer& answer) {
+  times_s_.push_back(now_s() - begin_s_);
+  const auto output = answer.outputs.at(network_.main_output());
+  if (const auto label = samples_.label(answer.index)) score(answer, output, *label);
+  if (const auto found = answer.outputs.find("features"); found != answer.outputs.end() && !flags_.features->empty()) {
+    features_.insert(features_.end(), found->second.begin(), found->second.end());
+    feature_files_.push_back(samples_.name(answer.index));
+  }
+  if (times_s_.size() == 1 && flags_.topk.given() && static_cast<std::size_t>(*flags_.topk) > output.size()) {
+    observer_.note(fmt::format("note: there are {} classes; --topk {} tells all of them", output.size(), *flags_.topk));
+  }
+  if (format_ == "none" && !csv_) return;
+  auto top = task::top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
+  if (flags_.type() != task::OutputType::kLogits) {
+    std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
+  }
+  if (!top.empty()) show(answer, top.front());
+  tell(samples_.name(answer.index), top);
+}
+
+void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {
+  const std::size_t one_in = (samples_.size() + kMostShown - 1) / kMostShown;
+  if (shown_path_.empty() || answer.index % one_in != 0 || shown_.size() == kMostShown) return;
+  const auto label = samples_.label(answer.index);
+  shown_.push_back({.file = samples_.name(answer.index),
+                    .found = class_name(best.index),
+                    .score = best.score,
+                    .is_probability = flags_.type() != task::OutputType::kLogits,
+                    .truth = label ? class_name(static_cast<std::size_t>(*label)) : "",
+                    .png_base64 = small_picture(answer.index)});
+}
+
+std::string AnswerWriter::small_picture(std::size_t index) const {
+  const auto& shape = samples_.shape();
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(element_count(shape)));
+  samples_.read(index, std::span(values));
+  data::Picture picture =
+      shape[0] == 3 ? data::from_planes(values, shape[1], shape[2]) : data::Picture::unset(1, shape[1], shape[2]);
+  if (shape[0] == 1) std::ranges::copy(values, picture.pixels.get());
+  const std::int64_t side = std::max(shape[1], shape[2]);
+  if (side > kShownSide) {
+    const auto scaled = [&](std::int64_t extent) { return std::max<std::int64_t>(1, extent * kShownSide / side); };
+    picture = data::resize(std::move(picture), scaled(shape[1]), scaled(shape[2]));
+  }
+  std::vector<std::uint8_t> planes(picture.bytes());
+  data::write_planes(picture, picture.channels, planes);
+  return report::base64(data::encode_png({picture.channels, picture.height, picture.width}, planes));
+}
+
+void AnswerWriter::score(const task::Answer& answer, std::span<const float> output, std::int32_t label) {
+  const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
+  ++scores_.images;
+  scores_.correct += found == label ? 1 : 0;
+  if (found != label) {
+    const float score = task::top_classes(output, 1, flags_.type()).front().score;
+    scores_.mistakes.push_back({answer.index, samples_.name(answer.index), class_name(static_cast<std::size_t>(label)),
+                                class_name(static_cast<std::size_t>(found)), score});
+  }
+  for (const auto& one : task::top_classes(output, 5, task::OutputType::kLogits)) {
+    scores_.correct_in_five += static_cast<std::int32_t>(one.index) == label ? 1 : 0;
+  }
+  const auto row = static_cast<std::size_t>(label), column = static_cast<std::size_t>(found);
+  if (row < scores_.confusion.size() && column < scores_.confusion.size()) ++scores_.confusion[row][column];
+}
+
+void AnswerWriter::tell(const std::string& name, const std::vector<task::ClassScore>& top) {
+  const auto named = [this](std::size_t index) { return class_name(index); };
+  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, named))) throw_csv_trouble();
+  if (format_ == "csv") {
+    observer_.tell(csv_rows(name, top, named));
+  } else if (format_ == "jsonl") {
+    nlohmann::ordered_json line = {{"file", to_utf8_text(name)}, {"predictions", nlohmann::ordered_json::array()}};
+    for (const auto& one : top) {
+      line["predictions"].push_back(
+          {{"class", to_utf8_text(class_name(one.index))}, {"index", one.index}, {"probability", one.score}});
+    }
+    observer_.tell(line.dump() + "\n");
+  } else if (format_ == "table") {
+    std::string text;
+    const bool logits = flags_.type() == task::OutputType::kLogits;
+    for (const auto& one : top) {
+      if (!text.empty() && !logits && one.score < kWorthTelling) break;
+      const std::string score = logits ? fmt::format("{:.4g}", one.score) : fmt::format("{:.1f} %", 100 * one.score);
+      text += (text.empty() ? "" : ", ") + printable(class_name(one.index)) + " " + score;
+    }
+    observer_.tell(fmt::format("{}  {}\n", printable(name), text.empty() ? "-" : text));
+  }
+}
+
+void AnswerWriter::tell_mistakes() {
+  std::vector<Mistake>& mistakes = scores_.mistakes;
+  std::ranges::stable_sort(mistakes, std::ranges::greater(), &Mistake::score);
+  if (!mistakes_path_.empty()) {
+    write_file_atomically(mistakes_path_, [&](std::ostream& out) {
+      out << "file,true_class,found_class,score\n";
+      for (const Mistake& mistake : mistakes) {
+        out << fmt::format("{},{},{},{:.6g}\n", report::csv_cell(to_utf8_text(mistake.file)),
+                           report::csv_cell(mistake.truth), report::csv_cell(mistake.found), mistake.score);
+      }
+    });
+  }
+  if (shown_path_.empty()) return;
+  for (const Mistake& mistake : mistakes | std::views::take(kMostShown)) {
+    try {
+      shown_.push_back({.file = mistake.file,
+                        .found = mistake.found,
+                        .score = mistake.score,
+                        .is_probability = flags_.type() != task::OutputType::kLogits,
+                        .truth = mistake.truth,
+                        .png_base64 = small_picture(mistake.index),
+                        .is_sure_mistake = true});
+    } catch (const Error&) {  // it has vanished since it was answered; the table has it
+    }
+  }
+}
+
+void AnswerWriter::throw_csv_trouble() const {
+  throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
+}
+
+void AnswerWriter::finish() {
+  if (csv_) {
+    csv_->close();
+    if (!*csv_) throw_csv_trouble();
+  }
+  tell_mistakes();
+  if (!shown_path_.empty()) report::write_answers(shown_path_, shown_);
+  if (flags_.features->empty() || feature_files_.empty()) return;
+  const auto count = static_cast<std::int64_t>(feature_files_.size());
+  const TensorMap tensors = {
+      {"features", HostTensor::of_floats({count, static_cast<std::int64_t>(features_.size()) / count}, features_)}};
+  weights::write_safetensors(*flags_.features, tensors,
+                             {{"format", "evener-features-1"},
+                              {"model", to_utf8_text(network_.name())},
+                              {"files", weights::metadata_text(feature_files_)}});
+}
+
+}  // namespace evener::job

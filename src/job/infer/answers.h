@@ -1,0 +1,75 @@
+// What `evener infer` tells of each image as it is answered: to the observer, in predictions.csv, and as features.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/samples.h"
+#include "job/infer/infer_flags.h"
+#include "job/observer.h"
+#include "report/run.h"
+#include "task/infer.h"
+
+namespace evener::job {
+
+/// A labelled image that was taken for another class.
+struct Mistake {
+  std::size_t index = 0;  // of the image
+  std::string file, truth, found;
+  float score = 0;  // of the class that was found
+};
+
+/// How many labelled images were answered, and how many rightly.
+struct Scores {
+  std::int64_t images = 0, correct = 0, correct_in_five = 0;
+  std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class]; empty = too many classes
+  std::vector<Mistake> mistakes;                     // the surest first, after AnswerWriter::finish()
+};
+
+class AnswerWriter : public task::InferObserver {
+ public:
+  /// `folder`: of predictions.csv; empty = none is written. Throws Error where a file can't be written.
+  AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+               bool labelled, const std::filesystem::path& folder, Observer& observer);
+
+  void on_answer(const task::Answer& answer) override;
+  /// Writes what is left: the features. Throws Error where something could not be written.
+  void finish();
+
+  const Scores& scores() const { return scores_; }
+  /// Seconds since the writer was made, of each answer.
+  const std::vector<double>& times_s() const { return times_s_; }
+
+ private:
+  std::string class_name(std::size_t index) const;
+  void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
+  /// The surest mistakes first: as a table, and some of them for the page.
+  void tell_mistakes();
+  /// Keeps a small picture of one in so many images for the page.
+  void show(const task::Answer& answer, const task::ClassScore& best);
+  /// A small picture of a sample, as PNG in base64.
+  std::string small_picture(std::size_t index) const;
+  void tell(const std::string& name, const std::vector<task::ClassScore>& top);
+  [[noreturn]] void throw_csv_trouble() const;
+
+  const AnswerFlags& flags_;
+  const task::InferenceModel& network_;
+  const data::Samples& samples_;
+  Observer& observer_;
+  std::string format_;
+  std::optional<std::ofstream> csv_;
+  std::filesystem::path csv_path_;
+  std::filesystem::path mistakes_path_;  // empty = nothing is labelled, or there is no folder
+  std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
+  std::vector<report::AnsweredImage> shown_;
+  std::vector<float> features_;
+  std::vector<std::string> feature_files_;
+  Scores scores_;
+  const double begin_s_;
+  std::vector<double> times_s_;
+};
+
+}  // namespace evener::job

@@ -1,0 +1,179 @@
+#include "job/infer/images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/tensor.h"
+#include "data/open_data.h"
+#include "data/pack.h"
+#include "data/picture_listing.h"
+#include "data/pictures.h"
+#include "job/infer/image_lists.h"
+#include "job/infer/labelled_data.h"
+#include "job/infer/run_config.h"
+#include "weights/safetensors.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// N of "random:N".
+std::optional<std::size_t> random_count(const std::string& word) {
+  constexpr std::string_view kRandom = "random:";
+  if (!word.starts_with(kRandom)) return std::nullopt;
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(word.data() + kRandom.size(), word.data() + word.size(), count);
+  if (error != std::errc() || end != word.data() + word.size() || count == 0) {
+    throw UsageError("'" + word + "' is not random:N with a number of images, as in random:1000");
+  }
+  return count;
+}
+
+bool is_array(const std::string& word) {
+  if (word.ends_with(".npy")) return true;
+  if (!word.ends_with(".safetensors") || !fs::is_regular_file(word)) return false;
+  const weights::Metadata metadata = weights::read_safetensors_metadata(word);
+  const auto format = metadata.find("format");
+  return format == metadata.end() || format->second != data::kPackFormat;
+}
+
+InferImages from_pictures(const std::vector<std::string>& locations, const InferFlags& flags,
+                          const task::InferenceModel& network) {
+  InferImages images;
+  data::Pictures pictures(locations);
+  images.skipped = pictures.skipped();
+  images.notes = pictures.notes();
+  images.location = fmt::format("{}", fmt::join(locations, " "));
+  const data::Preprocessing steps = flags.model.preprocessing(network);
+  images.seen = data::seen_text(steps);
+  images.samples = data::picture_samples(std::move(pictures), steps);
+  return images;
+}
+
+/// For each of the data's classes the network's number of it. Nothing where no class of the data is one of the
+/// network's: then its folders say something else.
+std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::string>& of_data,
+                                                       const task::InferenceModel& network, const std::string& where) {
+  const auto& known = network.classes();
+  if (known.empty()) {
+    const bool fits = network.network() != nullptr &&
+                      network.network()->output_shape().front() == static_cast<std::int64_t>(of_data.size());
+    if (!fits) return std::nullopt;
+    std::vector<std::int32_t> same(of_data.size());
+    std::iota(same.begin(), same.end(), 0);
+    return same;
+  }
+  std::vector<std::int32_t> numbers;
+  std::vector<std::string> unknown;
+  for (const std::string& name : of_data) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) unknown.push_back(name);
+    numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
+  }
+  if (unknown.size() == of_data.size()) return std::nullopt;
+  if (unknown.empty()) return numbers;
+  throw UsageError(
+      fmt::format("'{}' has images of class {}, which {} doesn't know (it knows {}); leave that folder out, "
+                  "or name the images by a pattern such as '{}/**', whose classes are not looked at",
+                  where, quoted_text(unknown.front()), network.name(), fmt::join(known, ", "), where));
+}
+
+/// Nothing where the classes have nothing to do with the network's.
+std::optional<InferImages> from_data(const std::string& location, const InferFlags& flags,
+                                     const task::InferenceModel& network, const RunConfig& run, int threads) {
+  const LabelledDataRequest request{.location = location,
+                                    .part = *flags.images.part,
+                                    .split = *flags.images.split,
+                                    .seed = *flags.images.seed,
+                                    .strict = *flags.images.strict,
+                                    .threads = threads};
+  data::OpenedData opened = open_labelled_data(request, flags.model.preprocessing(network), run);
+  const auto numbers = class_numbers(opened.dataset->classes(), network, location);
+  if (!numbers) return std::nullopt;
+  ShownPart shown = shown_part(opened, request, run);
+  InferImages images;
+  images.part_note = part_note(shown, location);
+  images.part = std::move(shown.name);
+  images.labelled = opened.dataset->target_kind() == data::TargetKind::kClasses;
+  images.location = location;
+  images.skipped = std::move(opened.skipped);
+  images.notes = std::move(opened.notes);
+  images.seen = data::seen_text(flags.model.preprocessing(network));
+  images.samples = data::dataset_samples(std::move(opened.dataset), std::move(shown.indices), *numbers);
+  return images;
+}
+
+}  // namespace
+
+InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads) {
+  const RunConfig run(network.run());
+  std::vector<std::string> words = *flags.images.images;
+  if (words.empty()) {
+    const std::string own = run.data_location();
+    if (own.empty()) {
+      throw UsageError("name what is shown to the network: pictures, folders, data or random:N (evener infer --help)");
+    }
+    words = {own};
+  }
+  const auto require_no_part = [&] {
+    if (flags.images.part->empty() || flags.images.part_where_divided) return;
+    throw UsageError("--part is for data with labels, such as mnist/ or a folder with a sub-folder for each class");
+  };
+  if (words.size() == 1) {
+    if (const auto count = random_count(words.front())) {
+      require_no_part();
+      const auto& shape = network.input_shape();
+      if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) {
+        throw UsageError(
+            fmt::format("'{}' takes inputs of any size; give an array (.npy) that has the size", network.name()));
+      }
+      InferImages images;
+      images.location = words.front();
+      images.are_random = true;
+      images.samples = data::random_samples(*count, shape, static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
+      return images;
+    }
+    if (is_array(words.front())) {
+      require_no_part();
+      InferImages images;
+      images.location = words.front();
+      images.samples = data::array_samples(words.front());
+      return images;
+    }
+    const bool is_name =
+        words.front() != "-" && !words.front().starts_with("synth:") && !data::has_wildcard(words.front());
+    if (is_name && !fs::exists(words.front())) {
+      throw Error(fmt::format("'{}' doesn't exist; name pictures, folders, data or random:N", words.front()));
+    }
+    const bool is_list = words.front() == "-" || words.front().ends_with(".txt");
+    if (!is_list && !data::has_pictures_only(words.front())) {
+      if (auto images = from_data(words.front(), flags, network, run, threads)) return std::move(*images);
+      if (!fs::is_directory(words.front())) {
+        throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", words.front(), network.name()));
+      }
+      if (!flags.images.part->empty() && !flags.images.part_where_divided) {
+        throw UsageError(fmt::format(
+            "the folders in '{}' are no classes that {} knows, so it is not divided into parts: leave out --part",
+            words.front(), network.name()));
+      }
+      InferImages images = from_pictures(words, flags, network);
+      images.notes.push_back(
+          fmt::format("the folders in '{}' are no classes that {} knows: its pictures are taken "
+                      "without labels",
+                      words.front(), network.name()));
+      return images;
+    }
+  }
+  require_no_part();
+  return from_pictures(with_lists(words), flags, network);
+}
+
+}  // namespace evener::job

@@ -1,0 +1,165 @@
+// The options of `evener infer`.
+#pragma once
+
+#include "data/preprocess.h"
+#include "job/options/option_set.h"
+#include "placement/plan.h"
+#include "task/infer.h"
+
+namespace evener::job {
+
+/// Which network, and how it is shown images.
+struct InferModelFlags : OptionGroup {
+  InferModelFlags();
+
+  Option<std::string> model;
+  Option<std::string> weights{
+      *this, {"--weights", "FILE", "Weights of a network of the zoo: safetensors, or a state dict saved by PyTorch"}};
+  Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the name of a class on each line"}};
+  Option<std::optional<std::int64_t>> classes{*this,
+                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
+                                              {},
+                                              {.range = from_to(1, 16777216)}};
+  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
+  Option<std::optional<std::int64_t>> channels{
+      *this, {"--channels", "N", "1 grey, 3 colour (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
+  Option<std::string> normalize{*this,
+                                {"--normalize", "RULE",
+                                 "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as "
+                                 "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"}};
+  Option<std::string> crop{*this,
+                           {"--crop", "NAME",
+                            "Pictures of another size: squash, border (black beside them), or centre (their middle) "
+                            "(default: as the network was trained; otherwise centre, and those of its size whole)"}};
+  Option<std::optional<double>> crop_fraction{
+      *this,
+      {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},
+      {},
+      {.range = from_to(0.01, 1)}};
+  Option<std::string> interpolation{
+      *this, {"--interpolation", "NAME", "nearest, bilinear, bicubic or lanczos, antialiased"}, "bilinear"};
+  Option<std::string> layout{*this,
+                             {"--layout", "NAME", "Of a file's input: auto, nchw or nhwc"},
+                             "auto",
+                             {.one_of = {"auto", "nchw", "nhwc"}}};
+  Option<std::string> channel_order{
+      *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
+
+  std::filesystem::path sidecar;  // the file beside the network's that gave values; empty = none
+
+  /// `features`: see task::InferenceRequest. Throws UsageError.
+  task::InferenceRequest request(bool features, std::uint64_t seed) const;
+  /// How pictures become what the network takes. Throws UsageError.
+  data::Preprocessing preprocessing(const task::InferenceModel& network) const;
+
+ private:
+  void check_together() const override;
+};
+
+/// What is shown to the network.
+struct ImagesFlags : OptionGroup {
+  ImagesFlags() : OptionGroup("Images") {}
+
+  Option<std::vector<std::string>> images{
+      *this,
+      {"IMAGES", "WHAT",
+       "Pictures: files, folders, patterns, lists (.txt), or - for a list on stdin; data as train takes it; arrays "
+       "(.npy, .safetensors); or random:N (default: the test part of the run's own data)"}};
+  Option<std::string> part{
+      *this,
+      {"--part", "NAME", "Of data: train, validation, test or all (default: its own test part, or all)"},
+      "",
+      {.one_of = {"", "train", "validation", "test", "all"}}};
+  Option<std::string> split{
+      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
+  Option<std::optional<std::int64_t>> seed{
+      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
+  Option<bool> strict{
+      *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
+
+  Option<bool> random_weights{
+      *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
+
+  bool part_where_divided = false;  // a command asks for `part`, not its user: images without parts are taken whole
+};
+
+/// Where it is computed.
+struct InferPlacementFlags : OptionGroup {
+  InferPlacementFlags() : OptionGroup("Placement") {}
+
+  Option<std::string> on{
+      *this,
+      {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, 2xcpu/t1, cuda:0, cuda:0+cpu, ... (docs/placements.md)"},
+      "cpu"};
+  Option<bool> oversubscribe{*this, {"--oversubscribe", "", "Take all replicas of \"16x\", also more than the CPUs"}};
+  Option<std::string> precision{
+      *this, {"--precision", "NAME", "auto (bf16 where the processor is fast at it), fp32, bf16 or fp16"}, "fp32"};
+  Option<std::string> engine{
+      *this, {"--engine", "NAME", "auto, openvino or torch"}, "auto", {.one_of = {"auto", "openvino", "torch"}}};
+  Option<std::optional<std::int64_t>> batch{
+      *this,
+      {"--batch", "IMAGES", "Images of each call (default: 8, or what a file is fixed to)", {"--batch-size"}},
+      {},
+      {.range = from_to(1, 65536)}};
+  Option<std::optional<int>> streams{*this,
+                                     {"--streams", "N",
+                                      "Calls that a CPU replica computes side by side (default: one for "
+                                      "each thread; 1 answers each image soonest)"},
+                                     {},
+                                     {.range = from_to(1, 1024)}};
+  Option<std::optional<int>> reading_threads{
+      *this,
+      {"--reading-threads", "N", "Threads that read and decode images (default: one for each CPU)"},
+      {},
+      {.range = from_to(1, 1024)}};
+
+  /// Throws UsageError.
+  placement::Plan plan() const;
+  Precision precision_on(const placement::Plan& plan) const;
+};
+
+/// What is told.
+struct AnswerFlags : OptionGroup {
+  AnswerFlags() : OptionGroup("Output") {}
+
+  Option<int> topk{*this, {"--topk", "N", "Classes told of each image"}, 5, {.range = from_to(1, 1000000)}};
+  Option<double> threshold{
+      *this, {"--threshold", "P", "Classes that are less likely are not told"}, 0, {.range = from_to(0, 1)}};
+  Option<std::string> output_type{
+      *this,
+      {"--output-type", "NAME", "prob or logit; auto: probabilities, made of scores unless they are such already"},
+      "auto",
+      {.one_of = {"auto", "prob", "logit"}}};
+  Option<std::string> format{
+      *this,
+      {"--format", "NAME", "On stdout: table, csv, jsonl or none (default: table; of labelled data a summary)"},
+      "",
+      {.one_of = {"", "table", "csv", "jsonl", "none"}}};
+  Option<std::string> features{
+      *this, {"--features", "FILE", "Write what the last linear layer reads of each image (.safetensors)"}};
+  Option<std::string> out{*this,
+                          {"--out", "DIR", "Folder for predictions.csv and the record (default: none)", {"--output"}},
+                          "",
+                          {.recorded = false}};
+  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<std::string> json{
+      *this, {"--json", "FILE", "Write the record there; - is stdout, instead of answers"}, "", {.recorded = false}};
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+
+  task::OutputType type() const;
+
+ private:
+  void check_together() const override;
+};
+
+struct InferFlags {
+  InferModelFlags model;
+  ImagesFlags images;
+  InferPlacementFlags placement;
+  AnswerFlags answers;
+
+  OptionSet options() { return {&model, &images, &placement, &answers}; }
+  std::vector<const OptionGroup*> groups() const { return {&model, &images, &placement, &answers}; }
+};
+
+}  // namespace evener::job

@@ -1,0 +1,61 @@
+// Images shown to a trained network: what it says of each, how well where that is known, and how fast.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/this_work.h"
+#include "job/infer/answers.h"
+#include "job/infer/infer_flags.h"
+#include "job/infer/scenario_flags.h"
+#include "job/observer.h"
+#include "job/options/energy_flags.h"
+#include "job/options/profile_option.h"
+#include "measure/record.h"
+
+namespace evener::job {
+
+struct InferCommandFlags : InferFlags {
+  struct Measuring : OptionGroup {
+    Measuring() : OptionGroup("Measuring") {}
+
+    Option<std::optional<double>> seconds{
+        *this,
+        {"--seconds", "SECONDS",
+         "How long the network alone is measured, 0 = not (default: a tenth of the run, at most 2)"},
+        {},
+        {.range = zero_or_more(), .recorded = false}};
+    Option<std::string> profile{*this, profile_words(), "", profile_rules()};
+    Option<std::string> trace{
+        *this, {"--trace", "FILE", "Write the phases as a Chrome trace"}, "", {.recorded = false}};
+    Option<int> sample_interval_ms{
+        *this, {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"}, 500, {.recorded = false}};
+  };
+  Measuring measuring;
+  EnergyFlags energy;
+  ScenarioFlags scenario;
+
+  OptionSet options();
+};
+
+struct InferenceRun {
+  measure::Record record = {};
+  bool scores_are_logits = false;  // of a mistake; otherwise probabilities
+  Scores scores = {};              // where classes are known
+  std::string seen;                // of each picture; see InferImages
+  std::filesystem::path folder;    // empty: none was asked for
+  std::size_t answered = 0;        // images
+  bool was_stopped = false;        // a scenario before its end
+};
+
+/// Gives values to options that were not given, from the file beside the network's. Throws UsageError.
+void complete(InferCommandFlags& flags);
+
+/// Answers, or measures a scenario; tells the answers to `observer` in the format that was asked for, and writes the
+/// files of the run. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals alone.
+/// Throws UsageError, Error and Interrupted.
+InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+}  // namespace evener::job

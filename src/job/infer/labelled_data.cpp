@@ -1,0 +1,80 @@
+#include "job/infer/labelled_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "job/options/data_flags.h"
+
+namespace evener::job {
+namespace {
+
+/// However the folder is spelt: scores on what was trained on would look too good.
+bool was_trained_on(const RunConfig& run, const std::string& location) {
+  const std::string trained = run.data_location();
+  if (trained.empty()) return false;
+  std::error_code error;
+  return trained == location || std::filesystem::equivalent(trained, location, error);
+}
+
+}  // namespace
+
+data::OpenedData open_labelled_data(const LabelledDataRequest& request, const data::Preprocessing& steps,
+                                    const RunConfig& run) {
+  data::DataOptions options;
+  options.location = request.location;
+  options.width = steps.shape.width;
+  options.height = steps.shape.height;
+  options.channels = steps.shape.channels;
+  options.crop = steps.crop;
+  options.crop_fraction = steps.crop_fraction;
+  options.filter = steps.filter;
+  options.keeps_fitting = steps.keeps_fitting;
+  options.threads = request.threads;
+  options.strict = request.strict;
+  options.seed = static_cast<std::uint64_t>(request.seed.value_or(run.get<std::int64_t>("seed").value_or(1)));
+  if (was_trained_on(run, request.location)) {
+    options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());
+    options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
+    options.decode = data::parse_decode_mode(run.get<std::string>("decode").value_or("exact"));
+  }
+  if (!request.split.empty()) options.split = parse_split(request.split);
+  return data::open_data(options);
+}
+
+ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run) {
+  ShownPart shown;
+  shown.name = request.part;
+  shown.images = opened.split.train.size() + opened.split.val.size() + opened.split.test.size();
+  if (shown.name.empty()) {
+    const bool has_test = was_trained_on(run, request.location) || opened.came_divided || !request.split.empty();
+    shown.name = has_test && !opened.split.test.empty() ? "test" : "all";
+  }
+  shown.indices = indices_of(opened.split, shown.name);
+  if (shown.indices.empty()) {
+    throw UsageError(fmt::format("'{}' has no images in its {} part; take another part, or give --split a share for it",
+                                 request.location, shown.name));
+  }
+  return shown;
+}
+
+std::string part_note(const ShownPart& shown, const std::string& location) {
+  if (shown.name == "all") return "";
+  return fmt::format("shown is the {} part of '{}', {} of its {} images; --part all shows all of them", shown.name,
+                     location, shown.indices.size(), shown.images);
+}
+
+std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part) {
+  if (part == "train") return split.train;
+  if (part == "validation") return split.val;
+  if (part == "test") return split.test;
+  std::vector<std::uint32_t> all;
+  for (const auto* some : {&split.train, &split.val, &split.test}) all.insert(all.end(), some->begin(), some->end());
+  std::ranges::sort(all);
+  return all;
+}
+
+}  // namespace evener::job

@@ -1,0 +1,45 @@
+// Data whose classes or boxes are known, opened for a trained network, and which part of it is shown.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/open_data.h"
+#include "data/preprocess.h"
+#include "job/infer/run_config.h"
+
+namespace evener::job {
+
+struct LabelledDataRequest {
+  std::string location;
+  std::string part = {};                  // "train", "validation", "test" or "all"; "" = chosen
+  std::string split = {};                 // "85/2/13"; "" = as it comes, or as the network's training had it
+  std::optional<std::int64_t> seed = {};  // of the split; absent = the training's
+  bool strict = false;
+  int threads = 1;
+};
+
+/// Opens it in the size that the network takes. The data that it was trained on is divided, decoded and cropped as the
+/// training did, of which `run` tells. Throws as data::open_data does.
+data::OpenedData open_labelled_data(const LabelledDataRequest& request, const data::Preprocessing& steps,
+                                    const RunConfig& run);
+
+struct ShownPart {
+  std::string name;  // "train", "validation", "test" or "all"
+  std::vector<std::uint32_t> indices;
+  std::size_t images = 0;  // of all parts
+};
+
+/// The part that was asked for; by default the test part where the data comes divided, and all of it otherwise. Throws
+/// UsageError where it has no images.
+ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run);
+
+/// What a user should know of a part: how many of how many images it is, and how to see all. "" for all of them.
+std::string part_note(const ShownPart& shown, const std::string& location);
+
+/// The samples of a part: "train", "validation" or "test"; of all parts for anything else.
+std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part);
+
+}  // namespace evener::job

@@ -1,0 +1,134 @@
+#include "job/infer/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/module.h"
+#include "base/precision.h"
+#include "base/statistics.h"
+#include "base/tensor.h"
+#include "measure/record_json.h"
+#include "measure/record_kind.h"
+#include "measure/share_interval.h"
+#include "network/cost.h"
+#include "run/placement_record.h"
+
+namespace evener::job {
+namespace {
+
+/// Images per second of up to 20 parts of the run, each of as many answers; of all together where they are few. Answers
+/// come in bunches, as calls end: a part is as long as four calls of each that computes.
+std::vector<double> block_rates(const std::vector<double>& times_s, std::size_t images_at_once) {
+  constexpr std::size_t kBlocks = 20, kCalls = 4;
+  std::size_t each = std::max(kCalls * images_at_once, (times_s.size() + kBlocks - 1) / kBlocks);
+  if (times_s.size() < 2 * each) each = std::max<std::size_t>(times_s.size(), 1);
+  std::vector<double> rates;
+  double begin_s = 0;
+  for (std::size_t end = each; end <= times_s.size(); end += each) {
+    const double seconds = times_s[end - 1] - begin_s;
+    if (seconds > 0) rates.push_back(static_cast<double>(each) / seconds);
+    begin_s = times_s[end - 1];
+  }
+  return rates;
+}
+
+measure::Metric accuracy(const char* name, const char* title, const char* label, std::int64_t correct,
+                         std::int64_t images) {
+  return {.name = name,
+          .unit = "share",
+          .title = title,
+          .label = label,
+          .role = measure::MetricRole::kQuality,
+          .value = static_cast<double>(correct) / static_cast<double>(images),
+          .interval = measure::share_interval(static_cast<double>(correct) / static_cast<double>(images), images),
+          .of_images = images};
+}
+
+}  // namespace
+
+void fill_inference_setup(measure::Record& record, const std::vector<const OptionGroup*>& groups,
+                          const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
+                          Precision precision, const task::InferSetup& setup) {
+  nlohmann::json config = nlohmann::json::object();
+  for (const OptionGroup* group : groups) group->record(config);
+  config["batch"] = setup.batch;
+  config["streams"] = setup.streams;
+  if (!images.seen.empty()) config["seen"] = images.seen;
+  config["mean"] = network.normalization().mean;
+  config["standard-deviation"] = network.normalization().standard_deviation;
+  nlohmann::json executed = nlohmann::json::object();
+  for (const auto& [what, count] : setup.executed) executed[what] = count;
+  config["executed"] = executed;
+  record.config = measure::config_from_json(config);
+  record.model.name = network.name();
+  if (const network::Network* described = network.network()) {
+    const auto cost = network::total_cost(*described);
+    record.model.parameters = cost.parameters;
+    record.model.forward_flops = cost.forward_flops;
+  }
+  record.data.location = images.location;
+  record.data.images = static_cast<std::int64_t>(images.samples->size());
+  record.data.classes = network.classes();
+  record.data.shape = images.samples->shape();
+  record.data.skipped = static_cast<std::int64_t>(images.skipped.size());
+  record.placement = run::placement_record(plan);
+  record.engine = setup.engines.front();
+  for (const std::string& engine : setup.engines) record.versions[engine] = module_status(engine).version;
+  record.precision = precision_name(precision);
+  record.batch = setup.batch;
+  record.fallbacks = plan.fallbacks;
+  for (const auto& replica : plan.replicas) {
+    const std::string fallback = precision_fallback(precision, replica.stages.front().device.kind);
+    if (!fallback.empty() && std::ranges::find(record.fallbacks, fallback) == record.fallbacks.end()) {
+      record.fallbacks.push_back(fallback);
+    }
+  }
+  for (const std::vector<std::string>* notes : {&network.notes(), &images.notes, &plan.warnings, &plan.notes}) {
+    record.notes.insert(record.notes.end(), notes->begin(), notes->end());
+  }
+  if (!setup.reasons.front().empty()) record.notes.push_back(record.engine + " computed: " + setup.reasons.front());
+  record.times.init = setup.init_s;
+}
+
+void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
+                           const std::vector<double>& network_rates) {
+  record.data.skipped += static_cast<std::int64_t>(result.skipped.size());
+  record.images_per_s = measure::throughput_of(block_rates(times_s, result.images_at_once), "blocks of images");
+  if (!record.images_per_s.median) record.images_per_s.reason = "no image was answered";
+  measure::add_metric(record, {.name = "answering_s",
+                               .unit = "s",
+                               .title = "",
+                               .label = "time of answering",
+                               .better = measure::Better::kLower,
+                               .value = result.seconds});
+  measure::Metric overall{
+      .name = measure::kOverallSpeed, .unit = "images/s", .title = "", .label = "images over seconds of answering"};
+  if (result.seconds > 0) overall.value = static_cast<double>(result.answered) / result.seconds;
+  if (!overall.value) overall.reason = "no image was answered";
+  measure::add_metric(record, std::move(overall));
+  measure::add_metric(record, {.name = "network_images_per_s",
+                               .unit = "images/s",
+                               .title = "network/s",
+                               .label = "speed of the network alone",
+                               .role = measure::MetricRole::kSpeed,
+                               .value = median(network_rates),
+                               .samples = network_rates,
+                               .interval = measure::median_interval(network_rates),
+                               .over = "blocks of calls",
+                               .reason = network_rates.empty() ? "it was not measured" : ""});
+}
+
+void fill_inference_results(measure::Record& record, const std::string& part, const task::InferResult& result,
+                            const AnswerWriter& answers, const std::vector<double>& network_rates) {
+  fill_inference_speeds(record, result, answers.times_s(), network_rates);
+  const Scores& scores = answers.scores();
+  if (scores.images == 0) return;
+  record.confusion = {part, scores.confusion};
+  measure::add_metric(record, accuracy("accuracy", "accuracy", "accuracy", scores.correct, scores.images));
+  measure::add_metric(record,
+                      accuracy("top5_accuracy", "top 5", "accuracy among five", scores.correct_in_five, scores.images));
+}
+
+}  // namespace evener::job

@@ -1,0 +1,28 @@
+// From what an inference gave back to its record.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "job/infer/answers.h"
+#include "job/infer/images.h"
+#include "measure/record.h"
+#include "task/infer.h"
+
+namespace evener::job {
+
+/// Fills in what is known before the first answer. `groups`: the command's options.
+void fill_inference_setup(measure::Record& record, const std::vector<const OptionGroup*>& groups,
+                          const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
+                          Precision precision, const task::InferSetup& setup);
+
+/// Fills in how fast it was. `times_s`: of each answer, since the first image was asked for.
+void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
+                           const std::vector<double>& network_rates);
+
+/// Fills in what came out of `part` of the data. `network_rates`: images per second of the network alone, in blocks of
+/// calls.
+void fill_inference_results(measure::Record& record, const std::string& part, const task::InferResult& result,
+                            const AnswerWriter& answers, const std::vector<double>& network_rates);
+
+}  // namespace evener::job

@@ -1,0 +1,95 @@
+#include "job/options/data_flags.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/error.h"
+#include "job/options/image_size.h"
+
+namespace evener::job {
+namespace {
+
+constexpr const char* kLocationHelp =
+    "Image folder, images with boxes (VOC, COCO, YOLO), folder of IDX or CIFAR files, packed file (.safetensors), "
+    "synth:masks[:N], synth:digits[:N] or "
+    "synth:shapes[:N]";
+
+/// -1 for what is not a number.
+double percent(const std::string& text) {
+  double value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? value : -1;
+}
+
+}  // namespace
+
+std::vector<data::ClassFiles> parse_classes(const std::vector<std::string>& words) {
+  std::vector<data::ClassFiles> classes;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == word.size()) {
+      throw UsageError("--class '" + word + "' is not NAME=GLOB, as in --class bream='Bream GT/**'");
+    }
+    classes.push_back({word.substr(0, equals), word.substr(equals + 1)});
+  }
+  return classes;
+}
+
+std::vector<double> parse_split(const std::string& text) {
+  std::vector<double> parts;
+  std::stringstream stream(text);
+  double sum = 0;
+  bool good = !text.empty() && text.back() != '/';
+  for (std::string part; std::getline(stream, part, '/');) {
+    parts.push_back(percent(part));
+    good = good && parts.back() >= 0;
+    sum += parts.back();
+  }
+  if (!good || parts.size() < 2 || parts.size() > 3 || sum <= 0 || sum > 100 + 1e-9) {
+    throw UsageError("--split '" + text +
+                     "' is not TRAIN/VALIDATION[/TEST] in percent with a sum of at most 100, such as 85/2/13");
+  }
+  return parts;
+}
+
+void set_size(const std::string& text, data::DataOptions& options) {
+  if (text.empty()) return;
+  const ImageSize asked = parse_image_size(text);
+  options.width = asked.width;
+  options.height = asked.height;
+}
+
+SourceFlags::SourceFlags(const std::string& name)
+    : OptionGroup("Data"),
+      location(*this, {name, "DATA", kLocationHelp}, "", {.required = true, .stays = {"data", true}}) {
+  split.record_as([this](nlohmann::json& value) {
+    if (!split->empty()) value = parse_split(*split);
+  });
+}
+
+data::DataOptions SourceFlags::data_options() const {
+  data::DataOptions options;
+  options.location = *location;
+  set_size(*size, options);
+  options.channels = *channels;
+  if (!split->empty()) options.split = parse_split(*split);
+  options.seed = *seed;
+  options.strict = *strict;
+  options.classes = parse_classes(*classes);
+  options.decode = data::parse_decode_mode(*decode);
+  options.crop = data::parse_crop_mode(*crop);
+  return options;
+}
+
+DataFlags::DataFlags() : SourceFlags("--data") {
+  seed.explain("Of the split, the first weights and the order");
+  const auto standard_spelling = [this](nlohmann::json& value) { value = data::augment_text(augment_options()); };
+  augment.record_as(standard_spelling);
+  augment.stay_as([this, standard_spelling](nlohmann::json& value) {
+    if (augment_options().any()) standard_spelling(value);
+  });
+}
+
+}  // namespace evener::job

@@ -1,0 +1,77 @@
+// Options about data: where images come from, and what is done to them before a network sees them.
+#pragma once
+
+#include "data/augment.h"
+#include "data/open_data.h"
+#include "job/options/option.h"
+
+namespace evener::job {
+
+/// Asks for images of the size in `text`, such as "197x148"; an empty text asks for none. Throws UsageError.
+void set_size(const std::string& text, data::DataOptions& options);
+
+/// Reads "85/2/13": percent for training, validation and, if given, test; together at most 100. Throws UsageError.
+std::vector<double> parse_split(const std::string& text);
+/// Reads words such as "bream=Bream GT/**". Throws UsageError.
+std::vector<data::ClassFiles> parse_classes(const std::vector<std::string>& words);
+
+/// What opening data takes. `location`: how the command takes it, as --data or as a positional such as SOURCE.
+struct SourceFlags : OptionGroup {
+  explicit SourceFlags(const std::string& location);
+
+  Option<std::string> location;
+  Option<std::vector<std::string>> classes{*this,
+                                           {"--class", "NAME=GLOB",
+                                            "Files of a class by their path below the folder, as bream='Bream GT/**', "
+                                            "or names of boxes; once for each class (default: a folder, or a name, "
+                                            "per class)"},
+                                           {},
+                                           {.stays = {"class"}}};
+  Option<std::string> size{*this,
+                           {"--size", "WIDTHxHEIGHT", "Size the images are brought to (default: the first image's)"}};
+  Option<std::optional<std::int64_t>> channels{*this,
+                                               {"--channels", "N", "1 grey, 3 colour (default: as the images are)"}};
+  Option<std::string> split{*this,
+                            {"--split", "TRAIN/VALIDATION/TEST",
+                             "Percent of the images for each (default: the data's own parts, or 85/2/13)"}};
+  Option<std::string> decode{*this,
+                             {"--decode", "NAME", "JPEG decoding: exact, or fast (scaled while decoding)"},
+                             "exact",
+                             {.suggestions = {"exact", "fast"}, .stays = {"decode"}}};
+  Option<std::string> crop{*this,
+                           {"--crop", "NAME",
+                            "How images of another shape are fitted: squash (scaled to it), border (black beside them) "
+                            "or centre (their middle)"},
+                           "squash",
+                           {.suggestions = {"squash", "border", "centre"}, .stays = {"crop"}}};
+  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the split"}, 1, {.stays = {"seed", true}}};
+  Option<bool> strict{
+      *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
+
+  /// What data::open_data takes; the number of its threads is the command's matter. Throws UsageError.
+  data::DataOptions data_options() const;
+};
+
+/// The data of a training.
+struct DataFlags : SourceFlags {
+  DataFlags();
+
+  Option<std::string> augment{
+      *this,
+      {"--augment", "CHANGES",
+       "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
+       "colour[:STRENGTH], mixup[:ALPHA]; where there are boxes also mosaic[:SHARE] and iou-crop; "
+       "with commas between"},
+      "",
+      {.has_commas = true, .stays = {"augment"}}};
+  Option<std::optional<int>> loader_threads{
+      *this,
+      {"--loader-threads", "N",
+       "Threads that prepare batches (default: 1; native without --augment: 0, the training thread does)"},
+      {},
+      {.range = from_to(0, 1024)}};
+
+  data::AugmentOptions augment_options() const { return data::parse_augment(*augment); }
+};
+
+}  // namespace evener::job

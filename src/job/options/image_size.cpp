@@ -1,0 +1,36 @@
+// The one reader of image sizes given as text.
+#include "job/options/image_size.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace evener::job {
+namespace {
+
+constexpr std::int64_t kMaxPixels = 65536;  // a side
+
+// 0 if `text` isn't a whole number from 1 to kMaxPixels.
+std::int64_t side(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= kMaxPixels ? value : 0;
+}
+
+}  // namespace
+
+ImageSize parse_image_size(const std::string& text) {
+  const std::size_t cross = text.find_first_of("xX");
+  const std::string_view whole(text);
+  ImageSize size;
+  size.width = side(whole.substr(0, cross));
+  size.height = cross == std::string::npos ? size.width : side(whole.substr(cross + 1));
+  if (size.width == 0 || size.height == 0) {
+    throw UsageError("--size '" + text +
+                     "' is not a size: write width x height in pixels (1 to 65536), for example 197x148");
+  }
+  return size;
+}
+
+}  // namespace evener::job

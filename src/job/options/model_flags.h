@@ -1,0 +1,50 @@
+// Options about the network, and what its weights begin with.
+#pragma once
+
+#include "job/options/option.h"
+#include "task/train.h"
+
+namespace evener::job {
+
+/// What a shell offers for a network, as far as names are the same for all: "resnet18", "mlp:", which sizes follow.
+std::vector<std::string> model_names();
+/// The same for help texts, in full: "mlp:SIZES[:relu|sigmoid|tanh], resnet18, ...".
+std::string model_list();
+
+struct ModelFlags : OptionGroup {
+  ModelFlags();
+
+  Option<std::string> model;
+  Option<std::string> weights{*this,
+                              {"--weights", "FILE",
+                               "Weights to start from: safetensors, or a state dict saved by PyTorch. With another "
+                               "number of classes the last layer begins anew. For a detector also those of the "
+                               "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
+                              "",
+                              {.stays = {"weights"}}};
+  Option<std::string> quantize{*this,
+                               {"--quantize", "FORMAT",
+                                "Train the network of --weights as it will compute when it is quantised: int8, or w4 "
+                                "to w7, whose weights have fewer bits. A small learning rate is the default then"},
+                               "",
+                               {.one_of = {"", "int8", "w7", "w6", "w5", "w4"}, .stays = {"quantize"}}};
+  Option<std::vector<std::string>> freeze{*this,
+                                          {"--freeze", "PATTERN",
+                                           "Parameters that are not trained, by a pattern of their names, e.g. "
+                                           "'layer*'; may be repeated. Frozen batch-norm "
+                                           "layers go on updating their running statistics, as in PyTorch"},
+                                          {},
+                                          {.stays = {"freeze"}}};
+  Option<std::string> normalize{*this,
+                                {"--normalize", "RULE",
+                                 "Mean and deviation of images: data (of the training images), imagenet, MEAN/STD of "
+                                 "values from 0 to 1, such as 0.5/0.25, or pixels: 0 to 255 as they are (default: as "
+                                 "the weights' file says, otherwise data)"},
+                                "",
+                                {.stays = {"normalize"}}};
+
+  /// Throws UsageError.
+  void fill(task::TrainOptions& options) const;
+};
+
+}  // namespace evener::job

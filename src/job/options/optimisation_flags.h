@@ -1,0 +1,117 @@
+// Options about what is learnt in each step, and for how long.
+#pragma once
+
+#include "job/options/option.h"
+#include "task/train.h"
+
+namespace evener::job {
+
+struct OptimisationFlags : OptionGroup {
+  OptimisationFlags();
+
+  Option<int> epochs{*this,
+                     {"--epochs", "N", "Passes over the training images; 0: evaluate --weights only"},
+                     10,
+                     {.range = zero_or_more(), .in_plans = false}};
+  Option<std::string> batch{*this,
+                            {"--batch",
+                             "N|max",
+                             "Images per step, over all devices together (detectors: 16); or max: the largest batch "
+                             "that the device has memory for",
+                             {"--batch-size", "--batchsize", "--bs"}},
+                            "64"};
+  Option<std::optional<double>> learning_rate{*this,
+                                              {"--lr",
+                                               "RATE",
+                                               "Learning rate (default: 0.05; adamw 0.001; adamw for detectors 0.002)",
+                                               {"--learning-rate", "--rate"}},
+                                              {},
+                                              {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
+  Option<std::string> schedule{
+      *this,
+      {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR] (detectors: cosine)"},
+      "constant",
+      {.suggestions = {"constant", "cosine", "one-cycle", "step:"}, .in_plans = false, .stays = {"schedule"}}};
+  Option<double> warmup{*this,
+                        {"--warmup", "EPOCHS", "Epochs over which the rate grows from 0"},
+                        0,
+                        {.range = zero_or_more(), .in_plans = false}};
+  Option<std::string> optimizer{*this,
+                                {"--optimizer", "NAME", "sgd or adamw (detectors: adamw)"},
+                                "sgd",
+                                {.one_of = {"sgd", "adamw"}, .stays = {"optimizer/kind"}}};
+  Option<double> momentum{*this,
+                          {"--momentum", "SHARE", "Momentum of sgd (detectors: 0.9)"},
+                          0,
+                          {.range = momentum_range(), .stays = {"momentum", true}}};
+  Option<bool> nesterov{*this,
+                        {"--nesterov", "", "Let sgd look ahead along its momentum"},
+                        false,
+                        {.in_plans = false, .stays = {"optimizer/nesterov"}}};
+  Option<std::optional<double>> weight_decay{
+      *this,
+      {"--weight-decay", "FACTOR",
+       "sgd: L2 term added to the gradient (default: 0); adamw: weights shrink by lr x this (default: 0.01)"},
+      {},
+      {.range = zero_or_more(), .in_plans = false, .stays = {"weight decay"}}};
+  Option<double> clip_norm{*this,
+                           {"--clip-norm", "NORM", "Scale gradients down to this norm (detectors: 10); 0: never"},
+                           0,
+                           {.range = zero_or_more(), .stays = {"optimizer/clip norm"}}};
+  Option<double> average_decay{*this,
+                               {"--ema", "SHARE",
+                                "Validate, test and keep as best an average of the weights over the steps, with this "
+                                "decay, such as 0.999; 0: the weights themselves"},
+                               0,
+                               {.range = share(), .stays = {"optimizer/average decay"}}};
+  Option<int> accumulate{*this,
+                         {"--accumulate", "N", "Compute each batch in so many parts, for less memory"},
+                         1,
+                         {.range = more_than_zero(), .stays = {"accumulate"}}};
+  Option<std::string> loss{*this,
+                           {"--loss", "NAME", "cross-entropy or mse"},
+                           "cross-entropy",
+                           {.one_of = {"cross-entropy", "mse"}, .stays = {"loss", true}}};
+  Option<std::string> box_loss{*this,
+                               {"--box-loss", "NAME", "Of boxes, for detectors: smooth-l1 or giou"},
+                               "smooth-l1",
+                               {.one_of = {"smooth-l1", "giou"}, .stays = {"box loss", true}}};
+  Option<double> label_smoothing{*this,
+                                 {"--label-smoothing", "SHARE", "Share of the target that goes to all classes"},
+                                 0,
+                                 {.range = share(), .in_plans = false, .stays = {"label smoothing"}}};
+  Option<int> validate_every{*this,
+                             {"--validate-every", "EPOCHS", "Validate every so many epochs"},
+                             1,
+                             {.range = more_than_zero(), .in_plans = false}};
+  Option<int> patience{
+      *this,
+      {"--patience", "EPOCHS", "End after so many epochs without a better validation accuracy, or mAP@0.5; 0: never"},
+      0,
+      {.range = zero_or_more(), .in_plans = false}};
+  Option<double> until_accuracy{
+      *this,
+      {"--until-accuracy", "SHARE",
+       "End when the validation accuracy, or mAP@0.5, is this, such as 0.98, and tell the time it took; 0: never"},
+      0,
+      {.range = share_or_all(), .in_plans = false}};
+
+  /// The number of --batch; absent: the largest that fits is to be found. Throws UsageError.
+  std::optional<std::int64_t> batch_size() const;
+  task::Schedule rate_schedule() const;
+  /// --lr, or the optimiser's usual one.
+  double rate() const;
+
+  /// Fills in all but the batch. Throws UsageError.
+  void fill(task::TrainOptions& options) const;
+
+ private:
+  static ValueRange momentum_range() { return {0, 1, false, true, "0 or more, and less than 1"}; }
+  static ValueRange share_or_all() { return {0, 1, false, false, "a share, such as 0.9"}; }
+  bool is_adam() const { return *optimizer == "adamw"; }
+  double decay() const { return weight_decay->value_or(is_adam() ? 0.01 : 0); }
+  engine::OptimizerOptions optimizer_options() const;
+  void check_together() const override;
+};
+
+}  // namespace evener::job

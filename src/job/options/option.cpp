@@ -1,0 +1,282 @@
+#include "job/options/option.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/utf8.h"
+
+namespace evener::job {
+namespace {
+
+/// Of the texts that an option takes those that people type: an empty one stands for none.
+std::vector<std::string> named(std::vector<std::string> texts) {
+  std::erase(texts, "");
+  return texts;
+}
+
+using nlohmann::json;
+
+template <typename T>
+struct IsOptional : std::false_type {};
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <typename T>
+constexpr bool kIsList = std::is_same_v<T, std::vector<std::string>>;
+
+/// Reads a whole word as a number.
+template <typename T>
+bool read_number(const std::string& text, T& value) {
+  const char* const end = text.data() + text.size();
+  const char* const begin = text.size() > 1 && text[0] == '+' ? text.data() + 1 : text.data();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && stop == end;
+}
+
+template <typename T>
+bool read_value(const std::string& text, T& value) {
+  if constexpr (IsOptional<T>::value) {
+    return read_value(text, value.emplace());
+  } else if constexpr (std::is_same_v<T, bool>) {
+    value = text == "true";
+    return value || text == "false";
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    value = text;
+    return true;
+  } else {
+    return read_number(text, value);
+  }
+}
+
+template <typename T>
+std::string words_of_type() {
+  if constexpr (IsOptional<T>::value) {
+    return words_of_type<typename T::value_type>();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return "a number";
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return "a whole number, 0 or more";
+  } else {
+    return "a whole number";
+  }
+}
+
+template <typename T>
+void check_range(const OptionBase& option, const T& value) {
+  if constexpr (IsOptional<T>::value) {
+    if (value) check_range(option, *value);
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const auto& range = option.rules().range;
+    if (!range || range->contains(static_cast<double>(value))) return;
+    throw UsageError(fmt::format("{} is {}; it has to be {}", option.name(), value, range->words));
+  }
+}
+
+}  // namespace
+
+bool ValueRange::contains(double value) const {
+  if (!std::isfinite(value)) return false;
+  const bool above = least_is_exclusive ? value > least : value >= least;
+  return above && (most_is_exclusive ? value < most : value <= most);
+}
+
+ValueRange more_than_zero() {
+  return {0, std::numeric_limits<double>::infinity(), true, false, "more than 0"};
+}
+
+ValueRange zero_or_more() {
+  return {0, std::numeric_limits<double>::infinity(), false, false, "0 or more"};
+}
+
+ValueRange share() {
+  return {0, 1, false, true, "a share, such as 0.9"};
+}
+
+ValueRange from_to(double least, double most) {
+  return {least, most, false, false, fmt::format("from {} to {}", least, most)};
+}
+
+OptionBase::OptionBase(OptionGroup& group, OptionWords words, OptionRules rules)
+    : words_(std::move(words)), rules_(std::move(rules)) {
+  group.options_.push_back(this);
+}
+
+bool OptionBase::is_called_elsewhere(const std::string& name) const {
+  return std::ranges::find(words_.elsewhere, name) != words_.elsewhere.end();
+}
+
+std::string OptionBase::key() const {
+  if (!is_positional()) return name().substr(2);
+  std::string key = name();
+  for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return key;
+}
+
+void OptionBase::read(const std::vector<std::string>& values) {
+  given_ = true;
+  const auto read_some = [this](const std::vector<std::string>& some) {
+    given_words_ = some;
+    if (read_values(some)) return;
+    throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(some, " "), value_words()));
+  };
+  if (kind() == ValueKind::kMany || values.empty()) return read_some(values);
+  for (const std::string& value : values) {
+    read_some({value});
+    if (&value != &values.back()) check();  // the last one, which counts, is checked with its group
+  }
+}
+
+void OptionBase::record(json& config) const {
+  if (!rules_.recorded) return;
+  json& value = config[key()];
+  record_teller_ ? record_teller_(value) : tell(value);
+}
+
+void OptionBase::keep(json& settings) const {
+  const std::string& path = rules_.stays.key;
+  if (path.empty()) return;
+  json value;
+  if (stay_teller_) {
+    stay_teller_(value);
+  } else if (rules_.stays.always || !is_default()) {
+    tell(value);
+  }
+  const std::size_t slash = path.find('/');
+  // What encloses it is null as long as nothing is in it, like all that nobody chose.
+  json& outer = settings[path.substr(0, slash)];
+  if (slash == std::string::npos) {
+    outer = std::move(value);
+  } else if (!value.is_null()) {
+    outer[path.substr(slash + 1)] = std::move(value);
+  }
+}
+
+template <typename T>
+Option<T>::Option(OptionGroup& group, OptionWords words, T initial, OptionRules rules)
+    : OptionBase(group, std::move(words), std::move(rules)), value_(initial), initial_(std::move(initial)) {}
+
+template <typename T>
+void Option<T>::preset(T value) {
+  value_ = initial_ = std::move(value);
+}
+
+template <typename T>
+void Option<T>::check() const {
+  check_range(*this, value_);
+  if constexpr (std::is_same_v<T, std::string>) {
+    const auto& known = rules().one_of;
+    if (!known.empty() && std::ranges::find(known, value_) == known.end()) {
+      throw UsageError(unknown_name_message(key(), value_, named(known)));
+    }
+  }
+}
+
+template <typename T>
+ValueKind Option<T>::kind() const {
+  if (std::is_same_v<T, std::optional<std::string>>) return ValueKind::kSwitchOrOne;
+  if (std::is_same_v<T, bool>) return ValueKind::kSwitch;
+  return kIsList<T> ? ValueKind::kMany : ValueKind::kOne;
+}
+
+template <typename T>
+std::string Option<T>::value_words() const {
+  if constexpr (std::is_same_v<T, bool>) {
+    return "true or false";
+  } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
+    return words().value;
+  } else if constexpr (std::is_same_v<T, std::string> || kIsList<T>) {
+    return rules().one_of.empty() ? words().value : fmt::format("one of {}", fmt::join(named(rules().one_of), ", "));
+  } else {
+    return words_of_type<T>();
+  }
+}
+
+template <typename T>
+std::string Option<T>::default_text() const {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return initial_;
+  } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    return fmt::format("{}", initial_);
+  } else {
+    return "";  // a switch is off, a list is empty, and of what is absent the help text says what stands in for it
+  }
+}
+
+template <typename T>
+bool Option<T>::read_values(const std::vector<std::string>& values) {
+  if constexpr (kIsList<T>) {
+    value_ = values;
+    return true;
+  } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
+    value_ = values.empty() ? "" : values.back();
+    return true;
+  } else {
+    return !values.empty() && read_value(values.back(), value_);
+  }
+}
+
+template <typename T>
+void Option<T>::tell(json& value) const {
+  if constexpr (IsOptional<T>::value) {
+    value = value_ ? json(*value_) : json();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    value = value_.empty() ? json() : json(value_);
+  } else {
+    value = value_;
+  }
+}
+
+template class Option<std::string>;
+template class Option<bool>;
+template class Option<int>;
+template class Option<std::int64_t>;
+template class Option<std::uint64_t>;
+template class Option<double>;
+template class Option<std::optional<int>>;
+template class Option<std::optional<std::int64_t>>;
+template class Option<std::optional<double>>;
+template class Option<std::optional<std::string>>;
+template class Option<std::vector<std::string>>;
+
+void OptionGroup::check() const {
+  for (const OptionBase* option : options_) option->check();
+  check_together();
+}
+
+void OptionGroup::record(json& config) const {
+  for (const OptionBase* option : options_) option->record(config);
+}
+
+void OptionGroup::keep(json& settings) const {
+  for (const OptionBase* option : options_) option->keep(settings);
+}
+
+void OptionGroup::tell_words(GivenWords& words) const {
+  for (const OptionBase* option : options_) {
+    if (!option->given() || !option->rules().inherited) continue;
+    auto& told = words[option->key()];
+    told.clear();
+    for (const std::string& word : option->given_words()) told.push_back(to_utf8_text(word));
+  }
+}
+
+void OptionGroup::inherit(const GivenWords& words) {
+  for (OptionBase* option : options_) {
+    const auto found = words.find(option->key());
+    if (option->given() || !option->rules().inherited || found == words.end()) continue;
+    std::vector<std::string> bytes;
+    for (const std::string& word : found->second) bytes.push_back(from_utf8_text(word));
+    option->read(bytes);
+  }
+}
+
+}  // namespace evener::job

@@ -1,0 +1,192 @@
+// An option of a command, described once: how it is written, what it takes, and what its value means for the record of
+// a run, for a resumed run and for a plan. The command line, TOML files and --help are made from this description.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace evener::job {
+
+/// The numbers that an option takes. Exclusive limits are not among them.
+struct ValueRange {
+  double least = 0, most = 0;
+  bool least_is_exclusive = false, most_is_exclusive = false;
+  std::string words;  // what follows "it has to be", such as "more than 0"
+
+  bool contains(double value) const;
+};
+ValueRange more_than_zero();
+ValueRange zero_or_more();
+/// From 0 to, but without, 1.
+ValueRange share();
+ValueRange from_to(double least, double most);
+
+/// How an option is written: {"--lr", "RATE", "Learning rate"}. A name without "--" is that of a positional ("MODEL").
+/// `value` is the word that stands for its value in --help; a switch has none.
+struct OptionWords {
+  std::string name, value, help;
+  std::vector<std::string> elsewhere = {};  // what other programs call it, for "did you mean"
+};
+
+/// What a checkpoint keeps of an option, so that a resumed run can be held to it.
+struct MustStay {
+  std::string key = {};  // in the checkpoint; "optimizer/kind" is the key "kind" inside "optimizer". Empty: may change
+  bool always = false;   // write the default as well, not only other values (as the first checkpoints had it)
+};
+
+struct OptionRules {
+  std::optional<ValueRange> range = {};       // of a number
+  std::vector<std::string> one_of = {};       // the only texts that are taken; empty: any
+  std::vector<std::string> suggestions = {};  // values among others, which a shell offers
+  bool has_commas = false;  // its values have commas of their own, so that commas don't divide values of a sweep
+  bool required = false;
+  bool hidden = false;   // not shown in --help: for processes that we start ourselves
+  bool recorded = true;  // stands in the config of a run's record under its key
+  bool in_plans = true;  // makes a difference to what `evener plan` finds out
+  MustStay stays = {};
+  bool inherited = true;  // --resume RUN_DIR takes it from the run, where it isn't given
+};
+
+class OptionGroup;
+
+/// The words that options were given, by their keys.
+using GivenWords = std::map<std::string, std::vector<std::string>>;
+
+enum class ValueKind { kSwitch, kOne, kMany, kSwitchOrOne };
+
+/// What all options have in common, whatever the type of their value.
+class OptionBase {
+ public:
+  /// Writes an option's value as a record or a checkpoint has it.
+  using Teller = std::function<void(nlohmann::json&)>;
+
+  OptionBase(OptionGroup& group, OptionWords words, OptionRules rules);
+  virtual ~OptionBase() = default;
+  OptionBase(const OptionBase&) = delete;
+  OptionBase& operator=(const OptionBase&) = delete;
+
+  const OptionWords& words() const { return words_; }
+  const OptionRules& rules() const { return rules_; }
+  const std::string& name() const { return words_.name; }
+  bool is_positional() const { return words_.name.front() != '-'; }
+  /// The name in TOML files and records: "lr" for --lr, "model" for MODEL.
+  std::string key() const;
+  /// Whether other programs call the option so: "--batch-size" for --batch.
+  bool is_called_elsewhere(const std::string& name) const;
+  /// Another help text, for a command to which the option means something else.
+  void explain(std::string help) { words_.help = std::move(help); }
+  /// Whether read() was called.
+  bool given() const { return given_; }
+  /// What it was called with last.
+  const std::vector<std::string>& given_words() const { return given_words_; }
+
+  /// Takes the words that were typed: all for a list; otherwise the last one counts, and those before it have to be
+  /// good values too; "true" or "false" for a switch. Throws UsageError.
+  void read(const std::vector<std::string>& values);
+  /// Throws UsageError for a value that is out of range, or not one of those that there are.
+  virtual void check() const = 0;
+
+  virtual ValueKind kind() const = 0;
+  /// What a value is, such as "a whole number".
+  virtual std::string value_words() const = 0;
+  /// The default for --help; empty: there is none to show.
+  virtual std::string default_text() const = 0;
+
+  /// Records something else than the value as it was typed, such as the value that stands in for one not given.
+  void record_as(Teller teller) { record_teller_ = std::move(teller); }
+  void stay_as(Teller teller) { stay_teller_ = std::move(teller); }
+  /// Adds the value to a record's config, if the option is recorded.
+  void record(nlohmann::json& config) const;
+  /// Adds the value to a checkpoint's settings, if it has to stay: null where nobody chose it.
+  void keep(nlohmann::json& settings) const;
+
+ protected:
+  virtual bool read_values(const std::vector<std::string>& values) = 0;
+  virtual void tell(nlohmann::json& value) const = 0;
+  virtual bool is_default() const = 0;
+
+ private:
+  OptionWords words_;
+  OptionRules rules_;
+  Teller record_teller_, stay_teller_;
+  bool given_ = false;
+  std::vector<std::string> given_words_;
+};
+
+/// An option with a value of type T: std::string, bool (a switch), int, std::int64_t, std::uint64_t, double, an
+/// optional of a number (absent = not given), an optional string (a switch that may have a value: "" = none), or a list
+/// of strings. It adds itself to its group.
+template <typename T>
+class Option final : public OptionBase {
+ public:
+  Option(OptionGroup& group, OptionWords words, T initial = {}, OptionRules rules = {});
+
+  const T& operator*() const { return value_; }
+  const T* operator->() const { return &value_; }
+  /// Another default, for a command that has a better one.
+  void preset(T value);
+
+  void check() const override;
+  ValueKind kind() const override;
+  std::string value_words() const override;
+  std::string default_text() const override;
+
+ private:
+  bool read_values(const std::vector<std::string>& values) override;
+  void tell(nlohmann::json& value) const override;
+  bool is_default() const override { return value_ == initial_; }
+
+  T value_, initial_;
+};
+
+extern template class Option<std::string>;
+extern template class Option<bool>;
+extern template class Option<int>;
+extern template class Option<std::int64_t>;
+extern template class Option<std::uint64_t>;
+extern template class Option<double>;
+extern template class Option<std::optional<int>>;
+extern template class Option<std::optional<std::int64_t>>;
+extern template class Option<std::optional<double>>;
+extern template class Option<std::optional<std::string>>;
+extern template class Option<std::vector<std::string>>;
+
+/// Options that belong together, under a title of their own in --help. A group is a struct whose members are its
+/// options: a new option is one more member, and is then read, checked, recorded and kept like the others.
+class OptionGroup {
+ public:
+  explicit OptionGroup(std::string title) : title_(std::move(title)) {}
+  virtual ~OptionGroup() = default;
+  OptionGroup(const OptionGroup&) = delete;
+  OptionGroup& operator=(const OptionGroup&) = delete;
+
+  const std::string& title() const { return title_; }
+  const std::vector<OptionBase*>& options() const { return options_; }
+
+  /// Throws UsageError for wrong values, and for values that don't go together.
+  void check() const;
+  /// Adds the recorded options to a record's config.
+  void record(nlohmann::json& config) const;
+  /// Adds the options that must stay to a checkpoint's settings.
+  void keep(nlohmann::json& settings) const;
+  /// Adds the words of the options that were given and can be inherited, by the options' keys.
+  void tell_words(GivenWords& words) const;
+  /// Gives the words to those options that can be inherited and were not given. Throws UsageError.
+  void inherit(const GivenWords& words);
+
+ protected:
+  /// What options of this group demand of each other; their own values are good.
+  virtual void check_together() const {}
+
+ private:
+  friend class OptionBase;
+  std::string title_;
+  std::vector<OptionBase*> options_;
+};
+
+}  // namespace evener::job

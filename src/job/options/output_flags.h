@@ -1,0 +1,45 @@
+// Options about what a training writes and shows.
+#pragma once
+
+#include "job/options/option.h"
+
+namespace evener::job {
+
+struct OutputFlags : OptionGroup {
+  OutputFlags();
+
+  Option<std::string> out{*this,
+                          {"--out",
+                           "DIR",
+                           "Folder for checkpoints and results (default: runs/MODEL-TIME)",
+                           {"--output", "--output-dir", "--save-dir"}},
+                          "",
+                          {.recorded = false, .in_plans = false, .inherited = false}};
+  Option<std::optional<std::string>> resume{*this,
+                                            {"--resume", "[RUN_DIR]",
+                                             "Go on with the run in this folder, with its own options where none are "
+                                             "given; without a folder: with the run in "
+                                             "--out, and the options that are given"},
+                                            {},
+                                            {.in_plans = false, .inherited = false}};
+  Option<bool> overwrite{*this,
+                         {"--overwrite", "", "Replace a run that is in --out"},
+                         false,
+                         {.recorded = false, .in_plans = false, .inherited = false}};
+  Option<std::string> json{*this,
+                           {"--json", "FILE", "Write the record there too; - is stdout"},
+                           "",
+                           {.recorded = false, .inherited = false}};
+  Option<bool> dry_run{*this,
+                       {"--dry-run", "", "Print the plan after a look at model, data and weights, and stop"},
+                       false,
+                       {.recorded = false, .in_plans = false, .inherited = false}};
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false, .inherited = false}};
+
+  bool resumes() const { return resume->has_value(); }
+
+ private:
+  void check_together() const override;
+};
+
+}  // namespace evener::job

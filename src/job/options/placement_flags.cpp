@@ -1,0 +1,63 @@
+#include "job/options/placement_flags.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/precision.h"
+#include "placement/placement.h"
+
+namespace evener::job {
+namespace {
+
+engine::ConvolutionChoice convolution_of(const std::string& name) {
+  if (name == "auto") return engine::ConvolutionChoice::kAuto;
+  return name == "direct" ? engine::ConvolutionChoice::kDirect : engine::ConvolutionChoice::kWinograd;
+}
+
+engine::MemoryLayout layout_of(const std::string& name) {
+  if (name == "auto") return engine::MemoryLayout::kAuto;
+  return name == "nhwc" ? engine::MemoryLayout::kChannelsLast : engine::MemoryLayout::kChannelsFirst;
+}
+
+}  // namespace
+
+PlacementFlags::PlacementFlags() : OptionGroup("Placement") {
+  layout.stay_as([this](nlohmann::json& value) { value = static_cast<int>(layout_of(*layout)); });
+}
+
+bool PlacementFlags::is_automatic() const {
+  return placement::parse(*on).automatic;
+}
+
+placement::PlanOptions PlacementFlags::plan_options(bool anywhere) const {
+  placement::PlanOptions options;
+  options.precision = precision_name(parse_precision(*precision));
+  options.replicas = placement::parse_replicas_as(*replicas);
+  if (!shares->empty()) options.shares = placement::parse_share_rule(*shares);
+  options.oversubscribe = *oversubscribe || anywhere;
+  return options;
+}
+
+void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& options) const {
+  options.plan = plan;
+  options.engine = *engine;
+  options.data_on_device = *data_on == "device";
+  options.local_batch_norm = *batch_norm == "local";
+  options.always_exchange = *exchange == "always";
+  options.wire = *exchange_precision == "bf16" ? comm::Wire::kBFloat16 : comm::Wire::kFloat32;
+  auto& trainer = options.trainer;
+  trainer.device = plan.replicas.front().stages.front().device;
+  trainer.precision = parse_precision(*precision);
+  trainer.torch.layout = layout_of(*layout);
+  trainer.torch.convolution = convolution_of(*convolution);
+  trainer.native.kernels = *kernels == "naive" ? engine::KernelChoice::kNaive : engine::KernelChoice::kSimd;
+  trainer.step_graph = *step_graph == "auto";
+}
+
+void PlacementFlags::check_together() const {
+  if (*engine == "torch" && *kernels == "naive") {
+    throw UsageError("--kernels naive are plain loops of the native engine; leave it out, or use --engine native");
+  }
+}
+
+}  // namespace evener::job

@@ -1,0 +1,115 @@
+// Options about where a training computes, with which engine, and how its replicas work together.
+#pragma once
+
+#include "job/options/option.h"
+#include "task/train.h"
+
+namespace evener::job {
+
+struct PlacementFlags : OptionGroup {
+  PlacementFlags();
+
+  Option<std::string> on{
+      *this,
+      {"--on", "PLACEMENT",
+       "cpu (all cores), cpu/t1, 2xcpu/t1, cuda:0+cpu, ..., or auto: the fastest of them (docs/placements.md)"},
+      "cpu",
+      {.suggestions = {"auto", "cpu", "cpu/t1", "2xcpu/t1", "cuda:0", "cuda:0+cpu", "cuda:all", "opencl"}}};
+  Option<std::string> precision{
+      *this,
+      {"--precision", "NAME", "fp32, tf32 (as fp32 on CPUs), bf16 or fp16 with loss scaling (as bf16 on CPUs)"},
+      "fp32",
+      {.suggestions = {"fp32", "tf32", "bf16", "fp16"}, .stays = {"precision", true}}};
+  Option<std::string> engine{
+      *this,
+      {"--engine", "NAME",
+       "auto (native for perceptrons on CPUs and OpenCL, otherwise torch), torch, or native: our own kernels for "
+       "multilayer perceptrons"},
+      "auto",
+      {.one_of = {"auto", "torch", "native"}}};
+  Option<std::string> kernels{
+      *this,
+      {"--kernels", "NAME", "Of the native engine: simd, or naive (plain loops, for comparison)"},
+      "simd",
+      {.one_of = {"simd", "naive"}}};
+  Option<std::string> layout{*this,
+                             {"--layout", "NAME", "Memory layout of images: auto, nchw or nhwc"},
+                             "auto",
+                             {.one_of = {"auto", "nchw", "nhwc"}, .stays = {"layout"}}};
+  Option<std::string> convolution{
+      *this,
+      {"--convolution", "NAME",
+       "3x3 convolutions on CPUs: direct, winograd (a quarter of the multiplications), or auto (by their channels, and "
+       "in bf16 where the processor can't multiply it)"},
+      "auto",
+      {.one_of = {"auto", "direct", "winograd"}}};
+  Option<std::string> data_on{
+      *this,
+      {"--data-on", "NAME",
+       "Where a GPU takes its images from: host (a batch at a time), or device (all stay in its memory)"},
+      "host",
+      {.one_of = {"host", "device"}}};
+  Option<std::string> step_graph{
+      *this,
+      {"--step-graph", "NAME", "Whether a GPU replays whole steps as a CUDA graph: auto (where it can), or off"},
+      "auto",
+      {.one_of = {"auto", "off"}}};
+  Option<std::string> replicas{*this,
+                               {"--replicas", "NAME", "Several replicas as processes or as threads, or auto"},
+                               "auto",
+                               {.suggestions = {"auto", "processes", "threads"}}};
+  Option<bool> oversubscribe{*this,
+                             {"--oversubscribe", "",
+                              "All replicas of a placement such as 16xcpu/t1, also more than there are CPUs (default: "
+                              "as many as have CPUs of their own)"}};
+  Option<std::string> shares{*this,
+                             {"--shares", "RULE",
+                              "Who gets how much of each batch: equal, measured, or weights such as 12:1 (default: "
+                              "equal where all replicas are alike, otherwise measured)"}};
+  Option<std::string> batch_norm{
+      *this,
+      {"--batch-norm", "NAME",
+       "Statistics over the whole batch (synchronised), or over each replica's share alone (local), which is quicker "
+       "and changes what is learnt"},
+      "synchronised",
+      {.one_of = {"synchronised", "local"}, .stays = {"batch norm"}}};
+  Option<std::string> exchange{*this,
+                               {"--exchange", "NAME", "Exchange gradients: auto (with several replicas), or always"},
+                               "auto",
+                               {.one_of = {"auto", "always"}}};
+  Option<std::string> exchange_precision{
+      *this,
+      {"--exchange-precision", "NAME", "How gradients travel: fp32, or bf16 (half the bytes)"},
+      "fp32",
+      {.one_of = {"fp32", "bf16"}}};
+  Option<int> restarts{*this,
+                       {"--restarts", "N", "Go on from the last checkpoint so many times when a replica is lost"},
+                       0,
+                       {.range = zero_or_more(), .recorded = false, .in_plans = false}};
+  Option<bool> elastic{
+      *this,
+      {"--elastic", "", "When a replica is lost for good, go on with the others; batches stay as large"},
+      false,
+      {.recorded = false, .in_plans = false}};
+  Option<std::string> hosts{*this,
+                            {"--hosts", "NAMES|FILE",
+                             "Repeat the placement on each of these hosts: names with commas between, or a file of "
+                             "names (docs/distributed.md; default: those of the Slurm allocation)"},
+                            "",
+                            {.has_commas = true, .recorded = false, .in_plans = false}};
+  /// Tells a process that it is one of so many, each started for one host.
+  Option<int> hosts_started{
+      *this, {"--hosts-started", "N", ""}, 0, {.hidden = true, .recorded = false, .inherited = false}};
+
+  /// Whether the placement is to be chosen by measuring.
+  bool is_automatic() const;
+  /// `anywhere`: replicas may be more than this host has CPUs for. Throws UsageError.
+  placement::PlanOptions plan_options(bool anywhere) const;
+  /// Fills in what `plan` and these options say. Throws UsageError.
+  void fill(const placement::Plan& plan, task::TrainOptions& options) const;
+
+ private:
+  void check_together() const override;
+};
+
+}  // namespace evener::job

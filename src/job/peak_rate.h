@@ -1,0 +1,27 @@
+// What a device can do at most, against which speeds are held.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/device.h"
+#include "base/precision.h"
+
+namespace evener::job {
+
+struct PeakRate {
+  std::optional<double> gflops;           // of multiply-adds, which count as two
+  std::optional<double> memory_gb_per_s;  // of reading memory that lies in no cache
+  std::string of;                         // "AVX-512 multiply-adds on 2 threads"
+  std::string reason;                     // why `gflops` is absent; else empty
+};
+
+/// Measures the processor, with so many threads on `cpus` (none: wherever), for some two seconds. Those of other
+/// devices nobody measures.
+PeakRate peak_rate(Device device, int threads, const std::vector<int>& cpus, Precision precision);
+
+/// "236 GFLOP/s".
+std::string gflops_text(double gflops);
+
+}  // namespace evener::job

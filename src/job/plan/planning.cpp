@@ -1,0 +1,157 @@
+#include "job/plan/planning.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "placement/machine.h"
+#include "placement/placement.h"
+#include "report/table.h"
+
+namespace evener::job {
+namespace {
+
+constexpr const char* kMissing = "-";
+constexpr std::size_t kColumns = 10;
+
+const char* basis_name(plan::Basis basis) {
+  return basis == plan::Basis::kMeasured ? "measured" : "predicted";
+}
+
+std::vector<std::string> cells(const plan::Row& row, bool chosen) {
+  std::vector<std::string> cells = {row.text + (chosen ? " *" : "")};
+  if (!row.refusal.empty()) {
+    cells.resize(kColumns, kMissing);
+    return cells;
+  }
+  const auto multiple = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.2f}x", *value) : std::string(kMissing);
+  };
+  cells.push_back(si_text(row.images_per_s));
+  cells.push_back(row.noise ? fmt::format("+-{:.0f} %", 100 * *row.noise) : kMissing);
+  cells.push_back(basis_name(row.basis));
+  cells.push_back(multiple(row.reached));
+  cells.push_back(multiple(row.ceiling));
+  cells.push_back(duration_text(row.epoch_s()));
+  cells.push_back(duration_text(row.validate_s));
+  cells.push_back(bytes_text(static_cast<std::uint64_t>(row.memory_bytes)));
+  cells.push_back(row.joules_per_image ? si_text(*row.joules_per_image, "J") : kMissing);
+  return cells;
+}
+
+std::string refusals_text(const plan::Comparison& comparison) {
+  std::string text;
+  for (const plan::Row& row : comparison.rows) {
+    if (!row.refusal.empty()) text += fmt::format("  {}: {}\n", row.text, row.refusal);
+  }
+  return text;
+}
+
+nlohmann::ordered_json optional_json(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json row_json(const plan::Row& row) {
+  if (!row.refusal.empty()) return {{"placement", row.text}, {"refusal", row.refusal}};
+  return {{"placement", row.text},
+          {"replicas", row.plan.replicas.size()},
+          {"processes", row.plan.processes.size()},
+          {"images_per_s", row.images_per_s},
+          {"basis", basis_name(row.basis)},
+          {"noise", optional_json(row.noise)},
+          {"epoch_s", row.epoch_s()},
+          {"train_s", row.train_s},
+          {"validate_s", row.validate_s},
+          {"validate_basis", basis_name(row.validate_basis)},
+          {"memory_bytes", row.memory_bytes},
+          {"memory_basis", "estimated"},
+          {"speedup", optional_json(row.reached)},
+          {"ceiling", optional_json(row.ceiling)},
+          {"joules_per_image", optional_json(row.joules_per_image)}};
+}
+
+}  // namespace
+
+std::vector<plan::Candidate> candidates_of(const TrainFlags& flags) {
+  const placement::Machine& machine = placement::machine();
+  const placement::PlanOptions options = plan_options(flags);
+  std::vector<plan::Candidate> candidates;
+  for (const std::string& text : plan::placements_of(*flags.placement.on, machine)) {
+    candidates.push_back(plan::resolve(text, machine, options));
+  }
+  return candidates;
+}
+
+std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candidates) {
+  std::vector<placement::Plan> plans;
+  for (const plan::Candidate& candidate : candidates) {
+    if (candidate.plan && placement::why_not_runnable(*candidate.plan).empty()) plans.push_back(*candidate.plan);
+  }
+  return plans;
+}
+
+plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidates, const task::Trials& trials,
+                                    double seconds, Observer& progress) {
+  const auto probe = plan::make_probe(trials);
+  plan::Comparison comparison = plan::compare(candidates, plan::work_of(trials), *probe, seconds,
+                                              [&](const std::string& text) { progress.show("trying " + text); });
+  progress.finish();
+  return comparison;
+}
+
+Choice choose_placement(const std::vector<plan::Candidate>& candidates, const task::Trials& trials, double seconds,
+                        Observer& progress) {
+  const plan::Comparison comparison = compare_placements(candidates, trials, seconds, progress);
+  if (!comparison.best) throw UsageError("--on auto: no placement can be used\n" + refusals_text(comparison));
+  const plan::Row& best = comparison.rows[*comparison.best];
+  return {best.plan, fmt::format("{} ({} of measuring; about {} images/s)", comparison.reason,
+                                 duration_text(comparison.seconds), si_text(best.images_per_s))};
+}
+
+std::string comparison_text(const plan::Comparison& comparison) {
+  report::Table table;
+  table.columns = {{"placement", false},  {"images/s", true},    {"noise", true}, {"basis", false},
+                   {"speedup", true},     {"ceiling", true},     {"epoch", true}, {"validation", true},
+                   {"memory est.", true}, {"energy/image", true}};
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
+    table.rows.push_back(cells(comparison.rows[i], comparison.best == i));
+  }
+  std::string text = report::terminal_text(table) + "\n";
+  text +=
+      "speedup, ceiling: against the group's fastest member alone; the ceiling is 1 + the sum of the others' ratios\n";
+  bool estimates = false;
+  for (const plan::Row& row : comparison.rows) {
+    estimates = estimates || (row.refusal.empty() && row.validate_basis == plan::Basis::kPredicted);
+  }
+  text += fmt::format("epoch: training and validation{}\n",
+                      estimates ? " (estimated from the share of forward operations where it wasn't measured)" : "");
+  text += fmt::format("one replica's loader prepares {} images/s\n", si_text(comparison.loader_images_per_s));
+  if (!comparison.energy_refusal.empty()) text += "energy is not known: " + comparison.energy_refusal + "\n";
+  for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
+  if (const std::string refusals = refusals_text(comparison); !refusals.empty()) {
+    text += "can't be used:\n" + refusals;
+  }
+  if (comparison.best)
+    text += fmt::format("\n{} ({} of measuring)\n", comparison.reason, duration_text(comparison.seconds));
+  return text;
+}
+
+nlohmann::ordered_json comparison_json(const plan::Comparison& comparison) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const plan::Row& row : comparison.rows) rows.push_back(row_json(row));
+  nlohmann::ordered_json json = {{"schema", 1},
+                                 {"kind", "plan"},
+                                 {"placements", rows},
+                                 {"choice", nullptr},
+                                 {"reason", comparison.reason},
+                                 {"decided", comparison.decided},
+                                 {"notes", comparison.notes},
+                                 {"loader_images_per_s", comparison.loader_images_per_s},
+                                 {"energy_reason", nullptr},
+                                 {"seconds", comparison.seconds}};
+  if (comparison.best) json["choice"] = comparison.rows[*comparison.best].text;
+  if (!comparison.energy_refusal.empty()) json["energy_reason"] = comparison.energy_refusal;
+  return json;
+}
+
+}  // namespace evener::job

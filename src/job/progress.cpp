@@ -1,0 +1,45 @@
+#include "job/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/names.h"
+
+namespace evener::job {
+namespace {
+
+constexpr double kFirstText_s = 2, kNextText_s = 10;  // where texts stay
+
+}  // namespace
+
+std::string progress_bar(double share) {
+  constexpr int kWidth = 20;
+  const int filled = std::clamp(static_cast<int>(share * kWidth), 0, kWidth);
+  return "[" + std::string(static_cast<std::size_t>(filled), '#') +
+         std::string(static_cast<std::size_t>(kWidth - filled), '.') + "]";
+}
+
+std::string time_left_text(double seconds) {
+  if (seconds < 0.95) return "less than 1 s";
+  return seconds < 59.5 ? fmt::format("{:.0f} s", seconds) : duration_text(seconds);
+}
+
+void LoadingProgress::update(const char* what, std::size_t done, std::size_t images) {
+  const double now = now_s();
+  if (what != what_) {
+    what_ = what;
+    begin_s_ = now;
+    last_shown_s_ = observer_.redraws() ? now : now + kFirstText_s - kNextText_s;
+  }
+  if (done == 0 || now - last_shown_s_ < (observer_.redraws() ? kRedraw_s : kNextText_s)) return;
+  last_shown_s_ = now;
+  const double share = static_cast<double>(done) / static_cast<double>(images);
+  const double images_per_s = static_cast<double>(done) / std::max(now - begin_s_, 1e-9);
+  observer_.show(fmt::format("{} {} {:3.0f} %  {} of {}  {} {}/s  {} left", what, progress_bar(share), 100 * share,
+                             done, images, si_text(images_per_s), unit_,
+                             time_left_text(static_cast<double>(images - done) / images_per_s)));
+}
+
+}  // namespace evener::job

@@ -1,0 +1,35 @@
+// How far work on many images is, in words.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "job/observer.h"
+
+namespace evener::job {
+
+/// How long a text that is redrawn stays, and one that isn't.
+inline constexpr double kRedraw_s = 0.2;
+
+/// Shows it to an observer. Where it can't be redrawn, work of less than two seconds is not talked about.
+class LoadingProgress {
+ public:
+  /// `unit`: what is counted, for its speed.
+  explicit LoadingProgress(Observer& observer, const char* unit = "img") : observer_(observer), unit_(unit) {}
+  /// `what`: "reading images". Another text begins another work.
+  void update(const char* what, std::size_t done, std::size_t images);
+
+ private:
+  Observer& observer_;
+  const char* const unit_;
+  const char* what_ = nullptr;
+  double begin_s_ = 0, last_shown_s_ = 0;
+};
+
+/// "[#####...............]" for a quarter.
+std::string progress_bar(double share);
+
+/// Of a time that is an estimate: "less than 1 s", "42 s", "4 min 05 s".
+std::string time_left_text(double seconds);
+
+}  // namespace evener::job

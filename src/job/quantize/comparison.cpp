@@ -1,0 +1,290 @@
+#include "job/quantize/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/names.h"
+#include "base/plural.h"
+#include "base/statistics.h"
+#include "measure/metric.h"
+#include "measure/share_interval.h"
+#include "measure/statistics.h"
+#include "report/format.h"
+#include "task/limits.h"
+
+namespace evener::job {
+namespace {
+
+using measure::Better;
+using measure::Metric;
+using measure::MetricRole;
+
+constexpr std::size_t kWorstShown = 5;
+
+std::optional<double> accuracy(const task::RunFigures& figures) {
+  if (figures.labelled == 0) return std::nullopt;
+  return static_cast<double>(figures.correct) / static_cast<double>(figures.labelled);
+}
+
+/// The share of images for which both networks found the same class.
+std::optional<double> agreement(const QuantizeComparison& comparison) {
+  const auto &before = comparison.before.classes, &after = comparison.after.classes;
+  if (before.empty() || before.size() != after.size()) return std::nullopt;
+  std::int64_t same = 0, answered = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i] < 0 || after[i] < 0) continue;
+    ++answered;
+    same += before[i] == after[i] ? 1 : 0;
+  }
+  if (answered == 0) return std::nullopt;
+  return static_cast<double>(same) / static_cast<double>(answered);
+}
+
+std::string row(const char* what, const std::string& before, const std::string& after, const std::string& change) {
+  return fmt::format("{:<22}{:>14}{:>14}  {}\n", what, before, after, change);
+}
+
+std::string ratio_text(double before, double after) {
+  return before > 0 && after > 0 ? fmt::format("{:.2f}x", after / before) : "";
+}
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", 100 * *share) : "unknown";
+}
+
+/// Of the whole machine, its idle power included.
+std::optional<double> joules_per_image(const task::RunFigures& figures) {
+  const std::optional<double> rate = median(figures.rates);
+  if (!figures.power_w || !rate || *rate <= 0) return std::nullopt;
+  return *figures.power_w / *rate;
+}
+
+std::string no_energy(const QuantizeComparison& comparison) {
+  return comparison.no_power.empty() ? "it was measured for less than a second: give --seconds 2" : comparison.no_power;
+}
+
+std::string energy_row(const QuantizeComparison& c) {
+  const std::optional<double> before = joules_per_image(c.before), after = joules_per_image(c.after);
+  if (!before || !after) return row("energy of one image", "unknown", "unknown", no_energy(c));
+  return row("energy of one image", si_text(*before) + "J", si_text(*after) + "J", ratio_text(*before, *after));
+}
+
+double share_of_engines(const task::EngineAgreement& engines) {
+  return static_cast<double>(engines.same) / static_cast<double>(engines.images);
+}
+
+/// How the classes of training, which rounds in float arithmetic, and those of int8 kernels go together.
+std::string engines_row(const QuantizeComparison& c) {
+  if (!c.engines || c.engines->images == 0) return "";
+  std::string words = fmt::format("of {} images: LibTorch's fake quantisation, and int8", c.engines->images);
+  if (c.engines->widest_gap && c.engines->usual_gap) {
+    words += fmt::format("; where not, the two highest scores lie up to {:.2g} steps apart (usually {:.2g})",
+                         *c.engines->widest_gap, *c.engines->usual_gap);
+  }
+  return row("same as in training", "", percent(share_of_engines(*c.engines)), words);
+}
+
+constexpr auto kFew = static_cast<std::int64_t>(task::kFewJudged);
+
+/// By how much an accuracy changes; few images don't tell.
+std::string change_text(double before, double after, std::int64_t images) {
+  if (images >= kFew) return fmt::format("{:+.2f} points of {} images", 100 * (after - before), images);
+  return fmt::format("of {}, too few to tell a change: before {}, after {} (95 %)", counted(images, "image"),
+                     measure::share_interval_text(before, images), measure::share_interval_text(after, images));
+}
+
+std::string precision_row(const char* what, const std::optional<double>& before, const std::optional<double>& after,
+                          std::int64_t images) {
+  if (!before || !after) return "";
+  return row(what, percent(before), percent(after),
+             images < kFew ? fmt::format("of {}, too few to tell a change", counted(images, "image"))
+                           : fmt::format("{:+.2f} points of {} images", 100 * (*after - *before), images));
+}
+
+std::string milliseconds(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.3g} ms", 1e3 * *seconds) : "unknown";
+}
+
+Metric share(const char* name, const char* title, const char* label, const task::RunFigures& figures) {
+  Metric metric{.name = name, .unit = "share", .title = title, .label = label, .role = MetricRole::kQuality};
+  metric.value = accuracy(figures);
+  metric.of_images = figures.labelled;
+  return metric;
+}
+
+void add_precision(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
+                   measure::Record& record) {
+  const auto add = [&](const char* name, const char* title, const std::optional<double>& value) {
+    if (!value) return;
+    measure::add_metric(record, {.name = prefix + name,
+                                 .unit = "share",
+                                 .title = prefix.empty() ? title : "",
+                                 .label = title + of,
+                                 .role = MetricRole::kQuality,
+                                 .value = value,
+                                 .of_images = figures.images});
+  };
+  add("map_50", "mAP@0.5", figures.ap_50);
+  add("map", "mAP@0.5:0.95", figures.ap);
+}
+
+void add_energy(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
+                const std::string& reason, measure::Record& record) {
+  const std::optional<double> joules = joules_per_image(figures);
+  measure::add_metric(record, {.name = prefix + "energy_per_image_j",
+                               .unit = "J",
+                               .title = prefix.empty() ? "energy" : "",
+                               .label = "energy of one image, whole machine" + of,
+                               .better = Better::kLower,
+                               .role = MetricRole::kCost,
+                               .value = joules,
+                               .reason = joules ? "" : reason});
+}
+
+void add_run(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
+             measure::Record& record) {
+  const auto add = [&](const char* name, const char* unit, const std::string& label, Better better, MetricRole role,
+                       const std::vector<double>& samples, const char* over) {
+    measure::add_metric(record, {.name = prefix + name,
+                                 .unit = unit,
+                                 .title = prefix.empty() ? label : "",
+                                 .label = label + of,
+                                 .better = better,
+                                 .role = role,
+                                 .value = median(samples),
+                                 .samples = samples,
+                                 .interval = measure::median_interval(samples),
+                                 .over = over,
+                                 .reason = samples.empty() ? "it was not measured" : ""});
+  };
+  add("network_images_per_s", "images/s", "network/s", Better::kHigher, MetricRole::kSpeed, figures.rates,
+      "blocks of calls");
+  add("latency_s", "s", "latency", Better::kLower, MetricRole::kCost, figures.latencies_s, "calls with one image");
+  measure::add_metric(record, {.name = prefix + "memory_bytes",
+                               .unit = "bytes",
+                               .title = prefix.empty() ? "memory" : "",
+                               .label = "memory of the network" + of,
+                               .better = Better::kLower,
+                               .value = static_cast<double>(figures.memory_bytes)});
+}
+
+}  // namespace
+
+std::string comparison_text(const QuantizeComparison& c) {
+  std::string text = row("", "before", "after", "");
+  text += row("weights", bytes_text(c.float_bytes), bytes_text(c.file_bytes),
+              ratio_text(static_cast<double>(c.float_bytes), static_cast<double>(c.file_bytes)));
+  if (c.after.images > 0) {
+    if (const auto before = accuracy(c.before), after = accuracy(c.after); before && after) {
+      text += row("accuracy", fmt::format("{:.2f} %", 100 * *before), fmt::format("{:.2f} %", 100 * *after),
+                  change_text(*before, *after, c.after.labelled));
+    }
+    text += precision_row("mAP@0.5", c.before.ap_50, c.after.ap_50, c.after.images);
+    text += precision_row("mAP@0.5:0.95", c.before.ap, c.after.ap, c.after.images);
+    if (const auto same = agreement(c)) {
+      text += row(c.classes_known ? "same class" : "same largest output", "", percent(same), "");
+    }
+    text += engines_row(c);
+    const auto before_s = median(c.before.latencies_s), after_s = median(c.after.latencies_s);
+    text += row("latency of one image", milliseconds(before_s), milliseconds(after_s),
+                ratio_text(before_s.value_or(0), after_s.value_or(0)));
+    const auto before = median(c.before.rates), after = median(c.after.rates);
+    text += row("images/s", before ? si_text(*before) : "unknown", after ? si_text(*after) : "unknown",
+                ratio_text(before.value_or(0), after.value_or(0)));
+    text += row("memory", bytes_text(c.before.memory_bytes), bytes_text(c.after.memory_bytes), "");
+    text += energy_row(c);
+    const task::Int8Layers layers = task::int8_layers(c.after.executed);
+    if (layers.all > 0) text += row("computed in int8", "", fmt::format("{} of {}", layers.int8, layers.all), "layers");
+  }
+  std::vector<task::LayerError> worst;
+  for (const auto& layer : c.layers) {
+    if (std::isfinite(layer.sqnr_db)) worst.push_back(layer);
+  }
+  std::ranges::sort(worst, {}, &task::LayerError::sqnr_db);
+  if (worst.size() > kWorstShown) worst.resize(kWorstShown);
+  if (!worst.empty()) text += "largest errors (signal to quantisation noise)\n";
+  for (const auto& layer : worst) {
+    text += fmt::format("  {:<40}{:>8.1f} dB{}\n", layer.layer, layer.sqnr_db, layer.quantized ? "" : "  (in float)");
+  }
+  return text;
+}
+
+std::string layers_csv(const std::vector<task::LayerError>& layers) {
+  std::string text = "layer,quantized,sqnr_db\n";
+  for (const auto& layer : layers) {
+    text += fmt::format("{},{},{}\n", report::csv_cell(layer.layer), layer.quantized ? 1 : 0,
+                        std::isfinite(layer.sqnr_db) ? fmt::format("{:.3f}", layer.sqnr_db) : "");
+  }
+  return text;
+}
+
+void fill_quantize_metrics(const QuantizeComparison& c, measure::Record& record) {
+  const auto bytes = [&](const char* name, const char* title, const char* label, std::uint64_t value) {
+    measure::add_metric(record, {.name = name,
+                                 .unit = "bytes",
+                                 .title = title,
+                                 .label = label,
+                                 .better = Better::kLower,
+                                 .value = static_cast<double>(value)});
+  };
+  bytes("weights_bytes", "weights", "size of the weights", c.file_bytes);
+  bytes("float_weights_bytes", "", "size of the weights in float32", c.float_bytes);
+  if (c.after.images > 0) {
+    add_run("", "", c.after, record);
+    add_run("float_", " in float", c.before, record);
+    add_energy("", "", c.after, no_energy(c), record);
+    add_energy("float_", " in float", c.before, no_energy(c), record);
+    add_precision("", "", c.after, record);
+    add_precision("float_", " in float", c.before, record);
+    const task::Int8Layers layers = task::int8_layers(c.after.executed);
+    measure::add_metric(record, {.name = "int8_layers",
+                                 .unit = "",
+                                 .title = "int8 layers",
+                                 .label = "layers computed in int8",
+                                 .value = static_cast<double>(layers.int8)});
+    if (c.after.labelled > 0) {
+      measure::add_metric(record, share("accuracy", "accuracy", "accuracy", c.after));
+      measure::add_metric(record, share("float_accuracy", "float", "accuracy in float", c.before));
+    }
+    if (const auto same = agreement(c)) {
+      measure::add_metric(record, {.name = "same_class",
+                                   .unit = "share",
+                                   .title = c.classes_known ? "same class" : "same output",
+                                   .label = c.classes_known ? "images of the same class as in float"
+                                                            : "images with the same largest output as in float",
+                                   .role = MetricRole::kQuality,
+                                   .value = same,
+                                   .of_images = c.after.images});
+    }
+  }
+  if (c.engines && c.engines->images > 0) {
+    measure::add_metric(record, {.name = "same_class_as_in_training",
+                                 .unit = "share",
+                                 .title = "",
+                                 .label = "images of the same class with fake quantisation in LibTorch and in int8",
+                                 .role = MetricRole::kQuality,
+                                 .value = share_of_engines(*c.engines),
+                                 .of_images = static_cast<std::int64_t>(c.engines->images)});
+    if (c.engines->widest_gap) {
+      measure::add_metric(record, {.name = "widest_tie_steps",
+                                   .unit = "steps",
+                                   .title = "",
+                                   .label = "widest gap of the two highest scores where these classes differ",
+                                   .better = Better::kLower,
+                                   .value = *c.engines->widest_gap});
+    }
+  }
+  if (!c.layers.empty() && std::isfinite(c.layers.back().sqnr_db)) {
+    measure::add_metric(record, {.name = "last_layer_sqnr_db",
+                                 .unit = "dB",
+                                 .title = "SQNR",
+                                 .label = "signal to quantisation noise of the last layer",
+                                 .role = MetricRole::kQuality,
+                                 .value = c.layers.back().sqnr_db});
+  }
+}
+
+}  // namespace evener::job

@@ -1,0 +1,33 @@
+// What `evener quantize` tells of a network before and after.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/record.h"
+#include "task/quantize/agreement.h"
+#include "task/quantize/figures.h"
+#include "task/quantize/quantize.h"
+
+namespace evener::job {
+
+struct QuantizeComparison {
+  std::uint64_t float_bytes = 0, file_bytes = 0;
+  task::RunFigures before, after;  // empty where nothing was run
+  std::vector<task::LayerError> layers;
+  bool classes_known = true;  // otherwise the largest output may be no class, but anything
+  std::optional<task::EngineAgreement> engines;
+  std::string no_power;  // why power can't be measured; empty = it can
+};
+
+/// A table for people: size, accuracy or precision, latency, speed, memory, energy; the layers with the largest errors.
+std::string comparison_text(const QuantizeComparison& comparison);
+
+/// "layer,quantized,sqnr_db" for each layer; a layer without an error has an empty cell.
+std::string layers_csv(const std::vector<task::LayerError>& layers);
+
+/// The same figures for the record: each with its fellow of before, "float_...".
+void fill_quantize_metrics(const QuantizeComparison& comparison, measure::Record& record);
+
+}  // namespace evener::job

@@ -1,0 +1,96 @@
+// The options of `evener quantize`.
+#pragma once
+
+#include "job/infer/infer_flags.h"
+#include "job/options/energy_flags.h"
+#include "task/quantize/quantizer.h"
+
+namespace evener::job {
+
+/// What ranges are taken from, and what accuracy is measured on.
+struct CalibrationDataFlags : OptionGroup {
+  CalibrationDataFlags();
+
+  Option<std::string> data{*this,
+                           {"--data", "DATA",
+                            "Images, as train and infer take them: its training part calibrates, its test part is "
+                            "evaluated (default: the data of the run)"}};
+  Option<std::string> calibration_data{
+      *this, {"--calibration-data", "DATA", "Other images to calibrate with; all of --data is evaluated then"}};
+  Option<std::int64_t> images{
+      *this, {"--images", "N", "Images to calibrate with"}, 300, {.range = from_to(1, 1000000)}};
+  Option<std::string> split{
+      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
+  Option<std::optional<std::int64_t>> seed{
+      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
+};
+
+/// How values become whole numbers.
+struct QuantizationFlags : OptionGroup {
+  QuantizationFlags() : OptionGroup("Quantisation") {}
+
+  Option<std::string> calibration{*this,
+                                  {"--calibration", "NAME", "Ranges of activations: mse, minmax, percentile, entropy"},
+                                  "mse",
+                                  {.one_of = {"mse", "minmax", "percentile", "entropy"}}};
+  Option<double> percentile{*this,
+                            {"--percentile", "PERCENT", "Of magnitudes, that --calibration percentile keeps"},
+                            99.99,
+                            {.range = from_to(50, 100)}};
+  Option<std::string> weight_bits{*this,
+                                  {"--weight-bits", "BITS",
+                                   "8; 7 for processors without int8 dot products; 4 to 6 for smaller weights; auto: 8 "
+                                   "or 7, as this processor needs"},
+                                  "auto",
+                                  {.one_of = {"auto", "8", "7", "6", "5", "4"}}};
+  Option<std::vector<std::string>> keep{
+      *this,
+      {"--keep", "LAYER",
+       "Layers that stay in float, by a pattern of their names, or first, or last; may be repeated"}};
+  Option<std::optional<double>> accuracy_drop{
+      *this,
+      {"--accuracy-drop", "POINTS",
+       "Keep as few of the most sensitive layers in float as are needed to lose at most so much accuracy, or mAP@0.5 "
+       "of a detector"},
+      {},
+      {.range = from_to(0, 100)}};
+  Option<bool> no_bias_correction{
+      *this, {"--no-bias-correction", "", "Leave biases as they are, whatever rounding weights does to means"}};
+
+  task::QuantizeOptions options(std::int64_t images) const;
+};
+
+struct QuantizeOutputFlags : OptionGroup {
+  QuantizeOutputFlags() : OptionGroup("Output") {}
+
+  Option<std::string> out{*this,
+                          {"--out",
+                           "DIR",
+                           "Folder for quantized.safetensors (.onnx of another program's file), layers.csv and the "
+                           "record (default: runs/MODEL-TIME)",
+                           {"--output"}},
+                          "",
+                          {.recorded = false}};
+  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<double> seconds{*this,
+                         {"--seconds", "SECONDS", "How long each speed is measured"},
+                         1,
+                         {.range = more_than_zero(), .recorded = false}};
+  Option<std::string> json{*this, {"--json", "FILE", "Write the record there; - is stdout"}, "", {.recorded = false}};
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+};
+
+struct QuantizeFlags {
+  QuantizeFlags();
+
+  InferFlags infer;  // its network and placement are options; its images are filled in
+  CalibrationDataFlags data;
+  QuantizationFlags quantization;
+  QuantizeOutputFlags output;
+  EnergyFlags energy;
+
+  OptionSet options() { return {&infer.model, &data, &quantization, &infer.placement, &output, &energy}; }
+  std::vector<const OptionGroup*> groups() const { return {&infer.model, &data, &quantization, &infer.placement}; }
+};
+
+}  // namespace evener::job

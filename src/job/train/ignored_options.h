@@ -1,0 +1,16 @@
+// Options that were given and change nothing in a run, told rather than passed over.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "job/train/train_flags.h"
+#include "task/train.h"
+
+namespace evener::job {
+
+/// A sentence for each option that was given and has no effect with this plan, engine, network and data.
+std::vector<std::string> ignored_options(const TrainFlags& flags, const task::TrainOptions& options,
+                                         const task::TrainSetup& setup);
+
+}  // namespace evener::job

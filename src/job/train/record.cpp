@@ -1,0 +1,263 @@
+#include "job/train/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/cpu.h"
+#include "base/module.h"
+#include "base/precision.h"
+#include "job/infer/run_config.h"
+#include "measure/record_json.h"
+#include "measure/record_kind.h"
+#include "network/cost.h"
+#include "run/placement_record.h"
+
+namespace evener::job {
+namespace {
+
+using nlohmann::json;
+
+/// The options as they were given, and what became of those that the run decided itself.
+json full_config(const TrainFlags& flags, const task::TrainOptions& options, const task::TrainSetup& setup) {
+  json config = config_of(flags);
+  add_data_path(*flags.data.location, config);
+  config["engine"] = setup.engine;
+  config["batch"] = options.batch;
+  config["size"] = std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height);
+  config["channels"] = setup.image.channels;
+  config["loader-threads"] = setup.loader_threads;
+  config["normalize"] = setup.normalized_by;
+  config["mean"] = setup.normalization.mean;
+  config["standard-deviation"] = setup.normalization.standard_deviation;
+  return config;
+}
+
+/// Whether the run trains, or evaluates only.
+bool trains(const measure::Record& record) {
+  const auto epochs = record.config.find("epochs");
+  return epochs == record.config.end() || epochs->second != "0";
+}
+
+void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
+  if (!result.epochs.empty()) record.training.accuracy.train = result.epochs.back().train_accuracy;
+  const auto best = std::find_if(result.epochs.begin(), result.epochs.end(),
+                                 [&](const auto& epoch) { return epoch.epoch == result.best_epoch; });
+  if (best != result.epochs.end()) {
+    record.training.accuracy.val = best->val_accuracy;
+    record.training.accuracy.val_epoch = best->epoch;
+    record.training.accuracy.val_loss = best->val_loss;
+  } else if (result.val_accuracy) {
+    record.training.accuracy.val = result.val_accuracy;
+    record.training.accuracy.val_loss = result.val_loss;
+    record.missing["accuracy.val_epoch"] = "nothing was trained";
+  } else {
+    record.missing["accuracy.val"] = record.missing["accuracy.val_loss"] =
+        record.data.val == 0 ? "the data has no validation images" : "no epoch was validated";
+  }
+  record.training.accuracy.test = result.test_accuracy;
+  record.training.accuracy.test_loss = result.test_loss;
+  record.training.accuracy.test_weights = result.best_epoch != 0 ? "best" : trains(record) ? "last" : "given";
+  if (!result.test_accuracy) {
+    record.missing["accuracy.test"] = record.missing["accuracy.test_loss"] =
+        record.data.test == 0 ? "the data has no test images" : "the run did not reach its end";
+  }
+}
+
+/// The best validation's figures and the test's, which a detector has in place of accuracies.
+void fill_precision(measure::Record& record, const task::TrainResult& result) {
+  std::map<std::string, double> figures = result.figures;
+  for (const auto& epoch : result.epochs) {
+    if (epoch.epoch == result.best_epoch) figures.insert(epoch.figures.begin(), epoch.figures.end());
+  }
+  const auto add = [&](const char* name, const char* title, const char* label, std::optional<std::int64_t> images) {
+    measure::Metric metric{.name = name,
+                           .unit = "share",
+                           .title = title,
+                           .label = label,
+                           .role = measure::MetricRole::kQuality,
+                           .of_images = images};
+    if (const auto found = figures.find(name); found != figures.end()) {
+      metric.value = found->second;
+    } else {
+      metric.reason = images == 0 ? "the data has no such images" : "the run did not come to it, or no box was there";
+    }
+    measure::add_metric(record, std::move(metric));
+  };
+  add("val_map_50", "val mAP@.5", "validation mAP@0.5", record.data.val);
+  add("val_map", "", "validation mAP@0.5:0.95", record.data.val);
+  add("test_map_50", "test mAP@.5", "test mAP@0.5", record.data.test);
+  add("test_map", "", "test mAP@0.5:0.95", record.data.test);
+  for (const char* path : {"accuracy.train", "accuracy.val", "accuracy.test"}) {
+    record.missing[path] = "a detector has precisions instead: val_map_50, test_map_50";
+  }
+}
+
+void fill_throughput(measure::Record& record, const task::TrainResult& result) {
+  const auto blocks = [](const task::StepBlocks& steps) {
+    return measure::BlockRates{steps.rates(), steps.steps_per_block()};
+  };
+  measure::Throughput& speed = record.images_per_s;
+  speed = measure::training_throughput(blocks(result.first_epoch), blocks(result.later_epochs));
+  if (speed.median && !speed.interval) {
+    record.missing["images_per_s_details.interval_95"] =
+        fmt::format("{} samples ({}) are too few for an interval of 95 % (at least {}); their range is told instead",
+                    speed.samples.size(), speed.over, measure::kFewestSamples);
+  }
+  if (const std::string note = measure::speed_note(record); !note.empty()) record.notes.push_back(note);
+}
+
+/// What each replica came to do.
+void fill_replicas(measure::Record& record, const task::TrainResult& result) {
+  std::int64_t all = 0;
+  for (const auto& work : result.replicas) all += work.samples;
+  for (std::size_t r = 0; r < std::min(result.replicas.size(), record.placement.replicas.size()); ++r) {
+    const auto& work = result.replicas[r];
+    auto& replica = record.placement.replicas[r];
+    replica.samples = work.samples;
+    replica.busy_s = work.busy_s;
+    if (all > 0) replica.share = static_cast<double>(work.samples) / static_cast<double>(all);
+  }
+  if (result.replicas.size() < 2) return;
+  for (const auto& [step, samples] : result.shares) record.placement.divisions.push_back({step, samples});
+}
+
+/// What devices computed, and the figures of the GPUs in the order of their replicas.
+void fill_devices(measure::Record& record, const task::TrainResult& result) {
+  std::size_t gpu = 0;
+  for (const auto& device : result.devices) {
+    record.notes.insert(record.notes.end(), device.notes.begin(), device.notes.end());
+    if (!device.executed.empty()) record.config["executed"] = json(device.executed).dump();
+    if (device.skipped_steps > 0) {
+      record.notes.push_back(std::to_string(device.skipped_steps) +
+                             " steps changed nothing: their gradients overflowed (fp16; the loss is scaled down then)");
+    }
+    if (!device.peak_memory_bytes || gpu >= record.gpus.size()) continue;
+    record.gpus[gpu].peak_memory_bytes = device.peak_memory_bytes;
+    record.gpus[gpu].step_phases_s = device.step_phases_s;
+    ++gpu;
+  }
+}
+
+}  // namespace
+
+void fill_setup(measure::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
+                const task::TrainSetup& setup) {
+  record.config = measure::config_from_json(full_config(flags, options, setup));
+  record.options = words_of(flags);
+  record.times.train = record.times.validate = record.times.test = 0;  // so far
+  record.seeds = {{"seed", options.trainer.seed}};
+  record.versions[setup.engine] = module_status(setup.engine).version;
+  if (*flags.placement.hosts_started > 0) record.versions["mpi"] = module_status("mpi").version;
+  const auto cost = network::total_cost(setup.network);
+  record.model = {setup.network.model(), cost.parameters, cost.forward_flops, cost.forward_flops + cost.backward_flops};
+  const auto& image = setup.image;
+  record.data = {options.data.location,
+                 static_cast<std::int64_t>(setup.images),
+                 setup.classes,
+                 {image.channels, image.height, image.width},
+                 static_cast<std::int64_t>(setup.train_images),
+                 static_cast<std::int64_t>(setup.val_images),
+                 static_cast<std::int64_t>(setup.test_images),
+                 static_cast<std::int64_t>(setup.skipped.size())};
+  record.notes = setup.notes;
+  const placement::Plan& plan = options.plan;
+  record.fallbacks = plan.fallbacks;
+  record.notes.insert(record.notes.end(), plan.warnings.begin(), plan.warnings.end());
+  record.notes.insert(record.notes.end(), plan.notes.begin(), plan.notes.end());
+  record.placement = run::placement_record(plan);
+  for (const auto& replica : plan.replicas) {
+    const auto& stage = replica.stages.front();
+    if (stage.device.kind != DeviceKind::kCuda && stage.device.kind != DeviceKind::kOpencl) continue;
+    record.gpus.emplace_back();
+    record.gpus.back().index = stage.device.index;
+    record.gpus.back().name = stage.device_name;
+  }
+  record.engine = setup.engine;
+  record.precision = precision_name(options.trainer.precision);
+  record.batch = options.batch;
+  std::set<std::string> substitutes;  // one line, however many replicas compute something else than was asked for
+  for (const auto& replica : plan.replicas) {
+    substitutes.insert(precision_fallback(options.trainer.precision, replica.stages.front().device.kind));
+  }
+  substitutes.erase("");
+  record.fallbacks.insert(record.fallbacks.end(), substitutes.begin(), substitutes.end());
+  const bool fewer_threads = std::ranges::any_of(
+      plan.replicas, [](const placement::PlanReplica& r) { return r.stages.front().threads > usable_cpus(); });
+  if (setup.engine == "native" && fewer_threads) {
+    record.fallbacks.push_back("the native engine took " + std::to_string(usable_cpus()) +
+                               " threads for a replica: there are no more CPUs here");
+  }
+  if (options.local_batch_norm && plan.replicas.size() > 1) {
+    record.notes.push_back(
+        "batch-norm took the statistics of each replica's share alone, which changes what is learnt (--batch-norm "
+        "local)");
+  }
+}
+
+measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
+                                  std::map<std::string, double> phases_s) {
+  measure::EpochRecord record;
+  record.epoch = epoch.epoch;
+  record.seconds = epoch.seconds;
+  if (epoch.val_loss) record.validate_seconds = epoch.validate_seconds;
+  if (epoch.seconds > 0) record.images_per_s = static_cast<double>(train_images) / epoch.seconds;
+  record.lr = epoch.learning_rate;
+  record.train_loss = epoch.train_loss;
+  record.train_accuracy = epoch.train_accuracy;
+  record.val_loss = epoch.val_loss;
+  record.val_accuracy = epoch.val_accuracy;
+  record.figures = epoch.figures;
+  record.phases_s = std::move(phases_s);
+  return record;
+}
+
+void fill_results(measure::Record& record, const task::TrainResult& result) {
+  switch (result.status) {
+    case task::TrainStatus::kDone:
+      record.status = measure::Status::kDone;
+      break;
+    case task::TrainStatus::kInterrupted:
+      record.status = measure::Status::kInterrupted;
+      break;
+    case task::TrainStatus::kDiverged:
+      record.status = measure::Status::kDiverged;
+      break;
+  }
+  record.notes.insert(record.notes.end(), result.notes.begin(), result.notes.end());
+  if (!result.end_note.empty()) record.notes.push_back(result.end_note);
+  if (!result.status_reason.empty()) record.notes.push_back(result.status_reason);
+  // Epochs of an earlier run that this one resumed are known to the checkpoint only.
+  std::vector<measure::EpochRecord> all;
+  for (const auto& epoch : result.epochs) {
+    if (!record.training.epochs.empty() && epoch.epoch >= record.training.epochs.front().epoch) break;
+    all.push_back(epoch_record(epoch, static_cast<std::size_t>(record.data.train.value_or(0)), {}));
+  }
+  const std::size_t before = all.size();
+  all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
+  record.training.epochs = std::move(all);
+  measure::SessionRecord& session = record.sessions.back();
+  session.epochs = static_cast<std::int64_t>(record.training.epochs.size() - before);
+  session.images = 0;
+  for (const auto& work : result.replicas) session.images += work.samples;
+  record.times.init = result.init_s;
+  record.times.load = result.load_s;
+  record.times.train = result.train_s;
+  record.times.validate = result.validate_s;
+  record.times.test = result.test_s;
+  record.times.to_accuracy = result.seconds_to_accuracy;
+  if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
+  fill_throughput(record, result);
+  fill_accuracy(record, result);
+  if (result.is_detector) fill_precision(record, result);
+  record.confusion = {result.confusion.part, result.confusion.counts};
+  fill_replicas(record, result);
+  fill_devices(record, result);
+  if (trains(record)) return;
+  record.images_per_s.reason = "nothing was trained";
+  record.missing["validity.valid"] = "nothing was trained, so nothing is judged as a measurement of training";
+}
+
+}  // namespace evener::job

@@ -1,0 +1,176 @@
+#include "job/train/train_flags.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "job/train/hosts.h"
+#include "measure/record.h"
+#include "network/zoo.h"
+#include "placement/machine.h"
+#include "placement/placement.h"
+#include "task/start.h"
+
+namespace evener::job {
+namespace {
+
+/// The batch with which a job begins that is to find the largest one.
+constexpr std::int64_t kBatchUntilFound = 64;
+
+void require_batch_can_be_found(const TrainFlags& flags) {
+  if (flags.output.resumes())
+    throw UsageError("--resume goes on with the batch that the run had: give it instead of max");
+  if (*flags.optimisation.epochs == 0)
+    throw UsageError("--batch max is found by training, and --epochs 0 trains nothing");
+  if (flags.placement.is_automatic())
+    throw UsageError("--on auto compares placements for a batch of one size: give --batch a number");
+  if (!flags.placement.hosts->empty() || *flags.placement.hosts_started > 0) {
+    throw UsageError("--batch max is found for one replica, not for several hosts: give a number");
+  }
+}
+
+void require_something_to_evaluate(const TrainFlags& flags) {
+  if (*flags.optimisation.epochs > 0 || (!flags.model.weights->empty() && !flags.output.resumes())) return;
+  throw UsageError(
+      "--epochs 0 trains nothing, it evaluates the weights of a file: it goes with --weights FILE, and "
+      "not with --resume");
+}
+
+/// Threads that read images on this host: as many as train.
+int reading_threads(const placement::Plan& plan) {
+  int threads = 0;
+  for (const auto& process : plan.processes) {  // those of this host
+    for (const int rank : process.ranks) {
+      threads += std::max(1, plan.replicas.at(static_cast<std::size_t>(rank)).stages.front().threads);
+    }
+  }
+  return threads;
+}
+
+std::shared_ptr<const nlohmann::json> settings_of(const TrainFlags& flags) {
+  auto settings = std::make_shared<nlohmann::json>(nlohmann::json::object());
+  for (const OptionGroup* group : flags.groups()) group->keep(*settings);
+  return settings;
+}
+
+/// Without batch-norms, which are folded, rates that train a network anew destroy it (ResNet-20 at 0.01 and a momentum
+/// of 0.9 went back to chance; at 0.0005 it learnt).
+void choose_quantized_rate(TrainFlags& flags) {
+  constexpr const char* kGentleRate = "0.0005";
+  auto& rate = flags.optimisation.learning_rate;
+  if (rate.given()) return;
+  const bool is_quantized = !flags.model.quantize->empty() || !task::quantization_in(*flags.model.weights).empty();
+  if (is_quantized) rate.read({kGentleRate});
+}
+
+}  // namespace
+
+nlohmann::json config_of(const TrainFlags& flags) {
+  nlohmann::json config = nlohmann::json::object();
+  for (const OptionGroup* group : flags.groups()) group->record(config);
+  return config;
+}
+
+GivenWords words_of(const TrainFlags& flags) {
+  GivenWords words;
+  for (const OptionGroup* group : flags.groups()) group->tell_words(words);
+  return words;
+}
+
+void take_over_options(TrainFlags& flags) {
+  if (!flags.output.resumes() || (*flags.output.resume)->empty()) return;
+  const std::string& run = **flags.output.resume;
+  measure::Record record;
+  try {
+    record = measure::read_record(run);
+  } catch (const Error& error) {
+    throw UsageError(std::string("nothing to resume: ") + error.what() +
+                     ". The word after --resume is the folder of a run; MODEL comes before it");
+  }
+  GivenWords words(record.options.begin(), record.options.end());
+  if (words.empty()) {
+    throw UsageError(
+        "the record in " + run +
+        " doesn't have the run's options (an older version wrote it): give all of them again, with --out " + run +
+        " --resume");
+  }
+  // What the run found out itself isn't looked for again.
+  if (words.contains("batch") && record.batch) words["batch"] = {std::to_string(*record.batch)};
+  if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
+  for (OptionGroup* group : flags.groups()) group->inherit(words);
+  if (!flags.output.out.given()) flags.output.out.read({run});
+}
+
+void choose_detector_defaults(TrainFlags& flags) {
+  if (network::classifier_of(*flags.model.model).empty()) return;
+  OptimisationFlags& learning = flags.optimisation;
+  const auto preset = [](auto& option, auto value) {
+    if (!option.given()) option.preset(value);
+  };
+  if (!learning.momentum.given() && !learning.nesterov.given()) preset(learning.optimizer, "adamw");
+  if (*learning.optimizer == "sgd") preset(learning.momentum, 0.9);
+  if (*learning.optimizer == "adamw") preset(learning.learning_rate, std::optional(0.002));
+  preset(learning.schedule, "cosine");
+  preset(learning.batch, "16");
+  preset(learning.clip_norm, 10.0);
+}
+
+placement::PlanOptions plan_options(const TrainFlags& flags) {
+  // Another host may have more CPUs than this one.
+  const bool several_hosts = *flags.placement.hosts_started > 0 || !hosts_to_start(flags).empty();
+  return flags.placement.plan_options(several_hosts);
+}
+
+placement::Plan plan_of(const TrainFlags& flags, const std::string& on) {
+  const placement::Placement asked = placement::parse(on);
+  const placement::Placement placement = asked.automatic ? placement::parse("cpu") : asked;
+  return placement::make_plan(placement, placement::machine_for(placement), plan_options(flags));
+}
+
+placement::Plan plan_of(const TrainFlags& flags) {
+  return plan_of(flags, *flags.placement.on);
+}
+
+task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan) {
+  const auto batch = flags.optimisation.batch_size();
+  if (!batch) require_batch_can_be_found(flags);
+  require_something_to_evaluate(flags);
+  const bool on_one_host = flags.placement.hosts->empty() && *flags.placement.hosts_started == 0;
+  if (*flags.placement.elastic && on_one_host && plan.replicas.size() == 1 && !flags.placement.is_automatic()) {
+    throw UsageError("--elastic goes on with the other replicas when one is lost, and '" + plan.text +
+                     "' has only one; leave it out, or take --restarts 1");
+  }
+  task::TrainOptions options;
+  flags.model.fill(options);
+  flags.optimisation.fill(options);
+  flags.placement.fill(plan, options);
+  options.batch = batch.value_or(kBatchUntilFound);
+  options.data = flags.data.data_options();
+  options.data.threads = reading_threads(plan);
+  options.augment = flags.data.augment_options();
+  options.loader_threads = *flags.data.loader_threads;
+  options.trainer.seed = *flags.data.seed;
+  options.resume = flags.output.resumes();
+  options.settings = settings_of(flags);
+  return options;
+}
+
+void complete(TrainFlags& flags) {
+  take_over_options(flags);
+  choose_detector_defaults(flags);
+  choose_quantized_rate(flags);
+}
+
+void check_placement(const TrainFlags& flags) {
+  placement::parse(*flags.placement.on);
+  std::optional<placement::Plan> plan;
+  try {
+    plan = plan_of(flags);
+  } catch (const UsageError&) {
+    return;  // for want of a device: in a sweep that is a row, which says so
+  }
+  train_options(flags, *plan);
+}
+
+}  // namespace evener::job

@@ -1,0 +1,74 @@
+// The options of a training: for `evener train`, and for commands that prepare one.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "job/options/data_flags.h"
+#include "job/options/energy_flags.h"
+#include "job/options/measuring_flags.h"
+#include "job/options/model_flags.h"
+#include "job/options/optimisation_flags.h"
+#include "job/options/option_set.h"
+#include "job/options/output_flags.h"
+#include "job/options/placement_flags.h"
+#include "placement/plan.h"
+#include "task/train.h"
+
+namespace evener::job {
+
+struct TrainFlags {
+  ModelFlags model;
+  DataFlags data;
+  OptimisationFlags optimisation;
+  PlacementFlags placement;
+  OutputFlags output;
+  MeasuringFlags measuring;
+  EnergyFlags energy;
+
+  /// All of them, in the order of --help.
+  OptionSet options() { return {&model, &data, &optimisation, &placement, &output, &measuring, &energy}; }
+  std::array<const OptionGroup*, 7> groups() const {
+    return {&model, &data, &optimisation, &placement, &output, &measuring, &energy};
+  }
+  std::array<OptionGroup*, 7> groups() {
+    return {&model, &data, &optimisation, &placement, &output, &measuring, &energy};
+  }
+};
+
+/// The config of the record of a run with these options, as they were given.
+nlohmann::json config_of(const TrainFlags& flags);
+
+/// The words of all options that were given, as a record keeps them for --resume RUN_DIR.
+GivenWords words_of(const TrainFlags& flags);
+/// With --resume RUN_DIR: options that were not given take the values that they had in the run in that folder, and
+/// --out becomes that folder. Throws UsageError if there is no run.
+void take_over_options(TrainFlags& flags);
+
+/// Gives values to options that were not given: those of the run that is gone on with, and the defaults that suit the
+/// network. To be called once, before anything else is asked of the flags. Throws UsageError.
+void complete(TrainFlags& flags);
+
+/// Throws UsageError for what is known to be wrong without a look at the data: options of different groups that don't
+/// go together, and a placement that is none. A device that this machine lacks is not looked at.
+void check_placement(const TrainFlags& flags);
+
+/// Gives options that were not given the defaults that detectors learn with: adamw at 0.002, a cosine, batches of 16,
+/// gradients clipped; with sgd, a momentum. Other networks keep those of --help.
+void choose_detector_defaults(TrainFlags& flags);
+
+/// Why --on auto is not for --dry-run and several hosts.
+inline constexpr const char* kAutoIsMeasured =
+    "--on auto is chosen by measuring on this host: 'evener plan' does so and trains nothing; name what it finds";
+
+/// The plan of placement `on` on this host; for "auto", which needs the data to be chosen, that of all cores. Throws
+/// UsageError.
+placement::Plan plan_of(const TrainFlags& flags, const std::string& on);
+placement::Plan plan_of(const TrainFlags& flags);
+placement::PlanOptions plan_options(const TrainFlags& flags);
+
+/// Checks what options of different groups demand of each other, and turns all of them into what task::TrainJob takes;
+/// each group has checked its own. Throws UsageError.
+task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan);
+
+}  // namespace evener::job

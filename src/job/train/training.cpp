@@ -1,0 +1,290 @@
+#include "job/train/training.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "base/message.h"
+#include "base/plural.h"
+#include "base/version.h"
+#include "job/layer_table.h"
+#include "job/observer.h"
+#include "job/plan/planning.h"
+#include "job/train/hosts.h"
+#include "job/train/ignored_options.h"
+#include "job/train/record.h"
+#include "measure/host_energy.h"
+#include "measure/record_json.h"
+#include "run/metered_run.h"
+#include "run/out_folder.h"
+#include "run/ranks.h"
+#include "task/checkpoint.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The record with the speed of its epochs so far; blocks of steps are known at the end.
+measure::Record with_speed(measure::Record record) {
+  std::vector<double> rates;
+  for (const auto& epoch : record.training.epochs) {
+    if (epoch.images_per_s) rates.push_back(*epoch.images_per_s);
+  }
+  if (rates.size() > 1) rates.erase(rates.begin());  // it warms up
+  record.images_per_s = measure::throughput_of(std::move(rates), "epochs so far");
+  if (!record.images_per_s.median) record.images_per_s.reason = "no epoch has ended";
+  return record;
+}
+
+/// What a schedule that ends with the run becomes where the run is given another end than it had; "" = nothing.
+std::string schedule_change(const measure::Record& earlier, const task::TrainOptions& options,
+                            const task::TrainSetup& setup) {
+  const auto epochs = earlier.config.find("epochs");
+  if (epochs == earlier.config.end()) return "";
+  const std::int64_t before = std::strtoll(epochs->second.c_str(), nullptr, 10);
+  const std::int64_t step = setup.resumed_epoch * setup.steps_per_epoch + setup.resumed_step;
+  return task::new_end_text(options.schedule, options.learning_rate, step, setup.steps_per_epoch, before,
+                            options.epochs);
+}
+
+/// Passes what happens on to whoever watches, and to the record.
+class TrainingObserver : public task::TrainObserver {
+ public:
+  TrainingObserver(const TrainFlags& flags, run::MeteredRun& run, TrainWatcher& watcher)
+      : flags_(flags), run_(run), watcher_(watcher) {}
+
+  void on_loading(task::LoadingStep step, std::size_t done, std::size_t images) override {
+    watcher_.loading(step, done, images);
+  }
+  void on_setup(const task::TrainSetup& setup, const task::TrainOptions& options) override {
+    train_images_ = setup.train_images;
+    setup_ = &setup;
+    if (!flags_.measuring.profile->empty()) profiled_.emplace(setup, options);
+    fill_setup(run_.record(), flags_, options, setup);
+    run_.begin();
+    if (run_.earlier() != nullptr) {
+      if (std::string text = schedule_change(*run_.earlier(), options, setup); !text.empty()) decided(std::move(text));
+    }
+    for (const std::string& text : decisions_) {
+      run_.record().notes.push_back(text);
+      watcher_.note("note: " + text);
+    }
+    for (const auto& warning : placement::all_warnings(options.plan)) watcher_.note("warning: " + warning);
+    for (const auto& text : options.plan.notes) watcher_.note("note: " + text);
+    watcher_.setup(setup);
+    for (const std::string& text : ignored_options(flags_, options, setup)) {
+      run_.record().notes.push_back(text);
+      watcher_.note("note: " + text);
+    }
+    epoch_begin_ = run_.phases();
+    epoch_begin_s_ = run_.session_s();
+  }
+  void on_step(const task::StepProgress& progress) override {
+    const std::int64_t of_epoch = progress.epoch == epoch_ ? images_ : 0;
+    measure::Record& record = run_.record();
+    *record.times.train += progress.step_seconds;
+    record.sessions.back().images += progress.images - of_epoch;
+    const bool first = epoch_ == 0;
+    if (first) {
+      record.times.first_step = run_.session_s();
+      record.times.load = setup_->load_s;
+      record.times.init = *record.times.first_step - setup_->load_s - progress.step_seconds;
+    }
+    epoch_ = progress.epoch;
+    images_ = progress.images;
+    watcher_.step(progress);
+    if (first) run_.save_so_far(record);
+  }
+  void on_epoch(const task::EpochResult& epoch) override {
+    const auto now = run_.phases();
+    *run_.record().times.validate += epoch.validate_seconds;
+    ++run_.record().sessions.back().epochs;
+    measure::EpochRecord told = epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s());
+    told.from_s = epoch_begin_s_;
+    told.to_s = epoch_begin_s_ = run_.session_s();
+    run_.record().training.epochs.push_back(std::move(told));
+    epoch_begin_ = now;
+    watcher_.epoch(epoch, train_images_);
+    run_.save_so_far(with_speed(run_.record()));
+  }
+  void on_note(const std::string& text) override { watcher_.note(text); }
+
+  /// What was trained, where its layers are to be timed; otherwise absent.
+  const std::optional<std::pair<task::TrainSetup, task::TrainOptions>>& profiled() const { return profiled_; }
+
+  /// What was decided before the setup, for the record: why the plan is what it is, or the batch.
+  void decided(std::string text) { decisions_.push_back(std::move(text)); }
+
+ private:
+  const TrainFlags& flags_;
+  run::MeteredRun& run_;
+  TrainWatcher& watcher_;
+  std::vector<std::string> decisions_;
+  std::size_t train_images_ = 0;
+  measure::PhaseTotals epoch_begin_;
+  double epoch_begin_s_ = 0;                 // of the session
+  const task::TrainSetup* setup_ = nullptr;  // the job's own
+  std::optional<std::pair<task::TrainSetup, task::TrainOptions>> profiled_;
+  int epoch_ = 0;            // of the last step
+  std::int64_t images_ = 0;  // and those of that epoch so far
+};
+
+/// What rank 0's process tells this one: the text of its record.json, how the training ended, and why.
+using OutcomeMessage = std::tuple<std::string, task::TrainStatus, std::string>;
+
+std::string to_message(const measure::Record& record, const task::TrainResult& result) {
+  const std::string text = measure::to_json(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return pack_message(OutcomeMessage(text, result.status, result.status_reason));
+}
+
+TrainingOutcome from_message(const std::string& message) {
+  const auto [record, status, reason] = unpack_message<OutcomeMessage>(message, "the result of rank 0");
+  return {measure::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
+}
+
+/// The run around the training.
+run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan) {
+  return {.kind = "train",
+          .version = program_version(),
+          .command = command_line(),
+          .out = flags.output.out->empty() ? run::default_out(model) : fs::path(*flags.output.out),
+          .resume = flags.output.resumes(),
+          .overwrite = *flags.output.overwrite,
+          .can_resume = true,
+          .reads = {*flags.model.weights},
+          .sample_interval_ms = *flags.measuring.sample_interval_ms,
+          .energy = flags.energy.options(plan),
+          .hosts = *flags.placement.hosts_started,
+          .tries_first = flags.placement.is_automatic(),
+          .trace = *flags.measuring.trace,
+          .json = *flags.output.json};
+}
+
+/// Lets what is not given be chosen once the data is there: the placement by measuring, and the batch by trying.
+void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run,
+                  TrainingObserver& observer, Observer& progress) {
+  if (flags.placement.is_automatic()) {
+    const std::vector<plan::Candidate> candidates = candidates_of(flags);
+    options.candidates = plans_of(candidates);
+    options.choose_plan = [&, candidates](const task::Trials& trials) -> std::optional<placement::Plan> {
+      Choice choice = choose_placement(candidates, trials, *flags.measuring.plan_seconds, progress);
+      observer.decided("--on auto: " + choice.reason);
+      run.start_sampling();
+      return std::move(choice.plan);
+    };
+  }
+  if (!flags.optimisation.batch_size()) {
+    options.choose_batch = [&, model = options.model](const task::Trials& trials, const placement::Plan& plan) {
+      const std::int64_t batch = trials.largest_batch(plan);
+      if (batch == 0) {
+        throw Error(model + " does not fit into the memory of '" + plan.text +
+                    "' even with a batch of one image; use a smaller --size or a smaller model");
+      }
+      observer.decided(fmt::format("--batch max: {} images are the most that were found to fit", batch));
+      return batch;
+    };
+  }
+}
+
+/// Trains on all ranks of this host; the outcome is that of rank 0.
+TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const task::TrainOptions& options,
+                         TrainingObserver& observer, Observer& progress, const comm::HostPosition& position) {
+  task::TrainJob job(options, observer);
+  if (run.earlier() != nullptr && has_ended(job, *run.earlier())) {
+    run.withdraw();
+    const std::size_t epochs = run.earlier()->training.epochs.size();
+    const bool ended_early = epochs < static_cast<std::size_t>(options.epochs);
+    progress.note(fmt::format("nothing to do: the run ended after {}. Its record stays as it was; {}",
+                              counted(epochs, "epoch"),
+                              ended_early ? "--patience or --until-accuracy ended it, 0 never does"
+                                          : "--epochs with more than that goes on"));
+    return {*run.earlier(), task::TrainStatus::kDone, "", {}};
+  }
+  const auto body = [&](const parallel::Seat& seat) {
+    const task::TrainResult result = job.run(seat);
+    if (seat.rank != 0) return std::string();
+    progress.finish();
+    measure::Record& record = run.record();
+    run.take_times(record);
+    fill_results(record, result);
+    if (seat.link != nullptr) {
+      fill_hosts(record, seat.link->names());
+      for (const std::string& told : seat.link->gather(measure::energy_message({}))) {
+        record.host_energies.push_back(measure::energy_of_message(told));
+      }
+    }
+    return to_message(record, result);
+  };
+  run::RankOptions ranks{.restarts = *flags.placement.restarts, .elastic = *flags.placement.elastic};
+  ranks.launch.hosts = hosts_options(position, job);
+  ranks.launch.always_group = options.always_exchange;
+  return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
+}
+
+}  // namespace
+
+std::string setup_text(const task::TrainSetup& setup) {
+  const auto& image = setup.image;
+  const std::string reason = setup.engine_reason.empty() ? "" : " (" + setup.engine_reason + ")";
+  return fmt::format("{}, {} classes, {}x{}x{}: {} images to train on, {} to validate, {} to test; engine {}{}",
+                     setup.network.model(), setup.classes.size(), image.channels, image.height, image.width,
+                     setup.train_images, setup.val_images, setup.test_images, setup.engine, reason);
+}
+
+TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
+  const comm::HostPosition position = position_of(flags);
+  placement::Plan plan = placement::on_hosts(plan_of(flags), position.hosts);
+  if (flags.placement.is_automatic() && *flags.optimisation.epochs == 0) {
+    throw UsageError("--on auto compares placements by training, and --epochs 0 trains nothing: name one, such as cpu");
+  }
+  if (const std::string why = placement::why_not_runnable(plan); !why.empty()) throw UsageError(why);
+  task::TrainOptions options = train_options(flags, plan);
+  if (position.host > 0) {
+    options.out = *flags.output.out;
+    follow(flags, options, position);
+    return {};
+  }
+  if (plan.processes.front().ranks.size() > 1) engine::share_one_heap();
+  run::MeteredRun run(run_options(flags, options.model, options.plan), watcher);
+  options.out = run.folder();
+  TrainingObserver observer(flags, run, watcher);
+  choose_later(flags, options, run, observer, watcher);
+  TrainingOutcome outcome;
+  try {
+    outcome.record = run.measure([&] {
+      outcome = train_in(run, flags, options, observer, watcher, position);
+      return std::move(outcome.record);
+    });
+  } catch (...) {
+    // That hosts differ is found out after the setup.
+    if (position.hosts > 1 && !task::has_checkpoint(run.folder())) run.withdraw();
+    throw;
+  }
+  outcome.out = run.folder();
+  if (const auto& profiled = observer.profiled(); profiled && outcome.status == task::TrainStatus::kDone) {
+    add_layers(run.folder(), outcome.record, watcher,
+               [&] { return task::profile_training(profiled->first, profiled->second); });
+  }
+  return outcome;
+}
+
+TrainingOutcome train(const TrainFlags& flags, TrainWatcher& watcher, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  const std::vector<std::string> hosts = hosts_to_start(flags);
+  if (flags.placement.is_automatic() && !hosts.empty()) throw UsageError(kAutoIsMeasured);
+  if (!hosts.empty()) {
+    train_options(flags, plan_of(flags));  // what is wrong is said once, here
+    train_on_hosts(flags, hosts, watcher);
+    return {};
+  }
+  const bool leads_a_host = *flags.placement.hosts_started > 0;
+  return leads_a_host ? naming_host([&] { return run_training(flags, watcher); }) : run_training(flags, watcher);
+}
+
+}  // namespace evener::job

@@ -1,0 +1,324 @@
+#include "measure/energy_meter.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+
+namespace evener::measure {
+namespace {
+
+constexpr double kShortestWindow_s = 1;
+/// Powers are summed over gaps up to this long, or this many of the sensor's own steps.
+constexpr double kLongestPowerGap_s = 5, kLongestPowerGapSteps = 5;
+/// As much of a window may be without a known power.
+constexpr double kMostUnseenShare = 0.01;
+/// Less than so many steps of a counter are told as few.
+constexpr double kFewestSteps = 10;
+
+/// A right that is missing can be given; of other sensors the first one's refusal says enough.
+std::string sensors_refusal(const Sensors& sensors) {
+  std::string first;
+  for (const auto& sensor : sensors) {
+    if (sensor->refusal().starts_with("no right")) return sensor->refusal() + ": " + sensor->remedy();
+    if (first.empty()) first = sensor->refusal();
+  }
+  if (first.empty()) return "no sensor of energy was asked for";
+  return first + "; no other sensor either (evener doctor names them): --meter or --assume-power help";
+}
+
+}  // namespace
+
+double boot_now_s() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double EnergyMeter::Meter::joules() const {
+  return channel->joules_per_count > 0 ? static_cast<double>(counts) * channel->joules_per_count : summed_j;
+}
+
+double EnergyMeter::seconds() const {
+  return last_s_ && first_s_ ? *last_s_ - *first_s_ : 0;
+}
+
+EnergyMeter::EnergyMeter(Sensors sensors, Clock clock) : sensors_(std::move(sensors)), clock_(std::move(clock)) {
+  for (const auto& sensor : sensors_) {
+    for (const Channel& channel : sensor->channels()) {
+      meters_.push_back({.channel = &channel, .sensor = sensor->name()});
+    }
+  }
+  choose_added();
+  look_at_devices();
+  if (std::ranges::none_of(meters_, &Meter::added)) refusal_ = sensors_refusal(sensors_);
+}
+
+/// Each thing once: a power that was stated only where nothing measures it, a meter of the whole machine only where
+/// nothing sees its parts.
+void EnergyMeter::choose_added() {
+  const auto of = [&](Covers covers, EnergyClass kind) {
+    std::vector<Meter*> found;
+    for (Meter& meter : meters_) {
+      if (meter.channel->covers == covers && meter.channel->kind == kind) found.push_back(&meter);
+    }
+    return found;
+  };
+  bool any_part = false;
+  for (const Covers covers : {Covers::kPackage, Covers::kDram, Covers::kGpu}) {
+    auto chosen = of(covers, EnergyClass::kMeasured);
+    if (chosen.empty()) chosen = of(covers, EnergyClass::kEstimated);
+    for (Meter* meter : chosen) meter->added = true;
+    any_part = any_part || !chosen.empty();
+  }
+  if (any_part) return;
+  if (const auto machine = of(Covers::kMachine, EnergyClass::kMeasured); !machine.empty())
+    machine.front()->added = true;
+}
+
+void EnergyMeter::take_count(Meter& meter, std::uint64_t count, double at_s) {
+  const Channel& channel = *meter.channel;
+  if (!meter.last_count) {
+    meter.last_count = count;
+    meter.last_s = at_s;
+    return;
+  }
+  const double gap_s = at_s - meter.last_s;
+  const double range_j = static_cast<double>(channel.range) * channel.joules_per_count;
+  const bool round = count < *meter.last_count;
+  std::uint64_t used = round ? 0 : count - *meter.last_count;
+  if (channel.range > 0 && gap_s * channel.most_watts >= range_j) {
+    meter.problem = fmt::format(
+        "INVALID: it was not read for {:.0f} s, in which a counter of {:.0f} J may have gone round more than once",
+        gap_s, range_j);
+  } else if (round && channel.range == 0) {
+    meter.problem = "it went backwards, and its range is unknown";
+  } else if (round) {
+    used = count + channel.range - std::min(*meter.last_count, channel.range);
+    if (static_cast<double>(used) * channel.joules_per_count >
+        channel.most_watts * std::max(gap_s, kShortestWindow_s)) {
+      meter.problem =
+          fmt::format("INVALID: it went backwards by more than {:g} W could have turned it round", channel.most_watts);
+    }
+  }
+  meter.counts += used;
+  meter.last_count = count;
+  meter.last_s = at_s;
+  meter.step_watts_j = static_cast<double>(used) * channel.joules_per_count;
+}
+
+/// The straight line between two powers. Where the gap is too long it is nobody's.
+void EnergyMeter::take_watts(Meter& meter, double watts, double at_s) {
+  if (meter.last_watts && at_s <= meter.last_s) return;  // nothing new
+  if (meter.last_watts) {
+    const double gap_s = at_s - meter.last_s;
+    if (gap_s > std::max(kLongestPowerGap_s, kLongestPowerGapSteps * meter.channel->step_s)) {
+      meter.unseen_s += gap_s;
+    } else {
+      meter.step_watts_j = gap_s * (watts + *meter.last_watts) / 2;
+      meter.summed_j += meter.step_watts_j;
+    }
+  }
+  meter.last_watts = watts;
+  meter.last_s = at_s;
+  meter.peak_watts = std::max(meter.peak_watts, watts);
+}
+
+void EnergyMeter::take(Meter& meter, const Reading& reading, double now) {
+  meter.step_watts_j = meter.step_watts_s = 0;
+  if (!reading.problem.empty()) {
+    if (meter.problem.empty()) meter.problem = reading.problem;
+    return;
+  }
+  if (!reading.trouble.empty()) meter.trouble = reading.trouble;
+  for (const Reading::Power& power : reading.earlier) take_watts(meter, power.watts, power.at_s);
+  const double at_s = std::min(reading.at_s.value_or(now), now);
+  const double before_s = meter.last_s;
+  const bool first = meter.readings == 0;
+  if (reading.count) {
+    take_count(meter, *reading.count, at_s);
+  } else if (reading.watts) {
+    take_watts(meter, *reading.watts, at_s);
+  } else {
+    return;
+  }
+  ++meter.readings;
+  if (first || at_s <= before_s) return;
+  meter.step_watts_s = at_s - before_s;
+  // A look that comes soon after the last one sees whole steps of the counter: no peak.
+  if (reading.count && meter.step_watts_s >= kFewestSteps * meter.channel->step_s) {
+    meter.peak_watts = std::max(meter.peak_watts, meter.step_watts_j / meter.step_watts_s);
+  }
+}
+
+void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const PhaseTotals* phases) {
+  std::size_t n = 0;
+  double cpu_j = 0, added_j = 0;
+  for (const auto& sensor : sensors_) {
+    const std::size_t channels = sensor->channels().size();
+    if (channels == 0) continue;
+    const std::vector<Reading> readings = sensor->read(wait_s);
+    const double now = clock_();
+    for (std::size_t c = 0; c < channels; ++c, ++n) {
+      Meter& meter = meters_[n];
+      const double before_j = meter.joules();
+      take(meter, c < readings.size() ? readings[c] : Reading{.problem = "it gave no reading"}, now);
+      const double step_j = meter.joules() - before_j;
+      if (!meter.added) continue;
+      added_j += step_j;
+      if (meter.channel->covers == Covers::kPackage) cpu_j += step_j;
+    }
+  }
+  look_at_devices();
+  const double now = clock_();
+  if (!first_s_) first_s_ = now;
+  const double seconds = now - last_s_.value_or(now);
+  last_s_ = now;
+  if (cpu_share && seconds > 0) {
+    process_j_ += cpu_j * std::clamp(*cpu_share, 0.0, 1.0);
+    process_known_ = true;
+  }
+  if (phases != nullptr) {
+    phases_.add(added_j, seconds, *phases);
+    phases_known_ = true;
+  }
+}
+
+std::vector<EnergyMeter::Now> EnergyMeter::now() const {
+  std::vector<Now> all;
+  for (const Meter& meter : meters_) {
+    Now& now = all.emplace_back(Now{meter.sensor, meter.channel->name, meter.added, meter.joules(), {}});
+    if (!meter.problem.empty()) continue;
+    if (meter.channel->joules_per_count == 0) {
+      now.watts = meter.last_watts;
+    } else if (meter.step_watts_s > 0) {
+      now.watts = meter.step_watts_j / meter.step_watts_s;
+    }
+  }
+  return all;
+}
+
+std::optional<double> EnergyMeter::joules_so_far() const {
+  double joules = 0;
+  bool any = false;
+  for (const Meter& meter : meters_) {
+    if (!meter.added) continue;
+    if (!meter.problem.empty() || meter.readings == 0) return std::nullopt;
+    joules += meter.joules() + held_j(meter);
+    any = true;
+  }
+  return any ? std::optional(joules) : std::nullopt;
+}
+
+void EnergyMeter::look_at_devices() {
+  states_.clear();
+  for (const auto& sensor : sensors_) {
+    for (DeviceState& state : sensor->states()) states_.push_back(std::move(state));
+  }
+}
+
+/// A power holds until the next is known; what is missing at the end is a step or two.
+double EnergyMeter::held_j(const Meter& meter) const {
+  if (!meter.last_watts) return 0;
+  return *meter.last_watts * std::max(0.0, last_s_.value_or(meter.last_s) - meter.last_s);
+}
+
+std::string EnergyMeter::absence(const Meter& meter, double window_s) const {
+  if (!meter.problem.empty()) return meter.problem;
+  if (window_s < kShortestWindow_s) {
+    return fmt::format("a window of {:.2f} s is too short for the counters (at least {} s)", window_s,
+                       kShortestWindow_s);
+  }
+  if (meter.readings < 2) {
+    return "it was read less than twice" + (meter.trouble.empty() ? "" : "; last: " + meter.trouble);
+  }
+  if (meter.channel->joules_per_count > 0) return "";
+  const double end_gap_s = last_s_.value_or(0) - meter.last_s;
+  const double most_gap_s = std::max(kLongestPowerGap_s, kLongestPowerGapSteps * meter.channel->step_s);
+  const double unseen_s = meter.unseen_s + (end_gap_s > most_gap_s ? end_gap_s : 0);
+  if (unseen_s > kMostUnseenShare * window_s) {
+    return fmt::format("INVALID: it said nothing for {:.1f} of {:.1f} s{}", unseen_s, window_s,
+                       meter.trouble.empty() ? "" : "; last: " + meter.trouble);
+  }
+  return "";
+}
+
+DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const IdlePower& idle) const {
+  const Channel& channel = *meter.channel;
+  DeviceEnergy device{.name = channel.name, .sensor = meter.sensor, .covers = channel.covers, .added = meter.added};
+  device.note = channel.note;
+  device.reason = absence(meter, window_s);
+  if (!device.reason.empty()) return device;
+  device.kind = channel.kind;
+  double joules = meter.joules();
+  joules += held_j(meter);
+  if (channel.step_j > 0 && joules < kFewestSteps * channel.step_j) {
+    device.note += fmt::format("{}less than ten steps of {:g} J", device.note.empty() ? "" : "; ", channel.step_j);
+  }
+  device.joules = joules;
+  device.mean_watts = joules / window_s;
+  if (meter.peak_watts > 0) device.peak_watts = meter.peak_watts;
+  for (const IdlePower::Of& of : idle.channels) {
+    if (of.sensor != meter.sensor || of.channel != channel.name) continue;
+    device.idle_watts = of.watts;
+    device.net_joules = joules - of.watts * window_s;
+  }
+  return device;
+}
+
+Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const {
+  Energy energy;
+  energy.seconds = window_s;
+  energy.reason = refusal_;
+  double step_s = 0;
+  for (const Meter& meter : meters_) {
+    energy.devices.push_back(device(meter, window_s, idle));
+    if (meter.added) step_s = std::max(step_s, meter.channel->step_s);
+    if (!meter.problem.empty()) {
+      energy.lost.push_back(fmt::format("{} ({}): {}", meter.channel->name, meter.sensor, meter.problem));
+    }
+    if (meter.added && energy.reason.empty() && !energy.devices.back().joules) {
+      energy.reason = fmt::format("{} ({}): {}", meter.channel->name, meter.sensor, energy.devices.back().reason);
+    }
+  }
+  if (idle.watts) energy.idle = {idle.watts, idle.interval, idle.seconds};
+  if (!energy.reason.empty()) return energy;
+  sum_up(energy, idle);
+  if (process_known_) energy.process_joules = process_j_;
+  if (phases_known_) energy.phases = phases_.phases(step_s);
+  if (energy.phases.empty()) energy.phases_reason = "no phase was marked on the run's own thread";
+  return energy;
+}
+
+void EnergyMeter::sum_up(Energy& energy, const IdlePower& idle) const {
+  double joules = 0;
+  std::map<std::string, std::string> names;  // "powercap (measured)" -> "package-0, package-1"
+  std::vector<std::string> order;
+  for (const DeviceEnergy& device : energy.devices) {
+    if (!device.added) continue;
+    joules += *device.joules;
+    energy.domains.push_back({device.name, *device.joules});
+    energy.kind = together(energy.kind, device.kind);
+    energy.by_class[energy_class_name(device.kind)] += *device.joules;
+    const std::string group = fmt::format("{} ({})", device.sensor, energy_class_name(device.kind));
+    if (!names.contains(group)) order.push_back(group);
+    names[group] += (names[group].empty() ? "" : ", ") + device.name;
+  }
+  for (const std::string& group : order) {
+    energy.source += (energy.source.empty() ? "" : "; ") + group + ": " + names[group];
+  }
+  energy.source += ". Whole devices, idle power included";
+  energy.joules = joules;
+  const double window_s = *energy.seconds;
+  set_products(energy);
+  if (!idle.watts) {
+    energy.net_reason = idle.reason.empty() ? "idle power was not measured: --idle SECONDS does" : idle.reason;
+    return;
+  }
+  energy.net_joules = joules - *idle.watts * window_s;
+  if (idle.interval) {
+    energy.net_interval = Interval{joules - idle.interval->high * window_s, joules - idle.interval->low * window_s};
+  }
+}
+
+}  // namespace evener::measure

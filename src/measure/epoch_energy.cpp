@@ -1,0 +1,88 @@
+#include "measure/epoch_energy.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <span>
+
+#include "measure/energy_columns.h"
+
+namespace evener::measure {
+namespace {
+
+/// The place of a column in a header; nothing without it.
+std::optional<std::size_t> place_of(const std::string& header, const std::string& title) {
+  std::size_t begin = 0;
+  for (std::size_t place = 0; begin <= header.size(); ++place) {
+    const std::size_t end = std::min(header.find(',', begin), header.size());
+    if (header.compare(begin, end - begin, title) == 0) return place;
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> number_at(const std::string& line, std::size_t place) {
+  std::size_t begin = 0;
+  for (; place > 0; --place) {
+    begin = line.find(',', begin);
+    if (begin == std::string::npos) return std::nullopt;
+    ++begin;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(line.c_str() + begin, &end);
+  return end == line.c_str() + begin ? std::nullopt : std::optional(value);
+}
+
+/// What had been used at each of some moments, as a line passes through the samples.
+struct Moment {
+  double time_s = 0;
+  std::optional<double> joules = {};
+};
+
+/// Those of the last session, by whose clock they are.
+std::span<EpochRecord> own_epochs(Record& record) {
+  std::span<EpochRecord> all(record.training.epochs);
+  if (record.sessions.empty()) return all;
+  const auto own = static_cast<std::size_t>(std::max<std::int64_t>(0, record.sessions.back().epochs));
+  return own < all.size() ? all.last(own) : all;
+}
+
+}  // namespace
+
+void fill_epoch_energy(Record& record, const std::filesystem::path& samples, double samples_at_s) {
+  std::vector<Moment> moments;
+  for (const EpochRecord& epoch : own_epochs(record)) {
+    if (!epoch.from_s || !epoch.to_s || epoch.joules) continue;
+    moments.push_back({samples_at_s + *epoch.from_s});
+    moments.push_back({samples_at_s + *epoch.to_s});
+  }
+  std::ifstream file(samples);
+  std::string line;
+  if (moments.empty() || !std::getline(file, line)) return;
+  const auto joules_place = place_of(line, kJoulesColumn);
+  if (!joules_place) return;
+  std::optional<Moment> before;
+  while (std::getline(file, line)) {
+    const auto time_s = number_at(line, 0), joules = number_at(line, *joules_place);
+    if (!time_s || !joules || *time_s < samples_at_s - 1) continue;
+    for (Moment& moment : moments) {
+      if (moment.joules || *time_s < moment.time_s) continue;
+      if (!before || before->time_s >= *time_s) {
+        if (*time_s - moment.time_s < 0.1) moment.joules = *joules;
+        continue;
+      }
+      const double share = (moment.time_s - before->time_s) / (*time_s - before->time_s);
+      if (share >= 0) moment.joules = *before->joules + share * (*joules - *before->joules);
+    }
+    before = Moment{*time_s, joules};
+  }
+  std::size_t n = 0;
+  for (EpochRecord& epoch : own_epochs(record)) {
+    if (!epoch.from_s || !epoch.to_s || epoch.joules) continue;
+    const Moment &from = moments[n], &to = moments[n + 1];
+    n += 2;
+    if (from.joules && to.joules) epoch.joules = *to.joules - *from.joules;
+  }
+}
+
+}  // namespace evener::measure

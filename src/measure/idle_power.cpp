@@ -1,0 +1,59 @@
+// What a machine draws while nothing runs on it.
+#include <algorithm>
+#include <cmath>
+
+#include "base/stop.h"
+#include "measure/energy_meter.h"
+
+namespace evener::measure {
+
+IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const std::function<void(double)>& sleep) {
+  constexpr std::size_t kParts = 10;
+  constexpr double kStudent9 = 2.262;  // 95 % of Student's t with nine degrees of freedom
+  IdlePower idle;
+  if (!meter.refusal().empty()) {
+    idle.reason = meter.refusal();
+    return idle;
+  }
+  constexpr double kFirstWait_s = 2;
+  meter.poll(kFirstWait_s);
+  const auto looks = static_cast<std::size_t>(std::max(1.0, seconds / step_s));
+  struct End {
+    double joules = 0, seconds = 0;
+  };
+  const auto end = [&] { return End{meter.joules_so_far().value_or(0), meter.seconds()}; };
+  std::vector<End> ends = {end()};  // of the parts
+  std::size_t done = 0;
+  for (std::size_t part = 0; part < kParts && !stop_requested(); ++part) {
+    for (; done < (part + 1) * looks / kParts; ++done) {
+      sleep(step_s);
+      meter.poll();
+    }
+    ends.push_back(end());
+  }
+  idle.seconds = meter.seconds();
+  const Energy energy = meter.energy(idle.seconds);
+  for (const DeviceEnergy& device : energy.devices) {
+    if (device.joules) idle.channels.push_back({device.sensor, device.name, *device.joules / idle.seconds});
+  }
+  if (!energy.joules) {
+    idle.reason = energy.reason;
+    return idle;
+  }
+  idle.watts = *energy.joules / idle.seconds;
+  if (looks < kParts || ends.size() != kParts + 1) return idle;
+  // Parts of some looks each: neighbouring looks are alike, neighbouring parts hardly.
+  double mean = 0, squares = 0;
+  std::vector<double> watts;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const End &from = ends[part], &to = ends[part + 1];
+    watts.push_back((to.joules - from.joules) / std::max(to.seconds - from.seconds, 1e-9));
+    mean += watts.back() / kParts;
+  }
+  for (const double w : watts) squares += (w - mean) * (w - mean);
+  const double half = kStudent9 * std::sqrt(squares / (kParts - 1) / kParts);
+  idle.interval = Interval{*idle.watts - half, *idle.watts + half};
+  return idle;
+}
+
+}  // namespace evener::measure

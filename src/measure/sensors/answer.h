@@ -1,0 +1,31 @@
+// Answers that come from elsewhere and take their time: whoever asks looks again later and never waits longer than he
+// says.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace evener::measure {
+
+struct Answer {
+  std::string text;                          // what came; empty: nothing yet, or trouble
+  std::string trouble;                       // why nothing came
+  double at_s = 0;                           // in the middle between asking and the answer, by the clock that was given
+  std::optional<double> their_clock_s = {};  // what they say the time is, seconds since 1970
+};
+
+class Questioner {
+ public:
+  virtual ~Questioner() = default;
+  /// Asks if nothing is asked, and gives the answer once it is there. `wait_s`: how long it may wait for that.
+  virtual Answer look(double wait_s) = 0;
+};
+
+/// A command, run by the shell; its answer is what it writes on stdout. After `limit_s` it is killed.
+std::unique_ptr<Questioner> ask_command(std::string command, double limit_s);
+/// GET of an http:// address. Throws UsageError for another one, and Error for a host that is not known.
+std::unique_ptr<Questioner> ask_http(const std::string& url, double limit_s);
+
+}  // namespace evener::measure

@@ -1,0 +1,62 @@
+#include "measure/sensors/open_sensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "measure/sensors/hwmon.h"
+#include "measure/sensors/nvml.h"
+#include "measure/sensors/outside_meter.h"
+#include "measure/sensors/perf_power.h"
+#include "measure/sensors/powercap.h"
+
+namespace evener::measure {
+namespace {
+
+bool has_packages(const Sensors& sensors) {
+  return std::ranges::any_of(sensors, [](const auto& sensor) {
+    return std::ranges::any_of(sensor->channels(),
+                               [](const Channel& channel) { return channel.covers == Covers::kPackage; });
+  });
+}
+
+}  // namespace
+
+Sensors open_sensors(const EnergyOptions& options, const std::filesystem::path& root,
+                     const std::function<double()>& now_s) {
+  Sensors sensors;
+  sensors.push_back(std::make_unique<Powercap>(root));
+  if (!has_packages(sensors)) sensors.push_back(std::make_unique<PerfPower>(root));
+  if (!has_packages(sensors)) sensors.push_back(std::make_unique<AmdEnergy>(root));
+  sensors.push_back(std::make_unique<NvmlSensor>(options.nvml));
+  // Of the whole machine: what the user has comes first.
+  for (std::size_t n = 0; n < options.meters.size(); ++n) {
+    sensors.push_back(open_meter(options.meters[n], now_s, n == 0 ? "meter" : fmt::format("meter {}", n + 1)));
+  }
+  sensors.push_back(std::make_unique<Hwmon>(root));
+  sensors.push_back(open_ipmi(root));
+  sensors.push_back(std::make_unique<Battery>(root));
+  if (!options.assumed.empty()) {
+    sensors.push_back(std::make_unique<AssumedCpu>(options.assumed, root, now_s));
+    sensors.push_back(std::make_unique<AssumedGpus>(options.assumed, options.gpus_used, options.gpus_idle));
+  }
+  return sensors;
+}
+
+std::vector<SensorState> sensor_states(const Sensors& sensors) {
+  std::vector<SensorState> states;
+  for (const auto& sensor : sensors) {
+    SensorState& state = states.emplace_back();
+    state.name = sensor->name();
+    state.usable = sensor->refusal().empty();
+    state.text = sensor->refusal();
+    state.remedy = sensor->remedy();
+    for (const Channel& channel : sensor->channels()) {
+      state.text += (state.text.empty() ? "" : ", ") + channel.name;
+      if (!channel.note.empty()) state.text += " (" + channel.note + ")";
+    }
+  }
+  return states;
+}
+
+}  // namespace evener::measure

@@ -1,0 +1,134 @@
+#include "measure/sensors/perf_power.h"
+
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "measure/proc_files.h"
+
+namespace evener::measure {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPerfRemedy =
+    "let an administrator run: echo 'kernel.perf_event_paranoid = 0' | sudo tee /etc/sysctl.d/70-energy.conf && sudo "
+    "sysctl --system; or give the program the right alone: sudo setcap cap_perfmon+ep PROGRAM";
+
+/// The number behind "event=" in "event=0x02".
+std::optional<std::uint64_t> event_config(const std::string& text) {
+  const std::size_t at = text.find("event=");
+  if (at == std::string::npos) return std::nullopt;
+  std::string_view digits = std::string_view(text).substr(at + 6);
+  int base = 10;
+  if (digits.starts_with("0x")) {
+    digits.remove_prefix(2);
+    base = 16;
+  }
+  std::uint64_t config = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), config, base);
+  return error == std::errc() && end != digits.data() ? std::optional(config) : std::nullopt;
+}
+
+/// The CPUs of "0,18" or "0-1": one for each package.
+std::vector<int> cpus_of(const std::string& mask) {
+  std::vector<int> cpus;
+  const char* at = mask.data();
+  const char* const end = at + mask.size();
+  while (at < end) {
+    int first = 0;
+    auto parsed = std::from_chars(at, end, first);
+    if (parsed.ec != std::errc() || first < 0) break;
+    int last = first;
+    if (parsed.ptr < end && *parsed.ptr == '-') parsed = std::from_chars(parsed.ptr + 1, end, last);
+    if (parsed.ec != std::errc() || last - first > 4096) break;
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+    at = parsed.ptr + 1;  // behind the comma
+  }
+  return cpus;
+}
+
+}  // namespace
+
+int open_perf_event(std::uint32_t type, std::uint64_t config, int cpu) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = type;
+  attributes.config = config;
+  constexpr int kAllProcesses = -1, kNoGroup = -1;
+  const long fd = syscall(SYS_perf_event_open, &attributes, kAllProcesses, cpu, kNoGroup, PERF_FLAG_FD_CLOEXEC);
+  return fd >= 0 ? static_cast<int>(fd) : -errno;
+}
+
+PerfPower::PerfPower(const fs::path& root, const PerfOpener& open) {
+  const fs::path pmu = root / "sys/bus/event_source/devices/power";
+  std::error_code error;
+  if (!fs::exists(pmu / "type", error)) {
+    refuse("no energy events: " + pmu.string() + " is not there (usual in virtual machines and containers)",
+           "nothing inside a virtual machine or container; on a machine of its own: sudo modprobe rapl");
+    return;
+  }
+  if (!add_event(pmu, "energy-pkg", Covers::kPackage, open)) return;
+  add_event(pmu, "energy-ram", Covers::kDram, open);
+  add_event(pmu, "energy-psys", Covers::kMachine, open);
+}
+
+bool PerfPower::add_event(const fs::path& pmu, const std::string& event, Covers covers, const PerfOpener& open) {
+  const std::optional<std::uint64_t> type = read_count(pmu / "type");
+  const auto config = event_config(read_first_line(pmu / "events" / event).value_or(""));
+  const double scale = std::strtod(read_first_line(pmu / "events" / (event + ".scale")).value_or("").c_str(), nullptr);
+  const std::vector<int> cpus = cpus_of(read_first_line(pmu / "cpumask").value_or("0"));
+  if (!type || !config || !(scale > 0) || cpus.empty()) {
+    if (covers == Covers::kPackage) refuse("no event " + event + " in " + pmu.string(), "");
+    return false;
+  }
+  for (std::size_t package = 0; package < cpus.size(); ++package) {
+    Descriptor counter(open(static_cast<std::uint32_t>(*type), *config, cpus[package]));
+    if (!counter.valid()) {
+      const int problem = counter.get() == -1 ? EPERM : -counter.get();
+      const bool rights = problem == EACCES || problem == EPERM;
+      if (covers == Covers::kPackage) {
+        channels_.clear();
+        counters_.clear();
+        refuse(fmt::format("{} to open the event {}: {}", rights ? "no right" : "not possible", event,
+                           std::strerror(problem)),
+               rights ? kPerfRemedy : "");
+      }
+      return false;
+    }
+    const std::string package_name = fmt::format("package-{}", package);
+    channels_.push_back({.name = covers == Covers::kPackage ? package_name
+                                 : covers == Covers::kDram  ? package_name + " dram"
+                                                            : (package == 0 ? "psys" : fmt::format("psys-{}", package)),
+                         .covers = covers,
+                         .joules_per_count = scale,
+                         .range = 0,  // the kernel adds the counter's turns up to 64 bits
+                         .step_j = 61e-6,
+                         .step_s = 0.001});
+    counters_.push_back(std::move(counter));
+  }
+  return true;
+}
+
+std::vector<Reading> PerfPower::read(double /*wait_s*/) {
+  std::vector<Reading> readings;
+  for (std::size_t n = 0; n < counters_.size(); ++n) {
+    Reading& reading = readings.emplace_back();
+    std::uint64_t count = 0;
+    const ssize_t size = ::read(counters_[n].get(), &count, sizeof count);
+    if (size == sizeof count) {
+      reading.count = count;
+    } else {
+      reading.problem = "perf's counter of " + channels_[n].name + " could not be read any more";
+    }
+  }
+  return readings;
+}
+
+}  // namespace evener::measure

@@ -1,0 +1,24 @@
+#include "measure/share_interval.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace evener::measure {
+
+Interval share_interval(double share, std::int64_t count) {
+  if (count <= 0) return {0, 1};
+  constexpr double kNormal = 1.959964;  // of the normal distribution, 95 % lie within so many deviations
+  const double z2 = kNormal * kNormal, n = static_cast<double>(count);
+  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = kNormal / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+std::string share_interval_text(double share, std::int64_t count) {
+  const Interval interval = share_interval(share, count);
+  return fmt::format("{:.0f} to {:.0f} %", 100 * interval.low, 100 * interval.high);
+}
+
+}  // namespace evener::measure

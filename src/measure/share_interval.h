@@ -1,0 +1,17 @@
+// How uncertain a share of so many is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "measure/statistics.h"
+
+namespace evener::measure {
+
+/// 95 % interval of the share of which `share` was seen among `count`, by Wilson's score; [0, 1] for a count of 0.
+Interval share_interval(double share, std::int64_t count);
+
+/// "51 to 100 %", of that interval.
+std::string share_interval_text(double share, std::int64_t count);
+
+}  // namespace evener::measure

@@ -1,0 +1,314 @@
+#include "report/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "report/conclusion.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/run.h"
+
+namespace evener::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+using measure::Verdict;
+
+constexpr int kOtherBlocks = 1'000'000;  // blocks of another sweep are other blocks, whatever their numbers
+
+/// What a side of the comparison names.
+struct Side {
+  std::string name;
+  fs::path folder;
+  std::map<std::string, std::string> values;  // of axes that it fixes
+  std::optional<Sweep> sweep;                 // absent: a single run
+};
+
+std::map<std::string, std::string> parse_values(const std::string& text, const std::string& all) {
+  std::map<std::string, std::string> values;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, comma - begin);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError(
+          fmt::format("'{}': behind the colon stand values of axes, as in on=cpu/t1,batch=32", printable(all)));
+    }
+    values[part.substr(0, equals)] = part.substr(equals + 1);
+    begin = comma + 1;
+  }
+  return values;
+}
+
+Side side_of(const std::string& text) {
+  Side side;
+  side.name = text;
+  std::error_code none;
+  // A folder may have a colon in its name: what is there as a whole is one.
+  for (std::size_t colon = text.size();;) {
+    if (fs::is_directory(text.substr(0, colon), none)) {
+      side.folder = text.substr(0, colon);
+      if (colon < text.size()) side.values = parse_values(text.substr(colon + 1), text);
+      return side;
+    }
+    if (colon == 0) break;
+    colon = text.rfind(':', colon - 1);
+    if (colon == std::string::npos) break;
+  }
+  throw UsageError(fmt::format("'{}' is no folder of a run or of a sweep", printable(text.substr(0, text.find(':')))));
+}
+
+void check_values(const Side& side) {
+  std::vector<std::string> names;
+  for (const measure::SweepAxis& axis : side.sweep->record.axes)
+    names.insert(names.end(), axis.names.begin(), axis.names.end());
+  for (const auto& [name, value] : side.values) {
+    if (std::ranges::find(names, name) == names.end()) {
+      throw UsageError(fmt::format("{}: {}", side.folder.string(), unknown_name_message("axis", name, names)));
+    }
+    std::vector<std::string> known;
+    for (const SweepCellRuns& cell : side.sweep->cells) known.push_back(cell.cell.values.at(name));
+    if (std::ranges::find(known, value) == known.end()) {
+      std::ranges::sort(known);
+      known.erase(std::unique(known.begin(), known.end()), known.end());
+      throw UsageError(
+          fmt::format("{}: {}", side.folder.string(), unknown_name_message("value of '" + name + "'", value, known)));
+    }
+  }
+}
+
+void load_side(Side& side) {
+  if (is_sweep(side.folder)) {
+    side.sweep = load_sweep(side.folder);
+    check_values(side);
+  } else if (!side.values.empty()) {
+    throw UsageError(fmt::format("{} is the folder of a run, which has no cells; leave the colon and what follows out",
+                                 side.folder.string()));
+  }
+}
+
+/// The cells that a side names.
+std::vector<const SweepCellRuns*> cells_of_side(const Side& side) {
+  std::vector<const SweepCellRuns*> cells;
+  for (const SweepCellRuns& cell : side.sweep->cells) {
+    const bool is_named = std::ranges::all_of(
+        side.values, [&](const auto& value) { return cell.cell.values.at(value.first) == value.second; });
+    if (is_named) cells.push_back(&cell);
+  }
+  return cells;
+}
+
+/// The values of the axes that have several, but for those that either side fixes.
+std::string rest_of(const Side& side, const SweepCellRuns& cell, const Side& other) {
+  std::string text;
+  for (const measure::SweepAxis& axis : side.sweep->record.axes) {
+    for (const std::string& name : axis.names) {
+      if (axis.steps.size() < 2 || side.values.contains(name) || other.values.contains(name)) continue;
+      text += (text.empty() ? "" : ", ") + name + "=" + cell.cell.values.at(name);
+    }
+  }
+  return text;
+}
+
+void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const SweepCellRuns& of_a,
+                  const SweepCellRuns& of_b, const std::string& rest) {
+  const SweepFigure* base = of_a.figure(a.sweep->main_figure);
+  const SweepFigure* other = of_b.figure(a.sweep->main_figure);
+  if (base == nullptr || other == nullptr || base->values.empty() || other->values.empty()) {
+    result.notes.push_back(
+        fmt::format("{}: not compared, as one of the two has no run with figures", rest.empty() ? of_a.name : rest));
+    return;
+  }
+  ComparedPair& pair = result.pairs.emplace_back();
+  pair.cell = rest;
+  pair.a = *base;
+  pair.b = *other;
+  std::error_code none;
+  if (!fs::equivalent(a.folder, b.folder, none)) {
+    for (measure::BlockValue& one : pair.b.values) one.block += kOtherBlocks;
+  }
+  const std::size_t stage = std::max(a.sweep->record.first_stage(), b.sweep->record.first_stage());
+  pair.comparison = compare_figures(pair.a, pair.b, stage);
+  pair.reason = pair.comparison.reason;
+  if (of_a.invalid + of_b.invalid > 0) {
+    pair.reason = "the measurements are INVALID";
+  } else {
+    pair.p = pair.comparison.p;
+  }
+  if (of_a.record && of_b.record && !same_job(*of_a.record, *of_b.record)) {
+    result.notes.push_back(
+        fmt::format("they don't do the same work: {}, and {}", job_text(*of_a.record), job_text(*of_b.record)));
+  }
+}
+
+void compare_sweeps(ComparisonOfTwo& result, const Side& a, const Side& b) {
+  const auto cells_a = cells_of_side(a), cells_b = cells_of_side(b);
+  for (const SweepCellRuns* of_a : cells_a) {
+    const std::string rest = rest_of(a, *of_a, b);
+    for (const SweepCellRuns* of_b : cells_b) {
+      const bool is_alone = cells_a.size() == 1 && cells_b.size() == 1;
+      if (is_alone || rest_of(b, *of_b, a) == rest) compare_pair(result, a, b, *of_a, *of_b, rest);
+    }
+  }
+  if (result.pairs.empty() && result.notes.empty()) {
+    throw UsageError(
+        fmt::format("no cell of {} has the values of one of {}; name cells with DIR:AXIS=VALUE", a.name, b.name));
+  }
+}
+
+void decide_pairs(ComparisonOfTwo& result) {
+  std::vector<std::optional<double>> p;
+  for (const ComparedPair& pair : result.pairs) p.push_back(pair.p);
+  const auto corrected = measure::corrected_for_number(p);
+  for (std::size_t n = 0; n < result.pairs.size(); ++n) {
+    ComparedPair& pair = result.pairs[n];
+    pair.p = corrected[n];
+    if (!pair.p) continue;
+    if (*pair.p < measure::kClaimLevel) {
+      pair.verdict = *pair.comparison.ratio > 1 ? Verdict::kFaster : Verdict::kSlower;
+    } else {
+      const auto& interval = pair.comparison.interval;
+      pair.reason = interval && (interval->low > 1 || interval->high < 1)
+                        ? "chance alone may do this among so many comparisons"
+                        : "the interval contains 1";
+    }
+  }
+}
+
+/// A run that isn't a sweep's, as one that has a single cell, for a comparison with a sweep's cells.
+Sweep sweep_of_run(const fs::path& folder) {
+  measure::SweepRecord record;
+  record.repeats = 1;
+  measure::SweepCell& cell = record.cells.emplace_back();
+  cell.key = "run";
+  measure::SweepJournal journal;
+  measure::SweepRun& run = journal.runs.emplace_back();
+  run.cell = "run";
+  const measure::Record read = measure::read_record(folder);
+  run.end = read.validity.valid == false ? measure::RunEnd::kInvalid : measure::RunEnd::kDone;
+  return sweep_of(record, journal, [&](const measure::SweepRun&) { return read; });
+}
+
+std::string unit_text(const SweepFigure& figure) {
+  return figure.metric.unit.empty() || figure.metric.unit == "share" || figure.metric.unit == "bytes"
+             ? ""
+             : " " + figure.metric.unit;
+}
+
+std::string decide_words(const ComparedPair& pair) {
+  if (pair.verdict != Verdict::kUndecided || (pair.comparison.p && !pair.p)) return "";  // more INVALID runs don't help
+  if (!pair.comparison.to_decide) {
+    return pair.comparison.interval ? "; no reasonable number of repeats would show such a difference" : "";
+  }
+  return fmt::format("; if they differ as much as it seems, about {} of each would show it",
+                     counted(*pair.comparison.to_decide, "run"));
+}
+
+std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
+  const measure::RunComparison& comparison = pair.comparison;
+  const std::string where = pair.cell.empty() ? "" : pair.cell + ": ";
+  const std::string means =
+      fmt::format("{} against {}{}", mean_text(pair.b, false), mean_text(pair.a, false), unit_text(pair.b));
+  std::string how_much = fmt::format("{}x", number_text(comparison.ratio.value_or(1)));
+  if (comparison.interval) {
+    how_much += fmt::format(", 95 % interval {} to {}", number_text(comparison.interval->low),
+                            number_text(comparison.interval->high));
+  }
+  const std::string how = comparison.pairs > 0 ? fmt::format("by the ratio in {}", counted(comparison.pairs, "block"))
+                                               : "as independent runs, not made side by side";
+  if (pair.verdict == Verdict::kUndecided) {
+    return fmt::format("{}undecided whether {} is faster or slower than {}: {} ({}; {}); {}{}.", where, of.b, of.a,
+                       how_much, means, how, pair.reason, decide_words(pair));
+  }
+  return fmt::format("{}{} is {} than {}: {} ({}; {}).", where, of.b, verdict_word(pair.verdict), of.a, how_much, means,
+                     how);
+}
+
+}  // namespace
+
+ComparisonOfTwo compare_two(const std::string& text_a, const std::string& text_b) {
+  Side a = side_of(text_a), b = side_of(text_b);
+  load_side(a);
+  load_side(b);
+  ComparisonOfTwo result;
+  result.a = a.name;
+  result.b = b.name;
+  if (!a.sweep && !b.sweep) {
+    const std::vector<Run> runs = load_runs({a.folder, b.folder});
+    result.sentences = conclusion(runs);
+    result.notes.emplace_back(
+        "one run each: how much runs differ among themselves isn't known; 'evener sweep' repeats them in turns");
+    return result;
+  }
+  if (!a.sweep) a.sweep = sweep_of_run(a.folder);
+  if (!b.sweep) b.sweep = sweep_of_run(b.folder);
+  compare_sweeps(result, a, b);
+  decide_pairs(result);
+  std::ranges::sort(result.notes);
+  result.notes.erase(std::unique(result.notes.begin(), result.notes.end()), result.notes.end());
+  return result;
+}
+
+std::vector<std::string> comparison_sentences(const ComparisonOfTwo& of) {
+  std::vector<std::string> sentences = of.sentences;
+  constexpr std::size_t kMostSentences = 6;
+  if (of.pairs.size() <= kMostSentences) {
+    for (const ComparedPair& pair : of.pairs) sentences.push_back(pair_sentence(of, pair));
+  } else {
+    const auto count = [&](Verdict verdict) { return std::ranges::count(of.pairs, verdict, &ComparedPair::verdict); };
+    sentences.push_back(fmt::format(
+        "Of {} cells {} is faster than {} in {}, slower in {}, and {} are undecided (corrected for "
+        "their number).",
+        of.pairs.size(), of.b, of.a, count(Verdict::kFaster), count(Verdict::kSlower), count(Verdict::kUndecided)));
+  }
+  return sentences;
+}
+
+Table comparison_table(const ComparisonOfTwo& of) {
+  Table table;
+  table.columns = {{"cell", false}, {of.a, true},       {of.b, true},
+                   {"ratio", true}, {"verdict", false}, {"runs to decide", true}};
+  for (const ComparedPair& pair : of.pairs) {
+    CellClaim claim;
+    claim.speedup = pair.comparison.ratio;
+    claim.interval = pair.comparison.interval;
+    const bool is_open = pair.p && pair.verdict == Verdict::kUndecided && pair.comparison.to_decide;
+    table.rows.push_back({pair.cell.empty() ? "-" : pair.cell, mean_text(pair.a, true), mean_text(pair.b, true),
+                          speedup_text(claim), verdict_word(pair.verdict),
+                          is_open ? std::to_string(*pair.comparison.to_decide) : "-"});
+  }
+  table.notes = of.notes;
+  return table;
+}
+
+std::string comparison_json(const ComparisonOfTwo& of) {
+  using CompareJson = nlohmann::ordered_json;
+  const auto number = [](const auto& value) { return value ? CompareJson(*value) : CompareJson(nullptr); };
+  CompareJson pairs = CompareJson::array();
+  for (const ComparedPair& pair : of.pairs) {
+    const auto& interval = pair.comparison.interval;
+    pairs.push_back({{"cell", pair.cell.empty() ? CompareJson(nullptr) : CompareJson(pair.cell)},
+                     {"figure", pair.a.metric.name},
+                     {"a", number(pair.a.mean.mean)},
+                     {"b", number(pair.b.mean.mean)},
+                     {"ratio", number(pair.comparison.ratio)},
+                     {"interval_95", interval ? CompareJson{interval->low, interval->high} : CompareJson(nullptr)},
+                     {"p_corrected", number(pair.p)},
+                     {"blocks", pair.comparison.pairs},
+                     {"verdict", verdict_word(pair.verdict)},
+                     {"reason", pair.reason.empty() ? CompareJson(nullptr) : CompareJson(pair.reason)},
+                     {"runs_to_decide", number(pair.comparison.to_decide)}});
+  }
+  const CompareJson json = {
+      {"a", of.a}, {"b", of.b}, {"pairs", pairs}, {"sentences", comparison_sentences(of)}, {"notes", of.notes}};
+  return json.dump(2, ' ', false, CompareJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace evener::report

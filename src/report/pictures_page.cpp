@@ -1,0 +1,65 @@
+#include "report/pictures_page.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/format.h"
+
+namespace evener::report {
+namespace {
+
+constexpr std::string_view kPicturesStyle =
+#include "report/page/pictures.css.inc"
+    ;
+constexpr std::string_view kPicturesScript =
+#include "report/page/pictures.js.inc"
+    ;
+
+// 'self' is for pages that a server gives; of a page that is a file 'self' is nothing.
+constexpr const char* kPicturesPolicy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' file:";
+
+double rounded(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
+
+nlohmann::json numbers_of(const PicturesPage& page) {
+  nlohmann::json classes = nlohmann::json::array(), pictures = nlohmann::json::array();
+  for (const ClassOnPage& one : page.classes) classes.push_back({one.name, one.colour});
+  for (const PictureOnPage& picture : page.pictures) {
+    nlohmann::json boxes = nlohmann::json::array();
+    for (const BoxOnPage& box : picture.boxes) {
+      boxes.push_back(
+          {box.label, rounded(box.score), rounded(box.x1), rounded(box.y1), rounded(box.x2), rounded(box.y2)});
+    }
+    pictures.push_back({{"file", picture.file},
+                        {"picture", url_path(picture.picture)},
+                        {"small", url_path(picture.small)},
+                        {"size", {picture.width, picture.height}},
+                        {"boxes", std::move(boxes)}});
+  }
+  return {{"least", rounded(page.least)}, {"classes", std::move(classes)}, {"pictures", std::move(pictures)}};
+}
+
+}  // namespace
+
+std::string pictures_html(const PicturesPage& page) {
+  return fmt::format(
+             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<title>What was found</title>\n<style>{}</style>\n</head>\n<body>\n"
+             "<header><h1>What was found</h1>\n<form id=\"filter\">\n"
+             "<label>Show <select id=\"class\"></select></label>\n"
+             "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> "
+             "<output id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n"
+             "<main id=\"pictures\"></main>\n"
+             "<noscript><p>The pictures lie beside this page; it needs JavaScript to show them.</p></noscript>\n",
+             kPicturesPolicy, kPicturesStyle) +
+         "<script type=\"application/json\" id=\"data\">" + escape_json_for_script(numbers_of(page).dump()) +
+         "</script>\n<script>" + std::string(kPicturesScript) + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace evener::report

@@ -1,0 +1,165 @@
+#include "report/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "report/figures.h"
+#include "report/sweep_claims.h"
+#include "report/sweep_scaling.h"
+
+namespace evener::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+using measure::Metric;
+using measure::SweepRun;
+
+std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const measure::SweepCell& cell) {
+  const bool all_single = std::ranges::all_of(axes, [](const auto& axis) { return axis.steps.size() < 2; });
+  std::string name;
+  for (const measure::SweepAxis& axis : axes) {
+    if (axis.steps.size() < 2 && !all_single) continue;
+    for (const std::string& part : axis.names) {
+      const auto value = cell.values.find(part);
+      if (value != cell.values.end()) name += (name.empty() ? "" : ", ") + part + "=" + value->second;
+    }
+  }
+  return name.empty() ? "the cell" : name;
+}
+
+bool is_of_energy(const Metric& metric) {
+  return metric.unit == "J" || metric.unit == "J s";
+}
+
+/// Adds the figures of a run; those of energy come from a part of their own where there is one.
+void add_figures(SweepCellRuns& cell, const measure::Record& record, const SweepRun& run, bool energy_apart) {
+  for (Metric& metric : measure::metrics_of(record)) {
+    const bool from_energy_run = run.part == measure::kEnergyPart;
+    if (energy_apart && is_of_energy(metric) != from_energy_run) continue;
+    auto known = std::ranges::find(cell.figures, metric.name, [](const SweepFigure& one) { return one.metric.name; });
+    if (known == cell.figures.end()) {
+      known = cell.figures.insert(known, SweepFigure{.metric = metric, .values = {}, .mean = {}});
+    }
+    if (metric.value) known->values.push_back({run.block, *metric.value});
+  }
+}
+
+/// Whether the run was to end once it was good enough, and so tells how long that took.
+bool asks_for_accuracy(const measure::Record& record) {
+  const auto asked = record.config.find("until-accuracy");
+  return asked != record.config.end() && asked->second != "null";
+}
+
+void take_run(SweepCellRuns& cell, SweepRun run, const RecordOfRun& record_of, bool energy_apart) {
+  if (measure::has_figures(run.end)) {
+    try {
+      measure::Record record = record_of(run);
+      add_figures(cell, record, run, energy_apart);
+      if (asks_for_accuracy(record)) cell.to_accuracy_s.push_back(record.times.to_accuracy);
+      if (!cell.record) cell.record = std::move(record);
+    } catch (const Error& error) {
+      run.end = measure::RunEnd::kFailed;
+      run.reason = error.what();
+    }
+  }
+  cell.done += run.end == measure::RunEnd::kDone;
+  cell.invalid += run.end == measure::RunEnd::kInvalid;
+  cell.failed += !measure::has_figures(run.end);
+  cell.runs.push_back(std::move(run));
+}
+
+void note_left_out(Sweep& sweep, std::size_t other_series, std::size_t other_cells, std::size_t unfinished) {
+  if (other_series > 0) {
+    sweep.notes.push_back(fmt::format("{} of another program or machine {} not shown: results are not mixed",
+                                      counted(other_series, "run"), other_series == 1 ? "is" : "are"));
+  }
+  if (other_cells > 0) {
+    sweep.notes.push_back(fmt::format("{} of cells that the sweep has no more, or of other data, {} not shown",
+                                      counted(other_cells, "run"), other_cells == 1 ? "is" : "are"));
+  }
+  if (unfinished > 0) {
+    sweep.notes.push_back(fmt::format("{} under way, or cut short: the sweep's command goes on with it",
+                                      unfinished == 1 ? "one run is" : counted(unfinished, "run") + " are"));
+  }
+}
+
+void take_runs(Sweep& sweep, const measure::SweepJournal& journal, const RecordOfRun& record_of) {
+  const bool energy_apart = sweep.record.energy_repeats > 0;
+  std::size_t other_series = 0, other_cells = 0, unfinished = 0;
+  std::map<std::string, SweepCellRuns*> by_key;
+  for (SweepCellRuns& cell : sweep.cells) by_key[cell.cell.key] = &cell;
+  for (const SweepRun& run : journal.runs) {
+    const auto cell = by_key.find(run.cell);
+    if (run.part == measure::kWarmupPart && measure::has_figures(run.end)) continue;
+    if (run.series != sweep.record.series_now) {
+      ++other_series;
+    } else if (cell == by_key.end()) {
+      ++other_cells;
+    } else if (run.end == measure::RunEnd::kBegun) {
+      ++unfinished;
+    } else {
+      take_run(*cell->second, run, record_of, energy_apart);
+    }
+  }
+  note_left_out(sweep, other_series, other_cells, unfinished);
+}
+
+/// Numbers of the jobs, by the records of their first runs; a cell without one belongs to the first.
+void number_jobs(Sweep& sweep) {
+  std::vector<const measure::Record*> jobs;
+  for (SweepCellRuns& cell : sweep.cells) {
+    if (!cell.record) continue;
+    const auto known = std::ranges::find_if(jobs, [&](const auto* job) { return same_job(*job, *cell.record); });
+    cell.job = static_cast<std::size_t>(known - jobs.begin());
+    if (known == jobs.end()) jobs.push_back(&*cell.record);
+  }
+}
+
+}  // namespace
+
+const SweepFigure* SweepCellRuns::figure(const std::string& name) const {
+  const auto found = std::ranges::find(figures, name, [](const SweepFigure& one) { return one.metric.name; });
+  return found == figures.end() ? nullptr : &*found;
+}
+
+bool is_sweep(const fs::path& folder) {
+  std::error_code none;
+  return fs::exists(folder / measure::kSweepFile, none);
+}
+
+Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& journal, const RecordOfRun& record_of) {
+  Sweep sweep;
+  sweep.record = record;
+  for (const measure::SweepCell& cell : sweep.record.cells) {
+    SweepCellRuns& runs = sweep.cells.emplace_back();
+    runs.cell = cell;
+    runs.name = name_of_cell(sweep.record.axes, cell);
+  }
+  take_runs(sweep, journal, record_of);
+  for (const std::string& warning : journal.warnings) sweep.notes.push_back(warning);
+  for (SweepCellRuns& cell : sweep.cells) {
+    for (SweepFigure& figure : cell.figures) {
+      figure.mean = measure::mean_of_runs(figure.values, sweep.record.first_stage());
+    }
+  }
+  number_jobs(sweep);
+  make_claims(sweep);
+  sweep.scalings = scalings_of(sweep);
+  return sweep;
+}
+
+Sweep load_sweep(const fs::path& folder) {
+  Sweep sweep = sweep_of(measure::read_sweep(folder), measure::read_journal(folder),
+                         [&](const SweepRun& run) { return measure::read_record(folder / run.folder); });
+  sweep.folder = folder;
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  sweep.name = whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
+  return sweep;
+}
+
+}  // namespace evener::report

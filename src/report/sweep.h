@@ -1,0 +1,111 @@
+// A sweep's folder read for a report: its cells with their figures over all runs, and what may be claimed of them.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/metric.h"
+#include "measure/record.h"
+#include "measure/repeats.h"
+#include "measure/scaling_law.h"
+#include "measure/sweep_file.h"
+#include "report/html.h"
+#include "report/table.h"
+
+namespace evener::report {
+
+/// A figure of a cell over its runs.
+struct SweepFigure {
+  measure::Metric metric;                   // its name, unit, words and direction; without a value
+  std::vector<measure::BlockValue> values;  // of its runs
+  measure::MeanOfRuns mean;
+};
+
+/// How a cell stands to the one that it is compared with, by the sweep's main figure.
+struct CellClaim {
+  std::optional<std::size_t> base;  // that cell; absent: there is none, or it is the cell itself
+  std::optional<double> speedup;    // above 1: better
+  std::optional<measure::Interval> interval;
+  std::optional<double> p;  // corrected for the number of claims
+  measure::Verdict verdict = measure::Verdict::kUndecided;
+  std::optional<std::size_t> to_decide;
+  std::string reason;  // why undecided; else empty
+};
+
+struct SweepCellRuns {
+  measure::SweepCell cell;
+  std::string name;                       // "on=cpu/t2, batch=32"
+  std::vector<measure::SweepRun> runs;    // that ended, of the series that is shown; with their reasons
+  std::optional<measure::Record> record;  // of the first run that has one
+  std::vector<SweepFigure> figures;
+  /// Of runs that were to reach an accuracy, how long that took; absent where it was never reached.
+  std::vector<std::optional<double>> to_accuracy_s;
+  std::size_t done = 0, invalid = 0, failed = 0;
+  std::size_t job = 0;  // cells that do the same work have the same number
+  CellClaim claim;
+
+  const SweepFigure* figure(const std::string& name) const;
+};
+
+/// Of cells that do the same work: which is best, if one is.
+struct JobClaim {
+  std::vector<std::size_t> cells;     // with figures, the best first
+  std::optional<std::size_t> winner;  // beyond chance better than every other
+  std::optional<double> p;            // corrected
+  std::vector<std::size_t> leaders;   // that can't be told from the best one; the best first
+};
+
+/// How speed grows with workers, of cells that differ in nothing else.
+struct SweepScaling {
+  std::string name;                // "threads, batch=32"
+  std::vector<std::size_t> cells;  // with rising numbers of workers
+  measure::Scaling scaling;
+};
+
+struct Sweep {
+  std::string name;  // of the folder
+  std::filesystem::path folder;
+  measure::SweepRecord record;
+  std::vector<SweepCellRuns> cells;
+  std::string main_figure;  // name of the metric that cells are compared by; "" = none
+  std::vector<JobClaim> jobs;
+  std::vector<SweepScaling> scalings;
+  std::size_t claims = 0;  // hypotheses that were corrected for
+  std::vector<std::string> notes;
+};
+
+/// Whether the folder is that of a sweep.
+bool is_sweep(const std::filesystem::path& folder);
+
+/// The record of a run that ended with figures. Throws Error where it is broken.
+using RecordOfRun = std::function<measure::Record(const measure::SweepRun&)>;
+/// A sweep from its files' contents, without its name and folder.
+Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& journal, const RecordOfRun& record_of);
+
+/// Throws Error naming what is missing or broken in sweep.json; a broken record of a run is a run that failed.
+Sweep load_sweep(const std::filesystem::path& folder);
+
+/// How `candidate` stands to `baseline` by a figure, above 1 where it is better.
+measure::RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& candidate,
+                                       std::size_t first_stage);
+
+/// "26.9 (26.1 to 27.7)": the mean with its 95 % interval; "26.9 [26.1 to 27.7]", the range of few runs.
+std::string mean_text(const SweepFigure& figure, bool with_spread);
+/// "faster", "slower", "undecided".
+const char* verdict_word(measure::Verdict verdict);
+/// "1.85x (1.80 to 1.90)"; "-" without one.
+std::string speedup_text(const CellClaim& claim);
+
+/// A row for each cell.
+Table sweep_table(const Sweep& sweep);
+/// What the sweep showed and what it didn't, in sentences.
+std::vector<std::string> sweep_conclusion(const Sweep& sweep);
+/// All of it for other programs: cells with figures, intervals and claims.
+std::string sweep_json(const Sweep& sweep);
+/// A row for each run, with every figure.
+std::string sweep_csv(const Sweep& sweep);
+
+}  // namespace evener::report

@@ -1,0 +1,158 @@
+#include "report/sweep_claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace evener::report {
+namespace {
+
+using measure::Better;
+using measure::RunComparison;
+
+/// The speed that runs are compared by, of the first cell that has one; or else the time.
+std::string main_figure_of(const Sweep& sweep) {
+  for (const SweepCellRuns& cell : sweep.cells) {
+    for (const SweepFigure& figure : cell.figures) {
+      if (figure.metric.role == measure::MetricRole::kSpeed && !figure.values.empty()) return figure.metric.name;
+    }
+  }
+  for (const SweepCellRuns& cell : sweep.cells) {
+    const SweepFigure* time = cell.figure("total_s");
+    if (time != nullptr && !time->values.empty()) return time->metric.name;
+  }
+  return "";
+}
+
+/// A hypothesis of the family that is corrected for, and where the corrected value goes.
+struct Hypothesis {
+  std::optional<double> p;
+  std::optional<double>* corrected;
+};
+
+/// The main figure of a cell; null where it has no values.
+const SweepFigure* main_of(const Sweep& sweep, std::size_t cell) {
+  const SweepFigure* figure = sweep.cells[cell].figure(sweep.main_figure);
+  return figure == nullptr || figure->values.empty() ? nullptr : figure;
+}
+
+/// Above 0 where a is better than b by their means.
+double lead(const SweepFigure& a, const SweepFigure& b) {
+  const double difference = *a.mean.mean - *b.mean.mean;
+  return a.metric.better == Better::kHigher ? difference : -difference;
+}
+
+RunComparison compared(const Sweep& sweep, std::size_t baseline, std::size_t candidate) {
+  return compare_figures(*main_of(sweep, baseline), *main_of(sweep, candidate), sweep.record.first_stage());
+}
+
+bool counts(const Sweep& sweep, std::size_t cell) {
+  return sweep.cells[cell].invalid == 0;
+}
+
+void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std::vector<Hypothesis>& family) {
+  for (const std::size_t cell : job.cells) {
+    if (cell == base) continue;
+    CellClaim& claim = sweep.cells[cell].claim;
+    claim.base = base;
+    const RunComparison comparison = compared(sweep, base, cell);
+    claim.speedup = comparison.ratio;
+    claim.interval = comparison.interval;
+    claim.to_decide = comparison.to_decide;
+    claim.reason = comparison.reason;
+    if (!counts(sweep, cell) || !counts(sweep, base)) {
+      claim.reason = "the measurements are INVALID";
+    } else if (comparison.p) {
+      claim.p = comparison.p;
+      family.push_back({comparison.p, &claim.p});
+    }
+  }
+}
+
+/// How doubtful it is that the best cell of a job is better than all others; absent where one of them says nothing.
+std::optional<double> doubt_of_best(const Sweep& sweep, const JobClaim& job) {
+  double doubt = 0;
+  if (!std::ranges::all_of(job.cells, [&](std::size_t cell) { return counts(sweep, cell); })) return std::nullopt;
+  for (std::size_t n = 1; n < job.cells.size(); ++n) {
+    const auto p = compared(sweep, job.cells[n], job.cells.front()).p;
+    if (!p) return std::nullopt;
+    doubt = std::max(doubt, *p);
+  }
+  return job.cells.size() > 1 ? std::optional(doubt) : std::nullopt;
+}
+
+/// Cells of a job with figures, the best first.
+std::vector<std::size_t> ranked_cells(const Sweep& sweep, std::size_t job) {
+  std::vector<std::size_t> cells;
+  for (std::size_t cell = 0; cell < sweep.cells.size(); ++cell) {
+    if (sweep.cells[cell].job == job && sweep.cells[cell].record && main_of(sweep, cell) != nullptr) {
+      cells.push_back(cell);
+    }
+  }
+  std::ranges::stable_sort(
+      cells, [&](std::size_t a, std::size_t b) { return lead(*main_of(sweep, a), *main_of(sweep, b)) > 0; });
+  return cells;
+}
+
+void decide(CellClaim& claim) {
+  if (!claim.speedup || !claim.p) return;
+  if (*claim.p < measure::kClaimLevel) {
+    claim.verdict = *claim.speedup > 1 ? measure::Verdict::kFaster : measure::Verdict::kSlower;
+    return;
+  }
+  const bool holds_one = claim.interval && claim.interval->low <= 1 && claim.interval->high >= 1;
+  claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
+}
+
+/// The cells that the best one isn't better than beyond chance, itself among them.
+void find_leaders(const Sweep& sweep, JobClaim& job) {
+  std::vector<std::optional<double>> p;
+  for (const std::size_t cell : job.cells) {
+    p.push_back(cell == job.cells.front() ? std::nullopt : compared(sweep, cell, job.cells.front()).p);
+  }
+  const auto corrected = measure::corrected_for_number(p);
+  for (std::size_t n = 0; n < job.cells.size(); ++n) {
+    const bool is_beaten = corrected[n] && *corrected[n] < measure::kClaimLevel && counts(sweep, job.cells[n]);
+    if (!is_beaten) job.leaders.push_back(job.cells[n]);
+  }
+}
+
+}  // namespace
+
+RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& candidate, std::size_t first_stage) {
+  const bool higher = candidate.metric.better == Better::kHigher;
+  return higher ? measure::compare_runs(baseline.values, candidate.values, first_stage)
+                : measure::compare_runs(candidate.values, baseline.values, first_stage);
+}
+
+void make_claims(Sweep& sweep) {
+  sweep.main_figure = main_figure_of(sweep);
+  if (sweep.main_figure.empty()) return;
+  std::size_t jobs = 0;
+  for (const SweepCellRuns& cell : sweep.cells) jobs = std::max(jobs, cell.job + 1);
+  for (std::size_t job = 0; job < jobs; ++job) {
+    JobClaim claim;
+    claim.cells = ranked_cells(sweep, job);
+    if (!claim.cells.empty()) sweep.jobs.push_back(std::move(claim));
+  }
+  std::vector<Hypothesis> family;
+  for (JobClaim& job : sweep.jobs) {
+    compare_with_base(sweep, job, std::ranges::min(job.cells), family);
+    job.p = doubt_of_best(sweep, job);
+    if (job.p && job.cells.size() > 2) family.push_back({job.p, &job.p});  // of two it is the claim above
+  }
+  std::vector<std::optional<double>> p;
+  for (const Hypothesis& hypothesis : family) p.push_back(hypothesis.p);
+  const auto corrected = measure::corrected_for_number(p);
+  for (std::size_t n = 0; n < family.size(); ++n) *family[n].corrected = corrected[n];
+  sweep.claims = family.size();
+  for (SweepCellRuns& cell : sweep.cells) decide(cell.claim);
+  for (JobClaim& job : sweep.jobs) {
+    if (job.cells.size() == 2) job.p = sweep.cells[std::ranges::max(job.cells)].claim.p;
+    if (job.p && *job.p < measure::kClaimLevel) job.winner = job.cells.front();
+    find_leaders(sweep, job);
+  }
+}
+
+}  // namespace evener::report

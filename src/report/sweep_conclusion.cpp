@@ -1,0 +1,147 @@
+// What a sweep showed, in sentences that a reader could repeat; no winner is named in noise.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/plural.h"
+#include "measure/record_kind.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/sweep.h"
+
+namespace evener::report {
+namespace {
+
+constexpr std::size_t kMostNamed = 4;
+
+const SweepFigure& main_figure(const Sweep& sweep, std::size_t cell) {
+  return *sweep.cells[cell].figure(sweep.main_figure);
+}
+
+std::string unit_of(const SweepFigure& figure) {
+  const bool has_unit = figure.metric.unit == "share" || figure.metric.unit == "bytes" || figure.metric.unit == "J";
+  return has_unit || figure.metric.unit.empty() ? "" : " " + figure.metric.unit;
+}
+
+/// "on=cpu/t2 (26.9 images/s)".
+std::string named(const Sweep& sweep, std::size_t cell) {
+  const SweepFigure& figure = main_figure(sweep, cell);
+  return fmt::format("{} ({}{})", sweep.cells[cell].name, mean_text(figure, false), unit_of(figure));
+}
+
+std::string listed_cells(const Sweep& sweep, const std::vector<std::size_t>& cells) {
+  std::vector<std::string> words;
+  for (std::size_t n = 0; n < std::min(cells.size(), kMostNamed); ++n) words.push_back(named(sweep, cells[n]));
+  if (cells.size() > kMostNamed) words.push_back(std::to_string(cells.size() - kMostNamed) + " more");
+  return listed(words);
+}
+
+std::string job_name(const Sweep& sweep, const JobClaim& job) {
+  return job_text(*sweep.cells[job.cells.front()].record);
+}
+
+/// "95 % interval 1.80 to 1.90".
+std::string interval_words(const std::optional<measure::Interval>& interval) {
+  if (!interval) return "";
+  return fmt::format(", 95 % interval {} to {}", number_text(interval->low), number_text(interval->high));
+}
+
+std::string winner_sentence(const Sweep& sweep, const JobClaim& job) {
+  const std::size_t winner = *job.winner;
+  const SweepFigure& figure = main_figure(sweep, winner);
+  const SweepCellRuns& cell = sweep.cells[winner];
+  std::string text = fmt::format("{}: best is {}, with a {} of {}{}", job_name(sweep, job), cell.name,
+                                 figure.metric.label, mean_text(figure, false), unit_of(figure));
+  const std::size_t base = cell.claim.base.value_or(job.cells.back());
+  const auto comparison = compare_figures(main_figure(sweep, base), figure, sweep.record.first_stage());
+  text += fmt::format(": {}x of {}{}", number_text(comparison.ratio.value_or(1)), named(sweep, base),
+                      interval_words(comparison.interval));
+  if (job.cells.size() == 2) return text + ".";
+  return text + fmt::format("; each of the other {} is behind it by more than chance explains.", job.cells.size() - 1);
+}
+
+/// How many repeats would tell the two best apart, where they may differ at all.
+std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
+  if (job.leaders.size() < 2) return "";
+  const auto comparison = compare_figures(main_figure(sweep, job.leaders[1]), main_figure(sweep, job.leaders[0]),
+                                          sweep.record.first_stage());
+  if (!comparison.to_decide)
+    return "; what they differ by, if at all, is too small for any reasonable number of repeats";
+  return fmt::format("; if they differ as much as it seems ({}x), about {} of each would show it",
+                     number_text(comparison.ratio.value_or(1)), counted(*comparison.to_decide, "run"));
+}
+
+std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {
+  const bool all_invalid = std::ranges::all_of(job.cells, [&](std::size_t n) { return sweep.cells[n].invalid > 0; });
+  std::size_t fewest = sweep.cells[job.cells.front()].done;
+  for (const std::size_t cell : job.cells) fewest = std::min(fewest, main_figure(sweep, cell).values.size());
+  const std::string which = fmt::format("{}: which of the {} cells is best", job_name(sweep, job), job.cells.size());
+  if (all_invalid) {
+    return fmt::format("{} stays undecided, as the measurements are INVALID: {}.", which,
+                       listed_cells(sweep, job.cells));
+  }
+  if (fewest < measure::kFewestRuns) {
+    return fmt::format("{} stays undecided with {} each (at least {}): {}.", which, counted(fewest, "run"),
+                       measure::kFewestRuns, listed_cells(sweep, job.cells));
+  }
+  return fmt::format("{} is undecided between {}{}.", which, listed_cells(sweep, job.leaders),
+                     repeats_words(sweep, job));
+}
+
+std::string single_sentence(const Sweep& sweep, const JobClaim& job) {
+  const SweepFigure& figure = main_figure(sweep, job.cells.front());
+  return fmt::format("{}: a {} of {}{} over {}.", job_name(sweep, job), figure.metric.label, mean_text(figure, true),
+                     unit_of(figure), counted(figure.values.size(), "run"));
+}
+
+/// How many cells are better or worse than the base beyond chance.
+std::string against_base_sentence(const Sweep& sweep, const JobClaim& job) {
+  const std::size_t base = std::ranges::min(job.cells);
+  std::size_t better = 0, worse = 0, undecided = 0;
+  for (const std::size_t cell : job.cells) {
+    if (cell == base) continue;
+    const measure::Verdict verdict = sweep.cells[cell].claim.verdict;
+    ++(verdict == measure::Verdict::kFaster ? better : verdict == measure::Verdict::kSlower ? worse : undecided);
+  }
+  if (better + worse == 0 || job.cells.size() < 3) return "";
+  return fmt::format("Against {}, the first: {} better, {} worse, {} undecided (corrected for {}).",
+                     sweep.cells[base].name, better, worse, undecided, counted(sweep.claims, "comparison"));
+}
+
+void add_troubles(const Sweep& sweep, std::vector<std::string>& sentences) {
+  std::vector<std::string> failed, invalid;
+  for (const SweepCellRuns& cell : sweep.cells) {
+    if (cell.failed > 0) failed.push_back(cell.name);
+    if (cell.invalid > 0) invalid.push_back(cell.name);
+  }
+  const auto add = [&](const char* what, std::vector<std::string> names) {
+    if (names.empty()) return;
+    if (names.size() > kMostNamed) {
+      const std::size_t more = names.size() - kMostNamed;
+      names.resize(kMostNamed);
+      names.push_back(std::to_string(more) + " more");
+    }
+    sentences.push_back(fmt::format("{}: {}; --again failed repeats them.", what, listed(names)));
+  };
+  add("Failed", failed);
+  add("INVALID as measurements", invalid);
+}
+
+}  // namespace
+
+std::vector<std::string> sweep_conclusion(const Sweep& sweep) {
+  std::vector<std::string> sentences;
+  if (sweep.jobs.empty()) sentences.push_back("No run has left figures yet.");
+  for (const JobClaim& job : sweep.jobs) {
+    if (job.cells.size() == 1) {
+      sentences.push_back(single_sentence(sweep, job));
+    } else {
+      sentences.push_back(job.winner ? winner_sentence(sweep, job) : undecided_sentence_of(sweep, job));
+      if (std::string text = against_base_sentence(sweep, job); !text.empty()) sentences.push_back(std::move(text));
+    }
+  }
+  add_troubles(sweep, sentences);
+  return sentences;
+}
+
+}  // namespace evener::report

@@ -1,0 +1,256 @@
+#include "report/sweep_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/names.h"
+#include "base/plural.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+#include "report/sweep_scaling.h"
+
+namespace evener::report {
+namespace {
+
+/// A number, or two with an x between them: what can be drawn along an axis.
+bool is_numeric(const std::string& value) {
+  return !value.empty() && value.find_first_not_of("0123456789.x") == std::string::npos &&
+         std::isdigit(static_cast<unsigned char>(value.front())) &&
+         std::isdigit(static_cast<unsigned char>(value.back()));
+}
+
+bool has_figure(const Sweep& sweep, const std::string& name) {
+  return std::ranges::any_of(sweep.cells, [&](const SweepCellRuns& cell) {
+    const SweepFigure* figure = cell.figure(name);
+    return figure != nullptr && !figure->values.empty();
+  });
+}
+
+/// `sort`: what the cell is sorted by; "" = its text.
+std::string sortable_cell(const std::string& title, const std::string& text, bool numeric, const std::string& sort) {
+  return fmt::format("<td{} data-title=\"{}\"{}><span>{}</span></td>", numeric ? " class=\"number\"" : "",
+                     escape_html(title), sort.empty() ? "" : fmt::format(" data-sort=\"{}\"", escape_html(sort)),
+                     escape_html(text));
+}
+
+/// The leading number of a text such as "26.9 (26.1 to 27.7)" or "1,234 MB"; "" where there is none.
+std::string leading_number(const std::string& text) {
+  std::string digits;
+  for (const char c : text) {
+    if (c == ',' && !digits.empty()) continue;
+    if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.' && !(c == '-' && digits.empty())) break;
+    digits += c;
+  }
+  return digits == "-" ? "" : digits;
+}
+
+std::string table_html(const Table& table, bool sortable) {
+  std::string html =
+      fmt::format("<div class=\"card scroll\"><table class=\"figures{}\"><thead><tr>", sortable ? " sortable" : "");
+  for (const Column& column : table.columns) {
+    const std::string title = escape_html(column.title);
+    html += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"number\"" : "",
+                        sortable ? fmt::format("<button type=\"button\" class=\"sort\">{}</button>", title) : title);
+  }
+  html += "</tr></thead><tbody>";
+  for (const auto& row : table.rows) {
+    html += "<tr>";
+    for (std::size_t n = 0; n < row.size(); ++n) {
+      const Column& column = table.columns[n];
+      html += sortable_cell(column.title, row[n], column.numeric, leading_number(row[n]));
+    }
+    html += "</tr>";
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string row_html(const std::string& name, const std::string& value) {
+  return fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape_html(name), escape_html(value));
+}
+
+const measure::Record* any_record(const Sweep& sweep) {
+  for (const SweepCellRuns& cell : sweep.cells) {
+    if (cell.record) return &*cell.record;
+  }
+  return nullptr;
+}
+
+std::string run_rows(const SweepCellRuns& cell) {
+  std::string html;
+  for (const measure::SweepRun& run : cell.runs) {
+    const std::string how =
+        run.reason.empty() ? run_end_name(run.end) : fmt::format("{}: {}", run_end_name(run.end), run.reason);
+    html +=
+        "<tr>" +
+        table_cell("block",
+                   fmt::format("{}{}", run.part == measure::kMeasurePart ? "" : escape_html(run.part) + " ", run.block),
+                   false) +
+        table_cell("began", escape_html(run.began), false) +
+        table_cell("time", run.seconds ? duration_text(*run.seconds) : "–") +
+        table_cell("result", escape_html(how), false) + table_cell("folder", escape_html(run.folder), false) + "</tr>";
+  }
+  return html;
+}
+
+}  // namespace
+
+std::vector<measure::Metric> sweep_metrics(const Sweep& sweep) {
+  std::vector<measure::Metric> metrics;
+  for (const SweepCellRuns& cell : sweep.cells) {
+    for (const SweepFigure& figure : cell.figures) {
+      const bool known = std::ranges::any_of(metrics, [&](const auto& one) { return one.name == figure.metric.name; });
+      if (!known && !figure.values.empty()) metrics.push_back(figure.metric);
+    }
+  }
+  std::ranges::stable_partition(metrics, [&](const auto& metric) { return metric.name == sweep.main_figure; });
+  return metrics;
+}
+
+std::vector<FrontPlot> front_plots(const Sweep& sweep) {
+  std::vector<FrontPlot> plots;
+  if (has_figure(sweep, "total_s") && has_figure(sweep, "energy_joules")) plots.push_back({"total_s", "energy_joules"});
+  for (const measure::Metric& metric : sweep_metrics(sweep)) {
+    const bool better_known = has_figure(sweep, metric.stands_in_for);
+    if (metric.role == measure::MetricRole::kQuality && !better_known)
+      plots.push_back({sweep.main_figure, metric.name});
+  }
+  return plots;
+}
+
+std::vector<std::string> numeric_axes(const Sweep& sweep) {
+  std::vector<std::string> names;
+  for (const measure::SweepAxis& axis : sweep.record.axes) {
+    for (std::size_t n = 0; n < axis.names.size() && axis.steps.size() > 1; ++n) {
+      if (std::ranges::all_of(axis.steps, [&](const auto& step) { return is_numeric(step[n]); }))
+        names.push_back(axis.names[n]);
+    }
+  }
+  return names;
+}
+
+std::string sweep_header_part(const Sweep& sweep) {
+  std::string lead;
+  for (const std::string& sentence : sweep_conclusion(sweep)) {
+    const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Failed");
+    lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(sentence));
+  }
+  for (const SweepScaling& scaling : sweep.scalings) {
+    const bool is_valid =
+        std::ranges::all_of(scaling.cells, [&](std::size_t n) { return sweep.cells[n].invalid == 0; });
+    if (!is_valid) continue;
+    if (const std::string text = scaling_sentence(scaling); !text.empty())
+      lead += "<p class=\"lead\">" + escape_html(text) + "</p>";
+  }
+  std::size_t runs = 0;
+  for (const SweepCellRuns& cell : sweep.cells) runs += cell.runs.size();
+  std::string chips = fmt::format("<li>{}</li><li>{}</li>", counted(sweep.cells.size(), "cell"), counted(runs, "run"));
+  if (const measure::Record* record = any_record(sweep)) {
+    chips += fmt::format("<li>{}</li><li>{} cores</li><li>{} memory</li>", escape_html(record->machine.cpu),
+                         record->machine.cores, bytes_text(record->machine.memory_bytes));
+  }
+  if (!sweep.record.started.empty()) chips += "<li>started " + escape_html(sweep.record.started) + "</li>";
+  return fmt::format(
+      "<header><p class=\"brand\"><b>evener</b> sweep</p><h1>{}</h1>{}<ul class=\"chips\">{}</ul></header>",
+      escape_html(sweep.record.title.empty() ? sweep.name : sweep.record.title), lead, chips);
+}
+
+std::string sweep_cells_part(const Sweep& sweep) {
+  Table table = sweep_table(sweep);
+  std::string html =
+      "<section><h2>All cells</h2><p class=\"explain\">In brackets: the 95 % interval of the mean over the "
+      "runs (in square ones the range of fewer than three). Speedup is against the first cell that does the "
+      "same work, by the ratio within each block.</p>" +
+      table_html(table, true);
+  if (!table.notes.empty()) {
+    html += "<div class=\"card\"><ul class=\"notes\">";
+    for (const std::string& note : table.notes) html += "<li>" + escape_html(note) + "</li>";
+    html += "</ul></div>";
+  }
+  return html + "</section>";
+}
+
+std::string sweep_plots_part(const Sweep& sweep) {
+  std::string html = "<section class=\"needs-plots\"><h2>Side by side</h2><div class=\"grid\">";
+  if (!sweep.main_figure.empty()) {
+    html += plot_card("cells", "All cells", "Each dot is a run; the bar is the mean with its interval.");
+  }
+  for (std::size_t n = 0; n < sweep.scalings.size(); ++n) {
+    html += plot_card(fmt::format("scaling-{}", n), "Speedup: " + sweep.scalings[n].name,
+                      "Dotted: ideal. Line: Amdahl's law, fitted, with what its interval allows.");
+  }
+  for (const std::string& axis : numeric_axes(sweep)) {
+    html += plot_card("over-" + escape_html(axis), "Over " + axis,
+                      "Means with their intervals; a line for each of the other values.");
+  }
+  const std::vector<FrontPlot> fronts = front_plots(sweep);
+  for (std::size_t n = 0; n < fronts.size(); ++n) {
+    html += plot_card(fmt::format("front-{}", n), fmt::format("{} against {}", fronts[n].y, fronts[n].x),
+                      "Filled: cells that no other beats beyond its interval.");
+  }
+  html += "</div>";
+  if (sweep.cells.size() > 1) {
+    html +=
+        "<div class=\"card after\"><div class=\"plot-head\"><h3>Pivot</h3><span class=\"controls\" "
+        "id=\"pivot-controls\">"
+        "</span></div><p class=\"explain\">Means over the other axes (geometric where all are above 0).</p>"
+        "<div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
+  }
+  return html + "</section>";
+}
+
+std::string sweep_scaling_part(const Sweep& sweep) {
+  if (sweep.scalings.empty()) return "";
+  return "<section><h2>Scaling</h2><p class=\"explain\">Speedup and efficiency are against the fewest workers, by the "
+         "ratio "
+         "within each block; Karp-Flatt is the serial fraction that alone would explain it. Amdahl: the speedup of the "
+         "fitted "
+         "law; Gustafson: that of work which grows with the workers.</p>" +
+         table_html(scaling_table(sweep), false) + "</section>";
+}
+
+std::string sweep_runs_part(const Sweep& sweep) {
+  std::string html = "<section><h2>Runs</h2><div class=\"card\">";
+  for (const SweepCellRuns& cell : sweep.cells) {
+    std::vector<std::string> command;
+    for (const auto& [name, value] : cell.cell.environment) command.push_back(name + "=" + value);
+    command.emplace_back("evener");
+    command.insert(command.end(), cell.cell.words.begin(), cell.cell.words.end());
+    html += fmt::format(
+        "<details><summary>{}: {}</summary><pre>{}</pre><div class=\"scroll\"><table class=\"figures\">"
+        "<thead><tr><th>block</th><th>began</th><th class=\"number\">time</th><th>result</th><th>folder</th>"
+        "</tr></thead><tbody>{}</tbody></table></div></details>",
+        escape_html(cell.name), counted(cell.runs.size(), "run"), command_html(command), run_rows(cell));
+  }
+  return html + "</div></section>";
+}
+
+std::string sweep_method_part(const Sweep& sweep) {
+  const measure::SweepRecord& record = sweep.record;
+  std::string rows =
+      row_html("order", fmt::format("randomised complete blocks, drawn by order-seed {}", record.order_seed)) +
+      row_html("how many runs", stopping_rule_text(record)) +
+      row_html("corrected for", counted(sweep.claims, "comparison") + " (Holm), at 5 % for all together");
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) rows += row_html(name, value);
+  };
+  if (record.warmup > 0) add("warm-up", counted(record.warmup, "run") + " of each cell, which don't count");
+  if (record.energy_repeats > 0)
+    add("energy", counted(record.energy_repeats, "run") + " of each cell for energy alone");
+  add("before each run", record.prepare);
+  add("after each run", record.cleanup);
+  add("cool-down", record.cool_down);
+  if (record.run_limit_s) add("limit of a run", duration_text(*record.run_limit_s));
+  for (const measure::SweepSeries& series : record.series) {
+    if (series.number != record.series_now) continue;
+    add("machine", series.machine);
+    add("program", fmt::format("version {}, files {}", record.version, series.program));
+  }
+  return fmt::format(
+      "<section><h2>How it was measured</h2><div class=\"card\"><table><tbody>{}</tbody></table><pre>{}</pre></div>"
+      "</section>",
+      rows, command_html(record.words));
+}
+
+}  // namespace evener::report

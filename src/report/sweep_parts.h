@@ -1,0 +1,32 @@
+// The parts of a sweep's page; each returns a piece of HTML or JSON. Inside report/ only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/sweep.h"
+
+namespace evener::report {
+
+/// The figures that at least one cell has a value of, the main one first.
+std::vector<measure::Metric> sweep_metrics(const Sweep& sweep);
+
+/// Two figures of all cells against each other: time against energy, speed against a figure of quality.
+struct FrontPlot {
+  std::string x, y;  // names of the figures
+};
+std::vector<FrontPlot> front_plots(const Sweep& sweep);
+
+/// Axes whose values are numbers or sizes, two or more: figures are drawn over them.
+std::vector<std::string> numeric_axes(const Sweep& sweep);
+
+std::string sweep_plot_data(const Sweep& sweep);
+
+std::string sweep_header_part(const Sweep& sweep);
+std::string sweep_cells_part(const Sweep& sweep);
+std::string sweep_plots_part(const Sweep& sweep);
+std::string sweep_scaling_part(const Sweep& sweep);
+std::string sweep_runs_part(const Sweep& sweep);
+std::string sweep_method_part(const Sweep& sweep);
+
+}  // namespace evener::report

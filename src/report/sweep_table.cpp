@@ -1,0 +1,197 @@
+// A sweep as tables: a row for each cell, and as CSV a row for each run.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/sweep.h"
+
+namespace evener::report {
+namespace {
+
+using measure::Metric;
+
+constexpr const char* kNothing = "-";
+
+/// Figures that stand in no table of single runs, but in every table of a sweep.
+constexpr std::pair<const char*, const char*> kAlsoShown[] = {{"total_s", "time s"}, {"edp_joule_seconds", "EDP"}};
+
+std::string title_in_sweep(const Metric& metric) {
+  for (const auto& [name, title] : kAlsoShown) {
+    if (metric.name == name) return title;
+  }
+  return metric.title;
+}
+
+/// Names of figures with their titles, the main one first, each once; those that no cell has a value of are left out.
+std::vector<std::pair<std::string, std::string>> shown_figures(const Sweep& sweep) {
+  std::vector<std::pair<std::string, std::string>> shown;
+  const auto add = [&](const std::string& name, const std::string& title) {
+    const bool known = std::ranges::any_of(shown, [&](const auto& one) { return one.first == name; });
+    const bool has_values = std::ranges::any_of(sweep.cells, [&](const SweepCellRuns& cell) {
+      const SweepFigure* figure = cell.figure(name);
+      return figure != nullptr && !figure->values.empty();
+    });
+    if (!known && has_values && !title.empty()) shown.emplace_back(name, title);
+  };
+  for (const SweepCellRuns& cell : sweep.cells) {
+    if (const SweepFigure* main = cell.figure(sweep.main_figure)) add(main->metric.name, title_in_sweep(main->metric));
+  }
+  for (const SweepCellRuns& cell : sweep.cells) {
+    for (const SweepFigure& figure : cell.figures) add(figure.metric.name, title_in_sweep(figure.metric));
+  }
+  return shown;
+}
+
+std::string value_text(const Metric& like, double value) {
+  Metric metric = like;
+  metric.value = value;
+  return cell_text(metric, kNothing);
+}
+
+/// "VALID", "2 of 5 INVALID", "failed: out of memory".
+std::string state_text(const SweepCellRuns& cell) {
+  std::string text;
+  for (const measure::SweepRun& run : cell.runs) {
+    if (!measure::has_figures(run.end)) text = run_end_name(run.end);
+  }
+  if (cell.invalid > 0) {
+    text += fmt::format("{}{} of {} INVALID", text.empty() ? "" : ", ", cell.invalid, cell.done + cell.invalid);
+  }
+  if (!text.empty()) return text;
+  return cell.done > 0 ? "VALID" : "not run yet";
+}
+
+std::vector<std::string> axis_names(const Sweep& sweep) {
+  std::vector<std::string> names;
+  for (const measure::SweepAxis& axis : sweep.record.axes) {
+    if (axis.steps.size() > 1 || sweep.cells.size() == 1)
+      names.insert(names.end(), axis.names.begin(), axis.names.end());
+  }
+  return names;
+}
+
+std::string value_on(const SweepCellRuns& cell, const std::string& axis) {
+  const auto found = cell.cell.values.find(axis);
+  return found == cell.cell.values.end() ? "" : found->second;
+}
+
+void add_notes(const Sweep& sweep, Table& table) {
+  for (const SweepCellRuns& cell : sweep.cells) {
+    for (const measure::SweepRun& run : cell.runs) {
+      if (measure::has_figures(run.end)) continue;
+      table.notes.push_back(
+          fmt::format("{}, block {}: {}: {}", cell.name, run.block, run_end_name(run.end), run.reason));
+    }
+  }
+  table.notes.insert(table.notes.end(), sweep.notes.begin(), sweep.notes.end());
+}
+
+std::string full(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+/// The figures of all runs, by name, in the order in which the cells have them.
+std::vector<std::string> all_figures(const Sweep& sweep) {
+  std::vector<std::string> names;
+  for (const SweepCellRuns& cell : sweep.cells) {
+    for (const SweepFigure& figure : cell.figures) {
+      if (std::ranges::find(names, figure.metric.name) == names.end()) names.push_back(figure.metric.name);
+    }
+  }
+  return names;
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) line += (&cell == &cells.front() ? "" : ",") + csv_cell(cell);
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string mean_text(const SweepFigure& figure, bool with_spread) {
+  if (!figure.mean.mean) return kNothing;
+  std::string text = value_text(figure.metric, *figure.mean.mean);
+  if (!with_spread || figure.mean.runs < 2) return text;
+  const auto& ends = figure.mean.interval ? figure.mean.interval : figure.mean.range;
+  const std::string low = value_text(figure.metric, ends->low), high = value_text(figure.metric, ends->high);
+  return figure.mean.interval ? fmt::format("{} ({} to {})", text, low, high)
+                              : fmt::format("{} [{} to {}]", text, low, high);
+}
+
+const char* verdict_word(measure::Verdict verdict) {
+  if (verdict == measure::Verdict::kUndecided) return "undecided";
+  return verdict == measure::Verdict::kFaster ? "faster" : "slower";
+}
+
+std::string speedup_text(const CellClaim& claim) {
+  if (!claim.speedup) return kNothing;
+  const std::string text = number_text(*claim.speedup) + "x";
+  if (!claim.interval) return text;
+  return fmt::format("{} ({} to {})", text, number_text(claim.interval->low), number_text(claim.interval->high));
+}
+
+Table sweep_table(const Sweep& sweep) {
+  Table table;
+  const std::vector<std::string> axes = axis_names(sweep);
+  const auto figures = shown_figures(sweep);
+  for (const std::string& axis : axes) table.columns.push_back({axis, false});
+  table.columns.push_back({"runs", true});
+  for (const auto& [name, title] : figures) {
+    table.columns.push_back({title, true});
+    if (name != sweep.main_figure || sweep.cells.size() < 2) continue;
+    table.columns.push_back({"speedup", true});
+    table.columns.push_back({"verdict", false});
+  }
+  table.columns.push_back({"state", false});
+  for (const SweepCellRuns& cell : sweep.cells) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (const std::string& axis : axes) row.push_back(value_on(cell, axis));
+    row.push_back(std::to_string(cell.done + cell.invalid));
+    for (const auto& [name, title] : figures) {
+      const SweepFigure* figure = cell.figure(name);
+      row.push_back(figure == nullptr ? kNothing : mean_text(*figure, name == sweep.main_figure));
+      if (name != sweep.main_figure || sweep.cells.size() < 2) continue;
+      row.push_back(cell.claim.base ? speedup_text(cell.claim) : cell.record ? "1x, the base" : kNothing);
+      row.push_back(cell.claim.base ? verdict_word(cell.claim.verdict) : kNothing);
+    }
+    row.push_back(state_text(cell));
+  }
+  add_notes(sweep, table);
+  return table;
+}
+
+std::string sweep_csv(const Sweep& sweep) {
+  const std::vector<std::string> axes = axis_names(sweep), figures = all_figures(sweep);
+  std::vector<std::string> titles = axes;
+  for (const char* title : {"block", "part", "began", "status", "seconds", "reason", "folder"})
+    titles.emplace_back(title);
+  titles.insert(titles.end(), figures.begin(), figures.end());
+  std::string text = csv_line(titles);
+  for (const SweepCellRuns& cell : sweep.cells) {
+    for (const measure::SweepRun& run : cell.runs) {
+      std::vector<std::string> row;
+      for (const std::string& axis : axes) row.push_back(value_on(cell, axis));
+      for (const std::string& word : {std::to_string(run.block), run.part, run.began,
+                                      std::string(run_end_name(run.end)), full(run.seconds), run.reason, run.folder}) {
+        row.push_back(word);
+      }
+      for (const std::string& name : figures) {
+        const SweepFigure* figure = cell.figure(name);
+        const bool is_energy = figure != nullptr && (figure->metric.unit == "J" || figure->metric.unit == "J s");
+        const bool apart = sweep.record.energy_repeats > 0 && is_energy != (run.part == measure::kEnergyPart);
+        const auto* values = figure == nullptr || apart || !measure::has_figures(run.end) ? nullptr : &figure->values;
+        const auto value = values == nullptr ? std::vector<measure::BlockValue>::const_iterator()
+                                             : std::ranges::find(*values, run.block, &measure::BlockValue::block);
+        row.push_back(values == nullptr || value == values->end() ? "" : fmt::format("{}", value->value));
+      }
+      text += csv_line(row);
+    }
+  }
+  return text;
+}
+
+}  // namespace evener::report

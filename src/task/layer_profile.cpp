@@ -1,0 +1,267 @@
+#include "task/layer_profile.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/precision.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "base/stop.h"
+#include "network/cost.h"
+#include "network/init.h"
+#include "network/passes/fold_batch_norm.h"
+
+namespace evener::task {
+namespace {
+
+using engine::LayerTime;
+
+constexpr int kFewestPasses = 5, kMostPasses = 100;
+constexpr double kPasses_s = 1;
+
+/// After one that warms up.
+std::vector<std::vector<LayerTime>> repeated(const std::function<std::vector<LayerTime>()>& pass) {
+  pass();
+  std::vector<std::vector<LayerTime>> passes;
+  const Stopwatch clock;
+  while (std::ssize(passes) < kFewestPasses || (clock.seconds() < kPasses_s && std::ssize(passes) < kMostPasses)) {
+    if (stop_requested()) throw Interrupted("interrupted while layers were timed; the run itself is done and kept");
+    passes.push_back(pass());
+  }
+  return passes;
+}
+
+/// The medians; passes do the same work in the same order.
+std::vector<LayerTime> medians(const std::vector<std::vector<LayerTime>>& passes) {
+  std::vector<LayerTime> times = passes.front();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    std::vector<double> forward_s, backward_s;
+    for (const auto& pass : passes) {
+      if (i >= pass.size()) continue;
+      forward_s.push_back(pass[i].forward_s);
+      if (pass[i].backward_s) backward_s.push_back(*pass[i].backward_s);
+    }
+    times[i].forward_s = median(forward_s).value_or(0);
+    times[i].backward_s = median(backward_s);
+  }
+  return times;
+}
+
+class Costs {
+ public:
+  Costs(const network::Network& network, std::int64_t batch, int bits)
+      : network_(network), costs_(network::layer_costs(network)), batch_(batch), value_bytes_(bits / 8) {}
+
+  /// Those that are this network's, in its order: engines have layers of their own beside them.
+  std::vector<std::string> known_names(const std::vector<std::string>& names) const {
+    std::vector<std::string> found;
+    for (const int layer : known(names)) found.push_back(network_.layers()[static_cast<std::size_t>(layer)].name);
+    return found;
+  }
+
+  /// Fills in what the layers of `profile` cost, where they are this network's.
+  void fill(LayerProfile& profile) const {
+    const std::vector<int> layers = known(profile.time.layers);
+    if (layers.empty()) return;
+    const bool trains = profile.time.backward_s.has_value();
+    std::int64_t flops = 0, parameters = 0;
+    for (const int layer : layers) {
+      const network::LayerCost& cost = costs_[static_cast<std::size_t>(layer)];
+      flops += cost.forward_flops + (trains ? cost.backward_flops : 0);
+      parameters += cost.parameters;
+    }
+    const std::int64_t in = values_read(layers) * batch_ * value_bytes_;
+    const std::int64_t out = values(layers.back()) * batch_ * value_bytes_;
+    const std::int64_t weights = parameters * static_cast<std::int64_t>(sizeof(float));
+    profile.flops = flops * batch_;
+    profile.bytes = in + out + weights + (trains ? 2 * in + out + 2 * weights : 0);
+  }
+
+ private:
+  std::vector<int> known(const std::vector<std::string>& names) const {
+    std::vector<int> layers;
+    for (std::size_t i = 0; i < network_.layers().size(); ++i) {
+      if (std::ranges::find(names, network_.layers()[i].name) != names.end()) layers.push_back(static_cast<int>(i));
+    }
+    return layers;
+  }
+
+  std::int64_t values(int layer) const {
+    return element_count(network_.layers()[static_cast<std::size_t>(layer)].shape);
+  }
+
+  /// Of layers that are not among these.
+  std::int64_t values_read(const std::vector<int>& layers) const {
+    std::set<int> inputs;
+    for (const int layer : layers) {
+      for (const int input : network_.layers()[static_cast<std::size_t>(layer)].inputs) inputs.insert(input);
+    }
+    std::int64_t sum = 0;
+    for (const int input : inputs) {
+      if (std::ranges::find(layers, input) == layers.end()) sum += values(input);
+    }
+    return sum;
+  }
+
+  const network::Network& network_;
+  const std::vector<network::LayerCost> costs_;
+  const std::int64_t batch_, value_bytes_;
+};
+
+void take(const std::vector<std::vector<LayerTime>>& passes, const network::Network* network, Device device,
+          NetworkProfile& profile) {
+  profile.passes = std::ssize(passes);
+  for (LayerTime& time : medians(passes)) profile.layers.push_back({std::move(time), {}, {}});
+  if (network == nullptr) return;
+  const Costs costs(*network, profile.batch, activation_bits(computed_precision(profile.precision, device.kind)));
+  for (LayerProfile& layer : profile.layers) {
+    layer.time.layers = costs.known_names(layer.time.layers);
+    costs.fill(layer);
+    if (profile.in_int8) layer.bytes = std::nullopt;  // which layers hand on bytes is the engine's matter
+  }
+}
+
+/// For each convolution that took over a batch normalisation, and has its name in the folded network, its own name.
+std::map<std::string, std::string> folded_names(const network::Network& network, const network::Network& folded) {
+  std::map<std::string, std::string> names;
+  for (const network::Layer& layer : folded.layers()) {
+    if (!std::holds_alternative<network::Conv2d>(layer.op)) continue;
+    const auto original = std::ranges::find(network.layers(), layer.name, &network::Layer::name);
+    if (original == network.layers().end() || !std::holds_alternative<network::BatchNorm>(original->op)) continue;
+    names[layer.name] = network.layers()[static_cast<std::size_t>(original->inputs.front())].name;
+  }
+  return names;
+}
+
+/// Fills in what runners took, which fold batch normalisations into convolutions where they can.
+void take_inference(const std::vector<std::vector<LayerTime>>& passes, const network::Network& network, Device device,
+                    NetworkProfile& profile) {
+  const network::Network folded = network::fold_batch_norm(network);
+  const std::map<std::string, std::string> names = folded_names(network, folded);
+  const bool is_folded = std::ranges::none_of(passes.front(), [&](const LayerTime& time) {
+    return std::ranges::any_of(
+        names, [&](const auto& name) { return std::ranges::find(time.layers, name.second) != time.layers.end(); });
+  });
+  take(passes, is_folded ? &folded : &network, device, profile);
+  if (!is_folded) return;
+  for (LayerProfile& layer : profile.layers) {
+    for (auto name = layer.time.layers.begin(); name != layer.time.layers.end(); ++name) {
+      const auto found = names.find(*name);
+      if (found != names.end()) name = std::next(layer.time.layers.insert(name, found->second));
+    }
+  }
+}
+
+/// A batch of noise with targets of the network's kind.
+class NoiseBatch {
+ public:
+  NoiseBatch(const TrainSetup& setup, std::int64_t images)
+      : shape_(setup.image), pixels_(static_cast<std::size_t>(images) * setup.image.bytes()) {
+    Random random(1, Purpose::kSynthetic);
+    for (std::uint8_t& pixel : pixels_) pixel = static_cast<std::uint8_t>(random.below(256));
+    const std::size_t classes = std::max<std::size_t>(1, setup.classes.size());
+    const auto width = static_cast<float>(shape_.width), height = static_cast<float>(shape_.height);
+    for (std::int64_t i = 0; i < images; ++i) {
+      samples_.push_back(static_cast<std::uint32_t>(i));
+      labels_.push_back(static_cast<std::int32_t>(random.below(classes)));
+      boxes_.push_back(
+          {{.x1 = width / 4, .y1 = height / 4, .x2 = width * 3 / 4, .y2 = height * 3 / 4, .label = labels_.back()}});
+    }
+    batch_ = {images, shape_, pixels_, data::ClassTargets{labels_}, samples_, 1};
+    if (!setup.network.anchors().empty()) batch_.targets = data::BoxTargets{boxes_};
+  }
+  NoiseBatch(const NoiseBatch&) = delete;
+  NoiseBatch& operator=(const NoiseBatch&) = delete;
+
+  const data::Batch& batch() const { return batch_; }
+
+ private:
+  data::ImageShape shape_;
+  std::vector<std::uint8_t> pixels_;
+  std::vector<std::uint32_t> samples_;
+  std::vector<std::int32_t> labels_;
+  std::vector<std::vector<data::LabelledBox>> boxes_;
+  data::Batch batch_;
+};
+
+}  // namespace
+
+NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& options) {
+  const auto& stage = options.plan.replicas.front().stages.front();
+  engine::TrainerOptions trainer = options.trainer;
+  trainer.device = stage.device;
+  trainer.threads = stage.threads;
+  trainer.cpus = stage.cpus;
+  trainer.mean = setup.normalization.mean;
+  trainer.standard_deviation = setup.normalization.standard_deviation;
+  trainer.sum_over_replicas = nullptr;
+  trainer.shared = {};
+  trainer.resident = nullptr;
+  NetworkProfile profile;
+  profile.engine = setup.engine;
+  const auto replicas = static_cast<std::int64_t>(options.plan.replicas.size());
+  profile.batch = std::max<std::int64_t>(1, options.batch / replicas / std::max(1, options.accumulate));
+  profile.precision = trainer.precision;
+  if (stage.device.kind == DeviceKind::kCpu) profile.threads = stage.threads;
+  const auto engine = engine::open_engine(setup.engine);
+  const auto made = engine->make_trainer(setup.network, trainer);
+  engine::TimesLayers* layers = made->offers().layers;
+  if (layers == nullptr) {
+    profile.reason = "the engine '" + setup.engine +
+                     "' computes all layers as one and doesn't tell what each takes; --engine torch does";
+    return profile;
+  }
+  made->load_state(network::initial_state(setup.network, trainer.seed));
+  const NoiseBatch noise(setup, profile.batch);
+  take(repeated([&] { return layers->time_layers(noise.batch()); }), &setup.network, stage.device, profile);
+  return profile;
+}
+
+NetworkProfile profile_inference(const InferenceModel& model, const InferSetup& setup, const data::Samples& samples,
+                                 const InferOptions& options) {
+  const auto& stage = options.plan.replicas.front().stages.front();
+  engine::RunnerOptions runner;
+  runner.device = stage.device;
+  runner.cpus = stage.cpus;
+  runner.threads = std::max(1, stage.threads);
+  runner.precision = options.precision;
+  runner.batch = setup.batch;
+  runner.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
+  runner.times_layers = true;
+  NetworkProfile profile;
+  profile.engine = setup.engines.front();
+  profile.batch = setup.batch;
+  profile.precision = options.precision;
+  if (stage.device.kind == DeviceKind::kCpu) profile.threads = runner.threads;
+  const auto engine = engine::open_engine(profile.engine);
+  const auto made = model.make_runners(*engine, samples.shape(), runner, 1);
+  SampleValues values;
+  const auto count = static_cast<std::size_t>(setup.batch * element_count(samples.shape()));
+  if (samples.is_bytes()) {
+    values.bytes.assign(count, 128);
+  } else {
+    values.floats.assign(count, 0.5F);
+  }
+  const auto pass = [&] {
+    start(*made.front(), values);
+    made.front()->wait();
+    return made.front()->layer_times();
+  };
+  const auto passes = repeated(pass);
+  profile.in_int8 = model.network() != nullptr && std::ranges::any_of(model.network()->layers(), [](const auto& layer) {
+                      return std::holds_alternative<network::FakeQuantize>(layer.op);
+                    });
+  if (model.network() == nullptr) {
+    take(passes, nullptr, stage.device, profile);
+  } else {
+    take_inference(passes, *model.network(), stage.device, profile);
+  }
+  return profile;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,47 @@
+// What each layer of a network takes, and what it has to do at least: a pass of its own, after the work.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/samples.h"
+#include "engine/engine.h"
+#include "engine/layer_times.h"
+#include "network/network.h"
+#include "task/infer.h"
+#include "task/inference_model.h"
+#include "task/train.h"
+
+namespace evener::task {
+
+struct LayerProfile {
+  engine::LayerTime time;  // medians over the passes
+  // Of one pass; absent where the network is not known, or where the work belongs to no layer of it.
+  std::optional<std::int64_t> flops;
+  /// What is read and written at least, once each, in the number format that is computed in: what the layers take from
+  /// others, what they give, parameters (in float32). Backward reads and writes that again, and the gradients.
+  std::optional<std::int64_t> bytes;
+};
+
+struct NetworkProfile {
+  std::vector<LayerProfile> layers;  // in the order in which they are computed; empty: see `reason`
+  std::string reason;                // why there are none
+  std::string engine;
+  std::int64_t batch = 1;  // images of each pass
+  std::int64_t passes = 0;
+  int threads = 0;  // of the CPU; 0: another device computed
+  Precision precision = Precision::kFp32;
+  bool in_int8 = false;  // a quantised network: its layers compute in int8, whatever the precision of what is left
+};
+
+/// Steps of a trainer on the first replica's device with that replica's part of a batch, of images that are noise:
+/// nothing is learnt from them, and what was learnt stays. Throws Error, and Interrupted between two passes.
+NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& options);
+
+/// Calls on the first replica's device with all its threads, one at a time.
+NetworkProfile profile_inference(const InferenceModel& model, const InferSetup& setup, const data::Samples& samples,
+                                 const InferOptions& options);
+
+}  // namespace evener::task

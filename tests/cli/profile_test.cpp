@@ -1,0 +1,74 @@
+// --profile layers: a table, and the record's list of layers, after the work.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/module.h"
+#include "cli/train_helpers.h"
+
+namespace evener::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+json layer_named(const json& record, const std::string& name) {
+  for (const json& layer : record["layers"]) {
+    if (layer["name"] == name) return layer;
+  }
+  ADD_FAILURE() << "no layer " << name << " in " << record["layers"].dump(1);
+  return json::object();
+}
+
+using Profile = TrainCommand;
+
+TEST_F(Profile, OfATrainingHasEveryLayer) {
+  const ProgramResult result = run_program(small_run(out(), {"--engine", "torch", "--profile", "layers"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("backward ms"), HasSubstr("linear"), HasSubstr("(loss)"), HasSubstr("of the roof")));
+  const json record = json::parse(std::ifstream(out() / "record.json"));
+  const json last = layer_named(record, "2");
+  EXPECT_EQ(last["what"], "linear");
+  EXPECT_GT(last["forward_s"], 0);
+  EXPECT_GT(last["backward_s"], 0);
+  // 16 images, 32 to 10 values: products forward, and those for the gradients of weights and of inputs.
+  EXPECT_GE(last["flops"], 16 * 3 * 2 * 32 * 10);
+  EXPECT_EQ(last["bytes"], 4 * (16 * (3 * 32 + 2 * 10) + 3 * (32 * 10 + 10)));
+  EXPECT_GT(last["roofline"], 0);
+  EXPECT_EQ(record["status"], "done");
+}
+
+TEST_F(Profile, SaysWhereLayersCanNotBeTimed) {
+  const ProgramResult result = run_program(small_run(out(), {"--engine", "native", "--profile", "layers"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no layers were timed"));
+  EXPECT_FALSE(json::parse(std::ifstream(out() / "record.json")).contains("layers"));
+}
+
+TEST_F(Profile, OfInferenceIsThatOfTheEngine) {
+  for (const std::string engine : {"torch", "openvino"}) {
+    if (module_status(engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    const ProgramResult result = run_program({"infer", "resnet20", "random:4", "--engine", engine, "--profile",
+                                              "layers", "--seconds", "0", "--format", "none", "--json", "-"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json record = json::parse(result.out);
+    const json first = layer_named(record, "conv1");
+    EXPECT_GT(first["forward_s"], 0) << engine;
+    EXPECT_TRUE(first["backward_s"].is_null());
+    EXPECT_GT(first["flops"], 0);
+    EXPECT_GT(first["bytes"], 0);
+  }
+}
+
+TEST_F(Profile, KnowsLayersAlone) {
+  const ProgramResult result = run_program(small_run(out(), {"--profile", "phases"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("profile 'phases'"), HasSubstr("layers")));
+}
+
+}  // namespace
+}  // namespace evener::test

@@ -1,0 +1,277 @@
+// evener sweep, compare and report of sweeps, as a user runs them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "base/module.h"
+#include "cli/run_helpers.h"
+#include "cli/run_program.h"
+#include "measure/sweep_file.h"
+
+namespace evener::test {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::Not;
+using testing::Pair;
+namespace fs = std::filesystem;
+
+/// What the cells of these sweeps have in common: a training of a tenth of a second.
+const Words kSmallTraining = {"train",    "mlp:784-16-10", "--data",   "synth:digits:200",
+                              "--engine", "native",        "--split",  "70/10/20",
+                              "--lr",     "0.1",           "--epochs", "2"};
+
+class SweepCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+  }
+
+  std::string out() const { return (folder_ / "sweep").string(); }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  Words small_sweep(const Words& more) const { return joined(joined({"sweep", "--out", out()}, kSmallTraining), more); }
+  /// Runs it to its end, where other programs on the machine may make the times INVALID.
+  ProgramResult sweep(const Words& more) const {
+    const ProgramResult result = run_program(small_sweep(more), options());
+    EXPECT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;
+    return result;
+  }
+  std::string refusal(const Words& words) const {
+    const ProgramResult result = run_program(joined({"sweep"}, words), options());
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    return result.err;
+  }
+  std::string experiment(const std::string& text) const {
+    write_text(folder_ / "experiment.toml", text);
+    return file("experiment.toml");
+  }
+  std::string refused_file(const std::string& text) const { return refusal({experiment(text), "--dry-run"}); }
+  ProgramOptions options() const { return {.environment = {}, .cwd = folder_.path()}; }
+  measure::SweepJournal journal() const { return measure::read_journal(out()); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SweepCommand, RunsEachCellInEachBlockAndTellsIt) {
+  const ProgramResult result = sweep({"--batch", "16,32", "--repeats", "2"});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("batch"), HasSubstr("speedup"), HasSubstr("16"), HasSubstr("32")));
+  EXPECT_TRUE(fs::exists(folder_ / "sweep" / "report.html"));
+  std::set<std::pair<std::string, int>> made;
+  for (const measure::SweepRun& run : journal().runs) {
+    EXPECT_TRUE(measure::has_figures(run.end)) << run.reason;
+    EXPECT_TRUE(fs::exists(folder_ / "sweep" / run.folder / "record.json"));
+    made.emplace(run.cell, run.block);
+  }
+  EXPECT_EQ(made.size(), 4U);
+  const ProgramResult again = sweep({"--batch", "16,32", "--repeats", "2"});
+  EXPECT_EQ(journal().runs.size(), 4U);
+  EXPECT_EQ(again.out, result.out);
+  sweep({"--batch", "16,32,64", "--repeats", "2"});
+  EXPECT_EQ(journal().runs.size(), 6U);
+}
+
+TEST_F(SweepCommand, ReportsAndComparesWhatItMade) {
+  sweep({"--batch", "16,32", "--repeats", "3"});
+  const ProgramResult report = run_program({"report", out(), "--json", "-", "--csv", file("runs.csv"), "--no-html"});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  const auto json = nlohmann::json::parse(report.out);
+  ASSERT_EQ(json["cells"].size(), 2U);
+  EXPECT_EQ(json["cells"][1]["figures"]["images_per_s"]["values"].size(), 3U);
+  EXPECT_TRUE(json["cells"][1]["speedup"].is_number());
+  std::ifstream csv(file("runs.csv"));
+  std::string line;
+  int lines = 0;
+  while (std::getline(csv, line)) ++lines;
+  EXPECT_EQ(lines, 7);
+  const ProgramResult compared = run_program({"compare", out() + ":batch=16", out() + ":batch=32"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("95 % interval"), HasSubstr("3 blocks")));
+  EXPECT_THAT(run_program({"compare", out() + ":batch=17", out()}).err, HasSubstr("batch"));
+  EXPECT_THAT(run_program({"compare", out() + ":bach=16", out()}).err, HasSubstr("did you mean 'batch'"));
+  EXPECT_THAT(run_program({"compare", file("nothing"), out()}).err, HasSubstr("no folder of a run or of a sweep"));
+}
+
+TEST_F(SweepCommand, ListsTheRunsWithoutMakingAny) {
+  const ProgramResult result = run_program(small_sweep({"--batch", "2^4..2^6", "--lr", "0.1,0.2", "--dry-run"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("6 cells"), HasSubstr("batch=64, lr=0.2"), HasSubstr("30 to come")));
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(SweepCommand, ReadsAnExperiment) {
+  const std::string path = experiment(R"(
+command = "train"
+title = "Batches"
+repeats = 2
+[options]
+model = "mlp:784-16-10"
+data = "synth:digits:200"
+engine = "native"
+epochs = 2
+"$OMP_WAIT_POLICY" = "passive"
+[axes]
+batch = "2^4..2^5"
+seed = [1, 2]
+[[together]]
+lr = [0.1, 0.2]
+momentum = [0.0, 0.9]
+[[exclude]]
+seed = 2
+lr = 0.2
+)");
+  const ProgramResult dry = run_program({"sweep", path, "--dry-run"}, options());
+  ASSERT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("6 cells"), HasSubstr("batch=16, seed=1, lr=0.2, momentum=0.9"),
+                             Not(HasSubstr("seed=2, lr=0.2"))));
+  const ProgramResult run = run_program({"sweep", path, "--out", out(), "--repeats", "1"}, options());
+  EXPECT_THAT(run.exit_code, testing::AnyOf(0, 3)) << run.err;
+  EXPECT_EQ(journal().runs.size(), 6U);
+  const measure::SweepRecord record = measure::read_sweep(out());
+  EXPECT_EQ(record.title, "Batches");
+  for (const auto& cell : record.cells) EXPECT_EQ(cell.environment.at("OMP_WAIT_POLICY"), "passive");
+}
+
+TEST_F(SweepCommand, RefusesWrongWordsBeforeAnyRun) {
+  EXPECT_THAT(refusal({"trian", "resnet18"}), HasSubstr("did you mean 'train'"));
+  EXPECT_THAT(refusal({"info", "resnet18"}), HasSubstr("leaves no record"));
+  EXPECT_THAT(refusal({"nothing.toml"}), HasSubstr("no such file"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--bach", "1,2"})), HasSubstr("did you mean '--batch'"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--batch", "16,,32"})), HasSubstr("empty value"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--batch", "16,many"})), HasSubstr("many"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--batch", "16,16"})), HasSubstr("twice"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--lr", "0.1,-1"})), AllOf(HasSubstr("lr=-1"), HasSubstr("more than 0")));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--on", "cpu/t1,cpu/q7"})), HasSubstr("cpu/q7"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--augment", "flip,crop:4"})), HasSubstr("augment = \"flip,crop:4\""));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--json", "a.json"})), HasSubstr("can't be set for the runs"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--repeats", "0"})), HasSubstr("--repeats"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--until", "narrow"})), HasSubstr("ci=P%"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--until", "ci=2%", "--repeats", "3"})), HasSubstr("too few"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--cool-down", "long"})), HasSubstr("--cool-down"));
+  EXPECT_EQ(file_count(folder_.path()), 0);
+}
+
+TEST_F(SweepCommand, RefusesWrongFilesWithTheLine) {
+  EXPECT_THAT(refused_file("repeats = 2\n"), HasSubstr("'command' is missing"));
+  EXPECT_THAT(refused_file("command = \"train\"\nrepaets = 2\n"), AllOf(HasSubstr("line 2"), HasSubstr("'repeats'")));
+  EXPECT_THAT(refused_file("command = \"train\"\nbatch = 2\n"), HasSubstr("stands under [options]"));
+  EXPECT_THAT(refused_file("command = \"train\"\n[axes]\nbacth = [1]\n"),
+              AllOf(HasSubstr("line 3"), HasSubstr("'batch'")));
+  EXPECT_THAT(refused_file("command = \"train\"\n[axes]\nbatch = []\n"), HasSubstr("empty list"));
+  EXPECT_THAT(refused_file("command = \"train\"\n[options]\nbatch = [1, 2]\n"), HasSubstr("stand under [axes]"));
+  EXPECT_THAT(refused_file("command = \"train\"\n[options]\nout = \"a\"\n"), HasSubstr("folder of its own"));
+  EXPECT_THAT(refused_file("command = \"train\"\n[[together]]\nlr = [0.1]\nbatch = [1, 2]\n"), HasSubstr("as many"));
+  EXPECT_THAT(refused_file("command = \"train\"\n[axes]\nlr = [0.1]\n[[exclude]]\nbatch = 1\n"), HasSubstr("no axis"));
+  EXPECT_THAT(refused_file("command = \"train\"\n[together]\nlr = [0.1]\n"), HasSubstr("[[together]]"));
+  EXPECT_THAT(refused_file("command = \"train\"\nrepeats = \"many\"\n"), HasSubstr("--repeats"));
+  EXPECT_THAT(refused_file("command = \n"), HasSubstr("line 1"));
+}
+
+TEST_F(SweepCommand, KeepsWhatFailedAsARowAndRepeatsItWhenAsked) {
+  const Words words = small_sweep({"--weights", file("a.safetensors") + "," + file("b.safetensors"), "--repeats", "2"});
+  const ProgramResult failed = run_program(words);
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.out, AllOf(HasSubstr("failed"), HasSubstr("a.safetensors")));
+  EXPECT_EQ(journal().runs.size(), 2U);  // each once: it would fail again
+  run_program(joined(words, {"--again", "failed"}));
+  for (const measure::SweepRun& run : journal().runs) EXPECT_EQ(run.block, 2);
+}
+
+TEST_F(SweepCommand, TellsThatACommandBeforeRunsFailedAndThatRunsTookTooLong) {
+  EXPECT_EQ(run_program(small_sweep({"--batch", "16", "--prepare", "exit 7", "--repeats", "1"})).exit_code, 1);
+  ASSERT_EQ(journal().runs.size(), 1U);
+  EXPECT_THAT(journal().runs[0].reason, AllOf(HasSubstr("--prepare 'exit 7'"), HasSubstr("exit code 7")));
+  fs::remove_all(out());
+  EXPECT_EQ(run_program(small_sweep({"--epochs", "100000", "--run-limit", "0.3", "--repeats", "1"})).exit_code, 1);
+  ASSERT_EQ(journal().runs.size(), 1U);
+  EXPECT_EQ(journal().runs[0].end, measure::RunEnd::kOutOfTime);
+}
+
+TEST_F(SweepCommand, ChangedDataBeginsAnew) {
+  for (int n = 0; n < 20; ++n) {
+    const std::string name = std::string(n % 2 == 0 ? "dark/" : "light/") + std::to_string(n) + ".pgm";
+    write_text(folder_ / "data" / name, "P5 2 2 255\n" + std::string(4, static_cast<char>(n % 2 == 0 ? n : 100 + n)));
+  }
+  const Words words = {"sweep",  "--out",   out(), "train",    "mlp:4-3-2", "--data",    file("data"), "--engine",
+                       "native", "--batch", "2,4", "--epochs", "2",         "--repeats", "1"};
+  run_program(words);
+  EXPECT_EQ(journal().runs.size(), 2U);
+  write_text(folder_ / "data" / "dark" / "more.pgm", "P5 2 2 255\n" + std::string(4, '\1'));
+  const ProgramResult result = run_program(words);
+  EXPECT_EQ(journal().runs.size(), 4U);
+  EXPECT_THAT(result.out, HasSubstr("2 runs of cells that the sweep has no more, or of other data"));
+}
+
+TEST_F(SweepCommand, GoesOnAfterKillsAtAnyMoment) {
+  const Words words = small_sweep({"--batch", "16,32", "--repeats", "3"});
+  for (const int wait_ms : {150, 420, 800}) {
+    RunningProgram program(EVENER_PROGRAM, words);
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    program.send(SIGKILL);
+    program.finish();
+  }
+  sweep({"--batch", "16,32", "--repeats", "3"});
+  std::map<std::pair<std::string, int>, int> ended;
+  std::ifstream file(folder_ / "sweep" / measure::kJournalFile);
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json["event"] == "end") ++ended[{json["cell"], json["block"]}];
+  }
+  EXPECT_EQ(ended.size(), 6U);
+  EXPECT_THAT(ended, Each(Pair(testing::_, 1)));
+  EXPECT_TRUE(journal().warnings.empty());
+}
+
+TEST_F(SweepCommand, StopsInGoodOrderAndGoesOn) {
+  const Words words = small_sweep({"--batch", "16,32", "--epochs", "2000", "--repeats", "2"});
+  RunningProgram program(EVENER_PROGRAM, words);
+  for (int look = 0; look < 4000 && !fs::exists(folder_ / "sweep" / measure::kJournalFile); ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  program.send(SIGINT);
+  const ProgramResult stopped = program.finish();
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("the same command goes on"));
+}
+
+TEST_F(SweepCommand, RefusesFoldersThatItCannotUse) {
+  fs::create_directories(folder_ / "sweep");
+  write_text(folder_ / "sweep" / "notes.txt", "mine");
+  EXPECT_THAT(refusal({"--out", out(), "train", "mlp:784-16-10", "--data", "synth:digits:200"}),
+              HasSubstr("holds no sweep"));
+  fs::remove(folder_ / "sweep" / "notes.txt");
+  write_text(folder_ / "sweep" / "sweep.json", "{\"schema\": \"evener-sweep-0\"}");
+  const ProgramResult older = run_program(small_sweep({}));
+  EXPECT_EQ(older.exit_code, 1);
+  EXPECT_THAT(older.err, AllOf(HasSubstr("sweep.json"), HasSubstr("schema")));
+  write_text(folder_ / "sweep" / "sweep.json", "no json");
+  EXPECT_THAT(run_program({"report", out()}).err, HasSubstr("is not JSON"));
+}
+
+TEST_F(SweepCommand, ADiskWithoutRoomEndsItWithASentence) {
+  const SmallDisk disk("size=64k");
+  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
+  const std::string on_disk = (disk.path() / "sweep").string();
+  const ProgramResult result =
+      run_program(joined(joined({"sweep", "--out", on_disk}, kSmallTraining), {"--batch", "16,32", "--repeats", "20"}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err + result.out, HasSubstr("the disk is full"));
+}
+
+TEST_F(SweepCommand, BrokenRecordsAreRowsThatFailed) {
+  sweep({"--batch", "16,32", "--repeats", "2"});
+  write_text(folder_ / "sweep" / journal().runs[0].folder / "record.json", "{");
+  const ProgramResult report = run_program({"report", out(), "--no-html"});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("failed"));
+}
+
+}  // namespace
+}  // namespace evener::test

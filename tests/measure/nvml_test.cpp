@@ -1,0 +1,99 @@
+// NVML's sensor on a made-up library of the driver.
+#include "measure/sensors/nvml.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "measure/energy_meter.h"
+#include "measure/sensors_helpers.h"
+
+namespace evener::measure {
+namespace {
+
+using testing::HasSubstr;
+
+class Nvml : public ::testing::Test {
+ protected:
+  Nvml() { setenv("MADE_UP_NVML", folder_.path().c_str(), 1); }
+  ~Nvml() override { unsetenv("MADE_UP_NVML"); }
+
+  void put(const std::string& name, std::uint64_t value) const {
+    test::write_text(folder_ / name, std::to_string(value) + "\n");
+  }
+  std::unique_ptr<NvmlSensor> sensor() const { return std::make_unique<NvmlSensor>(EVENER_MADE_UP_NVML); }
+
+  test::TestFolder folder_;
+  test::TurnedClock clock_;
+};
+
+TEST_F(Nvml, TotalEnergyWhereTheCardHasItElsePower) {
+  put("count", 2);
+  put("gpu0/total_energy_mj", 1'000'000);
+  put("gpu0/power_mw", 999'000);
+  put("gpu1/power_mw", 50'000);
+  EnergyMeter meter(test::only(sensor()), clock_.reader());
+  ASSERT_EQ(meter.refusal(), "");
+  for (int n = 0; n <= 20; ++n) {
+    put("gpu0/total_energy_mj", 1'000'000 + static_cast<std::uint64_t>(n) * 150'000);
+    meter.poll();
+    if (n < 20) clock_.turn(1);
+  }
+  const Energy energy = meter.energy(20);
+  ASSERT_EQ(energy.devices.size(), 2u) << energy.reason;
+  EXPECT_NEAR(*energy.devices[0].joules, 3000, 3);
+  EXPECT_NEAR(*energy.devices[1].joules, 1000, 1);
+  EXPECT_NEAR(*energy.joules, 4000, 4);
+  EXPECT_THAT(energy.devices[1].note, HasSubstr("average"));
+  EXPECT_THAT(energy.devices[0].note, HasSubstr("Made-up GPU"));
+}
+
+TEST_F(Nvml, ACardThatVanishesIsAbsentAndNamed) {
+  put("count", 2);
+  put("gpu0/total_energy_mj", 1);
+  put("gpu1/total_energy_mj", 1);
+  EnergyMeter meter(test::only(sensor()), clock_.reader());
+  meter.poll();
+  clock_.turn(10);
+  put("gpu1/lost", 1);
+  meter.poll();
+  const Energy energy = meter.energy(10);
+  EXPECT_EQ(energy.joules, std::nullopt);
+  EXPECT_THAT(energy.reason, HasSubstr("gpu 1"));
+  EXPECT_THAT(energy.reason, HasSubstr("GPU is lost"));
+  EXPECT_TRUE(energy.devices[0].joules.has_value());
+}
+
+TEST_F(Nvml, MigAndThrottlingAreTold) {
+  put("count", 1);
+  put("gpu0/total_energy_mj", 1);
+  put("gpu0/mig", 1);
+  put("gpu0/throttle_reasons", 0x4 | 0x20 | 0x1);
+  put("gpu0/clock_mhz", 1200);
+  put("gpu0/temperature", 83);
+  put("gpu0/memory_used", 5'000'000'000);
+  const auto sensor = this->sensor();
+  EXPECT_THAT(sensor->channels()[0].note, HasSubstr("MIG"));
+  const auto states = sensor->states();
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_EQ(states[0].throttled, true);
+  EXPECT_EQ(states[0].throttle_reasons, "power cap, heat");
+  EXPECT_EQ(states[0].temperature_c, 83);
+  EXPECT_EQ(states[0].memory_bytes, 5'000'000'000u);
+  EXPECT_EQ(states[0].utilisation_percent, std::nullopt) << "not supported with MIG";
+  put("gpu0/throttle_reasons", 0x1);  // idle: no reason to complain
+  EXPECT_EQ(sensor->states()[0].throttled, false);
+}
+
+TEST_F(Nvml, WithoutLibraryOrDriverSaysWhatToDo) {
+  const NvmlSensor none("/nonexistent/libnvidia-ml.so.1");
+  EXPECT_THAT(none.refusal(), HasSubstr("is not found"));
+  EXPECT_THAT(none.remedy(), HasSubstr("driver"));
+  put("init_result", 9);
+  EXPECT_THAT(sensor()->refusal(), HasSubstr("Driver Not Loaded"));
+  EXPECT_THAT(sensor()->remedy(), HasSubstr("modprobe nvidia"));
+}
+
+}  // namespace
+}  // namespace evener::measure

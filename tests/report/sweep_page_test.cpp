@@ -1,0 +1,160 @@
+// The page of a sweep of 200 runs, as a browser shows it, and its tables.
+#include "report/sweep_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/random.h"
+#include "base/test_folder.h"
+#include "report/browser_helpers.h"
+#include "report/sample_records_helpers.h"
+#include "report/sweep_front.h"
+
+namespace evener::report {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kThreads[] = {1, 2, 4, 8};
+constexpr int kBatches[] = {16, 32, 64, 128, 256};
+constexpr int kRepeats = 10;
+
+measure::SweepRecord two_axes() {
+  measure::SweepRecord record;
+  record.title = "Threads and <b>batches</b>";
+  record.command = "train";
+  record.repeats = kRepeats;
+  record.series = {{}};
+  record.axes = {{{"on"}, {}}, {{"batch"}, {}}};
+  for (const int threads : kThreads) record.axes[0].steps.push_back({"cpu/t" + std::to_string(threads)});
+  for (const int batch : kBatches) record.axes[1].steps.push_back({std::to_string(batch)});
+  for (const auto& on : record.axes[0].steps) {
+    for (const auto& batch : record.axes[1].steps) {
+      measure::SweepCell& cell = record.cells.emplace_back();
+      cell.values = {{"on", on[0]}, {"batch", batch[0]}};
+      cell.key = on[0] + batch[0];
+      cell.folder = "cell-" + std::to_string(record.cells.size());
+      cell.words = {"train", "resnet34", "--on=" + on[0], "--batch=" + batch[0]};
+    }
+  }
+  return record;
+}
+
+/// A tenth of the work is serial; larger batches are a little faster.
+double true_speed(int threads, int batch) {
+  return 20 / (0.1 + 0.9 / threads) * (1 + 0.02 * std::log2(batch));
+}
+
+measure::Record record_of_cell(std::size_t cell, double speed, double joules) {
+  const int threads = kThreads[cell / std::size(kBatches)];
+  measure::Record record =
+      test::sample_record({.placement = "cpu/t" + std::to_string(threads), .images_per_s = speed, .threads = threads});
+  record.images_per_s.median = speed;
+  record.energy.joules = joules;
+  record.energy.edp_js = joules * record.times.total.value_or(1);
+  record.placement.replicas = {{.stages = {{.device = "cpu", .threads = threads, .cpus = {}, .emulated_speed = {}}}}};
+  return record;
+}
+
+/// Writes the sweep with all of its runs into `folder`.
+void write_two_axes(const std::filesystem::path& folder) {
+  const measure::SweepRecord record = two_axes();
+  measure::write_sweep(folder, record);
+  std::ofstream journal(folder / measure::kJournalFile);
+  for (int block = 1; block <= kRepeats; ++block) {
+    for (std::size_t cell = 0; cell < record.cells.size(); ++cell) {
+      Random random(3, Purpose::kSynthetic, cell, static_cast<std::uint64_t>(block));
+      const int threads = kThreads[cell / std::size(kBatches)], batch = kBatches[cell % std::size(kBatches)];
+      const double speed = true_speed(threads, batch) * std::exp(0.01 * random.normal());
+      const std::string run = record.cells[cell].folder + "/b" + std::to_string(block);
+      std::filesystem::create_directories(folder / run);
+      measure::write_record(folder / run,
+                            record_of_cell(cell, speed, 500 + 40.0 * threads * std::exp(0.01 * random.normal())));
+      journal << R"({"event":"end","series":1,"part":"measure","status":"done","seconds":12,"cell":")"
+              << record.cells[cell].key << R"(","block":)" << block << R"(,"folder":")" << run << "\"}\n";
+    }
+  }
+}
+
+/// One folder for all tests here: writing 200 records takes a second.
+const std::filesystem::path& sweep_folder() {
+  static const test::TestFolder folder;
+  static const bool written = (write_two_axes(folder.path()), true);
+  EXPECT_TRUE(written);
+  return folder.path();
+}
+
+TEST(SweepPage, SaysWhatTheSweepShowed) {
+  const Sweep sweep = load_sweep(sweep_folder());
+  ASSERT_EQ(sweep.jobs.size(), 1U);
+  EXPECT_EQ(sweep.cells[sweep.jobs[0].cells.front()].name, "on=cpu/t8, batch=256");
+  const auto sentences = sweep_conclusion(sweep);
+  ASSERT_GE(sentences.size(), 2U);
+  EXPECT_THAT(sentences[0], HasSubstr("on=cpu/t8, batch=256"));
+  EXPECT_THAT(sentences[1], HasSubstr("Against on=cpu/t1, batch=16, the first: 1"));
+  const Table table = sweep_table(sweep);
+  EXPECT_EQ(table.rows.size(), 20U);
+  const std::string csv = sweep_csv(sweep);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 201);
+  EXPECT_THAT(csv, HasSubstr("energy_joules"));
+  ASSERT_EQ(sweep.scalings.size(), 5U);
+  for (const SweepScaling& scaling : sweep.scalings) EXPECT_NEAR(scaling.scaling.fit->serial_share, 0.1, 0.02);
+}
+
+TEST(SweepPage, TheFrontHasWhatNothingBeats) {
+  const Sweep sweep = load_sweep(sweep_folder());
+  const std::vector<bool> front = front_of(sweep, "images_per_s", "energy_joules");
+  EXPECT_TRUE(front[sweep.jobs[0].cells.front()]);  // the fastest
+  EXPECT_FALSE(front[0]);                           // slower than with a larger batch, at equal energy
+  EXPECT_EQ(front_of(sweep, "nothing", "energy_joules"), std::vector<bool>(20, false));
+}
+
+TEST(SweepPage, IsSafeAndCompleteWithoutPlots) {
+  const std::string page = sweep_page(load_sweep(sweep_folder()), "", "No plots: testing");
+  EXPECT_THAT(page, AllOf(HasSubstr("Threads and &lt;b&gt;batches"), Not(HasSubstr("<b>batches"))));
+  EXPECT_THAT(page, AllOf(HasSubstr("No plots: testing"), HasSubstr("<span>--on=cpu/t8</span>")));
+  EXPECT_THAT(page, HasSubstr("randomised complete blocks"));
+}
+
+class SweepInBrowser : public testing::TestWithParam<int> {};
+
+TEST_P(SweepInBrowser, PlotsEverythingWithoutAnError) {
+  if (const std::string why = test::why_no_browser(); !why.empty()) GTEST_SKIP() << why;
+  const test::TestFolder folder;
+  const WrittenPage page = write_sweep_page(folder / "report.html", load_sweep(sweep_folder()));
+  ASSERT_TRUE(page.has_plots) << page.hint;
+  std::ofstream(page.path, std::ios::app) << R"(<script>
+    window.addEventListener('load', () => {
+      const seen = document.body.dataset;
+      document.querySelectorAll('.sort')[3].click();
+      document.querySelectorAll('.sort')[3].click();
+      seen.bars = 'bars=' + document.getElementById('plot-cells').data[0].x.length;
+      seen.first = 'first=' + document.querySelector('table.sortable tbody tr').cells[0].textContent;
+      seen.fastest = 'fastest=' + Math.round(Math.max(...document.getElementById('plot-cells').data[0].x));
+      seen.scaling = 'scaling=' + document.getElementById('plot-scaling-0').data.map((one) => one.name).join();
+      seen.pivot = 'pivot=' + document.getElementById('pivot').rows.length + 'x' + document.getElementById('pivot').rows[0].cells.length;
+    });</script>)";
+  const std::string dom = test::dom_of(page.path, folder / "profile", GetParam());
+  const std::string body = dom.substr(dom.find("<main"), dom.find("</main>") - dom.find("<main"));
+  std::size_t plots = 0;
+  for (std::size_t at = 0; (at = body.find("class=\"plot js-plotly-plot\"", at)) != std::string::npos; ++at) ++plots;
+  EXPECT_EQ(plots, 9U);  // cells, five of speedup, one over batches, two against each other
+  EXPECT_THAT(body, HasSubstr("id=\"problem\" hidden"));
+  EXPECT_THAT(dom, HasSubstr("data-bars=\"bars=20\""));
+  EXPECT_THAT(dom, HasSubstr("data-first=\"first=cpu/t8\""));  // sorted by speed, the fastest first
+  EXPECT_THAT(dom, HasSubstr("data-fastest=\"fastest=" + std::to_string(std::lround(true_speed(8, 256))).substr(0, 1)));
+  EXPECT_THAT(dom, HasSubstr("ideal"));
+  EXPECT_THAT(dom, HasSubstr("data-pivot=\"pivot=5x6\""));
+  EXPECT_THAT(dom, HasSubstr("data-requests=\"requests=0 \""));
+  EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Widths, SweepInBrowser, testing::Values(1400, 400));
+
+}  // namespace
+}  // namespace evener::report

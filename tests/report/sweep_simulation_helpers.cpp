@@ -1,0 +1,54 @@
+#include "report/sweep_simulation_helpers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+#include "bench/sweep/schedule.h"
+
+namespace evener::test {
+
+measure::SweepRecord simulated_record(std::size_t cells, int repeats) {
+  measure::SweepRecord record;
+  record.command = "train";
+  record.repeats = repeats;
+  record.series = {{}};
+  record.axes.emplace_back().names = {"on"};
+  for (std::size_t n = 0; n < cells; ++n) {
+    const std::string name = "way-" + std::to_string(n);
+    record.axes.front().steps.push_back({name});
+    measure::SweepCell& cell = record.cells.emplace_back();
+    cell.key = name;
+    cell.folder = name;
+    cell.values = {{"on", name}};
+  }
+  return record;
+}
+
+report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial) {
+  measure::SweepRecord of_trial = record;
+  of_trial.order_seed = trial;
+  bench::Schedule schedule(of_trial, {});
+  Random random(11, Purpose::kSynthetic, trial);
+  for (double made = 0; auto run = schedule.next(); ++made) {
+    const auto cell = std::ranges::find(of_trial.cells, run->cell, &measure::SweepCell::key) - of_trial.cells.begin();
+    const double slower = 1 - sweep.drift * made / sweep.drift_runs;
+    run->end = measure::RunEnd::kDone;
+    run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * slower * std::exp(sweep.noise * random.normal());
+    schedule.ended(*run);
+  }
+  measure::SweepJournal journal;
+  journal.runs = schedule.runs();
+  return report::sweep_of(of_trial, journal, [&](const measure::SweepRun& run) {
+    const auto cell = std::ranges::find(of_trial.cells, run.cell, &measure::SweepCell::key) - of_trial.cells.begin();
+    measure::Record made;
+    made.model.name = "model";
+    made.images_per_s.median = run.figure;
+    measure::ReplicaRecord& replica = made.placement.replicas.emplace_back();
+    replica.stages.push_back(
+        {.device = "cpu", .threads = sweep.threads(static_cast<std::size_t>(cell)), .cpus = {}, .emulated_speed = {}});
+    return made;
+  });
+}
+
+}  // namespace evener::test

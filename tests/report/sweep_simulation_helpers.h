@@ -1,0 +1,27 @@
+// Sweeps whose truth is known: the schedule, the stopping rule and the claims are the program's, the runs are made up.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "measure/sweep_file.h"
+#include "report/sweep.h"
+
+namespace evener::test {
+
+struct SimulatedSweep {
+  std::vector<double> speeds;  // of the cells, without noise
+  double noise = 0.01;         // standard deviation of the logarithm
+  double drift = 0;            // by which the machine becomes slower, over drift_runs runs
+  double drift_runs = 1;
+  std::function<int(std::size_t)> threads = [](std::size_t) { return 1; };  // of each cell
+};
+
+/// A sweep of so many cells, "on" being its axis.
+measure::SweepRecord simulated_record(std::size_t cells, int repeats);
+
+/// Runs it to its end, with noise that belongs to `trial`.
+report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial);
+
+}  // namespace evener::test

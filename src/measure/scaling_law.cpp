@@ -95,16 +95,27 @@ BlockMean block_mean(const std::vector<double>& values) {
   return result;
 }
 
-/// What `value` makes of the seconds of both in each block that both have; absent without such a block.
-template <typename Value>
-std::optional<BlockMean> over_blocks(const WorkersRuns& base, const WorkersRuns& other, Value value) {
-  std::vector<double> values;
+/// A mean and its interval where each becomes another figure, which rises or falls with it all the way.
+template <typename Figure>
+BlockMean as_figure(const BlockMean& of, Figure figure) {
+  BlockMean result{figure(of.mean), std::nullopt};
+  if (!of.interval) return result;
+  const auto [low, high] = std::minmax(figure(of.interval->low), figure(of.interval->high));
+  result.interval = Interval{low, high};
+  return result;
+}
+
+/// How many times as fast the other is, by the ratio in each block that both have: a mean of logarithms, since noise
+/// multiplies times and no speed is below 0. Absent without such a block.
+std::optional<BlockMean> speedup_over_blocks(const WorkersRuns& base, const WorkersRuns& other) {
+  std::vector<double> logarithms;
   for (const BlockValue& run : base.seconds) {
     const auto same = std::ranges::find(other.seconds, run.block, &BlockValue::block);
-    if (same != other.seconds.end() && run.value > 0 && same->value > 0)
-      values.push_back(value(run.value / same->value));
+    if (same == other.seconds.end() || run.value <= 0 || same->value <= 0) continue;
+    logarithms.push_back(std::log(run.value / same->value));
   }
-  return values.empty() ? std::nullopt : std::optional(block_mean(values));
+  if (logarithms.empty()) return std::nullopt;
+  return as_figure(block_mean(logarithms), [](double logarithm) { return std::exp(logarithm); });
 }
 
 /// The interval of the serial share by a fit for each block that all numbers of workers have.
@@ -139,10 +150,11 @@ Scaling scaling_of(std::vector<WorkersRuns> runs) {
     const WorkersRuns& base = runs.front();
     if (&some == &base) continue;
     const double more = static_cast<double>(some.workers) / base.workers;
-    one.speedup = over_blocks(base, some, [](double ratio) { return ratio; });
-    one.efficiency = over_blocks(base, some, [more](double ratio) { return ratio / more; });
+    one.speedup = speedup_over_blocks(base, some);
+    if (!one.speedup) continue;
+    one.efficiency = as_figure(*one.speedup, [more](double speedup) { return speedup / more; });
     if (base.workers == 1) {
-      one.karp_flatt = over_blocks(base, some, [&](double ratio) { return karp_flatt(ratio, some.workers); });
+      one.karp_flatt = as_figure(*one.speedup, [&](double speedup) { return karp_flatt(speedup, some.workers); });
     }
   }
   scaling.fit = fit_amdahl(means);

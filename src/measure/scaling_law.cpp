@@ -100,7 +100,7 @@ template <typename Figure>
 BlockMean as_figure(const BlockMean& of, Figure figure) {
   BlockMean result{figure(of.mean), std::nullopt};
   if (!of.interval) return result;
-  const auto [low, high] = std::minmax(figure(of.interval->low), figure(of.interval->high));
+  const auto [low, high] = std::minmax({figure(of.interval->low), figure(of.interval->high)});
   result.interval = Interval{low, high};
   return result;
 }

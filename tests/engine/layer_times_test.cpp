@@ -97,7 +97,8 @@ TEST_P(RunnerLayerTimes, NameTheNetworksLayers) {
   }
   EXPECT_GT(all_s, 0);
   // Batch normalisations are folded into the convolutions before them, which then have their names.
-  for (const network::Layer& layer : network::fold_batch_norm(network).layers()) {
+  const network::Network folded = network::fold_batch_norm(network);
+  for (const network::Layer& layer : folded.layers()) {
     if (!std::holds_alternative<network::Conv2d>(layer.op)) continue;
     EXPECT_TRUE(names.contains(layer.name)) << layer.name;
   }

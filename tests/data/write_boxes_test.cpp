@@ -156,5 +156,14 @@ TEST(BoxCensus, CountsSizesAndFlags) {
   EXPECT_EQ(census.classes[2].images, 2u);
 }
 
+TEST(BoxCensus, SizesBeginWhereCocosDo) {
+  const BoxedDataset dataset({1, 200, 200},
+                             {{{0, 0, 31, 32, 0}, {0, 0, 32, 32, 0}, {0, 0, 95, 96, 0}}, {{0, 0, 96, 96, 0}}});
+  const BoxCensus census = count_boxes(dataset);
+  EXPECT_EQ(census.small, 1u);
+  EXPECT_EQ(census.medium, 2u);
+  EXPECT_EQ(census.large, 1u);
+}
+
 }  // namespace
 }  // namespace evener::data

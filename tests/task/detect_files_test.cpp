@@ -167,6 +167,16 @@ TEST(DetectConfusion, EveryBoxIsMatchedOnceWhateverItsClass) {
   EXPECT_THAT(confusion.counts(), ElementsAre(ElementsAre(1, 0, 0), ElementsAre(1, 0, 1), ElementsAre(0, 1, 0)));
 }
 
+TEST(DetectConfusion, OfEquallyWellPlacedOnesTheRightClassIsTaken) {
+  BoxConfusion confusion(2, 0.25F);
+  const std::vector<TrueBox> there = {truth(0, 50, 1)};
+  const std::vector<Detection> found = {{0, 0, 50, 50, 0, 0.9F}, {0, 0, 50, 50, 1, 0.5F}};
+  const MatchedBoxes matched = confusion.add(found, there);
+  EXPECT_THAT(matched.right, ElementsAre(1));
+  EXPECT_THAT(matched.wrong, ElementsAre(0));
+  EXPECT_THAT(confusion.counts(), ElementsAre(ElementsAre(0, 0, 0), ElementsAre(0, 1, 0), ElementsAre(1, 0, 0)));
+}
+
 TEST(DetectConfusion, DifficultObjectsAndCrowdsExcuse) {
   BoxConfusion confusion(1, 0.25F);
   TrueBox difficult = truth(0, 50, 0), crowd = truth(100, 300, 0);

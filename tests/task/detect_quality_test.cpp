@@ -94,6 +94,20 @@ TEST(DetectDecode, WhatIsNoNumberOrHasNoAreaIsLeftOut) {
               IsEmpty());
 }
 
+TEST(DetectDecode, BoxesGrowByNoMoreThanTorchvisionLetsThem) {
+  // An anchor of 16 pixels in the middle of 4000: a side grows to 1000 and no further.
+  const std::vector<network::Anchor> anchors = {{0.5F, 0.5F, 0.004F, 0.004F}};
+  const std::vector<float> scores = {0, 3};
+  for (const std::size_t side : {2U, 3U}) {
+    std::vector<float> offsets(4);
+    offsets[side] = 400;
+    const auto found = decode(offsets, scores, anchors, 4000, 4000, {});
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_NEAR(found[0].x2 - found[0].x1, side == 2 ? 1000 : 16, 0.01);
+    EXPECT_NEAR(found[0].y2 - found[0].y1, side == 3 ? 1000 : 16, 0.01);
+  }
+}
+
 TEST(DetectDecode, TellsOnlyTheWantedClassesAndSoManyBoxes) {
   const std::vector<float> scores = {0, 3, 2, 0, 1, 4};
   DecodeOptions options{.confidence = 0.01F};

@@ -34,6 +34,13 @@ TEST(Verify, RatesAreSharesOfEachKind) {
       << "refusing nearly all is right most often, with so many different ones";
 }
 
+TEST(Verify, JustAHundredthIsWithinIt) {
+  // Of 100 different ones one lies at 0.3 and the next at 0.5; of the same four are nearer than the second.
+  std::vector<JudgedPair> pairs = {{0.2, true}, {0.4, true}, {0.4, true}, {0.45, true}, {0.6, true}, {0.3, false}};
+  for (int i = 0; i < 99; ++i) pairs.push_back({0.5 + i * 0.001, false});
+  EXPECT_DOUBLE_EQ(verify(pairs).accepted_at_1_percent.value(), 0.8);
+}
+
 TEST(Verify, TheCurveGoesFromNothingToAllThroughTheRatesOfEachLimit) {
   const Verification found = verify({{0.1, true}, {0.3, true}, {0.2, false}, {0.4, false}});
   std::vector<std::pair<double, double>> curve;

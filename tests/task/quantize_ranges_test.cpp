@@ -55,6 +55,16 @@ TEST(Ranges, AnOutlierCountsForMinMaxAlone) {
   EXPECT_LT(range(seen, Calibration::kEntropy), 50);
 }
 
+TEST(Ranges, ZerosCountForPercentiles) {
+  // Of a thousand magnitudes 900 are zeros, and the others go up to 1.
+  std::vector<float> values(1000, 0);
+  for (std::size_t i = 0; i < 100; ++i) values[i] = static_cast<float>(i + 1) / 100;
+  MagnitudeHistogram seen;
+  seen.add(values);
+  EXPECT_NEAR(range(seen, Calibration::kPercentile, 95), 0.5, 0.002);
+  EXPECT_EQ(range(seen, Calibration::kPercentile, 100), 1);
+}
+
 TEST(Ranges, EntropyKeepsValuesThatLieFarApart) {
   std::vector<float> pixels(256);  // most bins of the histogram have none
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i) / 100;

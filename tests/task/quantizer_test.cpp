@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -10,6 +12,7 @@
 #include "base/random.h"
 #include "base/test_folder.h"
 #include "network/init.h"
+#include "network/quantization.h"
 #include "network/zoo.h"
 #include "task/model_metadata.h"
 #include "task/quantize/learn.h"
@@ -121,6 +124,40 @@ TEST_F(QuantizerTest, BiasCorrectionTakesBackWhatRoundingShifts) {
     for (std::size_t c = 0; c < 16; ++c) shifts[corrects] += std::abs(means[0][c] - means[1][c]);
   }
   EXPECT_LT(shifts[1], 0.5 * shifts[0]);
+}
+
+TEST_F(QuantizerTest, BiasCorrectionTakesTheMeanOfTheFiltersOwnChannels) {
+  /// Channels whose values are all but one: their means are far apart.
+  class Flat : public RandomImages {
+   public:
+    Flat() : RandomImages(4) {}
+    void read(std::size_t, std::span<std::uint8_t> values) const override {
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::array<std::uint8_t, 3>{51, 128, 250}[i / 256];
+    }
+  };
+  network::Network alone("alone", {3, 16, 16});
+  alone.add("filter", network::Conv2d{.out_channels = 3, .kernel = 3, .groups = 3, .bias = true});
+  alone.add("average", network::GlobalAveragePool{});
+  alone.add("flatten", network::Flatten{});
+  alone.add("fc", network::Linear{.out_features = 4});
+  TensorMap state = network::initial_state(alone, 1);
+  QuantizeOptions options;
+  options.weight_bits = 4;
+  const Flat images;
+  const QuantizedModel model = Quantizer(probe(), alone, state, images, options).quantized({});
+  // Pixels are normalised to these; without padding each weight meets its channel's.
+  const std::array<double, 3> means = {0, (128 / 255.0 - 0.2) / 0.25, (250 / 255.0 - 0.2) / 0.25};
+  const HostTensor &weight = state.at("filter.weight"), &scale = model.state.at("filter.weight_scale");
+  const HostTensor rounded = network::dequantized_weights(network::quantized_weights(weight, scale, 4), scale);
+  for (std::size_t c = 0; c < 3; ++c) {
+    double shift = 0;
+    for (std::size_t i = 9 * c; i < 9 * c + 9; ++i) {
+      shift += (static_cast<double>(rounded.floats()[i]) - weight.floats()[i]) * means[c];
+    }
+    EXPECT_NEAR(state.at("filter.bias").floats()[c] - model.state.at("filter.bias").floats()[c], shift, 1e-4) << c;
+    if (c == 0) continue;  // its mean is nothing
+    EXPECT_GT(std::abs(shift), 1e-3) << "there is something to correct";
+  }
 }
 
 TEST_F(QuantizerTest, FewImagesAreToldAndNoneRefused) {

@@ -166,16 +166,18 @@ void require_writable_file(const fs::path& path) {
   const TemporaryFile guard(temporary_of(path));
 }
 
+bool is_temporary_name(const fs::path& file) {
+  const std::string name = file.filename().string();
+  std::size_t number = name.rfind(kTemporary);
+  number = number == std::string::npos ? (name.starts_with(kProbe) ? std::string_view(kProbe).size() : name.size())
+                                       : number + std::string_view(kTemporary).size();
+  return number < name.size() && name.find_first_not_of("0123456789", number) == std::string::npos;
+}
+
 void remove_left_temporaries(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    std::size_t number = name.rfind(kTemporary);
-    number = number == std::string::npos ? (name.starts_with(kProbe) ? std::string_view(kProbe).size() : name.size())
-                                         : number + std::string_view(kTemporary).size();
-    if (number < name.size() && name.find_first_not_of("0123456789", number) == std::string::npos) {
-      fs::remove(entry.path(), ignored);
-    }
+    if (is_temporary_name(entry.path())) fs::remove(entry.path(), ignored);
   }
 }
 

@@ -18,6 +18,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 /// Proves that write_file_atomically() could write `path`, without touching what is there. Throws Error as it does.
 void require_writable_file(const std::filesystem::path& path);
+/// Whether the file is called as the temporary ones of these functions are.
+bool is_temporary_name(const std::filesystem::path& file);
 /// Removes the temporary files that killed processes have left in `folder`. Only for who knows that nobody writes there
 /// now, by a lock.
 void remove_left_temporaries(const std::filesystem::path& folder);

@@ -114,7 +114,8 @@ std::optional<measure::SweepRecord> earlier_sweep(const fs::path& folder) {
   if (fs::exists(folder, none) && !fs::is_directory(folder, none)) {
     throw UsageError(folder.string() + " is no folder; give another --out");
   }
-  if (fs::exists(folder, none) && !fs::is_empty(folder, none)) {
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (is_temporary_name(entry.path())) continue;  // of a sweep that was killed as it began
     throw UsageError(folder.string() + " holds no sweep, but other files; give another --out");
   }
   return std::nullopt;

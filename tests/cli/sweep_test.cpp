@@ -209,6 +209,13 @@ TEST_F(SweepCommand, ChangedDataBeginsAnew) {
   EXPECT_THAT(result.out, HasSubstr("2 runs of cells that the sweep has no more, or of other data"));
 }
 
+TEST_F(SweepCommand, BeginsWhereOneWasKilledAsItBegan) {
+  fs::create_directories(folder_ / "sweep");
+  std::ofstream(folder_ / "sweep" / "sweep.json.tmp-4711") << "{";
+  sweep({"--batch", "16", "--repeats", "1"});
+  EXPECT_FALSE(fs::exists(folder_ / "sweep" / "sweep.json.tmp-4711"));
+}
+
 TEST_F(SweepCommand, GoesOnAfterKillsAtAnyMoment) {
   const Words words = small_sweep({"--batch", "16,32", "--repeats", "3"});
   for (const int wait_ms : {150, 420, 800}) {

@@ -51,7 +51,7 @@ void fill_record(measure::Record& record, const FacesCommandFlags& flags, const 
   record.fallbacks = options.plan.fallbacks;
 }
 
-/// Rates of the photos in up to twenty blocks.
+/// One rate over all photos.
 void fill_speed(measure::Record& record, const task::FacesResult& result) {
   record.images_per_s.over = "photos";
   if (result.seconds > 0 && result.photos > 0) {

@@ -1,22 +1,17 @@
-// evener info of what is on disk: a run's folder, a file of weights, a network of another program.
+// What is on disk: a run's folder, a file of weights, a network of another program.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-namespace evener::cli {
+#include "job/description.h"
+
+namespace evener::job {
 
 struct FileInfoRequest {
   std::string path;
   std::optional<std::int64_t> width, height, channels;  // of a file whose input is open
-};
-
-/// What a run's folder or a file is and holds.
-struct FileInfo {
-  std::string text;
-  nlohmann::ordered_json json;
 };
 
 /// Whether `model` is meant as a folder or a file, not as a network of the zoo.
@@ -24,6 +19,6 @@ bool is_info_of_file(const std::string& model);
 
 /// Throws Error where nothing is there or it can't be read, UsageError where the size of a file's input is open and was
 /// not given.
-FileInfo file_info(const FileInfoRequest& request);
+Description file_info(const FileInfoRequest& request);
 
-}  // namespace evener::cli
+}  // namespace evener::job

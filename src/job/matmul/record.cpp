@@ -1,4 +1,4 @@
-#include "cli/matmul_record.h"
+#include "job/matmul/record.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "measure/metric.h"
 #include "measure/statistics.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
 
 using measure::Metric;
@@ -54,7 +54,7 @@ std::optional<double> share_of_peak(const DeviceProducts& products) {
 std::string share_text(const DeviceProducts& products) {
   const std::optional<double> share = share_of_peak(products);
   if (!share) return "not known: " + products.peak.reason;
-  return fmt::format("{:.1f} % of {}, {}", 100 * *share, job::gflops_text(*products.peak.gflops), products.peak.of);
+  return fmt::format("{:.1f} % of {}, {}", 100 * *share, gflops_text(*products.peak.gflops), products.peak.of);
 }
 
 std::string line(const char* title, const std::string& text) {
@@ -102,7 +102,7 @@ std::string products_text(const DeviceProducts& products) {
   std::string text = fmt::format("{} ({}{}), {}\n", products.name, stage.device_name,
                                  stage.device.kind == DeviceKind::kCpu ? ", " + counted(stage.threads, "thread") : "",
                                  products.method);
-  text += line("speed", fmt::format("{} ({})", job::gflops_text(*speed.value), measure::spread_text(speed)));
+  text += line("speed", fmt::format("{} ({})", gflops_text(*speed.value), measure::spread_text(speed)));
   text += line("of the peak", share_text(products));
   text += line("a product", duration_text(*median(result.product_s)));
   if (result.h2d_s && result.d2h_s) {
@@ -113,4 +113,4 @@ std::string products_text(const DeviceProducts& products) {
   return text;
 }
 
-}  // namespace evener::cli
+}  // namespace evener::job

@@ -1,4 +1,4 @@
-#include "cli/info_file.h"
+#include "job/info/file_info.h"
 
 #include <fmt/format.h>
 
@@ -10,25 +10,20 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/tensor.h"
+#include "job/info/tensors_info.h"
 #include "measure/record_json.h"
 #include "network/cost.h"
-#include "network/init.h"
-#include "network/zoo.h"
 #include "task/inference_model.h"
 #include "task/model_metadata.h"
 #include "weights/weights_file.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::size_t kNamesShown = 10;
-
-std::string info_row(const char* what, const std::string& value) {
-  return fmt::format("{:<14}{}\n", what, value);
-}
 
 std::string class_names_text(const std::vector<std::string>& classes) {
   if (classes.empty()) return "their names are not known";
@@ -70,7 +65,7 @@ std::string share_text(const std::optional<double>& share, const std::optional<s
 }
 
 /// What the record of a run's folder adds; nothing where there is none.
-void add_record(const fs::path& run, FileInfo& info) {
+void add_record(const fs::path& run, Description& info) {
   if (run.empty() || !fs::exists(run / "record.json")) return;
   const measure::Record record = measure::read_record(run);
   const measure::Accuracy& accuracy = record.training.accuracy;
@@ -97,99 +92,13 @@ void add_record(const fs::path& run, FileInfo& info) {
                       {"test_accuracy", value(accuracy.test)}};
 }
 
-const char* type_name(DType type) {
-  switch (type) {
-    case DType::kU8:
-      return "uint8";
-    case DType::kI8:
-      return "int8";
-    case DType::kI32:
-      return "int32";
-    case DType::kI64:
-      return "int64";
-    case DType::kBF16:
-      return "bfloat16";
-    case DType::kF16:
-      return "float16";
-    case DType::kF32:
-      return "float32";
-    case DType::kF64:
-      return "float64";
-  }
-  return "?";
-}
-
-/// Whether `tensors` are those of `name`, whatever their last layer tells apart; `classes` are then as many as it does.
-bool fits(const std::string& name, const TensorMap& tensors, std::int64_t& classes) {
-  network::Network net = network::build(name, {});
-  const network::HeadOutputs outputs = network::head_outputs(net, tensors);
-  if (outputs.of_file > 0 && outputs.of_file != outputs.of_network) {
-    net = network::build(name, {.classes = outputs.of_file});
-  }
-  classes = outputs.of_file;
-  std::size_t matched = 0;
-  for (const network::Parameter& parameter : net.parameters()) {
-    const auto found = tensors.find(parameter.name);
-    const bool is_counter = parameter.name.ends_with("num_batches_tracked");
-    if (found == tensors.end() ? !is_counter : !is_counter && found->second.shape != parameter.shape) return false;
-    matched += found == tensors.end() ? 0 : 1;
-  }
-  return matched == tensors.size();
-}
-
-/// The networks of the zoo that tensors could be of; those with open names (mlp) are left out.
-std::vector<std::pair<std::string, std::int64_t>> fitting_networks(const TensorMap& tensors) {
-  std::vector<std::pair<std::string, std::int64_t>> found;
-  for (const network::ModelInfo& model : network::known_models()) {
-    if (model.name.find(':') != std::string::npos) continue;
-    std::int64_t classes = 0;
-    if (fits(model.name, tensors, classes)) found.emplace_back(model.name, classes);
-  }
-  return found;
-}
-
-/// A file of weights that doesn't say of which network.
-FileInfo tensors_info(const fs::path& path, const TensorMap& tensors) {
-  FileInfo info;
-  std::int64_t numbers = 0;
-  std::size_t widest = 4;
-  ordered_json list = ordered_json::array();
-  for (const auto& [name, tensor] : tensors) {
-    numbers += element_count(tensor.shape);
-    widest = std::max(widest, printable(name).size());
-    list.push_back({{"name", name},
-                    {"shape", tensor.shape},
-                    {"type", type_name(tensor.dtype)},
-                    {"numbers", element_count(tensor.shape)}});
-  }
-  info.text = fmt::format("{}: {} with {} numbers; it doesn't say of which network\n", path.string(),
-                          counted(tensors.size(), "tensor"), numbers);
-  ordered_json fitting = ordered_json::array();
-  for (const auto& [name, classes] : fitting_networks(tensors)) {
-    info.text +=
-        info_row("fits", fmt::format("{}{}: use it as '{} --weights {}'", name,
-                                     classes > 0 ? fmt::format(" with {} outputs", classes) : "", name, path.string()));
-    fitting.push_back({{"model", name}, {"outputs", classes > 0 ? ordered_json(classes) : ordered_json()}});
-  }
-  if (fitting.empty()) info.text += info_row("fits", "no network of the zoo");
-  info.text += fmt::format("\n{:<{}}  {:<20} {:<9} {:>12}\n", "name", widest, "shape", "type", "numbers");
-  for (const auto& [name, tensor] : tensors) {
-    info.text += fmt::format("{:<{}}  {:<20} {:<9} {:>12}\n", printable(name), widest,
-                             tensor.shape.empty() ? "one number" : shape_text(tensor.shape), type_name(tensor.dtype),
-                             element_count(tensor.shape));
-  }
-  info.json = {{"schema", 1},           {"kind", "info"},  {"file", path.string()}, {"model", nullptr},
-               {"parameters", numbers}, {"fits", fitting}, {"tensors", list}};
-  return info;
-}
-
 /// A run, or a file of weights that says of which network.
-FileInfo trained_info(const FileInfoRequest& request) {
+Description trained_info(const FileInfoRequest& request) {
   const task::TrainedModel model = task::open_trained_model(
       {.model = request.path, .width = request.width, .height = request.height, .channels = request.channels});
   const network::Network& net = model.network;
   const std::int64_t parameters = network::total_cost(net).parameters;
-  FileInfo info;
+  Description info;
   info.text = info_row("network", fmt::format("{}, {} parameters{}", net.model(), parameters,
                                               model.quantization.empty() ? "" : ", quantised"));
   info.text += info_row("weights", model.weights.string());
@@ -212,11 +121,11 @@ FileInfo trained_info(const FileInfoRequest& request) {
 }
 
 /// A network of another program.
-FileInfo foreign_info(const FileInfoRequest& request) {
+Description foreign_info(const FileInfoRequest& request) {
   task::InferenceRequest asked;
   asked.model = {.model = request.path, .width = request.width, .height = request.height, .channels = request.channels};
   const task::InferenceModel model(asked);
-  FileInfo info;
+  Description info;
   const std::vector<std::int64_t>& shape = model.input_shape();
   info.text = info_row("network", model.weights().string() + ", of another program's format");
   info.text +=
@@ -242,9 +151,9 @@ FileInfo foreign_info(const FileInfoRequest& request) {
 }
 
 /// A run that leaves no weights, as those of infer, or that has none yet.
-FileInfo record_info(const fs::path& run) {
+Description record_info(const fs::path& run) {
   const measure::Record record = measure::read_record(run);
-  FileInfo info;
+  Description info;
   info.text = info_row("network", record.model.name);
   info.text += info_row("weights", "none in this folder");
   if (!record.data.shape.empty()) info.text += info_row("input", shape_text(record.data.shape));
@@ -271,7 +180,7 @@ bool is_info_of_file(const std::string& model) {
   return task::names_a_path(model) || task::is_foreign_model(model);
 }
 
-FileInfo file_info(const FileInfoRequest& request) {
+Description file_info(const FileInfoRequest& request) {
   std::error_code unreadable;
   const fs::path path = request.path;
   if (!fs::exists(path, unreadable)) {
@@ -289,4 +198,4 @@ FileInfo file_info(const FileInfoRequest& request) {
   return tensors_info(path, read.tensors);
 }
 
-}  // namespace evener::cli
+}  // namespace evener::job

@@ -9,7 +9,7 @@
 #include "placement/plan.h"
 #include "task/matmul.h"
 
-namespace evener::cli {
+namespace evener::job {
 
 /// One device's products.
 struct DeviceProducts {
@@ -17,7 +17,7 @@ struct DeviceProducts {
   std::string name;  // of the device among the run's: "cuda:0"; a second one of the same name has its number behind it
   std::string engine = {}, method = {};
   double flops = 0;  // of a product
-  job::PeakRate peak = {};
+  PeakRate peak = {};
   task::MatmulResult result = {};
 };
 
@@ -27,4 +27,4 @@ void fill_products(measure::Record& record, const DeviceProducts& products, bool
 /// The lines that people read.
 std::string products_text(const DeviceProducts& products);
 
-}  // namespace evener::cli
+}  // namespace evener::job

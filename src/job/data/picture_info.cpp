@@ -1,22 +1,18 @@
-#include "cli/picture_info.h"
+#include "job/data/picture_info.h"
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/files.h"
 #include "base/terminal_text.h"
-#include "cli/progress.h"
 #include "data/picture_survey.h"
 #include "data/pictures.h"
 #include "job/progress.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
 
 constexpr const char* kKind = "pictures without classes";
@@ -34,17 +30,15 @@ struct Found {
   double seconds = 0;
 };
 
-/// Looks at all pictures, with the progress on stderr.
-data::PictureSurvey survey_shown(const data::Pictures& pictures, int threads) {
-  ProgressLine line(false);
-  job::LoadingProgress loading(line);
+data::PictureSurvey survey_shown(const data::Pictures& pictures, int threads, Observer& observer) {
+  LoadingProgress loading(observer);
   const auto show = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
   try {
     data::PictureSurvey survey = data::survey_pictures(pictures, threads, show);
-    line.finish();
+    observer.finish();
     return survey;
   } catch (...) {
-    line.finish();
+    observer.finish();
     throw;
   }
 }
@@ -113,29 +107,20 @@ void refuse_bad(const Found& found, bool strict) {
 
 }  // namespace
 
-int run_picture_info(const PictureInfoOptions& options) {
+Description picture_info(const PictureInfoRequest& request, Observer& observer) {
   const Stopwatch watch;
-  const data::Pictures pictures({options.location});
+  const data::Pictures pictures({request.location});
   Found found;
-  found.location = options.location;
+  found.location = request.location;
   found.files = pictures.size();
-  found.survey = survey_shown(pictures, options.threads);
+  found.survey = survey_shown(pictures, request.threads, observer);
   found.seconds = watch.seconds();
   found.skipped = pictures.skipped();
   found.skipped.insert(found.skipped.end(), found.survey.unreadable.begin(), found.survey.unreadable.end());
   found.notes = pictures.notes();
   found.notes.emplace_back(kTrainingNote);
-  refuse_bad(found, options.strict);
-  if (!options.json.empty()) {
-    const std::string text = json_of(found).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-    if (options.json == "-") {
-      std::fputs(text.c_str(), stdout);
-      return 0;
-    }
-    write_file_atomically(options.json, text);
-  }
-  std::fputs(text_of(found).c_str(), stdout);
-  return 0;
+  refuse_bad(found, request.strict);
+  return {text_of(found), json_of(found)};
 }
 
-}  // namespace evener::cli
+}  // namespace evener::job

@@ -1,0 +1,180 @@
+#include "job/data/data_info.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/terminal_text.h"
+#include "data/box_census.h"
+#include "data/open_data.h"
+#include "job/data/picture_info.h"
+#include "job/data/reading_flow.h"
+#include "job/progress.h"
+
+namespace evener::job {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What is told of data, as text and as JSON.
+struct DataFindings {
+  std::string location;
+  data::OpenedData opened;
+  parallel::FlowReport reading;
+  double seconds = 0;
+  std::vector<std::size_t> per_class;    // images, or boxes, of each class
+  std::optional<data::BoxCensus> boxes;  // absent: the data has classes
+};
+
+void count_targets(DataFindings& info) {
+  const data::Dataset& dataset = *info.opened.dataset;
+  info.per_class.resize(dataset.classes().size());
+  if (dataset.target_kind() == data::TargetKind::kBoxes) {
+    info.boxes = data::count_boxes(dataset);
+    for (std::size_t c = 0; c < info.per_class.size(); ++c) info.per_class[c] = info.boxes->classes[c].boxes;
+    return;
+  }
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    ++info.per_class[static_cast<std::size_t>(data::label_of(dataset, i))];
+  }
+}
+
+Json box_json(const DataFindings& info) {
+  if (!info.boxes) return nullptr;
+  const data::BoxCensus& census = *info.boxes;
+  Json classes = Json::object();
+  for (std::size_t c = 0; c < census.classes.size(); ++c) {
+    const data::ClassBoxes& each = census.classes[c];
+    classes[info.opened.dataset->classes()[c]] = {
+        {"images", each.images}, {"median_width", each.median_width}, {"median_height", each.median_height}};
+  }
+  return {{"difficult", census.difficult},
+          {"truncated", census.truncated},
+          {"crowds", census.crowds},
+          {"sizes", {{"small", census.small}, {"medium", census.medium}, {"large", census.large}}},
+          {"images_without", census.images_without},
+          {"most_on_an_image", census.most_on_an_image},
+          {"per_class", classes}};
+}
+
+Json info_json(const DataFindings& info) {
+  const data::OpenedData& opened = info.opened;
+  const data::Dataset& dataset = *opened.dataset;
+  const data::ImageShape shape = dataset.shape();
+  Json per_class = Json::object();
+  for (std::size_t c = 0; c < info.per_class.size(); ++c) per_class[dataset.classes()[c]] = info.per_class[c];
+  Json skipped = Json::array();
+  for (const data::Skipped& file : opened.skipped) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
+  return {
+      {"schema", 1},
+      {"kind", "data info"},
+      {"location", info.location},
+      {"source", opened.kind},
+      {"images", dataset.size()},
+      {"seconds", info.seconds},
+      {"shape", {{"channels", shape.channels}, {"height", shape.height}, {"width", shape.width}}},
+      {"classes", dataset.classes()},
+      {"per_class", per_class},
+      {"split",
+       {{"train", opened.split.train.size()}, {"val", opened.split.val.size()}, {"test", opened.split.test.size()}}},
+      {"boxes", info.boxes ? info.boxes->boxes : 0},
+      {"box_details", box_json(info)},
+      {"reading", reading_json(info.reading)},
+      {"skipped", skipped},
+      {"notes", opened.notes}};
+}
+
+std::string box_text(const data::BoxCensus& census, std::size_t images) {
+  std::string text = fmt::format("{}, {:.1f} on an image, {} at most; {} images without", census.boxes,
+                                 static_cast<double>(census.boxes) / static_cast<double>(images),
+                                 census.most_on_an_image, census.images_without);
+  for (const auto& [count, what] : {std::pair(census.difficult, "difficult"), std::pair(census.truncated, "truncated"),
+                                    std::pair(census.crowds, "around crowds")}) {
+    if (count > 0) text += fmt::format("; {} {}", count, what);
+  }
+  return text;
+}
+
+std::string info_text(const DataFindings& info) {
+  const data::OpenedData& opened = info.opened;
+  const data::Dataset& dataset = *opened.dataset;
+  const data::ImageShape shape = dataset.shape();
+  std::string text = fmt::format("{} ({})\n", one_line(info.location), opened.kind);
+  const auto line = [&text](const char* what, const std::string& value) {
+    text += fmt::format("{:<9} {}\n", what, value);
+  };
+  line("images", fmt::format("{} of {}x{} pixels, {}; {} as 8 bit per value", dataset.size(), shape.width, shape.height,
+                             shape.channels == 1 ? "grey" : "RGB", bytes_text(dataset.size() * shape.bytes())));
+  line("split", fmt::format("{} train, {} val, {} test", opened.split.train.size(), opened.split.val.size(),
+                            opened.split.test.size()));
+  if (info.boxes) {
+    line("boxes", box_text(*info.boxes, dataset.size()));
+    line("sizes", fmt::format("{} below 32x32 pixels, {} below 96x96, {} larger", info.boxes->small, info.boxes->medium,
+                              info.boxes->large));
+  }
+  line("classes", std::to_string(dataset.classes().size()));
+  for (std::size_t c = 0; c < info.per_class.size(); ++c) {
+    text += fmt::format("{:>9} {}", info.per_class[c], one_line(dataset.classes()[c]));
+    if (info.boxes) {
+      const data::ClassBoxes& each = info.boxes->classes[c];
+      text += fmt::format(", on {} images, usually {:.0f}x{:.0f} pixels", each.images, each.median_width,
+                          each.median_height);
+    }
+    text += "\n";
+  }
+  line("skipped", std::to_string(opened.skipped.size()));
+  for (const data::Skipped& file : opened.skipped) {
+    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
+  }
+  for (const std::string& note : opened.notes) line("note", one_line(note));
+  if (const std::string reading = reading_text(info.reading); !reading.empty()) line("reading", reading);
+  return text;
+}
+
+data::OpenedData open_shown(data::DataOptions options, parallel::FlowReport& reading, Observer& observer) {
+  LoadingProgress loading(observer);
+  options.progress = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
+  read_by_flow(options, reading);
+  try {
+    data::OpenedData opened = data::open_data(options);
+    observer.finish();
+    return opened;
+  } catch (...) {
+    observer.finish();
+    throw;
+  }
+}
+
+/// Pictures without classes are told of as they are: what shapes or divides data does not apply to them.
+Description classless_info(const data::DataOptions& options, Observer& observer) {
+  if (options.width || options.channels || !options.split.empty()) {
+    throw UsageError("'" + options.location +
+                     "' has no classes, so info tells of its pictures as they are; leave --size, --channels and "
+                     "--split out, or say with --class NAME=GLOB which files form which class");
+  }
+  return picture_info({options.location, options.threads, options.strict}, observer);
+}
+
+}  // namespace
+
+Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
+  if (!flags.json->empty() && *flags.json != "-") require_writable_file(*flags.json);
+  data::DataOptions options = flags.source.whole_data_options();
+  if (options.classes.empty() && data::has_pictures_only(options.location)) return classless_info(options, observer);
+  options.cache_limit_bytes = 1;  // the pixels are not looked at again
+  const Stopwatch watch;
+  DataFindings info;
+  info.location = *flags.source.location;
+  info.opened = open_shown(options, info.reading, observer);
+  info.seconds = watch.seconds();
+  count_targets(info);
+  return {info_text(info), info_json(info)};
+}
+
+}  // namespace evener::job

@@ -1,0 +1,26 @@
+// What there is in data, and what is wrong with it.
+#pragma once
+
+#include <string>
+
+#include "job/description.h"
+#include "job/observer.h"
+#include "job/options/option_set.h"
+#include "job/options/whole_source_flags.h"
+
+namespace evener::job {
+
+struct DataInfoFlags : OptionGroup {
+  DataInfoFlags() : OptionGroup("Output") {}
+
+  WholeSourceFlags source{"DATA"};
+  Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the text)"}};
+
+  OptionSet options() { return {&source, this}; }
+};
+
+/// Decodes every image once; tells their classes, counts and parts, and which files are unusable. Throws UsageError and
+/// Error.
+Description look_at_data(const DataInfoFlags& flags, Observer& observer);
+
+}  // namespace evener::job

@@ -1,0 +1,93 @@
+#include "job/export/export_job.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/stop.h"
+#include "base/tensor.h"
+#include "job/options/image_size.h"
+#include "task/normalization.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<data::ChannelStatistics> normalization_of(const ExportFlags& flags, const task::TrainedModel& model) {
+  const task::NormalizationRule rule = task::parse_normalization(*flags.normalize);
+  if (rule.source != task::NormalizationRule::Source::kGiven) return model.normalization;
+  const network::Shape& input = model.network.input_shape();
+  if (input.size() == 3) return task::for_channels(rule, input.front());
+  throw UsageError(
+      fmt::format("{} takes vectors here, which have no channels to normalise; leave out --normalize, or "
+                  "give it images with --size WIDTHxHEIGHT",
+                  model.network.model()));
+}
+
+std::string input_text(const network::Network& network, const task::ExportOptions& options) {
+  const std::string shape = "Nx" + shape_text(network.input_shape());
+  if (network.input_shape().size() == 1) return shape + " (N, F)";
+  const char* values = options.normalize_inside ? "pixels from 0 to 255"
+                       : options.normalization  ? "pixels as (value / 255 - mean) / deviation"
+                                                : "normalised pixels (how is not known; --normalize tells it)";
+  return shape + " (N, C, H, W), " + values;
+}
+
+/// After Ctrl-C there is the whole file or, where it had not been begun, none.
+void end_where_stopped(const std::string& what) {
+  if (stop_requested()) throw Interrupted("interrupted: " + what);
+}
+
+}  // namespace
+
+task::ModelRequest ExportFlags::request() const {
+  task::ModelRequest request{.model = *model, .weights = *weights, .channels = *channels, .classes = *classes};
+  if (!size->empty()) {
+    const ImageSize asked = parse_image_size(*size);
+    request.width = asked.width;
+    request.height = asked.height;
+  }
+  return request;
+}
+
+void ExportFlags::check_together() const {
+  if (fs::path(*onnx).extension() != ".onnx") {
+    throw UsageError("--onnx '" + *onnx + "' has to end in .onnx: by that name other software knows it");
+  }
+  if (fs::exists(*onnx) && !*overwrite) {
+    throw UsageError("'" + *onnx + "' exists; choose another name, or replace it with --overwrite");
+  }
+  if (task::parse_normalization(*normalize).source == task::NormalizationRule::Source::kData) {
+    throw UsageError("--normalize data needs training images; an export takes imagenet, or MEAN/STD");
+  }
+}
+
+ExportedFile export_network(const ExportFlags& flags, Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  const fs::path onnx = *flags.onnx;
+  task::require_export(onnx);
+  const task::TrainedModel model = task::open_trained_model(flags.request());
+  end_where_stopped("nothing was written");
+  for (const std::string& note : model.notes) observer.note(note);
+  const task::ExportOptions options{onnx, normalization_of(flags, model), *flags.normalize_inside};
+  task::write_export(model, options);
+  end_where_stopped(*flags.onnx + " is whole, but was not run to check it");
+  const network::Network& network = model.network;
+  ExportedFile file{.path = onnx, .bytes = fs::file_size(onnx)};
+  observer.tell(
+      fmt::format("{}{} written to {} ({}): input {}; {}\n", network.model(),
+                  model.weights.empty() ? " with random weights" : " with the weights of " + model.weights.string(),
+                  *flags.onnx, bytes_text(file.bytes), input_text(network, options), outputs_text(network)));
+  if (file.not_checked_because = task::export_check_refusal(); !file.not_checked_because.empty()) {
+    observer.note(*flags.onnx + " was not run: " + file.not_checked_because);
+    return file;
+  }
+  file.check = task::check_export(model, options);
+  end_where_stopped(*flags.onnx + " is whole");
+  observer.tell(fmt::format("OpenVINO runs it: largest difference {:.2g} where outputs reach {:.3g}\n",
+                            file.check->largest_difference, file.check->largest_output));
+  return file;
+}
+
+}  // namespace evener::job

@@ -1,0 +1,36 @@
+// What a network of the zoo, a run or a file is: layers, shapes, parameters, FLOPs, memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "job/description.h"
+#include "job/options/model_flags.h"
+#include "job/options/option_set.h"
+
+namespace evener::job {
+
+struct InfoFlags : OptionGroup {
+  InfoFlags() : OptionGroup("Network") {}
+
+  Option<std::string> model{*this,
+                            {"MODEL", "NAME|PATH",
+                             "The network, e.g. resnet34 or mlp:784-256-10; or a run's folder, or a file of weights or "
+                             "of a network"},
+                            "",
+                            {.suggestions = model_names(), .required = true}};
+  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: the model's own)"}};
+  Option<std::optional<std::int64_t>> channels{
+      *this, {"--channels", "N", "Image channels: 1 grey, 3 RGB"}, {}, {.range = from_to(1, 4096)}};
+  Option<std::optional<std::int64_t>> classes{
+      *this, {"--classes", "N", "Number of classes"}, {}, {.range = from_to(1, 16777216)}};
+  Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the table)"}};
+
+  OptionSet options() { return {this}; }
+};
+
+/// Throws UsageError for options that don't go together, Error for what can't be read.
+Description describe(const InfoFlags& flags);
+
+}  // namespace evener::job

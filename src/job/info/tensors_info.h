@@ -1,0 +1,17 @@
+// A file of weights that doesn't say of which network.
+#pragma once
+
+#include <filesystem>
+
+#include "base/tensor.h"
+#include "job/description.h"
+
+namespace evener::job {
+
+/// A line of text about a file: what it is, in a column of its own, and its value.
+std::string info_row(const char* what, const std::string& value);
+
+/// Its tensors, and which networks of the zoo they fit.
+Description tensors_info(const std::filesystem::path& path, const TensorMap& tensors);
+
+}  // namespace evener::job

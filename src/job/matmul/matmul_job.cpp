@@ -1,0 +1,148 @@
+#include "job/matmul/matmul_job.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "base/version.h"
+#include "job/train/hosts.h"
+#include "measure/record_json.h"
+#include "placement/machine.h"
+#include "placement/placement.h"
+#include "run/metered_run.h"
+#include "run/placement_record.h"
+
+namespace evener::job {
+namespace {
+
+/// One device after the other computes, so each CPU stage is alone on its cores.
+placement::Plan matmul_plan(const std::string& text) {
+  const placement::Placement asked = placement::parse(text);
+  if (asked.automatic) {
+    throw UsageError(
+        "matmul tells each device apart, so --on auto has nothing to choose; name them, such as cpu+cuda:0");
+  }
+  placement::Plan plan =
+      placement::make_plan(asked, placement::machine_for(asked), {.replicas = placement::ReplicasAs::kThreads});
+  for (const auto& replica : plan.replicas) {
+    if (replica.stages.size() > 1) {
+      throw UsageError("'" + text + "' divides layers over devices, and a product has none; use +, as in cpu+cuda:0");
+    }
+    if (replica.stages.front().factor < 1) {
+      throw UsageError("'" + text + "' emulates a slower device, whose speed matmul would not measure; leave @ out");
+    }
+  }
+  return plan;
+}
+
+class Products {
+ public:
+  Products(const MatmulFlags& flags, Observer& observer)
+      : flags_(flags),
+        observer_(observer),
+        plan_(matmul_plan(*flags.product.on)),
+        run_({.kind = "matmul",
+              .version = program_version(),
+              .command = command_line(),
+              .out = *flags.output.out,
+              .overwrite = *flags.output.overwrite,
+              .sample_interval_ms = *flags.repeats.sample_interval_ms,
+              .tries_first = true,
+              .json = *flags.output.json},
+             observer) {}
+
+  MatmulRun run() {
+    MatmulRun result;
+    result.record = run_.measure([&] {
+      measure_all(result.devices);
+      return run_.record();
+    });
+    result.folder = run_.folder();
+    return result;
+  }
+
+ private:
+  task::MatmulOptions options_of(const placement::PlanStage& stage) const {
+    return {.stage = stage,
+            .engine = *flags_.product.engine,
+            .precision = parse_precision(*flags_.product.precision),
+            .size = *flags_.product.size,
+            .repeats = *flags_.repeats.repeats,
+            .seconds = *flags_.repeats.seconds,
+            .seed = *flags_.product.seed};
+  }
+
+  void measure_all(std::vector<DeviceProducts>& all) {
+    std::map<std::string, int> seen;
+    for (const auto& replica : plan_.replicas) {
+      const placement::PlanStage& stage = replica.stages.front();
+      DeviceProducts products{.stage = stage, .name = device_text(stage.device)};
+      if (const int number = ++seen[products.name]; number > 1) products.name += "_" + std::to_string(number);
+      const double begin_s = run_.session_s();
+      task::MatmulJob job(options_of(stage));
+      products.engine = job.engine();
+      products.method = job.method();
+      products.flops = job.flops();
+      products.peak = peak_rate(stage.device, stage.threads, stage.cpus, options_of(stage).precision);
+      init_s_ += run_.session_s() - begin_s;
+      if (all.empty()) begin(products);
+      observer_.note(fmt::format("{}: {}, {}", products.name, products.method, bytes_text(job.memory_bytes())));
+      products.result = job.run([&](std::int64_t done, double seconds) { show(done, seconds); });
+      observer_.finish();
+      fill_products(run_.record(), products, plan_.replicas.size() > 1);
+      all.push_back(std::move(products));
+    }
+    run_.record().times.init = init_s_;
+    run_.take_times(run_.record());
+  }
+
+  void begin(const DeviceProducts& first) {
+    measure::Record& record = run_.record();
+    nlohmann::json config = nlohmann::json::object();
+    for (const OptionGroup* group :
+         {static_cast<const OptionGroup*>(&flags_.product), static_cast<const OptionGroup*>(&flags_.repeats)}) {
+      group->record(config);
+    }
+    record.config = measure::config_from_json(config);
+    record.seeds = {{"seed", *flags_.product.seed}};
+    record.model.name = fmt::format("{0} x {0}", *flags_.product.size);
+    record.model.forward_flops = static_cast<std::int64_t>(first.flops);
+    record.data.location = "random matrices";
+    record.placement = run::placement_record(plan_);
+    record.engine = first.engine;
+    record.versions[first.engine] = module_status(first.engine).version;
+    record.precision = *flags_.product.precision;
+    record.fallbacks = plan_.fallbacks;
+    for (const std::vector<std::string>* notes : {&plan_.warnings, &plan_.notes}) {
+      for (const std::string& text : *notes) run_.note(text);
+    }
+    run_.start_sampling();
+    run_.begin();
+  }
+
+  void show(std::int64_t done, double seconds) {
+    if (!observer_.redraws() || run_.session_s() - last_shown_s_ < 0.2) return;
+    last_shown_s_ = run_.session_s();
+    observer_.show(fmt::format("{} in {}", counted(done, "product"), duration_text(seconds)));
+  }
+
+  const MatmulFlags& flags_;
+  Observer& observer_;
+  const placement::Plan plan_;
+  run::MeteredRun run_;
+  double init_s_ = 0, last_shown_s_ = 0;
+};
+
+}  // namespace
+
+MatmulRun multiply(const MatmulFlags& flags, Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  return Products(flags, observer).run();
+}
+
+}  // namespace evener::job

@@ -255,10 +255,7 @@ Words with_config(const Words& words, const CommandLine& line) {
 }
 
 void require_all(const CommandLine& line) {
-  std::vector<std::string> missing;
-  for (const job::OptionBase* option : line.command->options.options()) {
-    if (option->rules().required && !option->given()) missing.push_back(option->name());
-  }
+  const std::vector<std::string> missing = line.command->options.missing();
   if (!missing.empty()) fail(line, fmt::format("'evener {}' needs {}", line.path, fmt::join(missing, " and ")));
 }
 

@@ -44,7 +44,6 @@ Command data_info_command();
 Command doctor_command();
 Command compare_command();
 Command demo_command();
-/// `program`: makes the program's commands, of which a sweep runs one.
-Command sweep_command(std::function<Command()> program);
+Command sweep_command();
 
 }  // namespace evener::cli

@@ -38,7 +38,7 @@ evener::cli::Command program_with_all_commands() {
                       detect_command(),
                       matmul_command(),
                       plan_command(),
-                      sweep_command(program_with_all_commands),
+                      sweep_command(),
                       report_command(),
                       compare_command(),
                       data_command(),

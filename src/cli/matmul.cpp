@@ -20,19 +20,19 @@ constexpr const char* kMatmulExamples = R"(Examples:
   evener matmul 4000 --on cpu+cuda:0        one after the other, each told apart
   evener matmul 1000 --on opencl --repeats 50 --out runs/products)";
 
-int tell_products(const job::MatmulFlags& flags) {
-  ProgressLine line(*flags.output.quiet || *flags.output.json == "-");
-  const job::MatmulRun run = job::multiply(flags, line);
+int tell_matmul(const job::MatmulFlags& flags) {
+  ProgressLine progress(*flags.output.quiet || *flags.output.json == "-");
+  const job::MatmulRun run = job::matmul(flags, progress);
   if (!write_json(*flags.output.json, measure::to_json(run.record))) {
     fmt::print("{0} x {0}, {1}: {2} a product\n", *flags.product.size, *flags.product.precision,
-               si_text(run.devices.front().flops, "FLOP"));
-    for (const job::DeviceProducts& products : run.devices) std::fputs(job::products_text(products).c_str(), stdout);
+               si_text(run.products.front().flops, "FLOP"));
+    for (const job::DeviceProducts& products : run.products) std::fputs(job::products_text(products).c_str(), stdout);
     if (!run.folder.empty()) fmt::print("results: {}\n", run.folder.string());
   }
   if (run.record.validity.valid != false) return 0;
   std::string rules;
   for (const auto& reason : run.record.validity.reasons) rules += (rules.empty() ? "" : ", ") + reason.rule;
-  line.note("INVALID: the times are not to be quoted (" + rules + "); record.json says why");
+  progress.note("INVALID: the times are not to be quoted (" + rules + "); record.json says why");
   return 3;
 }
 
@@ -44,7 +44,7 @@ Command matmul_command() {
           .summary = "Check and time a product of two matrices on each device",
           .options = flags->options(),
           .footer = kMatmulExamples,
-          .run = [flags] { return tell_products(*flags); }};
+          .run = [flags] { return tell_matmul(*flags); }};
 }
 
 }  // namespace evener::cli

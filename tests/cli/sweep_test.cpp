@@ -141,7 +141,7 @@ lr = 0.2
 
 TEST_F(SweepCommand, RefusesWrongWordsBeforeAnyRun) {
   EXPECT_THAT(refusal({"trian", "resnet18"}), HasSubstr("did you mean 'train'"));
-  EXPECT_THAT(refusal({"info", "resnet18"}), HasSubstr("leaves no record"));
+  EXPECT_THAT(refusal({"info", "resnet18"}), HasSubstr("no command that leaves a record"));
   EXPECT_THAT(refusal({"nothing.toml"}), HasSubstr("no such file"));
   EXPECT_THAT(refusal(joined(kSmallTraining, {"--bach", "1,2"})), HasSubstr("did you mean '--batch'"));
   EXPECT_THAT(refusal(joined(kSmallTraining, {"--batch", "16,,32"})), HasSubstr("empty value"));

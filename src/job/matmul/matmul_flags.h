@@ -1,9 +1,6 @@
 // The options of `evener matmul`.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "job/options/option_set.h"
 
 namespace evener::job {
@@ -52,7 +49,6 @@ struct ProductOutputFlags : OptionGroup {
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 };
 
-/// All of them.
 struct MatmulFlags {
   ProductFlags product;
   RepeatFlags repeats;

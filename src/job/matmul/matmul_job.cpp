@@ -59,7 +59,7 @@ class Products {
   MatmulRun run() {
     MatmulRun result;
     result.record = run_.measure([&] {
-      measure_all(result.devices);
+      measure_all(result.products);
       return run_.record();
     });
     result.folder = run_.folder();
@@ -140,7 +140,7 @@ class Products {
 
 }  // namespace
 
-MatmulRun multiply(const MatmulFlags& flags, Observer& observer, const StopFlag* stop) {
+MatmulRun matmul(const MatmulFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   return Products(flags, observer).run();
 }

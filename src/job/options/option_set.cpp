@@ -39,6 +39,14 @@ void OptionSet::give(const std::string& name, const std::vector<std::string>& wo
   throw UsageError(unknown_name_message("option", name, known));
 }
 
+std::vector<std::string> OptionSet::missing() const {
+  std::vector<std::string> names;
+  for (const OptionBase* option : options()) {
+    if (option->rules().required && !option->given()) names.push_back(option->name());
+  }
+  return names;
+}
+
 void OptionSet::check() const {
   for (const Section& section : sections_) section.group->check();
 }

@@ -34,6 +34,8 @@ class OptionSet {
   /// Gives the option of this name these words, as a command line does. Throws UsageError for a name that there isn't,
   /// with the nearest one, and for words that are no value of it.
   void give(const std::string& name, const std::vector<std::string>& words) const;
+  /// Names of the options that a command can't do without, and that weren't given.
+  std::vector<std::string> missing() const;
   /// Throws UsageError for wrong values, and for values that don't go together.
   void check() const;
 

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "bench/sweep/identity.h"
-#include "cli/sweep_plan.h"
+#include "job/sweep/sweep_flags.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
 
 using SweepWords = std::vector<std::string>;
@@ -45,10 +45,9 @@ bool names_what_is_there(const std::string& text) {
 
 class WordReader {
  public:
-  /// `program`: null where no command may be named.
-  WordReader(const SweepWords& words, SweepFlags& flags, const Command* program)
-      : words_(words), flags_(flags), program_(program) {}
+  WordReader(const SweepWords& words, SweepFlags& flags) : words_(words), flags_(flags) {}
 
+  /// No command is among the words.
   void read_own() {
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
@@ -83,7 +82,7 @@ class WordReader {
       const std::size_t equals = word.find('=');
       add("$" + word.substr(0, equals), divided("$" + word.substr(0, equals), word.substr(equals + 1), false));
     } else {
-      command_ = measured_command(*program_, word);
+      command_ = measured_command(word);
       plan_.command = word;
     }
   }
@@ -92,38 +91,38 @@ class WordReader {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     const bool is_sweeps_own = name.size() > 2 && reserved_keys().contains(name.substr(2)) && find_own(name) != nullptr;
-    if (job::OptionBase* option = command_ && !is_sweeps_own ? command_->options.find(name) : nullptr) {
+    if (OptionBase* option = command_ && !is_sweeps_own ? command_->options.find(name) : nullptr) {
       if (!is_sweeps_own) option_of_key(*command_, option->key());  // refuses what a sweep sets itself
       add_option(*option, value_of(*option, word, equals));
       return;
     }
-    job::OptionBase* own = find_own(name);
+    OptionBase* own = find_own(name);
     if (own == nullptr) fail_unknown(name);
     const auto value = value_of(*own, word, equals);
     own->read({value.value_or("true")});
   }
 
-  job::OptionBase* find_own(const std::string& name) const {
-    for (job::OptionBase* option : flags_.options()) {
+  OptionBase* find_own(const std::string& name) const {
+    for (OptionBase* option : flags_.options()) {
       if (option->name() == name) return option;
     }
     return nullptr;
   }
 
   /// Of an option that has been found, as the command line has it: absent for a switch without a value.
-  std::optional<std::string> value_of(const job::OptionBase& option, const std::string& word, std::size_t equals) {
+  std::optional<std::string> value_of(const OptionBase& option, const std::string& word, std::size_t equals) {
     if (equals != std::string::npos) return word.substr(equals + 1);
-    if (option.kind() == job::ValueKind::kSwitch) return std::nullopt;
+    if (option.kind() == ValueKind::kSwitch) return std::nullopt;
     if (at_ < words_.size() && !is_option_word(words_[at_])) return words_[at_++];
-    if (option.kind() == job::ValueKind::kSwitchOrOne) return std::nullopt;
+    if (option.kind() == ValueKind::kSwitchOrOne) return std::nullopt;
     throw UsageError(fmt::format("'{}' needs a value: {}", option.name(), option.value_words()));
   }
 
   [[noreturn]] void fail_unknown(const std::string& name) const {
     std::vector<std::string> known;
-    for (const job::OptionBase* option : flags_.options()) known.push_back(option->name());
+    for (const OptionBase* option : flags_.options()) known.push_back(option->name());
     if (command_) {
-      for (const job::OptionBase* option : command_->options.options()) known.push_back(option->name());
+      for (const OptionBase* option : command_->options.options()) known.push_back(option->name());
     }
     const std::string nearest = nearest_name(name, known);
     throw UsageError(fmt::format("unknown option '{}'{}; see 'evener sweep --help'{}", name,
@@ -150,10 +149,10 @@ class WordReader {
     return values;
   }
 
-  void add_option(const job::OptionBase& option, const std::optional<std::string>& value) {
+  void add_option(const OptionBase& option, const std::optional<std::string>& value) {
     const bool has_commas = option.rules().has_commas || option.words().value.find(',') != std::string::npos;
     if (!value) return add(option.key(), {{"true"}});
-    if (option.kind() == job::ValueKind::kMany) {  // it may stand here several times
+    if (option.kind() == ValueKind::kMany) {  // it may stand here several times
       plan_.fixed[option.key()].push_back(*value);
       return;
     }
@@ -179,9 +178,9 @@ class WordReader {
 
   void give_positionals() {
     std::size_t next = 0;
-    for (const job::OptionBase* option : command_->options.options()) {
+    for (const OptionBase* option : command_->options.options()) {
       if (!option->is_positional() || next == positionals_.size()) continue;
-      if (option->kind() == job::ValueKind::kMany) {
+      if (option->kind() == ValueKind::kMany) {
         plan_.fixed[option->key()] = {positionals_.begin() + static_cast<std::ptrdiff_t>(next), positionals_.end()};
         next = positionals_.size();
       } else {
@@ -203,21 +202,20 @@ class WordReader {
 
   const SweepWords& words_;
   SweepFlags& flags_;
-  const Command* program_;
   std::size_t at_ = 0;
-  std::optional<Command> command_;
+  std::optional<MeasuredCommand> command_;
   SweepWords positionals_;
   SweepPlan plan_;
 };
 
 }  // namespace
 
-SweepPlan plan_from_words(const std::vector<std::string>& words, SweepFlags& flags, const Command& program) {
-  return WordReader(words, flags, &program).read();
+SweepPlan plan_from_words(const std::vector<std::string>& words, SweepFlags& flags) {
+  return WordReader(words, flags).read();
 }
 
 void own_options_from_words(const std::vector<std::string>& words, SweepFlags& flags) {
-  WordReader(words, flags, nullptr).read_own();
+  WordReader(words, flags).read_own();
 }
 
-}  // namespace evener::cli
+}  // namespace evener::job

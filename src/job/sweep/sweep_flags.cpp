@@ -1,15 +1,16 @@
-#include "cli/options/sweep_flags.h"
+#include "job/sweep/sweep_flags.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/names.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
 
 constexpr int kFewestWithUntil = 5;
@@ -58,4 +59,17 @@ void SweepFlags::check_together() const {
   if (*max_runs < first) throw UsageError(fmt::format("--max-runs {} is less than --repeats {}", *max_runs, first));
 }
 
-}  // namespace evener::cli
+void complete(SweepFlags& flags) {
+  std::vector<std::string> words = *flags.what;
+  if (words.empty()) return;
+  if (!words.front().ends_with(".toml") || !std::filesystem::exists(words.front())) {
+    flags.plan = plan_from_words(words, flags);
+    return;
+  }
+  const std::string path = words.front();
+  words.erase(words.begin());
+  own_options_from_words(words, flags);
+  flags.plan = plan_from_file(path, flags);
+}
+
+}  // namespace evener::job

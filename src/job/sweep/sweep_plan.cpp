@@ -1,4 +1,4 @@
-#include "cli/sweep_plan.h"
+#include "job/sweep/sweep_plan.h"
 
 #include <fmt/format.h>
 
@@ -7,24 +7,29 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "bench/sweep/identity.h"
-#include "cli/arguments.h"
 #include "placement/placement.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
-
-constexpr const char* kMeasuring[] = {"train", "infer", "faces", "detect", "quantize", "matmul"};
 
 bool is_variable(const std::string& key) {
   return key.starts_with('$');
 }
 
+bool is_switch(const OptionBase& option) {
+  return option.kind() == ValueKind::kSwitch || option.kind() == ValueKind::kSwitchOrOne;
+}
+
+/// Whether the value says that a switch isn't given.
+bool is_off(const OptionBase& option, const SweepValue& value) {
+  return is_switch(option) && value == SweepValue{"false"};
+}
+
 /// The words that give an option a value.
-std::vector<std::string> words_of_value(const job::OptionBase& option, const SweepValue& value) {
+std::vector<std::string> words_of_value(const OptionBase& option, const SweepValue& value) {
   if (option.is_positional()) return value;
-  const bool is_switch = option.kind() == job::ValueKind::kSwitch || option.kind() == job::ValueKind::kSwitchOrOne;
-  if (is_switch && value == SweepValue{"true"}) return {option.name()};
-  if (is_switch && value == SweepValue{"false"}) return {};
+  if (is_off(option, value)) return {};
+  if (is_switch(option) && value == SweepValue{"true"}) return {option.name()};
   std::vector<std::string> words;
   for (const std::string& word : value) words.push_back(option.name() + "=" + word);
   return words;
@@ -37,14 +42,14 @@ std::map<std::string, SweepValue> settings_of(const SweepPlan& plan, const std::
   return settings;
 }
 
-measure::SweepCell cell_of(const SweepPlan& plan, const Command& command,
+measure::SweepCell cell_of(const SweepPlan& plan, const MeasuredCommand& command,
                            const std::map<std::string, std::string>& values) {
   measure::SweepCell cell;
   cell.values = values;
   cell.words = {command.name};
   const std::map<std::string, SweepValue> settings = settings_of(plan, values);
   for (const bool positional : {true, false}) {
-    for (const job::OptionBase* option : command.options.options()) {
+    for (const OptionBase* option : command.options.options()) {
       const auto found = settings.find(option->key());
       if (found == settings.end() || option->is_positional() != positional) continue;
       for (std::string& word : words_of_value(*option, found->second)) cell.words.push_back(std::move(word));
@@ -62,23 +67,28 @@ measure::SweepCell cell_of(const SweepPlan& plan, const Command& command,
   return cell;
 }
 
-}  // namespace
-
-Command measured_command(const Command& program, const std::string& name) {
-  std::vector<std::string> known;
-  for (const Command& command : program.commands) {
-    if (std::ranges::find(kMeasuring, command.name) == std::end(kMeasuring)) continue;
-    if (command.name == name) return command;
-    known.push_back(command.name);
+/// Gives the options of the command these values, as its own command line would, and checks what can be known
+/// beforehand.
+void check_settings(const std::string& name, const std::map<std::string, SweepValue>& settings) {
+  const MeasuredCommand command = measured_command(name);  // with options that have no values yet
+  for (OptionBase* option : command.options.options()) {
+    const auto found = settings.find(option->key());
+    if (found == settings.end() || is_off(*option, found->second)) continue;
+    const bool is_bare = option->kind() == ValueKind::kSwitchOrOne && found->second == SweepValue{"true"};
+    option->read(is_bare ? SweepValue{} : found->second);
   }
-  const bool is_other = std::ranges::any_of(program.commands, [&](const Command& one) { return one.name == name; });
-  if (is_other) {
-    throw UsageError(
-        fmt::format("'{}' leaves no record of what it measured; a sweep runs {}", name, fmt::join(known, ", ")));
+  command.complete();
+  if (const std::vector<std::string> missing = command.options.missing(); !missing.empty()) {
+    throw UsageError(fmt::format("'evener {0}' needs {1}; see 'evener {0} --help'", name, fmt::join(missing, " and ")));
   }
-  throw UsageError(unknown_name_message("measuring command", name, known) +
-                   (name.ends_with(".toml") ? "; no such file is here" : ""));
+  command.options.check();
+  if (const OptionBase* on = command.options.find("--on"); on != nullptr && on->given()) {
+    placement::parse(on->given_words().back());
+  }
+  command.check();
 }
+
+}  // namespace
 
 const std::map<std::string, std::string>& reserved_keys() {
   static const std::map<std::string, std::string> reserved = {
@@ -92,7 +102,7 @@ const std::map<std::string, std::string>& reserved_keys() {
   return reserved;
 }
 
-const job::OptionBase* option_of_key(const Command& command, const std::string& key) {
+const OptionBase* option_of_key(const MeasuredCommand& command, const std::string& key) {
   if (is_variable(key)) {
     if (key.size() > 1 && key.find('=') == std::string::npos) return nullptr;
     throw UsageError(fmt::format("'{}' is no environment variable", printable(key)));
@@ -101,7 +111,7 @@ const job::OptionBase* option_of_key(const Command& command, const std::string& 
     throw UsageError(fmt::format("'{}' can't be set for the runs of a sweep: {}", key, reserved->second));
   }
   std::vector<std::string> known;
-  for (const job::OptionBase* option : command.options.options()) {
+  for (const OptionBase* option : command.options.options()) {
     if (option->rules().hidden) continue;
     if (option->key() == key) return option;
     if (!reserved_keys().contains(option->key())) known.push_back(option->key());
@@ -109,35 +119,21 @@ const job::OptionBase* option_of_key(const Command& command, const std::string& 
   throw UsageError(unknown_name_message("option of '" + command.name + "'", key, known));
 }
 
-std::vector<measure::SweepCell> cells_of(const SweepPlan& plan, const Command& program) {
-  const Command command = measured_command(program, plan.command);
+std::vector<measure::SweepCell> cells_of(const SweepPlan& plan) {
+  const MeasuredCommand command = measured_command(plan.command);
   std::vector<measure::SweepCell> cells;
   for (const auto& values : bench::combinations(plan.axes, plan.exclusions)) {
     cells.push_back(cell_of(plan, command, values));
   }
-  return cells;
-}
-
-void check_cells(const SweepPlan& plan, const std::vector<measure::SweepCell>& cells,
-                 const std::function<Command()>& program) {
   for (const measure::SweepCell& cell : cells) {
-    Command one = program();  // with options that have no values yet
-    std::erase_if(one.commands, [&](const Command& command) { return command.name != plan.command; });
-    std::vector<std::string> words = {"evener"};
-    words.insert(words.end(), cell.words.begin(), cell.words.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
     try {
-      const Command& command = parse(one, "", static_cast<int>(argv.size()), argv.data());
-      if (const job::OptionBase* on = command.options.find("--on"); on != nullptr && on->given()) {
-        placement::parse(on->given_words().back());
-      }
-      if (command.check) command.check();
+      check_settings(plan.command, settings_of(plan, cell.values));
     } catch (const UsageError& error) {
       const std::string name = bench::cell_name(plan.axes, cell.values);
       throw UsageError(name.empty() ? error.what() : fmt::format("the cell {}: {}", name, error.what()));
     }
   }
+  return cells;
 }
 
-}  // namespace evener::cli
+}  // namespace evener::job

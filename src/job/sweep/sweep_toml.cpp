@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
-#include "cli/sweep_plan.h"
+#include "job/sweep/sweep_flags.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
 
 constexpr std::uint64_t kLargestExperiment = 10'000'000;
@@ -28,8 +28,7 @@ auto telling_line(const std::string& path, std::uint32_t line, Work work) {
 
 class ExperimentReader {
  public:
-  ExperimentReader(const std::string& path, SweepFlags& flags, const Command& program)
-      : path_(path), flags_(flags), program_(program) {}
+  ExperimentReader(const std::string& path, SweepFlags& flags) : path_(path), flags_(flags) {}
 
   SweepPlan read() {
     parse();
@@ -38,7 +37,7 @@ class ExperimentReader {
     plan_.command = *command;
     plan_.title = text_at("title").value_or("");
     plan_.default_out = "runs/" + std::filesystem::path(path_).stem().string();
-    command_ = telling_line(path_, line_of("command"), [&] { return measured_command(program_, *command); });
+    command_ = telling_line(path_, line_of("command"), [&] { return measured_command(*command); });
     for (const auto& [key, node] : table_) take_top(std::string(key.str()), node);
     read_options();
     read_axes();
@@ -74,7 +73,7 @@ class ExperimentReader {
     static const std::vector<std::string> own = {"command", "title", "options", "axes", "together", "exclude"};
     if (std::ranges::find(own, key) != own.end()) return;
     std::vector<std::string> known = own;
-    for (job::OptionBase* option : flags_.options()) {
+    for (OptionBase* option : flags_.options()) {
       // What somebody wants once doesn't belong to the experiment.
       if (option->is_positional() || option->key() == "again" || option->key() == "dry-run") continue;
       known.push_back(option->key());
@@ -112,17 +111,17 @@ class ExperimentReader {
   }
 
   /// The option of a key under [options] or [axes]; null for an environment variable.
-  const job::OptionBase* option_at(const std::string& key, const toml::node& node) const {
+  const OptionBase* option_at(const std::string& key, const toml::node& node) const {
     return telling_line(path_, line_of(node), [&] { return option_of_key(*command_, key); });
   }
 
-  void check_value(const job::OptionBase* option, const std::string& key, const toml::node& node,
+  void check_value(const OptionBase* option, const std::string& key, const toml::node& node,
                    const SweepValue& value) const {
-    const bool is_list = option != nullptr && option->kind() == job::ValueKind::kMany;
+    const bool is_list = option != nullptr && option->kind() == ValueKind::kMany;
     if (!is_list && value.size() != 1) fail(line_of(node), fmt::format("'{}' takes one value", key));
     if (value.empty()) fail(line_of(node), fmt::format("'{}' is an empty list", key));
     const bool is_truth = value.front() == "true" || value.front() == "false";
-    if (option != nullptr && option->kind() == job::ValueKind::kSwitch && !is_truth) {
+    if (option != nullptr && option->kind() == ValueKind::kSwitch && !is_truth) {
       fail(line_of(node), fmt::format("'{}' is a switch: it is true or false", key));
     }
   }
@@ -134,8 +133,8 @@ class ExperimentReader {
     if (options == nullptr) fail(line_of(*node), "[options] is a table: options of the measured command, one per line");
     for (const auto& [name, value_node] : *options) {
       const std::string key(name.str());
-      const job::OptionBase* option = option_at(key, value_node);
-      if (value_node.is_array() && (option == nullptr || option->kind() != job::ValueKind::kMany)) {
+      const OptionBase* option = option_at(key, value_node);
+      if (value_node.is_array() && (option == nullptr || option->kind() != ValueKind::kMany)) {
         fail(line_of(value_node),
              fmt::format("'{}' takes one value; several are an axis, and stand under [axes]", key));
       }
@@ -147,7 +146,7 @@ class ExperimentReader {
 
   /// The values of an axis in their order.
   std::vector<SweepValue> axis_values(const std::string& key, const toml::node& node) const {
-    const job::OptionBase* option = option_at(key, node);
+    const OptionBase* option = option_at(key, node);
     std::vector<SweepValue> values;
     const auto add = [&](const toml::node& item) {
       const SweepValue value = value_of(key, item);
@@ -266,16 +265,15 @@ class ExperimentReader {
 
   const std::string& path_;
   SweepFlags& flags_;
-  const Command& program_;
-  std::optional<Command> command_;
+  std::optional<MeasuredCommand> command_;
   toml::table table_;
   SweepPlan plan_;
 };
 
 }  // namespace
 
-SweepPlan plan_from_file(const std::string& path, SweepFlags& flags, const Command& program) {
-  return ExperimentReader(path, flags, program).read();
+SweepPlan plan_from_file(const std::string& path, SweepFlags& flags) {
+  return ExperimentReader(path, flags).read();
 }
 
-}  // namespace evener::cli
+}  // namespace evener::job

@@ -1,0 +1,80 @@
+// The options of `evener sweep`. They are the top-level keys of an experiment's file, too.
+#pragma once
+
+#include "job/options/option_set.h"
+#include "job/sweep/sweep_plan.h"
+#include "measure/sweep_file.h"
+
+namespace evener::job {
+
+struct SweepFlags : OptionGroup {
+  SweepFlags() : OptionGroup("Sweep") {}
+
+  Option<std::vector<std::string>> what{
+      *this,
+      {"WHAT", "WHAT",
+       "A file with an experiment (.toml), or a measuring command with its words and options, whose values with commas "
+       "between them are axes; before it NAME=VALUES for environment variables (docs/sweeps.md)"},
+      {},
+      {.required = true}};
+  Option<std::string> out{
+      *this, {"--out", "DIR", "Folder of the sweep; one that is there goes on (default: runs/NAME)", {"--output"}}};
+  Option<int> repeats{*this, {"--repeats", "N", "Runs of each cell that count"}, 5, {.range = from_to(1, 10000)}};
+  Option<std::optional<int>> runs{*this, {"--runs", "N", "The same as --repeats"}, {}, {.range = from_to(1, 10000)}};
+  Option<int> warmup{*this,
+                     {"--warmup", "N",
+                      "Runs of each cell before the others, which don't count (before the command: train has a "
+                      "--warmup of its own)"},
+                     0,
+                     {.range = from_to(0, 10000)}};
+  Option<std::string> until{*this,
+                            {"--until", "ci=P%",
+                             "More runs of a cell than --repeats (5 or more then), until the 95 % interval of its "
+                             "speed is +-P % or narrower"}};
+  Option<int> max_runs{
+      *this, {"--max-runs", "N", "With --until: at most so many of a cell"}, 30, {.range = from_to(5, 10000)}};
+  Option<std::string> prepare{*this, {"--prepare", "COMMAND", "Of the shell, before each run"}};
+  Option<std::string> cleanup{*this, {"--cleanup", "COMMAND", "Of the shell, after each run"}};
+  Option<std::string> cool_down{
+      *this,
+      {"--cool-down", "SECONDS|load",
+       "Wait before each run: so long, or until the machine is as idle and as cool as at the start (at most 2 min)"}};
+  Option<std::optional<double>> run_limit{
+      *this, {"--run-limit", "SECONDS", "End a run that takes longer"}, {}, {.range = more_than_zero()}};
+  Option<std::optional<double>> time_limit{
+      *this, {"--time-limit", "SECONDS", "Begin no run later"}, {}, {.range = more_than_zero()}};
+  Option<int> energy_repeats{*this,
+                             {"--energy-repeats", "N",
+                              "Further runs of each cell for energy alone: their times don't count, nor the others' "
+                              "energy"},
+                             0,
+                             {.range = from_to(0, 10000)}};
+  Option<std::uint64_t> order_seed{*this, {"--order-seed", "N", "Of the order in which cells run within a block"}, 1};
+  Option<std::string> again{
+      *this, {"--again", "failed", "Repeat what failed, was killed or is INVALID"}, "", {.one_of = {"", "failed"}}};
+  Option<bool> dry_run{*this, {"--dry-run", "", "List the runs with the time that they will take, and stop"}};
+  Option<bool> no_html{*this, {"--no-html", "", "Write no page at the end"}};
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}};
+
+  /// What the words or the file say; complete() reads it.
+  SweepPlan plan;
+
+  /// Fills in what these options say of a sweep.
+  void fill(measure::SweepRecord& sweep) const;
+
+ private:
+  void check_together() const override;
+};
+
+/// Reads the measured command with its axes from the words in `what`, or from the file that they name, whose top-level
+/// keys go to those options of the sweep that weren't given. Throws UsageError, with the line of a file.
+void complete(SweepFlags& flags);
+
+/// The same in parts: of words that begin with a measured command, ...
+SweepPlan plan_from_words(const std::vector<std::string>& words, SweepFlags& flags);
+/// ... of words behind an experiment's file, which are options of the sweep alone, ...
+void own_options_from_words(const std::vector<std::string>& words, SweepFlags& flags);
+/// ... and of the file.
+SweepPlan plan_from_file(const std::string& path, SweepFlags& flags);
+
+}  // namespace evener::job

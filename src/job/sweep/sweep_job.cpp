@@ -1,0 +1,210 @@
+#include "job/sweep/sweep_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/folder_lock.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "base/version.h"
+#include "bench/sweep/child_executor.h"
+#include "bench/sweep/identity.h"
+#include "bench/sweep/runner.h"
+#include "job/train/hosts.h"
+#include "report/sweep_page.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string name_of(const measure::SweepRecord& sweep, const measure::SweepCell& cell) {
+  const std::string name = bench::cell_name(sweep.axes, cell.values);
+  return name.empty() ? "the cell" : name;
+}
+
+std::string left_text(std::optional<double> left_s) {
+  if (!left_s) return "";
+  return *left_s < 1 ? "" : "; about " + duration_text(*left_s) + " left";
+}
+
+/// Tells runs as they begin and end.
+class SweepProgress : public bench::SweepObserver {
+ public:
+  SweepProgress(const measure::SweepRecord& sweep, Observer& observer) : sweep_(sweep), observer_(observer) {}
+
+  void on_begin(const measure::SweepRun& run, const measure::SweepCell& cell, std::size_t number,
+                std::size_t all) override {
+    what_ = fmt::format("[{}/{}] {}, {} {}", number, all, name_of(sweep_, cell),
+                        run.part == measure::kMeasurePart ? "block" : run.part, run.block);
+    if (observer_.redraws()) observer_.show(what_ + " ...");
+  }
+  void on_end(const measure::SweepRun& run, const measure::SweepCell&, std::optional<double> left_s) override {
+    std::string how = run.end == measure::RunEnd::kInvalid ? "INVALID" : measure::run_end_name(run.end);
+    if (run.end == measure::RunEnd::kDone) how = "";
+    if (!run.reason.empty()) how += (how.empty() ? "" : ": ") + run.reason;
+    observer_.note(fmt::format("{}: {}{}{}", what_, duration_text(run.seconds.value_or(0)),
+                               how.empty() ? "" : ", " + how, left_text(left_s)));
+  }
+
+ private:
+  const measure::SweepRecord& sweep_;
+  Observer& observer_;
+  std::string what_;
+};
+
+/// Stops a sweep whose program or data has changed since it began: results would be mixed.
+class UnchangedGuard {
+ public:
+  void operator()(const measure::SweepCell& cell) {
+    if (program_.has_changed()) {
+      throw Error(
+          "the program was built again while the sweep ran; what is done stays, and the same command begins a new "
+          "series with the new program");
+    }
+    // Large folders take a while to look at: not before each run then.
+    if (look_s_ > kLongLook_s && looked_.seconds() < kManyLooks * look_s_) return;
+    const Stopwatch clock;
+    if (bench::data_identity({cell.words.begin() + 1, cell.words.end()}) != cell.data) {
+      throw Error(
+          "the data that the sweep reads has changed while it ran; what is done stays, and the same command begins "
+          "anew with the data as it is");
+    }
+    look_s_ = clock.seconds();
+    looked_ = Stopwatch();
+  }
+
+ private:
+  static constexpr double kLongLook_s = 0.1, kManyLooks = 50;
+  const bench::ProgramWatch program_;
+  double look_s_ = 0;
+  Stopwatch looked_;
+};
+
+/// The earlier state of the sweep in the folder; absent where there is none. Throws UsageError where the folder holds
+/// something else.
+std::optional<measure::SweepRecord> earlier_sweep(const fs::path& folder) {
+  std::error_code none;
+  if (fs::exists(folder / measure::kSweepFile, none)) return measure::read_sweep(folder);
+  if (fs::exists(folder, none) && !fs::is_directory(folder, none)) {
+    throw UsageError(folder.string() + " is no folder; give another --out");
+  }
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (is_temporary_name(entry.path())) continue;  // of a sweep that was killed as it began
+    throw UsageError(folder.string() + " holds no sweep, but other files; give another --out");
+  }
+  return std::nullopt;
+}
+
+/// The series that this program on this machine goes on with, or begins. Returns why a new one begins; "" = none does.
+std::string choose_series(measure::SweepRecord& sweep, const std::optional<measure::SweepRecord>& earlier) {
+  if (earlier) sweep.series = earlier->series;
+  const std::string program = bench::program_identity(), machine = bench::machine_identity();
+  for (const measure::SweepSeries& series : sweep.series) {
+    if (series.program != program || series.machine != machine) continue;
+    sweep.series_now = series.number;
+    return "";
+  }
+  const bool same_machine = !sweep.series.empty() && sweep.series.back().machine == machine;
+  sweep.series_now = static_cast<int>(sweep.series.size()) + 1;
+  sweep.series.push_back({sweep.series_now, utc_now_text(), program, machine});
+  if (sweep.series.size() == 1) return "";
+  return fmt::format("a new series begins: {} than in the runs so far, which are not mixed with what comes",
+                     same_machine ? "the program is another" : "the machine is another");
+}
+
+/// What the options ask for, before it is known what there is of it.
+measure::SweepRecord asked_for(const SweepFlags& flags) {
+  measure::SweepRecord sweep;
+  sweep.title = flags.plan.title;
+  sweep.command = flags.plan.command;
+  sweep.version = program_version();
+  sweep.words = command_line();
+  sweep.axes = flags.plan.axes;
+  flags.fill(sweep);
+  sweep.cells = cells_of(flags.plan);
+  return sweep;
+}
+
+fs::path folder_of(const SweepFlags& flags) {
+  return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
+}
+
+/// Makes the runs that are still to come. Returns why it ended before all were made; "" = it didn't.
+std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, const fs::path& folder,
+                      Observer& observer) {
+  const auto earlier = earlier_sweep(folder);
+  bench::ChildExecutor executor({*flags.prepare, *flags.cleanup, *flags.cool_down, *flags.run_limit});
+  require_writable_directory(folder);
+  const FolderLock lock(folder);
+  if (lock.found() == LockState::kHeld) throw UsageError("another sweep is writing to " + folder.string());
+  remove_left_temporaries(folder);
+  const std::string news = choose_series(sweep, earlier);
+  sweep.started = earlier ? earlier->started : utc_now_text();
+  UnchangedGuard guard;
+  measure::write_sweep(folder, sweep);
+  if (!news.empty()) observer.note(news);
+  SweepProgress progress(sweep, observer);
+  try {
+    return bench::run_sweep(sweep, folder, executor, progress,
+                            {.again_failed = *flags.again == "failed",
+                             .before_run = [&](const measure::SweepCell& cell) { guard(cell); }})
+        .stopped;
+  } catch (...) {
+    observer.finish();
+    throw;
+  }
+}
+
+std::size_t cells_with(const report::Sweep& sweep, std::size_t report::SweepCellRuns::*runs) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(sweep.cells, [&](const report::SweepCellRuns& cell) { return cell.*runs > 0; }));
+}
+
+}  // namespace
+
+std::size_t SweepOutcome::failed_cells() const {
+  return cells_with(sweep, &report::SweepCellRuns::failed);
+}
+
+std::size_t SweepOutcome::invalid_cells() const {
+  return cells_with(sweep, &report::SweepCellRuns::invalid);
+}
+
+SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  const fs::path folder = folder_of(flags);
+  measure::SweepRecord sweep = asked_for(flags);
+  const std::string stopped = make_runs(flags, sweep, folder, observer);
+  if (!stopped.empty()) observer.note(stopped + "; the same command goes on with the sweep");
+  SweepOutcome outcome{.sweep = report::load_sweep(folder), .page = {}};
+  if (!*flags.no_html) outcome.page = report::write_sweep_page(folder / "report.html", outcome.sweep);
+  return outcome;
+}
+
+std::string sweep_dry_run_text(const SweepFlags& flags) {
+  measure::SweepRecord sweep = asked_for(flags);
+  const fs::path folder = folder_of(flags);
+  const std::string news = choose_series(sweep, earlier_sweep(folder));
+  bench::Schedule schedule(sweep, measure::read_journal(folder));
+  std::string text = fmt::format("{} of 'evener {}', {}\n", counted(sweep.cells.size(), "cell"), sweep.command,
+                                 stopping_rule_text(sweep));
+  if (!news.empty()) text += news + "\n";
+  const std::vector<std::size_t> left = schedule.runs_left();
+  for (std::size_t cell = 0; cell < sweep.cells.size(); ++cell) {
+    text += fmt::format("  {}: {} to come: evener {}\n", name_of(sweep, sweep.cells[cell]),
+                        counted(std::ranges::count(left, cell), "run"), fmt::join(sweep.cells[cell].words, " "));
+  }
+  const auto seconds = bench::expected_seconds(sweep, schedule);
+  return text + fmt::format("{} done, {} to come{}\n", counted(schedule.done(), "run"), left.size(),
+                            left.empty() ? ""
+                            : seconds    ? ", about " + duration_text(*seconds)
+                                         : "; how long they take is known once the first one has ended");
+}
+
+}  // namespace evener::job

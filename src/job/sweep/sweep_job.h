@@ -1,0 +1,31 @@
+// The same work in every way, in a fair order.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/this_work.h"
+#include "job/observer.h"
+#include "job/sweep/sweep_flags.h"
+#include "report/sweep.h"
+
+namespace evener::job {
+
+struct SweepOutcome {
+  report::Sweep sweep;                      // with all runs of its folder, also those that were made before
+  std::optional<report::WrittenPage> page;  // absent: none was asked for
+
+  std::size_t failed_cells() const;
+  std::size_t invalid_cells() const;
+};
+
+/// Makes the runs that are still to come, each in a process of this program's, and writes the sweep's files and its
+/// page. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals alone. Throws
+/// UsageError, Error and Interrupted.
+SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+/// The cells with the runs that are still to come and how long these take, in lines. Runs and writes nothing.
+std::string sweep_dry_run_text(const SweepFlags& flags);
+
+}  // namespace evener::job

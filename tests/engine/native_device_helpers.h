@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/module.h"
-#include "base/test_folder.h"
 #include "engine/batches_helpers.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
@@ -39,10 +39,12 @@ inline std::unique_ptr<engine::Trainer> native(const network::Network& network, 
 
 class NativeDeviceTest : public testing::TestWithParam<Device> {
  protected:
-  /// PoCL keeps what it has compiled in the home directory unless it is told otherwise.
+  /// PoCL keeps what it has compiled in the home directory unless it is told otherwise. Each test is a process of its
+  /// own: they share what the first of them compiles, which takes seconds.
   static void SetUpTestSuite() {
-    static const TestFolder folder;
-    setenv("POCL_CACHE_DIR", folder.path().c_str(), /*overwrite=*/0);
+    const std::filesystem::path folder = std::filesystem::path(EVENER_PROGRAM).parent_path().parent_path() / "pocl";
+    std::filesystem::create_directories(folder);
+    setenv("POCL_CACHE_DIR", folder.c_str(), /*overwrite=*/0);
   }
 
   void SetUp() override {

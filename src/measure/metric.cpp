@@ -146,13 +146,19 @@ void add_metric(Record& record, Metric metric) {
   record.metrics.emplace(metric.name, std::move(metric));
 }
 
+std::string median_text(std::size_t samples, const std::string& over) {
+  if (samples == 1) return "a single sample";
+  return fmt::format("the median of {} {}", samples, over.empty() ? "samples" : over);
+}
+
 std::string spread_text(const Metric& metric) {
   const auto all = range(metric.samples);
   if (!all) return "";
+  const std::string text = median_text(metric.samples.size(), metric.over);
+  if (metric.samples.size() == 1) return text;
   const Interval ends = metric.interval.value_or(*all);
-  return fmt::format("median of {} {}; {}: {} to {}", metric.samples.size(),
-                     metric.over.empty() ? "samples" : metric.over, metric.interval ? "95 %" : "their range",
-                     si_text(ends.low), si_text(ends.high));
+  return fmt::format("{}; {}: {} to {}", text, metric.interval ? "95 %" : "their range", si_text(ends.low),
+                     si_text(ends.high));
 }
 
 Comparison compare_speeds(const Metric& baseline, const Metric& candidate) {

@@ -52,8 +52,10 @@ const Metric* find_metric(const std::vector<Metric>& metrics, const std::string&
 /// and the conclusion. Throws Error if its name is taken.
 void add_metric(Record& record, Metric metric);
 
-/// "median of 24 blocks of 12 steps after the first epoch; 95 %: 1.2 k to 1.3 k", or the range of fewer samples; what
-/// is known of a figure's spread, "" for what was measured once.
+/// What a figure is the middle of: "the median of 24 blocks of 12 steps after the first epoch", or "a single sample".
+std::string median_text(std::size_t samples, const std::string& over);
+/// "the median of 24 blocks of 12 steps after the first epoch; 95 %: 1.2 k to 1.3 k", or the range of fewer samples;
+/// what is known of a figure's spread, "" for what has no samples.
 std::string spread_text(const Metric& metric);
 
 /// How much better `candidate` is than `baseline`: as a ratio above 1 whatever the direction.

@@ -98,10 +98,10 @@ std::string speed_note(const Record& record) {
   const std::optional<double> median = record.images_per_s.median;
   if (!overall || !median || *overall <= 0 || std::abs(*overall / *median - 1) <= kRemarkable) return "";
   return fmt::format(
-      "all images over all seconds of training are {} images/s, {:.0f} % {} than the training speed, which is the "
-      "median of {} {}: the warm-up and steps that last longer than most count in the one and not in the other",
+      "all images over all seconds of training are {} images/s, {:.0f} % {} than the training speed, which is {}: the "
+      "warm-up and steps that last longer than most count in the one and not in the other",
       si_text(*overall), 100 * std::abs(*overall / *median - 1), *overall < *median ? "less" : "more",
-      record.images_per_s.samples.size(), record.images_per_s.over);
+      median_text(record.images_per_s.samples.size(), record.images_per_s.over));
 }
 
 const RecordKind kTrainingKind{.name = "train",

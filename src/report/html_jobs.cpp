@@ -42,8 +42,11 @@ std::string speed_html(const Metric& speed) {
   std::string spread = speed.value ? speed.over : "not measured: see the notes";
   if (const auto range = measure::range(speed.samples); speed.value && range) {
     const measure::Interval ends = speed.interval.value_or(*range);
-    spread = fmt::format("{} {} to {}; median of {} {}", speed.interval ? "95 % interval" : "range",
-                         number_text(ends.low), number_text(ends.high), speed.samples.size(), speed.over);
+    spread = measure::median_text(speed.samples.size(), speed.over);
+    if (speed.samples.size() > 1) {
+      spread = fmt::format("{} {} to {}; {}", speed.interval ? "95 % interval" : "range", number_text(ends.low),
+                           number_text(ends.high), spread);
+    }
   }
   return html + "<div class=\"interval\">" + escape_html(spread) + "</div>";
 }

@@ -50,7 +50,7 @@ TEST_F(TrainCommand, LearnsRecordsAndSaves) {
   EXPECT_GT(record["images_per_s"].get<double>(), 0);
   const json& details = record["images_per_s_details"];
   const std::string of =
-      "median of " + std::to_string(details["samples"].size()) + " " + details["over"].get<std::string>();
+      "the median of " + std::to_string(details["samples"].size()) + " " + details["over"].get<std::string>();
   EXPECT_THAT(details["over"].get<std::string>(), HasSubstr("after the first epoch"));
   EXPECT_THAT(result.out, ContainsRegex("training speed  .* images/s \\(" + of + "; (95 %|their range): "));
   EXPECT_EQ(details["interval_95"].is_null(), details["samples"].size() < 10);

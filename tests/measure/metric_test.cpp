@@ -85,9 +85,10 @@ TEST(Metrics, OfAnUnknownTaskAreThoseThatItGave) {
 TEST(Metrics, AreToldWithWhatIsKnownOfTheirSpread) {
   Metric few = latency(2, {1, 2, 3});
   few.over = "steps after the first epoch";
-  EXPECT_EQ(spread_text(few), "median of 3 steps after the first epoch; their range: 1 to 3");
+  EXPECT_EQ(spread_text(few), "the median of 3 steps after the first epoch; their range: 1 to 3");
   few.interval = Interval{1.5, 2.5};
-  EXPECT_EQ(spread_text(few), "median of 3 steps after the first epoch; 95 %: 1.5 to 2.5");
+  EXPECT_EQ(spread_text(few), "the median of 3 steps after the first epoch; 95 %: 1.5 to 2.5");
+  EXPECT_EQ(spread_text(latency(2, {2})), "a single sample");
   EXPECT_EQ(spread_text(latency(2)), "");
 }
 
@@ -106,8 +107,7 @@ TEST(SpeedNote, WarnsWhereTheMedianIsNotImagesOverSeconds) {
   const Record uneven = with_epochs({50, 100}, 100);
   EXPECT_NEAR(find_metric(metrics_of(uneven), kOverallSpeed)->value.value(), 2000 / 30.0, 1e-9);
   EXPECT_THAT(speed_note(uneven),
-              HasSubstr("66.7 images/s, 33 % less than the training speed, which is the median of 1 "
-                        "steps after the first epoch"));
+              HasSubstr("66.7 images/s, 33 % less than the training speed, which is a single sample: "));
   EXPECT_THAT(speed_note(with_epochs({100, 100}, 80)), HasSubstr("25 % more"));
   EXPECT_EQ(speed_note(Record{}), "");
 }

@@ -20,11 +20,11 @@
 #include "job/faces/costs.h"
 #include "job/faces/embeddings.h"
 #include "job/faces/faces_flags.h"
+#include "job/faces/growing_results.h"
 #include "job/faces/known.h"
 #include "job/faces/pairs.h"
 #include "job/faces/results.h"
 #include "job/faces/sort.h"
-#include "job/faces/tables.h"
 #include "job/infer/compile_cache.h"
 #include "job/progress.h"
 #include "job/train/hosts.h"
@@ -152,37 +152,6 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
   return summary;
 }
 
-std::string judgement_text(const JudgedPhotos& judged) {
-  const task::Verification& result = *judged.result;
-  std::string text =
-      fmt::format("{} of one person and {} of two: {:.2f} % told rightly, equal error rate {:.2f} % at distance {:.3f}",
-                  counted(result.same, "pair"), result.different, 100 * result.accuracy, 100 * result.equal_error_rate,
-                  result.equal_error_distance);
-  const auto add = [&](const std::optional<double>& accepted, const char* wrongly) {
-    if (accepted) text += fmt::format(", {:.2f} % accepted where {} of the wrong ones are", 100 * *accepted, wrongly);
-  };
-  add(result.accepted_at_1_percent, "1 %");
-  add(result.accepted_at_01_percent, "0.1 %");
-  if (judged.without_face > 0) text += fmt::format("; {} left out, a photo without a face", judged.without_face);
-  return text + ".";
-}
-
-void add_judgement(measure::Record& record, const task::Verification& result) {
-  measure::add_metric(record, {.name = "pair_accuracy",
-                               .unit = "share",
-                               .title = "pairs told rightly",
-                               .label = "pairs told rightly",
-                               .role = measure::MetricRole::kQuality,
-                               .value = result.accuracy});
-  measure::add_metric(record, {.name = "equal_error_rate",
-                               .unit = "share",
-                               .title = "EER",
-                               .label = "equal error rate",
-                               .better = measure::Better::kLower,
-                               .role = measure::MetricRole::kQuality,
-                               .value = result.equal_error_rate});
-}
-
 /// Begins the journal of the folder, or goes on with it.
 task::FacesJournal open_journal(const std::filesystem::path& folder, const nlohmann::json& settings,
                                 const std::vector<std::string>& notes, const KnownFaces& known, bool goes_on) {
@@ -206,9 +175,14 @@ bool goes_on(const FacesOutputFlags& output) {
   return *output.resume;
 }
 
-FacesRun faces_on_photos(const FacesCommandFlags& flags, Observer& line) {
-  const data::Pictures photos(*flags.photos.photos);
-  photos.require_readable();  // before weights are asked for: without photos they are of no use
+/// Of the photos, checked before weights are asked for: without one that can be read they are of no use.
+data::Pictures readable_photos(const FacesFlags& flags) {
+  data::Pictures photos(*flags.photos);
+  photos.require_readable();
+  return photos;
+}
+
+task::FacesOptions faces_options(const FacesCommandFlags& flags) {
   task::FacesOptions options = flags.networks.options();
   options.plan = flags.placement.plan();
   options.precision = parse_precision(*flags.placement.precision);
@@ -217,136 +191,161 @@ FacesRun faces_on_photos(const FacesCommandFlags& flags, Observer& line) {
   options.memory_bytes = flags.placement.memory_bytes();
   options.cache = compile_cache();
   if (!flags.output.sort->empty()) check_sort_folder(*flags.output.sort, *flags.photos.photos);
-  const std::vector<PhotoPair> pairs =
-      flags.photos.pairs->empty() ? std::vector<PhotoPair>() : read_photo_pairs(*flags.photos.pairs, photos);
-  const bool resumes = goes_on(flags.output);
-  run::MeteredRun run(
-      {.kind = "faces",
-       .version = program_version(),
-       .command = command_line(),
-       .out = flags.output.out->empty() ? run::default_out("faces") : std::filesystem::path(*flags.output.out),
-       .overwrite = *flags.output.overwrite || resumes,
-       .reads = {*flags.networks.weights},
-       .energy = flags.energy.options(options.plan),
-       .json = *flags.output.json},
-      line);
-  task::FacesResult result;
-  FoundFaces found;
-  PhotoCounts counts;
-  std::optional<JudgedPhotos> judged;
-  std::vector<task::FacesChunk> chunks;
-  std::optional<WorkerScaling> scaling;
-  measure::Record record = run.measure([&] {
-    const nlohmann::json settings = face_settings(flags.networks, flags.placement, options.embedder);
-    const KnownFaces known = resumes ? KnownFaces(run.folder(), settings) : KnownFaces();
-    const PersonNames names(run.folder());
-    const KnownFaces replaced = resumes || names.empty() ? KnownFaces() : KnownFaces::who_was_who(run.folder());
+  return options;
+}
+
+/// One run over photos.
+class FacesOnPhotos {
+ public:
+  FacesOnPhotos(const FacesCommandFlags& flags, Observer& line)
+      : flags_(flags),
+        line_(line),
+        photos_(readable_photos(flags.photos)),
+        options_(faces_options(flags)),
+        pairs_(flags.photos.pairs->empty() ? std::vector<PhotoPair>() : read_photo_pairs(*flags.photos.pairs, photos_)),
+        resumes_(goes_on(flags.output)),
+        run_({.kind = "faces",
+              .version = program_version(),
+              .command = command_line(),
+              .out = flags.output.out->empty() ? run::default_out("faces") : std::filesystem::path(*flags.output.out),
+              .overwrite = *flags.output.overwrite || resumes_,
+              .reads = {*flags.networks.weights},
+              .energy = flags.energy.options(options_.plan),
+              .json = *flags.output.json},
+             line) {}
+
+  FacesRun run() {
+    measure::Record record = run_.measure([&] { return find_and_compare(); });
+    std::vector<std::string> summary = tell(record);
+    return {std::move(record), std::move(summary), run_.folder() / "faces.html"};
+  }
+
+ private:
+  measure::Record find_and_compare() {
+    const nlohmann::json settings = face_settings(flags_.networks, flags_.placement, options_.embedder);
+    const KnownFaces known = resumes_ ? KnownFaces(run_.folder(), settings) : KnownFaces();
+    // Both as they are before this run writes anything.
+    const PersonNames names(run_.folder());
+    const KnownFaces replaced = resumes_ || names.empty() ? KnownFaces() : KnownFaces::who_was_who(run_.folder());
     std::vector<task::PhotoFaces> all;
-    if (resumes) {
-      counts = take_known(photos, known, all, line);
-    } else {
-      counts.to_do.resize(photos.size());
-      std::iota(counts.to_do.begin(), counts.to_do.end(), std::size_t{0});
-    }
+    know(known, all);
     std::optional<task::FacesJob> job;
-    if (!counts.to_do.empty()) {
-      job.emplace(options);
-      job->fit_into_memory(photos, counts.to_do);
+    if (!counts_.to_do.empty()) {
+      job.emplace(options_);
+      job->fit_into_memory(photos_, counts_.to_do);
     }
-    fill_record(run.record(), flags, options, photos);
-    run.begin();
-    for (const std::string& text : photos.notes()) line.note("note: " + text);
-    for (const auto& skipped : photos.skipped()) line.note(skipped.file + ": " + skipped.reason);
-    for (const std::string& file : counts.vanished) line.note("no longer there: " + file);
     const std::vector<std::string> notes = job ? job->notes() : known.notes();
-    for (const std::string& text : notes) run.note(text);
-    task::FacesJournal journal = open_journal(run.folder(), settings, notes, known, resumes);
+    begin(notes);
+    task::FacesJournal journal = open_journal(run_.folder(), settings, notes, known, resumes_);
     if (job) {
-      line.note(fmt::format("{} on {}: {}", counted(counts.to_do.size(), resumes ? "new photo" : "photo"),
-                            options.plan.text, counted(job->lanes(), "thread")));
-      forget_scaling(run.folder());
-      if (*flags.output.scaling) scaling = measure_scaling(*job, photos, counts.to_do, run.folder(), line);
-      std::size_t faces = 0, done = 0;
-      const double begin_s = now_s();
-      double shown_s = begin_s;
-      GrowingTable table(run.folder() / "faces.csv", faces_heading());
-      for (const task::PhotoFaces& photo : all) table.add(faces_rows(photos.source(photo.photo), photo.faces));
-      GrowingTable chunk_rows(run.folder() / "chunks.csv", chunks_heading());
-      const auto keep = [&](task::PhotoFaces photo) {
-        journal.add(photo);
-        table.add(faces_rows(photos.source(photo.photo), photo.faces));
-        ++done;
-        faces += photo.faces.size();
-        for (task::EmbeddedFace& face : photo.faces) {
-          if (faces > kMostThumbnails) face.drop_thumbnail();
-        }
-        all.push_back(std::move(photo));
-        if (now_s() - shown_s < (line.redraws() ? 0.2 : 10)) return;
-        shown_s = now_s();
-        const double left_s =
-            (shown_s - begin_s) / static_cast<double>(done) * static_cast<double>(counts.to_do.size() - done);
-        line.show(fmt::format("{} of {}, {}, {} left", done, counted(counts.to_do.size(), "photo"),
-                              counted(faces, "face"), time_left_text(left_s)));
-      };
-      const auto keep_chunk = [&](const task::FacesChunk& chunk) {
-        chunk_rows.add(chunk_row(chunk));
-        chunks.push_back(chunk);
-      };
-      try {
-        result = job->run(photos, counts.to_do, keep, keep_chunk);
-      } catch (const Interrupted&) {
-        throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
-                                      done, counted(counts.to_do.size(), "photo"), run.folder().string()));
-      }
-      line.finish();
+      look(*job, journal, all);
       job.reset();  // what it takes is room for comparing
       give_back_freed_memory();
     }
-    found = gather_faces(std::move(all), *flags.comparison.founder_size);
-    ComparisonRequest request = comparison_request(flags.comparison);
+    found_ = gather_faces(std::move(all), *flags_.comparison.founder_size);
+    ComparisonRequest request = comparison_request(flags_.comparison);
     request.threads = usable_cpus();
-    request.folder = run.folder();
-    compare_faces(found, photos, request, known, line);
-    for (const std::string& text : take_names(found, names, resumes ? known : replaced)) run.note(text);
-    measure::Record& record = run.record();
-    run.take_times(record);
-    fill_speed(record, result);
-    record.data.skipped = static_cast<std::int64_t>(result.skipped.size());
-    add_comparison(record, found.faces.size(), found.person_count);
-    add_chunks(record, chunks);
-    if (scaling) add_scaling(record, *scaling);
-    if (!pairs.empty()) {
-      judged = judge_pairs(pairs, found, photos, run.folder() / "judged_pairs.csv");
-      if (judged->result) add_judgement(record, *judged->result);
-      if (!judged->result) run.note("--pairs tells nothing: " + judged->refusal);
+    request.folder = run_.folder();
+    compare_faces(found_, photos_, request, known, line_);
+    for (const std::string& text : take_names(found_, names, resumes_ ? known : replaced)) run_.note(text);
+    fill_results();
+    return run_.record();
+  }
+
+  /// Which photos are known from before, and which are to be looked at.
+  void know(const KnownFaces& known, std::vector<task::PhotoFaces>& all) {
+    if (resumes_) {
+      counts_ = take_known(photos_, known, all, line_);
+    } else {
+      counts_.to_do.resize(photos_.size());
+      std::iota(counts_.to_do.begin(), counts_.to_do.end(), std::size_t{0});
     }
-    return record;
-  });
-  std::vector<std::string> summary = summary_of(result, found, counts, *flags.networks.min_size);
-  FacesStory story{.title = record.data.location, .notes = record.notes};
-  if (judged && judged->result) {
-    summary.push_back(judgement_text(*judged));
-    story.judgement = {summary.back(), {}, judged->result->equal_error_rate};
-    for (const auto& point : judged->result->curve) story.judgement->curve.emplace_back(point.different, point.same);
   }
-  if (scaling) {
-    summary.push_back(scaling_text(*scaling));
-    story.scaling = scaling_on_page(*scaling);
+
+  void begin(const std::vector<std::string>& notes) {
+    fill_record(run_.record(), flags_, options_, photos_);
+    run_.begin();
+    for (const std::string& text : photos_.notes()) line_.note("note: " + text);
+    for (const auto& skipped : photos_.skipped()) line_.note(skipped.file + ": " + skipped.reason);
+    for (const std::string& file : counts_.vanished) line_.note("no longer there: " + file);
+    for (const std::string& text : notes) run_.note(text);
   }
-  story.chunks = chunks_on_page(chunks);
-  story.summary = summary;
-  write_faces(run.folder(), found, photos, story);
-  if (!flags.output.sort->empty()) summary.push_back(sort_by_person(*flags.output.sort, found, photos));
-  for (const auto& skipped : result.skipped) line.note(printable(skipped.file) + ": " + skipped.reason);
-  return {std::move(record), std::move(summary), run.folder() / "faces.html"};
-}
+
+  /// Finds the faces on the new photos, which are added to `journal` and to `all`.
+  void look(task::FacesJob& job, task::FacesJournal& journal, std::vector<task::PhotoFaces>& all) {
+    line_.note(fmt::format("{} on {}: {}", counted(counts_.to_do.size(), resumes_ ? "new photo" : "photo"),
+                           options_.plan.text, counted(job.lanes(), "thread")));
+    forget_scaling(run_.folder());
+    if (*flags_.output.scaling) scaling_ = measure_scaling(job, photos_, counts_.to_do, run_.folder(), line_);
+    GrowingResults results(run_.folder(), photos_, counts_.to_do.size(), journal, all, line_);
+    try {
+      result_ = job.run(
+          photos_, counts_.to_do, [&](task::PhotoFaces photo) { results.add(std::move(photo)); },
+          [&](const task::FacesChunk& chunk) { results.add_chunk(chunk); });
+    } catch (const Interrupted&) {
+      throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
+                                    results.done(), counted(counts_.to_do.size(), "photo"), run_.folder().string()));
+    }
+    line_.finish();
+    chunks_ = results.chunks();
+  }
+
+  void fill_results() {
+    measure::Record& record = run_.record();
+    run_.take_times(record);
+    fill_speed(record, result_);
+    record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
+    add_comparison(record, found_.faces.size(), found_.person_count);
+    add_chunks(record, chunks_);
+    if (scaling_) add_scaling(record, *scaling_);
+    if (pairs_.empty()) return;
+    judged_ = judge_pairs(pairs_, found_, photos_, run_.folder() / "judged_pairs.csv");
+    if (judged_->result) add_judgement(record, *judged_->result);
+    if (!judged_->result) run_.note("--pairs tells nothing: " + judged_->refusal);
+  }
+
+  /// Writes the tables and the page. The summary.
+  std::vector<std::string> tell(const measure::Record& record) {
+    std::vector<std::string> summary = summary_of(result_, found_, counts_, *flags_.networks.min_size);
+    FacesStory story{.title = record.data.location, .notes = record.notes};
+    if (judged_ && judged_->result) {
+      summary.push_back(judgement_text(*judged_));
+      story.judgement = {summary.back(), {}, judged_->result->equal_error_rate};
+      for (const auto& point : judged_->result->curve) story.judgement->curve.emplace_back(point.different, point.same);
+    }
+    if (scaling_) {
+      summary.push_back(scaling_text(*scaling_));
+      story.scaling = scaling_on_page(*scaling_);
+    }
+    story.chunks = chunks_on_page(chunks_);
+    story.summary = summary;
+    write_faces(run_.folder(), found_, photos_, story);
+    if (!flags_.output.sort->empty()) summary.push_back(sort_by_person(*flags_.output.sort, found_, photos_));
+    for (const auto& skipped : result_.skipped) line_.note(printable(skipped.file) + ": " + skipped.reason);
+    return summary;
+  }
+
+  const FacesCommandFlags& flags_;
+  Observer& line_;
+  const data::Pictures photos_;
+  const task::FacesOptions options_;
+  const std::vector<PhotoPair> pairs_;
+  const bool resumes_;
+  run::MeteredRun run_;
+  PhotoCounts counts_;
+  task::FacesResult result_;
+  FoundFaces found_;
+  std::vector<task::FacesChunk> chunks_;
+  std::optional<WorkerScaling> scaling_;
+  std::optional<JudgedPhotos> judged_;
+};
 
 }  // namespace
 
 FacesRun find_faces(const FacesCommandFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   if (names_embeddings(*flags.photos.photos)) return compare_embeddings(flags, observer);
-  return faces_on_photos(flags, observer);
+  return FacesOnPhotos(flags, observer).run();
 }
 
 }  // namespace evener::job

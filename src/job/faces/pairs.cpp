@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "report/format.h"
 
@@ -114,6 +115,37 @@ JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& 
   judged.refusal = too_few_text(same, distances.size() - same);
   if (judged.refusal.empty()) judged.result = task::verify(distances);
   return judged;
+}
+
+std::string judgement_text(const JudgedPhotos& judged) {
+  const task::Verification& result = *judged.result;
+  std::string text =
+      fmt::format("{} of one person and {} of two: {:.2f} % told rightly, equal error rate {:.2f} % at distance {:.3f}",
+                  counted(result.same, "pair"), result.different, 100 * result.accuracy, 100 * result.equal_error_rate,
+                  result.equal_error_distance);
+  const auto add = [&](const std::optional<double>& accepted, const char* wrongly) {
+    if (accepted) text += fmt::format(", {:.2f} % accepted where {} of the wrong ones are", 100 * *accepted, wrongly);
+  };
+  add(result.accepted_at_1_percent, "1 %");
+  add(result.accepted_at_01_percent, "0.1 %");
+  if (judged.without_face > 0) text += fmt::format("; {} left out, a photo without a face", judged.without_face);
+  return text + ".";
+}
+
+void add_judgement(measure::Record& record, const task::Verification& result) {
+  measure::add_metric(record, {.name = "pair_accuracy",
+                               .unit = "share",
+                               .title = "pairs told rightly",
+                               .label = "pairs told rightly",
+                               .role = measure::MetricRole::kQuality,
+                               .value = result.accuracy});
+  measure::add_metric(record, {.name = "equal_error_rate",
+                               .unit = "share",
+                               .title = "EER",
+                               .label = "equal error rate",
+                               .better = measure::Better::kLower,
+                               .role = measure::MetricRole::kQuality,
+                               .value = result.equal_error_rate});
 }
 
 }  // namespace evener::job

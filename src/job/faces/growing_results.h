@@ -1,0 +1,47 @@
+// What a run of `evener faces` keeps of each photo as soon as its faces are found: for the next run, for whoever reads
+// the tables of a killed one, and for the comparison.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+#include "data/pictures.h"
+#include "job/faces/tables.h"
+#include "job/observer.h"
+#include "task/faces/faces.h"
+#include "task/faces/journal.h"
+
+namespace evener::job {
+
+class GrowingResults {
+ public:
+  /// Writes faces.csv and chunks.csv into `folder`, and adds photos to `journal` and to `all`, which has those that are
+  /// known from before. `to_do`: new photos. Throws Error where a file can't be written, as the next two do.
+  GrowingResults(const std::filesystem::path& folder, const data::Pictures& photos, std::size_t to_do,
+                 task::FacesJournal& journal, std::vector<task::PhotoFaces>& all, Observer& line);
+
+  void add(task::PhotoFaces photo);
+  void add_chunk(const task::FacesChunk& chunk);
+
+  /// New photos so far.
+  std::size_t done() const { return done_; }
+  const std::vector<task::FacesChunk>& chunks() const { return chunks_; }
+
+ private:
+  void show();
+
+  const data::Pictures& photos_;
+  const std::size_t to_do_;
+  task::FacesJournal& journal_;
+  std::vector<task::PhotoFaces>& all_;
+  Observer& line_;
+  GrowingTable table_, chunk_rows_;
+  std::vector<task::FacesChunk> chunks_;
+  std::size_t thumbnails_ = 0;  // in memory, of known photos and new ones
+  std::size_t done_ = 0, faces_ = 0;
+  const double begin_s_;
+  double shown_s_;
+};
+
+}  // namespace evener::job

@@ -1,0 +1,57 @@
+// What evener faces keeps of each photo as it comes.
+#include "job/faces/growing_results.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/test_folder.h"
+#include "job/faces/known.h"
+
+namespace evener::job {
+namespace {
+
+using ::testing::HasSubstr;
+
+task::PhotoFaces photo_with(std::size_t photo, std::size_t faces) {
+  task::PhotoFaces found{photo, photo, {}};
+  for (std::size_t i = 0; i < faces; ++i) {
+    task::EmbeddedFace face;
+    face.photo = photo;
+    face.thumbnail = "a picture";
+    found.faces.push_back(face);
+  }
+  return found;
+}
+
+TEST(GrowingResults, ThumbnailsOfKnownAndNewPhotosTogetherAreBounded) {
+  const test::TestFolder folder;
+  for (const char* name : {"a.pgm", "b.pgm", "c.pgm"}) {
+    test::write_text(folder / "photos" / name, "P5\n1 1\n255\n ");
+  }
+  const data::Pictures photos({(folder / "photos").string()});
+  ASSERT_EQ(photos.size(), 3U);
+  std::vector<task::PhotoFaces> all = {photo_with(0, kMostThumbnails - 1)};
+  task::FacesJournal journal(folder / "j", nlohmann::json::object());
+  Observer nobody;
+  GrowingResults results(folder.path(), photos, 2, journal, all, nobody);
+  results.add(photo_with(1, 2));
+  results.add(photo_with(2, 2));
+  EXPECT_EQ(results.done(), 2U);
+  ASSERT_EQ(all.size(), 3U);
+  const auto thumbnails = [](const task::PhotoFaces& photo) {
+    const auto count = std::ranges::count_if(photo.faces, [](const auto& face) { return !face.thumbnail.empty(); });
+    return static_cast<std::size_t>(count);
+  };
+  EXPECT_EQ(thumbnails(all[0]), kMostThumbnails - 1) << "those that are known keep theirs";
+  EXPECT_EQ(thumbnails(all[1]), 1U);
+  EXPECT_EQ(thumbnails(all[2]), 0U);
+  const std::string table = read_file(folder / "faces.csv");
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(table, '\n')), 1 + kMostThumbnails - 1 + 4);
+  EXPECT_THAT(table, HasSubstr("c.pgm,1,"));
+}
+
+}  // namespace
+}  // namespace evener::job

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "base/error.h"
@@ -129,6 +130,30 @@ TEST(Augment, JitterKeepsBlackAndChangesGreyByItsStrength) {
   }
   EXPECT_NEAR(lowest, 80, 1);
   EXPECT_NEAR(highest, 120, 1);
+}
+
+// Contrast and saturation of an even picture turn about its own luma (ITU-R BT.601), which brightness alone changes: by
+// as much as a grey picture's value.
+TEST(Augment, JitterChangesTheLumaByTheBrightnessAlone) {
+  const auto luma = [](double red, double green, double blue) { return 0.299 * red + 0.587 * green + 0.114 * blue; };
+  const std::uint8_t colours[][3] = {{150, 60, 20}, {20, 150, 60}, {60, 20, 150}};
+  for (const auto& [red, green, blue] : colours) {
+    Pixels even(kShape.bytes());
+    std::fill_n(even.begin(), 192, red);
+    std::fill_n(even.begin() + 192, 192, green);
+    std::fill_n(even.begin() + 384, 192, blue);
+    int judged = 0;
+    for (std::uint32_t sample = 0; sample < 100; ++sample) {
+      const Pixels after = changed("colour:0.4", 1, sample, even);
+      const std::array<int, 3> now = {after[0], after[192], after[384]};
+      if (std::ranges::any_of(now, [](int value) { return value == 0 || value == 255; })) continue;  // was cut off
+      const double brightness = changed("colour:0.4", 1, sample, Pixels(kShape.bytes(), 100))[0] / 100.0;
+      // Roundings: of the three values, and of the grey one.
+      EXPECT_NEAR(luma(now[0], now[1], now[2]), brightness * luma(red, green, blue), 1.2) << sample;
+      ++judged;
+    }
+    EXPECT_GT(judged, 40);
+  }
 }
 
 TEST(Augment, AResizedCropOfTheWholeAreaShowsNearlyTheWhole) {

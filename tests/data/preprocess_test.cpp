@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "data/samples.h"
 
 namespace evener::data {
@@ -56,6 +57,78 @@ TEST(Preprocess, CentreFillsAShapeThatIsNoSquare) {
   EXPECT_NEAR(chw[11], 28.25, 1);
   EXPECT_NEAR(chw[72], 2.5 * 3 + 0.75, 1);  // the middle rows
   EXPECT_NEAR(chw[72 + 5 * 12], 2.5 * 8 + 0.75, 1);
+}
+
+Picture noise_of(std::int64_t height, std::int64_t width) {
+  Picture picture = Picture::unset(3, height, width);
+  Random random(5, Purpose::kSynthetic);
+  for (std::size_t i = 0; i < picture.bytes(); ++i) picture.pixels[i] = static_cast<std::uint8_t>(random.below(256));
+  return picture;
+}
+
+/// (C, height, width) of `picture`, of which row 0 and column 0 are `top` and `left`; black beside it.
+std::vector<std::uint8_t> planes_of(const Picture& picture, std::int64_t top, std::int64_t left, std::int64_t height,
+                                    std::int64_t width) {
+  std::vector<std::uint8_t> planes;
+  for (std::int64_t c = 0; c < picture.channels; ++c) {
+    for (std::int64_t y = top; y < top + height; ++y) {
+      for (std::int64_t x = left; x < left + width; ++x) {
+        const bool is_on = y >= 0 && y < picture.height && x >= 0 && x < picture.width;
+        planes.push_back(is_on ? picture.row(y)[x * picture.channels + c] : 0);
+      }
+    }
+  }
+  return planes;
+}
+
+// torchvision's Resize(shorter) makes the longer side int(shorter * long / short), and CenterCrop(side) begins at
+// int(round((extent - side) / 2.0)), where Python rounds halves to even.
+TEST(Preprocess, CentreIsTorchvisionsResizeAndCenterCropToThePixel) {
+  const auto begin_of = [](std::int64_t extent, std::int64_t side) {
+    const std::int64_t twice = extent - side, half = twice / 2;
+    return twice % 2 == 0 || half % 2 == 0 ? half : half + 1;
+  };
+  const std::int64_t sides[][2] = {{28, 32}, {21, 24}, {10, 15}, {9, 12}, {16, 16}};  // of the crop, of the whole
+  for (const auto& [side, shorter] : sides) {
+    for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{37, 53},
+                                        {53, 37},
+                                        {40, 40},
+                                        {21, 91},
+                                        {91, 20},
+                                        {9, 14},
+                                        {32, 33},
+                                        {28, 28}}) {
+      for (const ResizeFilter filter : {ResizeFilter::kBilinear, ResizeFilter::kBicubic}) {
+        const std::int64_t scaled_width = width <= height ? shorter : shorter * width / height;
+        const std::int64_t scaled_height = width <= height ? shorter * height / width : shorter;
+        const Picture scaled = resize(noise_of(height, width), scaled_height, scaled_width, filter);
+        const Preprocessing steps{.shape = {3, side, side},
+                                  .crop = CropMode::kCentre,
+                                  .crop_fraction = static_cast<double>(side) / static_cast<double>(shorter),
+                                  .filter = filter};
+        EXPECT_EQ(prepared(noise_of(height, width), steps),
+                  planes_of(scaled, begin_of(scaled_height, side), begin_of(scaled_width, side), side, side))
+            << width << "x" << height << " to " << side << " of " << shorter;
+      }
+    }
+  }
+}
+
+TEST(Preprocess, BorderIsTheScaledPictureInTheMiddleToThePixel) {
+  struct Case {
+    std::int64_t width, height, to_width, to_height;      // of the picture, of the input
+    std::int64_t scaled_width, scaled_height, left, top;  // where the picture then is
+  };
+  // Halves of pixels are rounded up where sizes are scaled; of an odd number of black lines more are behind.
+  for (const Case& c :
+       {Case{60, 20, 30, 30, 30, 10, 0, 10}, Case{60, 21, 30, 30, 30, 11, 0, 9}, Case{21, 60, 30, 30, 11, 30, 9, 0},
+        Case{7, 5, 30, 30, 30, 21, 0, 4}, Case{50, 50, 40, 24, 24, 24, 8, 0}, Case{40, 24, 40, 24, 40, 24, 0, 0},
+        Case{1000, 1, 20, 20, 20, 1, 0, 9}}) {
+    const Preprocessing steps{.shape = {3, c.to_height, c.to_width}, .crop = CropMode::kBorder};
+    const Picture scaled = resize(noise_of(c.height, c.width), c.scaled_height, c.scaled_width);
+    EXPECT_EQ(prepared(noise_of(c.height, c.width), steps), planes_of(scaled, -c.top, -c.left, c.to_height, c.to_width))
+        << c.width << "x" << c.height << " to " << c.to_width << "x" << c.to_height;
+  }
 }
 
 TEST(Preprocess, CentreMakesOnlyTheMiddleOfAThinPicture) {

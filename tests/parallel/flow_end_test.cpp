@@ -29,6 +29,7 @@ using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Le;
+using testing::MatchesRegex;
 using testing::SizeIs;
 
 /// A flow of numbered photos whose middle step throws `Thrown` for number 5. `alive` counts the items that exist.
@@ -179,6 +180,92 @@ TEST(FlowEnd, ASinkThatThrowsEndsIt) {
                     if (batch.front() > 10) throw Error("the disk is full");
                   });
   EXPECT_EQ(message_of<Error>(flow), "step 'write', items '12' to '14': the disk is full");
+}
+
+/// Who fails in a flow of four steps.
+enum class Failing { kSource, kMiddle, kSink };
+
+/// How many threads of a flow there are; `failed`: whether the one that failed has gone.
+struct FlowThreads {
+  std::atomic<int> alive = 0;
+  std::atomic<bool> failed_has_gone = false;
+};
+
+/// In each thread of a flow for as long as there is one; a thread's own objects go last of all.
+struct ThreadMark {
+  FlowThreads* of = nullptr;
+  bool has_failed = false;
+
+  ~ThreadMark() {
+    if (of == nullptr) return;
+    if (has_failed) of->failed_has_gone = true;
+    --of->alive;
+  }
+};
+thread_local ThreadMark thread_mark;
+
+/// Every hand and every queue is full when `failing` throws. The sink waits until that thread has gone and throws
+/// something else: what the flow then tells.
+std::string error_when_all_is_full(Failing failing, const FlowOptions& options, FlowThreads& threads) {
+  // In hand at the source, the steps and the sink, and what the queues between them hold.
+  constexpr int kFull = (1 + 3 + 2 + 1) + (2 + 3 + 1);
+  const auto items = std::make_shared<int>(0);  // each item is a copy
+  std::atomic<int> handed_out = 0, arrived = 0;
+  const auto enter = [&threads](int) {
+    thread_mark.of = &threads;
+    ++threads.alive;
+  };
+  const auto fail = [](const char* message) {
+    thread_mark.has_failed = true;
+    throw Error(message);
+  };
+  const auto next = [&]() -> std::optional<std::shared_ptr<int>> {
+    if (++handed_out == kFull && failing == Failing::kSource) fail("the folder is gone");
+    return items;
+  };
+  const auto decode = [&](std::shared_ptr<int> item) {
+    // Three before it went on to the sink, its queue and the other worker; this one is the last that has room.
+    if (++arrived == 4 && failing == Failing::kMiddle) {
+      EXPECT_TRUE(comes_true([&] { return handed_out == kFull; }));
+      fail("the file is cut off");
+    }
+    return item;
+  };
+  const auto write = [&](const std::shared_ptr<int>&) {
+    if (failing == Failing::kSink) {
+      EXPECT_TRUE(comes_true([&] { return handed_out == kFull; }));
+      throw Error("the disk is full");
+    }
+    EXPECT_TRUE(comes_true([&] { return threads.failed_has_gone.load(); }));
+    throw Error("another one, too late");
+  };
+  std::string told;
+  {
+    Flow flow = flow_from<std::shared_ptr<int>>({.name = "list", .on_start = enter}, next)
+                    .map({.name = "read", .workers = 3, .capacity = 2, .on_start = enter},
+                         [](std::shared_ptr<int> item) { return item; })
+                    .map({.name = "decode", .workers = 2, .capacity = 3, .on_start = enter}, decode)
+                    .into({.name = "write", .capacity = 1}, write);
+    told = message_of<Error>(flow, options);
+  }
+  EXPECT_EQ(items.use_count(), 1) << "no item is left in a queue or a thread";
+  return told;
+}
+
+TEST(FlowEnd, WhoeverFailsWhileAllIsFullIsToldAndNobodyStays) {
+  const std::pair<Failing, const char*> cases[] = {
+      {Failing::kSource, "step 'list', after 12 items: the folder is gone"},
+      {Failing::kMiddle, "step 'decode', item '[0-9]+': the file is cut off"},
+      {Failing::kSink, "step 'write', item '[0-9]+': the disk is full"}};
+  for (int round = 0; round < 15; ++round) {
+    for (const bool keeps_order : {true, false}) {
+      for (const auto& [failing, expected] : cases) {
+        FlowThreads threads;
+        EXPECT_THAT(error_when_all_is_full(failing, {.keep_order = keeps_order}, threads), MatchesRegex(expected));
+        EXPECT_EQ(threads.alive, 0) << "all have been waited for";
+      }
+    }
+  }
 }
 
 class FlowStop : public testing::Test {

@@ -47,9 +47,9 @@ bool comes_true(Condition condition) {
 }
 
 template <class Thrown>
-std::string message_of(Flow& flow) {
+std::string message_of(Flow& flow, const FlowOptions& options = {}) {
   try {
-    flow.run();
+    flow.run(options);
   } catch (const Thrown& error) {
     return error.what();
   }

@@ -68,15 +68,21 @@ std::array<std::int64_t, 4> extent_of_difference(const data::Picture& a, const d
   return extent;
 }
 
+/// Where the label of a box from (x, y) on is, on a picture of that size: first and last column, first and last row.
+std::array<std::int64_t, 4> label_extent(const Lettering& lettering, std::int64_t height, std::int64_t width, double x,
+                                         double y) {
+  const std::vector<DrawnBox> plain = {{x, y, x + 9, y + 9, "", {200, 0, 0}, false}};
+  std::vector<DrawnBox> labelled = plain;
+  labelled[0].text = "Äpfel 0.98";
+  return extent_of_difference(with_boxes(black(3, height, width), plain, lettering),
+                              with_boxes(black(3, height, width), labelled, lettering));
+}
+
 TEST(DetectDraw, LabelsGrowWithThePictureAndStayOnIt) {
   const Lettering lettering;
   if (!lettering.has_fonts()) GTEST_SKIP() << "no font is installed";
   const auto label_at = [&](std::int64_t side, double x, double y) {
-    const std::vector<DrawnBox> plain = {{x, y, x + 9, y + 9, "", {200, 0, 0}, false}};
-    std::vector<DrawnBox> labelled = plain;
-    labelled[0].text = "Äpfel 0.98";
-    return extent_of_difference(with_boxes(black(3, side, side), plain, lettering),
-                                with_boxes(black(3, side, side), labelled, lettering));
+    return label_extent(lettering, side, side, x, y);
   };
   const auto small = label_at(400, 200, 200), large = label_at(2000, 200, 200);
   EXPECT_GT(large[1] - large[0], 3 * (small[1] - small[0])) << "five times the picture";
@@ -84,7 +90,24 @@ TEST(DetectDraw, LabelsGrowWithThePictureAndStayOnIt) {
   const auto corner = label_at(400, 395, 395);
   EXPECT_EQ(corner[1], 399) << "moved to the left, not cut off";
   EXPECT_NEAR(static_cast<double>(corner[1] - corner[0]), static_cast<double>(small[1] - small[0]), 12);
-  EXPECT_GE(label_at(400, 200, 1)[2], 0);
+}
+
+TEST(DetectDraw, ALabelWithoutRoomAboveItsBoxIsWithin) {
+  const Lettering lettering;
+  if (!lettering.has_fonts()) GTEST_SKIP() << "no font is installed";
+  const auto above = label_extent(lettering, 400, 400, 200, 200);
+  EXPECT_EQ(above[3], 199);
+  const std::int64_t height = above[3] - above[2] + 1;
+  const auto rows_at = [&](double y) {
+    const auto extent = label_extent(lettering, 400, 400, 200, y);
+    return std::pair(extent[2], extent[3] - extent[2] + 1);
+  };
+  EXPECT_EQ(rows_at(static_cast<double>(height)), std::pair(std::int64_t{0}, height)) << "it just fits above";
+  EXPECT_EQ(rows_at(static_cast<double>(height - 1)), std::pair(height - 1, height));
+  EXPECT_EQ(rows_at(-30), std::pair(std::int64_t{0}, height)) << "the box begins above the picture";
+  const auto low = label_extent(lettering, 8, 400, 200, 3);
+  EXPECT_EQ(low[2], 0) << "a picture that is lower than a label";
+  EXPECT_EQ(low[3], 7);
 }
 
 TEST(Lettering, WithoutFontsThereAreNoLabels) {

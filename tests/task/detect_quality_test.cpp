@@ -38,6 +38,22 @@ TEST(DetectQuality, ADifficultBoxIsNeitherMissedNorWrong) {
   EXPECT_THAT(quality.coco.ap_50, Optional(testing::DoubleNear(0.5, 1e-9)));
 }
 
+// Both objects are overlapped by 40 of 60 pixels: VOC's devkit takes the first, pycocotools the last. The second box
+// finds the object on the left alone.
+TEST(DetectQuality, OfEquallyOverlappedObjectsVocTakesTheFirstAndCocoTheLast) {
+  const std::vector<Detection> boxes = {found(10, 60, 0.9F), found(0, 50, 0.8F)};
+  const TrueBox left = truth(0, 50), right = truth(20, 70);
+  for (const bool left_is_first : {true, false}) {
+    const auto judged = judge(0, boxes, left_is_first ? std::vector{left, right} : std::vector{right, left});
+    ASSERT_EQ(judged.size(), 2U);
+    EXPECT_EQ(judged[0].voc, VocVerdict::kTrue);
+    EXPECT_EQ(judged[1].voc, left_is_first ? VocVerdict::kFalse : VocVerdict::kTrue);
+    const std::size_t at_half = coco_bit(AreaRange::kAll, 0);
+    EXPECT_TRUE(judged[0].is_matched(at_half));
+    EXPECT_EQ(judged[1].is_matched(at_half), left_is_first);
+  }
+}
+
 TEST(DetectQuality, NothingInACrowdIsWrong) {
   TrueBox crowd = truth(100, 300);
   crowd.is_crowd = true;

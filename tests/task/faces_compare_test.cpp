@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "cli/run_program.h"
 #include "task/faces/compare.h"
 
 namespace evener::task {
@@ -114,6 +116,48 @@ TEST(CompareAll, NothingAndOneFaceHaveNoPairs) {
   EXPECT_TRUE(compare_all(random_embeddings(1, 8), {.limit = 2}).pairs.empty());
 }
 
+/// Rows 2i and 2i + 1 are some 0.05 apart, and far from all others.
+Embeddings twins(std::size_t pairs, std::size_t dimensions) {
+  constexpr double kApart = 0.05;
+  Random random(4, Purpose::kInit);
+  Embeddings embeddings;
+  std::vector<float> row(dimensions);
+  for (std::size_t i = 0; i < pairs; ++i) {
+    for (float& value : row) value = static_cast<float>(random.normal());
+    embeddings.add(row);
+    for (float& value : row) value += static_cast<float>(kApart * random.normal());
+    embeddings.add(row);
+  }
+  return embeddings;
+}
+
+// So many that products are first rounded to bfloat16 on processors with tiles of it.
+TEST(CompareAll, OfMoreRowsThanAreLookedAtInFp32AloneEachFindsItsTwin) {
+  const Embeddings embeddings = twins(10'050, 16);
+  const std::size_t all = embeddings.size();
+  ASSERT_GT(all, CompareOptions().most_in_fp32);
+  std::vector<std::uint32_t> nearest;
+  const Comparison compared =
+      compare_all(embeddings, {.limit = 0.15F,
+                               .most_of_each_face = 2,
+                               .neighbours = 1,
+                               .threads = 2,
+                               .on_neighbours = [&](const Neighbours& block) {
+                                 nearest.insert(nearest.end(), block.rows.begin(), block.rows.end());
+                               }});
+  ASSERT_EQ(compared.pairs.size(), all / 2);
+  EXPECT_EQ(compared.pairs_within, all / 2);
+  EXPECT_EQ(compared.to_group.size(), all / 2);
+  for (const NearPair& pair : compared.pairs) {
+    ASSERT_EQ(pair.second, pair.first ^ 1U);
+    ASSERT_NEAR(pair.distance, distance(embeddings[pair.first], embeddings[pair.second]), 1e-6);
+  }
+  ASSERT_EQ(nearest.size(), all);
+  for (std::size_t row = 0; row < all; ++row) ASSERT_EQ(nearest[row], row ^ 1U);
+  EXPECT_EQ(std::accumulate(compared.histogram.begin(), compared.histogram.end(), std::size_t{0}), all * (all - 1) / 2)
+      << "every pair is counted once";
+}
+
 /// What is told of 900 rows is what a plain loop finds. They are so near each other that bfloat16 can't tell them
 /// apart.
 void expect_nearest_neighbours(std::size_t most_in_fp32) {
@@ -161,6 +205,19 @@ TEST(NearestNeighbours, AreTheNearestOfAllOthers) {
 // Where processors have tiles of bfloat16; elsewhere this is the test above once more.
 TEST(NearestNeighbours, AreTheSameWhereProductsAreFirstComputedInBfloat16) {
   expect_nearest_neighbours(0);
+}
+
+// A process finds out once which instructions it may use.
+TEST(CompareAll, IsTheSameOnNarrowerProcessors) {
+  for (const char* level : {"avx2", "baseline"}) {
+    const test::ProgramResult result =
+        test::RunningProgram("/proc/self/exe",
+                             {"--gtest_filter=Distances.*:CompareAll.TellsThePairs*:CompareAll.OfMoreRows*"},
+                             {.environment = {{"EVENER_SIMD", level}}})
+            .finish();
+    EXPECT_EQ(result.exit_code, 0) << level << ": " << result.out;
+    EXPECT_THAT(result.out, testing::HasSubstr("[  PASSED  ] 3 tests"));
+  }
 }
 
 }  // namespace

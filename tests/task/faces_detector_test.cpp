@@ -161,7 +161,10 @@ PhotoFaces photo(std::uint64_t content, std::size_t faces) {
   for (std::size_t i = 0; i < faces; ++i) {
     EmbeddedFace face;
     face.face.box = {1, 2, 3.5F, static_cast<float>(i), 0.75F};
-    face.face.landmarks[4] = {8, 9};
+    for (std::size_t point = 0; point < face.face.landmarks.size(); ++point) {
+      const auto number = static_cast<float>(2 * point);
+      face.face.landmarks[point] = {number + 0.25F, number + 1};
+    }
     face.embedding = {0.25F, -1, static_cast<float>(content)};
     face.thumbnail = std::string("\xff\xd8\xff\0\n", 5);
     result.faces.push_back(face);
@@ -194,10 +197,12 @@ TEST(FacesJournal, WhatWasFoundComesBack) {
   EXPECT_EQ(found.photos[0].content, ~std::uint64_t{0});
   ASSERT_EQ(found.photos[0].faces.size(), 2U);
   const EmbeddedFace& face = found.photos[0].faces[1];
-  EXPECT_EQ(face.face.box.x2, 3.5F);
-  EXPECT_EQ(face.face.box.y2, 1);
-  EXPECT_EQ(face.face.box.probability, 0.75F);
-  EXPECT_EQ(face.face.landmarks[4].y, 9);
+  const FaceBox& box = face.face.box;
+  EXPECT_THAT((std::vector{box.x1, box.y1, box.x2, box.y2, box.probability}), ElementsAre(1, 2, 3.5F, 1, 0.75F));
+  for (std::size_t point = 0; point < face.face.landmarks.size(); ++point) {
+    EXPECT_EQ(face.face.landmarks[point].x, 2 * point + 0.25) << point;
+    EXPECT_EQ(face.face.landmarks[point].y, 2 * point + 1) << point;
+  }
   EXPECT_EQ(face.thumbnail, std::string("\xff\xd8\xff\0\n", 5));
   EXPECT_EQ(face.embedding.size(), 3U);
   EXPECT_TRUE(found.photos[1].faces.empty());

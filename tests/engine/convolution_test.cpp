@@ -90,6 +90,37 @@ TEST(Convolution, InferenceJoinsWinogradWithWhatFollows) {
   EXPECT_LT(test::relative_distance(rounded, wide), 0.02);
 }
 
+// A single image has fewer tiles than a block of them, and each has the padding's in it.
+TEST(Convolution, InferenceOfFewImagesByWinogradIsThatByDirectConvolutions) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  const network::Network network = few_convolutions();
+  const auto torch = open_engine("torch");
+  for (const std::int64_t images : {1, 3}) {
+    const test::OwnedBatch batch = test::random_batch(images, kShape, kClasses);
+    const auto outputs_of = [&](ConvolutionChoice choice, int threads) {
+      RunnerOptions options;
+      options.batch = images;
+      options.threads = threads;
+      options.mean = {0.5F, 0.5F, 0.5F};
+      options.standard_deviation = {0.25F, 0.25F, 0.25F};
+      options.torch.convolution = choice;
+      const auto runner = torch->make_runner(network, network::initial_state(network, 1), options);
+      if (choice == ConvolutionChoice::kWinograd) {
+        EXPECT_EQ(runner->executed().at("Convolution winograd f32"), 2);
+      }
+      runner->start(std::span(batch.images));
+      return runner->wait();
+    };
+    const TensorMap direct = outputs_of(ConvolutionChoice::kDirect, 1);
+    for (const int threads : {1, 3}) {
+      const double distance = test::relative_distance(outputs_of(ConvolutionChoice::kWinograd, threads), direct);
+      EXPECT_LT(distance, 1e-5) << images << " images, " << threads << " threads";
+      EXPECT_GT(distance, 0) << "nothing was computed in another way";
+      EXPECT_LT(test::relative_distance(outputs_of(ConvolutionChoice::kAuto, threads), direct), 1e-5);
+    }
+  }
+}
+
 TEST(Convolution, FewImagesAreNotWorthTransformingTheWeights) {
   if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1, 1);

@@ -55,6 +55,7 @@ inline std::vector<network::Network> networks_of_each_layer() {
   add("subsample_pad", image, SubsamplePad{.out_channels = 7, .stride = 2});
   add("subsample_pad of all", image, SubsamplePad{.out_channels = 4, .stride = 1});
   add("pad", image, Pad{.before = {1, 2}, .after = {0, 3}});
+  add("rows", image, Rows{2});
   add("dropout", image, Dropout{});
   add("stochastic_depth", vector, StochasticDepth{});
   // Windows that come out even, leave pixels over, reach into the padding, and beyond it.

@@ -27,6 +27,7 @@ constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"native_opencl", "EVENER_NATIVE"},
                                     {"native_cuda", "EVENER_NATIVE"},
                                     {"fetch", "EVENER_FETCH"},
+                                    {"http", "EVENER_HTTP"},
                                     {"mpi", "EVENER_MPI"},
                                     {"onnx", "EVENER_ONNX"}};
 

@@ -36,6 +36,7 @@ Command detect_command();
 Command matmul_command();
 Command plan_command();
 Command export_command();
+Command serve_command();
 Command quantize_command();
 Command report_command();
 Command data_command();

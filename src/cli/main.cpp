@@ -32,6 +32,7 @@ evener::cli::Command program_with_all_commands() {
                       info_command(),
                       train_command(),
                       infer_command(),
+                      serve_command(),
                       export_command(),
                       quantize_command(),
                       faces_command(),

@@ -69,6 +69,11 @@ void ProgressLine::tell(const std::string& lines) {
   throw Error(fmt::format("can't write to standard output: {}", std::strerror(errno)));
 }
 
+void PromptLine::tell(const std::string& lines) {
+  ProgressLine::tell(lines);
+  std::fflush(stdout);
+}
+
 TrainProgress::TrainProgress(int epochs, bool quiet) : epochs_(epochs), line_(quiet) {}
 
 void TrainProgress::loading(task::LoadingStep step, std::size_t done, std::size_t images) {

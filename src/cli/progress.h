@@ -32,6 +32,13 @@ class ProgressLine : public job::Observer {
   bool line_open_ = false;
 };
 
+/// Of a command that goes on after it has told something: whoever waits for the line gets it at once.
+class PromptLine final : public ProgressLine {
+ public:
+  using ProgressLine::ProgressLine;
+  void tell(const std::string& lines) override;
+};
+
 class TrainProgress : public job::TrainWatcher {
  public:
   /// `epochs`: of the whole run, for the time left. `quiet`: nothing at all.

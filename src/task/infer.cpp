@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -178,23 +179,40 @@ void InferJob::make_lanes(const data::Samples& samples) {
   if (may_gain_by_torch()) try_torch(samples);
   for (std::size_t r = 0; r < options_.plan.replicas.size(); ++r) {
     const auto& stage = stage_of(options_.plan.replicas[r]);
-    for (auto& runner : make_runners(stage, *engines_.at(setup_.engines[r]), samples)) {
-      if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
-      lanes_.push_back(std::move(runner));
+    const auto make = [&](std::int64_t size) {
+      auto runners = make_runners(stage, *engines_.at(setup_.engines[r]), samples, size);
+      for (auto& runner : runners) {
+        if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
+      }
+      return runners;
+    };
+    const std::size_t first = lanes_.size();
+    std::ranges::move(make(setup_.batch), std::back_inserter(lanes_));
+    smaller_.resize(lanes_.size());
+    for (const std::int64_t size : smaller_batches()) {
+      auto runners = make(size);
+      for (std::size_t i = 0; i < runners.size(); ++i) smaller_[first + i].emplace(size, std::move(runners[i]));
     }
   }
   warm_up(samples);
   setup_.executed = lanes_.front()->executed();
 }
 
-Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine& engine,
-                               const data::Samples& samples) const {
+std::vector<std::int64_t> InferJob::smaller_batches() const {
+  std::vector<std::int64_t> batches;
+  if (!options_.suits_few || model_.fixed_batch()) return batches;
+  for (std::int64_t size = 1; size < setup_.batch; size *= 2) batches.push_back(size);
+  return batches;
+}
+
+Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine& engine, const data::Samples& samples,
+                               std::int64_t batch) const {
   engine::RunnerOptions options;
   options.device = stage.device;
   options.cpus = stage.cpus;
   options.threads = std::max(1, stage.threads);
   options.precision = options_.precision;
-  options.batch = setup_.batch;
+  options.batch = batch;
   options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
   options.cache = options_.cache;
   if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
@@ -218,8 +236,9 @@ void InferJob::try_torch(const data::Samples& samples) {
   auto torch = engine::open_engine("torch");
   double ratio = 0;
   try {
-    ratio = speed_against(make_runners(stage, *engines_.at("openvino"), samples), make_runners(stage, *torch, samples),
-                          zeros_for(samples), kTrial_s);
+    ratio =
+        speed_against(make_runners(stage, *engines_.at("openvino"), samples, setup_.batch),
+                      make_runners(stage, *torch, samples, setup_.batch), zeros_for(samples, setup_.batch), kTrial_s);
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
@@ -240,8 +259,8 @@ void InferJob::try_torch(const data::Samples& samples) {
   }
 }
 
-SampleValues InferJob::zeros_for(const data::Samples& samples) const {
-  const auto values = static_cast<std::size_t>(setup_.batch * element_count(samples.shape()));
+SampleValues InferJob::zeros_for(const data::Samples& samples, std::int64_t batch) const {
+  const auto values = static_cast<std::size_t>(batch * element_count(samples.shape()));
   SampleValues zeros;
   (samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values));
   return zeros;
@@ -249,7 +268,12 @@ SampleValues InferJob::zeros_for(const data::Samples& samples) const {
 
 /// The first call takes memory and wakes threads; it is no answer's time.
 void InferJob::warm_up(const data::Samples& samples) {
-  const SampleValues zeros = zeros_for(samples);
+  for (const std::int64_t size : smaller_batches()) {
+    const SampleValues few = zeros_for(samples, size);
+    for (const auto& runners : smaller_) start(*runners.at(size), few);
+    for (const auto& runners : smaller_) runners.at(size)->wait();
+  }
+  const SampleValues zeros = zeros_for(samples, setup_.batch);
   const Stopwatch clock;
   for (const auto& lane : lanes_) start(*lane, zeros);
   for (const auto& lane : lanes_) lane->wait();
@@ -312,6 +336,20 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
   result.flow = flow.report();
   for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
   return result;
+}
+
+TensorMap InferJob::call(std::size_t lane, const std::vector<const SampleValues*>& samples, CallTimes* times) {
+  const auto smaller = smaller_[lane].lower_bound(std::ssize(samples));
+  const bool is_small = smaller != smaller_[lane].end();
+  engine::Runner& runner = is_small ? *smaller->second : *lanes_[lane];
+  const Stopwatch gathering;
+  const SampleValues batch = gathered(samples, is_small ? smaller->first : setup_.batch);
+  if (times != nullptr) times->gather_s = gathering.seconds();
+  const Stopwatch computing;
+  start(runner, batch);
+  TensorMap outputs = runner.wait();
+  if (times != nullptr) times->compute_s = computing.seconds();
+  return outputs;
 }
 
 std::vector<double> InferJob::network_rates(const data::Samples& samples, double seconds) {

@@ -30,6 +30,7 @@ struct InferOptions {
   bool strict = false;               // a sample that can't be read is an error
   bool tries_engines = true;         // "auto" may compute for a moment to find the faster engine
   bool repeated = false;             // samples are shown again and again: how few they are bounds nothing
+  bool suits_few = false;  // calls of fewer samples than a batch cost less: runners of smaller batches are made
 };
 
 /// How a network computes one sample set.
@@ -69,6 +70,12 @@ struct SampleValues {
   std::vector<float> floats;
 };
 
+/// What a call went into.
+struct CallTimes {
+  double gather_s = 0;  // making one array of the samples
+  double compute_s = 0;
+};
+
 /// A network compiled for a placement. The samples' shape is known by then.
 class InferJob {
  public:
@@ -86,6 +93,8 @@ class InferJob {
   /// Runners that can be driven side by side, a thread each; of calls of setup().batch samples.
   std::size_t lanes() const { return lanes_.size(); }
   engine::Runner& lane(std::size_t index) { return *lanes_[index]; }
+  /// The outputs for samples, setup().batch at most, computed on a lane; their first extent may be larger than that.
+  TensorMap call(std::size_t lane, const std::vector<const SampleValues*>& samples, CallTimes* times = nullptr);
 
   /// Images per second of the network alone: calls with `samples`' first ones from memory on all lanes, for about so
   /// many seconds. The median of blocks of calls.
@@ -98,13 +107,16 @@ class InferJob {
   void choose_batch(const data::Samples& samples);
   void make_lanes(const data::Samples& samples);
   std::vector<std::unique_ptr<engine::Runner>> make_runners(const placement::PlanStage& stage, engine::Engine& engine,
-                                                            const data::Samples& samples) const;
+                                                            const data::Samples& samples, std::int64_t batch) const;
+  /// Batches that runners are made for beside the whole one: the powers of two below it, where calls of few samples
+  /// are to be cheap.
+  std::vector<std::int64_t> smaller_batches() const;
   /// Where the user names no engine: whether LibTorch's runners, with Winograd's convolutions, could outdo OpenVINO's.
   bool may_gain_by_torch() const;
   /// Takes them on all CPUs if a trial on the first replica shows it.
   void try_torch(const data::Samples& samples);
   /// A batch for calls whose answers nobody reads.
-  SampleValues zeros_for(const data::Samples& samples) const;
+  SampleValues zeros_for(const data::Samples& samples, std::int64_t batch) const;
   void warm_up(const data::Samples& samples);
 
   const InferenceModel& model_;
@@ -112,6 +124,8 @@ class InferJob {
   InferSetup setup_;
   std::map<std::string, std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::unique_ptr<engine::Runner>> lanes_;
+  /// Of each lane the runners of smaller batches, by those. A lane computes with one of its runners at a time.
+  std::vector<std::map<std::int64_t, std::unique_ptr<engine::Runner>>> smaller_;
   std::int64_t shown_ = 0;      // samples that there are to run
   std::vector<double> call_s_;  // what a call takes on each lane, roughly
 };

@@ -51,6 +51,7 @@ const Vendor kVendors[] = {
     {"^hwloc", "base"},
     {"^CLI/", "cli/options"},
     {"^(curl|openssl)/", "data/fetch/web_module"},
+    {"^httplib", "job/http/http_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
     {"^pugixml", "data/sources"},
     {"^omp\\.h$", "(no folder yet)"},

@@ -35,17 +35,13 @@ class InferSystem : public bench::System {
   }
 
   bench::LatencyParts answer(int lane, const bench::Query& query) override {
-    bench::LatencyParts parts;
-    const Stopwatch gathering;
     std::vector<const task::SampleValues*> values;
     for (const std::int64_t sample : query.samples) values.push_back(&values_.at(sample));
-    const task::SampleValues batch = task::gathered(values, job_.setup().batch);
-    parts.preprocess_s = gathering.seconds();
-    const Stopwatch computing;
-    engine::Runner& runner = job_.lane(static_cast<std::size_t>(lane));
-    task::start(runner, batch);
-    const TensorMap outputs = runner.wait();
-    parts.compute_s = computing.seconds();
+    task::CallTimes times;
+    const TensorMap outputs = job_.call(static_cast<std::size_t>(lane), values, &times);
+    bench::LatencyParts parts;
+    parts.preprocess_s = times.gather_s;
+    parts.compute_s = times.compute_s;
     const Stopwatch sorting;
     const HostTensor& scores = outputs.at(main_output_);
     const auto each = static_cast<std::size_t>(element_count(scores.shape) / scores.shape.front());
@@ -98,6 +94,7 @@ void suit_scenario(const ScenarioFlags& flags, task::InferOptions& options) {
       break;
     case bench::Scenario::kServer:
       options.batch = options.batch.value_or(1);
+      options.suits_few = true;
       break;
     case bench::Scenario::kOffline:
       break;

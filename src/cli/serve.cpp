@@ -1,0 +1,47 @@
+// evener serve: a trained network that answers over HTTP.
+#include "job/serve/serve.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/names.h"
+#include "base/plural.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+
+namespace evener::cli {
+namespace {
+
+constexpr const char* kServeFooter =
+    R"(The Open Inference Protocol (KServe v2) over REST; docs/serving.md tells how to ask.
+
+Examples:
+  evener serve runs/a
+  evener serve model.onnx --on cuda:0 --batch 32 --max-wait 2 --port 9000
+  evener serve resnet18 --weights resnet18.pth --labels names.txt --precision bf16
+  curl --data-binary @cat.jpg -H 'Content-Type: image/jpeg' \
+       'http://127.0.0.1:8000/v2/models/resnet18/infer?classification=5')";
+
+int tell_serve(const job::ServeFlags& flags) {
+  PromptLine progress(*flags.server.quiet);
+  const job::ServedTotals totals = job::serve(flags, progress);
+  progress.note(fmt::format("ended after {}: {}, {} in {}, all that was accepted answered",
+                            duration_text(totals.seconds), counted(totals.requests, "request"),
+                            counted(totals.samples, "sample"), counted(totals.batches, "batch", "batches")));
+  return 0;
+}
+
+}  // namespace
+
+Command serve_command() {
+  const auto flags = std::make_shared<job::ServeFlags>();
+  return {.name = "serve",
+          .summary = "Answer over HTTP with a trained network",
+          .options = flags->options(),
+          .footer = kServeFooter,
+          .complete = [flags] { job::complete(*flags); },
+          .run = [flags] { return tell_serve(*flags); }};
+}
+
+}  // namespace evener::cli

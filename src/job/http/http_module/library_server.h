@@ -1,0 +1,43 @@
+// The library that reads requests and writes answers, driven over our own connections. Its headers stand in the .cpp
+// alone: they take seconds to compile.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "job/http/http_module/connection.h"
+#include "job/http/http_server.h"
+
+namespace evener::job::http_module {
+
+/// Memory that is promised to requests under way. Thread-safe.
+class BodyBudget {
+ public:
+  explicit BodyBudget(std::size_t bytes) : bytes_(bytes) {}
+  bool take(std::size_t bytes);
+  void give_back(std::size_t bytes) { taken_ -= bytes; }
+  std::size_t taken() const { return taken_; }
+
+ private:
+  const std::size_t bytes_;
+  std::atomic<std::size_t> taken_ = 0;
+};
+
+class LibraryServer {
+ public:
+  /// All must outlive it.
+  LibraryServer(const HttpOptions& options, const HttpServer::Handler& handler, BodyBudget& budget);
+  ~LibraryServer();
+
+  /// Answers what comes over the connection until it is to be closed. Called by many threads.
+  void serve(Connection& connection);
+
+ private:
+  class Library;
+  std::unique_ptr<Library> library_;
+};
+
+std::string library_version();
+
+}  // namespace evener::job::http_module

@@ -1,0 +1,25 @@
+#include "job/http/http_server.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/module.h"
+
+namespace evener::job {
+
+const std::string& HttpRequest::header(const std::string& name) const {
+  static const std::string none;
+  const auto found = headers.find(name);
+  return found == headers.end() ? none : found->second;
+}
+
+HttpResponse http_error(int status, const std::string& what) {
+  const nlohmann::json body = {{"error", what}};
+  return {.status = status, .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+}
+
+std::unique_ptr<HttpServer> open_http_server(const HttpOptions& options) {
+  static const std::unique_ptr<HttpServers> servers(static_cast<HttpServers*>(require_module("http").create()));
+  return servers->open(options);
+}
+
+}  // namespace evener::job

@@ -1,0 +1,198 @@
+#include "job/serve/inference_api.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/version.h"
+
+namespace evener::job {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr const char* kJsonLength = "Inference-Header-Content-Length";
+constexpr const char* kJsonLengthInLowerCase = "inference-header-content-length";
+
+HttpResponse json_response(const OrderedJson& body) {
+  return {.body = body.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)};
+}
+
+HttpResponse try_later(const std::string& what) {
+  HttpResponse response = http_error(503, what);
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+/// What stands before the next '/' of the path, which is taken off; "" at its end.
+std::string_view next_word(std::string_view& path) {
+  const std::size_t end = std::min(path.find('/'), path.size());
+  const std::string_view word = path.substr(0, end);
+  path.remove_prefix(std::min(end + 1, path.size()));
+  return word;
+}
+
+/// ?classification=5 of a picture's address; 0 = all values.
+std::size_t classes_asked_for(const HttpRequest& request) {
+  const auto found = request.query.find("classification");
+  if (found == request.query.end()) return 0;
+  std::size_t classes = 0;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), classes);
+  if (error == std::errc() && end == text.data() + text.size()) return classes;
+  throw BadRequest(fmt::format("classification={} has to be a number of classes", printable(text)));
+}
+
+class Reading {
+ public:
+  explicit Reading(Slots& slots) : slots_(slots) { slots_.enter(); }
+  ~Reading() { slots_.leave(); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  Slots& slots_;
+};
+
+}  // namespace
+
+void Slots::enter() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return free_ > 0; });
+  --free_;
+}
+
+void Slots::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++free_;
+  }
+  changed_.notify_one();
+}
+
+InferenceApi::InferenceApi(const ServedModel& model, task::BatchQueue& queue, ServeMetrics& metrics, int readers,
+                           double limit_s)
+    : model_(model), queue_(queue), metrics_(metrics), readers_(readers), limit_s_(limit_s) {}
+
+HttpResponse InferenceApi::answer(HttpRequest& request, const HttpCounts& http) {
+  std::string_view path = request.path;
+  path.remove_prefix(path.starts_with('/') ? 1 : 0);
+  const std::string_view first = next_word(path);
+  if (first == "metrics" && path.empty()) {
+    return {.content_type = "text/plain; version=0.0.4", .body = metrics_.text(queue_, http)};
+  }
+  if (first != "v2") return http_error(404, "there are /v2, /v2/models/" + model_.name + " and /metrics");
+  if (path.empty()) return server_facts();
+  if (path == "health/live") return json_response({{"live", true}});
+  if (path == "health/ready") return draining_ ? try_later("the server is ending") : json_response({{"ready", true}});
+  if (next_word(path) == "models") return about_model(path, request);
+  return http_error(404, "unknown address; the server's are those of the Open Inference Protocol");
+}
+
+HttpResponse InferenceApi::about_model(std::string_view path, HttpRequest& request) {
+  const std::string_view name = next_word(path);
+  if (name != model_.name) {
+    return http_error(404, fmt::format("unknown model {}; this server has '{}'", quoted_text(name), model_.name));
+  }
+  std::string_view word = next_word(path);
+  if (word == "versions") {
+    const std::string_view version = next_word(path);
+    if (version != "1") {
+      return http_error(404, fmt::format("'{}' has version 1, not {}", model_.name, quoted_text(version)));
+    }
+    word = next_word(path);
+  }
+  if (!path.empty()) return http_error(404, "unknown address below the model's");
+  if (word.empty()) return model_facts();
+  if (word == "ready") {
+    return draining_ ? try_later("the server is ending") : json_response({{"name", model_.name}, {"ready", true}});
+  }
+  if (word != "infer") return http_error(404, fmt::format("a model has /ready and /infer, not {}", quoted_text(word)));
+  if (request.method == "POST") return infer(request);
+  HttpResponse response = http_error(405, "send the request for an answer with POST");
+  response.headers.emplace_back("Allow", "POST");
+  return response;
+}
+
+HttpResponse InferenceApi::server_facts() const {
+  return json_response(
+      {{"name", "evener"}, {"version", program_version()}, {"extensions", {"binary_tensor_data", "classification"}}});
+}
+
+HttpResponse InferenceApi::model_facts() const {
+  const auto batch_of = [](const std::vector<std::int64_t>& sample) {
+    std::vector<std::int64_t> shape = {-1};
+    shape.insert(shape.end(), sample.begin(), sample.end());
+    return shape;
+  };
+  OrderedJson outputs = OrderedJson::array();
+  for (const ServedOutput& output : model_.outputs) {
+    outputs.push_back({{"name", output.name}, {"datatype", "FP32"}, {"shape", batch_of(output.shape)}});
+  }
+  const OrderedJson input = {{"name", model_.input}, {"datatype", model_.datatype()}, {"shape", batch_of(model_.shape)}};
+  return json_response({{"name", model_.name},
+                        {"versions", {"1"}},
+                        {"platform", model_.platform},
+                        {"inputs", OrderedJson::array({input})},
+                        {"outputs", outputs}});
+}
+
+HttpResponse InferenceApi::infer(HttpRequest& request) {
+  const Stopwatch clock;
+  HttpResponse response;
+  try {
+    response = infer_unguarded(request);
+  } catch (const BadRequest& error) {
+    response = http_error(400, error.what());
+  } catch (const task::QueueFull& error) {
+    response = try_later(error.what());
+  } catch (const task::AnswerTooLate& error) {
+    response = http_error(504, error.what());
+  } catch (const Error& error) {
+    response = http_error(500, error.what());
+  }
+  metrics_.add_request(response.status, clock.seconds());
+  return response;
+}
+
+HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
+  std::vector<task::SampleValues> samples;
+  const InferRequest asked = read(request, samples);
+  const std::vector<WantedOutput> wanted = wanted_outputs(asked, model_);
+  if (const std::size_t most = queue_.options().capacity; samples.size() > most) {
+    throw BadRequest(
+        fmt::format("{} samples are more than the queue holds; send at most {} at once", samples.size(), most));
+  }
+  request.body = {};
+  const TensorMap outputs = queue_.answer(std::move(samples), limit_s_);
+  std::vector<ToldOutput> told;
+  for (const WantedOutput& output : wanted) told.push_back({output, &outputs.at(output.name)});
+  InferAnswer answer = write_infer_answer(model_.name, asked.id, told, model_.classes);
+  HttpResponse response{.body = std::move(answer.body)};
+  if (answer.json_bytes) {
+    response.content_type = "application/octet-stream";
+    response.headers.emplace_back(kJsonLength, std::to_string(*answer.json_bytes));
+  }
+  return response;
+}
+
+InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleValues>& samples) {
+  const Reading reading(readers_);
+  if (request.header("content-type").starts_with("image/")) {
+    InferRequest asked;
+    asked.outputs = {{.name = model_.outputs.front().name, .classes = classes_asked_for(request)}};
+    samples.push_back(sample_of_picture(request.body, model_));
+    return asked;
+  }
+  InferRequest asked = parse_infer_request(request.body, parse_length(request.header(kJsonLengthInLowerCase)));
+  samples = samples_of(asked, model_);
+  asked.inputs.clear();  // they point to the body, and JSON's numbers take memory
+  return asked;
+}
+
+}  // namespace evener::job

@@ -1,0 +1,59 @@
+// The addresses of `evener serve`: the Open Inference Protocol, metrics, and pictures.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "job/http/http_server.h"
+#include "job/serve/serve_metrics.h"
+#include "job/serve/served_model.h"
+#include "task/batch_queue.h"
+
+namespace evener::job {
+
+/// So many threads may be inside at once; the others wait. (g++ 12's std::counting_semaphore loses wake-ups.)
+class Slots {
+ public:
+  explicit Slots(int count) : free_(count) {}
+  void enter();
+  void leave();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int free_;
+};
+
+/// Thread-safe.
+class InferenceApi {
+ public:
+  /// `readers`: requests that are parsed, and pictures decoded, at the same time, which bounds the memory that this
+  /// takes. `limit_s`: for an answer. `model` and `queue` must outlive it.
+  InferenceApi(const ServedModel& model, task::BatchQueue& queue, ServeMetrics& metrics, int readers, double limit_s);
+
+  /// `http`: the server's counts, for metrics.
+  HttpResponse answer(HttpRequest& request, const HttpCounts& http);
+  /// From now on it isn't ready for more: what is asked for is still answered.
+  void drain() { draining_ = true; }
+
+ private:
+  HttpResponse server_facts() const;
+  HttpResponse model_facts() const;
+  HttpResponse about_model(std::string_view path, HttpRequest& request);
+  HttpResponse infer(HttpRequest& request);
+  HttpResponse infer_unguarded(HttpRequest& request);
+  /// What is asked for in the body, and its samples.
+  InferRequest read(HttpRequest& request, std::vector<task::SampleValues>& samples);
+
+  const ServedModel& model_;
+  task::BatchQueue& queue_;
+  ServeMetrics& metrics_;
+  Slots readers_;
+  const double limit_s_;
+  std::atomic<bool> draining_ = false;
+};
+
+}  // namespace evener::job

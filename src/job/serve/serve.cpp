@@ -1,0 +1,168 @@
+#include "job/serve/serve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/plural.h"
+#include "base/stop.h"
+#include "job/infer/compile_cache.h"
+#include "job/infer/model_sidecar.h"
+#include "job/serve/inference_api.h"
+
+namespace evener::job {
+namespace {
+
+/// Stands for what requests will bring.
+class ComingSamples : public data::Samples {
+ public:
+  ComingSamples(std::vector<std::int64_t> shape, bool is_bytes) : shape_(std::move(shape)), is_bytes_(is_bytes) {}
+
+  std::size_t size() const override { return 1; }
+  const std::vector<std::int64_t>& shape() const override { return shape_; }
+  bool is_bytes() const override { return is_bytes_; }
+  std::string name(std::size_t /*index*/) const override { return "a request"; }
+
+ private:
+  const std::vector<std::int64_t> shape_;
+  const bool is_bytes_;
+};
+
+void require_servable(const ServeFlags& flags, const task::InferenceModel& network) {
+  if (network.weights().empty() && !*flags.server.random_weights) {
+    throw UsageError("'" + network.name() +
+                     "' has no weights here, so that its answers would mean nothing: name trained ones with --weights "
+                     "FILE, or give --random to serve random weights");
+  }
+  const auto& shape = network.input_shape();
+  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) {
+    throw UsageError(fmt::format("'{}' takes inputs of any size; a server needs one that is fixed", network.name()));
+  }
+}
+
+task::InferOptions infer_options_of(const ServeFlags& flags, const placement::Plan& plan) {
+  return {.plan = plan,
+          .engine = *flags.placement.engine,
+          .precision = flags.placement.precision_on(plan),
+          .batch = *flags.placement.batch,
+          .streams = *flags.placement.streams,
+          .cache = compile_cache(),
+          .repeated = true,
+          .suits_few = true};
+}
+
+bool takes_bytes(const ServeFlags& flags, const task::InferenceModel& network) {
+  const std::string& type = *flags.server.input_type;
+  return type == "auto" ? network.takes_images() : type == "uint8";
+}
+
+/// One call of the network says what its outputs look like.
+std::vector<ServedOutput> outputs_of(task::InferJob& job, const ComingSamples& samples, const std::string& main) {
+  task::SampleValues zeros;
+  const auto values = static_cast<std::size_t>(element_count(samples.shape()));
+  samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
+  std::vector<ServedOutput> outputs;
+  for (const auto& [name, tensor] : job.call(0, {&zeros})) {
+    outputs.push_back({name, {tensor.shape.begin() + 1, tensor.shape.end()}});
+  }
+  std::ranges::stable_partition(outputs, [&](const ServedOutput& output) { return output.name == main; });
+  return outputs;
+}
+
+std::string name_in_addresses(const ServeFlags& flags, const task::InferenceModel& network) {
+  const std::string& name = flags.server.name->empty() ? network.name() : *flags.server.name;
+  if (name.find('/') == std::string::npos && !name.empty()) return name;
+  throw UsageError(fmt::format("'{}' can't be the name of a model in addresses: give --name without a '/'", name));
+}
+
+ServedModel served_model(const ServeFlags& flags, const task::InferenceModel& network, task::InferJob& job,
+                         const ComingSamples& samples) {
+  ServedModel model;
+  model.name = name_in_addresses(flags, network);
+  model.platform = "evener_" + job.setup().engines.front();
+  model.shape = samples.shape();
+  model.is_bytes = samples.is_bytes();
+  if (network.takes_images()) model.pictures = flags.model.preprocessing(network);
+  model.outputs = outputs_of(job, samples, network.main_output());
+  model.classes = network.classes();
+  return model;
+}
+
+std::string address_of(const std::string& host, int port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return fmt::format("http://{}:{}", is_ipv6 ? "[" + host + "]" : host, port);
+}
+
+void tell_setup(Observer& observer, const ServedModel& model, const task::InferenceModel& network,
+                const placement::Plan& plan, const task::InferSetup& setup) {
+  observer.note(fmt::format("{} ({}), {} of {}; {} on {}, {}, batches of {} at most", model.name,
+                            network.weights().empty() ? "random weights" : network.weights().string(), model.datatype(),
+                            shape_text(model.shape), setup.engines.front(), plan.text, counted(setup.streams, "stream"),
+                            setup.batch));
+  if (model.pictures) observer.note("seen are " + data::seen_text(*model.pictures));
+  for (const std::vector<std::string>* notes : {&network.notes(), &plan.notes}) {
+    for (const std::string& text : *notes) observer.note("note: " + text);
+  }
+  for (const std::string& text : placement::all_warnings(plan)) observer.note("warning: " + text);
+}
+
+}  // namespace
+
+HttpOptions ServeFlags::Server::http() const {
+  constexpr std::size_t kLargeRequests = 8;  // at once
+  HttpOptions options;
+  options.host = *host;
+  options.port = *port;
+  options.connections = static_cast<std::size_t>(*connections);
+  options.body_bytes = static_cast<std::size_t>(*max_request_mb) * 1'000'000;
+  options.bodies_bytes = kLargeRequests * options.body_bytes;
+  options.transfer_s = *request_timeout_s;
+  return options;
+}
+
+void complete(ServeFlags& flags) {
+  take_sidecar(flags.model);
+}
+
+ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  const auto server = open_http_server(flags.server.http());  // first: a port that is taken shows at once
+  const placement::Plan plan = flags.placement.plan();
+  const task::InferenceModel network(flags.model.request(false, 1));
+  require_servable(flags, network);
+  const ComingSamples samples(network.input_shape(), takes_bytes(flags, network));
+  task::InferJob job(network, samples, infer_options_of(flags, plan));
+  const ServedModel model = served_model(flags, network, job, samples);
+  tell_setup(observer, model, network, plan, job.setup());
+
+  ServeMetrics metrics;
+  task::BatchQueue queue(
+      {.lanes = job.lanes(),
+       .batch = static_cast<std::size_t>(job.setup().batch),
+       .capacity = static_cast<std::size_t>(*flags.server.queue),
+       .max_wait_s = *flags.server.max_wait_ms / 1000},
+      [&](std::size_t lane, const auto& values) { return job.call(lane, values); },
+      [&](const task::BatchQueue::Done& done) { metrics.add_batch(done); });
+  const int readers = flags.placement.reading_threads->value_or(usable_cpus());
+  InferenceApi api(model, queue, metrics, readers, *flags.server.request_timeout_s);
+  const std::string address = address_of(*flags.server.host, server->port());
+  observer.note(fmt::format("serving {}/v2/models/{}; Ctrl-C ends it", address, model.name));
+  observer.tell(address + "\n");
+  const Stopwatch clock;
+  server->run([&](HttpRequest& request) { return api.answer(request, server->counts()); },
+              [&] {
+                if (stop_requested()) api.drain();
+                return stop_requested();
+              });
+  return {.requests = metrics.requests(),
+          .samples = metrics.samples(),
+          .batches = metrics.batches(),
+          .seconds = clock.seconds()};
+}
+
+}  // namespace evener::job

@@ -1,0 +1,157 @@
+// evener serve, and evener report --serve, as a user runs them: the program itself, over its sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/files.h"
+#include "base/http_client.h"
+#include "base/module.h"
+#include "cli/infer_helpers.h"
+#include "cli/run_program.h"
+#include "measure/record.h"
+
+namespace evener::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// The port of the address that a program has told; 0 if it ended before.
+int port_told(RunningProgram& program) {
+  const std::string address = "http://127.0.0.1:";
+  if (!program.wait_for("; Ctrl-C ends it")) return 0;
+  const std::string out = program.out();
+  const std::size_t found = out.find(address);
+  return found == std::string::npos ? 0 : std::stoi(out.substr(found + address.size()));
+}
+
+class ServeCommand : public Infer {
+ protected:
+  void SetUp() override {
+    Infer::SetUp();
+    if (module_status("http").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the module for HTTP is not built";
+  }
+
+  std::vector<std::string> words(const std::string& model, const Words& more = {}) const {
+    return joined({"serve", model, "--port", "0", "--name", "digits"}, more);
+  }
+};
+
+TEST_F(ServeCommand, SaysOfPicturesWhatInferSays) {
+  const std::string model = trained(), picture = pictures({"a.pgm"}) + "/a.pgm";
+  RunningProgram program(EVENER_PROGRAM, words(model, {"--on", "cpu/t1", "--batch", "4"}), options());
+  const int port = port_told(program);
+  ASSERT_NE(port, 0) << program.err();
+  HttpClient client(port);
+  const HttpAnswer answer =
+      client.post("/v2/models/digits/infer", read_file(picture), {{"Content-Type", "image/x-portable-graymap"}});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const auto scores = json::parse(answer.body)["outputs"][0]["data"].get<std::vector<float>>();
+  ASSERT_EQ(scores.size(), 10U);
+  const ProgramResult inferred = infer({model, picture, "--on", "cpu/t1", "--batch", "1", "--topk", "10",
+                                        "--output-type", "logit", "--format", "jsonl"});
+  std::size_t compared = 0;
+  for (const json& one : json::parse(inferred.out)["predictions"]) {
+    const float told = one["probability"].get<float>();
+    EXPECT_FLOAT_EQ(scores.at(one["index"].get<std::size_t>()), told);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 10U);
+  program.send(SIGINT);
+  EXPECT_EQ(program.finish().exit_code, 0);
+}
+
+TEST_F(ServeCommand, LosesNothingThatItAcceptedWhenItIsTerminated) {
+  RunningProgram program(EVENER_PROGRAM, words(trained(), {"--max-wait", "1"}), options());
+  const int port = port_told(program);
+  ASSERT_NE(port, 0) << program.err();
+  const std::string body =
+      json{
+          {"inputs",
+           {{{"name", "input"}, {"datatype", "UINT8"}, {"shape", {1, 1, 28, 28}}, {"data", std::vector<int>(784, 7)}}}}}
+          .dump();
+  std::atomic<int> answered = 0, lost = 0, refused = 0;
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < 16; ++i) {
+      clients.emplace_back([&] {
+        // A connection for each request: one that was made was accepted.
+        while (true) {
+          HttpClient client(port);
+          if (!client.connected()) break;
+          const HttpAnswer answer = client.post("/v2/models/digits/infer", body);
+          if (answer.status == 0) ++lost;
+          if (answer.status == 200) ++answered;
+          if (answer.status > 200) ++refused;
+        }
+      });
+    }
+    while (answered < 100) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    program.send(SIGTERM);
+  }
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(refused, 0);
+  EXPECT_THAT(result.err, HasSubstr(std::to_string(answered) + " requests, " + std::to_string(answered) + " samples"));
+}
+
+TEST_F(ServeCommand, RefusesWhatItCantServe) {
+  const ProgramResult random = run_program({"serve", "mlp:784-32-10", "--port", "0"}, options());
+  EXPECT_EQ(random.exit_code, 2);
+  EXPECT_THAT(random.err, HasSubstr("has no weights here"));
+  const ProgramResult name =
+      run_program({"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "a/b"}, options());
+  EXPECT_EQ(name.exit_code, 2);
+  EXPECT_THAT(name.err, HasSubstr("'a/b' can't be the name"));
+}
+
+class ReportServe : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("http").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the module for HTTP is not built";
+  }
+
+  void write_run(const std::string& placement) {
+    measure::Record record;
+    record.model.name = "resnet34";
+    record.placement.text = placement;
+    std::filesystem::create_directories(folder_ / "run");
+    measure::write_record(folder_ / "run", record);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(ReportServe, FollowsARunFromBeforeItsFirstRecord) {
+  std::filesystem::create_directories(folder_ / "run");
+  RunningProgram program(EVENER_PROGRAM, {"report", "--serve", (folder_ / "run").string()});
+  const int port = port_told(program);
+  ASSERT_NE(port, 0) << program.err();
+  HttpClient client(port);
+  EXPECT_THAT(client.get("/").body, HasSubstr("fetch(\"version\""));
+  const std::string before = client.get("/version").body;
+  EXPECT_THAT(client.get("/page").body, HasSubstr("Nothing to be shown yet"));
+  write_run("cpu/t1");
+  std::string after = before;
+  while ((after = client.get("/version").body) == before) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_THAT(client.get("/page").body, HasSubstr("cpu/t1"));
+  EXPECT_EQ(client.get("/version").body, after);
+  EXPECT_EQ(client.get("/etc/passwd").status, 404);
+  program.send(SIGINT);
+  EXPECT_EQ(program.finish().exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/report.html"));
+}
+
+TEST_F(ReportServe, RefusesWhatItCantFollow) {
+  const ProgramResult missing = run_program({"report", "--serve", (folder_ / "none").string()});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("is no folder"));
+  const ProgramResult both = run_program({"report", "--serve", folder_.path().string(), "--csv", "-"});
+  EXPECT_EQ(both.exit_code, 2);
+}
+
+}  // namespace
+}  // namespace evener::test

@@ -1,0 +1,311 @@
+// The server over its own sockets: answers, refusals, clients that misbehave, and its end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <list>
+#include <nlohmann/json.hpp>
+
+#include "base/http_client.h"
+#include "base/module.h"
+#include "data/codecs/png_encode.h"
+#include "job/serve_helpers.h"
+
+namespace evener::job {
+namespace {
+
+using nlohmann::json;
+using test::HttpAnswer;
+using test::HttpClient;
+using test::TestServer;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kInfer = "/v2/models/sums/infer";
+
+std::string asking(const std::vector<int>& values) {
+  return json{{"inputs", {{{"name", "input"}, {"datatype", "UINT8"}, {"shape", {1, 1, 2, 3}}, {"data", values}}}}}
+      .dump();
+}
+
+/// The numbers of the first output.
+std::vector<float> numbers_of(const HttpAnswer& answer) {
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  return json::parse(answer.body, nullptr, false)["outputs"][0]["data"].get<std::vector<float>>();
+}
+
+class Serve : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("http").state != ModuleState::kUsable) GTEST_SKIP() << module_status("http").reason;
+  }
+};
+
+/// A client that asks in a thread of its own.
+std::future<HttpAnswer> asked(int port, const std::vector<int>& values) {
+  return std::async(std::launch::async, [port, values] { return HttpClient(port).post(kInfer, asking(values)); });
+}
+
+TEST_F(Serve, TellsAboutItself) {
+  TestServer server(test::model_of_bytes());
+  HttpClient client(server.port());
+  EXPECT_EQ(json::parse(client.get("/v2").body)["extensions"], json({"binary_tensor_data", "classification"}));
+  for (const char* path :
+       {"/v2/health/live", "/v2/health/ready", "/v2/models/sums/ready", "/v2/models/sums/versions/1/ready"}) {
+    EXPECT_EQ(client.get(path).status, 200) << path;
+  }
+  const json facts = json::parse(client.get("/v2/models/sums/versions/1").body);
+  EXPECT_EQ(facts["inputs"], json::parse(R"([{"name":"input","datatype":"UINT8","shape":[-1,1,2,3]}])"));
+  EXPECT_EQ(facts["outputs"], json::parse(R"([{"name":"scores","datatype":"FP32","shape":[-1,2]}])"));
+  EXPECT_EQ(facts["versions"], json({"1"}));
+}
+
+TEST_F(Serve, AnswersWhatTheNetworkSays) {
+  TestServer server(test::model_of_bytes());
+  HttpClient client(server.port());
+  EXPECT_THAT(numbers_of(client.post(kInfer, asking({1, 2, 3, 4, 5, 250}))), ElementsAre(265, 6));
+  // More samples than one call takes.
+  std::string binary;
+  for (char sample = 0; sample < 11; ++sample) binary += std::string(6, sample);
+  const std::string head =
+      R"({"id":"7","inputs":[{"name":"input","datatype":"UINT8","shape":[11,1,2,3],"parameters":{"binary_data_size":66}}],)"
+      R"("outputs":[{"name":"scores","parameters":{"binary_data":true}}]})";
+  const HttpAnswer answer = client.post("/v2/models/sums/versions/1/infer", head + binary,
+                                        {{"Inference-Header-Content-Length", std::to_string(head.size())}});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const std::size_t json_bytes = std::stoul(answer.headers.at("inference-header-content-length"));
+  const json told = json::parse(answer.body.substr(0, json_bytes));
+  EXPECT_EQ(told["id"], "7");
+  EXPECT_EQ(told["outputs"][0]["shape"], json({11, 2}));
+  std::vector<float> values(22);
+  ASSERT_EQ(answer.body.size(), json_bytes + 88);
+  std::memcpy(values.data(), answer.body.data() + json_bytes, 88);
+  for (std::size_t i = 0; i < 11; ++i) EXPECT_EQ(values[2 * i], static_cast<float>(6 * i));
+}
+
+TEST_F(Serve, AnswersPictures) {
+  TestServer server(test::model_of_bytes());
+  HttpClient client(server.port());
+  const std::vector<std::uint8_t> pixels = {1, 2, 3, 4, 5, 6};
+  const std::string file = data::encode_png({1, 2, 3}, pixels);
+  const HttpAnswer answer =
+      client.post(std::string(kInfer) + "?classification=1", file, {{"Content-Type", "image/png"}});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(json::parse(answer.body)["outputs"][0]["data"], json({"21:0:sum"}));
+  EXPECT_THAT(numbers_of(client.post(kInfer, file, {{"Content-Type", "image/png"}})), ElementsAre(21, 6));
+  std::string element(4, '\0');
+  element[0] = static_cast<char>(file.size());
+  ASSERT_LT(file.size(), 128U);
+  const std::string head =
+      R"({"inputs":[{"name":"input","datatype":"BYTES","shape":[2],"parameters":{"binary_data_size":)" +
+      std::to_string(2 * (file.size() + 4)) + "}}]}";
+  EXPECT_THAT(numbers_of(client.post(kInfer, head + element + file + element + file,
+                                     {{"Inference-Header-Content-Length", std::to_string(head.size())}})),
+              ElementsAre(21, 6, 21, 6));
+  EXPECT_THAT(client.post(kInfer, "no picture", {{"Content-Type", "image/jpeg"}}).body, HasSubstr("can't be read"));
+}
+
+TEST_F(Serve, RefusesWithAStatusAndGoesOn) {
+  TestServer server(test::model_of_bytes(), {.http = {.body_bytes = 2000}});
+  HttpClient client(server.port());
+  EXPECT_EQ(client.get("/nowhere").status, 404);
+  EXPECT_THAT(client.get("/v2/models/sum").body, HasSubstr("this server has 'sums'"));
+  EXPECT_EQ(client.get("/v2/models/sums/versions/2").status, 404);
+  EXPECT_EQ(client.get(kInfer).status, 405);
+  EXPECT_EQ(client.post(kInfer, "nonsense").status, 400);
+  EXPECT_EQ(client.post(kInfer, "").status, 400);
+  EXPECT_EQ(client.post(kInfer, asking({1}), {{"Inference-Header-Content-Length", "9999"}}).status, 400);
+  EXPECT_EQ(client.post(kInfer, asking({1, 2, 3, 4, 5, 6})).status, 200);
+
+  EXPECT_EQ(client.post(kInfer, std::string(3000, ' ')).status, 413);
+  EXPECT_TRUE(client.is_closed());  // the body was not read
+  HttpClient chunked(server.port());
+  chunked.send("POST " + std::string(kInfer) + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 4; ++i) chunked.send("3e8\r\n" + std::string(1000, ' ') + "\r\n");
+  EXPECT_EQ(chunked.receive().status, 413);
+  HttpClient put(server.port());
+  put.send("PUT /v2 HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+  EXPECT_EQ(put.receive().status, 405);
+  EXPECT_TRUE(put.is_closed());
+  HttpClient form(server.port());
+  EXPECT_EQ(form.post(kInfer, "x", {{"Content-Type", "multipart/form-data; boundary=b"}}).status, 415);
+}
+
+TEST_F(Serve, OutlivesGarbageAndCutConnections) {
+  TestServer server(test::model_of_bytes());
+  HttpClient garbage(server.port());
+  garbage.send("\x16\x03\x01\r\n\x80garbage\r\n\r\n");
+  EXPECT_EQ(garbage.receive().status, 400);
+  EXPECT_TRUE(garbage.is_closed());
+  HttpClient endless(server.port());
+  std::string head = "GET /v2 HTTP/1.1\r\n";
+  for (int i = 0; i < 3000; ++i) head += "X-" + std::to_string(i) + ": " + std::string(40, 'x') + "\r\n";
+  endless.send(head);
+  EXPECT_EQ(endless.receive().status, 400);
+  const std::string whole = test::post_text(kInfer, asking({1, 2, 3, 4, 5, 6}));
+  for (std::size_t length = 0; length <= whole.size(); length += 7) {
+    HttpClient client(server.port());
+    client.send(whole.substr(0, length));
+    client.cut();
+  }
+  HttpClient client(server.port());
+  EXPECT_THAT(numbers_of(client.post(kInfer, asking({1, 2, 3, 4, 5, 6}))), ElementsAre(21, 6));
+  client.cut();
+  while (server.counts().open > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(server.counts().bodies_bytes, 0U);
+}
+
+TEST_F(Serve, ClosesOnSlowAndIdleClients) {
+  TestServer server(test::model_of_bytes(), {.http = {.transfer_s = 0.3, .idle_s = 0.3}});
+  HttpClient idle(server.port()), slow_head(server.port()), slow_body(server.port());
+  slow_head.send("GET /v2 HTTP/1.1\r\nHost");
+  const std::string whole = test::post_text(kInfer, asking({1, 2, 3, 4, 5, 6}));
+  slow_body.send(whole.substr(0, whole.size() - 5));
+  EXPECT_EQ(slow_head.receive().status, 408);
+  EXPECT_EQ(slow_body.receive().status, 408);
+  EXPECT_TRUE(idle.is_closed());
+}
+
+TEST_F(Serve, RefusesConnectionsBeyondTheLimit) {
+  TestServer server(test::model_of_bytes(), {.http = {.connections = 2}});
+  HttpClient one(server.port()), two(server.port());
+  EXPECT_EQ(one.get("/v2").status, 200);
+  EXPECT_EQ(two.get("/v2").status, 200);
+  HttpClient three(server.port());
+  EXPECT_EQ(three.receive().status, 503);
+  EXPECT_EQ(server.counts().refused, 1U);
+  one.cut();
+  while (server.counts().open > 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(two.get("/v2").status, 200);
+}
+
+TEST_F(Serve, BoundsTheMemoryOfRequestsUnderWay) {
+  TestServer server(test::model_of_bytes(), {.http = {.body_bytes = 100'000, .bodies_bytes = 150'000}});
+  HttpClient one(server.port()), two(server.port());
+  const std::string large = test::post_text(kInfer, asking({1, 2, 3, 4, 5, 6}) + std::string(90'000, ' '));
+  one.send(large.substr(0, 1000));
+  while (server.counts().bodies_bytes == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const HttpAnswer refused = two.post(kInfer, asking({1, 2, 3, 4, 5, 6}) + std::string(90'000, ' '));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.headers.at("retry-after"), "1");
+  one.send(large.substr(1000));
+  EXPECT_THAT(numbers_of(one.receive()), ElementsAre(21, 6));
+}
+
+TEST_F(Serve, AnswersWaitingSamplesTogether) {
+  TestServer server(test::model_of_bytes());
+  server.hold();
+  std::list<std::future<HttpAnswer>> answers;
+  answers.push_back(asked(server.port(), {1, 0, 0, 0, 0, 0}));
+  server.wait_for_batches(1);
+  for (int i = 2; i < 8; ++i) answers.push_back(asked(server.port(), {i, 0, 0, 0, 0, 0}));
+  server.wait_for_waiting(6);
+  server.release();
+  float sum = 0;
+  for (auto& answer : answers) EXPECT_EQ(numbers_of(answer.get()).front(), ++sum);
+  EXPECT_THAT(server.batches(), ElementsAre(1, 4, 2));
+  const std::string metrics = HttpClient(server.port()).get("/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("evener_samples_total 7\n"));
+  EXPECT_THAT(metrics, HasSubstr("evener_batches_total 3\n"));
+  EXPECT_THAT(metrics, HasSubstr("evener_requests_total{status=\"200\"} 7\n"));
+  EXPECT_THAT(metrics, HasSubstr("evener_batch_samples_bucket{le=\"2\"} 2\n"));
+}
+
+TEST_F(Serve, LeavesSamplesWaitingForOthers) {
+  TestServer server(test::model_of_bytes(), {.queue = {.lanes = 1, .batch = 2, .capacity = 64, .max_wait_s = 3600}});
+  auto one = asked(server.port(), {1, 0, 0, 0, 0, 0});
+  server.wait_for_waiting(1);
+  auto two = asked(server.port(), {2, 0, 0, 0, 0, 0});
+  EXPECT_EQ(numbers_of(one.get()).front(), 1);
+  EXPECT_EQ(numbers_of(two.get()).front(), 2);
+  EXPECT_THAT(server.batches(), ElementsAre(2));
+}
+
+TEST_F(Serve, RefusesWhatTheQueueCantHold) {
+  TestServer server(test::model_of_bytes(), {.queue = {.lanes = 1, .batch = 1, .capacity = 2}});
+  server.hold();
+  std::list<std::future<HttpAnswer>> answers;
+  answers.push_back(asked(server.port(), {1, 0, 0, 0, 0, 0}));
+  server.wait_for_batches(1);
+  for (int i = 2; i < 4; ++i) answers.push_back(asked(server.port(), {i, 0, 0, 0, 0, 0}));
+  server.wait_for_waiting(2);
+  HttpClient client(server.port());
+  const HttpAnswer refused = client.post(kInfer, asking({4, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.headers.at("retry-after"), "1");
+  server.release();
+  float sum = 0;
+  for (auto& answer : answers) EXPECT_EQ(numbers_of(answer.get()).front(), ++sum);
+  EXPECT_EQ(client.post(kInfer, asking({4, 0, 0, 0, 0, 0})).status, 200);
+  const std::string head = R"({"inputs":[{"name":"input","datatype":"UINT8","shape":[3,1,2,3],"data":[)";
+  EXPECT_THAT(client.post(kInfer, head + "1,2,3,4,5,6,1,2,3,4,5,6,1,2,3,4,5,6]}]}").body,
+              HasSubstr("at most 2 at once"));
+}
+
+TEST_F(Serve, GivesUpOnAnswersThatTakeTooLong) {
+  TestServer server(test::model_of_bytes(), {.queue = {.lanes = 1, .batch = 1, .capacity = 9}, .limit_s = 0.1});
+  server.hold();
+  HttpClient one(server.port()), two(server.port());
+  EXPECT_EQ(one.post(kInfer, asking({1, 0, 0, 0, 0, 0})).status, 504);
+  EXPECT_EQ(two.post(kInfer, asking({2, 0, 0, 0, 0, 0})).status, 504);
+  server.release();
+  while (server.waiting() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_THAT(server.batches(), ElementsAre(1));  // nobody waited for the second one
+}
+
+TEST_F(Serve, AnswersAtItsEndWhatWasAccepted) {
+  TestServer server(test::model_of_bytes());
+  HttpClient idle(server.port()), begun(server.port());
+  EXPECT_EQ(idle.get("/v2").status, 200);
+  server.hold();
+  std::list<std::future<HttpAnswer>> answers;
+  for (int i = 1; i < 20; ++i) answers.push_back(asked(server.port(), {i, 0, 0, 0, 0, 0}));
+  const std::string whole = test::post_text(kInfer, asking({99, 0, 0, 0, 0, 0}));
+  begun.send(whole.substr(0, 30));
+  server.wait_for_waiting(18);
+  server.stop();
+  EXPECT_TRUE(idle.is_closed());
+  EXPECT_FALSE(HttpClient(server.port()).connected());
+  begun.send(whole.substr(30));
+  server.wait_for_waiting(19);
+  server.release();
+  float sum = 0;
+  for (auto& answer : answers) EXPECT_EQ(numbers_of(answer.get()).front(), ++sum);
+  const HttpAnswer last = begun.receive();
+  EXPECT_EQ(numbers_of(last).front(), 99);
+  server.end();
+}
+
+TEST_F(Serve, SurvivesManyClientsAtOnce) {
+  TestServer server(test::model_of_bytes(), {.queue = {.lanes = 2, .batch = 8, .capacity = 4096}});
+  std::vector<std::future<int>> clients;
+  for (int c = 0; c < 40; ++c) {
+    clients.push_back(std::async(std::launch::async, [&, c] {
+      HttpClient client(server.port());
+      int right = 0;
+      for (int i = 0; i < 20; ++i) {
+        const HttpAnswer answer = client.post(kInfer, asking({c, i, 0, 0, 0, 0}));
+        right += answer.status == 200 && numbers_of(answer).front() == static_cast<float>(c + i);
+      }
+      return right;
+    }));
+  }
+  for (auto& client : clients) EXPECT_EQ(client.get(), 20);
+}
+
+TEST_F(Serve, SaysWhyItCantListen) {
+  const auto holder = open_http_server({});
+  try {
+    open_http_server({.port = holder->port()});
+    FAIL() << "two servers listen on one port";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("another program listens there; choose another --port"));
+  }
+  EXPECT_THROW(open_http_server({.host = "no.such.host.invalid"}), Error);
+}
+
+}  // namespace
+}  // namespace evener::job

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -117,6 +118,35 @@ class TimesLayers {
   virtual std::vector<LayerTime> time_layers(const data::Batch& batch) = 0;
 };
 
+/// Float32 values of some samples that go from one stage to the next, or their gradients that come back: of images
+/// (N, H, W, C), otherwise (N, ...). They stay as they are while `owner` lives.
+struct StageValues {
+  std::span<float> values;
+  std::shared_ptr<void> owner;
+};
+
+/// Trains one stage of a network that is divided over several devices (TrainerOptions::stage). A batch passes in
+/// micro-batches, some of which are under way at once, each known by a number.
+class TrainsStage {
+ public:
+  virtual ~TrainsStage() = default;
+  struct Passed {
+    std::vector<StageValues> sent;  // for the stage after, in the order of Network::outputs(); none of the last stage
+    Sums sums;                      // of the last stage; nothing of others
+  };
+  /// Forward in training mode. What backward_stage() needs of it is kept. `part`: its samples, with the pixels for the
+  /// first stage and the targets for the last. `received`: what the stage before sent, in the order of
+  /// Network::inputs(); nothing for the first.
+  virtual Passed forward_stage(int micro_batch, const data::Batch& part, std::vector<StageValues> received) = 0;
+  /// Adds the micro-batch's gradients to those of the parameters, and returns those of what was received. `gradients`:
+  /// of what was sent; of the last stage none, but the `weight` of each sample's loss (Trainer::add_gradients).
+  virtual std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients,
+                                                  double weight) = 0;
+  /// Forward in evaluation mode. `predicted`: as Trainer::evaluate, of the last stage.
+  virtual Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
+                                std::vector<std::int32_t>* predicted) = 0;
+};
+
 /// The abilities of one trainer, which live as long as it does; null = it has not got this one.
 struct Offers {
   ExchangesGradients* exchange = nullptr;
@@ -127,6 +157,7 @@ struct Offers {
   ReportsDevice* device = nullptr;
   DetectsObjects* detector = nullptr;
   TimesLayers* layers = nullptr;
+  TrainsStage* stage = nullptr;
 
   /// Whether parameters lie in memory of all replicas.
   bool shares_arrays() const { return sharing != nullptr || together != nullptr; }

@@ -61,6 +61,15 @@ struct NativeOptions {
   KernelChoice kernels = KernelChoice::kSimd;
 };
 
+/// Which stage of a divided network a trainer computes (network/passes/cut.h); a whole network is one stage.
+struct StageOfNetwork {
+  int number = 0, count = 1;
+
+  bool is_first() const { return number == 0; }
+  bool is_last() const { return number + 1 == count; }
+  bool is_part() const { return count > 1; }
+};
+
 struct TrainerOptions {
   Device device;
   std::vector<int> cpus;  // CPUs that compute; empty = not pinned
@@ -76,6 +85,7 @@ struct TrainerOptions {
   /// the statistics of this replica's samples alone.
   std::function<void(std::span<double>)> sum_over_replicas;
   SharedArrays shared;
+  StageOfNetwork stage;
   /// Data that the device keeps whole, or that the engine takes from memory itself, so that batches need only say which
   /// samples they have (data::Batch::images may be empty). Null = images come with each batch.
   std::shared_ptr<const data::Dataset> resident = nullptr;

@@ -58,14 +58,32 @@ Network::Network(std::string model, Shape input) : model_(std::move(model)) {
   outputs_.push_back({"output", 0});
 }
 
+void Network::require_new_name(const std::string& name) const {
+  const bool taken = std::ranges::any_of(layers_, [&](const Layer& layer) { return layer.name == name; });
+  if (!name.empty() && !taken) return;
+  throw Error(fmt::format("{}: layer {} needs a name of its own, '{}' is {}", model_, layers_.size(), name,
+                          taken ? "taken" : "empty"));
+}
+
+int Network::add_input(std::string name, Shape shape) {
+  require_new_name(name);
+  const int index = static_cast<int>(layers_.size());
+  layers_.push_back({std::move(name), Input{}, {}, std::move(shape), index});
+  return index;
+}
+
+std::vector<int> Network::inputs() const {
+  std::vector<int> found;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (std::holds_alternative<Input>(layers_[i].op)) found.push_back(static_cast<int>(i));
+  }
+  return found;
+}
+
 int Network::add(std::string name, Op op, std::vector<int> inputs) {
   const int index = static_cast<int>(layers_.size());
   if (inputs.empty()) inputs.push_back(index - 1);
-  const bool taken = std::ranges::any_of(layers_, [&](const Layer& layer) { return layer.name == name; });
-  if (name.empty() || taken) {
-    throw Error(fmt::format("{}: layer {} needs a name of its own, '{}' is {}", model_, index, name,
-                            taken ? "taken" : "empty"));
-  }
+  require_new_name(name);
   std::vector<Shape> shapes;
   for (const int input : inputs) {
     if (input < 0 || input >= index) {
@@ -74,7 +92,7 @@ int Network::add(std::string name, Op op, std::vector<int> inputs) {
     }
     shapes.push_back(layers_[static_cast<std::size_t>(input)].shape);
   }
-  Layer layer{std::move(name), std::move(op), std::move(inputs), {}};
+  Layer layer{std::move(name), std::move(op), std::move(inputs), {}, index};
   layer.shape = infer_shape(model_, layer, shapes);
   std::ranges::move(layer_parameters(layer, index, shapes.front()), std::back_inserter(parameters_));
   layers_.push_back(std::move(layer));
@@ -83,15 +101,26 @@ int Network::add(std::string name, Op op, std::vector<int> inputs) {
 }
 
 void Network::set_output(std::string name, int layer) {
+  if (layer < 1 || layer >= static_cast<int>(layers_.size())) {
+    throw Error(fmt::format("{}: output '{}' is to be layer {}, but the layers that are computed are 1 to {}", model_,
+                            name, layer, layers_.size() - 1));
+  }
+  mark_output(std::move(name), layer);
+}
+
+void Network::hand_on(std::string name, int input) {
+  const bool given = input >= 0 && input < static_cast<int>(layers_.size()) &&
+                     std::holds_alternative<Input>(layers_[static_cast<std::size_t>(input)].op);
+  if (!given) throw Error(fmt::format("{}: layer {} is to be handed on, but it is no input", model_, input));
+  mark_output(std::move(name), input);
+}
+
+void Network::mark_output(std::string name, int layer) {
   const auto has_name = [&](const Output& output) { return output.name == name; };
   const bool taken = outputs_marked_ && std::ranges::any_of(outputs_, has_name);
   if (name.empty() || taken) {
     throw Error(
         fmt::format("{}: an output needs a name of its own, '{}' is {}", model_, name, taken ? "taken" : "empty"));
-  }
-  if (layer < 1 || layer >= static_cast<int>(layers_.size())) {
-    throw Error(fmt::format("{}: output '{}' is to be layer {}, but the layers that are computed are 1 to {}", model_,
-                            name, layer, layers_.size() - 1));
   }
   if (!outputs_marked_) outputs_.clear();
   outputs_marked_ = true;

@@ -137,6 +137,7 @@ struct Layer {
   Op op;
   std::vector<int> inputs;  // indices of earlier layers
   Shape shape;              // of the output
+  int number = 0;           // its index, in a stage that in the whole network: random choices are keyed by it
 };
 
 enum class Init {
@@ -175,10 +176,17 @@ class Network {
   /// Adds a layer fed by `inputs` (indices; default: the layer before) and returns its index.
   int add(std::string name, Op op, std::vector<int> inputs = {});
 
+  /// A further value from outside, for stages of a network (passes/cut.h), which may take several; returns its index.
+  int add_input(std::string name, Shape shape);
+  /// Gives a layer of a stage the index that it has in the whole network.
+  void set_number(int layer, int number) { layers_.at(static_cast<std::size_t>(layer)).number = number; }
+
   /// Marks the result of `layer` as an output of that name, after those marked before. A network that marks none has
   /// one output named "output": its last layer. Throws Error for a name that is empty or taken, and for a layer that
   /// the network doesn't compute.
   void set_output(std::string name, int layer);
+  /// The same for a value from outside, which a stage hands on as it is.
+  void hand_on(std::string name, int input);
   /// Marks the output of a network that marks none, so that others can be marked beside it.
   void mark_last_layer();
 
@@ -191,6 +199,8 @@ class Network {
 
   const std::string& model() const { return model_; }  // "resnet34", "mlp:784-256-10"
   const Shape& input_shape() const { return layers_.front().shape; }
+  /// Indices of the values from outside, ascending: 0, and those of add_input().
+  std::vector<int> inputs() const;
   /// At least one, in the order in which they were marked.
   const std::vector<Output>& outputs() const { return outputs_; }
   /// For each layer, how many layers and outputs read it.
@@ -208,6 +218,9 @@ class Network {
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
  private:
+  void require_new_name(const std::string& name) const;
+  void mark_output(std::string name, int layer);
+
   std::string model_;
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_;

@@ -17,6 +17,8 @@ struct Command {
     kShareState,     // rank 0's parameters and buffers to all; with `with_optimizer` its optimiser's state too
     kSwapAverage,    // exchange the weights with their average
     kSetMembers,     // from now on the replicas with a count of 1 train
+    kGatherState,    // of all stages to rank 0: parameters and buffers, or with `with_optimizer` the optimiser's state
+    kLoadState,      // all stages take their parameters and buffers from what rank 0 was given
     kReport,         // exchange what the devices were put to
     kFinish,         // the run is over
   };
@@ -26,10 +28,10 @@ struct Command {
   std::int64_t part = 0;            // index of the part to evaluate
   std::int64_t with_optimizer = 0;  // 0 or 1
   /// 1: before anything else, the batch after those already divided begins at sample `begin`. It is made of
-  /// micro-batches, one after the other, and of micro-batch m rank r gets counts[m * ranks + r] samples.
+  /// micro-batches, one after the other, and of micro-batch m replica r gets counts[m * replicas + r] samples.
   std::int64_t divides = 0;
   std::int64_t begin = 0;
-  std::vector<std::int64_t> counts;  // of each rank, or rank and micro-batch; zeros behind them say nothing
+  std::vector<std::int64_t> counts;  // of each replica, or replica and micro-batch; zeros behind them say nothing
 };
 
 /// A command as numbers of eight bytes, equally many for every command with up to `counts` counts; and back.

@@ -35,6 +35,25 @@ void DataParallel::command(Command::Kind kind) {
   replica_.lead(command);
 }
 
+TensorMap DataParallel::gathered(bool of_optimizer) {
+  engine::Trainer& trainer = replica_.trainer();
+  if (replica_.stages() == 1) return of_optimizer ? trainer.optimizer_state() : trainer.state();
+  Command gather;
+  gather.kind = Command::Kind::kGatherState;
+  gather.with_optimizer = of_optimizer ? 1 : 0;
+  replica_.lead(gather);
+  return replica_.take_gathered();
+}
+
+void DataParallel::load_state(const TensorMap& state) {
+  if (replica_.stages() == 1) {
+    replica_.trainer().load_state(state);
+    return share_state();
+  }
+  replica_.give_state(state);
+  command(Command::Kind::kLoadState);
+}
+
 void DataParallel::start(Command command, std::int64_t samples, std::int64_t first_batch) {
   training_ = command.kind == Command::Kind::kStartEpoch;
   samples_ = samples;

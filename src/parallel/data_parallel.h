@@ -33,6 +33,12 @@ class DataParallel {
   /// so.
   std::optional<EvaluationResult> evaluate(std::int64_t part, std::int64_t samples, const std::function<bool()>& stop);
 
+  /// Parameters and buffers of the whole network, and the optimiser's values of all its parameters.
+  TensorMap state() { return gathered(false); }
+  TensorMap optimizer_state() { return gathered(true); }
+  /// Gives all replicas these parameters and buffers.
+  void load_state(const TensorMap& state);
+
   /// Rank 0's weights (and buffers) to all. Training ends an epoch with it, before the evaluation.
   void share_state() { command(Command::Kind::kShareState); }
   void swap_average() { command(Command::Kind::kSwapAverage); }
@@ -41,10 +47,11 @@ class DataParallel {
     command(Command::Kind::kReport);
     return replica_.reports();
   }
+  /// What each rank did in its stage, after reports(); empty where replicas have one stage.
+  const std::vector<StageWork>& stage_work() const { return replica_.stage_work(); }
   /// The other ranks end.
   void finish() { command(Command::Kind::kFinish); }
 
-  engine::Trainer& trainer() { return replica_.trainer(); }
   /// Samples that each replica computed in training, and in how many seconds of its own.
   const std::vector<std::int64_t>& trained() const { return trained_; }
   const std::vector<double>& busy_s() const { return busy_s_; }
@@ -60,6 +67,7 @@ class DataParallel {
 
  private:
   void command(Command::Kind kind);
+  TensorMap gathered(bool of_optimizer);
   /// Puts the division of the next batch that isn't divided yet into `command`, if there is one.
   void divide_next(Command& command);
   void start(Command command, std::int64_t samples, std::int64_t first_batch);

@@ -17,6 +17,13 @@ namespace evener::parallel {
 namespace {
 
 constexpr int kControl = 0, kSums = 1, kGradients = 2, kChannels = 3;
+/// Between neighbouring stages, by turns, so that a stage's ends to both sides are different ones.
+constexpr int kLinks = 4;
+
+/// Of replicas with so many stages: the first stage has the channels above; then two for each further one, and links.
+int channel_count(int stages) {
+  return stages == 1 ? kChannels : kChannels + 2 * (stages - 1) + kLinks;
+}
 /// How long ranks may take to end by themselves after a host was lost: one in a long computation notices nothing.
 constexpr std::chrono::seconds kGraceOfRanks{3};
 
@@ -26,6 +33,34 @@ std::unique_ptr<comm::Communicator> channel_of(const Seat& seat, int index) {
   if (seat.hosts == 1) return local;
   auto between = seat.link == nullptr ? nullptr : seat.link->channel(index);
   return comm::make_hierarchical_communicator(std::move(local), std::move(between), seat.host, seat.hosts);
+}
+
+/// The end of a channel that joins a stage with the same stage of the other replicas.
+std::unique_ptr<comm::Communicator> peers_of(const Seat& seat, int index) {
+  const int stage = seat.rank % seat.stages;
+  auto channel = channel_of(seat, stage == 0 ? index : kChannels + 2 * (stage - 1) + index - kSums);
+  if (seat.stages == 1) return channel;
+  std::vector<int> ranks;
+  for (int rank = stage; rank < seat.ranks; rank += seat.stages) ranks.push_back(rank);
+  channel->set_members(ranks);
+  return channel;
+}
+
+StageChannels links_of(const Seat& seat) {
+  const int stage = seat.rank % seat.stages;
+  const int first = channel_count(seat.stages) - kLinks;
+  StageChannels links;
+  if (stage > 0) {
+    const int before = first + 2 * ((stage - 1) % 2);
+    links.values_in = channel_of(seat, before);
+    links.gradients_out = channel_of(seat, before + 1);
+  }
+  if (stage + 1 < seat.stages) {
+    const int after = first + 2 * (stage % 2);
+    links.values_out = channel_of(seat, after);
+    links.gradients_in = channel_of(seat, after + 1);
+  }
+  return links;
 }
 
 /// Ends this process because a host was lost. Where its ranks are `watched` processes, the one that watches them tells
@@ -59,18 +94,18 @@ std::string run_connected(const Seat& seat, const RankBody& body, const HostsOpt
 
 Channels Seat::channels() const {
   const bool one_host = group != nullptr && hosts == 1;
-  return {channel_of(*this, kControl), channel_of(*this, kSums), channel_of(*this, kGradients),
-          one_host ? group->common() : std::span<std::byte>()};
+  return {channel_of(*this, kControl), peers_of(*this, kSums), peers_of(*this, kGradients),
+          one_host ? group->common() : std::span<std::byte>(), links_of(*this)};
 }
 
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options) {
-  const int ranks = static_cast<int>(plan.replicas.size()), local_ranks = ranks / options.hosts.hosts;
+  const int ranks = placement::rank_count(plan), local_ranks = ranks / options.hosts.hosts;
   const bool processes = plan.processes.size() > 1 || options.always_fork;
   std::unique_ptr<comm::SharedGroup> group;
   if (local_ranks > 1 || options.always_group || processes) {
     comm::SharedGroupOptions of_group;
     of_group.ranks = local_ranks;
-    of_group.channels = kChannels;
+    of_group.channels = channel_count(placement::stage_count(plan));
     of_group.common_bytes = options.shared_bytes;
     group = std::make_unique<comm::SharedGroup>(of_group);
   }
@@ -79,8 +114,8 @@ std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& 
     seats.emplace_back();
     for (const int local_rank : process.ranks) {
       const int rank = options.hosts.host * local_ranks + local_rank;
-      seats.back().push_back(
-          {rank, ranks, group.get(), process.ranks.size() == 1, local_rank, options.hosts.host, options.hosts.hosts});
+      seats.back().push_back({rank, ranks, group.get(), process.ranks.size() == 1, local_rank, options.hosts.host,
+                              options.hosts.hosts, nullptr, placement::stage_count(plan)});
     }
   }
   const RankBody connected = [&](const Seat& seat) { return run_connected(seat, body, options.hosts, processes); };

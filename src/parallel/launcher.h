@@ -27,6 +27,7 @@ struct Seat {
   int local_rank = 0;                  // in `group`
   int host = 0, hosts = 1;
   HostLink* link = nullptr;  // of the leading rank where there are several hosts
+  int stages = 1;            // of each replica: ranks r * stages to r * stages + stages - 1 are those of replica r
 
   /// May be called once.
   Channels channels() const;

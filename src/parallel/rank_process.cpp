@@ -273,9 +273,9 @@ class Watch {
     if (group_.aborted()) throw Error(group_.abort_reason());  // its end is what came of that
     const int rank = child.seats.front().rank;
     const auto at = group_.progress(child.seats.front().local_rank);
-    const auto& device = plan_.replicas[static_cast<std::size_t>(rank)].stages.front();
-    std::string text =
-        "rank " + std::to_string(rank) + " (process " + std::to_string(child.pid) + ", " + device_text(device.device);
+    const auto& device = placement::stage_of(plan_, rank);
+    std::string text = placement::rank_text(plan_, rank) + " (process " + std::to_string(child.pid) + ", " +
+                       device_text(device.device);
     if (device.device.kind == DeviceKind::kCpu) text += "/t" + std::to_string(device.threads);
     text += ") " + what;
     text += progress_text(at);

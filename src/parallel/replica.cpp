@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/message.h"
 #include "base/phase.h"
 #include "comm/gather.h"
 #include "network/batch_norm.h"
@@ -53,20 +54,23 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   data::LoaderOptions plain = options_.loader;
   plain.augmentation = {};
   evaluation_loader_ = std::make_unique<data::Loader>(dataset_, plain);
-  synchronised_ = ranks() > 1 && !options_.local_batch_norm && network::has_batch_norm(network);
+  synchronised_ = replicas() > 1 && !options_.local_batch_norm && network::has_batch_norm(network);
   if (synchronised_) {
     options_.trainer.sum_over_replicas = [this](std::span<double> values) { sum_over_replicas(values); };
   }
   engine::SharedArrays& shared = options_.trainer.shared;
   shared.bytes = channels_.memory;
-  shared.replica = rank();
-  shared.replicas = ranks();
+  shared.replica = replica();
+  shared.replicas = replicas();
   shared.meet = [this] { meet(); };
   trainer_ = engine.make_trainer(network, options_.trainer);
   offers_ = trainer_->offers();
   all_shared_ = offers_.shares_arrays() && std::ranges::all_of(network.parameters(), &network::Parameter::trained);
-  members_.resize(static_cast<std::size_t>(ranks()));
-  std::iota(members_.begin(), members_.end(), 0);
+  for (int r = 0; r < replicas(); ++r) members_.push_back(r * stages() + options_.trainer.stage.number);
+  if (stages() > 1) {
+    if (offers_.stage == nullptr) throw Error("this engine's trainer computes whole networks, no stages of one");
+    pipeline_ = std::make_unique<Pipeline>(*offers_.stage, options_.trainer.stage, options_.stage, channels_, pace_);
+  }
   protocol_ = choose_protocol(step_context(network));
   if (options_.local_batch_norm) statistics_ = statistics_of(network);
 }
@@ -75,6 +79,8 @@ StepContext Replica::step_context(const network::Network& network) {
   StepContext context{*trainer_, offers_, channels_, pace_, members_};
   context.nothing = engine::Sums::zeros(network::sum_names(options_.trainer.criterion));
   context.sizes = trained_sizes(network);
+  context.replicas = static_cast<std::size_t>(replicas());
+  context.pipeline = pipeline_.get();
   context.wire = options_.wire;
   context.accumulate = options_.accumulate;
   context.synchronised = synchronised_;
@@ -136,7 +142,7 @@ std::vector<std::int64_t> Replica::micro_batches_of(std::int64_t samples) const 
 
 /// How many counts a command has: no batch has more micro-batches than a whole one.
 std::size_t Replica::most_counts() const {
-  return static_cast<std::size_t>(ranks()) * micro_batches_of(options_.batch).size();
+  return static_cast<std::size_t>(replicas()) * micro_batches_of(options_.batch).size();
 }
 
 void Replica::serve() {
@@ -195,8 +201,13 @@ void Replica::obey(const Command& command) {
       set_members(command);
       break;
     case Command::Kind::kReport:
-      reports_ = exchange_reports(*channels_.control,
-                                  offers_.device != nullptr ? offers_.device->report() : engine::DeviceReport{});
+      report();
+      break;
+    case Command::Kind::kGatherState:
+      gather_state(command.with_optimizer != 0);
+      break;
+    case Command::Kind::kLoadState:
+      load_given();
       break;
     case Command::Kind::kDivide:
     case Command::Kind::kFinish:
@@ -214,12 +225,12 @@ void Replica::divide(const Command& command) {
   StepShare share;
   std::vector<data::Stretch> own;  // this replica's part of each micro-batch
   std::int64_t begin = command.begin;
-  for (auto counts = command.counts.begin(); counts != command.counts.end(); counts += ranks()) {
-    const std::int64_t end = std::accumulate(counts, counts + ranks(), begin);
+  for (auto counts = command.counts.begin(); counts != command.counts.end(); counts += replicas()) {
+    const std::int64_t end = std::accumulate(counts, counts + replicas(), begin);
     if (begin == end) break;  // there are no more
-    const std::int64_t own_begin = std::accumulate(counts, counts + rank(), begin);
-    own.push_back({own_begin, own_begin + counts[rank()]});
-    share.parts.push_back(counts[rank()]);
+    const std::int64_t own_begin = std::accumulate(counts, counts + replica(), begin);
+    own.push_back({own_begin, own_begin + counts[replica()]});
+    share.parts.push_back(counts[replica()]);
     begin = end;
   }
   share.begin = own.front().begin - command.begin;
@@ -252,14 +263,32 @@ void Replica::settle() {
   step_.take(trainer_->settle());
 }
 
+void Replica::report() {
+  reports_ = exchange_reports(*channels_.control,
+                              offers_.device != nullptr ? offers_.device->report() : engine::DeviceReport{});
+  if (!pipeline_) return;
+  stage_work_.clear();
+  for (const std::string& message : comm::gather_messages(*channels_.control, pack_message(pipeline_->work()))) {
+    const std::string what = "what rank " + std::to_string(stage_work_.size()) + " did";
+    stage_work_.push_back(unpack_message<StageWork>(message, what));
+  }
+}
+
 void Replica::evaluate() {
   const PhaseMark mark(Phase::kEvaluate);
   pace_.begin();
-  const data::Batch* share = next_share().batch;
-  std::vector<std::int32_t> predicted;
-  evaluation_.sums += options_.judge ? judged(*share) : trainer_->evaluate(*share, &predicted);
-  if (options_.confusion_classes > 0) evaluation_.confusion.add(data::class_labels(share->targets), predicted);
+  evaluation_.sums += evaluated(*next_share().batch);
   pace_.catch_up();
+}
+
+/// Only the last stage of a replica finds anything.
+engine::Sums Replica::evaluated(const data::Batch& share) {
+  if (options_.judge) return judged(share);
+  std::vector<std::int32_t> predicted;
+  engine::Sums sums = pipeline_ ? pipeline_->evaluate(share, &predicted) : trainer_->evaluate(share, &predicted);
+  const bool finds = options_.confusion_classes > 0 && options_.trainer.stage.is_last();
+  if (finds) evaluation_.confusion.add(data::class_labels(share.targets), predicted);
+  return sums;
 }
 
 engine::Sums Replica::judged(const data::Batch& share) {

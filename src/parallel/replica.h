@@ -17,6 +17,7 @@
 #include "parallel/confusion.h"
 #include "parallel/output_judge.h"
 #include "parallel/pace.h"
+#include "parallel/pipeline.h"
 #include "parallel/steps/protocol.h"
 
 namespace evener::parallel {
@@ -32,6 +33,7 @@ struct ReplicaOptions {
   data::LoaderOptions loader;
   std::vector<std::uint32_t> train_samples;
   std::vector<std::vector<std::uint32_t>> evaluation_parts;
+  StageOptions stage;                  // where trainer.stage is a part of the network
   std::size_t confusion_classes = 0;   // classes to count confusions of; 0 = not counted
   std::shared_ptr<OutputJudge> judge;  // of this replica's outputs in evaluations; null = sums are enough
   std::function<void(std::int64_t epoch, std::int64_t step)> on_progress;  // may be empty
@@ -43,9 +45,11 @@ struct EvaluationResult {
   std::vector<std::string> verdicts;  // of each rank's judge, by rank; empty without judges
 };
 
+/// One rank's part of a replica: all of it, or one of its stages.
 class Replica {
  public:
-  /// Makes the trainer, on the calling thread, which drives it from then on.
+  /// `network`: the rank's stage, where the replica has several. Makes the trainer, on the calling thread, which drives
+  /// it from then on.
   Replica(engine::Engine& engine, const network::Network& network, std::shared_ptr<const data::Dataset> dataset,
           ReplicaOptions options, Channels channels);
 
@@ -67,14 +71,31 @@ class Replica {
   /// After kReport: of each rank, with the notes of this one.
   const std::vector<engine::DeviceReport>& reports() const { return reports_; }
 
+  /// After kReport: of each rank; empty where replicas are not divided into stages.
+  const std::vector<StageWork>& stage_work() const { return stage_work_; }
+
+  /// Rank 0, after kGatherState: what was gathered.
+  TensorMap take_gathered() { return std::move(gathered_); }
+  /// Rank 0, before kLoadState: the weights that all stages take theirs from. Outlives that.
+  void give_state(const TensorMap& state) { given_ = &state; }
+
   const StepResult& last_step() const { return step_; }
   const EvaluationResult& last_evaluation() const { return evaluation_; }
   engine::Trainer& trainer() { return *trainer_; }
   comm::Communicator& control() { return *channels_.control; }
   int rank() const { return channels_.control->rank(); }
   int ranks() const { return channels_.control->size(); }
+  int stages() const { return options_.trainer.stage.count; }
+  int replicas() const { return ranks() / stages(); }
 
  private:
+  /// This replica's number.
+  int replica() const { return rank() / stages(); }
+  /// The channel of ranks that have the same weights, and the first of these.
+  comm::Communicator& peers() { return stages() == 1 ? *channels_.control : *channels_.sums; }
+  int first_peer() const { return options_.trainer.stage.number; }
+  void gather_state(bool of_optimizer);
+  void load_given();
   std::size_t most_counts() const;
   void serve_first(std::int64_t count);
   void start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch);
@@ -85,7 +106,9 @@ class Replica {
   StepContext step_context(const network::Network& network);
   void evaluate();
   engine::Sums judged(const data::Batch& share);
+  engine::Sums evaluated(const data::Batch& share);
   void sum_evaluation();
+  void report();
   void share_state(bool with_optimizer);
   void average_statistics(TensorMap& state);
   void set_members(const Command& command);
@@ -107,11 +130,15 @@ class Replica {
   std::deque<StepShare> divided_;    // of batches divided and not yet taken, still without their samples
   std::unique_ptr<engine::Trainer> trainer_;
   engine::Offers offers_;                   // of the trainer
+  std::unique_ptr<Pipeline> pipeline_;      // of a replica with several stages
   std::unique_ptr<StepProtocol> protocol_;  // how this replica does a step
   std::int64_t trained_ = 0;                // samples since the statistics were averaged
   StepResult step_;
   EvaluationResult evaluation_;
   std::vector<engine::DeviceReport> reports_;
+  std::vector<StageWork> stage_work_;
+  TensorMap gathered_;
+  const TensorMap* given_ = nullptr;
 };
 
 }  // namespace evener::parallel

@@ -1,30 +1,54 @@
 // How a replica's weights become those of the others: rank 0's go to all.
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/message.h"
 #include "base/phase.h"
+#include "comm/gather.h"
 #include "parallel/replica.h"
 
 namespace evener::parallel {
 namespace {
 
-/// Every tensor of rank 0's map into the same one of every rank.
-void broadcast(comm::Communicator& communicator, TensorMap& tensors) {
-  for (auto& [name, tensor] : tensors) communicator.broadcast(tensor.bytes, 0);
+/// Every tensor of `root`'s map into the same one of every rank.
+void broadcast(comm::Communicator& communicator, TensorMap& tensors, int root) {
+  for (auto& [name, tensor] : tensors) communicator.broadcast(tensor.bytes, root);
+}
+
+/// What a rank has to know of tensors before their bytes come: name, type, shape.
+using Heads = std::vector<std::tuple<std::string, DType, std::vector<std::int64_t>>>;
+
+std::string heads_of(const TensorMap& tensors) {
+  Heads heads;
+  for (const auto& [name, tensor] : tensors) heads.emplace_back(name, tensor.dtype, tensor.shape);
+  return pack_message(heads);
+}
+
+TensorMap tensors_with(const std::string& message) {
+  TensorMap tensors;
+  for (auto& [name, type, shape] : unpack_message<Heads>(message, "the names of a stage's tensors")) {
+    const auto bytes = static_cast<std::size_t>(element_count(shape)) * size_bytes(type);
+    tensors.emplace(name, HostTensor{type, shape, std::vector<std::byte>(bytes)});
+  }
+  return tensors;
 }
 
 }  // namespace
 
 /// Replicas on unlike devices round differently: sharing the state now and then keeps them from drifting apart.
 void Replica::share_state(bool with_optimizer) {
-  if (ranks() == 1) return;
+  if (replicas() == 1) return;
   const PhaseMark mark(Phase::kExchange);
   if (all_shared_ && !with_optimizer) return channels_.control->barrier();
   TensorMap state = trainer_->state();
   if (options_.local_batch_norm) average_statistics(state);
-  broadcast(*channels_.control, state);
-  if (rank() != 0 || options_.local_batch_norm) trainer_->load_state(state);
+  broadcast(peers(), state, first_peer());
+  if (replica() != 0 || options_.local_batch_norm) trainer_->load_state(state);
   if (!with_optimizer) return;
   TensorMap optimizer = trainer_->optimizer_state();
-  broadcast(*channels_.control, optimizer);
-  if (rank() != 0 && !optimizer.empty()) trainer_->load_optimizer_state(optimizer);
+  broadcast(peers(), optimizer, first_peer());
+  if (replica() != 0 && !optimizer.empty()) trainer_->load_optimizer_state(optimizer);
 }
 
 /// Running statistics of the samples that each replica saw, weighted by how many these were.
@@ -35,7 +59,7 @@ void Replica::average_statistics(TensorMap& state) {
     const std::int64_t count = element_count(tensor.shape);
     for (std::int64_t i = 0; i < count; ++i) sums.push_back(static_cast<double>(trained_) * tensor.floats()[i]);
   }
-  channels_.control->all_reduce(sums);
+  peers().all_reduce(sums);
   trained_ = 0;
   if (sums.front() == 0) return;  // nobody trained since the last time
   std::size_t at = 1;
@@ -44,6 +68,34 @@ void Replica::average_statistics(TensorMap& state) {
     const std::int64_t count = element_count(tensor.shape);
     for (std::int64_t i = 0; i < count; ++i) tensor.floats()[i] = static_cast<float>(sums[at++] / sums.front());
   }
+}
+
+/// The state of the whole network, or of its optimiser, out of the stages of the first replica on rank 0.
+void Replica::gather_state(bool of_optimizer) {
+  const PhaseMark mark(Phase::kExchange);
+  TensorMap own;
+  if (replica() == 0) own = of_optimizer ? trainer_->optimizer_state() : trainer_->state();
+  const std::vector<std::string> heads = comm::gather_messages(*channels_.control, heads_of(own));
+  if (rank() > 0 && replica() == 0) {
+    for (const auto& [name, tensor] : own) channels_.control->send(tensor.bytes, 0);
+  }
+  if (rank() != 0) return;
+  gathered_ = std::move(own);
+  for (int stage = 1; stage < stages(); ++stage) {
+    TensorMap tensors = tensors_with(heads[static_cast<std::size_t>(stage)]);
+    for (auto& [name, tensor] : tensors) channels_.control->receive(tensor.bytes, stage);
+    gathered_.merge(tensors);
+  }
+}
+
+/// Every rank takes its part of what rank 0 was given.
+void Replica::load_given() {
+  const PhaseMark mark(Phase::kExchange);
+  const std::string own = rank() == 0 ? heads_of(*given_) : std::string();
+  TensorMap state = tensors_with(comm::gather_messages(*channels_.control, own).front());
+  if (rank() == 0) state = *given_;
+  broadcast(*channels_.control, state, 0);
+  trainer_->load_state(state);
 }
 
 }  // namespace evener::parallel

@@ -41,6 +41,7 @@ class PlanBuilder {
     plan_.precision = options_.precision;
     plan_.cores = machine_.cores;
     for (const ReplicaGroup& group : placement_.replicas) add_group(group);
+    refuse_unequal_stages();
     refuse_shared_devices();
     divide_threads();
     assign_cpus();
@@ -129,6 +130,15 @@ class PlanBuilder {
     return all;
   }
 
+  // Replicas add up the gradients of the same layers.
+  void refuse_unequal_stages() const {
+    for (const ReplicaGroup& group : placement_.replicas) {
+      if (group.stages.size() == placement_.replicas.front().stages.size()) continue;
+      refuse(group.stages.front(), "all replicas are divided into equally many stages, and the first one has " +
+                                       std::to_string(placement_.replicas.front().stages.size()));
+    }
+  }
+
   void refuse_shared_devices() {
     std::set<Device> seen;
     for (const auto& [stage, planned] : stages()) {
@@ -206,7 +216,12 @@ class PlanBuilder {
     auto& replicas = plan_.replicas;
     const bool same =
         std::all_of(replicas.begin(), replicas.end(), [&](const auto& r) { return alike(r, replicas[0]); });
-    ShareRule shares = options_.shares.value_or(ShareRule{!same, {}});
+    const bool staged = replicas.front().stages.size() > 1;
+    ShareRule shares = options_.shares.value_or(ShareRule{!same && !staged, {}});
+    if (staged && shares.measured) {
+      throw UsageError("--shares measured is for replicas of one stage; give those of '" + placement_.text +
+                       "' equal shares, or weights such as 2:1");
+    }
     if (replicas.size() == 1 && shares.weights.empty()) shares = {};  // it gets everything
     if (shares.measured) return;
     if (shares.weights.empty()) shares.weights.assign(replicas.size(), 1);
@@ -226,12 +241,13 @@ class PlanBuilder {
                          [](const PlanStage& s) { return s.device.kind != DeviceKind::kCpu; });
     };
     const auto& replicas = plan_.replicas;
-    const bool pair = replicas.size() == 2 && uses_accelerator(replicas[0]) != uses_accelerator(replicas[1]);
+    const bool pair = rank_count(plan_) == 2 && replicas.size() == 2 &&
+                      uses_accelerator(replicas[0]) != uses_accelerator(replicas[1]);
     const bool threads = options_.replicas == ReplicasAs::kThreads || (options_.replicas == ReplicasAs::kAuto && pair);
     if (threads) plan_.processes.emplace_back();
-    for (const PlanReplica& replica : replicas) {
+    for (int rank = 0; rank < rank_count(plan_); ++rank) {
       if (!threads) plan_.processes.emplace_back();
-      plan_.processes.back().ranks.push_back(replica.rank);
+      plan_.processes.back().ranks.push_back(rank);
     }
   }
 
@@ -317,6 +333,26 @@ int cpu_threads(const Plan& plan) {
     }
   }
   return threads == 0 ? plan.cores : std::min(threads, plan.cores);
+}
+
+int stage_count(const Plan& plan) {
+  return plan.replicas.empty() ? 1 : static_cast<int>(plan.replicas.front().stages.size());
+}
+
+int rank_count(const Plan& plan) {
+  return static_cast<int>(plan.replicas.size()) * stage_count(plan);
+}
+
+const PlanStage& stage_of(const Plan& plan, int rank) {
+  const int stages = stage_count(plan);
+  return plan.replicas.at(static_cast<std::size_t>(rank / stages)).stages.at(static_cast<std::size_t>(rank % stages));
+}
+
+std::string rank_text(const Plan& plan, int rank) {
+  const int stages = stage_count(plan);
+  const std::string text = "rank " + std::to_string(rank);
+  if (stages == 1) return text;
+  return text + ", stage " + std::to_string(rank % stages) + " of replica " + std::to_string(rank / stages);
 }
 
 Plan without_replica(Plan plan, int rank) {

@@ -40,8 +40,8 @@ struct PlanStage {
 };
 
 struct PlanReplica {
-  int rank = 0;
-  std::vector<PlanStage> stages;  // never empty
+  int rank = 0;                   // its number among the replicas, and its rank where each has one stage
+  std::vector<PlanStage> stages;  // never empty; all replicas have equally many
   std::optional<double> share;    // of each batch; not given = measured at the start
 };
 
@@ -60,6 +60,14 @@ struct Plan {
   std::vector<std::string> warnings;   // what will cost time or change results
   std::vector<std::string> notes;      // what is worth knowing
 };
+
+/// Stages that each replica has, and ranks: one for each stage of each replica, those of a replica one after the other.
+int stage_count(const Plan& plan);
+int rank_count(const Plan& plan);
+/// What a rank computes on.
+const PlanStage& stage_of(const Plan& plan, int rank);
+/// "rank 3", or of several stages "rank 3, stage 1 of replica 1".
+std::string rank_text(const Plan& plan, int rank);
 
 /// What the user is warned of: the fallbacks, then the warnings.
 std::vector<std::string> all_warnings(const Plan& plan);

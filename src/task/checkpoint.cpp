@@ -166,16 +166,16 @@ std::optional<fs::file_time_type> checkpoint_time(const fs::path& dir) {
   return error ? std::nullopt : std::optional(time);
 }
 
-void save_last(const fs::path& dir, const engine::Trainer& trainer, const WeightsInfo& info, const Progress& progress,
+void save_last(const fs::path& dir, const TrainingState& training, const WeightsInfo& info, const Progress& progress,
                const json& config) {
   const std::string generation = generation_of(progress);
   const fs::path resume = resume_path(dir, generation);
-  weights::write_safetensors(resume, trainer.optimizer_state(),
+  weights::write_safetensors(resume, training.optimizer_state,
                              {{"format", "evener-resume-1"},
                               {"generation", generation},
                               {"progress", progress_json(progress).dump()},
                               {"config", weights::metadata_text(config)}});
-  weights::write_safetensors(dir / kLast, trainer.state(), weights_metadata(info, generation));
+  weights::write_safetensors(dir / kLast, training.state, weights_metadata(info, generation));
   remove_other_resume_files(dir, resume);
 }
 

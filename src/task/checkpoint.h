@@ -51,8 +51,13 @@ bool has_checkpoint(const std::filesystem::path& dir);
 /// When it was written; nothing if there is none.
 std::optional<std::filesystem::file_time_type> checkpoint_time(const std::filesystem::path& dir);
 
+/// What a training has come to: parameters and buffers, and the optimiser's values.
+struct TrainingState {
+  TensorMap state, optimizer_state;
+};
+
 /// Writes the pair and removes the older resume file. `config`: what must be equal for a resume.
-void save_last(const std::filesystem::path& dir, const engine::Trainer& trainer, const WeightsInfo& info,
+void save_last(const std::filesystem::path& dir, const TrainingState& training, const WeightsInfo& info,
                const Progress& progress, const nlohmann::json& config);
 /// Writes best weights, those of epoch `epoch`, that wait for the checkpoint.
 void stage_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);

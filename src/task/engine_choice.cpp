@@ -19,13 +19,14 @@ bool uses(const EngineQuestion& question, DeviceKind kind) {
 bool on_several_hosts(const placement::Plan& plan) {
   std::size_t here = 0;
   for (const auto& process : plan.processes) here += process.ranks.size();
-  return plan.replicas.size() > here;
+  return static_cast<std::size_t>(placement::rank_count(plan)) > here;
 }
 
 bool does_all(const engine::Engine& native, const EngineQuestion& question) {
   engine::TrainerOptions options = question.trainer;
   if (!native.trainer_refusal(question.network, options).empty()) return false;
   return std::ranges::all_of(question.plans, [&](const placement::Plan* plan) {
+    options.stage.count = placement::stage_count(*plan);
     return std::ranges::all_of(plan->replicas, [&](const placement::PlanReplica& replica) {
       options.device = replica.stages.front().device;
       return native.trainer_refusal(question.network, options).empty();

@@ -20,6 +20,7 @@
 #include "task/facts.h"
 #include "task/limits.h"
 #include "task/resume_config.h"
+#include "task/stages.h"
 #include "task/start.h"
 #include "task/trial.h"
 
@@ -187,6 +188,7 @@ void TrainJob::State::prepare() {
     setup.steps_per_epoch = steps_per_epoch();
     config = resume_config(options, setup);
   }
+  if (placement::stage_count(options.plan) > 1) divide_layers();
   info = {.model = options.model,
           .classes = setup.classes,
           .image = setup.image,
@@ -194,8 +196,8 @@ void TrainJob::State::prepare() {
           .standard_deviation = setup.normalization.standard_deviation,
           .crop = options.data.crop,
           .quantization = options.quantization};
-  for (int rank = 0; rank < std::max<int>(1, static_cast<int>(options.plan.replicas.size())); ++rank) {
-    const std::string why = engine->trainer_refusal(setup.network, replica_options(rank).trainer);
+  for (int rank = 0; rank < std::max(1, placement::rank_count(options.plan)); ++rank) {
+    const std::string why = engine->trainer_refusal(network_of(rank), replica_options(rank).trainer);
     if (!why.empty()) throw UsageError(why);
   }
   init_s = preparing.seconds();
@@ -203,6 +205,33 @@ void TrainJob::State::prepare() {
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
   tell_memory();
+}
+
+void TrainJob::State::divide_layers() {
+  require_possible_stages(options, setup);
+  setup.micro_batches = micro_batch_count(options, setup.network);
+  setup.stages = divided_layers(options, setup.network, stage_costs());
+  for (std::string& note : stage_notes(options, setup)) setup.notes.push_back(std::move(note));
+}
+
+/// From measured times where stages are to be balanced.
+network::StageCosts TrainJob::State::stage_costs() {
+  if (!options.cut.empty() || options.look_only) return estimated_costs(setup.network);
+  const std::int64_t images = images_of_micro_batch(options, setup);
+  try {
+    return measured_costs(Trials(*this).layer_seconds(options.plan, images), images);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    setup.notes.push_back(std::string("the network is divided by estimates, as its layers couldn't be timed: ") +
+                          error.what());
+    return estimated_costs(setup.network);
+  }
+}
+
+const network::Network& TrainJob::State::network_of(int rank) const {
+  if (setup.stages.empty()) return setup.network;
+  return setup.stages[static_cast<std::size_t>(rank) % setup.stages.size()].network;
 }
 
 void TrainJob::State::tell_memory() const {
@@ -280,7 +309,7 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   replica.trainer.mean = setup.normalization.mean;
   replica.trainer.standard_deviation = setup.normalization.standard_deviation;
   if (!plan.replicas.empty()) {
-    const auto& stage = plan.replicas.at(static_cast<std::size_t>(rank)).stages.front();
+    const placement::PlanStage& stage = placement::stage_of(plan, rank);
     replica.trainer.device = stage.device;
     replica.trainer.threads = stage.threads;
     replica.trainer.cpus = stage.cpus;
@@ -305,6 +334,9 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
     replica.trainer.resident = data.dataset;
     replica.loader.pixels = false;
   }
+  if (!setup.stages.empty()) {
+    fill_stage(options, setup, rank % static_cast<int>(setup.stages.size()), replica);
+  }
   return replica;
 }
 
@@ -312,7 +344,8 @@ std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
   const auto replicas = static_cast<int>(plan.replicas.size());
   // An exchange takes place as such where the user asked for it.
   const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;
-  if (replicas < 2 || asked || uses_accelerator(plan)) return 0;
+  const bool divided = placement::stage_count(plan) > 1;
+  if (replicas < 2 || asked || divided || uses_accelerator(plan)) return 0;
   return engine->shared_bytes(setup.network, replica_options(plan, 0).trainer, replicas);
 }
 

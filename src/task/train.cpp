@@ -233,7 +233,7 @@ class TrainRun {
     progress_.best_epoch = epoch.epoch;
     progress_.best_accuracy = quality;
     progress_.best_loss = *epoch.val_loss;
-    best_state_ = replicas_.trainer().state();
+    best_state_ = replicas_.state();
     best_saved_ = false;
   }
 
@@ -248,14 +248,14 @@ class TrainRun {
     const bool other_weights = progress_.best_epoch != 0 && (progress_.best_epoch != progress_.epoch || averages);
     TensorMap last;
     if (other_weights) {
-      last = replicas_.trainer().state();
-      load_everywhere(best_state_.empty() ? load_best(options_.out) : best_state_);
+      last = replicas_.state();
+      replicas_.load_state(best_state_.empty() ? load_best(options_.out) : best_state_);
     }
     const bool swaps = progress_.best_epoch == 0 && progress_.epoch > 0;
     if (swaps) replicas_.swap_average();
     auto found = evaluate(EvaluationPart::kTest);
     if (swaps) replicas_.swap_average();
-    if (other_weights) load_everywhere(last);
+    if (other_weights) replicas_.load_state(last);
     result_.test_s = clock.seconds();
     if (!found) {
       interrupted();
@@ -273,11 +273,6 @@ class TrainRun {
     result_.test_loss = found->loss;
     result_.test_accuracy = found->accuracy;
     add_figures(result_.figures, "test", found->figures);
-  }
-
-  void load_everywhere(const TensorMap& state) {
-    replicas_.trainer().load_state(state);
-    replicas_.share_state();
   }
 
   bool interrupted() {
@@ -309,16 +304,17 @@ class TrainRun {
   /// then the previous checkpoint stays, and the run has to end.
   bool save() {
     const Stopwatch clock;
-    if (!is_finite(replicas_.trainer().state())) {
+    const TensorMap state = replicas_.state();
+    if (!is_finite(state)) {
       return diverged("the weights are not finite " + place_text(), progress_.step);
     }
     if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
       replicas_.swap_average();  // without validation the last weights count as the best
-      stage_best(options_.out, replicas_.trainer().state(), job_.info, progress_.epoch);
+      stage_best(options_.out, replicas_.state(), job_.info, progress_.epoch);
       replicas_.swap_average();
     }
-    save_last(options_.out, replicas_.trainer(), job_.info, progress_, job_.config);
+    save_last(options_.out, {state, replicas_.optimizer_state()}, job_.info, progress_, job_.config);
     publish_best(options_.out);
     best_saved_ = true;
     last_save_s_ = clock.seconds();
@@ -372,7 +368,8 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     const PhaseMark mark(Phase::kConnect);
     channels.control->barrier();
   }
-  parallel::Replica replica(*job.engine, job.setup.network, job.data.dataset, std::move(options), std::move(channels));
+  parallel::Replica replica(*job.engine, job.network_of(seat.rank), job.data.dataset, std::move(options),
+                            std::move(channels));
   const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
   job.give_first_state(replica.trainer(), seat);
   if (seat.rank != 0) {
@@ -380,9 +377,12 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     return {};
   }
   job.init_s += starting.seconds();
-  parallel::DataParallel replicas(replica, shares, job.options.batch, /*may_leave=*/seat.hosts == 1);
+  const bool may_leave = seat.hosts == 1 && seat.stages == 1;
+  parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
   TrainResult result = TrainRun(job, replicas).execute();
   result.devices = replicas.reports();
+  result.stages = replicas.stage_work();
+  result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
   replicas.finish();
   result.load_s = job.load_s;
   result.init_s = job.init_s;

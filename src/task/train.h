@@ -16,6 +16,7 @@
 #include "data/open_data.h"
 #include "engine/engine.h"
 #include "network/network.h"
+#include "network/passes/cut.h"
 #include "network/passes/quantize.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
@@ -60,6 +61,10 @@ struct TrainOptions {
   /// The job calls it after that. It may try out what fits on the plan that is taken, and returns the batch. Empty:
   /// `batch` it is.
   std::function<std::int64_t(const Trials&, const placement::Plan&)> choose_batch = {};
+  // Where the plan's replicas have several stages:
+  std::vector<std::string> cut;  // names of the layers that the second and later stages begin with; empty: balanced
+  int micro_batches = 0;         // of each replica's share of a batch; 0 = as suits the network
+  parallel::PipelineSchedule pipeline_schedule = parallel::PipelineSchedule::k1F1B;
   bool data_on_device = false;             // devices other than the CPU keep all images in their memory
   bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
   bool always_exchange = false;            // gradients, also with one replica
@@ -79,6 +84,8 @@ struct TrainSetup {
   explicit TrainSetup(network::Network described) : network(std::move(described)) {}
 
   network::Network network;
+  std::vector<network::NetworkStage> stages;  // that it is divided into; empty: it is not
+  int micro_batches = 1;                      // of each replica's share of a batch, where it is divided
   data::ImageShape image;
   std::vector<std::string> classes;
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
@@ -162,7 +169,9 @@ struct TrainResult {
     double busy_s = 0;  // reading, forward, backward; without waiting for others
   };
   std::vector<ReplicaWork> replicas;
-  std::vector<engine::DeviceReport> devices;  // by rank; notes of rank 0's alone
+  std::vector<engine::DeviceReport> devices;          // by rank; notes of rank 0's alone
+  std::vector<parallel::StageWork> stages;            // by rank; empty where replicas have one stage
+  std::optional<parallel::PipelineFigures> pipeline;  // of these
   std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>
       shares;  // step of the run, samples of each from there
   double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;

@@ -14,6 +14,7 @@
 #include "task/batch_search.h"
 #include "task/evaluation.h"
 #include "task/job.h"
+#include "task/layer_profile.h"
 #include "task/limits.h"
 
 namespace evener::task {
@@ -162,6 +163,8 @@ std::int64_t Trials::batch() const {
 
 std::string Trials::refusal(const placement::Plan& plan) const {
   if (std::string why = placement::why_not_runnable(plan); !why.empty()) return why;
+  if (placement::stage_count(plan) > 1)
+    return "placements of several stages ('..') are not tried out; name it with --on";
   for (const auto& replica : plan.replicas) {
     std::string why =
         job_.engine->trainer_refusal(job_.setup.network, job_.replica_options(plan, replica.rank).trainer);
@@ -198,6 +201,10 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     throw UsageError("--batch max is found for one replica, and placement '" + plan.text + "' has " +
                      std::to_string(plan.replicas.size()) + ": give a number");
   }
+  if (placement::stage_count(plan) > 1) {
+    throw UsageError("--batch max is found for one stage, and placement '" + plan.text +
+                     "' has several: give a number");
+  }
   // A batch is as large as all of its micro-batches, of which one at a time has to fit.
   const std::int64_t parts = job_.options.accumulate;
   const auto images = static_cast<std::int64_t>(job_.setup.train_images);
@@ -215,6 +222,30 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     }));
   };
   return std::min(images, run_apart<std::int64_t>(plan, body) * parts);
+}
+
+std::vector<double> Trials::layer_seconds(const placement::Plan& plan, std::int64_t images) const {
+  TrainOptions options = job_.options;
+  options.plan = plan_of_one();
+  options.plan.replicas.front().stages.front() = plan.replicas.front().stages.front();
+  options.batch = images;
+  options.accumulate = 1;
+  const auto& layers = job_.setup.network.layers();
+  return run_apart<std::vector<double>>(options.plan, [&](const parallel::Seat&) {
+    const NetworkProfile profile = profile_training(job_.setup, options);
+    std::vector<double> seconds(layers.size(), 0);
+    for (const LayerProfile& each : profile.layers) {
+      const engine::LayerTime& time = each.time;
+      const auto found =
+          time.layers.empty() ? layers.end() : std::ranges::find(layers, time.layers.front(), &network::Layer::name);
+      // What belongs to no layer comes before all, as the images do, or after all, as the loss does.
+      const std::size_t place = found != layers.end() ? static_cast<std::size_t>(found - layers.begin())
+                                : time.what == "loss" ? seconds.size() - 1
+                                                      : 0;
+      seconds[place] += time.forward_s + time.backward_s.value_or(0);
+    }
+    return pack_message(seconds);
+  });
 }
 
 double Trials::loader_images_per_s(double seconds) const {

@@ -43,6 +43,9 @@ class Trials {
   /// A GPU is tried with real steps, in a process of its own; for a CPU it is predicted. 0: not even one. Throws
   /// UsageError for several replicas.
   std::int64_t largest_batch(const placement::Plan& plan) const;
+  /// Seconds that each layer of the network takes in a training step of so many images, by its index, on the first
+  /// stage of `plan`. Layers that are computed as one count where the first of them stands.
+  std::vector<double> layer_seconds(const placement::Plan& plan, std::int64_t images) const;
   /// Images/s that one replica's loader prepares with nothing else to do.
   double loader_images_per_s(double seconds) const;
 

@@ -17,25 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-/// A trainer that is nothing but its state.
-class FixedTrainer : public engine::Trainer {
- public:
-  explicit FixedTrainer(float value) : value_(value) {}
-  void clear_gradients() override {}
-  engine::Sums add_gradients(const data::Batch&, double) override { return {}; }
-  void apply(double) override {}
-  engine::Sums evaluate(const data::Batch&, std::vector<std::int32_t>*) override { return {}; }
-  TensorMap state() const override { return {{"0.weight", HostTensor::of_floats({2}, {value_, -value_})}}; }
-  void load_state(const TensorMap&) override {}
-  TensorMap optimizer_state() const override {
-    return {{"0.weight.momentum", HostTensor::of_floats({2}, {value_, 0})}};
-  }
-  void load_optimizer_state(const TensorMap&) override {}
-  engine::Offers offers() override { return {}; }
-
- private:
-  float value_;
-};
+TrainingState state_of(float value) {
+  return {{{"0.weight", HostTensor::of_floats({2}, {value, -value})}},
+          {{"0.weight.momentum", HostTensor::of_floats({2}, {value, 0})}}};
+}
 
 const WeightsInfo kInfo{"mlp:2-2", {"a", "b"}, {1, 1, 2}, {0.5f}, {0.25f}};
 
@@ -74,7 +59,7 @@ TEST(Checkpoint, NamesThatAreNotUtf8ComeBack) {
   WeightsInfo info = kInfo;
   info.classes = {"Brasse", "Br\xE4tling"};
   const nlohmann::json config = {{"data", "fotos/\xFF"}};
-  save_last(dir.path(), FixedTrainer(1), info, progress_at(2, 0), config);
+  save_last(dir.path(), state_of(1), info, progress_at(2, 0), config);
   EXPECT_EQ(load_last(dir.path()).config, config);
   const auto metadata = weights::read_safetensors(dir.path() / "last.safetensors").metadata;
   EXPECT_EQ(weights::metadata_value(metadata.at("classes")), nlohmann::json(info.classes));
@@ -82,10 +67,10 @@ TEST(Checkpoint, NamesThatAreNotUtf8ComeBack) {
 
 TEST(Checkpoint, ComesBackBitEqual) {
   const test::TestFolder dir;
-  save_last(dir.path(), FixedTrainer(1.5f), kInfo, progress_at(2, 5), {{"batch", 8}});
+  save_last(dir.path(), state_of(1.5f), kInfo, progress_at(2, 5), {{"batch", 8}});
   const Checkpoint read = load_last(dir.path());
-  EXPECT_EQ(read.state, FixedTrainer(1.5f).state());
-  EXPECT_EQ(read.optimizer_state, FixedTrainer(1.5f).optimizer_state());
+  EXPECT_EQ(read.state, state_of(1.5f).state());
+  EXPECT_EQ(read.optimizer_state, state_of(1.5f).optimizer_state());
   EXPECT_EQ(read.config["batch"], 8);
   EXPECT_EQ(read.progress.epoch, 2);
   EXPECT_EQ(read.progress.step, 5);
@@ -100,7 +85,7 @@ TEST(Checkpoint, ComesBackBitEqual) {
 
 TEST(Checkpoint, ReadsTheSumsOfRunsFromBeforeTheyHadNames) {
   const test::TestFolder dir;
-  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(2, 5), {});
+  save_last(dir.path(), state_of(1), kInfo, progress_at(2, 5), {});
   const fs::path resume = resume_file(dir.path());
   auto [tensors, metadata] = weights::read_safetensors(resume);
   auto progress = nlohmann::json::parse(metadata.at("progress"));
@@ -114,49 +99,49 @@ TEST(Checkpoint, ReadsTheSumsOfRunsFromBeforeTheyHadNames) {
 
 TEST(Checkpoint, KeepsOnlyTheNewestPair) {
   const test::TestFolder dir;
-  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 0), {});
-  save_last(dir.path(), FixedTrainer(2), kInfo, progress_at(2, 0), {});
+  save_last(dir.path(), state_of(1), kInfo, progress_at(1, 0), {});
+  save_last(dir.path(), state_of(2), kInfo, progress_at(2, 0), {});
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()), 2);
   EXPECT_EQ(load_last(dir.path()).progress.epoch, 2);
 }
 
 TEST(Checkpoint, AKillBetweenTheTwoFilesLeavesTheOlderPair) {
   const test::TestFolder dir, newer;
-  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 0), {});
+  save_last(dir.path(), state_of(1), kInfo, progress_at(1, 0), {});
   // What a kill before the rename of last.safetensors leaves: the new resume file beside the old pair.
-  save_last(newer.path(), FixedTrainer(2), kInfo, progress_at(2, 0), {});
+  save_last(newer.path(), state_of(2), kInfo, progress_at(2, 0), {});
   fs::copy(resume_file(newer.path()), dir.path());
   const Checkpoint read = load_last(dir.path());
   EXPECT_EQ(read.progress.epoch, 1);
-  EXPECT_EQ(read.state, FixedTrainer(1).state());
-  EXPECT_EQ(read.optimizer_state, FixedTrainer(1).optimizer_state());
+  EXPECT_EQ(read.state, state_of(1).state());
+  EXPECT_EQ(read.optimizer_state, state_of(1).optimizer_state());
 }
 
 TEST(Checkpoint, AKillBetweenTwoCheckpointsOfOneEpochLeavesTheOlderPair) {
   const test::TestFolder dir, newer;
-  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 4), {});
-  save_last(newer.path(), FixedTrainer(2), kInfo, progress_at(1, 8), {});
+  save_last(dir.path(), state_of(1), kInfo, progress_at(1, 4), {});
+  save_last(newer.path(), state_of(2), kInfo, progress_at(1, 8), {});
   fs::copy(resume_file(newer.path()), dir.path(), fs::copy_options::overwrite_existing);
   const Checkpoint read = load_last(dir.path());
   EXPECT_EQ(read.progress.step, 4);
-  EXPECT_EQ(read.state, FixedTrainer(1).state());
-  EXPECT_EQ(read.optimizer_state, FixedTrainer(1).optimizer_state());
+  EXPECT_EQ(read.state, state_of(1).state());
+  EXPECT_EQ(read.optimizer_state, state_of(1).optimizer_state());
 }
 
 TEST(Checkpoint, WeightsSayWhatTheyAre) {
   const test::TestFolder dir;
-  save_best(dir.path(), FixedTrainer(1).state(), kInfo, 3);
+  save_best(dir.path(), state_of(1).state(), kInfo, 3);
   const weights::Metadata metadata = weights::read_safetensors_metadata(dir.path() / "best.safetensors");
   EXPECT_EQ(metadata.at("model"), "mlp:2-2");
   EXPECT_EQ(metadata.at("classes"), R"(["a","b"])");
   EXPECT_EQ(metadata.at("input"), "[1,1,2]");
-  EXPECT_EQ(load_best(dir.path()), FixedTrainer(1).state());
+  EXPECT_EQ(load_best(dir.path()), state_of(1).state());
 }
 
 TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
   const test::TestFolder dir;
   EXPECT_THAT(refusal(dir.path()), HasSubstr("nothing to resume"));
-  save_last(dir.path(), FixedTrainer(1), kInfo, progress_at(1, 0), {});
+  save_last(dir.path(), state_of(1), kInfo, progress_at(1, 0), {});
   const fs::path resume = resume_file(dir.path());
   const fs::path aside = dir.path() / "aside";
   fs::rename(resume, aside);
@@ -164,7 +149,7 @@ TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
   fs::rename(aside, resume);
   fs::resize_file(dir.path() / "last.safetensors", fs::file_size(dir.path() / "last.safetensors") - 1);
   EXPECT_THAT(refusal(dir.path()), HasSubstr("last.safetensors"));
-  weights::write_safetensors(dir.path() / "last.safetensors", FixedTrainer(1).state());
+  weights::write_safetensors(dir.path() / "last.safetensors", state_of(1).state());
   EXPECT_THAT(refusal(dir.path()), HasSubstr("not a checkpoint of evener"));
 }
 
@@ -182,8 +167,8 @@ TEST(Checkpoint, BestWeightsAreThoseOfTheCheckpointWhereverTheRunWasKilled) {
     return progress;
   };
   const auto written = [](const fs::path& dir) {
-    save_best(dir, FixedTrainer(1).state(), kInfo, 1);
-    stage_best(dir, FixedTrainer(2).state(), kInfo, 2);
+    save_best(dir, state_of(1).state(), kInfo, 1);
+    stage_best(dir, state_of(2).state(), kInfo, 2);
   };
   Progress older = at(1), newer = at(2);
   const test::TestFolder before, between, after, lost;
@@ -194,7 +179,7 @@ TEST(Checkpoint, BestWeightsAreThoseOfTheCheckpointWhereverTheRunWasKilled) {
   written(after.path());
   publish_best(after.path());
   EXPECT_EQ(best_after_kill(after.path(), newer), 2);
-  save_best(lost.path(), FixedTrainer(2).state(), kInfo, 2);  // as a run that diverged leaves it
+  save_best(lost.path(), state_of(2).state(), kInfo, 2);  // as a run that diverged leaves it
   EXPECT_EQ(best_after_kill(lost.path(), older), -1);
   EXPECT_EQ(older.best_epoch, 0);
   EXPECT_LT(older.best_accuracy, 0);
@@ -204,7 +189,7 @@ TEST(Checkpoint, WithoutValidationTheLastWeightsAreTheBest) {
   const test::TestFolder dir;
   Progress progress = progress_at(3, 0);
   progress.best_epoch = 0;
-  stage_best(dir.path(), FixedTrainer(3).state(), kInfo, 3);
+  stage_best(dir.path(), state_of(3).state(), kInfo, 3);
   EXPECT_EQ(best_after_kill(dir.path(), progress), 3);
 }
 

@@ -37,6 +37,9 @@ Arrays take_shared(const Parameters& parameters, Arena& arena) {
 
 std::string why_not(const network::Network& network, const TrainerOptions& options) {
   const std::string remedy = options.device.kind == DeviceKind::kOpencl ? "--on cpu" : "--engine torch";
+  if (options.stage.is_part()) {
+    return "the native engine computes whole networks, not stages of one ('..'); use --engine torch";
+  }
   if (std::string why = why_no_mlp(network); !why.empty()) return why + "; use " + remedy;
   if (std::string why = why_no_class_loss(options.criterion, network); !why.empty()) return why + "; use " + remedy;
   if (options.optimizer.kind != OptimizerKind::kSgd) {

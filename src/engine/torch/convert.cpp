@@ -127,6 +127,12 @@ at::Tensor to_input(const data::Batch& batch, const PixelScale& pixels, at::Memo
   return input;
 }
 
+void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicted) {
+  const at::Tensor host = found.to(at::kCPU);
+  const std::int64_t* classes = host.const_data_ptr<std::int64_t>();
+  predicted.insert(predicted.end(), classes, classes + host.numel());
+}
+
 at::Tensor to_labels(const data::Batch& batch) {
   return to_tensor(data::class_labels(batch.targets));
 }

@@ -27,6 +27,9 @@ at::Tensor to_input(const data::Batch& batch, const PixelScale& pixels, at::Memo
 /// The batch's labels as int64 (N).
 at::Tensor to_labels(const data::Batch& batch);
 
+/// Appends the classes int64 (N) that were found.
+void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicted);
+
 /// Copies: labels as int64 (N), weights as float32 (N).
 at::Tensor to_tensor(std::span<const std::int32_t> labels);
 at::Tensor to_tensor(std::span<const float> weights);

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "engine/torch/convert.h"
 
 namespace evener::engine::torch_engine {
 namespace {
@@ -41,6 +42,16 @@ at::Tensor term_sum(const network::MultiBox& /*op*/, const at::Tensor& /*scores*
 }
 
 }  // namespace
+
+TargetTensors class_targets(const data::Batch& batch) {
+  TargetTensors targets;
+  targets.labels = to_labels(batch);
+  if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
+    targets.second_labels = to_tensor(mixed->second_labels);
+    targets.label_weights = to_tensor(mixed->label_weights);
+  }
+  return targets;
+}
 
 TorchCriterion::TorchCriterion(const network::Criterion& criterion, const network::Network& network)
     : criterion_(criterion), names_(network::sum_names(criterion)) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/batch.h"
 #include "engine/sums.h"
 #include "engine/torch/multi_box.h"
 #include "network/criterion.h"
@@ -19,6 +20,9 @@ struct TargetTensors {
   at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
   AnchorTargets anchors;                    // of detectors, in place of all others; otherwise undefined
 };
+
+/// Of a batch whose samples have classes.
+TargetTensors class_targets(const data::Batch& batch);
 
 struct CriterionResult {
   at::Tensor loss;               // float32 (), the sum over the batch; with a gradient

@@ -11,7 +11,7 @@ std::vector<DropoutLayer> dropout_layers(const network::Network& network) {
   std::vector<DropoutLayer> layers;
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
     const network::Layer& layer = network.layers()[i];
-    DropoutLayer drops{static_cast<int>(i), 0, layer.shape};
+    DropoutLayer drops{static_cast<int>(i), layer.number, 0, layer.shape};
     if (const auto* op = std::get_if<network::Dropout>(&layer.op)) drops.probability = op->probability;
     if (const auto* op = std::get_if<network::StochasticDepth>(&layer.op)) {
       drops.probability = op->probability;
@@ -25,7 +25,7 @@ std::vector<DropoutLayer> dropout_layers(const network::Network& network) {
 void draw_mask(const DropoutLayer& layer, const DropoutKey& key, float* mask) {
   const std::int64_t per_sample = element_count(layer.shape);
   const float keep = static_cast<float>(1.0 / (1.0 - layer.probability));
-  const std::uint64_t seed = key.seed ^ (static_cast<std::uint64_t>(layer.layer) << 32);
+  const std::uint64_t seed = key.seed ^ (static_cast<std::uint64_t>(layer.number) << 32);
   for (const std::uint32_t sample : key.samples) {
     Random random(seed, Purpose::kDropout, key.epoch, sample);
     for (std::int64_t i = 0; i < per_sample; ++i) *mask++ = random.uniform() < layer.probability ? 0.0f : keep;

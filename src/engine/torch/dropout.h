@@ -21,7 +21,8 @@ struct DropoutKey {
 };
 
 struct DropoutLayer {
-  int layer = 0;  // its index in the network
+  int layer = 0;   // its index in the network
+  int number = 0;  // Layer::number, which keys its random numbers
   double probability = 0;
   std::vector<std::int64_t> shape;  // of one sample's mask: the layer's shape, or ones where a sample is dropped whole
 };

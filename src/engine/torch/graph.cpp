@@ -63,6 +63,7 @@ Graph::Graph(network::Network network, const GraphOptions& options)
     : network_(std::move(network)),
       options_(options),
       of_layer_(network_.layers().size()),
+      inputs_(network_.inputs()),
       steps_(plan_steps(network_, join_of(options))) {
   for (const auto& parameter : network_.parameters()) {
     tensors_.push_back(make_tensor(parameter, options_));
@@ -72,13 +73,22 @@ Graph::Graph(network::Network network, const GraphOptions& options)
 
 std::vector<at::Tensor> Graph::forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                                const Replicas* replicas, const StepWatch& watch) {
-  if (training) largest_batch_ = std::max(largest_batch_, input.size(0));
+  std::vector<at::Tensor> inputs(1);
+  inputs.front() = std::move(input);
+  return forward_outputs(std::move(inputs), training, masks, replicas, watch);
+}
+
+std::vector<at::Tensor> Graph::forward_outputs(std::vector<at::Tensor> inputs, bool training, const DropoutMasks& masks,
+                                               const Replicas* replicas, const StepWatch& watch) {
+  if (training) largest_batch_ = std::max(largest_batch_, inputs.front().size(0));
   std::vector<at::Tensor> outputs(network_.layers().size());
-  outputs[0] = as(input, options_.compute);
-  input.reset();
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    outputs[static_cast<std::size_t>(inputs_[i])] = as(inputs.at(i), options_.compute);
+    inputs[i].reset();
+  }
   if (watch) watch(nullptr, outputs[0]);
   for (const Step& step : steps_) {
-    if (step.output == 0) continue;
+    if (step.inputs.empty()) continue;  // it came from outside
     outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, masks, replicas);
     if (watch) watch(&step, outputs[static_cast<std::size_t>(step.output)]);
     for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();

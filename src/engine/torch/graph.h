@@ -31,9 +31,13 @@ class Graph {
  public:
   Graph(network::Network network, const GraphOptions& options);
 
-  /// `input` (N, C, H, W) float32 -> the network's outputs, (N, shape) in float32, in the order of Network::outputs().
+  /// `inputs` (N, shape) float32, in the order of Network::inputs(); of most networks images (N, C, H, W) alone -> the
+  /// network's outputs, (N, shape) in float32, in the order of Network::outputs().
   /// In training mode batch-norm uses and updates batch statistics and dropout is active, by `masks`. `replicas`: whose
   /// samples belong to the same batch (null = this one's alone); outlives the backward pass. `watch` may be empty.
+  std::vector<at::Tensor> forward_outputs(std::vector<at::Tensor> inputs, bool training, const DropoutMasks& masks,
+                                          const Replicas* replicas = nullptr, const StepWatch& watch = {});
+  /// The same of a network with one input, which is let go as soon as nothing needs it.
   std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                           const Replicas* replicas = nullptr, const StepWatch& watch = {});
 
@@ -66,6 +70,7 @@ class Graph {
   const GraphOptions options_;
   std::vector<at::Tensor> tensors_;
   std::vector<std::vector<at::Tensor>> of_layer_;  // the same, layer by layer
+  const std::vector<int> inputs_;
   std::vector<Step> steps_;
   std::map<int, PreparedConvolution> prepared_;  // by their layers
   std::int64_t largest_batch_ = 0;               // of images to learn from

@@ -35,7 +35,10 @@ class TorchEngine : public Engine {
   std::string trainer_refusal(const network::Network& network, const TrainerOptions& options) const override {
     const std::string refusal = device_refusal(options.device);
     if (!refusal.empty()) return refusal;
-    const std::string unfit = network::why_unfit(options.criterion, network);
+    if (options.stage.is_part() && options.device.kind != DeviceKind::kCpu) {
+      return "stages of a network ('..') are computed by CPUs only, not by " + device_text(options.device);
+    }
+    const std::string unfit = options.stage.is_last() ? network::why_unfit(options.criterion, network) : "";
     return unfit.empty() ? replica_refusal(network, options) : unfit;
   }
 

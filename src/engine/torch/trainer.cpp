@@ -19,12 +19,6 @@ namespace {
 
 constexpr const char* kLossScale = "optimizer.loss_scale";
 
-void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicted) {
-  const at::Tensor host = found.to(at::kCPU);
-  const std::int64_t* classes = host.const_data_ptr<std::int64_t>();
-  predicted.insert(predicted.end(), classes, classes + host.numel());
-}
-
 std::unique_ptr<const BoxMatcher> make_matcher(const network::Network& network, const network::MultiBox& op) {
   const auto& input = network.input_shape();
   return std::make_unique<const BoxMatcher>(network.anchors(), input[2], input[1], network::detected_classes(network),
@@ -43,8 +37,10 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
       }()),
       replicas_{options.sum_over_replicas},
       synchronised_(is_synchronised(network, options)),
-      criterion_(options.criterion, network),
-      pixel_scale_(make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front())),
+      criterion_(options.stage.is_last() ? std::make_unique<TorchCriterion>(options.criterion, network) : nullptr),
+      pixel_scale_(options.stage.is_first()
+                       ? make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front())
+                       : PixelScale()),
       dropout_(dropout_layers(network)) {
   if (const auto* boxes = network::boxes_term(options.criterion)) matcher_ = make_matcher(network, *boxes);
   use_threads(options_.threads, options_.cpus);
@@ -62,7 +58,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
   optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, options_.optimizer, shared_.get());
   if (options_.precision == Precision::kFp16) scaler_ = std::make_unique<LossScaler>(graph_.device());
   watch_gradients();
-  if (ahead_) drive_device();
+  if (ahead_ && !options_.stage.is_part()) drive_device();
 }
 
 /// What is under way needs what is about to go.
@@ -94,7 +90,7 @@ void TorchTrainer::drive_device() {
   work.update = [this](const at::Tensor& rate, const at::Tensor& stopped) { update_unseen(rate, stopped); };
   const bool cuda = options_.device.kind == DeviceKind::kCuda;
   whole_steps_ =
-      std::make_unique<WholeSteps>(streams_, *feed_, criterion_, std::move(work),
+      std::make_unique<WholeSteps>(streams_, *feed_, *criterion_, std::move(work),
                                    step_graph_refusal({options_.step_graph, cuda || options_.torch.like_accelerator}),
                                    [cuda] { return cuda ? cuda_parts().make_step_graph() : make_repeated_step(); });
 }
@@ -105,7 +101,7 @@ CriterionResult TorchTrainer::forward(const BatchTensors& batch, bool training, 
                              batch.masks, synchronised_ ? &replicas_ : nullptr, step_watch_);
   if (outputs != nullptr) *outputs = found;
   const TargetTensors targets{batch.labels, batch.second_labels, batch.label_weights, batch.anchors};
-  return criterion_.compute(found, targets, training);
+  return criterion_->compute(found, targets, training);
 }
 
 TorchTrainer::Pass TorchTrainer::forward_on_host(const data::Batch& batch, bool training) {
@@ -119,15 +115,11 @@ TorchTrainer::Pass TorchTrainer::forward_on_host(const data::Batch& batch, bool 
     targets.anchors = {at::empty({batch.count, anchors}, at::kLong), at::empty({batch.count, anchors, 4}, at::kFloat)};
     pass.count = fill_anchors(targets.anchors, batch, *matcher_);
   } else {
-    targets.labels = to_labels(batch);
-  }
-  if (const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets)) {
-    targets.second_labels = to_tensor(mixed->second_labels);
-    targets.label_weights = to_tensor(mixed->label_weights);
+    targets = class_targets(batch);
   }
   pass.outputs = graph_.forward_outputs(to_input(batch, pixel_scale_, graph_.format()), training, masks,
                                         synchronised_ ? &replicas_ : nullptr, step_watch_);
-  pass.found = criterion_.compute(pass.outputs, targets, training);
+  pass.found = criterion_->compute(pass.outputs, targets, training);
   return pass;
 }
 
@@ -139,7 +131,7 @@ std::int64_t TorchTrainer::matches(const data::Batch& batch) const {
 
 /// What a training batch came to, and whose fault it is where that is not finite.
 Sums TorchTrainer::read(const CriterionResult& found, std::int64_t count, const data::Batch& batch) {
-  Sums sums = criterion_.read(found, count);
+  Sums sums = criterion_->read(found, count);
   if (!culprit_ && found.of_images.defined() && !std::isfinite(sums.total("loss"))) {
     const auto number = culprit_of(found.of_images).item<std::int64_t>();
     if (number > 0) culprit_ = batch.samples[static_cast<std::size_t>(number) - 1];
@@ -222,6 +214,7 @@ Offers TorchTrainer::offers() {
   offers.device = this;
   if (matcher_) offers.detector = this;
   offers.layers = this;
+  if (options_.stage.is_part() && !ahead_) offers.stage = this;
   return offers;
 }
 
@@ -278,7 +271,7 @@ Sums TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>*
   return with_trainer_errors(graph_.network(), options_, batch.count, [&] {
     const Pass pass = evaluated(batch);
     if (predicted != nullptr && pass.found.found.defined()) append_classes(pass.found.found, *predicted);
-    return criterion_.read(pass.found, pass.count);
+    return criterion_->read(pass.found, pass.count);
   });
 }
 
@@ -291,7 +284,7 @@ Sums TorchTrainer::evaluate_outputs(const data::Batch& batch, std::vector<HostTe
   return with_trainer_errors(graph_.network(), options_, batch.count, [&] {
     const Pass pass = evaluated(batch);
     for (const at::Tensor& output : pass.outputs) outputs.push_back(to_host(output));
-    return criterion_.read(pass.found, pass.count);
+    return criterion_->read(pass.found, pass.count);
   });
 }
 

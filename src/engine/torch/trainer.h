@@ -2,6 +2,7 @@
 // device is driven ahead (whole_steps.h), and has its gradients in host memory where replicas exchange them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +29,8 @@ class TorchTrainer : public Trainer,
                      public KeepsAverage,
                      public ReportsDevice,
                      public DetectsObjects,
-                     public TimesLayers {
+                     public TimesLayers,
+                     public TrainsStage {
  public:
   TorchTrainer(const network::Network& network, const TrainerOptions& options);
   ~TorchTrainer() override;
@@ -56,6 +58,10 @@ class TorchTrainer : public Trainer,
   std::optional<std::uint32_t> culprit() const override { return culprit_; }
   Sums evaluate_outputs(const data::Batch& batch, std::vector<HostTensor>& outputs) override;
   std::vector<LayerTime> time_layers(const data::Batch& batch) override;
+  Passed forward_stage(int micro_batch, const data::Batch& part, std::vector<StageValues> received) override;
+  std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients, double weight) override;
+  Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
+                        std::vector<std::int32_t>* predicted) override;
 
  private:
   void share_parameters();
@@ -66,6 +72,12 @@ class TorchTrainer : public Trainer,
     CriterionResult found;
     std::int64_t count = 0;
   };
+  /// A micro-batch under way through this stage.
+  struct StagePass {
+    std::vector<at::Tensor> inputs, outputs;  // what came from the stage before, and goes to the one after
+    CriterionResult found;                    // of the last stage
+  };
+  StagePass pass_stage(const data::Batch& part, std::vector<StageValues> received, bool training);
   CriterionResult forward(const BatchTensors& batch, bool training, std::vector<at::Tensor>* outputs = nullptr);
   Pass forward_on_host(const data::Batch& batch, bool training);
   Pass evaluated(const data::Batch& batch);
@@ -88,9 +100,9 @@ class TorchTrainer : public Trainer,
   const bool ahead_;  // the device is driven ahead of its results
   Graph graph_;
   Replicas replicas_;
-  bool synchronised_;  // batch-norm takes the statistics of all replicas
-  const TorchCriterion criterion_;
-  std::unique_ptr<const BoxMatcher> matcher_;  // of a detector
+  bool synchronised_;                                // batch-norm takes the statistics of all replicas
+  std::unique_ptr<const TorchCriterion> criterion_;  // null: the outputs go to another stage
+  std::unique_ptr<const BoxMatcher> matcher_;        // of a detector
   std::optional<std::uint32_t> culprit_;
   PixelScale pixel_scale_;
   std::vector<std::string> trained_names_;
@@ -103,6 +115,7 @@ class TorchTrainer : public Trainer,
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<LossScaler> scaler_;  // of fp16, on every device: all replicas of a run skip the same steps
   std::vector<DropoutLayer> dropout_;
+  std::map<int, StagePass> under_way_;  // of a stage: by the numbers of their micro-batches
 
   // Where the device is driven ahead:
   at::Tensor scale_, shift_;  // of the normalisation (1, C, 1, 1)

@@ -83,7 +83,12 @@ placement::Plan FacesPlacementFlags::plan() const {
   const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
   placement::PlanOptions options;
   options.replicas = placement::ReplicasAs::kThreads;
-  return placement::make_plan(placed, placement::machine_for(placed), options);
+  placement::Plan plan = placement::make_plan(placed, placement::machine_for(placed), options);
+  if (placement::stage_count(plan) > 1) {
+    throw UsageError("'" + *on +
+                     "' divides layers over devices, which finding faces doesn't do; use +, as in cpu/t1+cpu/t1");
+  }
+  return plan;
 }
 
 std::uint64_t FacesPlacementFlags::memory_bytes() const {

@@ -1,6 +1,7 @@
 #include "job/options/placement_flags.h"
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/precision.h"
@@ -17,6 +18,14 @@ engine::ConvolutionChoice convolution_of(const std::string& name) {
 engine::MemoryLayout layout_of(const std::string& name) {
   if (name == "auto") return engine::MemoryLayout::kAuto;
   return name == "nhwc" ? engine::MemoryLayout::kChannelsLast : engine::MemoryLayout::kChannelsFirst;
+}
+
+/// "layer2,layer4": two names.
+std::vector<std::string> names_in(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream parts(text);
+  for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
+  return names;
 }
 
 }  // namespace
@@ -41,6 +50,9 @@ placement::PlanOptions PlacementFlags::plan_options(bool anywhere) const {
 void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& options) const {
   options.plan = plan;
   options.engine = *engine;
+  if (*cut != "auto") options.cut = names_in(*cut);
+  options.micro_batches = *micro_batches;
+  options.pipeline_schedule = parallel::parse_pipeline_schedule(*pipeline_schedule);
   options.data_on_device = *data_on == "device";
   options.local_batch_norm = *batch_norm == "local";
   options.always_exchange = *exchange == "always";

@@ -66,6 +66,26 @@ struct PlacementFlags : OptionGroup {
                              {"--shares", "RULE",
                               "Who gets how much of each batch: equal, measured, or weights such as 12:1 (default: "
                               "equal where all replicas are alike, otherwise measured)"}};
+  Option<std::string> cut{
+      *this,
+      {"--cut", "LAYERS",
+       "With several stages (A..B): the layers that the second and later ones begin with, as evener info names them, "
+       "such as layer2,layer4; or auto: stages that take equally long"},
+      "auto",
+      {.has_commas = true}};
+  Option<int> micro_batches{
+      *this,
+      {"--micro-batches", "N",
+       "With several stages: parts of a batch that are under way at once (default: 4 for each stage, or one where "
+       "batch-norm takes the statistics of the whole batch)"},
+      0,
+      {.range = zero_or_more(), .stays = {"micro-batches"}}};
+  Option<std::string> pipeline_schedule{
+      *this,
+      {"--pipeline-schedule", "NAME",
+       "With several stages: 1f1b (forward and backward by turns), or gpipe (all forward first, for comparison)"},
+      "1f1b",
+      {.one_of = {"1f1b", "gpipe"}}};
   Option<std::string> batch_norm{
       *this,
       {"--batch-norm", "NAME",

@@ -70,7 +70,12 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
   } else if (native) {
     found.ignore({&placement.step_graph}, "the native engine makes no CUDA graphs");
   }
-  const bool alone = options.plan.replicas.size() == 1;
+  const bool divided = placement::stage_count(options.plan) > 1;
+  if (!divided) {
+    found.ignore({&placement.cut, &placement.micro_batches, &placement.pipeline_schedule},
+                 "the placement has no stages ('..')");
+  }
+  const bool alone = options.plan.replicas.size() == 1 && !divided;
   if (alone) {
     found.ignore({&placement.replicas, &placement.oversubscribe, &placement.shares, &placement.batch_norm},
                  "there is one replica");

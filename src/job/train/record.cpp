@@ -8,6 +8,8 @@
 
 #include "base/cpu.h"
 #include "base/module.h"
+#include "base/names.h"
+#include "base/plural.h"
 #include "base/precision.h"
 #include "job/infer/run_config.h"
 #include "measure/record_json.h"
@@ -141,6 +143,35 @@ void fill_devices(measure::Record& record, const task::TrainResult& result) {
   }
 }
 
+/// How well the stages of a pipeline were filled.
+void fill_pipeline(measure::Record& record, const task::TrainResult& result) {
+  if (!result.pipeline) return;
+  const parallel::PipelineFigures& pipeline = *result.pipeline;
+  const auto share = [](std::string name, std::string title, std::string label, double value) {
+    return measure::Metric{.name = std::move(name),
+                           .unit = "share",
+                           .title = std::move(title),
+                           .label = std::move(label),
+                           .better = measure::Better::kLower,
+                           .value = value};
+  };
+  measure::add_metric(
+      record, share("pipeline_bubble", "bubble", "the share of the stages' time that they waited", pipeline.bubble));
+  measure::add_metric(record, share("pipeline_bubble_simulated", "",
+                                    "the share that they would wait if each micro-batch took its mean time",
+                                    pipeline.simulated_bubble));
+  std::string text;
+  for (const parallel::StageTimes& stage : pipeline.stages) {
+    text += fmt::format("{}{} + {}", text.empty() ? "" : ", ", duration_text(stage.forward_s),
+                        duration_text(stage.backward_s));
+  }
+  record.notes.push_back(fmt::format(
+      "pipeline: a batch passes in {}; forward and backward of one take {} on the stages; a step took {}, of which "
+      "the simulation of these times explains {}",
+      counted(pipeline.micro_batches, "micro-batch", "micro-batches"), text, duration_text(pipeline.step_s),
+      duration_text(pipeline.simulated_step_s)));
+}
+
 }  // namespace
 
 void fill_setup(measure::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
@@ -190,7 +221,7 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const task::Tr
     record.fallbacks.push_back("the native engine took " + std::to_string(usable_cpus()) +
                                " threads for a replica: there are no more CPUs here");
   }
-  if (options.local_batch_norm && plan.replicas.size() > 1) {
+  if (options.local_batch_norm && plan.replicas.size() > 1 && setup.stages.empty()) {
     record.notes.push_back(
         "batch-norm took the statistics of each replica's share alone, which changes what is learnt (--batch-norm "
         "local)");
@@ -255,6 +286,7 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
   record.confusion = {result.confusion.part, result.confusion.counts};
   fill_replicas(record, result);
   fill_devices(record, result);
+  fill_pipeline(record, result);
   if (trains(record)) return;
   record.images_per_s.reason = "nothing was trained";
   record.missing["validity.valid"] = "nothing was trained, so nothing is judged as a measurement of training";

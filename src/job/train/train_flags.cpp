@@ -42,7 +42,7 @@ int reading_threads(const placement::Plan& plan) {
   int threads = 0;
   for (const auto& process : plan.processes) {  // those of this host
     for (const int rank : process.ranks) {
-      threads += std::max(1, plan.replicas.at(static_cast<std::size_t>(rank)).stages.front().threads);
+      threads += std::max(1, placement::stage_of(plan, rank).threads);
     }
   }
   return threads;
@@ -140,6 +140,10 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   if (*flags.placement.elastic && on_one_host && plan.replicas.size() == 1 && !flags.placement.is_automatic()) {
     throw UsageError("--elastic goes on with the other replicas when one is lost, and '" + plan.text +
                      "' has only one; leave it out, or take --restarts 1");
+  }
+  if (*flags.placement.elastic && placement::stage_count(plan) > 1) {
+    throw UsageError("--elastic goes on without a lost replica, and '" + plan.text +
+                     "' has stages, which can't do without each other; leave it out, or take --restarts 1");
   }
   task::TrainOptions options;
   flags.model.fill(options);

@@ -1,5 +1,6 @@
 #include "parallel/steps/gradients.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -40,25 +41,32 @@ void GradientSteps::step(const StepShare& share, double learning_rate, StepResul
   result.steps = 0;
 }
 
-/// All replicas compute the micro-batches of a batch one after the other, each its part of every one, so that
-/// batch-norm sees the same micro-batches however many replicas there are.
 engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
   engine::Sums sums = context_.nothing;
   const double weight = gradient_weight(context_, share);
   context_.trainer.clear_gradients();
   begin_gradients();
   computing_ = true;
+  last_part_ = false;
+  sums += add_gradients(share, weight);
+  computing_ = false;
+  return sums;
+}
+
+/// All replicas compute the micro-batches of a batch one after the other, each its part of every one, so that
+/// batch-norm sees the same micro-batches however many replicas there are.
+engine::Sums GradientSteps::add_gradients(const StepShare& share, double weight) {
+  engine::Sums sums;
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < share.parts.size(); ++part) {
     const std::int64_t end = begin + share.parts[part];
-    last_part_ = part + 1 == share.parts.size();
+    if (part + 1 == share.parts.size()) final_part_begins();
     // An empty part may be needed all the same: others wait for its batch-norm sums, or for its gradients.
     if (begin < end || context_.synchronised || last_part_) {
       sums += context_.trainer.add_gradients(data::part_of(*share.batch, begin, end), weight);
     }
     begin = end;
   }
-  computing_ = false;
   return sums;
 }
 
@@ -74,11 +82,17 @@ void GradientSteps::sum_losses(const engine::Sums& own, StepResult& result) cons
   own.pack(values);
   values[size + rank] = seconds;
   if (const auto culprit = engine::culprit_of(context_.offers)) values[size + ranks + rank] = 1.0 + *culprit;
-  context_.channels.sums->all_reduce(values);
+  all_ranks().all_reduce(values);
   result.sums = own;
   result.sums.unpack(values);
   const auto times = values.begin() + static_cast<std::ptrdiff_t>(size);
-  result.seconds.assign(times, times + static_cast<std::ptrdiff_t>(ranks));
+  // A replica takes as long as its slowest stage.
+  const std::size_t stages = ranks / context_.replicas;
+  result.seconds.assign(context_.replicas, 0.0);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    double& longest = result.seconds[r / stages];
+    longest = std::max(longest, times[static_cast<std::ptrdiff_t>(r)]);
+  }
   result.culprit.reset();
   for (std::size_t r = 0; r < ranks && !result.culprit; ++r) {
     const double named = values[size + ranks + r];

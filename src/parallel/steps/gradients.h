@@ -17,6 +17,12 @@ class GradientSteps : public StepProtocol {
 
  protected:
   const StepContext& context() const { return context_; }
+  /// Adds the gradients of the share to the trainer's, which are clear, and returns its sums.
+  virtual engine::Sums add_gradients(const StepShare& share, double weight);
+  /// To be called before the gradients become final.
+  void final_part_begins() { last_part_ = true; }
+  /// The channel on which all ranks, of whatever stage, add up what the step came to.
+  virtual comm::Communicator& all_ranks() const { return *context_.channels.sums; }
   /// Makes gradient_ready() called, and the emulated pace kept while gradients are computed. Throws Error where the
   /// trainer tells nobody of its gradients.
   void watch_gradients();

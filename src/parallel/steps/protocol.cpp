@@ -9,6 +9,7 @@
 #include "parallel/steps/alone.h"
 #include "parallel/steps/exchanged.h"
 #include "parallel/steps/gradients.h"
+#include "parallel/steps/pipelined.h"
 #include "parallel/steps/shared.h"
 #include "parallel/steps/together.h"
 
@@ -35,6 +36,10 @@ double gradient_weight(const StepContext& context, const StepShare& share) {
 }
 
 std::unique_ptr<StepProtocol> choose_protocol(StepContext context) {
+  if (context.pipeline != nullptr) {
+    Pipeline& pipeline = *context.pipeline;
+    return std::make_unique<PipelinedSteps>(std::move(context), pipeline);
+  }
   const bool lone = context.channels.control->size() == 1;
   const bool exchanges = context.always_exchange || (!lone && !context.offers.shares_arrays());
   // Only a step that nobody looks into is left to the trainer as a whole.

@@ -18,6 +18,8 @@
 
 namespace evener::parallel {
 
+class Pipeline;
+
 /// What a training step came to, the same on every rank that trained. A device that is driven ahead of its results
 /// reports those of earlier steps.
 struct StepResult {
@@ -48,6 +50,8 @@ struct StepContext {
   const std::vector<int>& members;      // ranks that train, ascending
   engine::Sums nothing = {};            // the sums of no samples, under the criterion's names
   std::vector<std::size_t> sizes = {};  // values of each trained parameter
+  std::size_t replicas = 1;             // each of as many ranks as it has stages
+  Pipeline* pipeline = nullptr;         // of a replica with several stages
   comm::Wire wire = comm::Wire::kFloat32;
   int accumulate = 1;            // micro-batches that a whole batch is computed in
   bool synchronised = false;     // batch-norm: also empty parts take part in its sums

@@ -1,0 +1,138 @@
+// The trainer of one stage of a network: values come from the stage before and go to the one after, gradients the other
+// way.
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/phase.h"
+#include "engine/torch/trainer.h"
+#include "engine/torch/trainer_errors.h"
+
+namespace evener::engine::torch_engine {
+namespace {
+
+/// A tensor (N, shape) on the memory of `values`.
+at::Tensor tensor_on(const StageValues& values, const network::Shape& shape, std::int64_t samples) {
+  std::vector<std::int64_t> sizes = {samples};
+  const bool image = shape.size() == 3;
+  if (image) {
+    sizes.insert(sizes.end(), {shape[1], shape[2], shape[0]});
+  } else {
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
+  }
+  if (element_count(sizes) != static_cast<std::int64_t>(values.values.size())) {
+    throw Error("a stage was sent " + std::to_string(values.values.size()) + " values for " + shape_text(sizes));
+  }
+  at::Tensor tensor = at::from_blob(
+      values.values.data(), sizes, [owner = values.owner](void*) {}, at::TensorOptions().dtype(at::kFloat));
+  return image ? tensor.permute({0, 3, 1, 2}) : tensor;
+}
+
+/// The values of a tensor, on its own memory where that has their order.
+StageValues values_of(const at::Tensor& tensor) {
+  const bool image = tensor.dim() == 4;
+  const at::Tensor ordered = image ? tensor.detach().permute({0, 2, 3, 1}) : tensor.detach();
+  auto kept = std::make_shared<at::Tensor>(ordered.to(at::kFloat).contiguous());
+  return {{kept->mutable_data_ptr<float>(), static_cast<std::size_t>(kept->numel())}, kept};
+}
+
+std::vector<StageValues> values_of_all(const std::vector<at::Tensor>& tensors) {
+  std::vector<StageValues> values;
+  for (const at::Tensor& tensor : tensors) values.push_back(values_of(tensor));
+  return values;
+}
+
+}  // namespace
+
+TorchTrainer::StagePass TorchTrainer::pass_stage(const data::Batch& part, std::vector<StageValues> received,
+                                                 bool training) {
+  const network::Network& network = graph_.network();
+  StagePass pass;
+  if (options_.stage.is_first()) {
+    pass.outputs.push_back(to_input(part, pixel_scale_, graph_.format()));
+  } else {
+    const std::vector<int> inputs = network.inputs();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const network::Shape& shape = network.layers()[static_cast<std::size_t>(inputs[i])].shape;
+      at::Tensor input = tensor_on(received.at(i), shape, part.count);
+      if (shape.size() == 3) input = input.contiguous(graph_.format());
+      pass.inputs.push_back(input.set_requires_grad(training));
+    }
+    pass.outputs = pass.inputs;
+  }
+  const DropoutMasks masks =
+      training ? draw_masks(dropout_, {options_.seed, part.epoch, part.samples}) : DropoutMasks();
+  pass.outputs = graph_.forward_outputs(std::exchange(pass.outputs, {}), training, masks,
+                                        synchronised_ ? &replicas_ : nullptr, step_watch_);
+  if (options_.stage.is_last()) pass.found = criterion_->compute(pass.outputs, class_targets(part), training);
+  return pass;
+}
+
+TrainsStage::Passed TorchTrainer::forward_stage(int micro_batch, const data::Batch& part,
+                                                std::vector<StageValues> received) {
+  const PhaseMark mark(Phase::kForward);
+  return with_trainer_errors(graph_.network(), options_, part.count, [&] {
+    StagePass pass = pass_stage(part, std::move(received), /*training=*/true);
+    Passed passed;
+    if (options_.stage.is_last()) {
+      passed.sums = read(pass.found, part.count, part);
+      pass.outputs.clear();
+    } else {
+      passed.sent = values_of_all(pass.outputs);
+    }
+    under_way_.insert_or_assign(micro_batch, std::move(pass));
+    return passed;
+  });
+}
+
+std::vector<StageValues> TorchTrainer::backward_stage(int micro_batch, std::vector<StageValues> gradients,
+                                                      double weight) {
+  const PhaseMark mark(Phase::kBackward);
+  const auto found = under_way_.find(micro_batch);
+  if (found == under_way_.end()) {
+    throw Error("backward of micro-batch " + std::to_string(micro_batch) + ", which has not passed forward");
+  }
+  const StagePass pass = std::move(found->second);
+  under_way_.erase(found);
+  return with_trainer_errors(graph_.network(), options_, 0, [&] {
+    std::vector<at::Tensor> roots, of_roots;
+    if (options_.stage.is_last()) {
+      roots.push_back(pass.found.loss);
+      of_roots.push_back(at::scalar_tensor(weight, at::kFloat));
+    }
+    for (std::size_t i = 0; i < pass.outputs.size(); ++i) {
+      const at::Tensor& output = pass.outputs[i];
+      if (!output.requires_grad()) continue;  // nothing before it is trained
+      network::Shape shape(output.sizes().begin() + 1, output.sizes().end());
+      roots.push_back(output);
+      of_roots.push_back(tensor_on(gradients.at(i), shape, output.size(0)));
+    }
+    if (!roots.empty() && roots.front().requires_grad()) torch::autograd::backward(roots, of_roots);
+    std::vector<at::Tensor> of_inputs;
+    for (const at::Tensor& input : pass.inputs) {
+      of_inputs.push_back(input.grad().defined() ? input.grad() : at::zeros_like(input));
+    }
+    return values_of_all(of_inputs);
+  });
+}
+
+TrainsStage::Passed TorchTrainer::evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
+                                                 std::vector<std::int32_t>* predicted) {
+  const PhaseMark mark(Phase::kEvaluate);
+  const c10::NoGradGuard no_grad;
+  return with_trainer_errors(graph_.network(), options_, part.count, [&] {
+    const StagePass pass = pass_stage(part, std::move(received), /*training=*/false);
+    Passed passed;
+    if (!options_.stage.is_last()) {
+      passed.sent = values_of_all(pass.outputs);
+      return passed;
+    }
+    if (predicted != nullptr) append_classes(pass.found.found, *predicted);
+    passed.sums = criterion_->read(pass.found, part.count);
+    return passed;
+  });
+}
+
+}  // namespace evener::engine::torch_engine

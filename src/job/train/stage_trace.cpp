@@ -1,0 +1,36 @@
+#include "job/train/stage_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/files.h"
+
+namespace evener::job {
+
+void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages) {
+  double begin_s = std::numeric_limits<double>::infinity();
+  for (const auto& rank : work) {
+    for (const auto& task : rank.last_step) begin_s = std::min(begin_s, task.from_s);
+  }
+  constexpr double kMicroseconds = 1e6;
+  std::string events;
+  const auto add = [&events](const std::string& event) { events += (events.empty() ? "" : ",\n") + event; };
+  for (std::size_t rank = 0; rank < work.size(); ++rank) {
+    const auto replica = rank / static_cast<std::size_t>(stages), stage = rank % static_cast<std::size_t>(stages);
+    add(fmt::format(R"({{"name":"process_name","ph":"M","pid":{0},"tid":0,"args":{{"name":"replica {0}"}}}})",
+                    replica));
+    add(fmt::format(R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"stage {}"}}}})", replica,
+                    stage, stage));
+    for (const auto& task : work[rank].last_step) {
+      add(fmt::format(R"({{"name":"{0} {1}","cat":"{0}","ph":"X","pid":{2},"tid":{3},"ts":{4:.3f},"dur":{5:.3f}}})",
+                      task.backward ? "backward" : "forward", task.micro_batch, replica, stage,
+                      (task.from_s - begin_s) * kMicroseconds, (task.to_s - task.from_s) * kMicroseconds));
+    }
+  }
+  write_file_atomically(path, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events + "\n]}\n");
+}
+
+}  // namespace evener::job

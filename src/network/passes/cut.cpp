@@ -1,0 +1,201 @@
+#include "network/passes/cut.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/tensor.h"
+
+namespace evener::network {
+namespace {
+
+/// For each layer the last one that reads its result; an output of the network is read after all.
+std::vector<int> last_readers(const Network& network) {
+  const auto& layers = network.layers();
+  std::vector<int> last(layers.size(), -1);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    for (const int input : layers[i].inputs) last[static_cast<std::size_t>(input)] = static_cast<int>(i);
+  }
+  for (const Output& output : network.outputs()) {
+    last[static_cast<std::size_t>(output.layer)] = static_cast<int>(layers.size());
+  }
+  return last;
+}
+
+/// The layers before `begin` whose results are read from there on.
+std::vector<int> crossing(const std::vector<int>& last, int begin) {
+  std::vector<int> layers;
+  for (int i = 0; i < begin; ++i) {
+    if (last[static_cast<std::size_t>(i)] >= begin) layers.push_back(i);
+  }
+  return layers;
+}
+
+std::vector<std::string> frozen(const Network& network) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : network.parameters()) {
+    if (!parameter.trained && !parameter.buffer) names.push_back(parameter.name);
+  }
+  return names;
+}
+
+/// Layers first..last of `whole`, fed with `received`.
+NetworkStage stage_of(const Network& whole, int first, int last, std::vector<int> received) {
+  const auto& layers = whole.layers();
+  const auto at = [&layers](int index) -> const Layer& { return layers[static_cast<std::size_t>(index)]; };
+  const bool gets_images = received.empty();
+  NetworkStage stage{
+      Network(whole.model(), at(gets_images ? 0 : received.front()).shape), first, last, std::move(received), {}};
+  std::vector<int> place(layers.size(), -1);  // of each layer in the stage
+  for (std::size_t i = 0; i < stage.received.size(); ++i) {
+    const Layer& from = at(stage.received[i]);
+    place[static_cast<std::size_t>(stage.received[i])] =
+        i == 0 ? 0 : stage.network.add_input("input:" + from.name, from.shape);
+  }
+  if (gets_images) place[0] = 0;
+  for (int i = std::max(first, 1); i <= last; ++i) {
+    std::vector<int> inputs;
+    for (const int input : at(i).inputs) inputs.push_back(place[static_cast<std::size_t>(input)]);
+    const int index = stage.network.add(at(i).name, at(i).op, std::move(inputs));
+    stage.network.set_number(index, at(i).number);
+    place[static_cast<std::size_t>(i)] = index;
+  }
+  const auto give_out = [&](const std::string& name, int layer) {
+    const int index = place[static_cast<std::size_t>(layer)];
+    const bool computed = !std::holds_alternative<Input>(stage.network.layers()[static_cast<std::size_t>(index)].op);
+    computed ? stage.network.set_output(name, index) : stage.network.hand_on(name, index);
+  };
+  if (last + 1 == static_cast<int>(layers.size())) {
+    for (const Output& output : whole.outputs()) give_out(output.name, output.layer);
+    return stage;
+  }
+  stage.sent = crossing(last_readers(whole), last + 1);
+  for (const int layer : stage.sent) give_out(at(layer).name, layer);
+  return stage;
+}
+
+bool may_begin(const Layer& layer) {
+  return std::holds_alternative<Conv2d>(layer.op) || std::holds_alternative<Linear>(layer.op);
+}
+
+/// What a stage of all layers from `begin` to `end` (without it) takes, at speed 1.
+class StretchCosts {
+ public:
+  StretchCosts(const Network& network, const StageCosts& costs) : sums_(1, 0.0) {
+    for (const double cost : costs.of_layers) sums_.push_back(sums_.back() + cost);
+    const std::vector<int> last = last_readers(network);
+    const int count = static_cast<int>(network.layers().size());
+    for (int begin = 0; begin <= count; ++begin) {
+      double numbers = 0;
+      // What goes into the first stage and comes out of the last one crosses no cut.
+      for (const int layer : begin == 0 || begin == count ? std::vector<int>() : crossing(last, begin)) {
+        numbers += static_cast<double>(element_count(network.layers()[static_cast<std::size_t>(layer)].shape));
+      }
+      crossing_.push_back(numbers * costs.of_number);
+    }
+  }
+
+  double of(int begin, int end) const {
+    const auto from = static_cast<std::size_t>(begin), to = static_cast<std::size_t>(end);
+    return sums_[to] - sums_[from] + crossing_[from] + crossing_[to];
+  }
+
+ private:
+  std::vector<double> sums_, crossing_;
+};
+
+}  // namespace
+
+std::vector<NetworkStage> cut(const Network& network, std::span<const int> begins) {
+  const int count = static_cast<int>(network.layers().size());
+  const std::vector<int> last = last_readers(network);
+  std::vector<NetworkStage> stages;
+  int first = 0;
+  for (std::size_t stage = 0; stage <= begins.size(); ++stage) {
+    const int end = stage < begins.size() ? begins[stage] : count;
+    if (end <= std::max(first, 1) || end > count) {
+      throw Error(fmt::format("{}: stage {} would have layers {} to {} of 1 to {}", network.model(), stage,
+                              std::max(first, 1), end - 1, count - 1));
+    }
+    stages.push_back(stage_of(network, first, end - 1, stage == 0 ? std::vector<int>() : crossing(last, first)));
+    stages.back().network.freeze(frozen(network));
+    first = end;
+  }
+  return stages;
+}
+
+std::vector<int> begins_of(const Network& network, const std::vector<std::string>& names) {
+  std::vector<int> begins;
+  const auto& layers = network.layers();
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find_if(
+        layers, [&name](const Layer& layer) { return layer.name == name || layer.name.starts_with(name + "."); });
+    const int index = static_cast<int>(found - layers.begin());
+    if (found == layers.end()) {
+      std::vector<std::string> known;  // "layer2" of all "layer2.0.conv1"
+      for (const Layer& layer : layers) {
+        std::string part = layer.name.substr(0, layer.name.find('.'));
+        if (known.empty() || known.back() != part) known.push_back(std::move(part));
+      }
+      throw UsageError(unknown_name_message("--cut", name, known));
+    }
+    const int least = begins.empty() ? 2 : begins.back() + 1;
+    if (index < least) {
+      throw UsageError(fmt::format(
+          "--cut: a stage is to begin with '{}', but the stage before it would have no layer then; name the first "
+          "layers of the second and later stages in the order of the network (evener info {} lists it)",
+          name, network.model()));
+    }
+    begins.push_back(index);
+  }
+  return begins;
+}
+
+std::vector<int> balanced_begins(const Network& network, const StageCosts& costs) {
+  const int count = static_cast<int>(network.layers().size());
+  const std::size_t stages = costs.speeds.size();
+  std::vector<int> places;  // where a stage may begin
+  for (int i = 2; i < count; ++i) {
+    if (may_begin(network.layers()[static_cast<std::size_t>(i)])) places.push_back(i);
+  }
+  if (places.size() + 1 < stages) {
+    throw UsageError(
+        fmt::format("{} has {} convolutions and linear layers that a stage could begin with: too few for "
+                    "{} stages",
+                    network.model(), places.size() + 1, stages));
+  }
+  places.push_back(count);
+  const StretchCosts stretches(network, costs);
+  // best[p]: of the first stages, where the next one begins at places[p], the time of the slowest.
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::vector<double> best(places.size(), kNever);
+  std::vector<std::vector<std::size_t>> chosen(stages, std::vector<std::size_t>(places.size(), 0));
+  for (std::size_t p = 0; p < places.size(); ++p) best[p] = stretches.of(0, places[p]) / costs.speeds[0];
+  for (std::size_t stage = 1; stage < stages; ++stage) {
+    std::vector<double> next(places.size(), kNever);
+    for (std::size_t p = stage; p < places.size(); ++p) {
+      for (std::size_t before = stage - 1; before < p; ++before) {
+        const double own = stretches.of(places[before], places[p]) / costs.speeds[stage];
+        const double slowest = std::max(best[before], own);
+        if (slowest >= next[p]) continue;
+        next[p] = slowest;
+        chosen[stage][p] = before;
+      }
+    }
+    best = std::move(next);
+  }
+  std::vector<int> begins(stages - 1);
+  std::size_t p = places.size() - 1;
+  for (std::size_t stage = stages - 1; stage > 0; --stage) {
+    p = chosen[stage][p];
+    begins[stage - 1] = places[p];
+  }
+  return begins;
+}
+
+}  // namespace evener::network

@@ -1,0 +1,164 @@
+#include "parallel/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/phase.h"
+#include "parallel/micro_batches.h"
+
+namespace evener::parallel {
+namespace {
+
+std::vector<std::size_t> sizes_for(const std::vector<std::int64_t>& per_sample, std::int64_t samples) {
+  std::vector<std::size_t> sizes;
+  for (const std::int64_t numbers : per_sample) sizes.push_back(static_cast<std::size_t>(numbers * samples));
+  return sizes;
+}
+
+}  // namespace
+
+std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::span<const StageWork> work,
+                                                int stages) {
+  if (work.empty() || std::ranges::any_of(work, [](const StageWork& each) { return each.steps == 0; })) return {};
+  PipelineFigures figures;
+  figures.micro_batches = work.front().micro_batches / work.front().steps;
+  figures.stages.resize(static_cast<std::size_t>(stages));
+  const double replicas = static_cast<double>(work.size()) / stages;
+  double busy_s = 0, all_s = 0;
+  for (std::size_t rank = 0; rank < work.size(); ++rank) {
+    const StageWork& each = work[rank];
+    StageTimes& times = figures.stages[rank % figures.stages.size()];
+    times.forward_s += each.forward_s / static_cast<double>(each.micro_batches) / replicas;
+    times.backward_s += each.backward_s / static_cast<double>(each.micro_batches) / replicas;
+    busy_s += each.forward_s + each.backward_s;
+    all_s += each.step_s;
+    figures.step_s += each.step_s / static_cast<double>(each.steps) / static_cast<double>(work.size());
+  }
+  figures.bubble = 1 - busy_s / all_s;
+  const SimulatedStep step = simulate_step(schedule, figures.stages, static_cast<int>(figures.micro_batches));
+  figures.simulated_step_s = step.seconds;
+  figures.simulated_bubble = step.bubble;
+  return figures;
+}
+
+Pipeline::Pipeline(engine::TrainsStage& trainer, engine::StageOfNetwork place, StageOptions options, Channels& channels,
+                   Pace& pace)
+    : trainer_(trainer), place_(place), options_(std::move(options)), pace_(pace) {
+  const int rank = channels.control->rank();
+  StageChannels& links = channels.links;
+  if (!place_.is_first()) {
+    values_in_ = std::make_unique<StageReceiver>(std::move(links.values_in), rank - 1);
+    gradients_out_ = std::make_unique<StageSender>(std::move(links.gradients_out), rank - 1);
+  }
+  if (!place_.is_last()) {
+    values_out_ = std::make_unique<StageSender>(std::move(links.values_out), rank + 1);
+    gradients_in_ = std::make_unique<StageReceiver>(std::move(links.gradients_in), rank + 1);
+  }
+}
+
+std::vector<data::Batch> Pipeline::micro_batches_of(const data::Batch& share) const {
+  std::vector<data::Batch> parts;
+  if (share.count == 0) return parts;
+  std::int64_t begin = 0;
+  const std::int64_t whole = std::max(share.count, options_.share);
+  for (const std::int64_t size : micro_batches(share.count, whole, options_.micro_batches)) {
+    parts.push_back(data::part_of(share, begin, begin + size));
+    begin += size;
+  }
+  return parts;
+}
+
+/// Waiting is no work of this stage.
+std::vector<engine::StageValues> Pipeline::take(StageReceiver* from) {
+  if (from == nullptr) return {};
+  const PhaseMark mark(Phase::kExchange);
+  const Stopwatch waiting;
+  std::vector<engine::StageValues> values = from->take();
+  pace_.exclude(waiting.seconds());
+  return values;
+}
+
+void Pipeline::send(StageSender* to, std::vector<engine::StageValues> values) {
+  if (to == nullptr) return;
+  for (const engine::StageValues& each : values) {
+    step_.sent_bytes += static_cast<std::int64_t>(each.values.size_bytes());
+  }
+  to->send(std::move(values));
+}
+
+engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, double weight) {
+  std::vector<engine::StageValues> received = take((task.backward ? gradients_in_ : values_in_).get());
+  engine::Sums sums;
+  const double from_s = now_s();
+  std::vector<engine::StageValues> sent;
+  if (task.backward) {
+    sent = trainer_.backward_stage(task.micro_batch, std::move(received), weight);
+  } else {
+    engine::TrainsStage::Passed passed = trainer_.forward_stage(task.micro_batch, part, std::move(received));
+    sums = std::move(passed.sums);
+    sent = std::move(passed.sent);
+  }
+  pace_.catch_up();
+  const double to_s = now_s();
+  send((task.backward ? gradients_out_ : values_out_).get(), std::move(sent));
+  (task.backward ? step_.backward_s : step_.forward_s) += to_s - from_s;
+  step_.last_step.push_back({task.backward, task.micro_batch, from_s, to_s});
+  return sums;
+}
+
+engine::Sums Pipeline::train(const data::Batch& share, double weight, const std::function<void()>& before_last) {
+  const std::vector<data::Batch> parts = micro_batches_of(share);
+  const auto tasks = stage_tasks(options_.schedule, place_.number, place_.count, static_cast<int>(parts.size()));
+  step_ = {};
+  step_began_s_ = now_s();
+  step_.micro_batches = static_cast<std::int64_t>(parts.size());
+  step_.most_kept = most_kept(tasks);
+  for (const data::Batch& part : parts) {
+    if (values_in_) values_in_->expect(sizes_for(options_.received, part.count));
+    if (gradients_in_) gradients_in_->expect(sizes_for(options_.sent, part.count));
+  }
+  engine::Sums sums;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (i + 1 == tasks.size()) before_last();
+    sums += do_task(tasks[i], parts[static_cast<std::size_t>(tasks[i].micro_batch)], weight);
+  }
+  // The values lie in the trainer's memory, and what went wrong on the way is told here.
+  const PhaseMark mark(Phase::kExchange);
+  const Stopwatch waiting;
+  if (values_out_) values_out_->finish();
+  if (gradients_out_) gradients_out_->finish();
+  pace_.exclude(waiting.seconds());
+  return sums;
+}
+
+void Pipeline::end_step() {
+  if (step_.micro_batches != options_.micro_batches) return;
+  if (!std::exchange(warm_, true)) return;
+  ++work_.steps;
+  work_.micro_batches += step_.micro_batches;
+  work_.step_s += now_s() - step_began_s_;
+  work_.forward_s += step_.forward_s;
+  work_.backward_s += step_.backward_s;
+  work_.most_kept = std::max(work_.most_kept, step_.most_kept);
+  work_.sent_bytes += step_.sent_bytes;
+  work_.last_step = std::move(step_.last_step);
+}
+
+engine::Sums Pipeline::evaluate(const data::Batch& share, std::vector<std::int32_t>* predicted) {
+  const std::vector<data::Batch> parts = micro_batches_of(share);
+  for (const data::Batch& part : parts) {
+    if (values_in_) values_in_->expect(sizes_for(options_.received, part.count));
+  }
+  engine::Sums sums;
+  for (const data::Batch& part : parts) {
+    engine::TrainsStage::Passed passed = trainer_.evaluate_stage(part, take(values_in_.get()), predicted);
+    pace_.catch_up();
+    if (values_out_) values_out_->send(std::move(passed.sent));
+    sums += passed.sums;
+  }
+  if (values_out_) values_out_->finish();
+  return sums;
+}
+
+}  // namespace evener::parallel

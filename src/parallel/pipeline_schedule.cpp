@@ -1,0 +1,71 @@
+#include "parallel/pipeline_schedule.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace evener::parallel {
+
+PipelineSchedule parse_pipeline_schedule(const std::string& text) {
+  if (text == "1f1b") return PipelineSchedule::k1F1B;
+  if (text == "gpipe") return PipelineSchedule::kGPipe;
+  throw UsageError(unknown_name_message("--pipeline-schedule", text, {"1f1b", "gpipe"}));
+}
+
+std::vector<StageTask> stage_tasks(PipelineSchedule schedule, int stage, int stages, int micro_batches) {
+  const int ahead = schedule == PipelineSchedule::kGPipe ? micro_batches : std::min(micro_batches, stages - stage);
+  std::vector<StageTask> tasks;
+  int forward = 0;
+  while (forward < ahead - 1) tasks.push_back({false, forward++});
+  for (int backward = 0; backward < micro_batches; ++backward) {
+    if (forward < micro_batches) tasks.push_back({false, forward++});
+    tasks.push_back({true, backward});
+  }
+  return tasks;
+}
+
+int most_kept(std::span<const StageTask> tasks) {
+  int kept = 0, most = 0;
+  for (const StageTask& task : tasks) {
+    kept += task.backward ? -1 : 1;
+    most = std::max(most, kept);
+  }
+  return most;
+}
+
+SimulatedStep simulate_step(PipelineSchedule schedule, std::span<const StageTimes> stages, int micro_batches) {
+  const int count = static_cast<int>(stages.size());
+  SimulatedStep step;
+  step.stages.resize(stages.size());
+  std::vector<std::vector<StageTask>> tasks;
+  for (int s = 0; s < count; ++s) tasks.push_back(stage_tasks(schedule, s, count, micro_batches));
+  // When each stage has done each micro-batch; not yet: less than 0.
+  const std::vector<double> none(static_cast<std::size_t>(micro_batches), -1.0);
+  std::vector<std::vector<double>> forward(stages.size(), none), backward(stages.size(), none);
+  std::vector<double> free_s(stages.size(), 0);
+  double busy_s = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      while (step.stages[s].size() < tasks[s].size()) {
+        const StageTask task = tasks[s][step.stages[s].size()];
+        const auto m = static_cast<std::size_t>(task.micro_batch);
+        const bool from_outside = task.backward ? s + 1 == stages.size() : s == 0;
+        const double arrived_s = from_outside ? 0 : task.backward ? backward[s + 1][m] : forward[s - 1][m];
+        if (arrived_s < 0) break;
+        const double begin_s = std::max(free_s[s], arrived_s);
+        const double work_s = task.backward ? stages[s].backward_s : stages[s].forward_s;
+        free_s[s] = (task.backward ? backward : forward)[s][m] = begin_s + work_s;
+        step.stages[s].push_back({task, begin_s, free_s[s]});
+        busy_s += work_s;
+        moved = true;
+      }
+    }
+  }
+  step.seconds = *std::ranges::max_element(free_s);
+  if (step.seconds > 0) step.bubble = 1 - busy_s / (step.seconds * count);
+  return step;
+}
+
+}  // namespace evener::parallel

@@ -1,0 +1,26 @@
+// Replicas that are divided into stages: the gradients of a batch come out of a pipeline, and those of each stage are
+// added up with the same stage of the other replicas.
+#pragma once
+
+#include <utility>
+
+#include "parallel/pipeline.h"
+#include "parallel/steps/exchanged.h"
+
+namespace evener::parallel {
+
+class PipelinedSteps : public ExchangedGradientSteps {
+ public:
+  PipelinedSteps(StepContext context, Pipeline& pipeline)
+      : ExchangedGradientSteps(std::move(context)), pipeline_(pipeline) {}
+
+ protected:
+  engine::Sums add_gradients(const StepShare& share, double weight) override;
+  comm::Communicator& all_ranks() const override { return *context().channels.control; }
+  void finish_gradients() override;
+
+ private:
+  Pipeline& pipeline_;
+};
+
+}  // namespace evener::parallel

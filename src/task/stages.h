@@ -1,0 +1,38 @@
+// How a run's network is divided over the stages of its plan. Inside task/ only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "network/passes/cut.h"
+#include "parallel/replica.h"
+#include "task/train.h"
+
+namespace evener::task {
+
+/// Throws UsageError for what stages can't do, or can't do yet.
+void require_possible_stages(const TrainOptions& options, const TrainSetup& setup);
+
+/// What each layer takes on a stage of speed 1, and what crosses a cut; speeds are left open. Estimated from operations
+/// and the memory that is read and written, or from measured times of a training step of so many images.
+network::StageCosts estimated_costs(const network::Network& network);
+network::StageCosts measured_costs(std::vector<double> layer_seconds, std::int64_t images);
+
+/// The stages that --cut names, or those of which the slowest is as fast as can be.
+std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, const network::Network& network,
+                                                  network::StageCosts costs);
+
+/// Micro-batches that a replica's share of a batch passes its stages in: as many as were asked for; one where
+/// batch-norm takes the statistics of the whole batch; else a few for each stage.
+int micro_batch_count(const TrainOptions& options, const network::Network& network);
+
+/// Images of one of them, but two at least, which every batch-norm can take.
+std::int64_t images_of_micro_batch(const TrainOptions& options, const TrainSetup& setup);
+
+/// What users and the record are told of the division.
+std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSetup& setup);
+
+/// Fills in what the rank that computes `stage` has to know.
+void fill_stage(const TrainOptions& options, const TrainSetup& setup, int stage, parallel::ReplicaOptions& replica);
+
+}  // namespace evener::task

@@ -1,0 +1,143 @@
+// Stages pass every sample's values on, forward and backward, whatever the order of the schedule.
+#include "parallel/pipeline.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <numeric>
+
+#include "parallel/launcher.h"
+
+namespace evener::parallel {
+namespace {
+
+using engine::StageValues;
+
+/// So many replicas of so many stages, as threads of this process.
+placement::Plan threads_of(int replicas, int stages) {
+  placement::Plan plan;
+  plan.text = "stages";
+  plan.processes.emplace_back();
+  for (int r = 0; r < replicas; ++r) {
+    plan.replicas.push_back({r, std::vector<placement::PlanStage>(static_cast<std::size_t>(stages)), 1.0});
+  }
+  plan.processes[0].ranks.resize(static_cast<std::size_t>(replicas * stages));
+  std::iota(plan.processes[0].ranks.begin(), plan.processes[0].ranks.end(), 0);
+  return plan;
+}
+
+StageValues values_in_memory(std::vector<float> values) {
+  auto memory = std::make_shared<std::vector<float>>(std::move(values));
+  return {*memory, memory};
+}
+
+/// A sample's value is its number, to which each stage but the last adds 1, and the loss is the sum of what arrives.
+/// Two values go on for each sample: it, and its negative.
+class AddingStage : public engine::TrainsStage {
+ public:
+  explicit AddingStage(engine::StageOfNetwork place) : place_(place) {}
+
+  Passed forward_stage(int micro_batch, const data::Batch& part, std::vector<StageValues> received) override {
+    EXPECT_TRUE(under_way_.emplace(micro_batch, part.count).second);
+    most_ = std::max(most_, under_way_.size());
+    return pass(part, received);
+  }
+  std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients, double weight) override {
+    const auto found = under_way_.find(micro_batch);
+    EXPECT_NE(found, under_way_.end());
+    std::vector<float> values(static_cast<std::size_t>(found->second), static_cast<float>(weight));
+    under_way_.erase(found);
+    if (!place_.is_last()) values.assign(gradients.at(0).values.begin(), gradients.at(0).values.end());
+    gradient_ = std::accumulate(values.begin(), values.end(), gradient_);
+    if (place_.is_first()) return {};
+    return {values_in_memory(values), values_in_memory(values)};
+  }
+  Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
+                        std::vector<std::int32_t>* predicted) override {
+    if (predicted != nullptr && place_.is_last()) predicted->resize(predicted->size() + part.samples.size());
+    return pass(part, received);
+  }
+
+  double gradient() const { return gradient_; }
+  std::size_t most_under_way() const { return most_; }
+
+ private:
+  Passed pass(const data::Batch& part, const std::vector<StageValues>& received) const {
+    std::vector<float> values(part.samples.begin(), part.samples.end());
+    if (!place_.is_first()) values.assign(received.at(0).values.begin(), received.at(0).values.end());
+    if (place_.is_last()) {
+      return {{}, engine::classification_sums(std::accumulate(values.begin(), values.end(), 0.0), 0, part.count)};
+    }
+    std::vector<float> negative;
+    for (float& value : values) negative.push_back(-++value);
+    return {{values_in_memory(values), values_in_memory(negative)}, {}};
+  }
+
+  const engine::StageOfNetwork place_;
+  std::map<int, std::int64_t> under_way_;
+  std::size_t most_ = 0;
+  double gradient_ = 0;
+};
+
+class PipelineOf : public testing::TestWithParam<std::tuple<int, int, PipelineSchedule>> {};
+
+TEST_P(PipelineOf, EverySampleGoesForwardAndBackwardOnce) {
+  const auto [replicas, stages, schedule] = GetParam();
+  constexpr std::int64_t kSamples = 23, kMicroBatches = 5;
+  const auto body = [&, stages = stages, schedule = schedule](const Seat& seat) {
+    Channels channels = seat.channels();
+    const engine::StageOfNetwork place{seat.rank % stages, stages};
+    AddingStage trainer(place);
+    Pace pace(1);
+    StageOptions options{.micro_batches = kMicroBatches, .share = kSamples, .schedule = schedule};
+    if (!place.is_first()) options.received = {1, 1};
+    if (!place.is_last()) options.sent = {1, 1};
+    Pipeline pipeline(trainer, place, options, channels, pace);
+    std::vector<std::uint32_t> samples(kSamples);
+    std::iota(samples.begin(), samples.end(), static_cast<std::uint32_t>(100 * (seat.rank / stages)));
+    const double numbers = std::accumulate(samples.begin(), samples.end(), 0.0) + (stages - 1) * kSamples;
+    data::Batch share;
+    share.count = kSamples;
+    share.samples = samples;
+    const std::vector<std::int32_t> labels(kSamples, 0);
+    share.targets = data::ClassTargets{labels};
+    int final = 0;
+    for (int step = 1; step <= 3; ++step) {
+      const engine::Sums sums = pipeline.train(share, 0.5, [&final] { ++final; });
+      pipeline.end_step();
+      EXPECT_EQ(final, step);
+      EXPECT_NEAR(trainer.gradient(), 0.5 * kSamples * step, 1e-9);
+      if (place.is_last()) EXPECT_NEAR(sums.total("loss"), numbers, 1e-6);
+    }
+    std::vector<std::int32_t> predicted;
+    const engine::Sums sums = pipeline.evaluate(share, &predicted);
+    if (place.is_last()) EXPECT_NEAR(sums.total("loss"), numbers, 1e-6);
+    EXPECT_EQ(predicted.size(), place.is_last() ? kSamples : 0);
+    EXPECT_EQ(pipeline.work().steps, 2);  // the first one is left out
+    EXPECT_EQ(static_cast<std::size_t>(pipeline.work().most_kept), trainer.most_under_way());
+    if (schedule == PipelineSchedule::k1F1B) EXPECT_LE(trainer.most_under_way(), stages - place.number);
+    channels.control->barrier();
+    return std::string("done");
+  };
+  EXPECT_THAT(run_ranks(threads_of(replicas, stages), body, LaunchOptions{}), testing::Each("done"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineOf,
+                         testing::Combine(testing::Values(1, 2), testing::Values(2, 3, 4),
+                                          testing::Values(PipelineSchedule::k1F1B, PipelineSchedule::kGPipe)));
+
+TEST(PipelineFigures, AreThoseOfTheSimulationWhereTasksTakeTheirMeans) {
+  StageWork first{.steps = 2, .micro_batches = 8, .step_s = 20, .forward_s = 4, .backward_s = 8};
+  StageWork second{.steps = 2, .micro_batches = 8, .step_s = 20, .forward_s = 4, .backward_s = 8};
+  const auto figures = pipeline_figures(PipelineSchedule::k1F1B, std::vector{first, second}, 2);
+  ASSERT_TRUE(figures);
+  EXPECT_EQ(figures->micro_batches, 4);
+  EXPECT_DOUBLE_EQ(figures->bubble, 1 - 24.0 / 40);
+  EXPECT_DOUBLE_EQ(figures->simulated_bubble, 1.0 / 5);
+  EXPECT_DOUBLE_EQ(figures->simulated_step_s, 5 * 1.5);
+  EXPECT_DOUBLE_EQ(figures->step_s, 10);
+  EXPECT_FALSE(pipeline_figures(PipelineSchedule::k1F1B, std::vector{first, StageWork{}}, 2));
+}
+
+}  // namespace
+}  // namespace evener::parallel

@@ -1,0 +1,175 @@
+// Networks divided over stages ('..' in placements) learn what an undivided one learns.
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "base/relative_distance.h"
+#include "base/test_folder.h"
+#include "task/checkpoint.h"
+#include "task/train_helpers.h"
+
+namespace evener::task {
+namespace {
+
+using testing::HasSubstr;
+
+/// So many replicas of so many stages, as threads of this process.
+placement::Plan staged(int replicas, int stages) {
+  placement::Plan plan;
+  plan.text = "staged";
+  plan.processes.emplace_back();
+  for (int replica = 0; replica < replicas; ++replica) {
+    plan.replicas.push_back(
+        {replica, std::vector<placement::PlanStage>(static_cast<std::size_t>(stages)), 1.0 / replicas});
+  }
+  for (int rank = 0; rank < replicas * stages; ++rank) plan.processes[0].ranks.push_back(rank);
+  return plan;
+}
+
+class Stages : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    options_.engine = "torch";
+    options_.data.split = {80, 10};
+    options_.batch = 12;  // of 35 images: an epoch ends with a batch of 11
+    options_.epochs = 7;  // 21 steps
+    options_.trainer.optimizer.momentum = 0.9;
+    options_.learning_rate = 0.01;
+    options_.out = folder_.path();
+  }
+
+  void train_perceptron() {
+    options_.model = "mlp:784-32-24-16-10";
+    options_.data.location = "synth:digits:44";
+  }
+  void train_on_small_images(const std::string& model) {
+    options_.model = model;
+    options_.data.location = "synth:masks:44";
+    options_.data.width = options_.data.height = 16;
+  }
+
+  TensorMap weights_on(const placement::Plan& plan) {
+    options_.plan = plan;
+    result_ = test::train(options_);
+    return load_last(folder_.path()).state;
+  }
+
+  /// The weights of stages differ from those of one device by no more than rounding.
+  void expect_equal_weights(double tolerance) {
+    const TensorMap whole = weights_on(staged(1, 1));
+    const double loss = *result_.epochs.back().val_loss;
+    for (const auto& [replicas, stages] : {std::pair(1, 2), std::pair(1, 3), std::pair(1, 4), std::pair(2, 2)}) {
+      SCOPED_TRACE(std::to_string(replicas) + "x" + std::to_string(stages));
+      EXPECT_LT(test::relative_distance(weights_on(staged(replicas, stages)), whole), tolerance);
+      EXPECT_NEAR(*result_.epochs.back().val_loss, loss, 100 * tolerance * loss);
+    }
+  }
+
+  std::string refusal() {
+    try {
+      test::train(options_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  const test::TestFolder folder_;
+  TrainOptions options_;
+  TrainResult result_;
+};
+
+// Sums over micro-batches are added in another order.
+TEST_F(Stages, APerceptronLearnsTheSame) {
+  train_perceptron();
+  expect_equal_weights(1e-5);
+}
+
+// Batch-norm takes whole batches. What its statistics amplify of rounding is measured: 21 steps of one thread and of
+// two differ by as much.
+TEST_F(Stages, AResidualNetworkLearnsTheSame) {
+  train_on_small_images("resnet20");
+  expect_equal_weights(1e-3);
+}
+
+TEST_F(Stages, ANetworkWithDropoutLearnsTheSame) {
+  train_on_small_images("mobilenet_v2");
+  options_.epochs = 2;
+  expect_equal_weights(1e-3);
+}
+
+TEST_F(Stages, GPipeLearnsTheSame) {
+  train_perceptron();
+  const TensorMap whole = weights_on(staged(1, 1));
+  options_.pipeline_schedule = parallel::PipelineSchedule::kGPipe;
+  options_.micro_batches = 5;
+  EXPECT_LT(test::relative_distance(weights_on(staged(1, 3)), whole), 1e-5);
+  EXPECT_EQ(result_.stages.at(2).most_kept, 5);
+}
+
+TEST_F(Stages, MicroBatchesThatAreKeptAreNoMoreThanTheStagesToCome) {
+  train_perceptron();
+  options_.micro_batches = 6;
+  weights_on(staged(1, 3));
+  ASSERT_EQ(result_.stages.size(), 3u);
+  for (int stage = 0; stage < 3; ++stage) {
+    const parallel::StageWork& work = result_.stages[static_cast<std::size_t>(stage)];
+    EXPECT_EQ(work.most_kept, 3 - stage);
+    EXPECT_EQ(work.micro_batches, 6 * work.steps);
+    EXPECT_LE(work.forward_s + work.backward_s, work.step_s);
+  }
+}
+
+TEST_F(Stages, ARunGoesOnWithTheSameBits) {
+  train_perceptron();
+  options_.epochs = 4;
+  const TensorMap whole = weights_on(staged(1, 3));
+  const test::TestFolder other;
+  options_.out = other.path();
+  options_.epochs = 2;
+  test::train(options_);
+  options_.epochs = 4;
+  options_.resume = true;
+  test::train(options_);
+  EXPECT_EQ(load_last(other.path()).state, whole);
+}
+
+TEST_F(Stages, LocalBatchNormTakesEachMicroBatchAlone) {
+  train_on_small_images("resnet20");
+  options_.epochs = 1;
+  options_.batch = 35;  // an epoch is one step
+  options_.local_batch_norm = true;
+  options_.micro_batches = 5;
+  const TensorMap state = weights_on(staged(1, 2));
+  const HostTensor& batches = state.at("bn1.num_batches_tracked");
+  EXPECT_EQ(*reinterpret_cast<const std::int64_t*>(batches.bytes.data()), 5);
+}
+
+TEST_F(Stages, ALayerThatIsNamedBeginsTheNextStage) {
+  train_on_small_images("resnet20");
+  options_.epochs = 1;
+  options_.cut = {"layer3"};
+  weights_on(staged(1, 2));
+  options_.cut = {"layer2", "layer3"};
+  EXPECT_THAT(refusal(), HasSubstr("has 1"));
+}
+
+TEST_F(Stages, WhatTheyCannotDoIsRefused) {
+  train_perceptron();
+  options_.plan = staged(1, 2);
+  options_.accumulate = 2;
+  EXPECT_THAT(refusal(), HasSubstr("--micro-batches instead"));
+  options_.accumulate = 1;
+  options_.trainer.optimizer.clip_norm = 1;
+  EXPECT_THAT(refusal(), HasSubstr("--clip-norm"));
+  options_.trainer.optimizer.clip_norm = 0;
+  options_.micro_batches = 13;
+  EXPECT_THAT(refusal(), HasSubstr("has 12 samples"));
+  options_.micro_batches = 2;
+  train_on_small_images("resnet20");
+  EXPECT_THAT(refusal(), HasSubstr("--batch-norm local"));
+}
+
+}  // namespace
+}  // namespace evener::task

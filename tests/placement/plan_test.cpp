@@ -64,7 +64,7 @@ TEST(Threads, TheWholeCpuWithoutT) {
 
 TEST(Threads, AreDividedEvenlyTheFirstTakingTheRemainder) {
   EXPECT_THAT(threads_of(plan_for("3xcpu", {.cores = 8})), ElementsAre(3, 3, 2));
-  EXPECT_THAT(threads_of(plan_for("cpu+cpu..cpu", {.cores = 64})), ElementsAre(22, 21, 21));
+  EXPECT_THAT(threads_of(plan_for("cpu..cpu..cpu", {.cores = 64})), ElementsAre(22, 21, 21));
 }
 
 TEST(Threads, LeaveACoreForEachGpuInUse) {
@@ -245,13 +245,27 @@ TEST(Runnable, ReplicasOfOneStageOnTheCpu) {
   EXPECT_EQ(why_not_runnable(plan_for("cpu/t9", {})), "");  // warned about, not refused
   EXPECT_EQ(why_not_runnable(plan_for("2xcpu/t1", {})), "");
   EXPECT_EQ(why_not_runnable(plan_for("cpu/t1+cpu/t1@0.5", {})), "");
-  EXPECT_EQ(why_not_runnable(plan_for("cpu..cpu", {})),
-            "placement 'cpu..cpu' can't be run yet: dividing the layers over stages ('..') is not there yet; --dry-run "
-            "shows its plan");
+  EXPECT_EQ(why_not_runnable(plan_for("2xcpu/t1..cpu/t1", {})), "");
+  EXPECT_THAT(why_not_runnable(on_hosts(plan_for("cpu/t1..cpu/t1", {}), 2)),
+              HasSubstr("dividing the layers over stages ('..') on several hosts is not there yet"));
   EXPECT_EQ(why_not_runnable(plan_for("cuda", {.gpus = 1})), "");
   EXPECT_EQ(why_not_runnable(plan_for("cuda:0+cpu", {.gpus = 1})), "");
   EXPECT_THAT(why_not_runnable(plan_for("2xcpu/t1..cuda@0.5", {.gpus = 2})),
-              HasSubstr("dividing the layers over stages ('..') is not there yet"));
+              HasSubstr("dividing the layers over stages ('..') of which some are no CPUs is not there yet"));
+}
+
+TEST(Stages, EachIsARank) {
+  const Plan plan = plan_for("2xcpu/t1..cpu/t2", {.cores = 8});
+  EXPECT_EQ(stage_count(plan), 2);
+  EXPECT_EQ(rank_count(plan), 4);
+  EXPECT_EQ(plan.processes.size(), 4u);
+  EXPECT_EQ(stage_of(plan, 3).threads, 2);
+  EXPECT_EQ(rank_text(plan, 2), "rank 2, stage 0 of replica 1");
+  EXPECT_EQ(rank_text(plan_for("2xcpu/t1", {.cores = 8}), 1), "rank 1");
+}
+
+TEST(Stages, AreEquallyManyInAllReplicas) {
+  EXPECT_THAT(refusal("cpu/t1+cpu/t1..cpu/t1", {.cores = 8}), HasSubstr("equally many stages"));
 }
 
 TEST(WithoutReplica, TheOthersTakeOverItsShareAndAreNumberedAnew) {

@@ -69,8 +69,8 @@ TEST(Checkpoint, ComesBackBitEqual) {
   const test::TestFolder dir;
   save_last(dir.path(), state_of(1.5f), kInfo, progress_at(2, 5), {{"batch", 8}});
   const Checkpoint read = load_last(dir.path());
-  EXPECT_EQ(read.state, state_of(1.5f).state());
-  EXPECT_EQ(read.optimizer_state, state_of(1.5f).optimizer_state());
+  EXPECT_EQ(read.state, state_of(1.5f).state);
+  EXPECT_EQ(read.optimizer_state, state_of(1.5f).optimizer_state);
   EXPECT_EQ(read.config["batch"], 8);
   EXPECT_EQ(read.progress.epoch, 2);
   EXPECT_EQ(read.progress.step, 5);
@@ -113,8 +113,8 @@ TEST(Checkpoint, AKillBetweenTheTwoFilesLeavesTheOlderPair) {
   fs::copy(resume_file(newer.path()), dir.path());
   const Checkpoint read = load_last(dir.path());
   EXPECT_EQ(read.progress.epoch, 1);
-  EXPECT_EQ(read.state, state_of(1).state());
-  EXPECT_EQ(read.optimizer_state, state_of(1).optimizer_state());
+  EXPECT_EQ(read.state, state_of(1).state);
+  EXPECT_EQ(read.optimizer_state, state_of(1).optimizer_state);
 }
 
 TEST(Checkpoint, AKillBetweenTwoCheckpointsOfOneEpochLeavesTheOlderPair) {
@@ -124,18 +124,18 @@ TEST(Checkpoint, AKillBetweenTwoCheckpointsOfOneEpochLeavesTheOlderPair) {
   fs::copy(resume_file(newer.path()), dir.path(), fs::copy_options::overwrite_existing);
   const Checkpoint read = load_last(dir.path());
   EXPECT_EQ(read.progress.step, 4);
-  EXPECT_EQ(read.state, state_of(1).state());
-  EXPECT_EQ(read.optimizer_state, state_of(1).optimizer_state());
+  EXPECT_EQ(read.state, state_of(1).state);
+  EXPECT_EQ(read.optimizer_state, state_of(1).optimizer_state);
 }
 
 TEST(Checkpoint, WeightsSayWhatTheyAre) {
   const test::TestFolder dir;
-  save_best(dir.path(), state_of(1).state(), kInfo, 3);
+  save_best(dir.path(), state_of(1).state, kInfo, 3);
   const weights::Metadata metadata = weights::read_safetensors_metadata(dir.path() / "best.safetensors");
   EXPECT_EQ(metadata.at("model"), "mlp:2-2");
   EXPECT_EQ(metadata.at("classes"), R"(["a","b"])");
   EXPECT_EQ(metadata.at("input"), "[1,1,2]");
-  EXPECT_EQ(load_best(dir.path()), state_of(1).state());
+  EXPECT_EQ(load_best(dir.path()), state_of(1).state);
 }
 
 TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
@@ -149,7 +149,7 @@ TEST(Checkpoint, RefusesWhatIsMissingOrDamaged) {
   fs::rename(aside, resume);
   fs::resize_file(dir.path() / "last.safetensors", fs::file_size(dir.path() / "last.safetensors") - 1);
   EXPECT_THAT(refusal(dir.path()), HasSubstr("last.safetensors"));
-  weights::write_safetensors(dir.path() / "last.safetensors", state_of(1).state());
+  weights::write_safetensors(dir.path() / "last.safetensors", state_of(1).state);
   EXPECT_THAT(refusal(dir.path()), HasSubstr("not a checkpoint of evener"));
 }
 
@@ -167,8 +167,8 @@ TEST(Checkpoint, BestWeightsAreThoseOfTheCheckpointWhereverTheRunWasKilled) {
     return progress;
   };
   const auto written = [](const fs::path& dir) {
-    save_best(dir, state_of(1).state(), kInfo, 1);
-    stage_best(dir, state_of(2).state(), kInfo, 2);
+    save_best(dir, state_of(1).state, kInfo, 1);
+    stage_best(dir, state_of(2).state, kInfo, 2);
   };
   Progress older = at(1), newer = at(2);
   const test::TestFolder before, between, after, lost;
@@ -179,7 +179,7 @@ TEST(Checkpoint, BestWeightsAreThoseOfTheCheckpointWhereverTheRunWasKilled) {
   written(after.path());
   publish_best(after.path());
   EXPECT_EQ(best_after_kill(after.path(), newer), 2);
-  save_best(lost.path(), state_of(2).state(), kInfo, 2);  // as a run that diverged leaves it
+  save_best(lost.path(), state_of(2).state, kInfo, 2);  // as a run that diverged leaves it
   EXPECT_EQ(best_after_kill(lost.path(), older), -1);
   EXPECT_EQ(older.best_epoch, 0);
   EXPECT_LT(older.best_accuracy, 0);
@@ -189,7 +189,7 @@ TEST(Checkpoint, WithoutValidationTheLastWeightsAreTheBest) {
   const test::TestFolder dir;
   Progress progress = progress_at(3, 0);
   progress.best_epoch = 0;
-  stage_best(dir.path(), state_of(3).state(), kInfo, 3);
+  stage_best(dir.path(), state_of(3).state, kInfo, 3);
   EXPECT_EQ(best_after_kill(dir.path(), progress), 3);
 }
 

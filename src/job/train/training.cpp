@@ -18,6 +18,7 @@
 #include "job/train/hosts.h"
 #include "job/train/ignored_options.h"
 #include "job/train/record.h"
+#include "job/train/stage_trace.h"
 #include "measure/host_energy.h"
 #include "measure/record_json.h"
 #include "run/metered_run.h"
@@ -213,6 +214,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     measure::Record& record = run.record();
     run.take_times(record);
     fill_results(record, result);
+    if (result.pipeline) write_stage_trace(run.folder() / "stages.trace.json", result.stages, seat.stages);
     if (seat.link != nullptr) {
       fill_hosts(record, seat.link->names());
       for (const std::string& told : seat.link->gather(measure::energy_message({}))) {

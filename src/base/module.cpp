@@ -42,11 +42,7 @@ const char own_symbol = 0;
 // Modules lie beside the library that this code is in, or where EVENER_MODULE_DIR says.
 fs::path module_folder() {
   if (const char* folder = std::getenv("EVENER_MODULE_DIR"); folder && *folder) return folder;
-  Dl_info info{};
-  if (dladdr(&own_symbol, &info) == 0 || !info.dli_fname) return "evener/modules";
-  std::error_code error;
-  const fs::path library = fs::canonical(info.dli_fname, error);
-  return (error ? fs::path(info.dli_fname) : library).parent_path() / "evener" / "modules";
+  return library_folder() / "evener" / "modules";
 }
 
 const KnownModule& known_module(const std::string& name) {
@@ -159,6 +155,14 @@ const char* state_text(ModuleState state) {
 }
 
 }  // namespace
+
+fs::path library_folder() {
+  Dl_info info{};
+  if (dladdr(&own_symbol, &info) == 0 || !info.dli_fname) return {};
+  std::error_code error;
+  const fs::path library = fs::canonical(info.dli_fname, error);
+  return (error ? fs::path(info.dli_fname) : library).parent_path();
+}
 
 const std::vector<std::string>& known_modules() {
   static const std::vector<std::string> names = [] {

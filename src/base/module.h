@@ -2,6 +2,7 @@
 // milliseconds and runs where a library is missing. Three refusals are kept apart: not built, not loadable, not usable.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ModuleEntry {
   void* (*create)();  // the module's interface, e.g. an engine::Engine*; owned by the caller
 };
 constexpr int kModuleAbi = 1;
+
+/// Where the shared library that this code is in lies: modules and other files that belong to it are in evener/ there.
+std::filesystem::path library_folder();
 
 /// Names of all modules that this source tree knows, built or not.
 const std::vector<std::string>& known_modules();

@@ -3,23 +3,14 @@
 // (base/stop.h) and set_phase_listener() (base/phase.h).
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <utility>
+
+#include "evener/stop.h"
 
 namespace evener {
 
 class PhaseListener;
-
-/// Asks one job to end in good order; may be set from any thread, and stays set.
-class StopFlag {
- public:
-  void request() { requested_.store(true, std::memory_order_relaxed); }
-  bool requested() const { return requested_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<bool> requested_ = false;
-};
 
 struct Work {
   const StopFlag* stop = nullptr;

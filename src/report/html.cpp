@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/module.h"
 #include "report/format.h"
 #include "report/html_frame.h"
 #include "report/html_parts.h"
@@ -40,6 +41,11 @@ bool looks_like_plotly(std::string_view source) {
 
 std::filesystem::path plotly_path() {
   if (const char* given = std::getenv("EVENER_PLOTLY"); given != nullptr && *given != '\0') return given;
+  // As it is installed; otherwise in the folder that the program was built in.
+  std::error_code ignored;
+  if (const auto beside = library_folder() / "evener" / "plotly.min.js"; std::filesystem::exists(beside, ignored)) {
+    return beside;
+  }
 #ifdef EVENER_PLOTLY_PATH
   return EVENER_PLOTLY_PATH;
 #else

@@ -20,15 +20,17 @@ std::string only_complaint(const std::string& path, const std::string& text) {
 }
 
 TEST(IncludeRule, HoldsInTheWholeTree) {
-  const fs::path src = fs::path(EVENER_SOURCE_DIR) / "src";
   int files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(src)) {
-    const std::string extension = entry.path().extension();
-    if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp" && extension != ".cu")) continue;
-    ++files;
-    const std::string path = fs::relative(entry.path(), src).generic_string();
-    for (const Violation& violation : check_includes(path, read_file(entry.path()))) {
-      ADD_FAILURE() << "src/" << path << ":" << violation.line << ": " << violation.what;
+  for (const char* root : {"src", "include"}) {
+    const fs::path folder = fs::path(EVENER_SOURCE_DIR) / root;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const std::string extension = entry.path().extension();
+      if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp" && extension != ".cu")) continue;
+      ++files;
+      const std::string path = fs::relative(entry.path(), folder).generic_string();
+      for (const Violation& violation : check_includes(path, read_file(entry.path()))) {
+        ADD_FAILURE() << root << "/" << path << ":" << violation.line << ": " << violation.what;
+      }
     }
   }
   EXPECT_GT(files, 40);
@@ -88,6 +90,13 @@ TEST(IncludeRule, KeepsHeadersCleanOfFmtAndConditions) {
   EXPECT_THAT(only_complaint("base/a.h", "#include <fmt/format.h>\n"), HasSubstr("may not stand in a header"));
   EXPECT_THAT(only_complaint("base/a.h", "#include <spdlog/spdlog.h>\n"), HasSubstr("may not stand in a header"));
   EXPECT_THAT(only_complaint("base/a.h", "#ifdef __linux__\n#endif\n"), HasSubstr("no #if"));
+}
+
+TEST(IncludeRule, InstalledHeadersStandAlone) {
+  EXPECT_THAT(only_complaint("evener/jobs.h", "#include \"job/observer.h\"\n"),
+              HasSubstr("evener may not include job"));
+  EXPECT_THAT(only_complaint("task/train.cpp", "#include \"evener/jobs.h\"\n"),
+              HasSubstr("task may not include evener"));
 }
 
 TEST(IncludeRule, WantsFullNames) {

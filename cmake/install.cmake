@@ -1,0 +1,54 @@
+# cmake --install: the program, the library with its headers, and the modules beside it, which find everything by paths
+# relative to themselves, so that the folder may be moved. Components: program (all that runs), development (headers,
+# find_package(evener), pkg-config), wheels (a link to the unpacked wheels that the modules need).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+add_library(evener::evener ALIAS evener)
+set(lib "${CMAKE_INSTALL_LIBDIR}")
+file(RELATIVE_PATH lib_from_bin "/${CMAKE_INSTALL_BINDIR}" "/${lib}")
+set_target_properties(evener PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set_target_properties(evener_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
+
+# The wheels' libraries: in a folder of this installation, or, where this is a wheel itself, beside it in site-packages.
+set(wheels_here "$ORIGIN/../wheels")
+set(wheels_beside "$ORIGIN/../../../..")
+set(of_torch torch/lib)
+set(of_torch_cuda torch/lib)
+set(of_openvino openvino/libs)
+set(of_native_cuda nvidia/cu13/lib)
+set(modules)
+foreach(name torch torch_cuda openvino native native_opencl native_cuda fetch mpi onnx)
+  if(TARGET evener_${name})
+    list(APPEND modules evener_${name})
+    set(places "$ORIGIN/../..")
+    if(of_${name})
+      list(APPEND places "${wheels_here}/${of_${name}}" "${wheels_beside}/${of_${name}}")
+    endif()
+    set_target_properties(evener_${name} PROPERTIES INSTALL_RPATH "${places}")
+  endif()
+endforeach()
+
+install(TARGETS evener_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+install(TARGETS evener EXPORT evener LIBRARY DESTINATION "${lib}" COMPONENT program NAMELINK_COMPONENT development
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS ${modules} LIBRARY DESTINATION "${lib}/evener/modules" COMPONENT program)
+install(FILES "${EVENER_DEPS_DIR}/plotly/package_data/plotly.min.js" DESTINATION "${lib}/evener" COMPONENT program OPTIONAL)
+
+install(DIRECTORY include/evener DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development FILES_MATCHING PATTERN "*.h")
+install(EXPORT evener NAMESPACE evener:: FILE evener-targets.cmake DESTINATION "${lib}/cmake/evener" COMPONENT development)
+configure_package_config_file(cmake/evener-config.cmake.in "${CMAKE_BINARY_DIR}/evener-config.cmake"
+  INSTALL_DESTINATION "${lib}/cmake/evener" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+# Before 1.0 a new minor version may change the interface.
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/evener-config-version.cmake" COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH prefix_from_pc "/${lib}/pkgconfig" "/")
+configure_file(cmake/evener.pc.in "${CMAKE_BINARY_DIR}/evener.pc" @ONLY)
+install(FILES "${CMAKE_BINARY_DIR}/evener-config.cmake" "${CMAKE_BINARY_DIR}/evener-config-version.cmake"
+  DESTINATION "${lib}/cmake/evener" COMPONENT development)
+install(FILES "${CMAKE_BINARY_DIR}/evener.pc" DESTINATION "${lib}/pkgconfig" COMPONENT development)
+
+# What is installed here and now goes on using the wheels that it was built with; packages leave this component out.
+install(CODE "
+  set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${lib}/evener\")
+  file(MAKE_DIRECTORY \"\${folder}\")
+  file(CREATE_LINK \"${EVENER_DEPS_DIR}\" \"\${folder}/wheels\" SYMBOLIC)" COMPONENT wheels)

@@ -1,0 +1,222 @@
+#include "evener/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/this_work.h"
+#include "base/version.h"
+#include "evener/evener.h"
+#include "job/detect/detection.h"
+#include "job/detect/record.h"
+#include "job/faces/faces_job.h"
+#include "job/infer/inference.h"
+#include "job/progress.h"
+#include "job/quantize/quantization.h"
+#include "job/train/training.h"
+#include "library/event_post.h"
+#include "library/given_options.h"
+#include "library/load_flags.h"
+#include "measure/record_json.h"
+
+namespace evener {
+namespace {
+
+using library::EventPost;
+
+constexpr double kBetweenSteps_s = 0.1;
+
+/// Sends what a job tells its observer.
+class Sender : public job::TrainWatcher {
+ public:
+  explicit Sender(EventPost& post) : post_(post) {}
+
+  void note(const std::string& text) override {
+    post_.send([text](evener::Observer& observer) { observer.note(text); });
+  }
+  void show(const std::string& text) override {
+    post_.send([text](evener::Observer& observer) { observer.progress(text); });
+  }
+  void tell(const std::string& lines) override {
+    post_.send([lines](evener::Observer& observer) { observer.answers(lines); });
+  }
+  bool redraws() const override { return true; }
+
+  void loading(task::LoadingStep step, std::size_t done, std::size_t images) override {
+    loading_.update(step == task::LoadingStep::kDecode ? "reading images" : "measuring pixel values", done, images);
+  }
+  void setup(const task::TrainSetup& setup) override { note(job::setup_text(setup)); }
+  void step(const task::StepProgress& progress) override {
+    const bool is_last = progress.step == progress.steps_per_epoch;
+    if (!is_last && now_s() - last_step_s_ < kBetweenSteps_s) return;
+    last_step_s_ = now_s();
+    const double rate = progress.epoch_seconds > 0 ? static_cast<double>(progress.images) / progress.epoch_seconds : 0;
+    const StepEvent event{progress.epoch, progress.step, progress.steps_per_epoch, rate, progress.loss};
+    post_.send([event](evener::Observer& observer) { observer.step(event); });
+  }
+  void epoch(const task::EpochResult& epoch, std::size_t /*train_images*/) override {
+    const EpochEvent event{epoch.epoch,        epoch.seconds,        epoch.learning_rate,
+                           epoch.train_loss,   epoch.train_accuracy, epoch.val_loss,
+                           epoch.val_accuracy, epoch.figures,        epoch.best};
+    post_.send([event](evener::Observer& observer) { observer.epoch(event); });
+  }
+
+ private:
+  EventPost& post_;
+  job::LoadingProgress loading_{*this};
+  double last_step_s_ = -1e9;
+};
+
+/// Does `work` on a thread of its own, which the job may pin, while this one tells the observer.
+Result run_job(Observer* observer, const StopFlag* stop, const std::function<Result(Sender&, const StopFlag&)>& work) {
+  EventPost post(observer, stop);
+  post.deliver();  // a stop that was asked for before
+  Result result;
+  library::WorkThread thread;
+  library::work_observed(thread, post, [&] {
+    Sender sender(post);
+    result = work(sender, post.stop());
+  });
+  return result;
+}
+
+std::string record_text(const measure::Record& record) {
+  return measure::to_json(record).dump(2);
+}
+
+void require_answers(std::size_t answered) {
+  if (answered == 0) throw Error("none of the images could be read");
+}
+
+/// What most jobs do with what they are given.
+void take(const job::OptionSet& all, const Options& given) {
+  const job::OptionSet options = library::givable(all);
+  library::give(options, given);
+  library::check(options);
+}
+
+/// Replicas are threads: a process that others' libraries have made threads in can't have children that compute.
+void choose_threads(job::TrainFlags& flags) {
+  auto& replicas = flags.placement.replicas;
+  replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
+}
+
+Result::Status status_of(task::TrainStatus status) {
+  switch (status) {
+    case task::TrainStatus::kInterrupted:
+      return Result::Status::kInterrupted;
+    case task::TrainStatus::kDiverged:
+      return Result::Status::kDiverged;
+    case task::TrainStatus::kDone:
+      break;
+  }
+  return Result::Status::kDone;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+const char* version() {
+  return program_version();
+}
+
+const char* status_name(Result::Status status) {
+  switch (status) {
+    case Result::Status::kDone:
+      return "done";
+    case Result::Status::kInterrupted:
+      return "interrupted";
+    case Result::Status::kDiverged:
+      return "diverged";
+  }
+  return "";
+}
+
+std::vector<OptionDescription> options_of(const std::string& job) {
+  const auto told = [](auto flags) { return library::described(library::givable(flags.options())); };
+  if (job == "train") return told(job::TrainFlags());
+  if (job == "infer") return told(job::InferCommandFlags());
+  if (job == "faces") return told(job::FacesCommandFlags());
+  if (job == "detect") return told(job::DetectFlags());
+  if (job == "quantize") return told(job::QuantizeFlags());
+  if (job == "load") return told(library::LoadFlags());
+  throw UsageError(unknown_name_message("job", job, {"train", "infer", "faces", "detect", "quantize", "load"}));
+}
+
+Result train(const Options& options, Observer* observer, const StopFlag* stop) {
+  job::TrainFlags flags;
+  library::give(library::givable(flags.options()), options);
+  if (*flags.placement.replicas == "processes") {
+    throw UsageError("replicas=processes is for the command: here replicas are threads of the calling process");
+  }
+  job::complete(flags);
+  choose_threads(flags);
+  library::check(library::givable(flags.options()));
+  job::check_placement(flags);
+  return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    const WorkScope scope(this_work_until(&own));
+    const job::TrainingOutcome outcome = job::run_training(flags, sender);
+    return Result{status_of(outcome.status), outcome.status_reason, outcome.out, record_text(outcome.record), {}};
+  });
+}
+
+Result infer(const Options& options, Observer* observer, const StopFlag* stop) {
+  job::InferCommandFlags flags;
+  flags.answers.format.preset("none");
+  take(flags.options(), options);
+  job::complete(flags);
+  return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    const job::InferenceRun run = job::infer(flags, sender, &own);
+    if (run.was_stopped) throw Interrupted("interrupted; the record says what is known until then");
+    if (!flags.scenario.wanted()) require_answers(run.answered);
+    return Result{Result::Status::kDone, "", run.folder, record_text(run.record), {}};
+  });
+}
+
+Result find_faces(const Options& options, Observer* observer, const StopFlag* stop) {
+  job::FacesCommandFlags flags;
+  take(flags.options(), options);
+  return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    const job::FacesRun run = job::find_faces(flags, sender, &own);
+    const auto folder = std::filesystem::is_directory(run.results) ? run.results : run.results.parent_path();
+    return Result{Result::Status::kDone, "", folder, record_text(run.record), run.summary};
+  });
+}
+
+Result detect(const Options& options, Observer* observer, const StopFlag* stop) {
+  job::DetectFlags flags;
+  flags.output.format.preset("none");
+  take(flags.options(), options);
+  return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    const job::DetectionRun run = job::detect(flags, sender, &own);
+    require_answers(run.answered);
+    const std::string quality = run.quality ? job::quality_text(*run.quality, run.classes) : "";
+    return Result{Result::Status::kDone, "", run.folder, record_text(run.record), lines_of(quality)};
+  });
+}
+
+Result quantize(const Options& options, Observer* observer, const StopFlag* stop) {
+  job::QuantizeFlags flags;
+  take(flags.options(), options);
+  job::complete(flags);
+  return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    const job::QuantizedRun run = job::quantize(flags, sender, &own);
+    return Result{Result::Status::kDone, "", run.folder, record_text(run.record),
+                  lines_of(job::comparison_text(run.comparison))};
+  });
+}
+
+}  // namespace evener

@@ -1,0 +1,218 @@
+#include "evener/loaded_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/tensor.h"
+#include "base/this_work.h"
+#include "job/infer/compile_cache.h"
+#include "job/infer/model_sidecar.h"
+#include "library/event_post.h"
+#include "library/given_options.h"
+#include "library/load_flags.h"
+#include "library/memory_samples.h"
+#include "task/infer.h"
+
+namespace evener {
+namespace {
+
+/// Puts answers where they belong.
+class Collector : public task::InferObserver {
+ public:
+  explicit Collector(Outputs& outputs) : outputs_(outputs) {}
+
+  void on_answer(const task::Answer& answer) override {
+    for (const auto& [name, values] : answer.outputs) {
+      FloatArray& output = outputs_.at(name);
+      std::ranges::copy(values, output.values.begin() + static_cast<std::ptrdiff_t>(answer.index * values.size()));
+    }
+  }
+
+ private:
+  Outputs& outputs_;
+};
+
+}  // namespace
+
+class LoadedNetwork::Implementation {
+ public:
+  Implementation(const std::string& model, const Options& options) {
+    Options all = options;
+    const job::OptionSet known = library::givable(flags_.options());
+    library::give(known, all.set("model", model));
+    library::check(known);
+    job::take_sidecar(flags_.model);
+    thread_.call([&] {
+      plan_ = flags_.placement.plan();
+      precision_ = flags_.placement.precision_on(plan_);
+      network_.emplace(flags_.model.request(false, kSeed));
+      notes_ = network_->notes();
+      if (network_->weights().empty()) notes_.emplace_back("its weights are random, so that its outputs mean nothing");
+      if (!network_->takes_images()) return;
+      steps_ = flags_.model.preprocessing(*network_);
+      compiled_for(*library::picture_span_samples({&kNoPixel, 1, 1, 1, 1}, *steps_));
+    });
+  }
+  ~Implementation() {
+    // Runners end where they were made.
+    thread_.call([this] {
+      compiled_.reset();
+      network_.reset();
+    });
+  }
+
+  const task::InferenceModel& network() const { return *network_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  Outputs run(const PictureSpan& pictures, Observer* observer) {
+    if (!steps_) {
+      throw Error(fmt::format("'{}' takes inputs of shape {}, not pictures", network_->name(),
+                              shape_text(network_->input_shape())));
+    }
+    return run(*library::picture_span_samples(pictures, *steps_), observer);
+  }
+  Outputs run(const SampleSpan& samples, Observer* observer) { return run(*library::value_samples(samples), observer); }
+
+ private:
+  /// A network compiled for samples of one shape and kind, with the shapes of its outputs for a batch.
+  struct Compiled {
+    Compiled(const task::InferenceModel& network, const data::Samples& samples, task::InferOptions options)
+        : shape(samples.shape()),
+          is_bytes(samples.is_bytes()),
+          job(network, samples, std::move(options)),
+          outputs(output_shapes(job, samples)) {}
+
+    const std::vector<std::int64_t> shape;
+    const bool is_bytes;
+    task::InferJob job;
+    const std::map<std::string, std::vector<std::int64_t>> outputs;
+  };
+
+  Outputs run(const data::Samples& samples, Observer* observer) {
+    const std::lock_guard lock(mutex_);
+    library::EventPost post(observer, nullptr);
+    Outputs outputs;
+    library::work_observed(thread_, post, [&] {
+      const WorkScope scope(this_work_until(&post.stop()));
+      answer(samples, outputs);
+    });
+    return outputs;
+  }
+
+  void answer(const data::Samples& samples, Outputs& outputs) {
+    Compiled& compiled = compiled_for(samples);
+    const auto count = static_cast<std::int64_t>(samples.size());
+    for (const auto& [name, batch_shape] : compiled.outputs) {
+      FloatArray& output = outputs[name];
+      output.shape = batch_shape;
+      output.shape.front() = count;
+      output.values.resize(static_cast<std::size_t>(element_count(output.shape)));
+    }
+    if (count <= compiled.job.setup().batch) {
+      answer_in_one_call(compiled, samples, outputs);
+      return;
+    }
+    Collector collector(outputs);
+    const task::InferResult result = compiled.job.run(samples, collector);
+    if (!result.skipped.empty()) throw Error(result.skipped.front().reason);
+  }
+
+  /// Without starting threads, which takes longer than a small network.
+  void answer_in_one_call(Compiled& compiled, const data::Samples& samples, Outputs& outputs) {
+    std::vector<task::SampleValues> values;
+    std::vector<const task::SampleValues*> pointers;
+    for (std::size_t i = 0; i < samples.size(); ++i) values.push_back(task::read_values(samples, i));
+    for (const task::SampleValues& each : values) pointers.push_back(&each);
+    engine::Runner& runner = compiled.job.lane(0);
+    task::start(runner, task::gathered(pointers, compiled.job.setup().batch));
+    for (const auto& [name, tensor] : runner.wait()) {
+      FloatArray& output = outputs.at(name);
+      std::copy_n(tensor.floats(), output.values.size(), output.values.begin());
+    }
+  }
+
+  /// Compiles anew where samples have another shape or kind than before.
+  Compiled& compiled_for(const data::Samples& samples) {
+    if (compiled_ && compiled_->shape == samples.shape() && compiled_->is_bytes == samples.is_bytes())
+      return *compiled_;
+    compiled_.reset();
+    compiled_.emplace(*network_, samples, infer_options());
+    return *compiled_;
+  }
+
+  task::InferOptions infer_options() const {
+    const auto& placement = flags_.placement;
+    return {.plan = plan_,
+            .engine = *placement.engine,
+            .precision = precision_,
+            .batch = *placement.batch,
+            .streams = *placement.streams,
+            .reading_threads = placement.reading_threads->value_or(usable_cpus()),
+            .cache = job::compile_cache(),
+            .strict = true,
+            .repeated = true};
+  }
+
+  static std::map<std::string, std::vector<std::int64_t>> output_shapes(task::InferJob& job,
+                                                                        const data::Samples& samples) {
+    const auto values = static_cast<std::size_t>(job.setup().batch * element_count(samples.shape()));
+    task::SampleValues zeros;
+    samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
+    task::start(job.lane(0), zeros);
+    std::map<std::string, std::vector<std::int64_t>> shapes;
+    for (const auto& [name, tensor] : job.lane(0).wait()) shapes.emplace(name, tensor.shape);
+    return shapes;
+  }
+
+  static constexpr std::uint64_t kSeed = 1;  // of random weights, as the command has it
+  static constexpr std::uint8_t kNoPixel = 0;
+
+  library::LoadFlags flags_;
+  placement::Plan plan_;
+  Precision precision_ = Precision::kFp32;
+  std::optional<task::InferenceModel> network_;
+  std::vector<std::string> notes_;
+  std::optional<data::Preprocessing> steps_;  // where it takes pictures
+  std::optional<Compiled> compiled_;
+  std::mutex mutex_;            // one run at a time
+  library::WorkThread thread_;  // last: it uses the others
+};
+
+LoadedNetwork::LoadedNetwork(const std::string& model, const Options& options)
+    : implementation_(std::make_unique<Implementation>(model, options)) {}
+LoadedNetwork::~LoadedNetwork() = default;
+LoadedNetwork::LoadedNetwork(LoadedNetwork&&) noexcept = default;
+LoadedNetwork& LoadedNetwork::operator=(LoadedNetwork&&) noexcept = default;
+
+const std::string& LoadedNetwork::name() const {
+  return implementation_->network().name();
+}
+const std::vector<std::int64_t>& LoadedNetwork::input_shape() const {
+  return implementation_->network().input_shape();
+}
+bool LoadedNetwork::takes_images() const {
+  return implementation_->network().takes_images();
+}
+const std::vector<std::string>& LoadedNetwork::classes() const {
+  return implementation_->network().classes();
+}
+const std::string& LoadedNetwork::main_output() const {
+  return implementation_->network().main_output();
+}
+const std::vector<std::string>& LoadedNetwork::notes() const {
+  return implementation_->notes();
+}
+
+Outputs LoadedNetwork::run(const PictureSpan& pictures, Observer* observer) {
+  return implementation_->run(pictures, observer);
+}
+Outputs LoadedNetwork::run(const SampleSpan& samples, Observer* observer) {
+  return implementation_->run(samples, observer);
+}
+
+}  // namespace evener

@@ -1,0 +1,208 @@
+// The library as another program uses it: the installed headers alone, in one process, with callbacks and stops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/module.h"
+#include "base/test_folder.h"
+#include "evener/evener.h"
+
+namespace evener {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+template <class Call>
+std::string usage_error(const Call& call) {
+  try {
+    call();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no UsageError";
+}
+
+Options digits_training(const fs::path& out) {
+  return {{"model", "mlp:784-16-10"},
+          {"data", "synth:digits:200"},
+          {"engine", "native"},
+          {"on", "cpu/t1"},
+          {"batch", 16},
+          {"epochs", 3},
+          {"lr", 0.5},
+          {"out", out}};
+}
+
+/// Counts what it hears, and stops or throws after some epochs.
+struct Listener : Observer {
+  void note(const std::string& text) override { notes += text + "\n"; }
+  void answers(const std::string& text) override { lines += text; }
+  void step(const StepEvent& event) override { last_step = event; }
+  void epoch(const EpochEvent& event) override {
+    epochs.push_back(event);
+    if (static_cast<int>(epochs.size()) == throw_after) throw std::runtime_error("thrown by a callback");
+  }
+  bool wants_stop() override { return stop_after > 0 && static_cast<int>(epochs.size()) >= stop_after; }
+
+  std::string notes, lines;
+  StepEvent last_step;
+  std::vector<EpochEvent> epochs;
+  int stop_after = 0, throw_after = 0;
+};
+
+TEST(LibraryOptions, AreTheCommandsByName) {
+  const auto options = options_of("train");
+  const auto rate = std::ranges::find(options, "lr", &OptionDescription::name);
+  ASSERT_NE(rate, options.end());
+  EXPECT_EQ(rate->kind, OptionDescription::Kind::kOneValue);
+  EXPECT_EQ(rate->value_kind, "a number");
+  EXPECT_FALSE(rate->help.empty());
+  for (const char* of_the_command : {"json", "quiet", "hosts", "hosts-started"}) {
+    EXPECT_EQ(std::ranges::find(options, of_the_command, &OptionDescription::name), options.end()) << of_the_command;
+  }
+  EXPECT_THAT(usage_error([] { options_of("trian"); }), HasSubstr("did you mean 'train'?"));
+}
+
+TEST(LibraryOptions, AreCheckedBeforeAnythingIsDone) {
+  EXPECT_THAT(usage_error([] { train({{"epoch", 3}}); }), HasSubstr("did you mean 'epochs'?"));
+  EXPECT_THAT(usage_error([] { train({{"batch_size", 3}}); }), HasSubstr("it is called 'batch' here"));
+  EXPECT_THAT(usage_error([] { train({{"epochs", "many"}}); }), HasSubstr("not a whole number"));
+  EXPECT_THAT(usage_error([] { train({{"replicas", "processes"}}); }), HasSubstr("threads of the calling process"));
+  EXPECT_THAT(usage_error([] { infer({{"images", {"a.png"}}}); }), HasSubstr("'model' is missing"));
+  EXPECT_THAT(usage_error([] { LoadedNetwork("resnet18", {{"data", "x"}}); }), HasSubstr("unknown option 'data'"));
+}
+
+class Library : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+  }
+  static bool can_infer() {
+    return module_status("torch").state == ModuleState::kUsable &&
+           module_status("openvino").state == ModuleState::kUsable;
+  }
+  test::TestFolder folder_;
+};
+
+TEST_F(Library, TrainsAndTellsHowItGoes) {
+  Listener listener;
+  const Result result = train(digits_training(folder_ / "run"), &listener);
+  EXPECT_EQ(result.status, Result::Status::kDone);
+  EXPECT_EQ(result.folder, folder_ / "run");
+  ASSERT_EQ(listener.epochs.size(), 3U);
+  EXPECT_EQ(listener.epochs.back().epoch, 3);
+  EXPECT_EQ(listener.last_step.epoch, 3);
+  EXPECT_EQ(listener.last_step.step, listener.last_step.steps_per_epoch);
+  const auto record = nlohmann::json::parse(result.record);
+  EXPECT_EQ(record.at("kind"), "train");
+  EXPECT_EQ(record.at("config").at("epochs"), 3);
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "record.json"));
+}
+
+TEST_F(Library, AStopSavesAndTheRunGoesOn) {
+  Listener listener;
+  listener.stop_after = 1;
+  const Options options = digits_training(folder_ / "run").set("epochs", 5000);
+  const Result stopped = train(options, &listener);
+  EXPECT_EQ(stopped.status, Result::Status::kInterrupted);
+  EXPECT_FALSE(stopped.reason.empty());
+  const Result resumed = train({{"resume", folder_ / "run"}, {"epochs", static_cast<int>(listener.epochs.size()) + 1}});
+  EXPECT_EQ(resumed.status, Result::Status::kDone);
+
+  StopFlag before;
+  before.request();
+  EXPECT_THROW(train(digits_training(folder_ / "never"), nullptr, &before), Interrupted);
+  EXPECT_FALSE(fs::exists(folder_ / "never"));
+}
+
+TEST_F(Library, WhatACallbackThrowsEndsTheJobAndComesOut) {
+  Listener listener;
+  listener.throw_after = 2;
+  try {
+    train(digits_training(folder_ / "run").set("epochs", 5000), &listener);
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "thrown by a callback");
+  }
+  EXPECT_EQ(listener.epochs.size(), 2U) << "it heard more after it had thrown";
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "last.safetensors")) << "a stop saves";
+}
+
+/// 20 vectors of 784 floats, as a .npy file has them.
+std::vector<float> some_vectors() {
+  std::vector<float> values(20 * 784);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((i * 7919) % 256);
+  return values;
+}
+
+void write_npy(const fs::path& path, const std::vector<float>& values) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (20, 1, 28, 28), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::ofstream file(path, std::ios::binary);
+  file << "\x93NUMPY\x01" << '\0' << static_cast<char>(header.size()) << '\0' << header;
+  file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+}
+
+TEST_F(Library, ALoadedNetworkSaysBitByBitWhatInferSays) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  train(digits_training(folder_ / "run"));
+  const std::vector<float> values = some_vectors();
+  write_npy(folder_ / "images.npy", values);
+  Listener listener;
+  infer({{"model", folder_ / "run"},
+         {"images", {(folder_ / "images.npy").string()}},
+         {"batch", 8},
+         {"streams", 1},
+         {"format", "jsonl"},
+         {"output_type", "logit"},
+         {"topk", 10}},
+        &listener);
+  LoadedNetwork network((folder_ / "run").string(), {{"batch", 8}, {"streams", 1}});
+  EXPECT_EQ(network.input_shape(), (std::vector<std::int64_t>{1, 28, 28}));
+  EXPECT_EQ(network.classes().size(), 10U);
+  const Outputs outputs = network.run(SampleSpan{nullptr, values.data(), {20, 1, 28, 28}});
+  const FloatArray& logits = outputs.at(network.main_output());
+  ASSERT_EQ(logits.shape, (std::vector<std::int64_t>{20, 10}));
+  std::istringstream lines(listener.lines);
+  std::size_t image = 0;
+  for (std::string line; std::getline(lines, line); ++image) {
+    for (const auto& one : nlohmann::json::parse(line).at("predictions")) {
+      EXPECT_EQ(one.at("probability").get<float>(), logits.values[image * 10 + one.at("index").get<std::size_t>()]);
+    }
+  }
+  EXPECT_EQ(image, 20U);
+
+  // One call, or the flow of many: the same.
+  const Outputs first = network.run(SampleSpan{nullptr, values.data(), {3, 1, 28, 28}});
+  EXPECT_EQ(first.at(network.main_output()).values,
+            std::vector<float>(logits.values.begin(), logits.values.begin() + 30));
+}
+
+TEST_F(Library, PicturesAreBroughtToTheNetworksSize) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  LoadedNetwork network("mlp:64-4", {{"size", "8x8"}, {"channels", 1}, {"batch", 2}});
+  EXPECT_THAT(network.notes(), testing::Contains(HasSubstr("random")));
+  const std::vector<std::uint8_t> small(8 * 8, 100), large(3 * 40 * 30 * 3, 100);
+  const auto of_small = network.run(PictureSpan{small.data(), 1, 8, 8, 1}).at(network.main_output());
+  const auto of_large = network.run(PictureSpan{large.data(), 3, 40, 30, 3}).at(network.main_output());
+  ASSERT_EQ(of_large.shape, (std::vector<std::int64_t>{3, 4}));
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(of_large.values[i], of_small.values[i % 4]) << "all are of one grey";
+
+  EXPECT_THROW(network.run(PictureSpan{small.data(), 1, 8, 8, 2}), Error);
+  EXPECT_THROW(network.run(PictureSpan{nullptr, 1, 8, 8, 1}), Error);
+  EXPECT_THROW(network.run(PictureSpan{small.data(), -1, 8, 8, 1}), Error);
+  EXPECT_THROW(network.run(SampleSpan{small.data(), nullptr, {1, 1, 4, 16}}), Error);
+  EXPECT_EQ(network.run(PictureSpan{small.data(), 1, 8, 8, 1}).at(network.main_output()).values, of_small.values)
+      << "a mistake changes nothing";
+}
+
+}  // namespace
+}  // namespace evener

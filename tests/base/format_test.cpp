@@ -49,7 +49,7 @@ std::string formatter() {
 /// All C++ files below the rooms of sources.
 std::vector<fs::path> cpp_files() {
   std::vector<fs::path> files;
-  for (const char* folder : {"bench", "examples", "include", "src", "tests"}) {
+  for (const char* folder : {"bench", "examples", "include", "python", "src", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(EVENER_SOURCE_DIR) / folder)) {
       const std::string extension = entry.path().extension();
       const bool is_cpp = extension == ".h" || extension == ".cpp" || extension == ".cu" || extension == ".cuh";

@@ -1,0 +1,4 @@
+"""python -m evener: the command."""
+from evener_command import main
+
+main()

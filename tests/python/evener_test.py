@@ -1,0 +1,165 @@
+"""The Python module as programs use it. Run by CTest with the built package on PYTHONPATH and EVENER_PROGRAM set."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+try:
+    import numpy
+except ImportError:
+    print("SKIPPED: there is no NumPy (Debian: python3-numpy)")
+    sys.exit(77)
+
+import evener
+
+DIGITS = {"data": "synth:digits:200", "engine": "native", "on": "cpu/t1", "batch": 16, "lr": 0.5}
+
+
+def command(*words):
+    done = subprocess.run([os.environ["EVENER_PROGRAM"], *map(str, words)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+class EvenerTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def train(self, name="run", **options):
+        return evener.train("mlp:784-16-10", out=self.folder / name, **{**DIGITS, "epochs": 2, **options})
+
+    def test_trains_with_callbacks(self):
+        epochs, notes = [], []
+        run = self.train(on_epoch=epochs.append, on_note=notes.append)
+        self.assertEqual(run.status, "done")
+        self.assertEqual([epoch["epoch"] for epoch in epochs], [1, 2])
+        self.assertEqual(run.record["kind"], "train")
+        self.assertEqual(run.record, json.loads((run.folder / "record.json").read_text()))
+        self.assertTrue(notes)
+
+    def test_learns_what_the_command_learns(self):
+        run = self.train()
+        command("train", "mlp:784-16-10", "--out", self.folder / "command", "--epochs", 2, "--quiet",
+                *(word for name, value in DIGITS.items() for word in (f"--{name}", value)))
+        for name in ("last.safetensors", "best.safetensors"):
+            self.assertEqual(tensors(run.folder / name), tensors(self.folder / "command" / name))
+
+    def test_answers_bit_by_bit_as_the_command(self):
+        run = self.train()
+        images = numpy.random.default_rng(1).integers(0, 256, (37, 1, 28, 28)).astype(numpy.float32)
+        numpy.save(self.folder / "images.npy", images)
+        lines = command("infer", run.folder, self.folder / "images.npy", "--batch", 16, "--streams", 1, "--format",
+                        "jsonl", "--output-type", "logit", "--topk", 10, "--quiet").splitlines()
+        network = evener.load(run.folder, batch=16, streams=1)
+        logits = network(images)[network.main_output]
+        self.assertEqual(logits.shape, (37, 10))
+        self.assertEqual(logits.dtype, numpy.float32)
+        told = numpy.empty_like(logits)
+        for image, line in enumerate(lines):
+            for one in json.loads(line)["predictions"]:
+                told[image, one["index"]] = one["probability"]
+        numpy.testing.assert_array_equal(told, logits)
+
+        numpy.testing.assert_array_equal(network(images[:3])[network.main_output], logits[:3])
+        numpy.testing.assert_array_equal(network(images[5])[network.main_output], logits[5:6])  # one image
+        spread = numpy.repeat(images, 2, axis=0)[::2]  # not dense
+        numpy.testing.assert_array_equal(network(spread)[network.main_output], logits)
+
+    def test_answers_pictures_as_the_command_answers_files(self):
+        pictures = numpy.random.default_rng(2).integers(0, 256, (3, 40, 30, 3)).astype(numpy.uint8)
+        for number, picture in enumerate(pictures):
+            with open(self.folder / f"{number}.ppm", "wb") as file:
+                file.write(b"P6 30 40 255\n" + picture.tobytes())
+        weights = self.folder / "weights"
+        self.train("weights")
+        lines = command("infer", weights, self.folder / "?.ppm", "--batch", 2, "--streams", 1, "--format", "jsonl",
+                        "--output-type", "logit", "--topk", 1, "--quiet").splitlines()
+        network = evener.load(weights, batch=2, streams=1)
+        logits = network(pictures)[network.main_output]
+        self.assertEqual([json.loads(line)["predictions"][0]["probability"] for line in lines],
+                         [float(numpy.float32(row.max())) for row in logits])
+
+    def test_mistakes_are_told(self):
+        with self.assertRaisesRegex(evener.UsageError, "did you mean 'epochs'"):
+            evener.train("mlp:784-16-10", epoch=3)
+        with self.assertRaisesRegex(evener.UsageError, "not a whole number"):
+            evener.train("mlp:784-16-10", epochs="many")
+        with self.assertRaisesRegex(TypeError, "'epochs' can't be a dict"):
+            evener.train("mlp:784-16-10", epochs={})
+        with self.assertRaises(evener.Error):
+            evener.load(self.folder / "nowhere")
+        network = evener.load(self.train().folder)
+        with self.assertRaisesRegex(ValueError, r"not \(2, 28, 28, 7\)"):
+            network(numpy.zeros((2, 28, 28, 7), numpy.uint8))
+        with self.assertRaisesRegex(TypeError, "astype"):
+            network(numpy.zeros((2, 1, 28, 28), numpy.float64))
+        with self.assertRaisesRegex(evener.Error, "takes samples of shape"):
+            network(numpy.zeros((2, 1, 14, 14), numpy.float32))
+
+    def test_what_a_callback_raises_comes_out(self):
+        def stumble(_):
+            raise KeyError("from the callback")
+
+        with self.assertRaisesRegex(KeyError, "from the callback"):
+            self.train(epochs=5000, on_epoch=stumble)
+        self.assertTrue((self.folder / "run" / "last.safetensors").exists())
+
+    def test_ctrl_c_saves(self):
+        def interrupt(epoch):
+            if epoch["epoch"] == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.train(epochs=5000, on_epoch=interrupt)
+        self.assertTrue((self.folder / "run" / "last.safetensors").exists())
+        self.assertEqual(json.loads((self.folder / "run" / "record.json").read_text())["status"], "interrupted")
+
+    def test_other_threads_run_meanwhile(self):
+        counted = 0
+        ends = threading.Event()
+
+        def count():
+            nonlocal counted
+            while not ends.is_set():
+                counted += 1
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        before = counted
+        self.train(epochs=20)
+        after = counted
+        ends.set()
+        thread.join()
+        self.assertGreater(after, before + 2)
+
+    def test_options_are_those_of_the_command(self):
+        told = command("train", "--help")
+        for option in evener.options("train"):
+            if option["name"] != "model":
+                self.assertIn("--" + option["name"], told)
+
+    def test_stubs_know_every_option(self):
+        stubs = (pathlib.Path(evener.__file__).parent / "__init__.pyi").read_text()
+        compile(stubs, "__init__.pyi", "exec")
+        self.assertIn("    class_: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,", stubs)
+        self.assertIn("    epochs: int | None = None,", stubs)
+
+
+def tensors(path):
+    """What follows the header of a .safetensors file."""
+    data = path.read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little"):]
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "cli/command.h"
+#include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "job/infer/inference.h"
@@ -102,6 +103,16 @@ void print_mistakes(const job::InferenceRun& run) {
   }
 }
 
+void print_sorted(const job::PhotoSorter& sorter) {
+  std::string text;
+  for (const auto& [folder, photos] : sorter.added()) {
+    text += fmt::format("{}{} into {}", text.empty() ? "" : ", ", photos, report::printable(folder));
+  }
+  if (text.empty()) text = "no new photo";
+  if (sorter.there() > 0) text += fmt::format("; {} were there already, and stay where they are", sorter.there());
+  fmt::print("sorted                    {} ({})\n", text, sorter.out().string());
+}
+
 void print_summary(const job::InferenceRun& run) {
   const job::Scores& scores = run.scores;
   if (scores.images > 0) {
@@ -116,6 +127,7 @@ void print_summary(const job::InferenceRun& run) {
     print_confusions(scores, run.record.data.classes);
     print_mistakes(run);
   }
+  if (run.sorted) print_sorted(*run.sorted);
   if (!run.folder.empty()) fmt::print("results                   {}\n", run.folder.string());
 }
 
@@ -151,7 +163,12 @@ Command infer_command() {
           .summary = "Show images to a trained network, and tell what it says",
           .options = flags->options(),
           .footer = kInferExamples,
-          .complete = [flags] { job::complete(*flags); },
+          .complete =
+              [flags] {
+                job::InferModelFlags& model = flags->model;
+                take_named_weights(model.weights, &model.normalize, *model.model);
+                job::complete(*flags);
+              },
           .run = [flags] { return tell_infer(*flags); }};
 }
 

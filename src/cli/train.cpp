@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "cli/command.h"
+#include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "job/layer_table.h"
@@ -104,6 +105,7 @@ void print_summary(const job::TrainingOutcome& outcome) {
     fmt::print("energy                    {} ({})\n", si_text(*record.energy.joules, "J"),
                measure::energy_class_name(record.energy.kind));
   }
+  for (const std::string& sentence : record.trouble) fmt::print("trouble                   {}\n", sentence);
   fmt::print("results                   {}\n", outcome.out.string());
   if (record.validity.valid == false) {
     std::string rules;
@@ -141,7 +143,12 @@ Command train_command() {
           .options = flags->options(),
           .footer = kTrainExamples,
           .check = [flags] { job::check_placement(*flags); },
-          .complete = [flags] { job::complete(*flags); },
+          .complete =
+              [flags] {
+                job::ModelFlags& model = flags->model;
+                take_named_weights(model.weights, &model.normalize, *model.model);
+                job::complete(*flags);
+              },
           .run = [flags] { return train(*flags); }};
 }
 

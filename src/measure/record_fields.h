@@ -351,6 +351,7 @@ void describe(Fields& fields, Of<Record> auto& record) {
   fields.value("batch", record.batch);
   fields.value("fallbacks", record.fallbacks);
   fields.value("notes", record.notes);
+  fields.left_out_if_empty("trouble", record.trouble);
   fields.value("validity", record.validity);
   fields.value("times_s", record.times);
   fields.value("phases_s", record.phases_s);

@@ -142,6 +142,17 @@ std::string setting_part(std::span<const Run> runs) {
   return html + "</div></section>";
 }
 
+std::string trouble_part(std::span<const Run> runs) {
+  std::string html;
+  for (const Run& run : runs) {
+    for (const std::string& sentence : run.record.trouble) {
+      const std::string of = runs.size() > 1 ? run.name + ": " : "";
+      html += "<p class=\"warning\">" + escape_html(of + sentence) + "</p>\n";
+    }
+  }
+  return html.empty() ? "" : "<section><h2>Trouble</h2>" + html + "</section>";
+}
+
 std::string notes_part(std::span<const Run> runs) {
   const std::vector<std::string> notes = notes_of(runs);
   if (notes.empty()) return "";

@@ -40,6 +40,8 @@ std::string answers_part(std::span<const Run> runs);
 std::string detection_part(std::span<const Run> runs);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
+/// What is wrong with what was learnt, or learnt from; "" where nothing is known to be.
+std::string trouble_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);
 /// What each replica did, for runs on several; "" without such a run.
 std::string replicas_part(std::span<const Run> runs);

@@ -33,6 +33,7 @@ json epoch_json(const EpochResult& epoch) {
             {"learning_rate", epoch.learning_rate},
             {"train_loss", epoch.train_loss},
             {"best", epoch.best}};
+  if (epoch.head_only) j["head_only"] = true;
   if (epoch.train_accuracy) j["train_accuracy"] = *epoch.train_accuracy;
   if (!epoch.figures.empty()) j["figures"] = epoch.figures;
   if (epoch.val_loss) j["val_loss"] = *epoch.val_loss;
@@ -50,6 +51,7 @@ EpochResult epoch_from(const json& j) {
   if (j.contains("train_accuracy")) epoch.train_accuracy = j["train_accuracy"].get<double>();
   if (j.contains("figures")) epoch.figures = j["figures"].get<std::map<std::string, double>>();
   epoch.best = j.at("best");
+  epoch.head_only = j.value("head_only", false);
   if (j.contains("val_loss")) epoch.val_loss = j["val_loss"].get<double>();
   if (j.contains("val_accuracy")) epoch.val_accuracy = j["val_accuracy"].get<double>();
   return epoch;

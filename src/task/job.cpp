@@ -25,6 +25,18 @@
 #include "task/trial.h"
 
 namespace evener::task {
+namespace {
+
+/// How many of the samples each class has.
+std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::vector<std::uint32_t>& samples) {
+  std::vector<std::int64_t> counts(dataset.classes().size());
+  for (const std::uint32_t sample : samples) {
+    ++counts.at(static_cast<std::size_t>(data::label_of(dataset, sample)));
+  }
+  return counts;
+}
+
+}  // namespace
 
 TrainJob::TrainJob(TrainOptions options, TrainObserver& observer)
     : state_(std::make_unique<State>(std::move(options), observer)) {}
@@ -145,6 +157,10 @@ TrainSetup TrainJob::State::describe() {
   described.train_images = data.split.train.size();
   described.val_images = data.split.val.size();
   described.test_images = data.split.test.size();
+  if (!has_boxes) {
+    described.train_counts = class_counts(*data.dataset, data.split.train);
+    described.val_counts = class_counts(*data.dataset, data.split.val);
+  }
   described.skipped = data.skipped;
   described.steps_per_epoch = steps_per_epoch();
   return described;
@@ -175,6 +191,8 @@ void TrainJob::State::prepare() {
     setup.normalized_by = start.normalized_by;
     setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
     state = std::move(start.state);
+    setup.head_fit = start.head_fit;
+    setup.begins_with_head = start.head_fit.has_value();
   }
   if (options.choose_plan && !options.look_only) {
     if (std::optional<placement::Plan> chosen = options.choose_plan(Trials(*this))) {
@@ -297,6 +315,7 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
     setup.notes.push_back("best.safetensors is not of epoch " + std::to_string(best) +
                           ", which was the best one: the best is looked for among the epochs from here on");
   }
+  setup.begins_with_head = !progress.epochs.empty() && progress.epochs.front().head_only;
   setup.resumed_epoch = progress.epoch;
   setup.resumed_step = progress.step;
 }

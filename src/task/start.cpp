@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "data/samples.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -170,6 +171,43 @@ void calibrate(const TrainOptions& options, const data::OpenedData& data, Start&
                                  placement::cpu_threads(options.plan));
 }
 
+/// Whether the plan has replicas on other hosts, which compute features a little differently.
+bool has_other_hosts(const placement::Plan& plan) {
+  std::size_t here = 0;
+  for (const auto& process : plan.processes) here += process.ranks.size();
+  return here < plan.replicas.size();
+}
+
+/// Fits the last layer where that is asked for and possible.
+void begin_with_head(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data, Start& start) {
+  const bool wanted =
+      options.head_first == HeadFirst::kAlways || (options.head_first == HeadFirst::kNew && start.has_new_head);
+  if (!wanted || options.epochs == 0 || options.weights.empty() || !setup.network.anchors().empty()) return;
+  const auto skip = [&](const std::string& why) {
+    start.notes.push_back("the last layer is trained with the others from the first step on: " + why);
+  };
+  const auto head = linear_head(setup.network);
+  if (!head) return skip(setup.network.model() + "'s can't be fitted by itself, as one linear layer could");
+  if (!std::holds_alternative<network::CrossEntropy>(options.trainer.criterion.terms.front().op)) {
+    return skip("by itself it could be fitted for cross-entropy alone");
+  }
+  if (has_other_hosts(options.plan)) return skip("several hosts would each come to slightly different weights");
+  if (options.look_only) {
+    start.notes.push_back("epoch 1 fits the last layer, " + head->layer + ", on features that are computed once");
+    return;
+  }
+  start.head_fit = fit_head(setup.network, *head, start.state, data,
+                            {.normalization = start.normalization,
+                             .augment = options.augment,
+                             .seed = options.trainer.seed,
+                             .threads = placement::cpu_threads(options.plan)});
+  const HeadFit& fit = *start.head_fit;
+  start.notes.push_back(
+      fmt::format("epoch 1 is the fit of the last layer, {}, on features of {} that were computed once{}: it took {}",
+                  fit.layer, counted(fit.images, "image"),
+                  fit.copies > 1 ? fmt::format(", each in {} copies", fit.copies) : "", duration_text(fit.seconds)));
+}
+
 /// Everything but the normalization: the start from a file that holds the network, or the part that it shares with a
 /// classifier. What the file says of itself is put into `metadata`. `network`: the one that the file's weights are
 /// read for.
@@ -186,7 +224,8 @@ void start_from_file(const TrainOptions& options, const TrainSetup& setup, const
   }
   network::FittedState fitted = network::fit_state(network, std::move(file.tensors), source, options.trainer.seed);
   note_fit(fitted, options, setup, start);
-  if (fitted.new_head.empty()) note_classes(metadata, setup.classes, start);
+  start.has_new_head = !fitted.new_head.empty();
+  if (!start.has_new_head) note_classes(metadata, setup.classes, start);
   start.state = std::move(fitted.state);
 }
 
@@ -205,6 +244,7 @@ bool start_from_tflite(const TrainOptions& options, const network::Network& netw
   }
   require_training_of_head(options);
   take(backbone_of_folded(network, convolutions, source, options.trainer.seed), options, start);
+  start.has_new_head = true;
   // As TensorFlow's own models take them, from -1 to 1.
   const std::vector<float> half(static_cast<std::size_t>(network.input_shape().front()), 0.5F);
   ModelFacts facts;
@@ -233,6 +273,11 @@ void require_bits(const network::QuantizationScheme& known, int asked, const std
 network::QuantizationScheme quantization_in(const std::filesystem::path& file) {
   if (!is_safetensors(file)) return {};
   return model_facts(weights::read_safetensors_metadata(file)).quantization;
+}
+
+std::optional<network::Shape> input_shape_in(const std::filesystem::path& file) {
+  if (!is_safetensors(file)) return std::nullopt;
+  return model_facts(weights::read_safetensors_metadata(file)).input;
 }
 
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset) {
@@ -309,6 +354,7 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
     estimate_norms(read, start.state, start.normalization, *samples, placement::cpu_threads(options.plan));
   }
   if (calibrates(options)) calibrate(options, data, start);
+  begin_with_head(options, setup, data, start);
   return start;
 }
 

@@ -1,6 +1,7 @@
 // What a run begins with: first values, drawn or from a file, what is frozen, and how images are normalised.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ network::Network build_network(const TrainOptions& options, const data::Dataset&
 
 /// How the network of a file of weights is quantised; empty = not at all, or the file is another program's.
 network::QuantizationScheme quantization_in(const std::filesystem::path& file);
+
+/// The shape of the images that the network of a file of weights was trained with; absent where the file doesn't say.
+std::optional<network::Shape> input_shape_in(const std::filesystem::path& file);
 
 /// How the network that training begins with, or goes on with, is quantised: as its file says, or as quantize_bits asks
 /// for, which is set to 0 where the file's weights have scales already. Empty = it isn't. Throws UsageError.
@@ -33,6 +37,8 @@ struct Start {
   data::ChannelStatistics normalization;
   std::string normalized_by;       // "data", "weights" or "given"
   std::vector<std::string> notes;  // what a user should know, and the record says
+  bool has_new_head = false;       // the last layer has first values: the file has none that fits
+  std::optional<HeadFit> head_fit;
 };
 
 /// The start of a new run. `progress`: of reading the images for their mean. Throws Error or UsageError

@@ -9,6 +9,7 @@
 #include "base/phase.h"
 #include "base/plural.h"
 #include "base/stop.h"
+#include "data/copies.h"
 #include "network/init.h"
 #include "parallel/data_parallel.h"
 #include "parallel/first_shares.h"
@@ -30,6 +31,25 @@ bool is_finite(const TensorMap& tensors) {
   return std::ranges::all_of(tensors, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
 }
 
+/// Of a classifier, where all pixels are in memory already: reading them again could take as long as an epoch.
+std::vector<CopiedFiles> copied_files(const TrainJob::State& job) {
+  const data::Dataset& dataset = *job.data.dataset;
+  std::vector<std::uint32_t> judged = job.data.split.val;
+  judged.insert(judged.end(), job.data.split.test.begin(), job.data.split.test.end());
+  const auto is_away = [&](std::uint32_t sample) { return dataset.pixels(sample) == nullptr; };
+  if (dataset.target_kind() != data::TargetKind::kClasses || std::ranges::any_of(judged, is_away) ||
+      std::ranges::any_of(job.data.split.train, is_away)) {
+    return {};
+  }
+  std::vector<CopiedFiles> files;
+  if (stop_requested()) return files;
+  for (const data::CopiedImage& copy :
+       data::find_copies(dataset, job.data.split.train, judged, placement::cpu_threads(job.options.plan))) {
+    files.push_back({dataset.source(copy.judged), dataset.source(copy.trained), copy.is_exact});
+  }
+  return files;
+}
+
 /// A training run from its first step to its test, as rank 0 leads it.
 class TrainRun {
  public:
@@ -44,7 +64,9 @@ class TrainRun {
   TrainResult execute() {
     result_.is_detector = !setup_.network.anchors().empty();
     if (options_.epochs == 0) return evaluate_only();
-    while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
+    if (begin_with_head()) {
+      while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
+    }
     if (result_.status == TrainStatus::kDone) finish();
     if (result_.status == TrainStatus::kDiverged) {
       save_best_weights();  // the last good checkpoint stays, but the record speaks of the best epoch
@@ -81,6 +103,19 @@ class TrainRun {
     return std::move(result_);
   }
 
+  /// The fit of a new last layer, which the first weights came with, is an epoch of its own: its weights may stay the
+  /// best ones. False when the run has to end here.
+  bool begin_with_head() {
+    if (!setup_.head_fit || progress_.epoch > 0 || progress_.step > 0) return true;
+    EpochResult epoch;
+    epoch.epoch = 1;
+    epoch.head_only = true;
+    epoch.seconds = setup_.head_fit->seconds;
+    epoch.train_loss = setup_.head_fit->loss;
+    epoch.train_accuracy = setup_.head_fit->accuracy;
+    return (setup_.val_images == 0 || validate(epoch)) && end_epoch(epoch);
+  }
+
   /// Trains one epoch, from the step at which the progress stands. False when the run has to end here.
   bool train_epoch() {
     EpochResult epoch;
@@ -94,6 +129,11 @@ class TrainRun {
     if (setup_.val_images > 0 && (last || epoch.epoch % options_.validate_every == 0)) {
       if (!validate(epoch)) return false;
     }
+    return end_epoch(epoch);
+  }
+
+  bool end_epoch(const EpochResult& epoch) {
+    const bool last = epoch.epoch == options_.epochs;
     progress_.epochs.push_back(epoch);
     progress_.epoch = epoch.epoch;
     progress_.step = 0;
@@ -101,7 +141,7 @@ class TrainRun {
     progress_.partial_seconds = 0;
     observer_.on_epoch(epoch);
     // After the last epoch, weights that no validation has judged are saved after the test, by execute().
-    const bool due = last ? setup_.val_images > 0 : checkpoint_is_cheap();
+    const bool due = last ? setup_.val_images > 0 : epoch.head_only || checkpoint_is_cheap();
     return !due || save();
   }
 
@@ -127,7 +167,7 @@ class TrainRun {
       progress_.step = step + 1;
       progress_.partial_seconds += told.step_seconds;
       result_.train_s += told.step_seconds;
-      if (progress_.epoch != setup_.resumed_epoch) {
+      if (progress_.epoch != std::max(setup_.resumed_epoch, head_epochs())) {
         result_.later_epochs.add(result.images, told.step_seconds);
       } else if (steps_done_ > kWarmUpSteps) {
         result_.first_epoch.add(result.images, told.step_seconds);
@@ -207,13 +247,13 @@ class TrainRun {
 
   bool validate(EpochResult& epoch) {
     const Stopwatch clock;
-    replicas_.swap_average();
+    if (!epoch.head_only) replicas_.swap_average();  // before the first step there is none
     auto found = evaluate(EvaluationPart::kValidation);
     epoch.validate_seconds = clock.seconds();
     result_.validate_s += epoch.validate_seconds;
     const bool finite = found && std::isfinite(found->loss);
     if (finite) take_if_best(epoch, *found);
-    replicas_.swap_average();
+    if (!epoch.head_only) replicas_.swap_average();
     if (!found) return interrupted();
     return finite ||
            diverged("the validation loss is not finite after epoch " + std::to_string(epoch.epoch), progress_.step);
@@ -251,7 +291,7 @@ class TrainRun {
       last = replicas_.state();
       replicas_.load_state(best_state_.empty() ? load_best(options_.out) : best_state_);
     }
-    const bool swaps = progress_.best_epoch == 0 && progress_.epoch > 0;
+    const bool swaps = progress_.best_epoch == 0 && progress_.epoch > head_epochs();
     if (swaps) replicas_.swap_average();
     auto found = evaluate(EvaluationPart::kTest);
     if (swaps) replicas_.swap_average();
@@ -310,9 +350,10 @@ class TrainRun {
     }
     if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
-      replicas_.swap_average();  // without validation the last weights count as the best
+      const bool averaged = progress_.epoch > head_epochs();
+      if (averaged) replicas_.swap_average();  // without validation the last weights count as the best
       stage_best(options_.out, replicas_.state(), job_.info, progress_.epoch);
-      replicas_.swap_average();
+      if (averaged) replicas_.swap_average();
     }
     save_last(options_.out, {state, replicas_.optimizer_state()}, job_.info, progress_, job_.config);
     publish_best(options_.out);
@@ -332,9 +373,13 @@ class TrainRun {
 
   bool checkpoint_is_cheap() const { return last_save_s_ < kCheckpointShare * since_save_.seconds(); }
 
+  /// Epochs without steps, at the beginning.
+  int head_epochs() const { return setup_.begins_with_head ? 1 : 0; }
+
   double rate(std::int64_t step) const {
-    return options_.schedule.rate(options_.learning_rate, progress_.epoch * setup_.steps_per_epoch + step,
-                                  setup_.steps_per_epoch, options_.epochs);
+    const std::int64_t epoch = progress_.epoch - head_epochs();
+    return options_.schedule.rate(options_.learning_rate, epoch * setup_.steps_per_epoch + step, setup_.steps_per_epoch,
+                                  options_.epochs - head_epochs());
   }
 
   TrainJob::State& job_;
@@ -380,6 +425,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
   const bool may_leave = seat.hosts == 1 && seat.stages == 1;
   parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
   TrainResult result = TrainRun(job, replicas).execute();
+  if (result.status == TrainStatus::kDone && job.options.epochs > 0) result.copies = copied_files(job);
   result.devices = replicas.reports();
   result.stages = replicas.stage_work();
   result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);

@@ -23,10 +23,15 @@
 #include "task/normalization.h"
 #include "task/schedule.h"
 #include "task/step_blocks.h"
+#include "task/tune/head_fit.h"
 
 namespace evener::task {
 
 class Trials;  // task/trial.h
+
+/// Whether the last layer is fitted on the features of the network as it begins, before all layers are trained
+/// (task/tune/head_fit.h): never; where the weights' own doesn't fit the data; whenever there are weights.
+enum class HeadFirst { kNever, kNew, kAlways };
 
 struct TrainOptions {
   std::string model;
@@ -36,8 +41,9 @@ struct TrainOptions {
                                    // that for boxes where the data has boxes
   network::BoxLoss box_loss = network::BoxLoss::kSmoothL1;  // of that
   NormalizationRule normalization;
-  std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
-  std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
+  std::filesystem::path weights;             // to start from, safetensors or PyTorch's; empty = drawn from the seed
+  std::vector<std::string> freeze;           // patterns of names of parameters that are not trained
+  HeadFirst head_first = HeadFirst::kNever;  // of a new run with `weights`: that is its first epoch
   /// How the network that is trained is quantised (quantisation-aware training); empty = not at all. Filled in from
   /// what `weights`, or the run that is gone on with, say of themselves.
   network::QuantizationScheme quantization;
@@ -89,6 +95,7 @@ struct TrainSetup {
   data::ImageShape image;
   std::vector<std::string> classes;
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
+  std::vector<std::int64_t> train_counts, val_counts;  // images of each class; of a detector empty
   std::vector<data::Skipped> skipped;
   std::vector<std::string> notes;     // on what the run starts from, for people and the record
   std::string engine, engine_reason;  // the engine's name; why it was chosen, "" = asked for or nothing to say
@@ -97,7 +104,10 @@ struct TrainSetup {
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;
-  double load_s = 0;              // that the data took
+  double load_s = 0;  // that the data took
+  /// What fitting a new last layer came to, of a run that begins so; its first epoch then is no other training.
+  std::optional<HeadFit> head_fit;
+  bool begins_with_head = false;  // the same, also of a run that is gone on with
   int resumed_epoch = 0;          // epochs that the checkpoint already had; 0 = from the start
   std::int64_t resumed_step = 0;  // and steps of the next one
 };
@@ -112,6 +122,7 @@ struct EpochResult {
   std::optional<double> val_loss, val_accuracy;
   std::map<std::string, double> figures;  // of a detector: "train_box_loss", "val_map_50", ... (task/evaluation.h)
   bool best = false;                      // the best validation accuracy, or precision, so far
+  bool head_only = false;                 // the last layer was fitted on features that didn't change; no steps
 };
 
 /// counts[true class][found class] over the images of one part of the data.
@@ -149,6 +160,12 @@ class TrainObserver {
 
 enum class TrainStatus { kDone, kInterrupted, kDiverged };
 
+/// A validation or test image that is among the training images, too (data/copies.h).
+struct CopiedFiles {
+  std::string judged, trained;
+  bool is_exact = false;
+};
+
 struct TrainResult {
   TrainStatus status = TrainStatus::kDone;
   bool is_detector = false;                        // it has `figures` in place of accuracies
@@ -162,6 +179,7 @@ struct TrainResult {
   std::optional<double> test_loss, test_accuracy;  // with the best weights
   std::map<std::string, double> figures;           // of a detector, of the same: "test_map_50", ...
   Confusion confusion;                             // of the test, of the best validation where there is none
+  std::vector<CopiedFiles> copies;                 // of a classifier's images, where all are in memory
   StepBlocks first_epoch, later_epochs;            // of this run; the first one without its first ten steps
   /// What each replica did in training, by rank.
   struct ReplicaWork {

@@ -82,6 +82,16 @@ CatalogueEntry torchvision(const std::string& name, const std::string& model, co
           "evener infer " + model + " --weights {}/" + stem + ".pth PHOTOS"};
 }
 
+/// A detector of torchvision. Only the beginning of its SHA-256, which the file's name has, is known.
+CatalogueEntry coco_detector() {
+  const std::string model = "ssdlite320_mobilenet_v3_large", stem = model + "_coco-a79551df";
+  return {model + "-coco",
+          "SSDLite on MobileNetV3-Large, weights for 80 classes of COCO, 320x320 colour",
+          "BSD-3 (torchvision)",
+          {{stem + ".pth", {"https://download.pytorch.org/models/" + stem + ".pth"}, {}, sha256("a79551df"), {}}},
+          "evener detect " + model + " --weights {}/" + stem + ".pth PHOTOS"};
+}
+
 CatalogueEntry mtcnn() {
   const std::vector<std::string> bases = {
       "https://raw.githubusercontent.com/timesler/facenet-pytorch/"
@@ -115,6 +125,7 @@ const std::vector<CatalogueEntry>& fetch_catalogue() {
                   "mobilenet_v3_large-8738ca79", std::nullopt, "8738ca79"),
       torchvision("efficientnet_b0-imagenet", "efficientnet_b0", "EfficientNet-B0",
                   "efficientnet_b0_rwightman-7f5810bc", std::nullopt, "7f5810bc"),
+      coco_detector(),
       mtcnn(),
   };
   return entries;

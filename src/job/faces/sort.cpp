@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "job/sort_folder.h"
 
 namespace evener::job {
 namespace {
@@ -42,15 +43,6 @@ void check_content(const fs::path& out) {
   }
 }
 
-/// A name for the photo's link that `folder` doesn't have yet.
-std::string free_name(const fs::path& photo, const std::map<std::string, fs::path>& folder) {
-  std::string name = photo.filename().string();
-  for (int n = 2; folder.contains(name); ++n) {
-    name = fmt::format("{}-{}{}", photo.stem().string(), n, photo.extension().string());
-  }
-  return name;
-}
-
 /// Links that are to be: of each folder, by their names.
 using Links = std::map<std::string, std::map<std::string, fs::path>>;
 
@@ -61,7 +53,7 @@ Links links_of(const std::vector<SortedPhoto>& photos) {
     const std::set<std::string> unknown = {kUnknown};
     for (const std::string& person : photo.persons.empty() ? unknown : photo.persons) {
       auto& folder = links[person];
-      folder.emplace(free_name(target, folder), target);
+      folder.emplace(free_name(target, [&](const std::string& name) { return folder.contains(name); }), target);
     }
   }
   return links;
@@ -87,24 +79,11 @@ void remove_wrong_links(const fs::path& out, const Links& links) {
 }  // namespace
 
 std::string person_folder(int person, const std::string& name) {
-  if (name.empty()) return fmt::format("person-{}", person + 1);
-  std::string folder = name;
-  std::ranges::replace_if(
-      folder, [](char c) { return c == '/' || static_cast<unsigned char>(c) < ' '; }, '_');
-  return folder.front() == '.' ? "_" + folder : folder;
+  return name.empty() ? fmt::format("person-{}", person + 1) : folder_name(name);
 }
 
 void check_sort_folder(const fs::path& out, const std::vector<std::string>& photos) {
-  const fs::path canonical = fs::weakly_canonical(out);
-  for (const std::string& location : photos) {
-    if (!fs::is_directory(location)) continue;
-    const fs::path folder = fs::canonical(location);
-    if (std::ranges::mismatch(folder, canonical).in1 != folder.end()) continue;
-    throw UsageError(
-        fmt::format("--sort '{}' lies within the photos of '{}', so that its links would be taken for photos "
-                    "the next time; name a folder beside them",
-                    out.string(), location));
-  }
+  require_beside_photos(out, photos);
   check_content(out);
 }
 

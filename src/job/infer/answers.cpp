@@ -45,12 +45,16 @@ std::string csv_rows(const std::string& name, const std::vector<task::ClassScore
 constexpr std::size_t kMostShown = 24;
 constexpr std::int64_t kShownSide = 104;
 
+/// The folder of sorted photos whose class isn't clear.
+constexpr const char* kUnsure = "unsure";
+
 constexpr const char* kAnswersHeading = "file,rank,class_index,class_name,probability\n";
 
 }  // namespace
 
 AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
-                           bool labelled, const std::filesystem::path& folder, Observer& observer)
+                           bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
+                           Observer& observer)
     : flags_(flags),
       network_(network),
       samples_(samples),
@@ -75,6 +79,13 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
     const auto features = std::filesystem::path(*flags.features);
     require_writable_directory(features.has_parent_path() ? features.parent_path() : ".");
   }
+  if (!flags.sort->empty()) {
+    if (samples.size() > 0 && !std::filesystem::is_regular_file(samples.name(0))) {
+      throw UsageError(
+          fmt::format("--sort puts photos into folders, and '{}' is no file: give photos", printable(samples.name(0))));
+    }
+    sorter_.emplace(*flags.sort, *flags.sort_by == "copy" ? SortBy::kCopy : SortBy::kLink, photos);
+  }
   const std::size_t classes = network.classes().size();
   if (labelled && task::confusion_classes(classes) > 0) {
     scores_.confusion.assign(classes, std::vector<std::int64_t>(classes));
@@ -96,6 +107,7 @@ void AnswerWriter::on_answer(const task::Answer& answer) {
   if (times_s_.size() == 1 && flags_.topk.given() && static_cast<std::size_t>(*flags_.topk) > output.size()) {
     observer_.note(fmt::format("note: there are {} classes; --topk {} tells all of them", output.size(), *flags_.topk));
   }
+  if (sorter_) sort(answer, output);
   if (format_ == "none" && !csv_) return;
   auto top = task::top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
   if (flags_.type() != task::OutputType::kLogits) {
@@ -103,6 +115,14 @@ void AnswerWriter::on_answer(const task::Answer& answer) {
   }
   if (!top.empty()) show(answer, top.front());
   tell(samples_.name(answer.index), top);
+}
+
+void AnswerWriter::sort(const task::Answer& answer, std::span<const float> output) {
+  const task::ClassScore best = task::top_classes(output, 1, task::OutputType::kAuto).front();
+  // A class may have that name: its photos are not among the unsure ones then.
+  const bool is_taken = std::ranges::find(network_.classes(), kUnsure) != network_.classes().end();
+  const std::string unsure = std::string(is_taken ? "_" : "") + kUnsure;
+  sorter_->add(samples_.name(answer.index), best.score < *flags_.sort_threshold ? unsure : class_name(best.index));
 }
 
 void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {

@@ -9,6 +9,7 @@
 
 #include "data/samples.h"
 #include "job/infer/infer_flags.h"
+#include "job/infer/sort.h"
 #include "job/observer.h"
 #include "report/run.h"
 #include "task/infer.h"
@@ -31,15 +32,20 @@ struct Scores {
 
 class AnswerWriter : public task::InferObserver {
  public:
-  /// `folder`: of predictions.csv; empty = none is written. Throws Error where a file can't be written.
+  /// `folder`: of predictions.csv; empty = none is written. `photos`: the places that the samples are from, as they
+  /// were named. Throws Error where a file can't be written, UsageError where samples that are no files are to be
+  /// sorted.
   AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
-               bool labelled, const std::filesystem::path& folder, Observer& observer);
+               bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
+               Observer& observer);
 
   void on_answer(const task::Answer& answer) override;
   /// Writes what is left: the features. Throws Error where something could not be written.
   void finish();
 
   const Scores& scores() const { return scores_; }
+  /// What was sorted; null: nothing was to be.
+  const PhotoSorter* sorter() const { return sorter_ ? &*sorter_ : nullptr; }
   /// Seconds since the writer was made, of each answer.
   const std::vector<double>& times_s() const { return times_s_; }
 
@@ -53,6 +59,7 @@ class AnswerWriter : public task::InferObserver {
   /// A small picture of a sample, as PNG in base64.
   std::string small_picture(std::size_t index) const;
   void tell(const std::string& name, const std::vector<task::ClassScore>& top);
+  void sort(const task::Answer& answer, std::span<const float> output);
   [[noreturn]] void throw_csv_trouble() const;
 
   const AnswerFlags& flags_;
@@ -65,6 +72,7 @@ class AnswerWriter : public task::InferObserver {
   std::filesystem::path mistakes_path_;  // empty = nothing is labelled, or there is no folder
   std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
   std::vector<report::AnsweredImage> shown_;
+  std::optional<PhotoSorter> sorter_;
   std::vector<float> features_;
   std::vector<std::string> feature_files_;
   Scores scores_;

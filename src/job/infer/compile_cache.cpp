@@ -1,17 +1,11 @@
 #include "job/infer/compile_cache.h"
 
-#include <cstdlib>
+#include "job/cache_folder.h"
 
 namespace evener::job {
 
 std::filesystem::path compile_cache() {
-  const auto absolute = [](const char* variable) {
-    const char* value = std::getenv(variable);
-    return value != nullptr && *value == '/' ? std::filesystem::path(value) : std::filesystem::path();
-  };
-  std::filesystem::path cache = absolute("XDG_CACHE_HOME");
-  if (cache.empty() && !absolute("HOME").empty()) cache = absolute("HOME") / ".cache";
-  return cache.empty() ? cache : cache / "evener" / "openvino";
+  return cache_folder("openvino");
 }
 
 }  // namespace evener::job

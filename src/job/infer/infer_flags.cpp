@@ -109,6 +109,9 @@ void AnswerFlags::check_together() const {
   if (*json == "-" && !format->empty() && *format != "none") {
     throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");
   }
+  if (sort->empty() && (sort_by.given() || sort_threshold.given())) {
+    throw UsageError("--sort-by and --sort-threshold say how --sort sorts: give --sort DIR, too");
+  }
   if (type() == task::OutputType::kLogits && threshold.given()) {
     throw UsageError("--threshold is a probability, which --output-type logit doesn't give: leave one out");
   }

@@ -14,7 +14,9 @@ struct InferModelFlags : OptionGroup {
 
   Option<std::string> model;
   Option<std::string> weights{
-      *this, {"--weights", "FILE", "Weights of a network of the zoo: safetensors, or a state dict saved by PyTorch"}};
+      *this,
+      {"--weights", "FILE",
+       "Weights of a network of the zoo: safetensors, a state dict saved by PyTorch, or imagenet for published ones"}};
   Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the name of a class on each line"}};
   Option<std::optional<std::int64_t>> classes{*this,
                                               {"--classes", "N", "Number of classes (default: as the weights have)"},
@@ -137,6 +139,18 @@ struct AnswerFlags : OptionGroup {
       {.one_of = {"", "table", "csv", "jsonl", "none"}}};
   Option<std::string> features{
       *this, {"--features", "FILE", "Write what the last linear layer reads of each image (.safetensors)"}};
+  Option<std::string> sort{*this,
+                           {"--sort", "DIR",
+                            "Put each photo into a folder for its class there, and unsure ones into 'unsure'; what is "
+                            "there already stays where it is"},
+                           "",
+                           {.recorded = false}};
+  Option<std::string> sort_by{
+      *this, {"--sort-by", "WAY", "link or copy"}, "link", {.one_of = {"link", "copy"}, .recorded = false}};
+  Option<double> sort_threshold{*this,
+                                {"--sort-threshold", "P", "Photos whose class is less likely go into 'unsure'"},
+                                0.8,
+                                {.range = from_to(0, 1), .recorded = false}};
   Option<std::string> out{*this,
                           {"--out", "DIR", "Folder for predictions.csv and the record (default: none)", {"--output"}},
                           "",

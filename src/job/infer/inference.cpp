@@ -180,6 +180,7 @@ class Inference {
     } else {
       end(record);
       run.scores = answers_->scores();
+      if (const PhotoSorter* sorter = answers_->sorter()) run.sorted = *sorter;
       run.scores_are_logits = flags_.answers.type() == task::OutputType::kLogits;
     }
     run.record = std::move(record);
@@ -200,7 +201,8 @@ class Inference {
   }
 
   void answer(task::InferJob& job) {
-    answers_.emplace(flags_.answers, network_, *images_.samples, images_.labelled, run_.folder(), line_);
+    answers_.emplace(flags_.answers, network_, *images_.samples, images_.labelled, run_.folder(), *flags_.images.images,
+                     line_);
     ShownAnswers shown(*answers_, line_, images_.samples->size(), *flags_.answers.format == "none" || images_.labelled);
     result_ = job.run(*images_.samples, shown);
     line_.finish();

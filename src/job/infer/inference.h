@@ -42,12 +42,13 @@ struct InferCommandFlags : InferFlags {
 
 struct InferenceRun {
   measure::Record record = {};
-  bool scores_are_logits = false;  // of a mistake; otherwise probabilities
-  Scores scores = {};              // where classes are known
-  std::string seen;                // of each picture; see InferImages
-  std::filesystem::path folder;    // empty: none was asked for
-  std::size_t answered = 0;        // images
-  bool was_stopped = false;        // a scenario before its end
+  bool scores_are_logits = false;          // of a mistake; otherwise probabilities
+  Scores scores = {};                      // where classes are known
+  std::string seen;                        // of each picture; see InferImages
+  std::filesystem::path folder;            // empty: none was asked for
+  std::size_t answered = 0;                // images
+  std::optional<PhotoSorter> sorted = {};  // photos, where that was asked for
+  bool was_stopped = false;                // a scenario before its end
 };
 
 /// Gives values to options that were not given, from the file beside the network's. Throws UsageError.

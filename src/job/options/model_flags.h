@@ -15,13 +15,15 @@ struct ModelFlags : OptionGroup {
   ModelFlags();
 
   Option<std::string> model;
-  Option<std::string> weights{*this,
-                              {"--weights", "FILE",
-                               "Weights to start from: safetensors, or a state dict saved by PyTorch. With another "
-                               "number of classes the last layer begins anew. For a detector also those of the "
-                               "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
-                              "",
-                              {.stays = {"weights"}}};
+  Option<std::string> weights{
+      *this,
+      {"--weights", "FILE",
+       "Weights to start from: safetensors, a state dict saved by PyTorch, or imagenet or coco for "
+       "published ones, which are downloaded once. With another "
+       "number of classes the last layer begins anew. For a detector also those of the "
+       "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
+      "",
+      {.stays = {"weights"}}};
   Option<std::string> quantize{*this,
                                {"--quantize", "FORMAT",
                                 "Train the network of --weights as it will compute when it is quantised: int8, or w4 "
@@ -35,6 +37,12 @@ struct ModelFlags : OptionGroup {
                                            "layers go on updating their running statistics, as in PyTorch"},
                                           {},
                                           {.stays = {"freeze"}}};
+  Option<std::string> head_first{*this,
+                                 {"--head-first", "WHEN",
+                                  "Fit the last layer before all are trained, on features of the images that are "
+                                  "computed once: auto (where that of --weights doesn't fit the data), on or off"},
+                                 "auto",
+                                 {.one_of = {"auto", "on", "off"}, .in_plans = false}};
   Option<std::string> normalize{*this,
                                 {"--normalize", "RULE",
                                  "Mean and deviation of images: data (of the training images), imagenet, MEAN/STD of "

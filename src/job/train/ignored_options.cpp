@@ -49,7 +49,7 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
     found.ignore({&learning.learning_rate, &learning.schedule, &learning.warmup, &learning.optimizer,
                   &learning.momentum, &learning.nesterov, &learning.weight_decay, &learning.clip_norm,
                   &learning.average_decay, &learning.accumulate, &learning.validate_every, &learning.patience,
-                  &learning.until_accuracy, &flags.model.freeze, &flags.data.augment},
+                  &learning.until_accuracy, &flags.model.freeze, &flags.model.head_first, &flags.data.augment},
                  "with --epochs 0 nothing is trained");
   } else if (setup.val_images == 0) {
     found.ignore({&learning.validate_every, &learning.patience, &learning.until_accuracy},

@@ -234,8 +234,8 @@ measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t tr
   record.epoch = epoch.epoch;
   record.seconds = epoch.seconds;
   if (epoch.val_loss) record.validate_seconds = epoch.validate_seconds;
-  if (epoch.seconds > 0) record.images_per_s = static_cast<double>(train_images) / epoch.seconds;
-  record.lr = epoch.learning_rate;
+  if (epoch.seconds > 0 && !epoch.head_only) record.images_per_s = static_cast<double>(train_images) / epoch.seconds;
+  if (!epoch.head_only) record.lr = epoch.learning_rate;
   record.train_loss = epoch.train_loss;
   record.train_accuracy = epoch.train_accuracy;
   record.val_loss = epoch.val_loss;

@@ -164,6 +164,7 @@ void complete(TrainFlags& flags) {
   take_over_options(flags);
   choose_detector_defaults(flags);
   choose_quantized_rate(flags);
+  choose_tuning_defaults(flags);
 }
 
 void check_placement(const TrainFlags& flags) {

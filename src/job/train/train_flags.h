@@ -57,6 +57,11 @@ void check_placement(const TrainFlags& flags);
 /// gradients clipped; with sgd, a momentum. Other networks keep those of --help.
 void choose_detector_defaults(TrainFlags& flags);
 
+/// Gives options that were not given the defaults that go on well from --weights of a classifier: images of the size
+/// that the weights were trained for, and, where nothing was said of how it learns, a small rate with warm-up and a
+/// cosine, an average of the weights, and an end where validation no longer gets better.
+void choose_tuning_defaults(TrainFlags& flags);
+
 /// Why --on auto is not for --dry-run and several hosts.
 inline constexpr const char* kAutoIsMeasured =
     "--on auto is chosen by measuring on this host: 'evener plan' does so and trains nothing; name what it finds";

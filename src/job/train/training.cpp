@@ -19,6 +19,7 @@
 #include "job/train/ignored_options.h"
 #include "job/train/record.h"
 #include "job/train/stage_trace.h"
+#include "job/train/trouble.h"
 #include "measure/host_energy.h"
 #include "measure/record_json.h"
 #include "run/metered_run.h"
@@ -49,9 +50,10 @@ std::string schedule_change(const measure::Record& earlier, const task::TrainOpt
   const auto epochs = earlier.config.find("epochs");
   if (epochs == earlier.config.end()) return "";
   const std::int64_t before = std::strtoll(epochs->second.c_str(), nullptr, 10);
-  const std::int64_t step = setup.resumed_epoch * setup.steps_per_epoch + setup.resumed_step;
-  return task::new_end_text(options.schedule, options.learning_rate, step, setup.steps_per_epoch, before,
-                            options.epochs);
+  const int head = setup.begins_with_head ? 1 : 0;  // an epoch without steps
+  const std::int64_t step = (setup.resumed_epoch - head) * setup.steps_per_epoch + setup.resumed_step;
+  return task::new_end_text(options.schedule, options.learning_rate, step, setup.steps_per_epoch, before - head,
+                            options.epochs - head);
 }
 
 /// Passes what happens on to whoever watches, and to the record.
@@ -115,6 +117,9 @@ class TrainingObserver : public task::TrainObserver {
     run_.save_so_far(with_speed(run_.record()));
   }
   void on_note(const std::string& text) override { watcher_.note(text); }
+
+  /// The job's; null before on_setup().
+  const task::TrainSetup* setup() const { return setup_; }
 
   /// What was trained, where its layers are to be timed; otherwise absent.
   const std::optional<std::pair<task::TrainSetup, task::TrainOptions>>& profiled() const { return profiled_; }
@@ -215,6 +220,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     run.take_times(record);
     fill_results(record, result);
     if (result.pipeline) write_stage_trace(run.folder() / "stages.trace.json", result.stages, seat.stages);
+    if (const task::TrainSetup* setup = observer.setup()) record.trouble = trouble_of(*setup, result);
     if (seat.link != nullptr) {
       fill_hosts(record, seat.link->names());
       for (const std::string& told : seat.link->gather(measure::energy_message({}))) {

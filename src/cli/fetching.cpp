@@ -1,0 +1,121 @@
+#include "cli/fetching.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "cli/progress.h"
+#include "data/fetch/fetch_set.h"
+#include "job/named_weights.h"
+#include "job/progress.h"
+
+namespace evener::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMirrorVariable = "EVENER_FETCH_FROM";
+
+/// Bytes and speed of the file under way. Where it can't be redrawn, a file of less than two seconds is not talked of.
+class FetchProgressLine {
+ public:
+  explicit FetchProgressLine(ProgressLine& line) : line_(line) {}
+
+  void update(const data::FetchProgress& progress) {
+    const double now = now_s();
+    if (progress.what != what_ || progress.file != file_ || progress.done_bytes < begin_bytes_) begin(progress, now);
+    constexpr double kRedraw_s = 0.2, kLine_s = 10;
+    if (now - last_shown_s_ < (line_.redraws() ? kRedraw_s : kLine_s)) return;
+    last_shown_s_ = now;
+    line_.show(text_of(progress, now - begin_s_));
+  }
+
+ private:
+  void begin(const data::FetchProgress& progress, double now) {
+    constexpr double kFirst_s = 2, kLine_s = 10;
+    what_ = progress.what;
+    file_ = progress.file;
+    begin_s_ = now;
+    begin_bytes_ = progress.done_bytes;  // what was there from before says nothing about the speed
+    last_shown_s_ = line_.redraws() ? 0 : now + kFirst_s - kLine_s;
+  }
+
+  std::string text_of(const data::FetchProgress& progress, double seconds) const {
+    const double bytes_per_s = static_cast<double>(progress.done_bytes - begin_bytes_) / std::max(seconds, 1e-9);
+    std::string text = fmt::format("{} {}", what_, file_);
+    if (!progress.total_bytes || *progress.total_bytes == 0) return text + "  " + bytes_text(progress.done_bytes);
+    const double left = static_cast<double>(*progress.total_bytes - progress.done_bytes);
+    text += fmt::format("  {:3.0f} %  {} of {}", 100 * (1 - left / static_cast<double>(*progress.total_bytes)),
+                        bytes_text(progress.done_bytes), bytes_text(*progress.total_bytes));
+    if (bytes_per_s < 1) return text;
+    return text + fmt::format("  {}/s  {} left", bytes_text(static_cast<std::uint64_t>(bytes_per_s)),
+                              job::time_left_text(left / bytes_per_s));
+  }
+
+  ProgressLine& line_;
+  std::string what_, file_;
+  double begin_s_ = 0, last_shown_s_ = 0;
+  std::uint64_t begin_bytes_ = 0;
+};
+
+/// What to do where nothing can be downloaded, beside what is said of the file: of a mirror, and where all files
+/// belong.
+std::string by_hand_text(const data::CatalogueEntry& entry, const std::string& folder) {
+  std::string text = fmt::format("\n  {}=ADDRESS takes the files from a mirror, where they lie as ADDRESS/{}/FILE",
+                                 kMirrorVariable, entry.name);
+  if (entry.files.size() == 1) return text;
+  text += fmt::format("\n  all files of {}, and where they belong:", entry.name);
+  for (const data::CatalogueFile& file : entry.files) {
+    text += fmt::format("\n    {}  is  {}", (fs::path(folder) / file.name).string(), file.urls.front());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string fetch_mirror() {
+  const char* value = std::getenv(kMirrorVariable);
+  const std::string address = value ? value : "";
+  if (address.empty() || address.starts_with("http://") || address.starts_with("https://")) return address;
+  throw UsageError(
+      fmt::format("the environment variable {} is '{}'; it has to be an address that begins with http:// or "
+                  "https://, below which the files lie as NAME/FILE",
+                  kMirrorVariable, address));
+}
+
+bool fetch_entry(const data::CatalogueEntry& entry, const std::string& folder, const std::string& from) {
+  ProgressLine line(false);
+  FetchProgressLine progress(line);
+  data::FetchListener listener;
+  listener.progress = [&](const data::FetchProgress& state) { progress.update(state); };
+  listener.note = [&](const std::string& text) { line.note(text); };
+  try {
+    const bool fetched = data::fetch_set(entry, folder, from, listener);
+    line.finish();
+    return fetched;
+  } catch (const data::DownloadFailed& failure) {
+    line.finish();
+    throw Error(failure.what() + by_hand_text(entry, folder));
+  } catch (...) {
+    line.finish();
+    throw;
+  }
+}
+
+void take_named_weights(job::Option<std::string>& weights, job::Option<std::string>* normalize,
+                        const std::string& model) {
+  const std::string word = *weights;
+  const auto named = job::named_weights(word, model);
+  if (!named) return;
+  const bool fetched = fetch_entry(*named->entry, named->folder.string(), fetch_mirror());
+  ProgressLine(false).note(fmt::format("--weights {}: {}{}; licence: {}", word, named->file.string(),
+                                       fetched ? ", downloaded" : "", named->entry->licence));
+  weights.read({named->file.string()});
+  if (normalize != nullptr && !normalize->given()) normalize->read({"imagenet"});
+}
+
+}  // namespace evener::cli

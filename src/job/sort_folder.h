@@ -1,0 +1,27 @@
+// What commands that sort photos into folders have in common.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace evener::job {
+
+/// A folder's name for what is called so: without slashes and control characters, and not hidden. `name` isn't empty.
+std::string folder_name(const std::string& name);
+
+/// Throws UsageError where `out`, which --sort named, lies within one of the `photos`' folders: what is put there would
+/// be taken for photos the next time.
+void require_beside_photos(const std::filesystem::path& out, const std::vector<std::string>& photos);
+
+/// A name for the photo that `is_taken` says no to: its own, or "a-2.jpg", "a-3.jpg", ...
+template <class IsTaken>
+std::string free_name(const std::filesystem::path& photo, const IsTaken& is_taken) {
+  std::string name = photo.filename().string();
+  for (int n = 2; is_taken(name); ++n) {
+    name = photo.stem().string() + "-" + std::to_string(n) + photo.extension().string();
+  }
+  return name;
+}
+
+}  // namespace evener::job

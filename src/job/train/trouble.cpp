@@ -1,0 +1,134 @@
+#include "job/train/trouble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.h"
+#include "base/plural.h"
+#include "measure/share_interval.h"
+
+namespace evener::job {
+namespace {
+
+/// A class of fewer images is learnt badly, and nobody can tell how badly.
+constexpr std::int64_t kFewImages = 10;
+/// How many times as many images the largest class has where that is told.
+constexpr std::int64_t kOutOfBalance = 10;
+/// A loss that rose to so many times its least has not just wavered.
+constexpr double kRisen = 1.5;
+/// The training accuracy is this far above the validation's interval, where it is told.
+constexpr double kFarAbove = 0.1;
+/// Fewer validation images than this tell nothing of these.
+constexpr std::int64_t kLeastJudged = 10;
+
+std::string percent(double share) {
+  return fmt::format("{:.3g} %", 100 * share);
+}
+
+std::string class_text(const task::TrainSetup& setup, std::size_t index) {
+  return "'" + printable(setup.classes[index]) + "'";
+}
+
+const task::EpochResult* best_of(const task::TrainResult& result) {
+  for (const task::EpochResult& epoch : result.epochs) {
+    if (epoch.epoch == result.best_epoch && epoch.val_accuracy) return &epoch;
+  }
+  return nullptr;
+}
+
+std::string rising_loss(const task::TrainResult& result) {
+  const task::EpochResult *least = nullptr, *last = nullptr;
+  for (const task::EpochResult& epoch : result.epochs) {
+    if (epoch.head_only) continue;
+    if (least == nullptr || epoch.train_loss < least->train_loss) least = &epoch;
+    last = &epoch;
+  }
+  if (last == nullptr || last->train_loss < kRisen * least->train_loss || last->train_loss < 0.1) return "";
+  return fmt::format(
+      "the training loss rose from {:.3g} in epoch {} to {:.3g} in epoch {}: the steps are too large. Give a smaller "
+      "--lr (it was {:.3g}), such as {:.1g}, or --warmup 1",
+      least->train_loss, least->epoch, last->train_loss, last->epoch, last->learning_rate, last->learning_rate / 10);
+}
+
+std::string no_better_than_guessing(const task::TrainSetup& setup, const task::EpochResult& best) {
+  const auto images = static_cast<std::int64_t>(setup.val_images);
+  if (setup.val_counts.empty() || images < kLeastJudged) return "";
+  const auto largest = std::ranges::max_element(setup.val_counts);
+  const double share = static_cast<double>(*largest) / static_cast<double>(images);
+  if (measure::share_interval(*best.val_accuracy, images).low > share) return "";
+  const std::string name = class_text(setup, static_cast<std::size_t>(largest - setup.val_counts.begin()));
+  return fmt::format(
+      "the validation accuracy, {} of {} (95 %: {}), is no surer than to say {} of every image ({}): nothing, or too "
+      "little, was learnt. Look whether the images lie in the folders of their classes and show what tells these "
+      "apart; more --epochs, --weights of a trained network, or another --lr may help",
+      percent(*best.val_accuracy), counted(images, "image"), measure::share_interval_text(*best.val_accuracy, images),
+      name, percent(share));
+}
+
+std::string learnt_by_heart(const task::TrainSetup& setup, const task::EpochResult& best) {
+  const auto images = static_cast<std::int64_t>(setup.val_images);
+  if (!best.train_accuracy || images < kLeastJudged) return "";
+  const double most = measure::share_interval(*best.val_accuracy, images).high;
+  if (*best.train_accuracy < most + kFarAbove) return "";
+  return fmt::format(
+      "{} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}): the network knows "
+      "its images by heart. More images help most; then --augment flip,resized-crop:0.5, --weights of a trained "
+      "network, --weight-decay",
+      percent(*best.train_accuracy), best.epoch, percent(*best.val_accuracy),
+      measure::share_interval_text(*best.val_accuracy, images));
+}
+
+std::string few_images(const task::TrainSetup& setup) {
+  const auto& counts = setup.train_counts;
+  const auto few = std::ranges::count_if(counts, [](std::int64_t count) { return count < kFewImages; });
+  if (few == 0) return "";
+  const auto least = std::ranges::min_element(counts);
+  const std::string name = class_text(setup, static_cast<std::size_t>(least - counts.begin()));
+  return fmt::format(
+      "{} of {} have fewer than {} images to train on ({} has {}): such classes are recognised by chance. Add images "
+      "of them, or leave them out",
+      few, counted(counts.size(), "class", "classes"), kFewImages, name, *least);
+}
+
+std::string out_of_balance(const task::TrainSetup& setup) {
+  const auto& counts = setup.train_counts;
+  if (counts.empty()) return "";
+  const auto [least, most] = std::ranges::minmax_element(counts);
+  if (*most < kOutOfBalance * std::max<std::int64_t>(1, *least) || *most < kFewImages) return "";
+  return fmt::format(
+      "{} has {} images to train on, and {} has {}: the larger class is preferred where the network is unsure, and "
+      "the accuracy says little of the smaller one; look at each class in the report, and add images of {}",
+      class_text(setup, static_cast<std::size_t>(most - counts.begin())), *most,
+      class_text(setup, static_cast<std::size_t>(least - counts.begin())), *least,
+      class_text(setup, static_cast<std::size_t>(least - counts.begin())));
+}
+
+std::string copied_images(const task::TrainSetup& setup, const task::TrainResult& result) {
+  if (result.copies.empty()) return "";
+  const auto exact = std::ranges::count_if(result.copies, &task::CopiedFiles::is_exact);
+  const task::CopiedFiles& first = result.copies.front();
+  return fmt::format(
+      "{} of the {} to validate or test on {} also among those to train on ({} in every pixel, {} nearly; such as '{}' "
+      "and '{}'): the accuracy is told too high. Take the copies out of one of the parts",
+      result.copies.size(), counted(setup.val_images + setup.test_images, "image"),
+      result.copies.size() == 1 ? "is" : "are", exact, result.copies.size() - static_cast<std::size_t>(exact),
+      printable(first.judged), printable(first.trained));
+}
+
+}  // namespace
+
+std::vector<std::string> trouble_of(const task::TrainSetup& setup, const task::TrainResult& result) {
+  std::vector<std::string> sentences = {rising_loss(result)};
+  if (const task::EpochResult* best = best_of(result)) {
+    const std::string guessing = no_better_than_guessing(setup, *best);
+    sentences.push_back(guessing.empty() ? learnt_by_heart(setup, *best) : guessing);
+  }
+  sentences.push_back(few_images(setup));
+  sentences.push_back(out_of_balance(setup));
+  sentences.push_back(copied_images(setup, result));
+  std::erase(sentences, "");
+  return sentences;
+}
+
+}  // namespace evener::job

@@ -1,0 +1,17 @@
+// What is wrong with a training, or with what it was given, as far as its figures tell.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/record.h"
+#include "task/train.h"
+
+namespace evener::job {
+
+/// A sentence for each trouble of a classifier's training, which says what it is by and what to do about it: a loss
+/// that rises, validation no better than always the largest class, training far above validation, classes of few
+/// images or out of balance, images that are both in training and in validation or test. Empty where there is none.
+std::vector<std::string> trouble_of(const task::TrainSetup& setup, const task::TrainResult& result);
+
+}  // namespace evener::job

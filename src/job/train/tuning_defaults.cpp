@@ -1,0 +1,56 @@
+// What training goes on best with from weights that know much already.
+#include <algorithm>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+
+#include "base/error.h"
+#include "job/train/train_flags.h"
+#include "network/zoo.h"
+#include "task/start.h"
+
+namespace evener::job {
+namespace {
+
+/// "224x224": what the weights in `file` say of the images that they were trained with, or what published weights of
+/// the network were; "" where that is no image.
+std::string size_of_weights(const std::string& model, const std::string& file) {
+  std::optional<network::Shape> shape = task::input_shape_in(file);
+  if (!shape) {
+    try {
+      shape = network::build(model, {}).input_shape();
+    } catch (const Error&) {
+      return "";  // no network has that name, which is told where it is built for the data
+    }
+  }
+  if (shape->size() != 3) return "";
+  return std::to_string((*shape)[2]) + "x" + std::to_string((*shape)[1]);
+}
+
+bool any_given(std::initializer_list<const OptionBase*> options) {
+  return std::ranges::any_of(options, &OptionBase::given);
+}
+
+}  // namespace
+
+void choose_tuning_defaults(TrainFlags& flags) {
+  const std::string &model = *flags.model.model, &weights = *flags.model.weights;
+  if (weights.empty() || !network::classifier_of(model).empty()) return;
+  if (!flags.data.size.given()) flags.data.size.preset(size_of_weights(model, weights));
+  if (!flags.model.quantize->empty() || !task::quantization_in(weights).empty()) return;
+  OptimisationFlags& learning = flags.optimisation;
+  if (!learning.patience.given()) learning.patience.preset(3);
+  if (any_given({&learning.learning_rate, &learning.optimizer, &learning.momentum, &learning.nesterov,
+                 &learning.schedule, &learning.warmup, &learning.weight_decay, &learning.clip_norm})) {
+    return;  // whoever chose one of them has the others in mind as they are without
+  }
+  learning.optimizer.preset("sgd");
+  learning.momentum.preset(0.9);
+  learning.learning_rate.preset(std::optional(0.002));
+  learning.schedule.preset("cosine");
+  if (*learning.epochs > 2) learning.warmup.preset(1);
+  if (!learning.batch.given()) learning.batch.preset("12");
+  if (!learning.average_decay.given()) learning.average_decay.preset(0.9);
+}
+
+}  // namespace evener::job

@@ -1,0 +1,173 @@
+// evener train that goes on from weights with no further option, and what it says of trouble, as a user runs it.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/module.h"
+#include "cli/run_helpers.h"
+#include "cli/run_program.h"
+#include "data/fetch_helpers.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::joined;
+using test::ProgramResult;
+using test::record_in;
+using test::run_program;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using Words = test::Words;
+
+class Tuning : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"torch", "openvino"}) {
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    }
+  }
+
+  ProgramResult train(const std::string& name, const Words& words) const {
+    return run_program(joined({"train", "resnet20", "--on", "cpu/t1", "--out", file(name)}, words));
+  }
+  /// Weights for ten digits of 20x20 pixels.
+  Words from_digits() const {
+    const ProgramResult before = train("digits", {"--data", "synth:digits:200", "--size", "20x20", "--epochs", "2"});
+    EXPECT_EQ(before.exit_code, 0) << before.err;
+    return {"--weights", file("digits/best.safetensors")};
+  }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(Tuning, WeightsAloneChooseSizeRateAndEndAndFitTheLastLayerFirst) {
+  const ProgramResult result =
+      train("masks", joined({"--data", "synth:masks:120", "--split", "60/40", "--epochs", "3"}, from_digits()));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("epoch 1 is the fit of the last layer, linear, on features of 72 images"),
+                                HasSubstr("epoch 1/3"), HasSubstr("last layer alone")));
+  const json record = record_in(file("masks")), before = record_in(file("digits"));
+  EXPECT_EQ(record["config"]["size"], "20x20");
+  EXPECT_EQ(record["config"]["momentum"], 0.9);
+  EXPECT_EQ(record["config"]["schedule"], "cosine");
+  EXPECT_EQ(record["config"]["patience"], 3);
+  EXPECT_TRUE(record["epochs"][0]["lr"].is_null());
+  EXPECT_TRUE(record["epochs"][0]["images_per_s"].is_null());
+  EXPECT_FALSE(record["epochs"][1]["lr"].is_null());
+  EXPECT_EQ(before["config"]["momentum"], 0) << "from scratch nothing is chosen";
+  EXPECT_EQ(before["config"]["lr"], 0.05);
+  EXPECT_EQ(before["config"]["patience"], 0);
+}
+
+TEST_F(Tuning, WhatIsGivenIsTaken) {
+  const Words from = from_digits(), data = {"--data", "synth:masks:90", "--split", "60/40", "--epochs", "2"};
+  const ProgramResult rate = train("rate", joined(joined(data, {"--lr", "0.01", "--head-first", "off"}), from));
+  ASSERT_EQ(rate.exit_code, 0) << rate.err;
+  const json record = record_in(file("rate"));
+  EXPECT_EQ(record["config"]["lr"], 0.01);
+  EXPECT_EQ(record["config"]["momentum"], 0) << "whoever chose the rate chose it for sgd as it is";
+  EXPECT_EQ(record["config"]["batch"], 64);
+  EXPECT_FALSE(record["epochs"][0]["lr"].is_null());
+  const ProgramResult size = train("size", joined(joined(data, {"--size", "24x16", "--patience", "0"}), from));
+  ASSERT_EQ(size.exit_code, 0) << size.err;
+  EXPECT_EQ(record_in(file("size"))["config"]["size"], "24x16");
+  EXPECT_EQ(record_in(file("size"))["config"]["patience"], 0);
+}
+
+TEST_F(Tuning, GoesOnWithoutTheFileOfWeights) {
+  const Words from = from_digits();
+  const ProgramResult one =
+      train("run", joined({"--data", "synth:masks:90", "--split", "60/40", "--epochs", "2"}, from));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  fs::remove(from.back());
+  const ProgramResult more = run_program({"train", "--resume", file("run"), "--epochs", "4"});
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(record_in(file("run"))["epochs"].size(), 4);
+  EXPECT_EQ(record_in(file("run"))["config"]["size"], "20x20");
+}
+
+/// A folder of pictures whose classes say nothing of what is on them: each is random, and some are in both parts.
+std::string shuffled_photos(const fs::path& folder) {
+  for (int i = 0; i < 96; ++i) {
+    const fs::path place = folder / (i < 64 ? "train" : "val") / (i % 2 == 0 ? "cats" : "dogs");
+    fs::create_directories(place);
+    std::string pixels;
+    for (int p = 0; p < 144; ++p) pixels += static_cast<char>((i % 80 * 7919 + p * (p + i % 80 * 31)) % 251);
+    std::ofstream(place / (std::to_string(i) + ".pgm"), std::ios::binary) << "P5\n12 12\n255\n" << pixels;
+  }
+  return folder.string();
+}
+
+TEST_F(Tuning, TroubleIsNamedAtTheEndAndInTheRecord) {
+  const std::string photos = shuffled_photos(folder_ / "photos");
+  const ProgramResult result =
+      run_program({"train", "mlp:144-32-2", "--data", photos, "--epochs", "12", "--lr", "0.1", "--batch", "8",
+                   "--momentum", "0.9", "--on", "cpu/t1", "--out", file("run")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("trouble  "), HasSubstr("is no surer than to say"),
+                                HasSubstr("16 of the 32 images to validate or test on are also among those to train "
+                                          "on (16 in every pixel, 0 nearly")));
+  EXPECT_THAT(record_in(file("run"))["trouble"], Contains(HasSubstr("nothing, or too little, was learnt")));
+  const ProgramResult page = run_program({"report", file("run"), "--html", file("page.html")});
+  ASSERT_EQ(page.exit_code, 0) << page.err;
+}
+
+TEST_F(Tuning, OneImageOfAClassIsTrouble) {
+  const fs::path folder = folder_ / "few";
+  for (const char* name : {"train/a/1.pgm", "train/b/2.pgm", "val/a/3.pgm", "val/b/4.pgm"}) {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name, std::ios::binary) << "P5\n20 30\n255\n" << std::string(600, name[6]);
+  }
+  const ProgramResult result = train(
+      "run", joined({"--data", folder.string(), "--channels", "1", "--epochs", "2", "--batch", "2"}, from_digits()));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2 of 2 classes have fewer than 10 images to train on"));
+}
+
+class NamedWeights : public test::FetchTest {
+ protected:
+  ProgramResult train(const Words& words, const std::string& mirror) const {
+    return run_program(joined({"train"}, words), {.environment = {{"EVENER_FETCH_FROM", mirror},
+                                                                  {"no_proxy", "127.0.0.1"},
+                                                                  {"NO_PROXY", "127.0.0.1"},
+                                                                  {"XDG_CACHE_HOME", folder_.path().string()}}});
+  }
+
+  const test::TestFolder folder_;
+};
+
+TEST_F(NamedWeights, WithoutANetworkSayWhichFileBelongsWhere) {
+  const test::LoopbackServer server([](const Request&) { return Reply{test::http_reply(404, "", "")}; });
+  const ProgramResult result = train({"resnet18", "--data", "synth:digits:20", "--weights", "imagenet"}, server.url());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr(server.url("/resnet18-imagenet/resnet18-f37072fd.pth")),
+                    HasSubstr((folder_ / "evener/weights/resnet18-imagenet/resnet18-f37072fd.pth").string())));
+}
+
+TEST_F(NamedWeights, AreCheckedWhereTheyAreKept) {
+  const fs::path kept = folder_ / "evener/weights/resnet18-imagenet/resnet18-f37072fd.pth";
+  fs::create_directories(kept.parent_path());
+  std::ofstream(kept) << "no weights";
+  const test::LoopbackServer server([](const Request&) { return Reply{test::http_reply(404, "", "")}; });
+  const ProgramResult result = train({"resnet18", "--data", "synth:digits:20", "--weights", "imagenet"}, server.url());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("resnet18-f37072fd.pth"));
+}
+
+TEST_F(NamedWeights, OfANetworkWithoutAnyAreRefused) {
+  const ProgramResult result = train({"resnet20", "--data", "synth:digits:20", "--weights", "imagenet"}, "");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no weights of resnet20 for 'imagenet'"), HasSubstr("mobilenet_v2")));
+  EXPECT_THAT(train({"resnet18", "--data", "synth:digits:20", "--weights", "none.pth"}, "").err,
+              HasSubstr("does not exist"));
+}
+
+}  // namespace
+}  // namespace evener

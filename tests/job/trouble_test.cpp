@@ -1,0 +1,88 @@
+// What a training's figures tell of its trouble.
+#include "job/train/trouble.h"
+
+#include <gmock/gmock.h>
+
+#include "network/zoo.h"
+
+namespace evener::job {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A training of two classes in which nothing is wrong.
+struct Training {
+  Training() : setup(network::build("mlp:4-2", {})) {
+    setup.classes = {"ants", "bees"};
+    setup.train_counts = {100, 90};
+    setup.val_counts = {40, 60};
+    setup.train_images = 190;
+    setup.val_images = 100;
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      task::EpochResult done;
+      done.epoch = epoch;
+      done.train_loss = 0.6 / epoch;
+      done.learning_rate = 0.05;
+      done.train_accuracy = 0.95;
+      done.val_accuracy = 0.9;
+      result.epochs.push_back(done);
+    }
+    result.best_epoch = 3;
+  }
+  std::vector<std::string> trouble() const { return trouble_of(setup, result); }
+
+  task::TrainSetup setup;
+  task::TrainResult result;
+};
+
+TEST(Trouble, IsNotFoundWhereThereIsNone) {
+  EXPECT_THAT(Training().trouble(), IsEmpty());
+}
+
+TEST(Trouble, OfALossThatRises) {
+  Training training;
+  training.result.epochs[2].train_loss = 9.4;
+  EXPECT_THAT(training.trouble(),
+              ElementsAre(AllOf(HasSubstr("rose from 0.3 in epoch 2 to 9.4 in epoch 3"), HasSubstr("such as 0.005"))));
+  training.result.epochs[1].train_loss = training.result.epochs[0].train_loss = 7;
+  EXPECT_THAT(training.trouble(), IsEmpty()) << "it wavered";
+}
+
+TEST(Trouble, OfNothingLearnt) {
+  Training training;
+  for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.66;
+  EXPECT_THAT(training.trouble(), ElementsAre(AllOf(HasSubstr("66 % of 100 images"), HasSubstr("say 'bees' of every "
+                                                                                               "image (60 %)"))));
+  for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.8;
+  EXPECT_THAT(training.trouble(), IsEmpty());
+}
+
+TEST(Trouble, OfImagesKnownByHeart) {
+  Training training;
+  for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.75, epoch.train_accuracy = 1;
+  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("100 % of the images to train on were right in epoch 3, and "
+                                                        "75 % of those to validate")));
+}
+
+TEST(Trouble, OfClassesWithFewImagesAndOutOfBalance) {
+  Training training;
+  training.setup.train_counts = {181, 9};
+  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("1 of 2 classes have fewer than 10 images to train on ('bees' "
+                                                        "has 9)"),
+                                              HasSubstr("'ants' has 181 images to train on, and 'bees' has 9")));
+}
+
+TEST(Trouble, OfCopiesInSeveralParts) {
+  Training training;
+  training.result.copies = {{"val/a.jpg", "train/a.jpg", true}, {"val/b.jpg", "train/c.jpg", false}};
+  EXPECT_THAT(training.trouble(),
+              ElementsAre(AllOf(HasSubstr("2 of the 100 images to validate or test on are also among those to train "
+                                          "on (1 in every pixel, 1 nearly"),
+                                HasSubstr("'val/a.jpg' and 'train/a.jpg'"))));
+}
+
+}  // namespace
+}  // namespace evener::job

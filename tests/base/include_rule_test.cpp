@@ -77,8 +77,8 @@ TEST(IncludeRule, KeepsVendorsInTheirFolders) {
        {"#include <torch/torch.h>\n", "#include <ATen/ATen.h>\n", "#include <openvino/openvino.hpp>\n",
         "#include <mpi.h>\n", "#include <nccl.h>\n", "#include <cuda.h>\n", "#include <cuda_runtime.h>\n",
         "#include <CL/cl.h>\n", "#include <curl/curl.h>\n", "#include <openssl/evp.h>\n", "#include \"omp.h\"\n",
-        "#include <onnx/onnx_pb.h>\n", "#include <google/protobuf/message.h>\n", "#include <hwloc.h>\n", "#include <httplib.h>\n",
-        "#include <CLI/CLI.hpp>\n"}) {
+        "#include <onnx/onnx_pb.h>\n", "#include <google/protobuf/message.h>\n", "#include <hwloc.h>\n",
+        "#include <httplib.h>\n", "#include <CLI/CLI.hpp>\n"}) {
     EXPECT_THAT(only_complaint("task/train.cpp", line), HasSubstr("may only be included in")) << line;
   }
   EXPECT_THAT(only_complaint("cli/command.h", "#include <CLI/CLI.hpp>\n"),

@@ -134,7 +134,8 @@ HttpResponse InferenceApi::model_facts() const {
   for (const ServedOutput& output : model_.outputs) {
     outputs.push_back({{"name", output.name}, {"datatype", "FP32"}, {"shape", batch_of(output.shape)}});
   }
-  const OrderedJson input = {{"name", model_.input}, {"datatype", model_.datatype()}, {"shape", batch_of(model_.shape)}};
+  const OrderedJson input = {
+      {"name", model_.input}, {"datatype", model_.datatype()}, {"shape", batch_of(model_.shape)}};
   return json_response({{"name", model_.name},
                         {"versions", {"1"}},
                         {"platform", model_.platform},

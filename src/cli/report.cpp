@@ -20,6 +20,7 @@
 #include "report/run.h"
 #include "report/sweep.h"
 #include "report/sweep_page.h"
+#include "report/sweeps_page.h"
 #include "report/table.h"
 
 namespace evener::cli {
@@ -32,7 +33,7 @@ struct ReportOptions : job::OptionGroup {
 
   job::Option<std::vector<std::string>> runs{
       *this,
-      {"RUN_DIR", "DIR", "Folders of runs (what --out was), or a folder with several of them"},
+      {"RUN_DIR", "DIR", "Folders of runs or of sweeps (what --out was), or a folder with several of them"},
       {},
       {.required = true}};
   job::Option<std::string> html{
@@ -109,17 +110,24 @@ void put_page(const ReportOptions& options, const std::vector<report::Run>& runs
   }
 }
 
-/// A sweep has a table and a page of its own.
-int report_sweep(const ReportOptions& options) {
-  const fs::path folder = options.runs->front();
-  const report::Sweep sweep = report::load_sweep(folder);
-  if (*options.csv != "-" && *options.json != "-") {
-    const report::Table table = report::sweep_table(sweep);
+void put_sweep(const ReportOptions& options, const report::Sweep& sweep) {
+  const auto put_as = [&](const report::Table& table) {
     put(*options.markdown ? report::markdown_text(table) : report::terminal_text(table, table_width()));
-    std::string sentences;
-    for (const std::string& sentence : report::sweep_conclusion(sweep)) sentences += one_line(sentence) + "\n";
-    put("\n" + sentences);
-  }
+  };
+  put_as(report::sweep_table(sweep));
+  std::string sentences;
+  for (const std::string& sentence : report::sweep_conclusion(sweep)) sentences += one_line(sentence) + "\n";
+  put("\n" + sentences);
+  if (sweep.reference.empty()) return;
+  put("\n");
+  put_as(report::reference_table(sweep.reference));
+  put(one_line(report::reference_sentence(sweep.reference)) + "\n");
+}
+
+/// A sweep has a table and a page of its own.
+int report_sweep(const ReportOptions& options, const fs::path& folder) {
+  const report::Sweep sweep = report::load_sweep(folder);
+  if (*options.csv != "-" && *options.json != "-") put_sweep(options, sweep);
   if (!options.csv->empty()) put_to(*options.csv, report::sweep_csv(sweep));
   if (!options.json->empty()) put_to(*options.json, report::sweep_json(sweep));
   if (*options.no_html) return 0;
@@ -128,12 +136,28 @@ int report_sweep(const ReportOptions& options) {
   return 0;
 }
 
-int run_report(const ReportOptions& options) {
-  for (const std::string& folder : *options.runs) {
-    if (!report::is_sweep(folder)) continue;
-    if (options.runs->size() == 1) return report_sweep(options);
-    throw UsageError(folder + " is the folder of a sweep, which is reported alone; 'evener compare' compares two");
+/// Several sweeps have a page together, with the figures that were measured elsewhere beside all of theirs.
+int report_sweeps(const ReportOptions& options, const std::vector<fs::path>& folders) {
+  if (!options.csv->empty() || !options.json->empty()) {
+    throw UsageError("--csv and --json tell one sweep, and several folders are given; report them one at a time");
   }
+  std::vector<report::Sweep> sweeps;
+  for (const fs::path& folder : folders) {
+    sweeps.push_back(report::load_sweep(folder));
+    put(fmt::format("{}{}\n", sweeps.size() == 1 ? "" : "\n", one_line(sweeps.back().name)));
+    put_sweep(options, sweeps.back());
+  }
+  if (*options.no_html) return 0;
+  fs::path path = *options.html;
+  if (path.empty()) path = options.runs->size() == 1 ? fs::path(options.runs->front()) / "report.html" : "report.html";
+  put_written(report::write_sweeps_page(path, sweeps));
+  return 0;
+}
+
+int run_report(const ReportOptions& options) {
+  const std::vector<fs::path> sweeps = report::sweeps_in({options.runs->begin(), options.runs->end()});
+  if (sweeps.size() == 1 && options.runs->size() == 1) return report_sweep(options, sweeps.front());
+  if (!sweeps.empty()) return report_sweeps(options, sweeps);
   const std::vector<report::Run> runs = report::load_runs({options.runs->begin(), options.runs->end()});
   if (*options.csv != "-" && *options.json != "-") put_table(options, runs);
   if (!options.csv->empty()) put_to(*options.csv, report::csv_text(runs));

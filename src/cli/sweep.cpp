@@ -25,11 +25,11 @@ constexpr const char* kSweepExamples = R"(Examples:
   evener compare runs/threads:on=cpu/t1 runs/threads:on=cpu/t2)";
 
 int tell_sweep(const job::SweepFlags& flags) {
+  ProgressLine progress(*flags.quiet);
   if (*flags.dry_run) {
-    fmt::print("{}", job::sweep_dry_run_text(flags));
+    fmt::print("{}", job::sweep_dry_run_text(flags, progress));
     return 0;
   }
-  ProgressLine progress(*flags.quiet);
   const job::SweepOutcome outcome = job::sweep(flags, progress);
   std::fputs(report::terminal_text(report::sweep_table(outcome.sweep)).c_str(), stdout);
   for (const std::string& sentence : report::sweep_conclusion(outcome.sweep)) fmt::print("{}\n", one_line(sentence));

@@ -32,6 +32,11 @@ Json axes_json(const SweepRecord& sweep) {
   return axes;
 }
 
+Json prediction_json(const std::optional<CellPrediction>& predicted) {
+  if (!predicted) return nullptr;
+  return {{"images_per_s", predicted->images_per_s}, {"run_s", predicted->run_s}};
+}
+
 Json cells_json(const SweepRecord& sweep) {
   Json cells = Json::array();
   for (const SweepCell& cell : sweep.cells) {
@@ -40,7 +45,8 @@ Json cells_json(const SweepRecord& sweep) {
                      {"values", cell.values},
                      {"words", cell.words},
                      {"environment", cell.environment},
-                     {"data", text_or_null(cell.data)}});
+                     {"data", text_or_null(cell.data)},
+                     {"predicted", prediction_json(cell.predicted)}});
   }
   return cells;
 }
@@ -64,6 +70,12 @@ SweepCell read_cell(const JsonReader& json) {
   json.read("words", cell.words);
   json.read("environment", cell.environment);
   json.read("data", cell.data);
+  if (json.find("predicted") != nullptr) {
+    const JsonReader predicted = json.object("predicted");
+    CellPrediction& prediction = cell.predicted.emplace();
+    predicted.read("images_per_s", prediction.images_per_s);
+    predicted.read("run_s", prediction.run_s);
+  }
   // What a journal or a page finds by them may not lead out of the sweep's folder.
   if (cell.key.empty()) json.fail("key", "expected a text");
   if (cell.folder.empty() || cell.folder.front() == '.' || cell.folder.find('/') != std::string::npos) {
@@ -123,6 +135,7 @@ void write_sweep(const fs::path& folder, const SweepRecord& sweep) {
       {"energy_repeats", sweep.energy_repeats},
       {"until_width", or_null(sweep.until_width)},
       {"max_runs", sweep.max_runs},
+      {"setup", text_or_null(sweep.setup)},
       {"prepare", text_or_null(sweep.prepare)},
       {"cleanup", text_or_null(sweep.cleanup)},
       {"cool_down", text_or_null(sweep.cool_down)},
@@ -151,6 +164,7 @@ SweepRecord read_sweep(const fs::path& folder) {
   json.read("version", sweep.version);
   json.read("words", sweep.words);
   read_counts(json, sweep);
+  json.read("setup", sweep.setup);
   json.read("prepare", sweep.prepare);
   json.read("cleanup", sweep.cleanup);
   json.read("cool_down", sweep.cool_down);

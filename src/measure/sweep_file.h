@@ -15,12 +15,18 @@ namespace evener::measure {
 constexpr const char* kSweepSchema = "evener-sweep-1";
 inline constexpr const char* kSweepFile = "sweep.json";
 inline constexpr const char* kJournalFile = "journal.jsonl";
+inline constexpr const char* kReferenceFile = "reference.csv";  // figures that were measured elsewhere
 
 /// An option (or, with a $ before its name, an environment variable) with several values; or several of them that go
 /// together.
 struct SweepAxis {
   std::vector<std::string> names;               // "on"; "$OMP_WAIT_POLICY"
   std::vector<std::vector<std::string>> steps;  // each with a value for each name
+};
+
+/// Of a cell before it has run, by `evener plan`.
+struct CellPrediction {
+  double images_per_s = 0, run_s = 0;  // run_s: training and validation
 };
 
 struct SweepCell {
@@ -30,6 +36,7 @@ struct SweepCell {
   std::vector<std::string> words;                  // "train", "resnet34", "--on=cpu/t1", ...; without --out
   std::map<std::string, std::string> environment;  // that is set for it
   std::string data;                                // what identifies the files that it reads; "" = none
+  std::optional<CellPrediction> predicted = {};
 };
 
 /// Runs of one program on one machine, which may be compared. A program that was rebuilt begins another series.
@@ -54,7 +61,7 @@ struct SweepRecord {
   std::optional<double> until_width;  // 0.02: more runs until the interval of the speed is +-2 %; absent: no more
   int max_runs = 30;                  // of a cell, with until_width
   std::uint64_t order_seed = 1;
-  std::string prepare, cleanup, cool_down;  // "" = none
+  std::string setup, prepare, cleanup, cool_down;  // "" = none
   std::optional<double> run_limit_s, time_limit_s;
   std::vector<SweepSeries> series;
   int series_now = 1;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "base/error.h"
@@ -52,7 +53,7 @@ void add_figures(SweepCellRuns& cell, const measure::Record& record, const Sweep
 /// Whether the run was to end once it was good enough, and so tells how long that took.
 bool asks_for_accuracy(const measure::Record& record) {
   const auto asked = record.config.find("until-accuracy");
-  return asked != record.config.end() && asked->second != "null";
+  return asked != record.config.end() && std::strtod(asked->second.c_str(), nullptr) > 0;
 }
 
 void take_run(SweepCellRuns& cell, SweepRun run, const RecordOfRun& record_of, bool energy_apart) {
@@ -120,6 +121,18 @@ void number_jobs(Sweep& sweep) {
   }
 }
 
+/// Figures that were measured elsewhere, where the folder has any; a broken file doesn't stop a report.
+void take_reference(Sweep& sweep) {
+  const fs::path path = sweep.folder / measure::kReferenceFile;
+  std::error_code none;
+  if (!fs::exists(path, none)) return;
+  try {
+    sweep.reference = hold_against(read_reference(path), sweep);
+  } catch (const Error& error) {
+    sweep.notes.push_back(fmt::format("the figures measured elsewhere are not shown: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 const SweepFigure* SweepCellRuns::figure(const std::string& name) const {
@@ -130,6 +143,29 @@ const SweepFigure* SweepCellRuns::figure(const std::string& name) const {
 bool is_sweep(const fs::path& folder) {
   std::error_code none;
   return fs::exists(folder / measure::kSweepFile, none);
+}
+
+std::vector<fs::path> sweeps_in(const std::vector<fs::path>& folders) {
+  std::vector<fs::path> sweeps, others;
+  for (const fs::path& folder : folders) {
+    std::vector<fs::path> inside;
+    std::error_code none;
+    if (is_sweep(folder)) {
+      inside.push_back(folder);
+    } else {
+      for (const auto& entry : fs::directory_iterator(folder, none)) {
+        if (is_sweep(entry.path())) inside.push_back(entry.path());
+      }
+    }
+    if (inside.empty()) others.push_back(folder);
+    std::ranges::sort(inside);
+    sweeps.insert(sweeps.end(), inside.begin(), inside.end());
+  }
+  if (!sweeps.empty() && !others.empty()) {
+    throw UsageError(fmt::format("{} is the folder of a sweep and {} is not; report them apart",
+                                 sweeps.front().string(), others.front().string()));
+  }
+  return sweeps;
 }
 
 Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& journal, const RecordOfRun& record_of) {
@@ -157,6 +193,7 @@ Sweep load_sweep(const fs::path& folder) {
   Sweep sweep = sweep_of(measure::read_sweep(folder), measure::read_journal(folder),
                          [&](const SweepRun& run) { return measure::read_record(folder / run.folder); });
   sweep.folder = folder;
+  take_reference(sweep);
   const fs::path whole = fs::absolute(folder).lexically_normal();
   sweep.name = whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
   return sweep;

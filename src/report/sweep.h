@@ -13,6 +13,7 @@
 #include "measure/scaling_law.h"
 #include "measure/sweep_file.h"
 #include "report/html.h"
+#include "report/reference.h"
 #include "report/table.h"
 
 namespace evener::report {
@@ -73,12 +74,17 @@ struct Sweep {
   std::string main_figure;  // name of the metric that cells are compared by; "" = none
   std::vector<JobClaim> jobs;
   std::vector<SweepScaling> scalings;
-  std::size_t claims = 0;  // hypotheses that were corrected for
+  std::size_t claims = 0;               // hypotheses that were corrected for
+  std::vector<ReferenceRow> reference;  // figures that were measured elsewhere, beside these
   std::vector<std::string> notes;
 };
 
 /// Whether the folder is that of a sweep.
 bool is_sweep(const std::filesystem::path& folder);
+
+/// The folders that are sweeps, and of those that aren't the sweeps in them, by name; empty where all are folders of
+/// runs. Throws UsageError where some are sweeps and some are not.
+std::vector<std::filesystem::path> sweeps_in(const std::vector<std::filesystem::path>& folders);
 
 /// The record of a run that ended with figures. Throws Error where it is broken.
 using RecordOfRun = std::function<measure::Record(const measure::SweepRun&)>;

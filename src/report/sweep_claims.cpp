@@ -105,16 +105,19 @@ void decide(CellClaim& claim) {
   claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
 }
 
-/// The cells that the best one isn't better than beyond chance, itself among them.
+/// The cells that the best one isn't better than beyond chance, itself among them. Which is the best the same runs say,
+/// so that any two of the cells might have been compared: each claim is corrected for all pairs.
 void find_leaders(const Sweep& sweep, JobClaim& job) {
-  std::vector<std::optional<double>> p;
-  for (const std::size_t cell : job.cells) {
-    p.push_back(cell == job.cells.front() ? std::nullopt : compared(sweep, cell, job.cells.front()).p);
+  if (job.winner) {
+    job.leaders = {*job.winner};
+    return;
   }
-  const auto corrected = measure::corrected_for_number(p);
-  for (std::size_t n = 0; n < job.cells.size(); ++n) {
-    const bool is_beaten = corrected[n] && *corrected[n] < measure::kClaimLevel && counts(sweep, job.cells[n]);
-    if (!is_beaten) job.leaders.push_back(job.cells[n]);
+  const auto cells = static_cast<double>(job.cells.size());
+  const double pairs = cells * (cells - 1) / 2;
+  for (const std::size_t cell : job.cells) {
+    const auto p = cell == job.cells.front() ? std::nullopt : compared(sweep, cell, job.cells.front()).p;
+    const bool is_beaten = p && *p * pairs < measure::kClaimLevel && counts(sweep, cell);
+    if (!is_beaten) job.leaders.push_back(cell);
   }
 }
 

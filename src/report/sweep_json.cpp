@@ -28,6 +28,13 @@ ReportJson figure_json(const SweepFigure& figure) {
           {"values", values}};
 }
 
+/// Of each run that was to reach an accuracy; null where it never did.
+ReportJson to_accuracy_json(const SweepCellRuns& cell) {
+  ReportJson times = ReportJson::array();
+  for (const std::optional<double>& one : cell.to_accuracy_s) times.push_back(known_or_null(one));
+  return times;
+}
+
 ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
   ReportJson figures = ReportJson::object();
   for (const SweepFigure& figure : cell.figures) {
@@ -55,6 +62,7 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
           {"verdict", claim.base ? ReportJson(verdict_word(claim.verdict)) : ReportJson(nullptr)},
           {"reason", claim.reason.empty() ? ReportJson(nullptr) : ReportJson(claim.reason)},
           {"runs_to_decide", known_or_null(claim.to_decide)},
+          {"to_accuracy_s", to_accuracy_json(cell)},
           {"runs", runs}};
 }
 
@@ -76,6 +84,7 @@ std::string sweep_json(const Sweep& sweep) {
                            {"winners", winners},
                            {"conclusion", sweep_conclusion(sweep)},
                            {"cells", cells},
+                           {"reference", reference_plot_data(sweep.reference)},
                            {"notes", sweep.notes}};
   return json.dump(2, ' ', false, ReportJson::error_handler_t::replace) + "\n";
 }

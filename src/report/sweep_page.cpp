@@ -11,6 +11,9 @@ namespace {
 constexpr std::string_view kSweepScript =
 #include "report/page/sweep.js.inc"
     ;
+constexpr std::string_view kPlotTools =
+#include "report/page/plot_tools.js.inc"
+    ;
 constexpr std::string_view kSortScript =
 #include "report/page/sort.js.inc"
     ;
@@ -27,7 +30,8 @@ std::string sweep_page(const Sweep& sweep, std::string_view plotly_js, std::stri
   page += "</style>\n" + sweep_header_part(sweep);
   page += "\n<main>\n<p class=\"warning\" id=\"problem\" hidden></p>\n";
   if (!hint.empty()) page += "<p class=\"warning\">" + escape_html(hint) + "</p>\n";
-  for (const auto part : {sweep_cells_part, sweep_plots_part, sweep_scaling_part, sweep_method_part, sweep_runs_part}) {
+  for (const auto part : {sweep_cells_part, sweep_reference_part, sweep_plots_part, sweep_scaling_part,
+                          sweep_method_part, sweep_runs_part}) {
     page += part(sweep) + "\n";
   }
   page += "</main>\n<footer>Written by evener; everything is inside this one file.";
@@ -38,11 +42,11 @@ std::string sweep_page(const Sweep& sweep, std::string_view plotly_js, std::stri
   if (!plotly_js.empty()) {
     page += "<script type=\"application/json\" id=\"data\">" + escape_json_for_script(sweep_plot_data(sweep)) +
             "</script>\n";
-    page += "<script>";
-    page += plotly_js;
-    page += "</script>\n<script>";
-    page += kSweepScript;
-    page += "</script>\n";
+    for (const std::string_view script : {plotly_js, kPlotTools, kSweepScript}) {
+      page += "<script>";
+      page += script;
+      page += "</script>\n";
+    }
   }
   return page + "</body>\n</html>\n";
 }

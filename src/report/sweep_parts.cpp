@@ -46,26 +46,6 @@ std::string leading_number(const std::string& text) {
   return digits == "-" ? "" : digits;
 }
 
-std::string table_html(const Table& table, bool sortable) {
-  std::string html =
-      fmt::format("<div class=\"card scroll\"><table class=\"figures{}\"><thead><tr>", sortable ? " sortable" : "");
-  for (const Column& column : table.columns) {
-    const std::string title = escape_html(column.title);
-    html += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"number\"" : "",
-                        sortable ? fmt::format("<button type=\"button\" class=\"sort\">{}</button>", title) : title);
-  }
-  html += "</tr></thead><tbody>";
-  for (const auto& row : table.rows) {
-    html += "<tr>";
-    for (std::size_t n = 0; n < row.size(); ++n) {
-      const Column& column = table.columns[n];
-      html += sortable_cell(column.title, row[n], column.numeric, leading_number(row[n]));
-    }
-    html += "</tr>";
-  }
-  return html + "</tbody></table></div>";
-}
-
 std::string row_html(const std::string& name, const std::string& value) {
   return fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape_html(name), escape_html(value));
 }
@@ -95,6 +75,30 @@ std::string run_rows(const SweepCellRuns& cell) {
 }
 
 }  // namespace
+
+std::string table_html(const Table& table, bool sortable) {
+  std::string html =
+      fmt::format("<div class=\"card scroll\"><table class=\"figures{}\"><thead><tr>", sortable ? " sortable" : "");
+  for (const Column& column : table.columns) {
+    const std::string title = escape_html(column.title);
+    html += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"number\"" : "",
+                        sortable ? fmt::format("<button type=\"button\" class=\"sort\">{}</button>", title) : title);
+  }
+  html += "</tr></thead><tbody>";
+  for (const auto& row : table.rows) {
+    html += "<tr>";
+    for (std::size_t n = 0; n < row.size(); ++n) {
+      const Column& column = table.columns[n];
+      html += sortable_cell(column.title, row[n], column.numeric, leading_number(row[n]));
+    }
+    html += "</tr>";
+  }
+  html += "</tbody></table></div>";
+  if (table.notes.empty()) return html;
+  html += "<div class=\"card\"><ul class=\"notes\">";
+  for (const std::string& note : table.notes) html += "<li>" + escape_html(note) + "</li>";
+  return html + "</ul></div>";
+}
 
 std::vector<measure::Metric> sweep_metrics(const Sweep& sweep) {
   std::vector<measure::Metric> metrics;
@@ -157,18 +161,24 @@ std::string sweep_header_part(const Sweep& sweep) {
 }
 
 std::string sweep_cells_part(const Sweep& sweep) {
-  Table table = sweep_table(sweep);
-  std::string html =
-      "<section><h2>All cells</h2><p class=\"explain\">In brackets: the 95 % interval of the mean over the "
-      "runs (in square ones the range of fewer than three). Speedup is against the first cell that does the "
-      "same work, by the ratio within each block.</p>" +
-      table_html(table, true);
-  if (!table.notes.empty()) {
-    html += "<div class=\"card\"><ul class=\"notes\">";
-    for (const std::string& note : table.notes) html += "<li>" + escape_html(note) + "</li>";
-    html += "</ul></div>";
-  }
-  return html + "</section>";
+  return "<section><h2>All cells</h2><p class=\"explain\">In brackets: the 95 % interval of the mean over the "
+         "runs (in square ones the range of fewer than three). Speedup is against the first cell that does the "
+         "same work, by the ratio within each block.</p>" +
+         table_html(sweep_table(sweep), true) + "</section>";
+}
+
+std::string reference_part(const Table& table, const std::string& explanation) {
+  return "<section><h2>Published against measured</h2><p class=\"explain\">" + escape_html(explanation) +
+         "</p><div class=\"needs-plots\"><div class=\"grid\">" +
+         plot_card("ratios", "One way against another",
+                   "How many times as fast (of EDP: as much) it was on one machine, there and here.") +
+         plot_card("shares", "Accuracy", "Of the data that each had.") + "</div></div><div class=\"after\">" +
+         table_html(table, true) + "</div></section>";
+}
+
+std::string sweep_reference_part(const Sweep& sweep) {
+  if (sweep.reference.empty()) return "";
+  return reference_part(reference_table(sweep.reference), reference_sentence(sweep.reference));
 }
 
 std::string sweep_plots_part(const Sweep& sweep) {
@@ -183,6 +193,10 @@ std::string sweep_plots_part(const Sweep& sweep) {
   for (const std::string& axis : numeric_axes(sweep)) {
     html += plot_card("over-" + escape_html(axis), "Over " + axis,
                       "Means with their intervals; a line for each of the other values.");
+  }
+  if (std::ranges::any_of(sweep.cells, [](const SweepCellRuns& cell) { return cell.cell.predicted.has_value(); })) {
+    html += plot_card("predicted", "Predicted against measured",
+                      "What 'evener plan' said before, and what came; on the dotted line they are the same.");
   }
   const std::vector<FrontPlot> fronts = front_plots(sweep);
   for (std::size_t n = 0; n < fronts.size(); ++n) {
@@ -238,6 +252,7 @@ std::string sweep_method_part(const Sweep& sweep) {
   if (record.warmup > 0) add("warm-up", counted(record.warmup, "run") + " of each cell, which don't count");
   if (record.energy_repeats > 0)
     add("energy", counted(record.energy_repeats, "run") + " of each cell for energy alone");
+  add("before all", record.setup);
   add("before each run", record.prepare);
   add("after each run", record.cleanup);
   add("cool-down", record.cool_down);

@@ -43,6 +43,7 @@ SweepJson cell_json(const Sweep& sweep, std::size_t n) {
           {"color", run_color(n)},
           {"values", cell.cell.values},
           {"figures", std::move(figures)},
+          {"predicted", cell.cell.predicted ? SweepJson(cell.cell.predicted->images_per_s) : SweepJson(nullptr)},
           {"verdict", cell.claim.base ? verdict_word(cell.claim.verdict) : ""},
           {"speedup", value_or_null(cell.claim.speedup)}};
 }
@@ -75,7 +76,7 @@ SweepJson scaling_json(const SweepScaling& of) {
 
 }  // namespace
 
-std::string sweep_plot_data(const Sweep& sweep) {
+nlohmann::ordered_json sweep_plots_json(const Sweep& sweep) {
   SweepJson data;
   data["main"] = sweep.main_figure;
   data["figures"] = SweepJson::array();
@@ -105,7 +106,12 @@ std::string sweep_plot_data(const Sweep& sweep) {
   }
   data["scalings"] = SweepJson::array();
   for (const SweepScaling& scaling : sweep.scalings) data["scalings"].push_back(scaling_json(scaling));
-  return data.dump(-1, ' ', false, SweepJson::error_handler_t::replace);
+  data["reference"] = reference_plot_data(sweep.reference);
+  return data;
+}
+
+std::string sweep_plot_data(const Sweep& sweep) {
+  return sweep_plots_json(sweep).dump(-1, ' ', false, SweepJson::error_handler_t::replace);
 }
 
 }  // namespace evener::report

@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/names.h"
+#include "base/plural.h"
+#include "base/statistics.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
@@ -62,6 +66,40 @@ std::string state_text(const SweepCellRuns& cell) {
   }
   if (!text.empty()) return text;
   return cell.done > 0 ? "VALID" : "not run yet";
+}
+
+/// How long it took until the accuracy was reached that runs were to have: the median, for which a run that never got
+/// there took longer than all others. "never (3 of 3 runs)", "12.1 s (1 of 3 runs never)".
+std::string to_accuracy_text(const SweepCellRuns& cell) {
+  std::vector<double> times;
+  for (const std::optional<double>& one : cell.to_accuracy_s) {
+    times.push_back(one.value_or(std::numeric_limits<double>::infinity()));
+  }
+  if (times.empty()) return kNothing;
+  const auto never = std::ranges::count_if(cell.to_accuracy_s, [](const auto& one) { return !one; });
+  const double middle = *median(times);
+  const std::string text = std::isfinite(middle) ? duration_text(middle) : "never";
+  return never == 0 ? text
+                    : fmt::format("{} ({} of {}{})", text, never, counted(times.size(), "run"),
+                                  std::isfinite(middle) ? " never" : "");
+}
+
+bool is_predicted(const SweepCellRuns& cell) {
+  return cell.cell.predicted.has_value();
+}
+
+/// "26.1 images/s (-3 %)": what was predicted, and how far it was from what came.
+std::string prediction_text(const Sweep& sweep, const SweepCellRuns& cell) {
+  if (!cell.cell.predicted) return kNothing;
+  const double predicted = cell.cell.predicted->images_per_s;
+  const SweepFigure* speed = cell.figure("images_per_s");
+  const bool measured = sweep.main_figure == "images_per_s" && speed != nullptr && speed->mean.mean;
+  return number_text(predicted) +
+         (measured ? fmt::format(" ({:+.0f} %)", 100 * (predicted / *speed->mean.mean - 1)) : "");
+}
+
+bool any_to_accuracy(const Sweep& sweep) {
+  return std::ranges::any_of(sweep.cells, [](const SweepCellRuns& cell) { return !cell.to_accuracy_s.empty(); });
 }
 
 std::vector<std::string> axis_names(const Sweep& sweep) {
@@ -146,6 +184,10 @@ Table sweep_table(const Sweep& sweep) {
     table.columns.push_back({"speedup", true});
     table.columns.push_back({"verdict", false});
   }
+  const bool predicted = std::ranges::any_of(sweep.cells, is_predicted);
+  if (predicted) table.columns.push_back({"predicted", true});
+  const bool to_accuracy = any_to_accuracy(sweep);
+  if (to_accuracy) table.columns.push_back({"to accuracy", true});
   table.columns.push_back({"state", false});
   for (const SweepCellRuns& cell : sweep.cells) {
     std::vector<std::string>& row = table.rows.emplace_back();
@@ -158,6 +200,8 @@ Table sweep_table(const Sweep& sweep) {
       row.push_back(cell.claim.base ? speedup_text(cell.claim) : cell.record ? "1x, the base" : kNothing);
       row.push_back(cell.claim.base ? verdict_word(cell.claim.verdict) : kNothing);
     }
+    if (predicted) row.push_back(prediction_text(sweep, cell));
+    if (to_accuracy) row.push_back(to_accuracy_text(cell));
     row.push_back(state_text(cell));
   }
   add_notes(sweep, table);

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
+#include "cli/run_helpers.h"
 #include "cli/run_program.h"
+#include "report/reference.h"
 
 namespace evener::test {
 namespace {
@@ -20,39 +21,34 @@ std::vector<fs::path> experiment_files() {
   return files;
 }
 
-TEST(Experiments, AreWhatSweepTakes) {
+TEST(Experiments, AreWhatSweepTakesAtEachScale) {
   const TemporaryFolder folder;  // nothing may be written into the source
   const std::vector<fs::path> files = experiment_files();
-  ASSERT_GE(files.size(), 34U);
+  ASSERT_GE(files.size(), 19U);
   for (const fs::path& file : files) {
-    const ProgramResult result =
-        run_program({"sweep", file.string(), "--dry-run"}, {.environment = {}, .cwd = folder.path()});
-    EXPECT_EQ(result.exit_code, 0) << file << ": " << result.err;
-    EXPECT_THAT(result.out, testing::HasSubstr("to come")) << file;
+    for (const Words& scale : {Words{}, Words{"--scale", "small"}}) {
+      const ProgramResult result =
+          run_program(joined({"sweep", file.string(), "--dry-run"}, scale), {.environment = {}, .cwd = folder.path()});
+      EXPECT_EQ(result.exit_code, 0) << file << ": " << result.err;
+      EXPECT_THAT(result.out, testing::HasSubstr("0 runs done")) << file;
+    }
   }
 }
 
-TEST(Experiments, HaveASmallSisterEach) {
-  for (const fs::path& file : experiment_files()) {
-    if (file.parent_path().filename() == "small") continue;
-    EXPECT_TRUE(fs::exists(file.parent_path() / "small" / file.filename())) << file;
-  }
-}
-
-TEST(PublishedFigures, NameAnExperimentAndTheirSource) {
+TEST(PublishedFigures, BelongToAnExperimentAndNameItsCells) {
   std::size_t tables = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(EVENER_SOURCE_DIR "/experiments/published")) {
-    ++tables;
-    EXPECT_TRUE(fs::exists(fs::path(EVENER_SOURCE_DIR "/experiments") / (entry.path().stem().string() + ".toml")))
-        << entry.path();
-    std::ifstream file(entry.path());
-    std::string line;
-    std::getline(file, line);
-    EXPECT_EQ(line, "cell,figure,value,unit,source") << entry.path();
-    for (int number = 2; std::getline(file, line); ++number) {
-      EXPECT_THAT(line, testing::MatchesRegex("\"[^\"]+\",[^,]+,[0-9.]+,[^,]*,\"00[0-4]: [^\"]+\""))
-          << entry.path() << ", line " << number;
+    const std::string name = entry.path().stem().string();
+    const fs::path experiment = fs::path(EVENER_SOURCE_DIR "/experiments") / (name + ".toml");
+    ASSERT_TRUE(fs::exists(experiment)) << entry.path();
+    const std::string listed = run_program({"sweep", experiment.string(), "--dry-run"}).out;
+    for (const report::ReferenceFigure& figure : report::read_reference(entry.path())) {
+      EXPECT_FALSE(figure.source.empty()) << entry.path() << ": " << figure.cell;
+      for (const auto& [axis, value] : figure.measured) {
+        EXPECT_THAT(listed, testing::HasSubstr(axis + "=" + value)) << entry.path() << ": " << figure.cell;
+      }
     }
+    ++tables;
   }
   EXPECT_GT(tables, 0U);
 }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/module.h"
+#include "base/random.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
 #include "measure/sweep_file.h"
@@ -139,6 +140,49 @@ lr = 0.2
   for (const auto& cell : record.cells) EXPECT_EQ(cell.environment.at("OMP_WAIT_POLICY"), "passive");
 }
 
+TEST_F(SweepCommand, AScaleReplacesPartsOfAnExperiment) {
+  const std::string path = experiment(R"(
+command = "train"
+repeats = 7
+[options]
+model = "mlp:784-16-10"
+data = "synth:digits:60000"
+batch = 16
+[axes]
+lr = [0.1, 0.2]
+[scale.small]
+repeats = 1
+[scale.small.options]
+data = "synth:digits:200"
+lr = 0.1
+[scale.small.axes]
+batch = [32, 64]
+)");
+  const ProgramResult small = run_program({"sweep", path, "--scale", "small", "--dry-run"}, options());
+  ASSERT_EQ(small.exit_code, 0) << small.err;
+  EXPECT_THAT(small.out, AllOf(HasSubstr("2 cells"), HasSubstr("synth:digits:200"), HasSubstr("batch=64"),
+                               HasSubstr("--lr=0.1"), HasSubstr("2 to come")));
+  const ProgramResult whole = run_program({"sweep", path, "--dry-run"}, options());
+  EXPECT_THAT(whole.out, AllOf(HasSubstr("synth:digits:60000"), HasSubstr("14 to come")));
+  EXPECT_THAT(refusal({path, "--scale", "smal"}), HasSubstr("did you mean 'small'"));
+  EXPECT_THAT(refusal(joined(kSmallTraining, {"--scale", "small"})), HasSubstr("experiment's file"));
+}
+
+TEST_F(SweepCommand, SetsUpFirstAndKeepsWhatWasMeasuredElsewhere) {
+  write_text(folder_ / "reference.csv",
+             "cell,figure,value,unit,measured,metric,against\n16,speed,1,,batch=16,images_per_s,16\n"
+             "32,speed,2,,batch=32,images_per_s,16\n");
+  const std::string setup = "test -n \"$EVENER\" && touch " + file("made");
+  sweep({"--batch", "16,32", "--repeats", "1", "--setup", setup, "--reference", file("reference.csv")});
+  EXPECT_TRUE(fs::exists(folder_ / "made"));
+  const ProgramResult report = run_program({"report", out(), out(), "--html", file("all.html")}, options());
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_THAT(report.out, AllOf(HasSubstr("published ratio"), HasSubstr("2x"), HasSubstr("too few runs")));
+  EXPECT_TRUE(fs::exists(folder_ / "all.html"));
+  EXPECT_EQ(run_program(small_sweep({"--setup", "exit 4"})).exit_code, 1);
+  EXPECT_THAT(run_program(small_sweep({"--reference", file("nothing.csv")})).err, HasSubstr("nothing.csv"));
+}
+
 TEST_F(SweepCommand, RefusesWrongWordsBeforeAnyRun) {
   EXPECT_THAT(refusal({"trian", "resnet18"}), HasSubstr("did you mean 'train'"));
   EXPECT_THAT(refusal({"info", "resnet18"}), HasSubstr("no command that leaves a record"));
@@ -216,24 +260,43 @@ TEST_F(SweepCommand, BeginsWhereOneWasKilledAsItBegan) {
   EXPECT_FALSE(fs::exists(folder_ / "sweep" / "sweep.json.tmp-4711"));
 }
 
+/// When the record of each run that has come to its end was written.
+std::map<std::string, fs::file_time_type> finished_runs(const fs::path& sweep) {
+  std::map<std::string, fs::file_time_type> finished;
+  std::error_code none;
+  for (auto entry = fs::recursive_directory_iterator(sweep, none); entry != fs::recursive_directory_iterator();
+       ++entry) {
+    if (entry->path().filename() != "record.json") continue;
+    const auto json = nlohmann::json::parse(std::ifstream(entry->path()), nullptr, false);
+    if (json.is_object() && json.value("status", "") == "done") finished[entry->path()] = entry->last_write_time();
+  }
+  return finished;
+}
+
 TEST_F(SweepCommand, GoesOnAfterKillsAtAnyMoment) {
-  const Words words = small_sweep({"--batch", "16,32", "--repeats", "3"});
-  for (const int wait_ms : {150, 420, 800}) {
+  const Words words = small_sweep({"--batch", "16,32", "--repeats", "6"});
+  std::map<std::string, fs::file_time_type> finished;
+  Random random(5, Purpose::kSynthetic);
+  for (int kill = 0; kill < 10; ++kill) {
     RunningProgram program(EVENER_PROGRAM, words);
-    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + static_cast<int>(500 * random.uniform())));
     program.send(SIGKILL);
     program.finish();
+    finished.merge(finished_runs(folder_ / "sweep"));
   }
-  sweep({"--batch", "16,32", "--repeats", "3"});
+  sweep({"--batch", "16,32", "--repeats", "6"});
   std::map<std::pair<std::string, int>, int> ended;
   std::ifstream file(folder_ / "sweep" / measure::kJournalFile);
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json["event"] == "end") ++ended[{json["cell"], json["block"]}];
   }
-  EXPECT_EQ(ended.size(), 6U);
+  EXPECT_EQ(ended.size(), 12U);
   EXPECT_THAT(ended, Each(Pair(testing::_, 1)));
   EXPECT_TRUE(journal().warnings.empty());
+  const auto all = finished_runs(folder_ / "sweep");
+  EXPECT_EQ(all.size(), 12U);
+  for (const auto& [path, written] : finished) EXPECT_EQ(all.at(path), written) << path << " was run again";
 }
 
 TEST_F(SweepCommand, StopsInGoodOrderAndGoesOn) {

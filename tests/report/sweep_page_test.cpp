@@ -12,6 +12,8 @@
 #include "report/browser_helpers.h"
 #include "report/sample_records_helpers.h"
 #include "report/sweep_front.h"
+#include "report/sweep_simulation_helpers.h"
+#include "report/sweeps_page.h"
 
 namespace evener::report {
 namespace {
@@ -155,6 +157,91 @@ TEST_P(SweepInBrowser, PlotsEverythingWithoutAnError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Widths, SweepInBrowser, testing::Values(1400, 400));
+
+/// The sweep with figures that a document gives.
+Sweep with_reference() {
+  Sweep sweep = load_sweep(sweep_folder());
+  const auto published = [](const std::string& cell, double value, const std::string& unit, const std::string& on) {
+    return ReferenceFigure{.cell = cell,
+                           .figure = "time",
+                           .value = value,
+                           .unit = unit,
+                           .measured = {{"on", on}, {"batch", "16"}},
+                           .metric = "images_per_s",
+                           .against = cell == "one" ? "" : "one",
+                           .machine = "a <b>machine</b>",
+                           .source = "a document"};
+  };
+  sweep.reference = hold_against({published("one", 40, "s", "cpu/t1"), published("four", 13, "s", "cpu/t4"),
+                                  published("hundred", 1, "s", "cpu/t100")},
+                                 sweep);
+  return sweep;
+}
+
+class SweepsInBrowser : public testing::TestWithParam<int> {};
+
+TEST_P(SweepsInBrowser, ShowsSeveralBesideWhatWasPublished) {
+  if (const std::string why = test::why_no_browser(); !why.empty()) GTEST_SKIP() << why;
+  const test::TestFolder folder;
+  const std::vector<Sweep> sweeps = {with_reference(), load_sweep(sweep_folder())};
+  const WrittenPage page = write_sweeps_page(folder / "all.html", sweeps);
+  ASSERT_TRUE(page.has_plots) << page.hint;
+  std::ofstream(page.path, std::ios::app) << R"(<script>
+    window.addEventListener('load', () => {
+      const traces = document.getElementById('plot-ratios').data;
+      document.body.dataset.published = 'published=' + traces[1].x.join();
+      document.body.dataset.here = 'here=' + traces[2].x.map((one) => one.toFixed(1)).join();
+    });</script>)";
+  const std::string dom = test::dom_of(page.path, folder / "profile", GetParam());
+  const std::string body = dom.substr(dom.find("<main"), dom.find("</main>") - dom.find("<main"));
+  std::size_t plots = 0;
+  for (std::size_t at = 0; (at = body.find("class=\"plot js-plotly-plot\"", at)) != std::string::npos; ++at) ++plots;
+  EXPECT_EQ(plots, 3U);  // the ratios, and the cells of each; nothing is known of accuracies
+  EXPECT_THAT(body, HasSubstr("id=\"problem\" hidden"));
+  EXPECT_THAT(dom, HasSubstr("published=3.07692"));
+  EXPECT_THAT(dom, HasSubstr("here=3.1\""));
+  EXPECT_THAT(body, AllOf(HasSubstr("no cell here is like it"), Not(HasSubstr("<b>machine"))));
+  EXPECT_THAT(dom, HasSubstr("data-requests=\"requests=0 \""));
+  EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Widths, SweepsInBrowser, testing::Values(1400, 400));
+
+/// Three runs of each of two cells; how long an accuracy took is made up.
+Table table_to_accuracy(const std::string& asked) {
+  measure::SweepRecord record = test::simulated_record(2, 3);
+  record.cells[1].predicted = measure::CellPrediction{.images_per_s = 110, .run_s = 1};
+  measure::SweepJournal journal;
+  for (const measure::SweepCell& cell : record.cells) {
+    for (int block = 1; block <= 3; ++block) {
+      measure::SweepRun& run = journal.runs.emplace_back();
+      run.cell = cell.key;
+      run.block = block;
+      run.end = measure::RunEnd::kDone;
+    }
+  }
+  return sweep_table(sweep_of(record, journal, [&](const measure::SweepRun& run) {
+    measure::Record made;
+    made.images_per_s.median = 100;
+    made.config["until-accuracy"] = asked;
+    if (run.cell == "way-0" || run.block == 1) made.times.to_accuracy = 10.0 * run.block;
+    return made;
+  }));
+}
+
+std::vector<std::string> column_of_table(const Table& table, const std::string& title) {
+  for (std::size_t n = 0; n < table.columns.size(); ++n) {
+    if (table.columns[n].title == title) return {table.rows[0][n], table.rows[1][n]};
+  }
+  return {};
+}
+
+TEST(SweepTable, TellsTheTimeToAnAccuracyAndWhatWasPredicted) {
+  const Table table = table_to_accuracy("0.9");
+  EXPECT_THAT(column_of_table(table, "to accuracy"), testing::ElementsAre("20.0 s", "never (2 of 3 runs)"));
+  EXPECT_THAT(column_of_table(table, "predicted"), testing::ElementsAre("-", "110 (+10 %)"));
+  EXPECT_TRUE(column_of_table(table_to_accuracy("0.0"), "to accuracy").empty());
+}
 
 }  // namespace
 }  // namespace evener::report

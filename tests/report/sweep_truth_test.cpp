@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "measure/scaling_law.h"
 #include "report/sweep_simulation_helpers.h"
@@ -17,8 +18,11 @@ using test::SimulatedSweep;
 
 constexpr int kTrials = 400;
 
+/// A winner, a cell that the best one is told apart from, or one that differs from the first.
 bool claims_anything(const Sweep& sweep) {
-  return std::ranges::any_of(sweep.jobs, [](const JobClaim& job) { return job.winner.has_value(); }) ||
+  return std::ranges::any_of(
+             sweep.jobs,
+             [](const JobClaim& job) { return job.winner.has_value() || job.leaders.size() < job.cells.size(); }) ||
          std::ranges::any_of(sweep.cells,
                              [](const auto& cell) { return cell.claim.verdict != measure::Verdict::kUndecided; });
 }
@@ -63,7 +67,9 @@ TEST(SweepTruth, FivePercentAreFoundAtOnePercentOfNoise) {
 
 TEST(SweepTruth, TwentyEqualCellsSeldomShowAWinner) {
   const SimulatedSweep simulated{.speeds = std::vector<double>(20, 100), .drift = 0.1, .drift_runs = 100};
-  EXPECT_LE(trials_with_a_claim(simulated_record(20, 5), simulated, 100), 7);
+  const int claims = trials_with_a_claim(simulated_record(20, 5), simulated, 400);
+  std::printf("%d of 400 sweeps of 20 equal cells claim anything\n", claims);
+  EXPECT_LE(claims, 20);
 }
 
 TEST(SweepTruth, OneOfTwentyThatIsBetterIsNamed) {

@@ -64,13 +64,6 @@ ExecutedRun read_result(const fs::path& folder, double seconds) {
   }
 }
 
-/// Runs a shell command; says what went wrong, "" for nothing.
-std::string shell_trouble(const char* option, const std::string& command) {
-  if (command.empty()) return "";
-  const ChildEnd end = run_child("/bin/sh", {"sh", "-c", command});
-  return end.good() ? "" : fmt::format("{} '{}' ended with {}", option, printable(command), end_text(end));
-}
-
 class RunProcess {
  public:
   RunProcess(const measure::SweepCell& cell, fs::path folder, std::optional<double> limit_s)
@@ -127,6 +120,14 @@ class RunProcess {
 };
 
 }  // namespace
+
+std::string shell_trouble(const char* option, const std::string& command) {
+  if (command.empty()) return "";
+  ChildOptions options;
+  options.environment = {{"EVENER", fs::read_symlink("/proc/self/exe").string()}};
+  const ChildEnd end = run_child("/bin/sh", {"sh", "-ec", command}, options);
+  return end.good() ? "" : fmt::format("{} '{}' ended with {}", option, printable(command), end_text(end));
+}
 
 ChildExecutor::ChildExecutor(const ChildExecutorOptions& options) : options_(options), cool_down_(options.cool_down) {}
 

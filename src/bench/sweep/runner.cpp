@@ -54,11 +54,19 @@ std::optional<double> expected_seconds(const measure::SweepRecord& sweep, const 
     of_cell[run.cell].push_back(*run.seconds);
     all.push_back(*run.seconds);
   }
-  if (all.empty()) return std::nullopt;
   double seconds = 0;
-  for (const std::size_t cell : schedule.runs_left()) {
-    const auto known = of_cell.find(sweep.cells[cell].key);
-    seconds += median(known == of_cell.end() ? all : known->second).value();
+  for (const std::size_t left : schedule.runs_left()) {
+    const SweepCell& cell = sweep.cells[left];
+    const auto known = of_cell.find(cell.key);
+    if (known != of_cell.end()) {
+      seconds += median(known->second).value();
+    } else if (cell.predicted) {
+      seconds += cell.predicted->run_s;
+    } else if (!all.empty()) {
+      seconds += median(all).value();
+    } else {
+      return std::nullopt;
+    }
   }
   return seconds;
 }

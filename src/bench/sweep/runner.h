@@ -49,8 +49,8 @@ struct SweepOutcome {
   std::string stopped;   // why it stopped before all was done; "" = all is done
 };
 
-/// Seconds that runs will take, by what runs of the same cell took, or else runs of any cell; absent where none has
-/// ended.
+/// Seconds that runs will take, by what runs of the same cell took, or else what was predicted of it, or else what runs
+/// of any cell took; absent where none has ended and nothing was predicted.
 std::optional<double> expected_seconds(const measure::SweepRecord& sweep, const Schedule& schedule);
 
 /// `folder` holds sweep.json, and is locked. Every run that ended is in the journal, on the disk, before the next one

@@ -36,6 +36,7 @@ void SweepFlags::fill(measure::SweepRecord& sweep) const {
   sweep.warmup = *warmup;
   if (!until->empty()) sweep.until_width = width_of(*until);
   sweep.max_runs = *max_runs;
+  sweep.setup = *setup;
   sweep.prepare = *prepare;
   sweep.cleanup = *cleanup;
   sweep.cool_down = *cool_down;
@@ -64,6 +65,7 @@ void complete(SweepFlags& flags) {
   if (words.empty()) return;
   if (!words.front().ends_with(".toml") || !std::filesystem::exists(words.front())) {
     flags.plan = plan_from_words(words, flags);
+    if (!flags.scale->empty()) throw UsageError("--scale names a part of an experiment's file, and none was given");
     return;
   }
   const std::string path = words.front();

@@ -33,6 +33,13 @@ struct SweepFlags : OptionGroup {
                              "speed is +-P % or narrower"}};
   Option<int> max_runs{
       *this, {"--max-runs", "N", "With --until: at most so many of a cell"}, 30, {.range = from_to(5, 10000)}};
+  Option<std::string> scale{
+      *this, {"--scale", "NAME", "Of an experiment's file: what stands under [scale.NAME] replaces the rest"}};
+  Option<std::string> reference{
+      *this,
+      {"--reference", "FILE", "CSV of figures that were measured elsewhere, which the page holds these against"}};
+  Option<std::string> setup{*this,
+                            {"--setup", "COMMAND", "Of the shell, before anything else; $EVENER is this program"}};
   Option<std::string> prepare{*this, {"--prepare", "COMMAND", "Of the shell, before each run"}};
   Option<std::string> cleanup{*this, {"--cleanup", "COMMAND", "Of the shell, after each run"}};
   Option<std::string> cool_down{
@@ -52,6 +59,10 @@ struct SweepFlags : OptionGroup {
   Option<std::uint64_t> order_seed{*this, {"--order-seed", "N", "Of the order in which cells run within a block"}, 1};
   Option<std::string> again{
       *this, {"--again", "failed", "Repeat what failed, was killed or is INVALID"}, "", {.one_of = {"", "failed"}}};
+  Option<bool> predict{*this,
+                       {"--predict", "",
+                        "Let 'evener plan' predict each training's speed first (a quarter of a minute for each kind of "
+                        "work), for the time left, and to hold it against what is measured"}};
   Option<bool> dry_run{*this, {"--dry-run", "", "List the runs with the time that they will take, and stop"}};
   Option<bool> no_html{*this, {"--no-html", "", "Write no page at the end"}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}};

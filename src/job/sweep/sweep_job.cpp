@@ -11,10 +11,12 @@
 #include "base/folder_lock.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "base/stop.h"
 #include "base/version.h"
 #include "bench/sweep/child_executor.h"
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
+#include "job/sweep/predictions.h"
 #include "job/train/hosts.h"
 #include "report/sweep_page.h"
 
@@ -135,6 +137,32 @@ fs::path folder_of(const SweepFlags& flags) {
   return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
 }
 
+/// What has to be there before cells can be known: their data are a part of them.
+void set_up(const SweepFlags& flags) {
+  const std::string trouble = bench::shell_trouble("--setup", *flags.setup);
+  if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
+  if (!trouble.empty()) throw Error(trouble + ", so nothing was run");
+}
+
+/// Keeps the figures that were measured elsewhere with the sweep. Throws Error where they can't be read.
+void keep_reference(const SweepFlags& flags, const fs::path& folder) {
+  if (flags.reference->empty()) return;
+  report::read_reference(*flags.reference);
+  constexpr std::uint64_t kLargest = 10'000'000;
+  write_file_atomically(folder / measure::kReferenceFile, read_file(*flags.reference, kLargest));
+}
+
+/// Predictions that were asked for, now or earlier.
+void take_predictions(const SweepFlags& flags, const std::optional<measure::SweepRecord>& earlier,
+                      measure::SweepRecord& sweep, Observer& observer) {
+  for (measure::SweepCell& cell : sweep.cells) {
+    if (!earlier || earlier->series.size() != sweep.series.size()) break;  // another program may be faster
+    const auto known = std::ranges::find(earlier->cells, cell.key, &measure::SweepCell::key);
+    if (known != earlier->cells.end()) cell.predicted = known->predicted;
+  }
+  if (*flags.predict) predict(sweep, observer);
+}
+
 /// Makes the runs that are still to come. Returns why it ended before all were made; "" = it didn't.
 std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, const fs::path& folder,
                       Observer& observer) {
@@ -147,8 +175,10 @@ std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, cons
   const std::string news = choose_series(sweep, earlier);
   sweep.started = earlier ? earlier->started : utc_now_text();
   UnchangedGuard guard;
-  measure::write_sweep(folder, sweep);
   if (!news.empty()) observer.note(news);
+  take_predictions(flags, earlier, sweep, observer);
+  measure::write_sweep(folder, sweep);
+  keep_reference(flags, folder);
   SweepProgress progress(sweep, observer);
   try {
     return bench::run_sweep(sweep, folder, executor, progress,
@@ -178,6 +208,7 @@ std::size_t SweepOutcome::invalid_cells() const {
 
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
+  set_up(flags);
   const fs::path folder = folder_of(flags);
   measure::SweepRecord sweep = asked_for(flags);
   const std::string stopped = make_runs(flags, sweep, folder, observer);
@@ -187,10 +218,12 @@ SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* 
   return outcome;
 }
 
-std::string sweep_dry_run_text(const SweepFlags& flags) {
+std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer) {
   measure::SweepRecord sweep = asked_for(flags);
   const fs::path folder = folder_of(flags);
-  const std::string news = choose_series(sweep, earlier_sweep(folder));
+  const auto earlier = earlier_sweep(folder);
+  const std::string news = choose_series(sweep, earlier);
+  take_predictions(flags, earlier, sweep, observer);
   bench::Schedule schedule(sweep, measure::read_journal(folder));
   std::string text = fmt::format("{} of 'evener {}', {}\n", counted(sweep.cells.size(), "cell"), sweep.command,
                                  stopping_rule_text(sweep));
@@ -204,7 +237,8 @@ std::string sweep_dry_run_text(const SweepFlags& flags) {
   return text + fmt::format("{} done, {} to come{}\n", counted(schedule.done(), "run"), left.size(),
                             left.empty() ? ""
                             : seconds    ? ", about " + duration_text(*seconds)
-                                         : "; how long they take is known once the first one has ended");
+                                      : "; how long they take is known once the first one has ended, and for trainings "
+                                        "roughly with --predict");
 }
 
 }  // namespace evener::job

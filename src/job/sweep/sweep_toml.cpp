@@ -32,11 +32,13 @@ class ExperimentReader {
 
   SweepPlan read() {
     parse();
+    if (!flags_.scale->empty()) take_scale(*flags_.scale);
     const std::optional<std::string> command = text_at("command");
     if (!command) fail(1, "'command' is missing: the measured command, such as command = \"train\"");
     plan_.command = *command;
     plan_.title = text_at("title").value_or("");
     plan_.default_out = "runs/" + std::filesystem::path(path_).stem().string();
+    if (!flags_.scale->empty()) plan_.default_out += "-" + *flags_.scale;
     command_ = telling_line(path_, line_of("command"), [&] { return measured_command(*command); });
     for (const auto& [key, node] : table_) take_top(std::string(key.str()), node);
     read_options();
@@ -56,6 +58,31 @@ class ExperimentReader {
     }
   }
 
+  /// Moves what stands under [scale.NAME] to where it would stand without it. Its nodes keep the lines of the file.
+  void take_scale(const std::string& name) {
+    toml::table* scales = table_["scale"].as_table();
+    std::vector<std::string> known;
+    for (const auto& [key, node] : scales == nullptr ? toml::table() : *scales) known.emplace_back(key.str());
+    toml::table* named = scales == nullptr ? nullptr : (*scales)[name].as_table();
+    if (named == nullptr) throw UsageError(fmt::format("{}: {}", path_, unknown_name_message("scale", name, known)));
+    toml::table scale = std::move(*named);
+    const auto put = [](toml::table& into, const toml::key& key, toml::node& node) {
+      node.visit([&](auto& value) { into.insert_or_assign(key, std::move(value)); });
+    };
+    for (auto&& [key, node] : scale) {
+      toml::table* whole = table_[key.str()].as_table();
+      if (whole == nullptr || !node.is_table()) {
+        put(table_, key, node);
+        continue;
+      }
+      toml::table* other = table_[key.str() == "axes" ? "options" : "axes"].as_table();
+      for (auto&& [inner, value] : *node.as_table()) {
+        put(*whole, inner, value);
+        if (other != nullptr) other->erase(inner.str());  // an axis may become an option, and the other way round
+      }
+    }
+  }
+
   [[noreturn]] void fail(std::uint32_t line, const std::string& what) const {
     throw UsageError(fmt::format("{}, line {}: {}", path_, line, what));
   }
@@ -70,12 +97,15 @@ class ExperimentReader {
   }
 
   void take_top(const std::string& key, const toml::node& node) {
-    static const std::vector<std::string> own = {"command", "title", "options", "axes", "together", "exclude"};
+    static const std::vector<std::string> own = {"command", "title", "options", "axes", "together", "exclude", "scale"};
     if (std::ranges::find(own, key) != own.end()) return;
     std::vector<std::string> known = own;
     for (OptionBase* option : flags_.options()) {
       // What somebody wants once doesn't belong to the experiment.
-      if (option->is_positional() || option->key() == "again" || option->key() == "dry-run") continue;
+      if (option->is_positional() || option->key() == "again" || option->key() == "dry-run" ||
+          option->key() == "scale") {
+        continue;
+      }
       known.push_back(option->key());
       if (option->key() != key) continue;
       const SweepValue value = value_of(key, node);

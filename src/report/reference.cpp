@@ -1,0 +1,318 @@
+#include "report/reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/sweep.h"
+
+namespace evener::report {
+namespace {
+
+constexpr std::uint64_t kLargestReference = 10'000'000;
+constexpr const char* kColumns[] = {"cell",   "figure",  "value",   "unit",  "measured",
+                                    "metric", "against", "machine", "source"};
+
+/// The cells of a line of CSV, of which those in quotes may have commas in them; quotes inside are doubled.
+std::vector<std::string> cells_of_line(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t n = 0; n < line.size(); ++n) {
+    const bool doubled = quoted && line.compare(n, 2, "\"\"") == 0;
+    if (doubled) {
+      cells.back() += line[n++];
+    } else if (line[n] == '"') {
+      quoted = !quoted;
+    } else if (line[n] == ',' && !quoted) {
+      cells.emplace_back();
+    } else if (line[n] != '\r') {
+      cells.back() += line[n];
+    }
+  }
+  return cells;
+}
+
+/// Reads the lines one by one; what is wrong is told with the place.
+class ReferenceReader {
+ public:
+  explicit ReferenceReader(const std::filesystem::path& path) : path_(path) {}
+
+  std::vector<ReferenceFigure> read() {
+    const std::string text = read_file(path_, kLargestReference);
+    std::vector<ReferenceFigure> figures;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string line = text.substr(begin, end - begin);
+      begin = end + 1;
+      ++line_;
+      if (line.find_first_not_of(" \r") == std::string::npos) continue;
+      if (titles_.empty()) {
+        read_titles(line);
+      } else {
+        figures.push_back(figure_of(line));
+      }
+    }
+    for (const ReferenceFigure& figure : figures) check_against(figure, figures);
+    return figures;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(fmt::format("{}, line {}: {}", path_.string(), line_, what));
+  }
+
+  void read_titles(const std::string& line) {
+    titles_ = cells_of_line(line);
+    for (const std::string& title : titles_) {
+      if (std::ranges::find(kColumns, title) == std::end(kColumns)) {
+        fail(unknown_name_message("column", title, {std::begin(kColumns), std::end(kColumns)}));
+      }
+    }
+    for (const char* needed : {"cell", "figure", "value"}) {
+      if (std::ranges::find(titles_, needed) == titles_.end()) fail(fmt::format("there is no column '{}'", needed));
+    }
+  }
+
+  ReferenceFigure figure_of(const std::string& line) const {
+    const std::vector<std::string> cells = cells_of_line(line);
+    if (cells.size() != titles_.size()) {
+      fail(fmt::format("{} cells, where the first line names {} columns", cells.size(), titles_.size()));
+    }
+    ReferenceFigure figure;
+    for (std::size_t n = 0; n < cells.size(); ++n) {
+      const std::string &title = titles_[n], &cell = cells[n];
+      if (title == "cell") figure.cell = cell;
+      if (title == "figure") figure.figure = cell;
+      if (title == "value") figure.value = number_in(cell);
+      if (title == "unit") figure.unit = cell;
+      if (title == "measured") figure.measured = values_in(cell);
+      if (title == "metric") figure.metric = cell;
+      if (title == "against") figure.against = cell;
+      if (title == "machine") figure.machine = cell;
+      if (title == "source") figure.source = cell;
+    }
+    return figure;
+  }
+
+  double number_in(const std::string& text) const {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+      fail(fmt::format("'{}' is no number", printable(text)));
+    return value;
+  }
+
+  std::map<std::string, std::string> values_in(const std::string& text) const {
+    std::map<std::string, std::string> values;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find(';', begin), text.size());
+      const std::string part = text.substr(begin, end - begin);
+      const std::size_t equals = part.find('=');
+      if (equals == std::string::npos) fail(fmt::format("'{}' is not AXIS=VALUE;AXIS=VALUE", printable(text)));
+      values[part.substr(0, equals)] = part.substr(equals + 1);
+      begin = end + 1;
+    }
+    return values;
+  }
+
+  void check_against(const ReferenceFigure& figure, const std::vector<ReferenceFigure>& all) const {
+    if (figure.against.empty() || std::ranges::find(all, figure.against, &ReferenceFigure::cell) != all.end()) return;
+    throw Error(fmt::format("{}: '{}' stands against '{}', which is no cell of the file", path_.string(), figure.cell,
+                            figure.against));
+  }
+
+  const std::filesystem::path& path_;
+  std::vector<std::string> titles_;
+  int line_ = 0;
+};
+
+/// Of a speedup more is better; other ratios are plain quotients of the two figures.
+bool is_speedup(const ReferenceFigure& figure) {
+  return !figure.unit.empty() || figure.figure.find("speedup") != std::string::npos;
+}
+
+/// The line that another one's `against` means: of the same figure, if there is one.
+const ReferenceFigure& base_of_figure(const ReferenceFigure& figure, const std::vector<ReferenceFigure>& all) {
+  for (const ReferenceFigure& other : all) {
+    if (other.cell == figure.against && other.figure == figure.figure && other.unit == figure.unit) return other;
+  }
+  return *std::ranges::find(all, figure.against, &ReferenceFigure::cell);
+}
+
+std::optional<double> published_to_compare(const ReferenceFigure& figure, const std::vector<ReferenceFigure>& all) {
+  if (figure.unit == "%") return figure.metric.empty() ? std::nullopt : std::optional(figure.value / 100);
+  if (figure.against.empty()) return std::nullopt;
+  if (figure.unit.empty()) return figure.value;
+  const ReferenceFigure& base = base_of_figure(figure, all);
+  if (base.unit != figure.unit || base.value <= 0 || figure.value <= 0) return std::nullopt;
+  return figure.unit.ends_with("/s") ? figure.value / base.value : base.value / figure.value;
+}
+
+const SweepCellRuns* cell_with(const Sweep& sweep, const std::map<std::string, std::string>& values) {
+  for (const SweepCellRuns& cell : sweep.cells) {
+    const bool has_all = std::ranges::all_of(values, [&](const auto& value) {
+      const auto found = cell.cell.values.find(value.first);
+      return found != cell.cell.values.end() && found->second == value.second;
+    });
+    if (has_all && !values.empty()) return &cell;
+  }
+  return nullptr;
+}
+
+/// The figure of the cell, if it has values; otherwise null, and `row` says why.
+const SweepFigure* figure_here(const SweepCellRuns* cell, const std::string& metric, ReferenceRow& row) {
+  if (cell == nullptr) {
+    row.verdict = "no cell here is like it";
+    return nullptr;
+  }
+  const SweepFigure* figure = cell->figure(metric);
+  if (figure != nullptr && figure->mean.mean) return figure;
+  row.verdict = fmt::format("{} has no such figure", cell->name);
+  for (const measure::SweepRun& run : cell->runs) {
+    if (!measure::has_figures(run.end)) row.verdict = fmt::format("{} here", run_end_name(run.end));
+  }
+  return nullptr;
+}
+
+void measure_ratio(ReferenceRow& row, const SweepFigure& base, const SweepFigure& here, std::size_t first_stage) {
+  const measure::RunComparison comparison = compare_figures(base, here, first_stage);
+  row.measured_to_compare = comparison.ratio;
+  row.interval = comparison.interval;
+  if (is_speedup(row.figure) || here.metric.better == measure::Better::kHigher || !comparison.ratio) return;
+  row.measured_to_compare = 1 / *comparison.ratio;
+  if (row.interval) row.interval = measure::Interval{1 / row.interval->high, 1 / row.interval->low};
+}
+
+void judge(ReferenceRow& row) {
+  if (!row.published_to_compare || !row.measured_to_compare) return;
+  const double published = *row.published_to_compare;
+  if (row.is_invalid) {
+    row.verdict = "the measurements are INVALID";
+  } else if (!row.interval) {
+    row.verdict = "too few runs to say";
+  } else if (row.interval->low <= published && published <= row.interval->high) {
+    row.verdict = "as published";
+  } else {
+    row.verdict = row.interval->low > published ? "higher" : "lower";
+  }
+}
+
+std::string compared_text(const ReferenceRow& row, double value) {
+  return row.is_share() ? percent_text(value) : number_text(value) + "x";
+}
+
+std::string measured_text(const ReferenceRow& row) {
+  if (!row.measured_to_compare) return "-";
+  std::string text = compared_text(row, *row.measured_to_compare);
+  if (row.interval) {
+    text += fmt::format(" ({} to {})", compared_text(row, row.interval->low), compared_text(row, row.interval->high));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<ReferenceFigure> read_reference(const std::filesystem::path& path) {
+  return ReferenceReader(path).read();
+}
+
+std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& reference, const Sweep& sweep) {
+  std::vector<ReferenceRow> rows;
+  for (const ReferenceFigure& figure : reference) {
+    ReferenceRow& row = rows.emplace_back();
+    row.figure = figure;
+    row.published_to_compare = published_to_compare(figure, reference);
+    const SweepCellRuns* cell = cell_with(sweep, figure.measured);
+    if (cell != nullptr) row.here = cell->name;
+    row.is_invalid = cell != nullptr && cell->invalid > 0 && !row.is_share();  // what was learnt doesn't depend on time
+    const SweepFigure* here = figure_here(cell, figure.metric, row);
+    if (here == nullptr) continue;
+    measure::Metric metric = here->metric;
+    metric.value = here->mean.mean;
+    row.measured = figure_text(metric, "-");
+    if (row.is_share()) {
+      row.measured_to_compare = here->mean.mean;
+      row.interval = here->mean.interval;
+    } else if (row.published_to_compare) {
+      const SweepCellRuns* base = cell_with(sweep, base_of_figure(figure, reference).measured);
+      const SweepFigure* of_base = figure_here(base, figure.metric, row);
+      row.is_invalid = row.is_invalid || (base != nullptr && base->invalid > 0);
+      if (of_base != nullptr) measure_ratio(row, *of_base, *here, sweep.record.first_stage());
+    } else {
+      row.verdict = "of another machine";
+    }
+    judge(row);
+  }
+  return rows;
+}
+
+Table reference_table(std::span<const ReferenceRow> rows) {
+  Table table;
+  table.columns = {{"published as", false}, {"cell here", false},      {"figure", false},    {"published", true},
+                   {"here", true},          {"published ratio", true}, {"ratio here", true}, {"verdict", false}};
+  for (const ReferenceRow& row : rows) {
+    const bool is_ratio = row.figure.unit.empty();
+    std::string figure = row.figure.figure;
+    if (!row.figure.against.empty()) figure += " against " + row.figure.against;
+    const std::string unit = row.figure.unit.empty() ? "" : " " + row.figure.unit;
+    table.rows.push_back({row.figure.cell, row.here.empty() ? "-" : row.here, figure,
+                          is_ratio ? "-" : number_text(row.figure.value) + unit,
+                          row.measured.empty() || is_ratio ? "-" : row.measured,
+                          row.published_to_compare ? compared_text(row, *row.published_to_compare) : "-",
+                          measured_text(row), row.verdict});
+  }
+  std::vector<std::string> machines;
+  for (const ReferenceRow& row : rows) {
+    if (row.figure.machine.empty()) continue;
+    std::string text = fmt::format("published: {}, on {}", row.figure.source, row.figure.machine);
+    if (std::ranges::find(machines, text) == machines.end()) machines.push_back(std::move(text));
+  }
+  table.notes = std::move(machines);
+  return table;
+}
+
+std::string reference_sentence(std::span<const ReferenceRow> rows) {
+  const auto count = [&](const char* verdict) { return std::ranges::count(rows, verdict, &ReferenceRow::verdict); };
+  const auto can =
+      std::ranges::count_if(rows, [](const ReferenceRow& row) { return row.published_to_compare.has_value(); });
+  const auto same = count("as published"), higher = count("higher"), lower = count("lower");
+  if (can == 0) return "";
+  return fmt::format(
+      "{}: here {} {} as published, {} higher and {} lower; {} can't be judged, where cells can't run here, runs are "
+      "too "
+      "few or measurements INVALID.",
+      counted(static_cast<std::size_t>(can), "published ratio or accuracy", "published ratios and accuracies"), same,
+      same == 1 ? "is" : "are", higher, lower, can - same - higher - lower);
+}
+
+nlohmann::ordered_json reference_plot_data(std::span<const ReferenceRow> rows) {
+  using ReferenceJson = nlohmann::ordered_json;
+  const auto number = [](const std::optional<double>& value) {
+    return value ? ReferenceJson(*value) : ReferenceJson(nullptr);
+  };
+  ReferenceJson list = ReferenceJson::array();
+  for (const ReferenceRow& row : rows) {
+    if (!row.published_to_compare) continue;
+    list.push_back({{"cell", row.figure.cell},
+                    {"against", row.figure.against},
+                    {"figure", row.figure.figure},
+                    {"share", row.is_share()},
+                    {"published", number(row.published_to_compare)},
+                    {"measured", number(row.measured_to_compare)},
+                    {"low", row.interval ? ReferenceJson(row.interval->low) : ReferenceJson(nullptr)},
+                    {"high", row.interval ? ReferenceJson(row.interval->high) : ReferenceJson(nullptr)},
+                    {"invalid", row.is_invalid},
+                    {"verdict", row.verdict}});
+  }
+  return list;
+}
+
+}  // namespace evener::report

@@ -83,13 +83,16 @@ class PipelineOf : public testing::TestWithParam<std::tuple<int, int, PipelineSc
 
 TEST_P(PipelineOf, EverySampleGoesForwardAndBackwardOnce) {
   const auto [replicas, stages, schedule] = GetParam();
-  constexpr std::int64_t kSamples = 23, kMicroBatches = 5;
+  constexpr int kSamples = 23, kMicroBatches = 5;
   const auto body = [&, stages = stages, schedule = schedule](const Seat& seat) {
     Channels channels = seat.channels();
     const engine::StageOfNetwork place{seat.rank % stages, stages};
     AddingStage trainer(place);
     Pace pace(1);
-    StageOptions options{.micro_batches = kMicroBatches, .share = kSamples, .schedule = schedule};
+    StageOptions options;
+    options.micro_batches = kMicroBatches;
+    options.share = kSamples;
+    options.schedule = schedule;
     if (!place.is_first()) options.received = {1, 1};
     if (!place.is_last()) options.sent = {1, 1};
     Pipeline pipeline(trainer, place, options, channels, pace);
@@ -107,15 +110,16 @@ TEST_P(PipelineOf, EverySampleGoesForwardAndBackwardOnce) {
       pipeline.end_step();
       EXPECT_EQ(final, step);
       EXPECT_NEAR(trainer.gradient(), 0.5 * kSamples * step, 1e-9);
-      if (place.is_last()) EXPECT_NEAR(sums.total("loss"), numbers, 1e-6);
+      EXPECT_NEAR(sums.total("loss"), place.is_last() ? numbers : 0, 1e-6);
     }
     std::vector<std::int32_t> predicted;
     const engine::Sums sums = pipeline.evaluate(share, &predicted);
-    if (place.is_last()) EXPECT_NEAR(sums.total("loss"), numbers, 1e-6);
+    EXPECT_NEAR(sums.total("loss"), place.is_last() ? numbers : 0, 1e-6);
     EXPECT_EQ(predicted.size(), place.is_last() ? kSamples : 0);
     EXPECT_EQ(pipeline.work().steps, 2);  // the first one is left out
     EXPECT_EQ(static_cast<std::size_t>(pipeline.work().most_kept), trainer.most_under_way());
-    if (schedule == PipelineSchedule::k1F1B) EXPECT_LE(trainer.most_under_way(), stages - place.number);
+    const int most = schedule == PipelineSchedule::k1F1B ? stages - place.number : kMicroBatches;
+    EXPECT_LE(trainer.most_under_way(), static_cast<std::size_t>(most));
     channels.control->barrier();
     return std::string("done");
   };
@@ -127,16 +131,20 @@ INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineOf,
                                           testing::Values(PipelineSchedule::k1F1B, PipelineSchedule::kGPipe)));
 
 TEST(PipelineFigures, AreThoseOfTheSimulationWhereTasksTakeTheirMeans) {
-  StageWork first{.steps = 2, .micro_batches = 8, .step_s = 20, .forward_s = 4, .backward_s = 8};
-  StageWork second{.steps = 2, .micro_batches = 8, .step_s = 20, .forward_s = 4, .backward_s = 8};
-  const auto figures = pipeline_figures(PipelineSchedule::k1F1B, std::vector{first, second}, 2);
+  StageWork work;
+  work.steps = 2;
+  work.micro_batches = 8;
+  work.step_s = 20;
+  work.forward_s = 4;
+  work.backward_s = 8;
+  const auto figures = pipeline_figures(PipelineSchedule::k1F1B, std::vector{work, work}, 2);
   ASSERT_TRUE(figures);
   EXPECT_EQ(figures->micro_batches, 4);
   EXPECT_DOUBLE_EQ(figures->bubble, 1 - 24.0 / 40);
   EXPECT_DOUBLE_EQ(figures->simulated_bubble, 1.0 / 5);
   EXPECT_DOUBLE_EQ(figures->simulated_step_s, 5 * 1.5);
   EXPECT_DOUBLE_EQ(figures->step_s, 10);
-  EXPECT_FALSE(pipeline_figures(PipelineSchedule::k1F1B, std::vector{first, StageWork{}}, 2));
+  EXPECT_FALSE(pipeline_figures(PipelineSchedule::k1F1B, std::vector{work, StageWork{}}, 2));
 }
 
 }  // namespace

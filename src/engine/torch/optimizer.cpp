@@ -66,6 +66,7 @@ void Optimizer::step(double learning_rate) {
   clip(gradients);
   begin_average();
   steps_.add_(1);
+  if (parameters_.empty()) return;  // a stage of which nothing is trained
   update(all_with(gradients), learning_rate, std::nullopt);
   update_average();
 }

@@ -239,7 +239,7 @@ network::StageCosts TrainJob::State::stage_costs() {
   try {
     return measured_costs(Trials(*this).layer_seconds(options.plan, images), images);
   } catch (const Interrupted&) {
-    throw;
+    throw Interrupted("interrupted while layers were timed, to divide them; nothing was trained or written");
   } catch (const Error& error) {
     setup.notes.push_back(std::string("the network is divided by estimates, as its layers couldn't be timed: ") +
                           error.what());

@@ -152,7 +152,7 @@ TEST(Cut, RefusesMoreStagesThanLayersToBeginWith) {
   EXPECT_THAT(error_text([] {
                 balanced_begins(with_skip(), {std::vector<double>(6, 1), 0, std::vector<double>(5, 1)});
               }),
-              HasSubstr("too few for 5 stages"));
+              HasSubstr("no more than 4 stages, not 5"));
 }
 
 }  // namespace

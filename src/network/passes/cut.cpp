@@ -164,10 +164,10 @@ std::vector<int> balanced_begins(const Network& network, const StageCosts& costs
     if (may_begin(network.layers()[static_cast<std::size_t>(i)])) places.push_back(i);
   }
   if (places.size() + 1 < stages) {
-    throw UsageError(
-        fmt::format("{} has {} convolutions and linear layers that a stage could begin with: too few for "
-                    "{} stages",
-                    network.model(), places.size() + 1, stages));
+    throw UsageError(fmt::format(
+        "{} can be divided into no more than {} stages, not {}: each later one begins with a convolution or "
+        "a linear layer",
+        network.model(), places.size() + 1, stages));
   }
   places.push_back(count);
   const StretchCosts stretches(network, costs);

@@ -110,7 +110,7 @@ TEST(ServeProtocol, SaysWhatIsWrong) {
               HasSubstr("this is FP32"));
   EXPECT_THAT(refusal(input_with(R"("shape":[0,1,2,3],"datatype":"UINT8","data":[])")), HasSubstr("no samples"));
   EXPECT_THAT(refusal(input_with(R"("shape":[-1,1,2,3],"datatype":"UINT8","data":[])")), HasSubstr("extent -1"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[2000000000,2000000000],"datatype":"UINT8","data":[])")),
+  EXPECT_THAT(refusal(input_with(R"("shape":[20000000,20000000],"datatype":"UINT8","data":[])")),
               HasSubstr("more than"));
   EXPECT_THAT(refusal(input_with(R"("shape":[1],"datatype":"BYTES","data":["!"])")), HasSubstr("not base64"));
   EXPECT_THAT(refusal(input_with(R"("shape":[1],"datatype":"BYTES","data":["aGk="])")), HasSubstr("can't be read"));
@@ -141,10 +141,10 @@ TEST(ServeProtocol, RefusesLengthsThatDontFit) {
 TEST(ServeProtocol, BoundsWhatAHostileTextCosts) {
   EXPECT_THAT(refusal(std::string(1'000'000, '[')), HasSubstr("nested"));
   std::string many = R"({"parameters":[)";
-  for (int i = 0; i < 20'000; ++i) many += "{},";
+  for (int i = 0; i < 2000; ++i) many += "{},";
   EXPECT_THAT(refusal(many + "{}]}"), HasSubstr("too many parts"));
   std::string keys = "{";
-  for (int i = 0; i < 20'000; ++i) keys += "\"k" + std::to_string(i) + "\":1,";
+  for (int i = 0; i < 2000; ++i) keys += "\"k" + std::to_string(i) + "\":1,";
   EXPECT_THAT(refusal(keys + R"("inputs":[]})"), HasSubstr("too many parts"));
   EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT8","data":)" + std::string(50, '[') +
                                  std::string(50, ']'))),

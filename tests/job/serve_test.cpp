@@ -262,7 +262,9 @@ TEST_F(Serve, AnswersAtItsEndWhatWasAccepted) {
   EXPECT_EQ(idle.get("/v2").status, 200);
   server.hold();
   std::list<std::future<HttpAnswer>> answers;
-  for (int i = 1; i < 20; ++i) answers.push_back(asked(server.port(), {i, 0, 0, 0, 0, 0}));
+  answers.push_back(asked(server.port(), {1, 0, 0, 0, 0, 0}));
+  server.wait_for_batches(1);
+  for (int i = 2; i < 20; ++i) answers.push_back(asked(server.port(), {i, 0, 0, 0, 0, 0}));
   const std::string whole = test::post_text(kInfer, asking({99, 0, 0, 0, 0, 0}));
   begun.send(whole.substr(0, 30));
   server.wait_for_waiting(18);

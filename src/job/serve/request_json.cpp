@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kDeepest = 24;
-constexpr std::size_t kMostParts = 10'000;  // beside the values of tensors
+constexpr std::size_t kMostParts = 1000;  // beside the values of tensors; the parser looks at all of them after each
 
 /// Looks at what the parser meets. Depths are those of {"inputs": [{"data": [...]}]}.
 class RequestFilter {

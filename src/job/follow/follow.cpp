@@ -1,0 +1,90 @@
+#include "job/follow/follow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/stop.h"
+#include "report/folder_page.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kBetweenLooks_s = 0.5;
+/// The page takes at most about so much of the time: what is followed is measured.
+constexpr double kShareOfTime = 0.05;
+
+/// 64 bits of FNV-1a, as text.
+std::string hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace
+
+void FollowedPage::refresh() {
+  if (now_s() < next_s_) return;
+  const Stopwatch clock;
+  std::string state = report::folder_state(folders_);
+  if (page_.empty() || state != state_) {
+    page_ = report::folder_page(folders_);
+    version_ = hash_of(state);
+    state_ = std::move(state);
+  }
+  next_s_ = now_s() + std::max(kBetweenLooks_s, clock.seconds() / kShareOfTime);
+}
+
+std::string FollowedPage::version() {
+  const std::lock_guard lock(mutex_);
+  refresh();
+  return version_;
+}
+
+std::string FollowedPage::page() {
+  const std::lock_guard lock(mutex_);
+  if (page_.empty()) refresh();
+  return page_;
+}
+
+HttpResponse answer_follower(FollowedPage& page, const std::string& title, const HttpRequest& request) {
+  const std::string kHtml = "text/html; charset=utf-8";
+  HttpResponse response;
+  if (request.path == "/") {
+    response = {.content_type = kHtml, .body = report::following_page(title)};
+  } else if (request.path == "/version") {
+    response = {.content_type = "text/plain", .body = page.version()};
+  } else if (request.path == "/page") {
+    response = {.content_type = kHtml, .body = page.page()};
+  } else {
+    return http_error(404, "there are /, /version and /page");
+  }
+  response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
+}
+
+void follow(const std::vector<fs::path>& folders, int port, Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  for (const fs::path& folder : folders) {
+    if (fs::is_directory(folder)) continue;
+    throw Error(fmt::format("'{}' is no folder; begin the run or the sweep first, whose --out it is", folder.string()));
+  }
+  HttpOptions options;
+  options.port = port;
+  options.connections = 64;
+  const auto server = open_http_server(options);
+  const std::string address = fmt::format("http://{}:{}/", options.host, server->port());
+  observer.note(fmt::format("the report is on {} and follows what it shows; Ctrl-C ends it", address));
+  observer.tell(address + "\n");
+  FollowedPage page(folders);
+  const std::string title = folders.front().string() + " - evener report";
+  server->run([&](const HttpRequest& request) { return answer_follower(page, title, request); },
+              [] { return stop_requested(); });
+}
+
+}  // namespace evener::job

@@ -7,12 +7,14 @@
 
 #include "base/error.h"
 #include "base/folder_lock.h"
+#include "measure/sweep_file.h"
 #include "report/format.h"
 #include "report/html.h"
 #include "report/html_frame.h"
 #include "report/run.h"
 #include "report/sweep.h"
 #include "report/sweep_page.h"
+#include "report/sweeps_page.h"
 
 namespace evener::report {
 namespace {
@@ -35,14 +37,16 @@ void add_file(const fs::path& file, std::vector<std::string>& states) {
   if (!gone) states.push_back(fmt::format("{} {} {}", file.string(), bytes, written.time_since_epoch().count()));
 }
 
-/// A folder of runs is as its records are.
+/// A folder of runs, or of sweeps, is as their records and journals are.
 std::vector<std::string> states_in(const fs::path& folder) {
   std::vector<std::string> states;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
     std::error_code gone;
     if (entry.is_directory(gone)) {
-      add_file(entry.path() / "record.json", states);
+      for (const char* file : {"record.json", measure::kSweepFile, measure::kJournalFile}) {
+        add_file(entry.path() / file, states);
+      }
     } else if (!is_ignored(entry.path())) {
       add_file(entry.path(), states);
     }
@@ -66,8 +70,14 @@ std::string page_that_waits(const std::string& why) {
 std::string folder_page(const std::vector<fs::path>& folders) {
   try {
     const PlotlySource plotly = read_plotly(plotly_path());
-    if (folders.size() == 1 && is_sweep(folders.front())) {
-      return sweep_page(load_sweep(folders.front()), plotly.javascript, plotly.hint);
+    const std::vector<fs::path> sweeps = sweeps_in(folders);
+    if (sweeps.size() == 1 && folders.size() == 1) {
+      return sweep_page(load_sweep(sweeps.front()), plotly.javascript, plotly.hint);
+    }
+    if (!sweeps.empty()) {
+      std::vector<Sweep> loaded;
+      for (const fs::path& folder : sweeps) loaded.push_back(load_sweep(folder));
+      return sweeps_page(loaded, folders.front(), plotly.javascript, plotly.hint);
     }
     return html_page(load_runs(folders), plotly.javascript, plotly.hint);
   } catch (const Interrupted&) {

@@ -54,7 +54,8 @@ TEST_F(ServeCommand, SaysOfPicturesWhatInferSays) {
   const ProgramResult inferred = infer({model, picture, "--on", "cpu/t1", "--batch", "1", "--topk", "10",
                                         "--output-type", "logit", "--format", "jsonl"});
   std::size_t compared = 0;
-  for (const json& one : json::parse(inferred.out)["predictions"]) {
+  const json predictions = json::parse(inferred.out)["predictions"];
+  for (const json& one : predictions) {
     const float told = one["probability"].get<float>();
     EXPECT_FLOAT_EQ(scores.at(one["index"].get<std::size_t>()), told);
     ++compared;

@@ -39,6 +39,7 @@ Command export_command();
 Command serve_command();
 Command quantize_command();
 Command report_command();
+Command share_command();
 Command data_command();
 Command data_fetch_command();
 Command data_info_command();

@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "job/infer/inference.h"
 #include "job/infer/scenario.h"
+#include "job/infer/watch.h"
 #include "job/layer_table.h"
 #include "measure/record_json.h"
 #include "measure/share_interval.h"
@@ -155,6 +156,19 @@ int tell_infer(const job::InferCommandFlags& flags) {
   return 0;
 }
 
+/// Photos that are there, and then those that come.
+int watch(job::InferCommandFlags& flags) {
+  job::PhotoWatch photos(*flags.images.images);
+  tell_infer(flags);
+  ProgressLine(*flags.answers.quiet).note("waiting for more photos; Ctrl-C ends it");
+  for (auto more = photos.wait(); !more.empty(); more = photos.wait()) {
+    flags.images.images.read(more);
+    tell_infer(flags);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 }  // namespace
 
 Command infer_command() {
@@ -169,7 +183,7 @@ Command infer_command() {
                 take_named_weights(model.weights, &model.normalize, *model.model);
                 job::complete(*flags);
               },
-          .run = [flags] { return tell_infer(*flags); }};
+          .run = [flags] { return *flags->answers.watch ? watch(*flags) : tell_infer(*flags); }};
 }
 
 }  // namespace evener::cli

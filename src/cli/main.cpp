@@ -41,6 +41,7 @@ evener::cli::Command program_with_all_commands() {
                       plan_command(),
                       sweep_command(),
                       report_command(),
+                      share_command(),
                       compare_command(),
                       data_command(),
                       completion_command(program_with_all_commands),

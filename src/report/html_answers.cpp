@@ -19,11 +19,18 @@ std::string figure_of(const AnsweredImage& answer) {
       is_wrong ? " wrong" : "", escape_html(answer.file), answer.png_base64, escape_html(answer.file), caption);
 }
 
+enum class Sort { kOneInSoMany, kSureMistake, kSureRight };
+
+Sort sort_of(const AnsweredImage& answer) {
+  if (answer.is_sure_mistake) return Sort::kSureMistake;
+  return answer.is_sure_right ? Sort::kSureRight : Sort::kOneInSoMany;
+}
+
 /// Those of one sort, under a heading; "" where there are none.
-std::string gallery(const std::string& heading, const std::string& explanation, const Run& run, bool sure_mistakes) {
+std::string gallery(const std::string& heading, const std::string& explanation, const Run& run, Sort sort) {
   std::string figures;
   for (const AnsweredImage& answer : run.answers) {
-    if (answer.is_sure_mistake == sure_mistakes) figures += figure_of(answer);
+    if (sort_of(answer) == sort) figures += figure_of(answer);
   }
   if (figures.empty()) return "";
   return "<h2>" + heading + "</h2>" + explanation + "<div class=\"card answers\">" + figures + "</div>";
@@ -35,10 +42,11 @@ std::string answers_part(std::span<const Run> runs) {
   std::string html;
   for (const Run& run : runs) {
     const std::string name = escape_html(run.record.model.name);
-    html +=
-        gallery("The surest mistakes of " + name,
-                "<p>What it was wrong about, the surest answers first. Some may be labelled wrongly.</p>", run, true);
-    html += gallery("What " + name + " says of " + escape_html(run.record.data.location), "", run, false);
+    html += gallery("The surest mistakes of " + name,
+                    "<p>What it was wrong about, the surest answers first. Some may be labelled wrongly.</p>", run,
+                    Sort::kSureMistake);
+    html += gallery("What " + name + " was right about, and surest of", "", run, Sort::kSureRight);
+    html += gallery("What " + name + " says of " + escape_html(run.record.data.location), "", run, Sort::kOneInSoMany);
   }
   return html.empty() ? "" : "<section>" + html + "</section>";
 }

@@ -28,6 +28,7 @@ struct AnsweredImage {
   std::string truth;             // its own class; empty = not known
   std::string png_base64;        // a small picture of it
   bool is_sure_mistake = false;  // one of the surest wrong answers, rather than one in so many of all
+  bool is_sure_right = false;    // one of the surest right answers
 };
 
 /// A layer of a quantised network: how far it is from the float one.

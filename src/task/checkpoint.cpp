@@ -1,6 +1,9 @@
 #include "task/checkpoint.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "network/init.h"
 #include "task/model_metadata.h"
 #include "task/normalization.h"
 #include "weights/metadata_json.h"
@@ -157,6 +160,10 @@ std::string generation_of_best(const fs::path& dir) {
 }
 
 }  // namespace
+
+bool is_finite(const TensorMap& state) {
+  return std::ranges::all_of(state, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
+}
 
 bool has_checkpoint(const fs::path& dir) {
   return fs::exists(dir / kLast);

@@ -46,6 +46,9 @@ struct Checkpoint {
   data::ChannelStatistics normalization;
 };
 
+/// Whether all values are finite: only such weights are worth a checkpoint.
+bool is_finite(const TensorMap& state);
+
 /// Whether `dir` holds last.safetensors.
 bool has_checkpoint(const std::filesystem::path& dir);
 /// When it was written; nothing if there is none.

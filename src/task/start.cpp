@@ -200,7 +200,7 @@ void begin_with_head(const TrainOptions& options, const TrainSetup& setup, const
                             {.normalization = start.normalization,
                              .augment = options.augment,
                              .seed = options.trainer.seed,
-                             .threads = placement::cpu_threads(options.plan)});
+                             .threads = std::max(1, placement::cpu_threads(options.plan))});
   const HeadFit& fit = *start.head_fit;
   start.notes.push_back(
       fmt::format("epoch 1 is the fit of the last layer, {}, on features of {} that were computed once{}: it took {}",

@@ -9,13 +9,13 @@
 #include "base/phase.h"
 #include "base/plural.h"
 #include "base/stop.h"
-#include "data/copies.h"
-#include "network/init.h"
 #include "parallel/data_parallel.h"
 #include "parallel/first_shares.h"
 #include "task/checkpoint.h"
+#include "task/copied_files.h"
 #include "task/evaluation.h"
 #include "task/job.h"
+#include "task/train_text.h"
 
 namespace evener::task {
 namespace {
@@ -26,29 +26,6 @@ constexpr double kCheckpointShare = 0.05;
 constexpr double kCheckpointInterval_s = 300;
 /// They make memory and primitives that later steps reuse, so their speed is not that of the training.
 constexpr std::int64_t kWarmUpSteps = 10;
-
-bool is_finite(const TensorMap& tensors) {
-  return std::ranges::all_of(tensors, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
-}
-
-/// Of a classifier, where all pixels are in memory already: reading them again could take as long as an epoch.
-std::vector<CopiedFiles> copied_files(const TrainJob::State& job) {
-  const data::Dataset& dataset = *job.data.dataset;
-  std::vector<std::uint32_t> judged = job.data.split.val;
-  judged.insert(judged.end(), job.data.split.test.begin(), job.data.split.test.end());
-  const auto is_away = [&](std::uint32_t sample) { return dataset.pixels(sample) == nullptr; };
-  if (dataset.target_kind() != data::TargetKind::kClasses || std::ranges::any_of(judged, is_away) ||
-      std::ranges::any_of(job.data.split.train, is_away)) {
-    return {};
-  }
-  std::vector<CopiedFiles> files;
-  if (stop_requested()) return files;
-  for (const data::CopiedImage& copy :
-       data::find_copies(dataset, job.data.split.train, judged, placement::cpu_threads(job.options.plan))) {
-    files.push_back({dataset.source(copy.judged), dataset.source(copy.trained), copy.is_exact});
-  }
-  return files;
-}
 
 /// A training run from its first step to its test, as rank 0 leads it.
 class TrainRun {
@@ -107,12 +84,7 @@ class TrainRun {
   /// best ones. False when the run has to end here.
   bool begin_with_head() {
     if (!setup_.head_fit || progress_.epoch > 0 || progress_.step > 0) return true;
-    EpochResult epoch;
-    epoch.epoch = 1;
-    epoch.head_only = true;
-    epoch.seconds = setup_.head_fit->seconds;
-    epoch.train_loss = setup_.head_fit->loss;
-    epoch.train_accuracy = setup_.head_fit->accuracy;
+    EpochResult epoch = epoch_of(*setup_.head_fit);
     return (setup_.val_images == 0 || validate(epoch)) && end_epoch(epoch);
   }
 
@@ -175,10 +147,7 @@ class TrainRun {
       told.step = step + 1;
       told.images += result.images;
       told.epoch_seconds += told.step_seconds;
-      told.loss = progress_.partial.mean("loss").value_or(0);
-      told.accuracy = progress_.partial.mean("correct");
-      told.box_loss = progress_.partial.mean("box_loss");
-      told.class_loss = progress_.partial.mean("class_loss");
+      tell_means(progress_.partial, told);
       observer_.on_step(told);
       for (const auto& note : replicas_.take_notes()) tell(note);
       if (since_save_.seconds() > kCheckpointInterval_s) {
@@ -240,9 +209,7 @@ class TrainRun {
     double seconds = 0;
     for (const auto& epoch : progress_.epochs) seconds += epoch.seconds + epoch.validate_seconds;
     result_.seconds_to_accuracy = seconds;
-    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": the validation " + quality_name() +
-                       " reached " + si_text(100 * progress_.best_accuracy) + " % (--until-accuracy) after " +
-                       duration_text(seconds) + " of training and validation";
+    result_.end_note = accuracy_reached_text(progress_, quality_name(), seconds);
   }
 
   bool validate(EpochResult& epoch) {
@@ -321,15 +288,8 @@ class TrainRun {
       result_.status_reason = "interrupted while evaluating";
       return false;
     }
-    result_.status_reason = "interrupted in epoch " + std::to_string(progress_.epoch + 1) + " after step " +
-                            std::to_string(progress_.step) + " of " + std::to_string(setup_.steps_per_epoch) +
-                            "; 'evener train --resume " + options_.out.string() + "' goes on";
+    result_.status_reason = interrupted_text(progress_, setup_.steps_per_epoch, options_.out);
     return false;
-  }
-
-  std::string place_text() const {
-    if (progress_.step == 0) return "after epoch " + std::to_string(progress_.epoch);
-    return "in epoch " + std::to_string(progress_.epoch + 1) + " after step " + std::to_string(progress_.step);
   }
 
   /// `step`: the last one done, counted as progress_.step.
@@ -346,7 +306,7 @@ class TrainRun {
     const Stopwatch clock;
     const TensorMap state = replicas_.state();
     if (!is_finite(state)) {
-      return diverged("the weights are not finite " + place_text(), progress_.step);
+      return diverged("the weights are not finite " + place_text(progress_), progress_.step);
     }
     if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
@@ -425,7 +385,9 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
   const bool may_leave = seat.hosts == 1 && seat.stages == 1;
   parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
   TrainResult result = TrainRun(job, replicas).execute();
-  if (result.status == TrainStatus::kDone && job.options.epochs > 0) result.copies = copied_files(job);
+  if (result.status == TrainStatus::kDone && job.options.epochs > 0) {
+    result.copies = copied_files(job.data, placement::cpu_threads(job.options.plan));
+  }
   result.devices = replicas.reports();
   result.stages = replicas.stage_work();
   result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);

@@ -83,5 +83,22 @@ TEST_F(InferSort, RefusesWhatIsNoPhotoAndFoldersAmongThem) {
   EXPECT_FALSE(fs::exists(file("sorted")));
 }
 
+TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
+  trained();
+  pictures({"1.pgm"});
+  test::RunningProgram program(
+      EVENER_PROGRAM,
+      {"infer", file("run"), file("pictures"), "--sort", file("sorted"), "--sort-threshold", "1", "--watch"},
+      options());
+  EXPECT_TRUE(program.wait_for("waiting for more photos"));
+  pictures({"2.pgm"});
+  EXPECT_TRUE(program.wait_for("2.pgm"));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(sorted_in(file("sorted")).size(), 2U);
+  EXPECT_EQ(infer({file("run"), file("pictures"), "--watch", "--out", file("o")}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace evener

@@ -19,14 +19,12 @@ class Blots : public test::CountingDataset {
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
     const std::size_t of = index == 6 ? 0 : index == 7 ? 1 : index;  // 6 is 0, and 7 nearly 1
     Random random(5, Purpose::kSynthetic, of);
-    const ImageShape shape = this->shape();
     const double x = random.uniform() * 6, y = random.uniform() * 6, turn = random.uniform() * 6;
     for (std::size_t i = 0; i < chw.size(); ++i) {
       const auto row = static_cast<double>(i / 96 % 80) / 80, column = static_cast<double>(i % 96) / 96;
       const double value = 120 + 100 * std::sin(x * row * 3 + turn) * std::cos(y * column * 3 + turn);
       chw[i] = static_cast<std::uint8_t>(value + (index == 7 && i % 2 == 0 ? 2 : 0));
     }
-    static_cast<void>(shape);
   }
 };
 

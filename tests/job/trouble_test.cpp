@@ -49,6 +49,9 @@ TEST(Trouble, OfALossThatRises) {
               ElementsAre(AllOf(HasSubstr("rose from 0.3 in epoch 2 to 9.4 in epoch 3"), HasSubstr("such as 0.005"))));
   training.result.epochs[1].train_loss = training.result.epochs[0].train_loss = 7;
   EXPECT_THAT(training.trouble(), IsEmpty()) << "it wavered";
+  training.result.epochs[1].train_loss = 0.1;
+  training.result.epochs[2].train_loss = 0.4;
+  EXPECT_THAT(training.trouble(), IsEmpty()) << "it is below where it began";
 }
 
 TEST(Trouble, OfNothingLearnt) {

@@ -158,10 +158,13 @@ void AnswerWriter::score(const task::Answer& answer, std::span<const float> outp
   const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
   ++scores_.images;
   scores_.correct += found == label ? 1 : 0;
+  const Mistake one{answer.index, samples_.name(answer.index), class_name(static_cast<std::size_t>(label)),
+                    class_name(static_cast<std::size_t>(found)),
+                    task::top_classes(output, 1, flags_.type()).front().score};
   if (found != label) {
-    const float score = task::top_classes(output, 1, flags_.type()).front().score;
-    scores_.mistakes.push_back({answer.index, samples_.name(answer.index), class_name(static_cast<std::size_t>(label)),
-                                class_name(static_cast<std::size_t>(found)), score});
+    scores_.mistakes.push_back(one);
+  } else if (!shown_path_.empty()) {
+    keep_if_sure(one);
   }
   for (const auto& one : task::top_classes(output, 5, task::OutputType::kLogits)) {
     scores_.correct_in_five += static_cast<std::int32_t>(one.index) == label ? 1 : 0;
@@ -207,18 +210,38 @@ void AnswerWriter::tell_mistakes() {
     });
   }
   if (shown_path_.empty()) return;
-  for (const Mistake& mistake : mistakes | std::views::take(kMostShown)) {
-    try {
-      shown_.push_back({.file = mistake.file,
-                        .found = mistake.found,
-                        .score = mistake.score,
-                        .is_probability = flags_.type() != task::OutputType::kLogits,
-                        .truth = mistake.truth,
-                        .png_base64 = small_picture(mistake.index),
-                        .is_sure_mistake = true});
-    } catch (const Error&) {  // it has vanished since it was answered; the table has it
-    }
+  for (const Mistake& mistake : mistakes | std::views::take(kMostShown)) show_labelled(mistake, /*is_right=*/false);
+  std::ranges::stable_sort(scores_.sure, std::ranges::greater(), &Mistake::score);
+  for (const Mistake& right : scores_.sure | std::views::take(kMostShown)) show_labelled(right, /*is_right=*/true);
+}
+
+void AnswerWriter::show_labelled(const Mistake& one, bool is_right) {
+  try {
+    shown_.push_back({.file = one.file,
+                      .found = one.found,
+                      .score = one.score,
+                      .is_probability = flags_.type() != task::OutputType::kLogits,
+                      .truth = one.truth,
+                      .png_base64 = small_picture(one.index),
+                      .is_sure_mistake = !is_right,
+                      .is_sure_right = is_right});
+  } catch (const Error&) {  // it has vanished since it was answered; the table has it
   }
+}
+
+void AnswerWriter::keep_if_sure(Mistake right) {
+  constexpr std::ptrdiff_t kOfAClass = 4;
+  std::vector<Mistake>& sure = scores_.sure;
+  const auto is_of_class = [&](const Mistake& one) { return one.found == right.found; };
+  if (std::ranges::count_if(sure, is_of_class) < kOfAClass) {
+    sure.push_back(std::move(right));
+    return;
+  }
+  Mistake* least = nullptr;
+  for (Mistake& one : sure) {
+    if (is_of_class(one) && (least == nullptr || one.score < least->score)) least = &one;
+  }
+  if (least->score < right.score) *least = std::move(right);
 }
 
 void AnswerWriter::throw_csv_trouble() const {

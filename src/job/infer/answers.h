@@ -16,7 +16,7 @@
 
 namespace evener::job {
 
-/// A labelled image that was taken for another class.
+/// A labelled image that was taken for another class; or for its own, where that is said.
 struct Mistake {
   std::size_t index = 0;  // of the image
   std::string file, truth, found;
@@ -28,6 +28,7 @@ struct Scores {
   std::int64_t images = 0, correct = 0, correct_in_five = 0;
   std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class]; empty = too many classes
   std::vector<Mistake> mistakes;                     // the surest first, after AnswerWriter::finish()
+  std::vector<Mistake> sure;                         // the surest right answers of each class
 };
 
 class AnswerWriter : public task::InferObserver {
@@ -54,6 +55,9 @@ class AnswerWriter : public task::InferObserver {
   void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
   /// The surest mistakes first: as a table, and some of them for the page.
   void tell_mistakes();
+  /// Keeps a right answer if few of its class were as sure.
+  void keep_if_sure(Mistake right);
+  void show_labelled(const Mistake& one, bool is_right);
   /// Keeps a small picture of one in so many images for the page.
   void show(const task::Answer& answer, const task::ClassScore& best);
   /// A small picture of a sample, as PNG in base64.

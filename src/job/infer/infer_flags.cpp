@@ -112,6 +112,11 @@ void AnswerFlags::check_together() const {
   if (sort->empty() && (sort_by.given() || sort_threshold.given())) {
     throw UsageError("--sort-by and --sort-threshold say how --sort sorts: give --sort DIR, too");
   }
+  if (*watch && (!out->empty() || !json->empty() || !features->empty())) {
+    throw UsageError(
+        "--watch tells and sorts photos as they come, and has no end for a record: leave out --out, --json and "
+        "--features");
+  }
   if (type() == task::OutputType::kLogits && threshold.given()) {
     throw UsageError("--threshold is a probability, which --output-type logit doesn't give: leave one out");
   }

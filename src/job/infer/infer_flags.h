@@ -151,6 +151,8 @@ struct AnswerFlags : OptionGroup {
                                 {"--sort-threshold", "P", "Photos whose class is less likely go into 'unsure'"},
                                 0.8,
                                 {.range = from_to(0, 1), .recorded = false}};
+  Option<bool> watch{
+      *this, {"--watch", "", "Go on with photos that come to the folders, until Ctrl-C"}, false, {.recorded = false}};
   Option<std::string> out{*this,
                           {"--out", "DIR", "Folder for predictions.csv and the record (default: none)", {"--output"}},
                           "",

@@ -97,6 +97,10 @@ void take_over_options(TrainFlags& flags) {
   }
   // What the run found out itself isn't looked for again.
   if (words.contains("batch") && record.batch) words["batch"] = {std::to_string(*record.batch)};
+  const std::vector<std::int64_t>& shape = record.data.shape;
+  if (words.contains("weights") && !words.contains("size") && shape.size() == 3) {
+    words["size"] = {std::to_string(shape[2]) + "x" + std::to_string(shape[1])};
+  }
   if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
   for (OptionGroup* group : flags.groups()) group->inherit(words);
   if (!flags.output.out.given()) flags.output.out.read({run});

@@ -38,13 +38,17 @@ const task::EpochResult* best_of(const task::TrainResult& result) {
 }
 
 std::string rising_loss(const task::TrainResult& result) {
-  const task::EpochResult *least = nullptr, *last = nullptr;
+  const task::EpochResult *first = nullptr, *least = nullptr, *last = nullptr;
   for (const task::EpochResult& epoch : result.epochs) {
     if (epoch.head_only) continue;
+    if (first == nullptr) first = &epoch;
     if (least == nullptr || epoch.train_loss < least->train_loss) least = &epoch;
     last = &epoch;
   }
-  if (last == nullptr || last->train_loss < kRisen * least->train_loss || last->train_loss < 0.1) return "";
+  // One that is small already may waver by as much, below where it began.
+  if (last == nullptr || last->train_loss < first->train_loss || last->train_loss < kRisen * least->train_loss) {
+    return "";
+  }
   return fmt::format(
       "the training loss rose from {:.3g} in epoch {} to {:.3g} in epoch {}: the steps are too large. Give a smaller "
       "--lr (it was {:.3g}), such as {:.1g}, or --warmup 1",

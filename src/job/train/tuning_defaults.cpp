@@ -46,9 +46,10 @@ void choose_tuning_defaults(TrainFlags& flags) {
   }
   learning.optimizer.preset("sgd");
   learning.momentum.preset(0.9);
-  learning.learning_rate.preset(std::optional(0.002));
+  learning.learning_rate.preset(std::optional(0.0002));
   learning.schedule.preset("cosine");
-  if (*learning.epochs > 2) learning.warmup.preset(1);
+  if (!learning.epochs.given()) learning.epochs.preset(6);
+  if (*learning.epochs > 0) learning.warmup.preset(1);
   if (!learning.batch.given()) learning.batch.preset("12");
   if (!learning.average_decay.given()) learning.average_decay.preset(0.9);
 }

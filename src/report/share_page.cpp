@@ -1,0 +1,92 @@
+#include "report/share_page.h"
+
+#include <fmt/format.h>
+
+#include "base/names.h"
+#include "measure/metric.h"
+#include "measure/share_interval.h"
+#include "report/format.h"
+#include "report/html_frame.h"
+#include "report/html_parts.h"
+
+namespace evener::report {
+namespace {
+
+constexpr std::size_t kMostNamed = 12;  // classes in a sentence
+
+std::string classes_text(const measure::Record& record) {
+  std::vector<std::string> names = record.data.classes;
+  const std::size_t more = names.size() > kMostNamed ? names.size() - kMostNamed : 0;
+  if (more > 0) {
+    names.resize(kMostNamed);
+    names.push_back(fmt::format("{} more", more));
+  }
+  return listed(names);
+}
+
+/// Whether the images chose among the weights, so that others may be recognised a little worse.
+bool chose_weights(const SharedNetwork& shared) {
+  return shared.judging.record.confusion.part == "validation";
+}
+
+std::string figure(const std::string& name, const std::string& value) {
+  return "<div><dt>" + name + "</dt><dd>" + escape_html(value) + "</dd></div>";
+}
+
+std::string quality_card(const SharedNetwork& shared) {
+  const auto metrics = measure::metrics_of(shared.judging.record);
+  const measure::Metric* accuracy = measure::find_metric(metrics, "accuracy");
+  const measure::Metric* speed = measure::find_metric(metrics, "network_images_per_s");
+  std::string html = "<div class=\"card run\">";
+  if (accuracy != nullptr && accuracy->value && accuracy->of_images) {
+    html += fmt::format(
+        "<p class=\"big\">{} <small>of {} images were recognised</small></p>"
+        "<p class=\"interval\">Of many images like these it would be {}, which is known with a certainty of 95 %.</p>",
+        percent_text(*accuracy->value), *accuracy->of_images,
+        measure::share_interval_text(*accuracy->value, *accuracy->of_images));
+  }
+  html += "<dl class=\"single\">";
+  html += figure("learnt from", fmt::format("{} images", shared.training.record.data.train.value_or(0)));
+  html += figure("size", bytes_text(shared.weight_bytes));
+  if (speed != nullptr && speed->value) {
+    html += figure("speed on this computer", number_text(*speed->value) + " images per second");
+  }
+  if (!shared.judging.record.machine.cpu.empty()) html += figure("computer", shared.judging.record.machine.cpu);
+  return html + "</dl></div>";
+}
+
+std::string commands_section(const SharedNetwork& shared) {
+  const std::string run = shared.folder.string();
+  const auto step = [](const std::string& what, const std::vector<std::string>& command) {
+    return "<h3>" + what + "</h3><pre>" + command_html(command) + "</pre>";
+  };
+  return "<section><h2>How to use it</h2><div class=\"card\">" +
+         step("Sort other photos by what is on them", {"evener", "infer", run, "photos/", "--sort", "sorted/"}) +
+         "<br>" + step("Make it smaller and faster", {"evener", "quantize", run, "--out", run + "-int8"}) + "<br>" +
+         step("Give it to other programs, as ONNX", {"evener", "export", run, "--onnx", "network.onnx"}) +
+         "</div></section>";
+}
+
+}  // namespace
+
+std::string share_page(const SharedNetwork& shared) {
+  const measure::Record& training = shared.training.record;
+  const std::string title = "Tells " + classes_text(training) + " apart";
+  std::string page = page_head(title);
+  page += "<header><p class=\"brand\"><b>evener</b> a trained network</p><h1>" + escape_html(title) + "</h1>";
+  page +=
+      "<p class=\"lead\">" +
+      escape_html(fmt::format(
+          "A {} that was shown images of {} classes, and then these, which it had not learnt "
+          "from{}.",
+          training.model.name, training.data.classes.size(),
+          chose_weights(shared) ? " (they chose the best of its states: others may come out a little worse)" : "")) +
+      "</p></header>\n<main>\n";
+  const std::span<const Run> trained(&shared.training, 1), judged(&shared.judging, 1);
+  page += "<section>" + quality_card(shared) + "</section>\n";
+  page += trouble_part(trained) + "\n" + classes_part(judged) + "\n" + answers_part(judged) + "\n";
+  page += commands_section(shared);
+  return page + "</main>\n<footer>Written by evener; everything is inside this one file.</footer>\n</body>\n</html>\n";
+}
+
+}  // namespace evener::report

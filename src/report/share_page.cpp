@@ -12,13 +12,13 @@
 namespace evener::report {
 namespace {
 
-constexpr std::size_t kMostNamed = 12;  // classes in a sentence
+constexpr std::size_t kMostClassesNamed = 12;  // classes in a sentence
 
 std::string classes_text(const measure::Record& record) {
   std::vector<std::string> names = record.data.classes;
-  const std::size_t more = names.size() > kMostNamed ? names.size() - kMostNamed : 0;
+  const std::size_t more = names.size() > kMostClassesNamed ? names.size() - kMostClassesNamed : 0;
   if (more > 0) {
-    names.resize(kMostNamed);
+    names.resize(kMostClassesNamed);
     names.push_back(fmt::format("{} more", more));
   }
   return listed(names);

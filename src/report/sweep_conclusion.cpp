@@ -12,7 +12,7 @@
 namespace evener::report {
 namespace {
 
-constexpr std::size_t kMostNamed = 4;
+constexpr std::size_t kMostCellsNamed = 4;
 
 const SweepFigure& main_figure(const Sweep& sweep, std::size_t cell) {
   return *sweep.cells[cell].figure(sweep.main_figure);
@@ -31,8 +31,8 @@ std::string named(const Sweep& sweep, std::size_t cell) {
 
 std::string listed_cells(const Sweep& sweep, const std::vector<std::size_t>& cells) {
   std::vector<std::string> words;
-  for (std::size_t n = 0; n < std::min(cells.size(), kMostNamed); ++n) words.push_back(named(sweep, cells[n]));
-  if (cells.size() > kMostNamed) words.push_back(std::to_string(cells.size() - kMostNamed) + " more");
+  for (std::size_t n = 0; n < std::min(cells.size(), kMostCellsNamed); ++n) words.push_back(named(sweep, cells[n]));
+  if (cells.size() > kMostCellsNamed) words.push_back(std::to_string(cells.size() - kMostCellsNamed) + " more");
   return listed(words);
 }
 
@@ -116,9 +116,9 @@ void add_troubles(const Sweep& sweep, std::vector<std::string>& sentences) {
   }
   const auto add = [&](const char* what, std::vector<std::string> names) {
     if (names.empty()) return;
-    if (names.size() > kMostNamed) {
-      const std::size_t more = names.size() - kMostNamed;
-      names.resize(kMostNamed);
+    if (names.size() > kMostCellsNamed) {
+      const std::size_t more = names.size() - kMostCellsNamed;
+      names.resize(kMostCellsNamed);
       names.push_back(std::to_string(more) + " more");
     }
     sentences.push_back(fmt::format("{}: {}; --again failed repeats them.", what, listed(names)));

@@ -31,7 +31,7 @@ at::Tensor tensor_on(const StageValues& values, const network::Shape& shape, std
 }
 
 /// The values of a tensor, on its own memory where that has their order.
-StageValues values_of(const at::Tensor& tensor) {
+StageValues stage_values_of(const at::Tensor& tensor) {
   const bool image = tensor.dim() == 4;
   const at::Tensor ordered = image ? tensor.detach().permute({0, 2, 3, 1}) : tensor.detach();
   auto kept = std::make_shared<at::Tensor>(ordered.to(at::kFloat).contiguous());
@@ -40,7 +40,7 @@ StageValues values_of(const at::Tensor& tensor) {
 
 std::vector<StageValues> values_of_all(const std::vector<at::Tensor>& tensors) {
   std::vector<StageValues> values;
-  for (const at::Tensor& tensor : tensors) values.push_back(values_of(tensor));
+  for (const at::Tensor& tensor : tensors) values.push_back(stage_values_of(tensor));
   return values;
 }
 

@@ -98,6 +98,29 @@ TEST(Coco, ReadsFoldersAsCocoHasThem) {
   EXPECT_EQ(one.dataset->size(), 1u);
 }
 
+TEST(Coco, ClassesAreInTheOrderOfTheirNumbersNotOfTheDigits) {
+  const TemporaryFolder folder;
+  write_bytes(folder.path() / "a.png", small_image());
+  write_bytes(folder.path() / "boxes.json",
+              coco(image("0", "a.png"), annotation("0", "10", "[2,4,10,6]"),
+                   R"({"id":10,"name":"ten"},{"id":9,"name":"nine"},{"id":100,"name":"hundred"})"));
+  const OpenedData opened = open_boxes(folder.path());
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("nine", "ten", "hundred"));
+  EXPECT_THAT(boxes_of(opened, 0), ElementsAre(LabelledBox{2, 4, 12, 10, 1}));
+}
+
+TEST(Coco, TakesThePartFromTheLastWordOfANameToo) {
+  const TemporaryFolder folder;
+  for (const char* part : {"train", "val"}) {
+    write_bytes(folder.path() / part / "a.png", small_image());
+    write_bytes(folder.path() / ("instances_" + std::string(part) + ".json"),
+                coco(image("0", "a.png"), annotation("0", "7", "[2,4,10,6]")));
+  }
+  const OpenedData opened = open_boxes(folder.path());
+  EXPECT_EQ(opened.split.train, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(opened.split.val, std::vector<std::uint32_t>{1});
+}
+
 TEST(Coco, ReadsFoldersWithAFileForEachPart) {
   const TemporaryFolder folder;
   for (const char* part : {"train", "valid", "test"}) {

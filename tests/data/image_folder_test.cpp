@@ -101,6 +101,13 @@ TEST_F(ImageFolder, TellsOfDifferentSizesAndRecommendsOne) {
   EXPECT_THAT(open_data(chosen).notes, Not(testing::Contains(HasSubstr("differ in size"))));
 }
 
+// The first 64 are alike.
+TEST_F(ImageFolder, LooksForOtherSizesAmongAllImages) {
+  for (int i = 0; i < 70; ++i) add("a/" + std::to_string(100 + i) + ".png", 1, 8, 8);
+  for (int i = 0; i < 70; ++i) add("b/" + std::to_string(100 + i) + ".png", 1, 16, 12);
+  EXPECT_THAT(open().notes, testing::Contains(HasSubstr("differ in size (8x8 to 16x12 pixels in 64 that were looked")));
+}
+
 TEST_F(ImageFolder, CanBeLookedAtWithoutDecoding) {
   add("a/1.png");
   write_bytes(folder_ / "b/1.png", "no picture");

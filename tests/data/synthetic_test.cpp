@@ -183,6 +183,10 @@ TEST(SyntheticShapes, HaveExactBoxes) {
       EXPECT_NEAR(placed.box.x2, x2 - 0.5, 1);
       EXPECT_NEAR(placed.box.y1, y1 + 0.5, 1);
       EXPECT_NEAR(placed.box.y2, y2 - 0.5, 1);
+      const bool is_cut = std::ranges::any_of(placed.outline, [](const Point& point) {
+        return point.x < 0 || point.y < 0 || point.x > 150 || point.y > 90;
+      });
+      EXPECT_EQ(placed.box.is_truncated, is_cut);
     }
   }
 }

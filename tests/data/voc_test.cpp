@@ -40,7 +40,8 @@ std::string xml(const std::string& objects, const std::string& size = "<width>40
 TEST(VocXml, ReadsObjects) {
   const VocAnnotation read =
       parse_voc(xml("<segmented>0</segmented>" + object(" dog ", "1 2.5 30 19", "<difficult>1</difficult>") +
-                    object("b&amp;w", "-3 0 4 5", "<truncated>1</truncated><part><name>head</name></part>")));
+                    object("b&amp;w", "-3 0 4 5",
+                           "<truncated>true</truncated><difficult>True</difficult><part><name>head</name></part>")));
   EXPECT_EQ(read.filename, "told.png");
   EXPECT_EQ(read.width, 40);
   EXPECT_EQ(read.height, 20);
@@ -52,6 +53,7 @@ TEST(VocXml, ReadsObjects) {
   EXPECT_EQ(read.objects[1].name, "b&w");
   EXPECT_EQ(read.objects[1].xmin, -3);
   EXPECT_TRUE(read.objects[1].is_truncated);
+  EXPECT_TRUE(read.objects[1].is_difficult) << "however it is spelt";
   EXPECT_THAT(read.problems, IsEmpty());
 }
 
@@ -227,6 +229,15 @@ TEST(Voc, ListsWhatIsWrong) {
   EXPECT_THAT(boxes_of(opened, 1), ElementsAre(LabelledBox{0, 0, 40, 20, 0})) << "VOC's from 0 is no box beyond";
   EXPECT_THAT(opened.notes, Contains(HasSubstr("1 annotation with another size")));
   EXPECT_THROW(open_boxes(folder.path(), [](DataOptions& options) { options.strict = true; }), Error);
+}
+
+TEST(Voc, TellsOfBoxesBeyondEachEdge) {
+  const TemporaryFolder folder;
+  write_bytes(folder.path() / "a.png", small_image());
+  write_bytes(folder.path() / "a.xml",
+              xml(object("left", "-2 5 10 9") + object("top", "5 -2 10 9") + object("right", "5 5 43 9") +
+                  object("bottom", "5 5 10 23") + object("within a pixel", "0 0 41 21")));
+  EXPECT_THAT(open_boxes(folder.path()).notes, Contains(HasSubstr("4 boxes reached beyond the image by more than")));
 }
 
 TEST(Voc, TakesTheClassesThatAreAskedFor) {

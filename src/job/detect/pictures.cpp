@@ -18,7 +18,6 @@
 #include "data/resize.h"
 #include "report/answers.h"
 #include "report/pictures_page.h"
-#include "task/detect/draw.h"
 
 namespace evener::job {
 namespace {
@@ -69,16 +68,6 @@ std::string label_of(const task::Detection& box, const std::vector<std::string>&
 
 task::DrawnBox drawn(const task::Detection& box, std::string text, const task::Colour& colour) {
   return {box.x1, box.y1, box.x2, box.y2, std::move(text), colour};
-}
-
-std::string with_all_boxes(const LookedAt& photo, data::Picture picture, float least,
-                           const std::vector<std::string>& classes, const task::Lettering& lettering) {
-  std::vector<task::DrawnBox> boxes;
-  for (const task::Detection& box : photo.found.boxes) {
-    if (box.score >= least) boxes.push_back(drawn(box, label_of(box, classes), task::class_colour(box.label)));
-  }
-  std::ranges::reverse(boxes);  // the likeliest on top
-  return data::encode_jpeg(task::with_boxes(std::move(picture), boxes, lettering), kQuality);
 }
 
 /// Why a picture can't become a JPEG file; "" if it can.
@@ -200,6 +189,16 @@ fs::path pictures_index(const fs::path& folder) {
   return folder / "pictures" / "index.html";
 }
 
+std::vector<task::DrawnBox> boxes_to_draw(const task::FoundBoxes& found, float least,
+                                          const std::vector<std::string>& classes) {
+  std::vector<task::DrawnBox> boxes;
+  for (const task::Detection& box : found.boxes) {
+    if (box.score >= least) boxes.push_back(drawn(box, label_of(box, classes), task::class_colour(box.label)));
+  }
+  std::ranges::reverse(boxes);
+  return boxes;
+}
+
 std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, const fs::path& folder,
                                              const DetectionWriter& writer, const task::Photos& photos,
                                              const std::vector<std::string>& classes, const task::Lettering& lettering,
@@ -237,8 +236,8 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
         task::cut_out(picture, {0, 0, static_cast<float>(picture.width), static_cast<float>(picture.height), 0, 0});
     small = smaller(std::move(small), scale_to(picture, kSmallSide));
     write_file_atomically(folder / "pictures" / pictures[i].small, data::encode_jpeg(small, kSmallQuality));
-    write_file_atomically(folder / "pictures" / pictures[i].picture,
-                          with_all_boxes(photo, std::move(picture), least, classes, lettering));
+    picture = task::with_boxes(std::move(picture), boxes_to_draw(photo.found, least, classes), lettering);
+    write_file_atomically(folder / "pictures" / pictures[i].picture, data::encode_jpeg(picture, kQuality));
   });
   if (*flags.save) write_page(folder, std::move(pictures), least, classes);
   return lost;

@@ -2,17 +2,24 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "job/detect/detect_flags.h"
 #include "job/detect/writer.h"
 #include "report/detection.h"
+#include "task/detect/draw.h"
 #include "task/detect/lettering.h"
 
 namespace evener::job {
 
 /// The page of the pictures that --save writes into `folder`.
 std::filesystem::path pictures_index(const std::filesystem::path& folder);
+
+/// Of the boxes found on a photo, the likeliest first, those to draw that are so likely: the likeliest last and so on
+/// top.
+std::vector<task::DrawnBox> boxes_to_draw(const task::FoundBoxes& found, float least,
+                                          const std::vector<std::string>& classes);
 
 /// Writes what the options ask for: pictures/ with a page (--save), labels/ (--format yolo), annotations/ (--format
 /// voc) in `folder`, and crops, a folder for each class, in that of --crops; of boxes those that the writer shows. A

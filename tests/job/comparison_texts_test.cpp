@@ -1,0 +1,77 @@
+// What is told of comparisons: placements for a training, and a network before and after it was quantised.
+#include <gmock/gmock.h>
+
+#include "job/plan/planning.h"
+#include "job/quantize/comparison.h"
+
+namespace evener::job {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+plan::Row placement_row(const std::string& text, plan::Basis validated) {
+  plan::Row row;
+  row.text = text;
+  row.images_per_s = 100;
+  row.train_s = 8;
+  row.validate_s = 2;
+  row.validate_basis = validated;
+  return row;
+}
+
+TEST(ComparisonOfPlacements, SaysWhereEpochsAreEstimated) {
+  plan::Comparison comparison;
+  comparison.rows = {placement_row("cpu/t2", plan::Basis::kMeasured), placement_row("cpu/t1", plan::Basis::kMeasured)};
+  comparison.best = 0;
+  comparison.reason = "the fastest";
+  EXPECT_THAT(comparison_text(comparison), AllOf(HasSubstr("cpu/t2 *"), Not(HasSubstr("cpu/t1 *")), HasSubstr("10.0 s"),
+                                                 Not(HasSubstr("estimated"))));
+  plan::Row refused;
+  refused.text = "cuda:0";
+  refused.refusal = "there is no GPU";
+  comparison.rows.back().validate_basis = plan::Basis::kPredicted;
+  comparison.rows.push_back(refused);
+  EXPECT_THAT(comparison_text(comparison),
+              AllOf(HasSubstr("validation (estimated from"), HasSubstr("can't be used:\n  cuda:0: there is no GPU\n")));
+  const nlohmann::ordered_json json = comparison_json(comparison);
+  EXPECT_EQ(json["choice"], "cpu/t2");
+  EXPECT_EQ(json["placements"][0]["epoch_s"], 10);
+  EXPECT_EQ(json["placements"][1]["validate_basis"], "predicted");
+  EXPECT_EQ(json["placements"][2], (nlohmann::ordered_json{{"placement", "cuda:0"}, {"refusal", "there is no GPU"}}));
+}
+
+TEST(ComparisonOfQuantized, CountsAgreementAmongImagesThatBothAnswered) {
+  QuantizeComparison comparison;
+  comparison.float_bytes = 4000;
+  comparison.file_bytes = 1000;
+  comparison.before.images = comparison.after.images = 4;
+  comparison.before.classes = {3, 1, -1, 2, 7};  // -1: could not be read
+  comparison.after.classes = {3, 2, -1, -1, 7};
+  EXPECT_THAT(comparison_text(comparison),
+              AllOf(ContainsRegex("same class +66\\.67 %"), ContainsRegex("weights .*0\\.25x")));
+  comparison.classes_known = false;
+  EXPECT_THAT(comparison_text(comparison), ContainsRegex("same largest output +66\\.67 %"));
+  comparison.after.classes = {-1, -1, -1, -1, -1};
+  EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("same largest output"))) << "nothing was answered";
+}
+
+TEST(ComparisonOfQuantized, TellsTheLayersWithTheLargestErrorsFirst) {
+  QuantizeComparison comparison;
+  for (const double sqnr_db : {30.0, 12.5, 40.0, 21.0, 33.0, 50.0}) {
+    task::LayerError layer;
+    layer.layer = "layer" + std::to_string(static_cast<int>(sqnr_db));
+    layer.sqnr_db = sqnr_db;
+    layer.quantized = sqnr_db > 20;
+    comparison.layers.push_back(layer);
+  }
+  const std::string text = comparison_text(comparison);
+  EXPECT_THAT(text, ContainsRegex("layer12 +12\\.5 dB  \\(in float\\)\n +layer21 +21\\.0 dB\n"));
+  EXPECT_THAT(text, Not(HasSubstr("layer50"))) << "the five worst";
+  EXPECT_EQ(layers_csv({comparison.layers[1]}), "layer,quantized,sqnr_db\nlayer12,0,12.500\n");
+}
+
+}  // namespace
+}  // namespace evener::job

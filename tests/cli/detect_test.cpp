@@ -86,6 +86,26 @@ class Detect : public testing::Test {
     return rows;
   }
 
+  /// The page's boxes are those of detections.csv, as shares of the pictures' sides.
+  void expect_boxes_of_the_table(const fs::path& run) const {
+    const std::string page = text_of(run / "pictures" / "index.html"), begin = "id=\"data\">";
+    const std::size_t from = page.find(begin) + begin.size();
+    const json data = json::parse(page.substr(from, page.find("</script>", from) - from));
+    std::vector<std::string> rows = lines_of(text_of(run / "detections.csv"));
+    std::size_t row = 1;
+    for (const json& picture : data["pictures"]) {
+      for (const json& box : picture["boxes"]) {
+        std::vector<std::string> cells;
+        std::istringstream stream(rows.at(row++));
+        for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+        for (std::size_t corner = 0; corner < 4; ++corner) {
+          EXPECT_NEAR(box[2 + corner].get<double>() * (corner % 2 == 0 ? 90 : 60), std::stod(cells[3 + corner]), 0.01);
+        }
+      }
+    }
+    EXPECT_EQ(row, rows.size());
+  }
+
   test::TemporaryFolder folder_;
 };
 
@@ -126,6 +146,7 @@ TEST_F(Detect, WritesFilesForEachPhoto) {
   EXPECT_TRUE(fs::exists(folder_ / "run" / "pictures" / "small" / "b.jpg"));
   EXPECT_THAT(text_of(folder_ / "run" / "pictures" / "index.html"), AllOf(HasSubstr("square"), HasSubstr("a.pgm")));
   EXPECT_THAT(result.out, HasSubstr("run/pictures/index.html"));
+  expect_boxes_of_the_table(folder_ / "run");
   EXPECT_TRUE(fs::exists(folder_ / "crops" / "square" / "a-0.jpg"));
   EXPECT_FALSE(fs::exists(folder_ / "crops" / "circle"));
   EXPECT_EQ(lines_of(text_of(folder_ / "run" / "detections.csv")).size(), 7U);
@@ -199,6 +220,8 @@ TEST_F(Detect, TellsTheBoxesToLookAtAndJudgesByAll) {
   EXPECT_EQ(metrics_in(file("run")), metrics_in(file("all")));
   ASSERT_EQ(detect(joined(data, {"--out", file("few"), "--confidence", "0.9"})).exit_code, 0);
   EXPECT_EQ(metrics_in(file("few")), metrics_in(file("all")));
+  // Mistakes are boxes that somebody would look at, however unlikely ones are told.
+  EXPECT_THAT(text_of(folder_ / "all" / "confusion.csv"), testing::Not(HasSubstr(",square,")));
   const Words for_coco = {"--data", file("set.safetensors"), "--part", "all", "--format", "coco", "--classes",
                           "square"};
   EXPECT_EQ(json::parse(detect(for_coco).out)["annotations"].size(), all.size() - 1);

@@ -1,7 +1,9 @@
 // What infer tells of images whose classes are known: by class, which were taken for which, and the surest mistakes.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
+#include <functional>
 
 #include "cli/infer_helpers.h"
 
@@ -44,6 +46,21 @@ TEST_F(InferClasses, AreToldWithMistakesByFile) {
   std::ifstream html(file("page.html"));
   const std::string text{std::istreambuf_iterator<char>(html), {}};
   EXPECT_THAT(text, AllOf(HasSubstr("The surest mistakes of"), HasSubstr("Classes of")));
+}
+
+TEST_F(InferClasses, TheSurestMistakesComeFirst) {
+  const std::string run = trained(), folder = alike();
+  for (const char* name : {"3/d.pgm", "5/d.pgm"}) {  // another picture, of whose two classes one is wrong at least
+    std::ofstream(folder + "/" + name, std::ios::binary) << "P5\n2 1\n255\n" << '\xff' << '\0';
+  }
+  ASSERT_EQ(infer({run, folder, "--out", file("out")}).exit_code, 0);
+  std::ifstream table(file("out/mistakes.csv"));
+  const auto lines = lines_of({std::istreambuf_iterator<char>(table), {}});
+  std::vector<double> scores;
+  for (std::size_t i = 1; i < lines.size(); ++i) scores.push_back(std::stod(lines[i].substr(lines[i].rfind(',') + 1)));
+  ASSERT_GE(scores.size(), 3U);
+  EXPECT_TRUE(std::ranges::is_sorted(scores, std::greater<>())) << testing::PrintToString(scores);
+  EXPECT_GT(scores.front(), scores.back());
 }
 
 TEST_F(InferClasses, OfEachImageAreToldOnRequest) {

@@ -165,6 +165,9 @@ TEST_F(Infer, ThreadsShareACallWhereThereAreFewerCallsThanThreads) {
   EXPECT_EQ(setup({"random:5", "--batch", "5"}), std::pair(5, 1));
   EXPECT_EQ(setup({"random:1", "--streams", "2"}), std::pair(1, 2));
   EXPECT_EQ(setup({"random:1", "--scenario", "offline", "--min-duration", "0.01", "--quick"}).second, 2);
+  const Words two_replicas = {"--batch", "8", "--on", "2xcpu/t2", "--oversubscribe"};
+  EXPECT_EQ(setup(joined({"random:16"}, two_replicas)).second, 1) << "a call for each";
+  EXPECT_EQ(setup(joined({"random:17"}, two_replicas)).second, 2);
 }
 
 TEST_F(Infer, FeaturesAreWhatTheLastLayerReads) {

@@ -52,3 +52,5 @@ install(CODE "
   set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${lib}/evener\")
   file(MAKE_DIRECTORY \"\${folder}\")
   file(CREATE_LINK \"${EVENER_DEPS_DIR}\" \"\${folder}/wheels\" SYMBOLIC)" COMPONENT wheels)
+
+include(cmake/package.cmake)

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 try:
     import numpy
@@ -17,6 +18,7 @@ except ImportError:
     sys.exit(77)
 
 import evener
+import evener_command
 
 DIGITS = {"data": "synth:digits:200", "engine": "native", "on": "cpu/t1", "batch": 16, "lr": 0.5}
 
@@ -147,6 +149,14 @@ class EvenerTest(unittest.TestCase):
         for option in evener.options("train"):
             if option["name"] != "model":
                 self.assertIn("--" + option["name"], told)
+
+    def test_a_wheel_of_another_version_is_one_sentence(self):
+        with mock.patch("evener_command._pinned", return_value={"numpy": numpy.__version__}):
+            self.assertEqual(evener_command.complaint(), "")
+        with mock.patch("evener_command._pinned", return_value={"numpy": "0.1"}):
+            self.assertRegex(evener_command.complaint(), r"^evener was built for numpy 0\.1, .*: pip install numpy==0\.1$")
+        with mock.patch("evener_command._pinned", return_value={"no-such-wheel": "2.0"}):
+            self.assertIn("no-such-wheel 2.0, which is not installed", evener_command.complaint())
 
     def test_stubs_know_every_option(self):
         stubs = (pathlib.Path(evener.__file__).parent / "__init__.pyi").read_text()

@@ -52,6 +52,13 @@ const KnownModule& known_module(const std::string& name) {
   throw Error(unknown_name_message("module", name, known_modules()));
 }
 
+// What helps where the program was built; a package was built elsewhere.
+std::string advice(const std::string& where_it_was_built) {
+  std::error_code ignored;
+  const bool is_build = fs::exists(library_folder().parent_path() / "CMakeCache.txt", ignored);
+  return is_build ? where_it_was_built : "install evener again, with the packages that it depends on";
+}
+
 void refuse(ModuleStatus& status, ModuleState state, std::string reason, std::string remedy) {
   status.state = state;
   status.reason = std::move(reason);
@@ -66,7 +73,7 @@ void refuse_to_load(ModuleStatus& status, const fs::path& file, const std::strin
   if (missing != std::string::npos && error.substr(0, missing) != file.string()) {
     refuse(status, ModuleState::kNotLoadable,
            "the library '" + error.substr(0, missing) + "' that it needs was not found",
-           "run './evener setup' to fetch what is missing");
+           advice("run './evener setup' to fetch what is missing"));
     return;
   }
   if (error.find("failed to map segment") != std::string::npos && error.find("not permitted") == std::string::npos) {
@@ -77,7 +84,8 @@ void refuse_to_load(ModuleStatus& status, const fs::path& file, const std::strin
   std::string reason = error.starts_with(file.string() + ": ") ? error.substr(file.string().size() + 2) : error;
   if (reason.size() > kLongestReason) reason = reason.substr(0, kLongestReason) + " ...";
   refuse(status, ModuleState::kNotLoadable, file.filename().string() + ": " + reason,
-         "the module and the libraries that it needs do not fit together; run './evener setup' to build it again");
+         "the module and the libraries that it needs do not fit together; " +
+             advice("run './evener setup' to build it again"));
 }
 
 void check_entry(OpenedModule& module) {
@@ -86,7 +94,7 @@ void check_entry(OpenedModule& module) {
     refuse(status, ModuleState::kNotLoadable,
            "it was built for version " + std::to_string(module.entry->abi) +
                " of the module interface, this program has " + std::to_string(kModuleAbi),
-           "build it again together with the program: './evener setup'");
+           advice("build it again together with the program: './evener setup'"));
     return;
   }
   std::string reason;
@@ -109,7 +117,7 @@ OpenedModule open_module(const KnownModule& known, const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
     refuse(module.status, ModuleState::kNotBuilt, "there is no '" + file.string() + "'",
-           "run './evener setup', or configure with -D" + std::string(known.cmake_option) + "=ON and build");
+           advice("run './evener setup', or configure with -D" + std::string(known.cmake_option) + "=ON and build"));
     return module;
   }
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open: code of it may run until the end

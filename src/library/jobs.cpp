@@ -99,6 +99,14 @@ void take(const job::OptionSet& all, const Options& given) {
   library::check(options);
 }
 
+/// Answers are told to those who ask for a format.
+void tell_nothing_by_default(job::InferCommandFlags& flags) {
+  flags.answers.format.preset("none");
+}
+void tell_nothing_by_default(job::DetectFlags& flags) {
+  flags.output.format.preset("none");
+}
+
 /// Replicas are threads: a process that others' libraries have made threads in can't have children that compute.
 void choose_threads(job::TrainFlags& flags) {
   auto& replicas = flags.placement.replicas;
@@ -146,7 +154,10 @@ const char* status_name(Result::Status status) {
 }
 
 std::vector<OptionDescription> options_of(const std::string& job) {
-  const auto told = [](auto flags) { return library::described(library::givable(flags.options())); };
+  const auto told = [](auto flags) {
+    if constexpr (requires { tell_nothing_by_default(flags); }) tell_nothing_by_default(flags);
+    return library::described(library::givable(flags.options()));
+  };
   if (job == "train") return told(job::TrainFlags());
   if (job == "infer") return told(job::InferCommandFlags());
   if (job == "faces") return told(job::FacesCommandFlags());
@@ -175,7 +186,7 @@ Result train(const Options& options, Observer* observer, const StopFlag* stop) {
 
 Result infer(const Options& options, Observer* observer, const StopFlag* stop) {
   job::InferCommandFlags flags;
-  flags.answers.format.preset("none");
+  tell_nothing_by_default(flags);
   take(flags.options(), options);
   job::complete(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
@@ -198,7 +209,7 @@ Result find_faces(const Options& options, Observer* observer, const StopFlag* st
 
 Result detect(const Options& options, Observer* observer, const StopFlag* stop) {
   job::DetectFlags flags;
-  flags.output.format.preset("none");
+  tell_nothing_by_default(flags);
   take(flags.options(), options);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
     const job::DetectionRun run = job::detect(flags, sender, &own);

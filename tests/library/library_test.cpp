@@ -67,6 +67,8 @@ TEST(LibraryOptions, AreTheCommandsByName) {
   for (const char* of_the_command : {"json", "quiet", "hosts", "hosts-started"}) {
     EXPECT_EQ(std::ranges::find(options, of_the_command, &OptionDescription::name), options.end()) << of_the_command;
   }
+  const auto of_infer = options_of("infer");
+  EXPECT_EQ(std::ranges::find(of_infer, "format", &OptionDescription::name)->default_text, "none");
   EXPECT_THAT(usage_error([] { options_of("trian"); }), HasSubstr("did you mean 'train'?"));
 }
 

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "measure/share_interval.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
@@ -239,8 +240,9 @@ std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& refer
     metric.value = here->mean.mean;
     row.measured = figure_text(metric, "-");
     if (row.is_share()) {
+      // Runs with one seed agree in accuracy: what is uncertain is how well so few images tell it.
       row.measured_to_compare = here->mean.mean;
-      row.interval = here->mean.interval;
+      if (here->metric.of_images) row.interval = measure::share_interval(*here->mean.mean, *here->metric.of_images);
     } else if (row.published_to_compare) {
       const SweepCellRuns* base = cell_with(sweep, base_of_figure(figure, reference).measured);
       const SweepFigure* of_base = figure_here(base, figure.metric, row);
@@ -286,9 +288,9 @@ std::string reference_sentence(std::span<const ReferenceRow> rows) {
   const auto same = count("as published"), higher = count("higher"), lower = count("lower");
   if (can == 0) return "";
   return fmt::format(
-      "{}: here {} {} as published, {} higher and {} lower; {} can't be judged, where cells can't run here, runs are "
-      "too "
-      "few or measurements INVALID.",
+      "{}: here {} {} as published, {} higher and {} lower; {} can't be judged: cells can't run here, runs are too "
+      "few, "
+      "or measurements INVALID.",
       counted(static_cast<std::size_t>(can), "published ratio or accuracy", "published ratios and accuracies"), same,
       same == 1 ? "is" : "are", higher, lower, can - same - higher - lower);
 }

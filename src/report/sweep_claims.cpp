@@ -105,6 +105,12 @@ void decide(CellClaim& claim) {
   claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
 }
 
+/// Claims are of two kinds: the corrected family, and which cells can't be told from the best. Each may be wrong in
+/// half of the 5 %. Of works with two cells both say the same.
+double kinds_of_claims(const Sweep& sweep) {
+  return std::ranges::any_of(sweep.jobs, [](const JobClaim& job) { return job.cells.size() > 2; }) ? 2 : 1;
+}
+
 /// The cells that the best one isn't better than beyond chance, itself among them. Which is the best the same runs say,
 /// so that any two of the cells might have been compared: each claim is corrected for all pairs.
 void find_leaders(const Sweep& sweep, JobClaim& job) {
@@ -113,10 +119,10 @@ void find_leaders(const Sweep& sweep, JobClaim& job) {
     return;
   }
   const auto cells = static_cast<double>(job.cells.size());
-  const double pairs = cells * (cells - 1) / 2;
+  const double pairs = cells * (cells - 1) / 2, kinds = kinds_of_claims(sweep);
   for (const std::size_t cell : job.cells) {
     const auto p = cell == job.cells.front() ? std::nullopt : compared(sweep, cell, job.cells.front()).p;
-    const bool is_beaten = p && *p * pairs < measure::kClaimLevel && counts(sweep, cell);
+    const bool is_beaten = p && *p * pairs * kinds < measure::kClaimLevel && counts(sweep, cell);
     if (!is_beaten) job.leaders.push_back(cell);
   }
 }
@@ -148,7 +154,8 @@ void make_claims(Sweep& sweep) {
   std::vector<std::optional<double>> p;
   for (const Hypothesis& hypothesis : family) p.push_back(hypothesis.p);
   const auto corrected = measure::corrected_for_number(p);
-  for (std::size_t n = 0; n < family.size(); ++n) *family[n].corrected = corrected[n];
+  const double kinds = kinds_of_claims(sweep);
+  for (std::size_t n = 0; n < family.size(); ++n) *family[n].corrected = std::min(1.0, kinds * *corrected[n]);
   sweep.claims = family.size();
   for (SweepCellRuns& cell : sweep.cells) decide(cell.claim);
   for (JobClaim& job : sweep.jobs) {

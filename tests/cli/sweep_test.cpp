@@ -177,7 +177,7 @@ TEST_F(SweepCommand, SetsUpFirstAndKeepsWhatWasMeasuredElsewhere) {
   EXPECT_TRUE(fs::exists(folder_ / "made"));
   const ProgramResult report = run_program({"report", out(), out(), "--html", file("all.html")}, options());
   ASSERT_EQ(report.exit_code, 0) << report.err;
-  EXPECT_THAT(report.out, AllOf(HasSubstr("published ratio"), HasSubstr("2x")));
+  EXPECT_THAT(report.out, AllOf(HasSubstr("published ratio"), HasSubstr("2.00x")));
   EXPECT_TRUE(fs::exists(folder_ / "all.html"));
   EXPECT_EQ(run_program(small_sweep({"--setup", "exit 4"})).exit_code, 1);
   EXPECT_THAT(run_program(small_sweep({"--reference", file("nothing.csv")})).err, HasSubstr("nothing.csv"));

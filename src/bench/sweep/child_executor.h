@@ -16,8 +16,8 @@ struct ChildExecutorOptions {
   std::optional<double> run_limit_s;
 };
 
-/// Runs shell commands, to which $EVENER is this program, up to the first that fails; says what went wrong of what `option` asked for, "" for
-/// nothing.
+/// Runs shell commands, to which $EVENER is this program, up to the first that fails; says what went wrong of what
+/// `option` asked for, "" for nothing.
 std::string shell_trouble(const char* option, const std::string& command);
 
 class ChildExecutor final : public Executor {

@@ -14,7 +14,7 @@
 namespace evener::data {
 namespace {
 
-constexpr std::int64_t kLeastSide = 64;  // smaller pictures look the same when they aren't
+constexpr std::int64_t kLeastComparedSide = 64;  // smaller pictures look the same when they aren't
 constexpr std::int64_t kThumbnailSide = 16;
 constexpr int kMostGradientsApart = 4;
 constexpr double kMostApart = 3;        // of 255, in the mean
@@ -47,7 +47,7 @@ Print print_of(std::span<const std::uint8_t> chw, const ImageShape& shape) {
   constexpr std::int64_t kCells = 8;
   Print print;
   print.pixels = hash_text({reinterpret_cast<const char*>(chw.data()), chw.size()});
-  if (std::min(shape.height, shape.width) < kLeastSide) return print;
+  if (std::min(shape.height, shape.width) < kLeastComparedSide) return print;
   for (std::int64_t row = 0; row < kCells; ++row) {
     double before = cell_mean(chw, shape, kCells, kCells + 1, row, 0);
     for (std::int64_t column = 1; column <= kCells; ++column) {

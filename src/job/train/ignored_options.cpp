@@ -55,6 +55,7 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
     found.ignore({&learning.validate_every, &learning.patience, &learning.until_accuracy},
                  "there are no images to validate on");
   }
+  if (options.weights.empty()) found.ignore({&flags.model.head_first}, "there are no --weights to go on from");
   if (setup.network.anchors().empty()) {
     found.ignore({&learning.box_loss}, "the network is no detector");
   } else {

@@ -37,7 +37,7 @@ std::string quality_card(const SharedNetwork& shared) {
   const auto metrics = measure::metrics_of(shared.judging.record);
   const measure::Metric* accuracy = measure::find_metric(metrics, "accuracy");
   const measure::Metric* speed = measure::find_metric(metrics, "network_images_per_s");
-  std::string html = "<div class=\"card run\">";
+  std::string html = "<div class=\"card run single\">";
   if (accuracy != nullptr && accuracy->value && accuracy->of_images) {
     html += fmt::format(
         "<p class=\"big\">{} <small>of {} images were recognised</small></p>"
@@ -45,7 +45,7 @@ std::string quality_card(const SharedNetwork& shared) {
         percent_text(*accuracy->value), *accuracy->of_images,
         measure::share_interval_text(*accuracy->value, *accuracy->of_images));
   }
-  html += "<dl class=\"single\">";
+  html += "<dl>";
   html += figure("learnt from", fmt::format("{} images", shared.training.record.data.train.value_or(0)));
   html += figure("size", bytes_text(shared.weight_bytes));
   if (speed != nullptr && speed->value) {

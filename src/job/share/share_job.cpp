@@ -46,6 +46,7 @@ fs::path share(const ShareFlags& flags, Observer& observer, const StopFlag* stop
   complete(infer_flags);
   infer(infer_flags, observer, stop);
   shared.judging = report::load_run(folder);
+  shared.judging.name = shared.training.name;
   shared.weight_bytes = weight_bytes(run);
   const fs::path page = flags.html->empty() ? folder / "page.html" : fs::path(*flags.html);
   write_file_atomically(page, report::share_page(shared));

@@ -9,11 +9,11 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "cli/foreign_names.h"
 #include "cli/options/parser.h"
 #include "job/options/config_file.h"
 
@@ -61,37 +61,6 @@ std::string owner_hint(const Command& program, const std::string& name) {
   }
   return "";
 }
-
-/// What other programs call something that is said in another way here.
-struct ForeignName {
-  std::string_view name, ours;  // `ours`: the option that a command has to have for it
-  const char* advice;
-};
-
-constexpr ForeignName kForeignNames[] = {
-    {"--threads", "--on", "threads belong to the placement, as in --on cpu/t4"},
-    {"--num-threads", "--on", "threads belong to the placement, as in --on cpu/t4"},
-    {"--device", "--on", "where to compute is said by --on, as in --on cpu or --on cuda:0"},
-    {"--gpu", "--on", "where to compute is said by --on, as in --on cuda:0"},
-    {"--gpus", "--on", "where to compute is said by --on, as in --on cuda:all"},
-    {"--num-gpus", "--on", "where to compute is said by --on, as in --on cuda:all"},
-    {"--workers", "--loader-threads", "what reads images in the background is --loader-threads"},
-    {"--num-workers", "--loader-threads", "what reads images in the background is --loader-threads"},
-    {"--workers", "--reading-threads", "threads that read images are --reading-threads"},
-    {"--num-workers", "--reading-threads", "threads that read images are --reading-threads"},
-    {"--fp16", "--precision", "arithmetic is chosen by --precision, as in --precision fp16"},
-    {"--bf16", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
-    {"--half", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
-    {"--amp", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
-    {"--arch", "MODEL", "the network is named without an option, as in 'resnet18'"},
-    {"--model", "MODEL", "the network is named without an option, as in 'resnet18'"},
-    {"--pretrained", "--weights", "weights to start from are a file, as in --weights resnet18.pth"},
-    {"--imgsz", "--size", "the size of images is --size, as in --size 224x224"},
-    {"--img-size", "--size", "the size of images is --size, as in --size 224x224"},
-    {"--image-size", "--size", "the size of images is --size, as in --size 224x224"},
-    {"--early-stopping", "--patience", "to end without progress there is --patience, as in --patience 5"},
-    {"--limit", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"},
-    {"--max-images", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"}};
 
 /// "--batch_size" as "--batch-size".
 std::string with_dashes(std::string name) {
@@ -198,11 +167,8 @@ class Checker {
       if (option->is_called_elsewhere(dashed) || option->name() == dashed) nearest = option->name();
     }
     std::string text = fmt::format("unknown option '{}'", name);
-    for (const ForeignName& foreign : kForeignNames) {
-      if (foreign.name == name && line_.command->options.find(std::string(foreign.ours))) {
-        fail(line_, fmt::format("{}: {}", text, foreign.advice));
-      }
-    }
+    const std::string advice = advice_on(name, line_.command->options);
+    if (!advice.empty()) fail(line_, text + ": " + advice);
     if (!nearest.empty()) {
       text += fmt::format("; did you mean '{}'?", nearest);
       throw UsageError(fmt::format("{} ({})", text, see_help(line_.path)));

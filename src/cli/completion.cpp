@@ -4,75 +4,17 @@
 
 #include <cstdio>
 #include <memory>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/names.h"
-#include "cli/options/parser.h"
+#include "cli/completion_places.h"
 
 namespace evener::cli {
 namespace {
 
 const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
-
-/// An option as a shell needs it.
-struct Offer {
-  std::string name, help;
-  std::vector<std::string> values;  // that can be offered
-  bool takes_value = false, takes_file = false;
-};
-
-/// A command with its whole path, such as "data info".
-struct Place {
-  std::string path, help;
-  std::vector<Offer> options;
-  std::vector<std::string> words;  // what may stand without an option: commands inside, or known values
-  bool takes_files = false;        // ... or files
-  std::vector<std::pair<std::string, std::string>> commands;
-};
-
-bool names_a_file(const std::string& value) {
-  for (const char* word : {"FILE", "DIR", "DATA", "SOURCE"}) {
-    if (value.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
-Offer offer_of(const job::OptionBase& option) {
-  const job::OptionRules& rules = option.rules();
-  return {option.name(), option.words().help, rules.one_of.empty() ? rules.suggestions : rules.one_of,
-          option.kind() != job::ValueKind::kSwitch, names_a_file(option.words().value)};
-}
-
-void collect(const Command& command, const std::string& path, std::vector<Place>& places) {
-  Place place{path, command.summary, {}, {}, false, {}};
-  for (const job::OptionBase* option : command.options.options()) {
-    if (option->rules().hidden) continue;
-    const Offer offer = offer_of(*option);
-    if (option->is_positional()) {
-      place.words.insert(place.words.end(), offer.values.begin(), offer.values.end());
-      place.takes_files = place.takes_files || offer.takes_file;
-    } else {
-      place.options.push_back(offer);
-    }
-  }
-  if (!command.options.empty()) place.options.push_back(offer_of(GeneralFlags().config));
-  place.options.push_back({"--help", "Print this help and stop", {}, false, false});
-  if (path.empty()) place.options.push_back({"--version", "Print the version and stop", {}, false, false});
-  for (const Command& inner : command.commands) place.commands.emplace_back(inner.name, inner.summary);
-  places.push_back(std::move(place));
-  for (const Command& inner : command.commands) {
-    collect(inner, path.empty() ? inner.name : path + " " + inner.name, places);
-  }
-}
-
-std::vector<Place> places_of(const Command& program) {
-  std::vector<Place> places;
-  collect(program, "", places);
-  return places;
-}
 
 /// In single quotes, for all three shells.
 std::string quoted(const std::string& text) {
@@ -237,55 +179,6 @@ complete -c evener -f
   return text;
 }
 
-/// Text in the language of man(7).
-std::string roff(const std::string& text) {
-  std::string safe;
-  bool line_begins = true;
-  for (const char c : text) {
-    if (line_begins && (c == '.' || c == '\'')) safe += "\\&";
-    if (c == '\\') {
-      safe += "\\e";
-    } else if (c == '-') {
-      safe += "\\-";
-    } else {
-      safe += c;
-    }
-    line_begins = c == '\n';
-  }
-  return safe;
-}
-
-void add_option(const job::OptionBase& option, std::string& page) {
-  page += ".TP\n.B " + roff(option.name());
-  if (!option.is_positional() && !option.words().value.empty()) page += " \\fI" + roff(option.words().value) + "\\fR";
-  page += "\n" + roff(option.words().help);
-  if (!option.rules().one_of.empty()) page += roff(fmt::format(" ({})", fmt::join(option.rules().one_of, ", ")));
-  if (const std::string usual = option.default_text(); !usual.empty()) page += roff(" [default: " + usual + "]");
-  if (option.rules().required) page += " [required]";
-  page += "\n";
-}
-
-void add_command(const Command& command, const std::string& path, std::string& page) {
-  std::string words;
-  for (const job::OptionBase* option : command.options.options()) {
-    if (option->is_positional()) words += " " + option->name() + (option->kind() == job::ValueKind::kMany ? "..." : "");
-  }
-  page += ".SS evener " + roff(path + words) + "\n" + roff(command.summary) + ".\n";
-  for (const job::OptionSet::Section& section : command.options.sections()) {
-    for (const job::OptionBase* option : section.options) {
-      if (!option->rules().hidden) add_option(*option, page);
-    }
-  }
-  if (!command.footer.empty()) page += ".PP\n.nf\n" + roff(command.footer) + "\n.fi\n";
-  for (const Command& inner : command.commands) add_command(inner, path + " " + inner.name, page);
-}
-
-/// "evener trains ..." as "trains ...".
-std::string without_name(const std::string& summary) {
-  constexpr std::string_view kName = "evener ";
-  return summary.starts_with(kName) ? summary.substr(kName.size()) : summary;
-}
-
 struct CompletionFlags : job::OptionGroup {
   CompletionFlags() : job::OptionGroup("Shell") {}
 
@@ -303,25 +196,6 @@ std::string completion_script(const Command& program, const std::string& shell) 
   throw UsageError(unknown_name_message("shell", shell, kShells));
 }
 
-std::string manual_page(const Command& program, const std::string& version) {
-  std::string page = ".TH EVENER 1 \"\" \"evener " + roff(version) + "\"\n.SH NAME\n" +
-                     roff("evener - " + without_name(program.summary)) +
-                     "\n.SH SYNOPSIS\n.B evener\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" +
-                     roff(program.footer) + "\n.SH COMMANDS\n";
-  for (const Command& command : program.commands) add_command(command, command.name, page);
-  GeneralFlags general;
-  page += ".SH GENERAL OPTIONS\n";
-  add_option(general.config, page);
-  page +=
-      ".TP\n.B \\-h\\fR, \\fB\\-\\-help\nPrint the help of a command.\n.TP\n.B \\-V\\fR, \\fB\\-\\-version\nPrint the "
-      "version.\n";
-  page +=
-      ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed; the message says why and what to do.\n"
-      ".TP\n.B 2\nWrong usage.\n.TP\n.B 3\nA scenario of infer is done, but INVALID.\n"
-      ".TP\n.B 128 + N\nStopped by signal N (130: Ctrl\\-C, 143: SIGTERM); a training has saved.\n";
-  return page;
-}
-
 Command completion_command(std::function<Command()> program) {
   const auto flags = std::make_shared<CompletionFlags>();
   return {.name = "completion",
@@ -334,19 +208,6 @@ Command completion_command(std::function<Command()> program) {
               "  evener completion fish > ~/.config/fish/completions/evener.fish\n",
           .run = [flags, program = std::move(program)] {
             std::fputs(completion_script(program(), *flags->shell).c_str(), stdout);
-            return 0;
-          }};
-}
-
-Command manual_command(std::function<Command()> program, const std::string& version) {
-  return {.name = "man",
-          .summary = "Print the manual page",
-          .footer =
-              "Examples:\n"
-              "  evener man | man -l -\n"
-              "  evener man > ~/.local/share/man/man1/evener.1\n",
-          .run = [program = std::move(program), version] {
-            std::fputs(manual_page(program(), version).c_str(), stdout);
             return 0;
           }};
 }

@@ -17,6 +17,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/completion.h"
+#include "cli/manual.h"
 #include "cli/options/parser.h"
 
 namespace {

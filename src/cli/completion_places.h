@@ -1,0 +1,31 @@
+// What a shell has to know of the commands to complete them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace evener::cli {
+
+/// An option as a shell needs it.
+struct Offer {
+  std::string name, help;
+  std::vector<std::string> values;  // that can be offered
+  bool takes_value = false, takes_file = false;
+};
+
+/// A command with its whole path, such as "data info".
+struct Place {
+  std::string path, help;
+  std::vector<Offer> options;
+  std::vector<std::string> words;  // what may stand without an option: commands inside, or known values
+  bool takes_files = false;        // ... or files
+  std::vector<std::pair<std::string, std::string>> commands;
+};
+
+/// The program itself, with an empty path, and all its commands.
+std::vector<Place> places_of(const Command& program);
+
+}  // namespace evener::cli

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/module.h"
 #include "cli/run_program.h"
 
 namespace evener::test {
@@ -232,6 +233,7 @@ TEST(DryRun, TellsOfOutputsWithoutClasses) {
 }
 
 TEST(Placements, ArePlannedOnADryRun) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   const ProgramResult result = run_program(dry_run({"--on", "3xcpu/t1..cpu/t1@0.5", "--oversubscribe"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("placement  3xcpu/t1..cpu/t1@0.5\n"), HasSubstr("process 2  rank 2\n"),

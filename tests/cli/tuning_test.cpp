@@ -163,6 +163,7 @@ TEST_F(NamedWeights, AreCheckedWhereTheyAreKept) {
 }
 
 TEST_F(NamedWeights, OfANetworkWithoutAnyAreRefused) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   const ProgramResult result = train({"resnet20", "--data", "synth:digits:20", "--weights", "imagenet"}, "");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("no weights of resnet20 for 'imagenet'"), HasSubstr("mobilenet_v2")));

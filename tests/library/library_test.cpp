@@ -176,7 +176,8 @@ TEST_F(Library, ALoadedNetworkSaysBitByBitWhatInferSays) {
   std::istringstream lines(listener.lines);
   std::size_t image = 0;
   for (std::string line; std::getline(lines, line); ++image) {
-    for (const auto& one : nlohmann::json::parse(line).at("predictions")) {
+    const auto told = nlohmann::json::parse(line);
+    for (const auto& one : told.at("predictions")) {
       EXPECT_EQ(one.at("probability").get<float>(), logits.values[image * 10 + one.at("index").get<std::size_t>()]);
     }
   }

@@ -79,8 +79,8 @@ void follow(const std::vector<fs::path>& folders, int port, Observer& observer, 
   options.connections = 64;
   const auto server = open_http_server(options);
   const std::string address = fmt::format("http://{}:{}/", options.host, server->port());
-  observer.note(fmt::format("the report is on {} and follows what it shows; Ctrl-C ends it", address));
   observer.tell(address + "\n");
+  observer.note(fmt::format("the report is on {} and follows what it shows; Ctrl-C ends it", address));
   FollowedPage page(folders);
   const std::string title = folders.front().string() + " - evener report";
   server->run([&](const HttpRequest& request) { return answer_follower(page, title, request); },

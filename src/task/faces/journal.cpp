@@ -26,15 +26,14 @@ static_assert(std::endian::native == std::endian::little, "numbers are written a
 
 template <class T>
 json binary_of(const T* values, std::size_t count) {
-  std::vector<std::uint8_t> bytes(count * sizeof(T));
-  std::memcpy(bytes.data(), values, bytes.size());
-  return json::binary(std::move(bytes));
+  const auto* first = reinterpret_cast<const std::uint8_t*>(values);
+  return json::binary(std::vector<std::uint8_t>(first, first + count * sizeof(T)));
 }
 
 std::vector<float> floats_of(const json& value) {
   const auto& bytes = value.get_binary();
   std::vector<float> floats(bytes.size() / sizeof(float));
-  std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
+  if (!floats.empty()) std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
   return floats;
 }
 

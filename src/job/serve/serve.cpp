@@ -151,8 +151,8 @@ ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* 
   const int readers = flags.placement.reading_threads->value_or(usable_cpus());
   InferenceApi api(model, queue, metrics, readers, *flags.server.request_timeout_s);
   const std::string address = address_of(*flags.server.host, server->port());
-  observer.note(fmt::format("serving {}/v2/models/{}; Ctrl-C ends it", address, model.name));
   observer.tell(address + "\n");
+  observer.note(fmt::format("serving {}/v2/models/{}; Ctrl-C ends it", address, model.name));
   const Stopwatch clock;
   server->run([&](HttpRequest& request) { return api.answer(request, server->counts()); },
               [&] {

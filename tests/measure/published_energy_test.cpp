@@ -1,5 +1,6 @@
-// The energies of a published comparison, worked out again from its times and powers as stated powers: a network
-// trained on two processors, on one card (plain and with a wrapper), and on two cards.
+// The energies of a published comparison, run through the meter as stated powers: a network trained on two processors,
+// on one card (plain and with a wrapper), and on two cards. Times and powers are those that its own products imply, as
+// no length was published; so this holds the meter's arithmetic, and of the publication only that its figures agree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -72,18 +72,6 @@ void require_survives(const std::string& path) {
   if (!failure.empty()) throw Error(failure);
 }
 
-/// What a network that scales its input was given normalised so that the scaled values come out of the result:
-/// ((p - mean) / deviation) * scale + shift = (p - mean') / deviation'.
-data::ChannelStatistics normalization_before(const engine::PixelScale& scaled, const data::ChannelStatistics& given) {
-  data::ChannelStatistics whole;
-  for (std::size_t c = 0; c < scaled.scale.size(); ++c) {
-    const float deviation = given.standard_deviation.at(c) / scaled.scale[c];
-    whole.standard_deviation.push_back(deviation);
-    whole.mean.push_back(given.mean.at(c) - scaled.shift[c] * deviation);
-  }
-  return whole;
-}
-
 /// The place of the channels in (N, a, b, c): that of the extent which is a number of channels.
 ChannelPlace place_in(const std::vector<std::int64_t>& shape) {
   const auto is_channels = [](std::int64_t extent) { return extent == 1 || extent == 3; };

@@ -87,4 +87,14 @@ std::optional<data::ChannelStatistics> normalization_of(const weights::Metadata&
   return fits ? std::optional(result) : std::nullopt;
 }
 
+data::ChannelStatistics normalization_before(const engine::PixelScale& scaled, const data::ChannelStatistics& given) {
+  data::ChannelStatistics whole;
+  for (std::size_t c = 0; c < scaled.scale.size(); ++c) {
+    const float deviation = given.standard_deviation.at(c) / scaled.scale[c];
+    whole.standard_deviation.push_back(deviation);
+    whole.mean.push_back(given.mean.at(c) - scaled.shift[c] * deviation);
+  }
+  return whole;
+}
+
 }  // namespace evener::task

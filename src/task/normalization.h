@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/channel_statistics.h"
+#include "engine/pixel_scale.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -31,5 +32,9 @@ data::ChannelStatistics for_channels(const NormalizationRule& normalization, std
 /// What a file of weights says of itself: its metadata "mean" and "standard_deviation". Nothing where it says nothing
 /// or something else than lists of `channels` usable numbers.
 std::optional<data::ChannelStatistics> normalization_of(const weights::Metadata& metadata, std::int64_t channels);
+
+/// What a network that scales its input was given normalised so that the scaled values come out of the result:
+/// ((p - mean) / deviation) * scale + shift = (p - mean') / deviation'.
+data::ChannelStatistics normalization_before(const engine::PixelScale& scaled, const data::ChannelStatistics& given);
 
 }  // namespace evener::task

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "base/error.h"
 #include "data/augment.h"
@@ -145,6 +146,32 @@ TEST(IouCrop, DropsBoxesWhoseMiddleIsOutside) {
   }
   EXPECT_GT(alone, 50);
   EXPECT_THAT(moved("iou-crop", 1, {}), ::testing::IsEmpty()) << "an image without boxes stays whole";
+}
+
+// On an image of 24 x 24 pixels whose first channel tells the column, its second the row.
+TEST(IouCrop, IsAtMostTwiceAsLongAsWide) {
+  constexpr std::int64_t kSide = 24, kStep = 8;
+  const ImageShape shape{3, kSide, kSide};
+  std::vector<std::uint8_t> image(shape.bytes());
+  for (std::int64_t i = 0; i < kSide * kSide; ++i) {
+    image[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(i % kSide * kStep);
+    image[static_cast<std::size_t>(kSide * kSide + i)] = static_cast<std::uint8_t>(i / kSide * kStep);
+  }
+  int wide = 0, high = 0;
+  for (std::uint32_t sample = 0; sample < 300; ++sample) {
+    std::vector<std::uint8_t> pixels = image;
+    augment_image(parse_augment("iou-crop"), shape, 1, 1, sample, pixels, std::vector{LabelledBox{10, 10, 14, 14}});
+    const auto extent = [&](std::size_t channel) {
+      const auto values = std::span(pixels).subspan(channel * kSide * kSide, kSide * kSide);
+      const auto [least, most] = std::ranges::minmax(values);
+      return (most - least) / kStep + 1;
+    };
+    EXPECT_LE(extent(0), 2 * extent(1)) << sample;
+    EXPECT_LE(extent(1), 2 * extent(0)) << sample;
+    wide += extent(0) > extent(1) ? 1 : 0;
+    high += extent(1) > extent(0) ? 1 : 0;
+  }
+  EXPECT_GT(std::min(wide, high), 50);
 }
 
 /// Images of one value each, with a box of that label over the whole.

@@ -1,8 +1,11 @@
 // Boxes as other programs read them, drawn, cut out, and counted by what they were taken for.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <span>
+#include <utility>
 
 #include "base/random.h"
 #include "base/test_folder.h"
@@ -212,6 +215,24 @@ TEST(DetectConfusion, DifficultObjectsAndCrowdsExcuse) {
   EXPECT_TRUE(matched.wrong.empty());
   EXPECT_TRUE(matched.missed.empty());
   EXPECT_THAT(confusion.counts(), ElementsAre(ElementsAre(0, 0), ElementsAre(0, 0)));
+}
+
+TEST(DetectConfusion, AHalfOfTheUnionIsEnough) {
+  BoxConfusion confusion(1, 0.25F);
+  const std::vector<TrueBox> there = {truth(0, 50, 0)};
+  EXPECT_THAT(confusion.add(std::vector<Detection>{{0, 0, 100, 50, 0, 0.9F}}, there).right, ElementsAre(0));
+  EXPECT_TRUE(confusion.add(std::vector<Detection>{{0, 0, 101, 50, 0, 0.9F}}, there).right.empty());
+}
+
+TEST(DetectDraw, ACutReachesToTheEndsOfTheLongerSide) {
+  for (const auto& [height, width] : {std::pair(30, 10), std::pair(10, 30)}) {
+    const data::Picture picture = data::Picture::unset(1, height, width);
+    std::ranges::fill(std::span(picture.pixels.get(), picture.bytes()), std::uint8_t{7});
+    const data::Picture cut =
+        cut_out(picture, {1.5F, 2.5F, static_cast<float>(width) - 0.5F, static_cast<float>(height) - 0.5F, 0, 0.5F});
+    EXPECT_EQ(cut.width, width - 1);
+    EXPECT_EQ(cut.height, height - 2);
+  }
 }
 
 }  // namespace

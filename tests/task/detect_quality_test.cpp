@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <tuple>
 
 #include "base/error.h"
 #include "task/detect/average_precision.h"
@@ -145,6 +146,45 @@ TEST(DetectDecode, BoxesReturnToThePhoto) {
   const PhotoPlace place{.scale_x = 0.5F, .scale_y = 0.5F, .left = 0, .top = 25};
   const auto boxes = on_photo({{10, 35, 60, 85, 3, 0.5F}, {0, 0, 100, 20, 1, 0.4F}}, place, 200, 100);
   EXPECT_THAT(boxes, ElementsAre(Detection{20, 20, 120, 100, 3, 0.5F})) << "the second lies beside the photo";
+}
+
+TEST(DetectQuality, LimitsBelongToBothSides) {
+  const auto of_side = [](double side) {
+    TrueBox box;
+    box.x2 = box.y2 = side;
+    return box;
+  };
+  for (const auto& [side, small, medium, large] :
+       {std::tuple(31.0, true, false, false), std::tuple(32.0, true, true, false), std::tuple(33.0, false, true, false),
+        std::tuple(96.0, false, true, true), std::tuple(97.0, false, false, true)}) {
+    EXPECT_EQ(is_counted(of_side(side), AreaRange::kSmall), small) << side;
+    EXPECT_EQ(is_counted(of_side(side), AreaRange::kMedium), medium) << side;
+    EXPECT_EQ(is_counted(of_side(side), AreaRange::kLarge), large) << side;
+  }
+  TrueBox crowd = truth(0, 50);
+  crowd.is_crowd = true;
+  const std::vector<Detection> boxes = {found(0, 100, 0.9F)};
+  EXPECT_EQ(judge(0, boxes, std::vector{crowd}).front().voc, VocVerdict::kIgnored) << "just half of it is in the crowd";
+  EXPECT_EQ(judge(0, boxes, std::vector{truth(0, 50)}).front().voc, VocVerdict::kTrue) << "they share just a half";
+  EXPECT_EQ(judge(0, boxes, std::vector{truth(0, 49)}).front().voc, VocVerdict::kFalse);
+}
+
+TEST(DetectQuality, OfEquallyLikelyBoxesThatOfTheEarlierImageComesFirst) {
+  for (const bool first_is_right : {true, false}) {
+    DetectionTally tally(1);
+    const std::vector<TrueBox> there = {truth(0, 50)};
+    const std::vector<Detection> right = {found(0, 50, 0.5F)}, wrong = {found(100, 150, 0.5F)};
+    tally.add(0, first_is_right ? right : wrong, there);
+    tally.add(1, first_is_right ? wrong : right, there);
+    EXPECT_THAT(quality_of(tally).voc_2010, Optional(first_is_right ? 0.5 : 0.25));
+  }
+}
+
+TEST(DetectDecode, ABoxIsLikelierThanTheLeastConfidence) {
+  const std::vector<network::Anchor> anchors = {{0.5F, 0.5F, 0.5F, 0.5F}};
+  const std::vector<float> offsets(4, 0), scores = {1, 1};  // one half each
+  EXPECT_THAT(decode(offsets, scores, anchors, 100, 100, {.confidence = 0.5F}), IsEmpty());
+  EXPECT_EQ(decode(offsets, scores, anchors, 100, 100, {.confidence = 0.499F}).size(), 1U);
 }
 
 }  // namespace

@@ -81,5 +81,11 @@ TEST(KeepNumbers, GroupsKeepTheNumberThatMostOfTheirFacesHad) {
   EXPECT_THAT(keep_numbers({0, 0}, {-1, -1}, 6), ElementsAre(6, 6)) << "numbers of who vanished are not given again";
 }
 
+TEST(GroupFaces, GroupsThatAreNearInOnePlaceAloneStayApart) {
+  // Of three faces of either person one is near all of the other's: a third of all pairs, of one side's faces a third.
+  EXPECT_THAT(grouped({{0, 0}, {1, 1}, {2, 2}, {40, 3}, {60, 4}, {62, 5}}), ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(grouped({{40, 3}, {60, 4}, {62, 5}, {0, 0}, {1, 1}, {2, 2}}), ElementsAre(0, 0, 0, 1, 1, 1));
+}
+
 }  // namespace
 }  // namespace evener::task

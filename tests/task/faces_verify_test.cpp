@@ -59,5 +59,10 @@ TEST(Verify, FewPairsAreRefused) {
   EXPECT_EQ(verify({{0.1, true}, {0.2, true}, {0.9, false}, {0.8, false}}).accuracy, 1);
 }
 
+TEST(Verify, TheLimitLiesInTheMiddleOfTheGap) {
+  // Each pair is tried with the limit that the others give: that of 0.1 and 0.9 tells 0.3 rightly, 0.1 itself doesn't.
+  EXPECT_EQ(verify({{0.3, true}, {0.1, true}, {0.9, false}, {0.9, false}}).accuracy, 1);
+}
+
 }  // namespace
 }  // namespace evener::task

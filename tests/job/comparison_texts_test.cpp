@@ -73,5 +73,17 @@ TEST(ComparisonOfQuantized, TellsTheLayersWithTheLargestErrorsFirst) {
   EXPECT_EQ(layers_csv({comparison.layers[1]}), "layer,quantized,sqnr_db\nlayer12,0,12.500\n");
 }
 
+TEST(ComparisonOfQuantized, TellsTheEnergyOfOneImageAndLayersInInt8) {
+  QuantizeComparison comparison;
+  comparison.before.images = comparison.after.images = 4;
+  comparison.before.power_w = comparison.after.power_w = 10;
+  comparison.before.rates = {5};
+  comparison.after.rates = {20};
+  comparison.after.executed = {{"Convolution i8", 1},    {"Convolution u8", 2}, {"Convolution f32", 3},
+                               {"FullyConnected i8", 1}, {"MatMul f32", 1},     {"Pooling u8", 9}};
+  EXPECT_THAT(comparison_text(comparison), AllOf(ContainsRegex("energy of one image +2.*J +0?\\.?5.*J +0\\.25x"),
+                                                 ContainsRegex("computed in int8 +4 of 8")));
+}
+
 }  // namespace
 }  // namespace evener::job

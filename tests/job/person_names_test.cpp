@@ -48,5 +48,11 @@ TEST_F(NamesOfPersons, ANameWithoutFacesMakesRoomForWhoHasItsNumberNow) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("is taken out, as others have that number")));
 }
 
+TEST_F(NamesOfPersons, OfTwoWithAsManyFacesTheFirstStays) {
+  PersonNames moved = names();
+  moved.follow({0, 1, 1, 0}, {5, 5, 5, 5});
+  EXPECT_EQ(moved.of(5), "Anna");
+}
+
 }  // namespace
 }  // namespace evener::job

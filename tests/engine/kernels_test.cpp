@@ -279,6 +279,31 @@ TYPED_TEST(Kernel, DepthwiseConvolutionsFollowTheirDefinition) {
   }
 }
 
+// A vector of each width, and what is left over.
+TEST(Kernels, Bfloat16ResultsAreTheNearestAndTiesTheEvenOnes) {
+  constexpr std::int64_t kChannels = 37;
+  constexpr float kHalfStep = 1.0F / 256;  // between 1 and the next bfloat16
+  struct Case {
+    std::uint16_t x;
+    float shift;
+    std::uint16_t y;
+  };
+  for (const Case& one :
+       {Case{0x3f80, kHalfStep, 0x3f80}, Case{0x3f81, kHalfStep, 0x3f82}, Case{0x3f80, 1.01F * kHalfStep, 0x3f81},
+        Case{0x3f81, 0.99F * kHalfStep, 0x3f81}, Case{0xbf80, -kHalfStep, 0xbf80}, Case{0xbf81, -kHalfStep, 0xbf82}}) {
+    for (const auto& level : levels<BFloat16>()) {
+      const std::vector<BFloat16> x(kChannels, BFloat16{one.x});
+      const std::vector<float> scale(kChannels, 1), shift(kChannels, one.shift);
+      std::vector<BFloat16> y(kChannels);
+      level.kernels->normalize(x.data(), nullptr, y.data(), 1, kChannels, scale.data(), shift.data(),
+                               {-kInfinity, kInfinity});
+      for (std::size_t c = 0; c < y.size(); ++c) {
+        EXPECT_EQ(y[c].bits, one.y) << level.name << ", channel " << c << ", shift " << one.shift;
+      }
+    }
+  }
+}
+
 TEST(Kernels, TheWidestLevelOfThisProcessorIsChosen) {
   const auto list = levels<float>();
   EXPECT_EQ(&float_kernels(), list.back().kernels);

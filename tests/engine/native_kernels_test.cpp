@@ -2,6 +2,7 @@
 // them are exact in float32 and the operands are in bfloat16, so nothing has to be tolerated.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <ostream>
@@ -277,6 +278,24 @@ TEST_P(NativeKernels, InputGradientIsTheProductWithTransposedWeights) {
   };
   expect_equal(dx, expected_rows);
   expect_equal(dx_panels, expected_panels);
+}
+
+TEST_P(NativeKernels, WeightsAndPixelsAreRoundedToTheNearestBfloat16AndTiesToTheEvenOne) {
+  if (kernels().unit_values == 1) return;  // float32 is not rounded
+  constexpr std::int64_t kColumns = 16;
+  std::vector<float> weights(2 * kColumns, std::bit_cast<float>(0x3f808000));
+  std::fill(weights.begin() + kColumns, weights.end(), std::bit_cast<float>(0x3f818000));
+  std::vector<Unit> rounded(kColumns);
+  kernels().round(weights.data(), 2, kColumns, rounded.data(), 0, 2);
+  for (const Unit pair : rounded) EXPECT_EQ(std::bit_cast<std::uint32_t>(pair), 0x3f823f80U);
+  // A row of one register and three values, each of which is 1 + 1/256 or 1 + 3/256.
+  constexpr std::int64_t kPixels = 19;
+  const std::vector<std::uint8_t> first(kPixels, 1), second(kPixels, 3);
+  const std::uint8_t* const images[] = {first.data(), second.data()};
+  const float scale = 1.0F / 256, shift = 1;
+  std::vector<Unit> rows(2 * kPixels), pairs(kPixels);
+  kernels().pack_input({images, 2, 1, kPixels, &scale, &shift, rows.data(), kPixels, pairs.data(), kPixels}, 0, 2);
+  for (const Unit pair : pairs) EXPECT_EQ(std::bit_cast<std::uint32_t>(pair), 0x3f823f80U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, NativeKernels, testing::ValuesIn(levels()),

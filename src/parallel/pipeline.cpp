@@ -10,6 +10,9 @@
 namespace evener::parallel {
 namespace {
 
+/// Whose tasks are told one by one.
+constexpr std::size_t kKeptSteps = 3;
+
 std::vector<std::size_t> sizes_for(const std::vector<std::int64_t>& per_sample, std::int64_t samples) {
   std::vector<std::size_t> sizes;
   for (const std::int64_t numbers : per_sample) sizes.push_back(static_cast<std::size_t>(numbers * samples));
@@ -103,7 +106,7 @@ engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, d
   const double to_s = now_s();
   send((task.backward ? gradients_out_ : values_out_).get(), std::move(sent));
   (task.backward ? step_.backward_s : step_.forward_s) += to_s - from_s;
-  step_.last_step.push_back({task.backward, task.micro_batch, from_s, to_s});
+  tasks_.push_back({task.backward, task.micro_batch, from_s, to_s});
   return sums;
 }
 
@@ -111,6 +114,7 @@ engine::Sums Pipeline::train(const data::Batch& share, double weight, const std:
   const std::vector<data::Batch> parts = micro_batches_of(share);
   const auto tasks = stage_tasks(options_.schedule, place_.number, place_.count, static_cast<int>(parts.size()));
   step_ = {};
+  tasks_.clear();
   step_began_s_ = now_s();
   step_.micro_batches = static_cast<std::int64_t>(parts.size());
   step_.most_kept = most_kept(tasks);
@@ -142,7 +146,8 @@ void Pipeline::end_step() {
   work_.backward_s += step_.backward_s;
   work_.most_kept = std::max(work_.most_kept, step_.most_kept);
   work_.sent_bytes += step_.sent_bytes;
-  work_.last_step = std::move(step_.last_step);
+  work_.last_steps.push_back(std::move(tasks_));
+  if (work_.last_steps.size() > kKeptSteps) work_.last_steps.erase(work_.last_steps.begin());
 }
 
 engine::Sums Pipeline::evaluate(const data::Batch& share, std::vector<std::int32_t>* predicted) {

@@ -29,7 +29,7 @@ struct StageOptions {
 
 /// What a stage did in the whole steps that it trained, without the first one, which makes what later ones reuse.
 struct StageWork {
-  /// A task of the last such step, in seconds since an arbitrary moment that all ranks of a host have in common.
+  /// In seconds since an arbitrary moment that all ranks of a host have in common.
   struct Task {
     bool backward = false;
     std::int64_t micro_batch = 0;
@@ -39,16 +39,19 @@ struct StageWork {
   double step_s = 0, forward_s = 0, backward_s = 0;  // of all steps; the rest of step_s it waited, or exchanged
   std::int64_t most_kept = 0;                        // micro-batches that were forward and not yet backward
   std::int64_t sent_bytes = 0;                       // in those steps, forward and backward
-  std::vector<Task> last_step;
+  std::vector<std::vector<Task>> last_steps;         // of the last of them, the oldest first
 };
 
+constexpr auto message_members(const StageTimes*) {
+  return std::tuple(&StageTimes::forward_s, &StageTimes::backward_s);
+}
 constexpr auto message_members(const StageWork::Task*) {
   return std::tuple(&StageWork::Task::backward, &StageWork::Task::micro_batch, &StageWork::Task::from_s,
                     &StageWork::Task::to_s);
 }
 constexpr auto message_members(const StageWork*) {
   return std::tuple(&StageWork::steps, &StageWork::micro_batches, &StageWork::step_s, &StageWork::forward_s,
-                    &StageWork::backward_s, &StageWork::most_kept, &StageWork::sent_bytes, &StageWork::last_step);
+                    &StageWork::backward_s, &StageWork::most_kept, &StageWork::sent_bytes, &StageWork::last_steps);
 }
 
 /// What the steps of a run's pipelines came to, per step, and what the simulation makes of the same tasks' mean times.
@@ -95,7 +98,8 @@ class Pipeline {
   std::unique_ptr<StageSender> values_out_, gradients_out_;
   bool warm_ = false;  // a whole step was done
   double step_began_s_ = 0;
-  StageWork work_, step_;  // step_: of the step that is being done
+  StageWork work_, step_;               // step_: of the step that is being done
+  std::vector<StageWork::Task> tasks_;  // of that
 };
 
 }  // namespace evener::parallel

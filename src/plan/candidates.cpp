@@ -37,6 +37,12 @@ std::vector<std::string> usual_placements(const placement::Machine& machine) {
   for (const int replicas : counts) {
     if (replicas > 1) texts.push_back(fmt::format("{}xcpu/t{}", replicas, machine.cores / replicas));
   }
+  for (const int replicas : counts) {
+    if (machine.cores < 2 * replicas) break;
+    const int threads = machine.cores / replicas / 2;
+    texts.push_back(
+        fmt::format("{}cpu/t{}..cpu/t{}", replicas > 1 ? fmt::format("{}x", replicas) : "", threads, threads));
+  }
   const std::size_t gpus = machine.cuda.devices.size();
   if (gpus > 0) texts.insert(texts.end(), {"cuda:0", "cuda:0+cpu"});
   if (gpus > 1) texts.emplace_back("cuda:all");

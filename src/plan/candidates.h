@@ -11,7 +11,7 @@
 namespace evener::plan {
 
 /// What is worth trying on `machine`: the CPU with 1, 2, 4, ... threads and with all cores; replicas that fill the
-/// cores; and where there are GPUs, one, all, and one with the CPU.
+/// cores; two stages that do, and replicas of these; and where there are GPUs, one, all, and one with the CPU.
 std::vector<std::string> usual_placements(const placement::Machine& machine);
 
 /// "cpu/t1,2xcpu/t1" apart; "auto" stands for the usual ones. Each placement once. Throws UsageError for what is not
@@ -22,6 +22,7 @@ struct Candidate {
   std::string text;
   std::optional<placement::Plan> plan;  // absent: the machine can't do it
   std::string refusal;                  // why; one line
+  bool asked = true;                    // by name; else it is one of the usual ones
 };
 
 /// Resolves a placement; what the machine can't do becomes a refusal.

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/plural.h"
+#include "plan/pipelines.h"
 #include "plan/planner.h"
 
 namespace evener::plan {
@@ -53,7 +54,31 @@ std::string why_simpler(const Row& row, const Row& other) {
 
 }  // namespace
 
+bool faster_than_noise(const Row& row, const Row& other) {
+  return loss_against(other, row) > std::max(noise_between(other, row), kSame);
+}
+
+/// Where the fastest row has stages and one without may be as fast: the choice without any stages.
+static std::optional<RowChoice> choice_without_stages(const std::vector<Row>& rows) {
+  if (!is_staged(rows[0])) return {};
+  std::vector<Row> others;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].refusal.empty() || is_staged(rows[i])) continue;
+    others.push_back(rows[i]);
+    places.push_back(i);
+  }
+  if (others.empty() || faster_than_noise(rows[0], others[0])) return {};
+  RowChoice choice = choose(others);
+  choice.row = places[choice.row];
+  choice.decided = false;
+  choice.reason += fmt::format(" without stages; {} was no faster than the noise of +-{:.0f} %", rows[0].text,
+                               100 * noise_between(rows[0], others[0]));
+  return choice;
+}
+
 RowChoice choose(const std::vector<Row>& rows) {
+  if (auto choice = choice_without_stages(rows)) return *choice;
   const Row& fastest = rows[0];
   std::size_t best = 0, usable = 0;
   const Row* rival = nullptr;  // the fastest of the others that the noise lets be as fast as the first
@@ -61,8 +86,7 @@ RowChoice choose(const std::vector<Row>& rows) {
     if (!rows[i].refusal.empty()) continue;
     ++usable;
     if (nearly_as_fast(rows[i], fastest) && simpler(rows[i], rows[best])) best = i;
-    const bool open = loss_against(rows[i], fastest) <= std::max(noise_between(rows[i], fastest), kSame);
-    if (i > 0 && open && rival == nullptr) rival = &rows[i];
+    if (i > 0 && !faster_than_noise(fastest, rows[i]) && rival == nullptr) rival = &rows[i];
   }
   const Row& chosen = rows[best];
   if (usable == 1) return {best, fmt::format("{} is the only one that can be used", chosen.text), true};

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "plan/looks.h"
+#include "plan/pipelines.h"
 
 namespace evener::plan {
 namespace {
@@ -33,6 +34,7 @@ class Planner {
     result_.loader_images_per_s = probe_.loader_images_per_s();
     result_.energy_refusal = probe_.energy_refusal();
     look_at_replicas();
+    look_at_stages();
     look_at_exchange();
     look_at_groups();
     for (Row& row : result_.rows) fill(row);
@@ -43,6 +45,8 @@ class Planner {
 
  private:
   static bool is_group(const Row& row) { return row.plan.replicas.size() > 1; }
+  /// Of several ranks, so that their step can be predicted from what each does alone.
+  static bool is_compound(const Row& row) { return is_group(row) || is_staged(row); }
   double left_s() const { return begin_s_ + seconds_ - probe_.now_s(); }
 
   void take(const std::vector<Candidate>& candidates) {
@@ -51,6 +55,7 @@ class Planner {
       Row row;
       row.text = candidate.text;
       row.refusal = candidate.refusal;
+      row.asked = candidate.asked;
       if (candidate.plan) {
         row.plan = *candidate.plan;
         row.refusal = probe_.refusal(row.plan);
@@ -91,7 +96,8 @@ class Planner {
     std::size_t groups = 0;
     for (const Row& row : result_.rows) {
       if (!row.refusal.empty()) continue;
-      if (is_group(row)) ++groups;
+      if (is_compound(row)) ++groups;
+      if (is_staged(row)) continue;
       for (const auto& replica : row.plan.replicas) {
         const std::string kind = kind_of(replica);
         // A candidate's own plan may be pinned, and that is how it would run.
@@ -107,6 +113,20 @@ class Planner {
     }
   }
 
+  void look_at_stages() {
+    for (Row& row : result_.rows) {
+      if (!row.refusal.empty() || !is_staged(row)) continue;
+      tell_("the layers for " + row.text);
+      try {
+        forecasts_[row.plan.text] = probe_.forecast(row.plan);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        row.refusal = error.what();
+      }
+    }
+  }
+
   void look_at_exchange() {
     for (const Row& row : result_.rows) {
       const auto ranks = static_cast<int>(row.plan.replicas.size());
@@ -118,10 +138,17 @@ class Planner {
   /// The model of a row from its replicas alone; nothing where one of these could not be measured.
   std::optional<Group> group_of(const Row& row) const {
     Group group;
-    for (const auto& replica : row.plan.replicas) {
+    for (std::size_t r = 0; r < row.plan.replicas.size(); ++r) {
+      const auto& replica = row.plan.replicas[r];
       const std::string kind = kind_of(replica);
-      if (!known(kind)) return std::nullopt;
-      group.replicas.push_back(looks_.at(kind).step());
+      if (is_staged(row)) {
+        const double equal = 1.0 / static_cast<double>(row.plan.replicas.size());
+        group.replicas.push_back(
+            step_of_stages(forecasts_.at(row.plan.text), r, work_.batch * replica.share.value_or(equal)));
+      } else {
+        if (!known(kind)) return std::nullopt;
+        group.replicas.push_back(looks_.at(kind).step());
+      }
       if (replica.share) group.weights.push_back(*replica.share);
     }
     group.images_per_s_limit = result_.loader_images_per_s;
@@ -139,10 +166,22 @@ class Planner {
     return group ? step_of_run(*group, work_.batch).seconds : 0;
   }
 
+  /// Stages that nobody asked for are tried only where the simulation lets them be among the fastest.
+  bool may_pay(const Row& row) const {
+    if (row.asked || !is_staged(row)) return true;
+    return std::ranges::none_of(result_.rows, [&](const Row& other) {
+      if (!other.refusal.empty() || is_staged(other)) return false;
+      const std::string kind = kind_of(other.plan.replicas[0]);
+      if (!is_group(other) && !known(kind)) return false;
+      const double other_s = is_group(other) ? predicted_s(other) : looks_.at(kind).step().seconds(work_.batch);
+      return other_s > 0 && other_s < kContender * predicted_s(row);
+    });
+  }
+
   void look_at_groups() {
     std::vector<const Row*> groups;
     for (const Row& row : result_.rows) {
-      if (row.refusal.empty() && is_group(row)) groups.push_back(&row);
+      if (row.refusal.empty() && is_compound(row) && may_pay(row)) groups.push_back(&row);
     }
     std::ranges::sort(groups, {}, [this](const Row* row) { return predicted_s(*row); });
     for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -175,7 +214,7 @@ class Planner {
   /// The row's figures from what is known by now.
   void fill(Row& row) {
     if (!row.refusal.empty()) return;
-    const auto group = is_group(row) ? group_of(row) : std::nullopt;
+    const auto group = is_compound(row) ? group_of(row) : std::nullopt;
     const auto own = looks_.find(key_of(row));
     const bool tried = own != looks_.end() && !own->second.trials.empty();
     if (own != looks_.end() && !own->second.failure.empty()) {
@@ -201,10 +240,11 @@ class Planner {
     row.images_per_s = work_.train_images / row.train_s;
     fill_validation(row, tried ? own->second.widest().evaluate_images_per_s : std::nullopt);
     fill_memory(row, group);
-    if (group) fill_ceiling(row, *group, step);
+    if (is_staged(row)) return fill_pipeline(row, *group);
+    if (group) fill_ceiling(row, group->replicas, step.seconds(work_.batch));
   }
 
-  static std::string key_of(const Row& row) { return is_group(row) ? row.plan.text : kind_of(row.plan.replicas[0]); }
+  static std::string key_of(const Row& row) { return is_compound(row) ? row.plan.text : kind_of(row.plan.replicas[0]); }
 
   void fill_validation(Row& row, std::optional<double> measured_rate) const {
     row.validate_basis = measured_rate ? Basis::kMeasured : Basis::kPredicted;
@@ -228,11 +268,28 @@ class Planner {
     if (watts) row.joules_per_image = *watts * last.seconds / last.images;
   }
 
-  void fill_ceiling(Row& row, const Group& group, const StepModel& step) const {
+  /// `members`: each alone.
+  void fill_ceiling(Row& row, const std::vector<StepModel>& members, double step_s) const {
     std::vector<double> rates;
-    for (const StepModel& replica : group.replicas) rates.push_back(work_.batch / replica.seconds(work_.batch));
+    for (const StepModel& member : members) rates.push_back(work_.batch / member.seconds(work_.batch));
     row.ceiling = ceiling(rates);
-    row.reached = work_.batch / step.seconds(work_.batch) / *std::ranges::max_element(rates);
+    row.reached = work_.batch / step_s / *std::ranges::max_element(rates);
+  }
+
+  /// What the simulation says; and beside the stages' devices alone, where these were tried.
+  void fill_pipeline(Row& row, const Group& group) const {
+    const task::StageForecast& forecast = forecasts_.at(row.plan.text);
+    row.pipeline = pipeline_of(forecast, work_.batch / step_of_run(group, work_.batch).seconds);
+    std::vector<StepModel> members;
+    for (const auto& replica : row.plan.replicas) {
+      for (const auto& stage : replica.stages) {
+        const std::string kind = kind_of({0, {stage}, {}});
+        if (!known(kind)) return;
+        members.push_back(looks_.at(kind).step());
+      }
+    }
+    fill_ceiling(row, members, work_.batch / row.images_per_s);
+    row.pipeline->cost_of_parts = cost_of_parts(row, forecast, members.front().seconds(work_.batch));
   }
 
   void conclude() {
@@ -242,13 +299,14 @@ class Planner {
     });
     std::string guessed;
     for (const Row& row : result_.rows) {
-      if (!usable(row) || row.basis == Basis::kMeasured) continue;
+      if (!usable(row) || row.basis == Basis::kMeasured || !may_pay(row)) continue;
       guessed += (guessed.empty() ? "" : ", ") + row.text;
     }
     if (!guessed.empty()) {
       result_.notes.push_back("too little time to try a whole batch on " + guessed +
                               ": predicted from smaller or single trials; --seconds more measures them");
     }
+    for (std::string& note : pipeline_notes(result_.rows)) result_.notes.push_back(std::move(note));
     if (const auto others = probe_.others_share(); others && *others > kQuiet) {
       result_.notes.push_back(
           fmt::format("others used {:.0f} % of the machine meanwhile, so a run may be faster or slower than this says; "
@@ -276,8 +334,9 @@ class Planner {
   const std::function<void(const std::string&)>& tell_;
   const double begin_s_, seconds_;
   Comparison result_;
-  std::map<std::string, Looks> looks_;      // by the plan's text; replicas alone by their kind
-  std::map<int, ExchangeModel> exchanges_;  // by ranks
+  std::map<std::string, Looks> looks_;                    // by the plan's text; replicas alone by their kind
+  std::map<int, ExchangeModel> exchanges_;                // by ranks
+  std::map<std::string, task::StageForecast> forecasts_;  // by the plan's text
 };
 
 }  // namespace

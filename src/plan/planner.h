@@ -42,6 +42,18 @@ struct Row {
   std::optional<double> reached;  // of groups: what they are, in the same
   std::optional<double> joules_per_image;
 
+  /// Of a placement with stages, by the simulation of its schedule.
+  struct Pipeline {
+    double predicted_images_per_s = 0;
+    double bubble = 0;  // the share of the stages' time that they wait
+    int micro_batches = 1;
+    /// What an image takes in a micro-batch, as a multiple of what it takes in a whole batch on one stage's device.
+    /// Absent: that was not tried, or stages differ.
+    std::optional<double> cost_of_parts;
+  };
+  std::optional<Pipeline> pipeline;
+  bool asked = true;  // by name; else it is one of the usual ones
+
   double epoch_s() const { return train_s + validate_s; }
 };
 
@@ -66,7 +78,10 @@ struct RowChoice {
   bool decided = false;  // as in Comparison
 };
 /// Chooses among rows that are sorted: the fastest, or the simplest of those that are nearly as fast. Where the noise
-/// leaves open which is the fastest, the reason says so and claims none.
+/// leaves open which is the fastest, the reason says so and claims none. Stages are taken only where they are faster
+/// than all that has none by more than the noise.
 RowChoice choose(const std::vector<Row>& rows);
+/// Whether the noise leaves no doubt that `row` is faster than `other`.
+bool faster_than_noise(const Row& row, const Row& other);
 
 }  // namespace evener::plan

@@ -83,6 +83,8 @@ class MachineProbe : public Probe {
     return trial;
   }
 
+  task::StageForecast forecast(const placement::Plan& plan) override { return trials_.forecast(plan); }
+
   ExchangeModel exchange(const placement::Plan& plan) override {
     const std::size_t large = std::clamp(trained_values(trials_.setup().network), 2 * kSmallValues, kMostValues);
     const comm::Wire wire = trials_.options().wire;

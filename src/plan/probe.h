@@ -9,6 +9,7 @@
 
 #include "placement/plan.h"
 #include "plan/predict.h"
+#include "task/stage_forecast.h"
 #include "task/trial.h"
 
 namespace evener::plan {
@@ -28,6 +29,8 @@ class Probe {
   virtual std::string refusal(const placement::Plan& plan) = 0;
   /// Trains for about `seconds`. Throws Error when it fails.
   virtual Trial trial(const placement::Plan& plan, double seconds) = 0;
+  /// What the stages of a plan with several would take. Throws Error where layers can't be timed.
+  virtual task::StageForecast forecast(const placement::Plan& plan) = 0;
   /// All-reduce among the plan's ranks.
   virtual ExchangeModel exchange(const placement::Plan& plan) = 0;
   virtual double loader_images_per_s() = 0;

@@ -227,29 +227,27 @@ void TrainJob::State::prepare() {
 
 void TrainJob::State::divide_layers() {
   require_possible_stages(options, setup);
-  setup.micro_batches = micro_batch_count(options, setup.network);
-  setup.stages = divided_layers(options, setup.network, stage_costs());
-  for (std::string& note : stage_notes(options, setup)) setup.notes.push_back(std::move(note));
-}
-
-/// From measured times where stages are to be balanced.
-network::StageCosts TrainJob::State::stage_costs() {
-  if (!options.cut.empty() || options.look_only) return estimated_costs(setup.network);
-  const std::int64_t images = images_of_micro_batch(options, setup);
+  const auto estimated = [&] {
+    return Division{divided_layers(options, setup.network, estimated_costs(setup.network)),
+                    micro_batch_count(options, setup.network)};
+  };
   try {
-    return measured_costs(Trials(*this).layer_seconds(options.plan, images), images);
+    setup.division = options.look_only ? estimated() : Trials(*this).division_of(options.plan);
   } catch (const Interrupted&) {
     throw Interrupted("interrupted while layers were timed, to divide them; nothing was trained or written");
+  } catch (const UsageError&) {
+    throw;
   } catch (const Error& error) {
     setup.notes.push_back(std::string("the network is divided by estimates, as its layers couldn't be timed: ") +
                           error.what());
-    return estimated_costs(setup.network);
+    setup.division = estimated();
   }
+  for (std::string& note : stage_notes(options, setup)) setup.notes.push_back(std::move(note));
 }
 
-const network::Network& TrainJob::State::network_of(int rank) const {
-  if (setup.stages.empty()) return setup.network;
-  return setup.stages[static_cast<std::size_t>(rank) % setup.stages.size()].network;
+const network::Network& TrainJob::State::network_of(const Division& division, int rank) const {
+  if (division.stages.empty()) return setup.network;
+  return division.stages[static_cast<std::size_t>(rank) % division.stages.size()].network;
 }
 
 void TrainJob::State::tell_memory() const {
@@ -320,7 +318,8 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
   setup.resumed_step = progress.step;
 }
 
-parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan& plan, int rank) const {
+parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan& plan, const Division& division,
+                                                          int rank) const {
   parallel::ReplicaOptions replica;
   replica.trainer = options.trainer;
   replica.trainer.accumulate = options.accumulate;
@@ -353,8 +352,8 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
     replica.trainer.resident = data.dataset;
     replica.loader.pixels = false;
   }
-  if (!setup.stages.empty()) {
-    fill_stage(options, setup, rank % static_cast<int>(setup.stages.size()), replica);
+  if (!division.stages.empty()) {
+    fill_stage(options, plan, setup.network, division, rank % static_cast<int>(division.stages.size()), replica);
   }
   return replica;
 }
@@ -365,7 +364,7 @@ std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
   const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;
   const bool divided = placement::stage_count(plan) > 1;
   if (replicas < 2 || asked || divided || uses_accelerator(plan)) return 0;
-  return engine->shared_bytes(setup.network, replica_options(plan, 0).trainer, replicas);
+  return engine->shared_bytes(setup.network, replica_options(plan, {}, 0).trainer, replicas);
 }
 
 void TrainJob::State::give_first_state(engine::Trainer& trainer, const parallel::Seat& seat) {

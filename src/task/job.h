@@ -17,10 +17,13 @@ struct TrainJob::State {
   State(TrainOptions chosen, TrainObserver& told);
 
   /// The trainer's options for the replica of `rank`, with the normalisation filled in.
-  parallel::ReplicaOptions replica_options(int rank) const { return replica_options(options.plan, rank); }
-  parallel::ReplicaOptions replica_options(const placement::Plan& plan, int rank) const;
+  parallel::ReplicaOptions replica_options(int rank) const {
+    return replica_options(options.plan, setup.division, rank);
+  }
+  parallel::ReplicaOptions replica_options(const placement::Plan& plan, const Division& division, int rank) const;
   /// What a rank computes: the network, or its stage of it.
-  const network::Network& network_of(int rank) const;
+  const network::Network& network_of(int rank) const { return network_of(setup.division, rank); }
+  const network::Network& network_of(const Division& division, int rank) const;
   /// See TrainJob::shared_bytes.
   std::size_t shared_bytes(const placement::Plan& plan) const;
   /// Gives the trainer of a rank the state with which all ranks begin.
@@ -53,7 +56,6 @@ struct TrainJob::State {
   void open_engine(const std::string& before);
   void prepare();
   void divide_layers();
-  network::StageCosts stage_costs();
   void require_possible_training() const;
   void require_possible_batch() const;
   /// `images`: that there are at most.

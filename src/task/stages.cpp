@@ -21,15 +21,12 @@ constexpr int kMicroBatchesPerStage = 4;
 constexpr double kOperationsPerByte = 20;
 /// A float32 that crosses a cut is read and written on either side, and so is its gradient.
 constexpr double kBytesMovedPerNumber = 2 * 2 * sizeof(float);
-/// Of one core, through shared memory.
-constexpr double kCopied_bytes_per_s = 4e9;
 
 /// Samples of a whole batch that each replica gets, at most.
-std::int64_t share_of(const TrainOptions& options) {
+std::int64_t share_of(const placement::Plan& plan, std::int64_t batch) {
   double most = 0;
-  for (const auto& replica : options.plan.replicas) most = std::max(most, replica.share.value_or(1));
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(options.batch) * most + 0.999), 1,
-                                  options.batch);
+  for (const auto& replica : plan.replicas) most = std::max(most, replica.share.value_or(1));
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(batch) * most + 0.999), 1, batch);
 }
 
 bool takes_whole_batches(const TrainOptions& options, const network::Network& network) {
@@ -65,7 +62,7 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
   if (options.trainer.precision == Precision::kFp16) {
     throw UsageError(stages + "can't scale the loss together: use --precision bf16 instead of fp16");
   }
-  const std::int64_t share = share_of(options);
+  const std::int64_t share = share_of(options.plan, options.batch);
   if (options.micro_batches > share) {
     throw UsageError(
         fmt::format("--micro-batches {}: a replica's share of a batch has {} samples", options.micro_batches, share));
@@ -123,13 +120,13 @@ std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, c
 int micro_batch_count(const TrainOptions& options, const network::Network& network) {
   if (takes_whole_batches(options, network)) return 1;
   if (options.micro_batches > 0) return options.micro_batches;
-  const std::int64_t share = share_of(options);
+  const std::int64_t share = share_of(options.plan, options.batch);
   const std::int64_t wanted = kMicroBatchesPerStage * static_cast<std::int64_t>(placement::stage_count(options.plan));
   return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, share / 2)));
 }
 
-std::int64_t images_of_micro_batch(const TrainOptions& options, const TrainSetup& setup) {
-  return std::max<std::int64_t>(2, share_of(options) / setup.micro_batches);
+std::int64_t images_of_micro_batch(const TrainOptions& options, int micro_batches) {
+  return std::max<std::int64_t>(2, share_of(options.plan, options.batch) / micro_batches);
 }
 
 std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSetup& setup) {
@@ -138,8 +135,8 @@ std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSet
   const auto operations = [](const network::LayerCost& cost) {
     return static_cast<double>(cost.forward_flops + cost.backward_flops);
   };
-  for (std::size_t s = 0; s < setup.stages.size(); ++s) {
-    const network::NetworkStage& stage = setup.stages[s];
+  for (std::size_t s = 0; s < setup.division.stages.size(); ++s) {
+    const network::NetworkStage& stage = setup.division.stages[s];
     const auto name = [&](int layer) { return setup.network.layers()[static_cast<std::size_t>(layer)].name; };
     const network::LayerCost cost = network::total_cost(stage.network);
     std::int64_t sent = 0;
@@ -154,23 +151,24 @@ std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSet
     notes.push_back(
         "batch-norm takes the statistics of the whole batch, which therefore passes the stages in one piece: one stage "
         "computes at a time. --batch-norm local lets them compute at once, and changes what is learnt");
-  } else if (network::has_batch_norm(setup.network) && setup.micro_batches > 1) {
+  } else if (network::has_batch_norm(setup.network) && setup.division.micro_batches > 1) {
     notes.push_back(fmt::format(
         "batch-norm took the statistics of each of {} micro-batches alone, which changes what is learnt (--batch-norm "
         "local)",
-        setup.micro_batches));
+        setup.division.micro_batches));
   }
   return notes;
 }
 
-void fill_stage(const TrainOptions& options, const TrainSetup& setup, int stage, parallel::ReplicaOptions& replica) {
-  const network::NetworkStage& part = setup.stages.at(static_cast<std::size_t>(stage));
-  replica.trainer.stage = {stage, static_cast<int>(setup.stages.size())};
-  replica.stage.micro_batches = setup.micro_batches;
-  replica.stage.share = share_of(options);
+void fill_stage(const TrainOptions& options, const placement::Plan& plan, const network::Network& network,
+                const Division& division, int stage, parallel::ReplicaOptions& replica) {
+  const network::NetworkStage& part = division.stages.at(static_cast<std::size_t>(stage));
+  replica.trainer.stage = {stage, static_cast<int>(division.stages.size())};
+  replica.stage.micro_batches = division.micro_batches;
+  replica.stage.share = share_of(plan, options.batch);
   replica.stage.schedule = options.pipeline_schedule;
-  replica.stage.received = numbers_of(setup.network, part.received);
-  replica.stage.sent = numbers_of(setup.network, part.sent);
+  replica.stage.received = numbers_of(network, part.received);
+  replica.stage.sent = numbers_of(network, part.sent);
   // Only the first stage sees pixels; those of mixed images decide their targets, too.
   const bool mixes = replica.trainer.stage.is_last() && replica.loader.augmentation.options.mixup > 0;
   if (replica.trainer.stage.is_first() || mixes) return;

@@ -10,7 +10,10 @@
 
 namespace evener::task {
 
-/// Throws UsageError for what stages can't do, or can't do yet.
+/// That one core moves where they are in no cache. A guess.
+constexpr double kCopied_bytes_per_s = 4e9;
+
+/// Throws UsageError for what the stages of `options.plan` can't do, or can't do yet.
 void require_possible_stages(const TrainOptions& options, const TrainSetup& setup);
 
 /// What each layer takes on a stage of speed 1, and what crosses a cut; speeds are left open. Estimated from operations
@@ -27,12 +30,13 @@ std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, c
 int micro_batch_count(const TrainOptions& options, const network::Network& network);
 
 /// Images of one of them, but two at least, which every batch-norm can take.
-std::int64_t images_of_micro_batch(const TrainOptions& options, const TrainSetup& setup);
+std::int64_t images_of_micro_batch(const TrainOptions& options, int micro_batches);
 
 /// What users and the record are told of the division.
 std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSetup& setup);
 
-/// Fills in what the rank that computes `stage` has to know.
-void fill_stage(const TrainOptions& options, const TrainSetup& setup, int stage, parallel::ReplicaOptions& replica);
+/// Fills in what the rank that computes `stage` of a replica of `plan` has to know.
+void fill_stage(const TrainOptions& options, const placement::Plan& plan, const network::Network& network,
+                const Division& division, int stage, parallel::ReplicaOptions& replica);
 
 }  // namespace evener::task

@@ -85,13 +85,18 @@ struct TrainOptions {
   std::shared_ptr<const nlohmann::json> settings = nullptr;
 };
 
+/// A network divided over the stages of a plan's replicas.
+struct Division {
+  std::vector<network::NetworkStage> stages;  // empty: it is not divided
+  int micro_batches = 1;                      // of each replica's share of a batch, where it is
+};
+
 /// What is known before the first step.
 struct TrainSetup {
   explicit TrainSetup(network::Network described) : network(std::move(described)) {}
 
   network::Network network;
-  std::vector<network::NetworkStage> stages;  // that it is divided into; empty: it is not
-  int micro_batches = 1;                      // of each replica's share of a batch, where it is divided
+  Division division;
   data::ImageShape image;
   std::vector<std::string> classes;
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;

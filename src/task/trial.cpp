@@ -14,8 +14,9 @@
 #include "task/batch_search.h"
 #include "task/evaluation.h"
 #include "task/job.h"
-#include "task/layer_profile.h"
 #include "task/limits.h"
+#include "task/run_apart.h"
+#include "task/stages.h"
 
 namespace evener::task {
 namespace {
@@ -28,11 +29,6 @@ constexpr std::size_t kMostSteps = 5000;
 constexpr std::int64_t kFewestImages = 4;
 constexpr std::int64_t kClimb = 3;
 constexpr double kSmallShare = 0.2, kEvaluateShare = 0.1;  // of the time
-
-void leave_if_stopped() {
-  if (stop_requested())
-    throw Interrupted("interrupted while placements were tried out; nothing was trained or written");
-}
 
 /// A trial of one plan, as rank 0 leads it.
 class Trial {
@@ -121,24 +117,6 @@ class Trial {
   TrialResult result_;
 };
 
-/// Runs `body`, which returns messages, in processes of their own, and returns what rank 0's message says.
-template <class Result>
-Result run_apart(const placement::Plan& plan, const parallel::RankBody& body, std::size_t shared_bytes = 0) {
-  leave_if_stopped();
-  parallel::LaunchOptions launch;
-  launch.always_fork = true;
-  launch.shared_bytes = shared_bytes;
-  return unpack_message<Result>(parallel::run_ranks(plan, body, launch).front(), "the result of a trial");
-}
-
-placement::Plan plan_of_one() {
-  placement::Plan plan;
-  plan.text = "cpu/t1";
-  plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
-  plan.processes = {{{0}}};
-  return plan;
-}
-
 }  // namespace
 
 static constexpr auto message_members(const TrialSteps*) {
@@ -163,11 +141,17 @@ std::int64_t Trials::batch() const {
 
 std::string Trials::refusal(const placement::Plan& plan) const {
   if (std::string why = placement::why_not_runnable(plan); !why.empty()) return why;
-  if (placement::stage_count(plan) > 1)
-    return "placements of several stages ('..') are not tried out; name it with --on";
+  if (placement::stage_count(plan) > 1) {
+    try {
+      require_possible_stages(with_plan(job_.options, plan), job_.setup);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+  }
   for (const auto& replica : plan.replicas) {
-    std::string why =
-        job_.engine->trainer_refusal(job_.setup.network, job_.replica_options(plan, replica.rank).trainer);
+    engine::TrainerOptions trainer = job_.replica_options(plan, {}, replica.rank).trainer;
+    trainer.stage = {0, placement::stage_count(plan)};
+    std::string why = job_.engine->trainer_refusal(job_.setup.network, trainer);
     if (!why.empty()) return why;
   }
   return {};
@@ -175,11 +159,12 @@ std::string Trials::refusal(const placement::Plan& plan) const {
 
 TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
   const double begin_s = now_s();
+  const Division division = placement::stage_count(plan) > 1 ? division_of(plan) : Division();
   const auto body = [&](const parallel::Seat& seat) -> std::string {
     const bool grouped = seat.ranks > 1 || job_.options.always_exchange;
     parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
-    parallel::Replica replica(*job_.engine, job_.setup.network, job_.data.dataset,
-                              job_.replica_options(plan, seat.rank), std::move(channels));
+    parallel::Replica replica(*job_.engine, job_.network_of(division, seat.rank), job_.data.dataset,
+                              job_.replica_options(plan, division, seat.rank), std::move(channels));
     parallel::Shares shares = parallel::first_shares(plan, replica, job_.least_share());
     replica.trainer().load_state(job_.state);
     if (seat.rank != 0) {
@@ -215,7 +200,7 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     return std::min(images, std::min(most, fits * 4 / 5) * parts);
   }
   const auto body = [&](const parallel::Seat& seat) {
-    const parallel::ReplicaOptions options = job_.replica_options(plan, seat.rank);
+    const parallel::ReplicaOptions options = job_.replica_options(plan, {}, seat.rank);
     return pack_message(largest_that_fits(most, [&](std::int64_t at_once) {
       leave_if_stopped();
       return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once);
@@ -224,33 +209,9 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
   return std::min(images, run_apart<std::int64_t>(plan, body) * parts);
 }
 
-std::vector<double> Trials::layer_seconds(const placement::Plan& plan, std::int64_t images) const {
-  TrainOptions options = job_.options;
-  options.plan = plan_of_one();
-  options.plan.replicas.front().stages.front() = plan.replicas.front().stages.front();
-  options.batch = images;
-  options.accumulate = 1;
-  const auto& layers = job_.setup.network.layers();
-  return run_apart<std::vector<double>>(options.plan, [&](const parallel::Seat&) {
-    const NetworkProfile profile = profile_training(job_.setup, options);
-    std::vector<double> seconds(layers.size(), 0);
-    for (const LayerProfile& each : profile.layers) {
-      const engine::LayerTime& time = each.time;
-      const auto found =
-          time.layers.empty() ? layers.end() : std::ranges::find(layers, time.layers.front(), &network::Layer::name);
-      // What belongs to no layer comes before all, as the images do, or after all, as the loss does.
-      const std::size_t place = found != layers.end() ? static_cast<std::size_t>(found - layers.begin())
-                                : time.what == "loss" ? seconds.size() - 1
-                                                      : 0;
-      seconds[place] += time.forward_s + time.backward_s.value_or(0);
-    }
-    return pack_message(seconds);
-  });
-}
-
 double Trials::loader_images_per_s(double seconds) const {
   const auto body = [&](const parallel::Seat&) {
-    const parallel::ReplicaOptions options = job_.replica_options(plan_of_one(), 0);
+    const parallel::ReplicaOptions options = job_.replica_options(plan_of_one(), {}, 0);
     data::Loader loader(job_.data.dataset, options.loader);
     loader.start(data::epoch_order(options.train_samples, 1, 1), 1);
     const Stopwatch clock;

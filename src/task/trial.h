@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "placement/plan.h"
+#include "task/stage_forecast.h"
 #include "task/train.h"
 
 namespace evener::task {
@@ -43,14 +45,21 @@ class Trials {
   /// A GPU is tried with real steps, in a process of its own; for a CPU it is predicted. 0: not even one. Throws
   /// UsageError for several replicas.
   std::int64_t largest_batch(const placement::Plan& plan) const;
-  /// Seconds that each layer of the network takes in a training step of so many images, by its index, on the first
-  /// stage of `plan`. Layers that are computed as one count where the first of them stands.
-  std::vector<double> layer_seconds(const placement::Plan& plan, std::int64_t images) const;
+  /// How the network is divided over the stages of `plan`: as --cut says, or by measured times of the layers.
+  Division division_of(const placement::Plan& plan) const;
+  /// What the stages of `plan` take by the measured times of their layers.
+  StageForecast forecast(const placement::Plan& plan) const;
   /// Images/s that one replica's loader prepares with nothing else to do.
   double loader_images_per_s(double seconds) const;
 
  private:
+  /// What each layer of the network takes in a training step of so many images, by its index, on the first stage of
+  /// `plan`. Layers that are computed as one count where the first of them stands. Measured once.
+  const std::vector<parallel::StageTimes>& layer_times(const placement::Plan& plan, std::int64_t images) const;
+
   const TrainJob::State& job_;
+  mutable std::map<std::string, std::vector<parallel::StageTimes>> layer_times_;
+  mutable std::map<std::string, Division> divisions_;  // by the plan's text
 };
 
 }  // namespace evener::task

@@ -16,10 +16,12 @@ using testing::IsSupersetOf;
 
 TEST(UsualPlacements, AreThreadsAndReplicasThatFillTheCores) {
   EXPECT_THAT(usual_placements(machine_of(1)), ElementsAre("cpu/t1"));
-  EXPECT_THAT(usual_placements(machine_of(2)), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1"));
-  EXPECT_THAT(usual_placements(machine_of(4)), ElementsAre("cpu/t1", "cpu/t2", "cpu/t4", "2xcpu/t2", "4xcpu/t1"));
+  EXPECT_THAT(usual_placements(machine_of(2)), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1", "cpu/t1..cpu/t1"));
+  EXPECT_THAT(usual_placements(machine_of(4)),
+              ElementsAre("cpu/t1", "cpu/t2", "cpu/t4", "2xcpu/t2", "4xcpu/t1", "cpu/t2..cpu/t2", "2xcpu/t1..cpu/t1"));
   EXPECT_THAT(usual_placements(machine_of(6)),
-              ElementsAre("cpu/t1", "cpu/t2", "cpu/t4", "cpu/t6", "2xcpu/t3", "4xcpu/t1", "6xcpu/t1"));
+              ElementsAre("cpu/t1", "cpu/t2", "cpu/t4", "cpu/t6", "2xcpu/t3", "4xcpu/t1", "6xcpu/t1", "cpu/t3..cpu/t3",
+                          "2xcpu/t1..cpu/t1"));
 }
 
 TEST(UsualPlacements, HaveTheGpusThatAreThere) {
@@ -35,7 +37,8 @@ TEST(PlacementsOf, ReadsAListAndNamesEachOnce) {
   const auto machine = machine_of(2);
   EXPECT_THAT(placements_of("2xcpu/t1,cpu/t02,cpu/t2", machine), ElementsAre("2xcpu/t1", "cpu/t2"));
   EXPECT_EQ(placements_of("auto", machine), usual_placements(machine));
-  EXPECT_THAT(placements_of("cpu/t3,auto", machine), ElementsAre("cpu/t3", "cpu/t1", "cpu/t2", "2xcpu/t1"));
+  EXPECT_THAT(placements_of("cpu/t3,auto", machine),
+              ElementsAre("cpu/t3", "cpu/t1", "cpu/t2", "2xcpu/t1", "cpu/t1..cpu/t1"));
 }
 
 TEST(PlacementsOf, RefusesWhatIsNoPlacement) {

@@ -28,6 +28,7 @@ class MadeUpProbe : public plan::Probe {
  public:
   std::map<std::string, plan::StepModel> steps;  // of plans, by their text; what isn't here fails
   std::map<std::string, std::string> refusals;
+  std::map<std::string, task::StageForecast> forecasts;  // of plans with stages, by their text
   plan::ExchangeModel between;
   double loader = 1e9;
   std::optional<double> others, watts;
@@ -57,6 +58,12 @@ class MadeUpProbe : public plan::Probe {
     }
     now_ += std::max(seconds, start_s);
     return trial;
+  }
+  task::StageForecast forecast(const placement::Plan& plan) override {
+    const auto found = forecasts.find(plan.text);
+    if (found == forecasts.end()) throw Error("no layer of " + plan.text + " was timed");
+    now_ += start_s;
+    return found->second;
   }
   plan::ExchangeModel exchange(const placement::Plan&) override {
     now_ += start_s;

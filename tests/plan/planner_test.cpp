@@ -27,11 +27,14 @@ Work small_work() {
   return work;
 }
 
-Comparison compare_on(MadeUpProbe& probe, const std::string& list, double seconds = 15,
-                      const Work& work = small_work()) {
-  const auto machine = machine_of(2);
+Comparison compare_on(MadeUpProbe& probe, const std::string& list, double seconds = 15, const Work& work = small_work(),
+                      int cores = 2) {
+  const auto machine = machine_of(cores);
   std::vector<Candidate> candidates;
-  for (const auto& text : placements_of(list, machine)) candidates.push_back(resolve(text, machine, {}));
+  for (const auto& text : placements_of(list, machine)) {
+    candidates.push_back(resolve(text, machine, {}));
+    candidates.back().asked = list != "auto";
+  }
   return compare(candidates, work, probe, seconds, [](const std::string&) {});
 }
 
@@ -50,6 +53,8 @@ std::string choice_of(const Comparison& comparison) {
 MadeUpProbe two_cores() {
   MadeUpProbe probe;
   probe.steps = {{"cpu/t1", {0.01, 0.003}}, {"cpu/t2", {0.01, 0.002}}, {"2xcpu/t1", {0.01, 0.0015}}};
+  // 4 micro-batches of 8 images, in 5 times 25 ms; batch-norm of whole batches would make it 1 in 2 times 50 ms.
+  probe.forecasts["cpu/t1..cpu/t1"] = {{{{0.01, 0.015}, {0.01, 0.015}}}, {0}, 4, parallel::PipelineSchedule::k1F1B};
   return probe;
 }
 
@@ -64,14 +69,14 @@ TEST(Compare, MeasuresAllWhereThereIsTimeAndTakesTheFastest) {
   const Comparison comparison = compare_on(probe, "auto");
   EXPECT_EQ(choice_of(comparison), "2xcpu/t1");
   EXPECT_THAT(comparison.reason, HasSubstr("2xcpu/t1 is the fastest, 1.28 times cpu/t2"));
-  ASSERT_EQ(comparison.rows.size(), 3U);
+  ASSERT_EQ(comparison.rows.size(), 4U);
   EXPECT_EQ(comparison.rows[0].text, "2xcpu/t1");
   EXPECT_EQ(comparison.rows[2].text, "cpu/t1");
-  for (const Row& row : comparison.rows) EXPECT_EQ(row.basis, Basis::kMeasured) << row.text;
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(comparison.rows[i].basis, Basis::kMeasured) << comparison.rows[i].text;
   EXPECT_NEAR(comparison.rows[0].images_per_s, 32 / (0.01 + 0.0015 * 32), 1e-6);
   EXPECT_NEAR(comparison.rows[0].train_s, 10 * 0.058, 1e-9);
   EXPECT_NEAR(comparison.rows[0].epoch_s(), 0.58 + 0.1, 1e-9);
-  EXPECT_TRUE(comparison.notes.empty());
+  EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("cpu/t1..cpu/t1 doesn't pay")));
   EXPECT_EQ(comparison.energy_refusal, "made up");
   EXPECT_LE(comparison.seconds, 15.01);
 }
@@ -178,6 +183,62 @@ TEST(Compare, PassesAnInterruptionOn) {
   EXPECT_THROW(compare_on(probe, "cpu/t1"), Interrupted);
 }
 
+TEST(Compare, PredictsStagesByTheirScheduleAndSaysThatTheyDontPay) {
+  MadeUpProbe probe = two_cores();
+  const Comparison comparison = compare_on(probe, "auto");
+  EXPECT_THAT(probe.tried, Not(Contains("cpu/t1..cpu/t1"))) << "nobody asked, and it would take twice as long";
+  const Row& stages = row_of(comparison, "cpu/t1..cpu/t1");
+  EXPECT_EQ(stages.basis, Basis::kPredicted);
+  EXPECT_NEAR(stages.images_per_s, 32 / (5 * 0.025), 1e-6);
+  EXPECT_NEAR(stages.pipeline.value().bubble, 1.0 / 5, 1e-9);
+  EXPECT_NEAR(stages.ceiling.value(), 2, 1e-9);
+  EXPECT_NEAR(stages.reached.value(), 0.106 / 0.125, 1e-9);
+  EXPECT_NEAR(stages.pipeline->cost_of_parts.value(), 4 * 2 * 0.025 / 0.106, 1e-9);
+  EXPECT_THAT(comparison.notes,
+              ElementsAre("cpu/t1..cpu/t1 doesn't pay: 256 images/s predicted, 0.46 times 2xcpu/t1; the stages wait 20 "
+                          "% of the time, with 4 micro-batches, in which an image takes 1.89 times what it takes in a "
+                          "whole batch"));
+}
+
+TEST(Compare, TriesStagesThatWereAskedForBesideTheirPrediction) {
+  MadeUpProbe probe = two_cores();
+  probe.steps["cpu/t1..cpu/t1"] = {0.02, 0.003};
+  const Comparison comparison = compare_on(probe, "2xcpu/t1,cpu/t1..cpu/t1");
+  const Row& stages = row_of(comparison, "cpu/t1..cpu/t1");
+  EXPECT_EQ(stages.basis, Basis::kMeasured);
+  EXPECT_NEAR(stages.images_per_s, 32 / 0.116, 1e-6);
+  EXPECT_NEAR(stages.pipeline.value().predicted_images_per_s, 256, 1e-6);
+  EXPECT_EQ(choice_of(comparison), "2xcpu/t1");
+  EXPECT_THAT(comparison.notes, Contains(HasSubstr("276 images/s measured, 256 predicted, 0.50 times 2xcpu/t1")));
+}
+
+TEST(Compare, ChoosesStagesThatPay) {
+  MadeUpProbe probe = two_cores();
+  probe.steps["cpu/t1..cpu/t1"] = {0.005, 0.001};
+  probe.forecasts["cpu/t1..cpu/t1"] = {{{{0.003, 0.004}, {0.003, 0.004}}}, {0}, 4, parallel::PipelineSchedule::k1F1B};
+  const Comparison comparison = compare_on(probe, "auto");
+  EXPECT_EQ(choice_of(comparison), "cpu/t1..cpu/t1");
+  EXPECT_THAT(comparison.notes, Contains(HasSubstr("cpu/t1..cpu/t1 pays:")));
+}
+
+TEST(Compare, PredictsReplicasOfStagesByTheSlowestAndTheExchange) {
+  MadeUpProbe probe;
+  probe.between = {0.01, 0};
+  probe.forecasts["2xcpu/t1..cpu/t1"] = {
+      {{{0.01, 0.015}, {0.01, 0.015}}, {{0.01, 0.015}, {0.01, 0.015}}}, {0, 0}, 2, parallel::PipelineSchedule::k1F1B};
+  const Comparison comparison = compare_on(probe, "2xcpu/t1..cpu/t1", 15, small_work(), 4);
+  EXPECT_THAT(row_of(comparison, "2xcpu/t1..cpu/t1").refusal, HasSubstr("no memory")) << "what fails is refused";
+  probe.steps["2xcpu/t1..cpu/t1"] = {1, 1};
+  const Row& row = row_of(compare_on(probe, "2xcpu/t1..cpu/t1", 3, small_work(), 4), "2xcpu/t1..cpu/t1");
+  EXPECT_NEAR(row.pipeline.value().predicted_images_per_s, 32 / (3 * 0.025 + 3 * 0.01), 1e-3);
+}
+
+TEST(Compare, TellsWhyLayersOfStagesCouldNotBeTimed) {
+  MadeUpProbe probe = two_cores();
+  probe.forecasts.clear();
+  EXPECT_THAT(row_of(compare_on(probe, "auto"), "cpu/t1..cpu/t1").refusal, HasSubstr("no layer of"));
+}
+
 Row row(const std::string& placement, double images_per_s, std::optional<double> noise = 0) {
   Row row;
   row.text = placement;
@@ -219,6 +280,18 @@ TEST(Choose, TakesOneAndClaimsNothingWhereTheNoiseIsLargerThanTheDifference) {
   EXPECT_THAT(choice.reason, Not(HasSubstr("the fastest")));
   EXPECT_THAT(choice.reason,
               HasSubstr("1.08 times cpu/t2 as far as was measured, but the noise of +-53 % leaves open"));
+}
+
+TEST(Choose, TakesNoStagesThatMayBeAsSlowAsWhatHasNone) {
+  const std::vector<Row> rows = {row("cpu/t1..cpu/t1", 110, std::nullopt), row("2xcpu/t1", 100, 0.01),
+                                 row("cpu/t1", 60, 0.01)};
+  const RowChoice choice = choose(rows);
+  EXPECT_EQ(choice.row, 1U);
+  EXPECT_FALSE(choice.decided);
+  EXPECT_THAT(choice.reason,
+              HasSubstr("2xcpu/t1 is the fastest, 1.67 times cpu/t1 without stages; cpu/t1..cpu/t1 was"));
+  EXPECT_EQ(choose({row("cpu/t1..cpu/t1", 110, 0.01), row("2xcpu/t1", 100, 0.01)}).row, 0U);
+  EXPECT_EQ(choose({row("cpu/t1..cpu/t1", 110, 0.3)}).row, 0U) << "nothing else can be used";
 }
 
 TEST(Choose, KnowsThatOneLookIsNotWithoutNoise) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/names.h"
 #include "placement/machine.h"
@@ -51,6 +53,14 @@ nlohmann::ordered_json optional_json(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
+nlohmann::ordered_json pipeline_json(const std::optional<plan::Row::Pipeline>& pipeline) {
+  if (!pipeline) return nullptr;
+  return {{"micro_batches", pipeline->micro_batches},
+          {"predicted_images_per_s", pipeline->predicted_images_per_s},
+          {"bubble", pipeline->bubble},
+          {"cost_of_parts", optional_json(pipeline->cost_of_parts)}};
+}
+
 nlohmann::ordered_json row_json(const plan::Row& row) {
   if (!row.refusal.empty()) return {{"placement", row.text}, {"refusal", row.refusal}};
   return {{"placement", row.text},
@@ -67,7 +77,8 @@ nlohmann::ordered_json row_json(const plan::Row& row) {
           {"memory_basis", "estimated"},
           {"speedup", optional_json(row.reached)},
           {"ceiling", optional_json(row.ceiling)},
-          {"joules_per_image", optional_json(row.joules_per_image)}};
+          {"joules_per_image", optional_json(row.joules_per_image)},
+          {"pipeline", pipeline_json(row.pipeline)}};
 }
 
 }  // namespace
@@ -76,8 +87,14 @@ std::vector<plan::Candidate> candidates_of(const TrainFlags& flags) {
   const placement::Machine& machine = placement::machine();
   const placement::PlanOptions options = plan_options(flags);
   std::vector<plan::Candidate> candidates;
+  const std::vector<std::string> usual = plan::usual_placements(machine);
+  const bool takes_usual = ("," + *flags.placement.on + ",").find(",auto,") != std::string::npos;
+  const auto is_usual = [&](const std::string& text) {
+    return takes_usual && std::ranges::find(usual, text) != usual.end();
+  };
   for (const std::string& text : plan::placements_of(*flags.placement.on, machine)) {
     candidates.push_back(plan::resolve(text, machine, options));
+    candidates.back().asked = !is_usual(text);
   }
   return candidates;
 }
@@ -85,7 +102,9 @@ std::vector<plan::Candidate> candidates_of(const TrainFlags& flags) {
 std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candidates) {
   std::vector<placement::Plan> plans;
   for (const plan::Candidate& candidate : candidates) {
-    if (candidate.plan && placement::why_not_runnable(*candidate.plan).empty()) plans.push_back(*candidate.plan);
+    if (!candidate.plan || !placement::why_not_runnable(*candidate.plan).empty()) continue;
+    // Stages that nobody asked for don't decide which engine computes.
+    if (candidate.asked || placement::stage_count(*candidate.plan) == 1) plans.push_back(*candidate.plan);
   }
   return plans;
 }

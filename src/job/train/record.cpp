@@ -221,7 +221,7 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const task::Tr
     record.fallbacks.push_back("the native engine took " + std::to_string(usable_cpus()) +
                                " threads for a replica: there are no more CPUs here");
   }
-  if (options.local_batch_norm && plan.replicas.size() > 1 && setup.stages.empty()) {
+  if (options.local_batch_norm && plan.replicas.size() > 1 && setup.division.stages.empty()) {
     record.notes.push_back(
         "batch-norm took the statistics of each replica's share alone, which changes what is learnt (--batch-norm "
         "local)");

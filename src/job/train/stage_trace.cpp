@@ -13,7 +13,9 @@ namespace evener::job {
 void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages) {
   double begin_s = std::numeric_limits<double>::infinity();
   for (const auto& rank : work) {
-    for (const auto& task : rank.last_step) begin_s = std::min(begin_s, task.from_s);
+    for (const auto& step : rank.last_steps) {
+      for (const auto& task : step) begin_s = std::min(begin_s, task.from_s);
+    }
   }
   constexpr double kMicroseconds = 1e6;
   std::string events;
@@ -24,10 +26,13 @@ void write_stage_trace(const std::filesystem::path& path, std::span<const parall
                     replica));
     add(fmt::format(R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"stage {}"}}}})", replica,
                     stage, stage));
-    for (const auto& task : work[rank].last_step) {
-      add(fmt::format(R"({{"name":"{0} {1}","cat":"{0}","ph":"X","pid":{2},"tid":{3},"ts":{4:.3f},"dur":{5:.3f}}})",
-                      task.backward ? "backward" : "forward", task.micro_batch, replica, stage,
-                      (task.from_s - begin_s) * kMicroseconds, (task.to_s - task.from_s) * kMicroseconds));
+    for (std::size_t step = 0; step < work[rank].last_steps.size(); ++step) {
+      for (const auto& task : work[rank].last_steps[step]) {
+        add(fmt::format(
+            R"({{"name":"{0} {1}","cat":"{0}","ph":"X","pid":{2},"tid":{3},"ts":{4:.3f},"dur":{5:.3f},"args":{{"step":{6},"micro_batch":{1}}}}})",
+            task.backward ? "backward" : "forward", task.micro_batch, replica, stage,
+            (task.from_s - begin_s) * kMicroseconds, (task.to_s - task.from_s) * kMicroseconds, step));
+      }
     }
   }
   write_file_atomically(path, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events + "\n]}\n");

@@ -1,4 +1,4 @@
-// The last step of a pipeline as a timeline.
+// The last steps of a pipeline as a timeline.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace evener::job {
 
-/// Writes what each rank did in the last whole step as Chrome's trace event format (chrome://tracing,
+/// Writes what each rank did in the last whole steps as Chrome's trace event format (chrome://tracing,
 /// ui.perfetto.dev): a process for each replica, in it a row for each stage, on which gaps are the bubble. `work`: of
 /// all ranks. Throws Error where the file can't be written.
 void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages);

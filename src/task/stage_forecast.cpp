@@ -1,0 +1,70 @@
+#include "task/stage_forecast.h"
+
+#include <algorithm>
+
+#include "base/tensor.h"
+#include "network/cost.h"
+#include "task/stages.h"
+
+namespace evener::task {
+namespace {
+
+double numbers_of_layers(const network::Network& network, const std::vector<int>& layers) {
+  double numbers = 0;
+  for (const int layer : layers) {
+    numbers += static_cast<double>(element_count(network.layers()[static_cast<std::size_t>(layer)].shape));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+double StageForecast::seconds(std::size_t replica, int passed) const {
+  return simulate_step(schedule, replicas[replica], passed).seconds + update_s[replica];
+}
+
+double StageForecast::bubble() const {
+  double busy_s = 0, all_s = 0;
+  for (const auto& stages : replicas) {
+    const parallel::SimulatedStep step = simulate_step(schedule, stages, micro_batches);
+    busy_s += (1 - step.bubble) * step.seconds;
+    all_s += step.seconds;
+  }
+  return all_s > 0 ? 1 - busy_s / all_s : 0;
+}
+
+double update_seconds(std::span<const network::NetworkStage> stages, const placement::PlanReplica& replica) {
+  constexpr double kBytesPerParameter = 5 * sizeof(float);  // weight and momentum are read and written, gradients read
+  double longest_s = 0;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const auto parameters = static_cast<double>(network::total_cost(stages[s].network).parameters);
+    const double speed = replica.stages[s].factor;
+    longest_s = std::max(longest_s, parameters * kBytesPerParameter / kCopied_bytes_per_s / speed);
+  }
+  return longest_s;
+}
+
+std::vector<parallel::StageTimes> stage_times(const network::Network& network,
+                                              std::span<const network::NetworkStage> stages,
+                                              std::span<const parallel::StageTimes> layers, std::int64_t images,
+                                              const placement::PlanReplica& replica) {
+  const double of_number = measured_costs({}, images).of_number;
+  const double threads = replica.stages.front().threads;  // of the stage that the layers were timed on
+  std::vector<parallel::StageTimes> times;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const network::NetworkStage& stage = stages[s];
+    const double crossing_s =
+        of_number * (numbers_of_layers(network, stage.received) + numbers_of_layers(network, stage.sent));
+    parallel::StageTimes sum{crossing_s / 2, crossing_s / 2};  // values forward, gradients backward
+    for (int layer = stage.first; layer <= stage.last; ++layer) {
+      sum.forward_s += layers[static_cast<std::size_t>(layer)].forward_s;
+      sum.backward_s += layers[static_cast<std::size_t>(layer)].backward_s;
+    }
+    const placement::PlanStage& device = replica.stages[s];
+    const double speed = device.threads / threads * device.factor;
+    times.push_back({sum.forward_s / speed, sum.backward_s / speed});
+  }
+  return times;
+}
+
+}  // namespace evener::task

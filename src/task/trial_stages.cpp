@@ -1,0 +1,76 @@
+// What a planner and a run find out about stages before the first step: where the cuts lie, and what stages will take.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "parallel/pipeline.h"
+#include "task/job.h"
+#include "task/layer_profile.h"
+#include "task/run_apart.h"
+#include "task/stages.h"
+#include "task/trial.h"
+
+namespace evener::task {
+
+Division Trials::division_of(const placement::Plan& plan) const {
+  const auto found = divisions_.find(plan.text);
+  if (found != divisions_.end()) return found->second;
+  const TrainOptions options = with_plan(job_.options, plan);
+  const network::Network& network = job_.setup.network;
+  Division division;
+  division.micro_batches = micro_batch_count(options, network);
+  network::StageCosts costs;
+  if (options.cut.empty()) {
+    const std::int64_t images = images_of_micro_batch(options, division.micro_batches);
+    std::vector<double> seconds;
+    for (const auto& layer : layer_times(plan, images)) seconds.push_back(layer.forward_s + layer.backward_s);
+    costs = measured_costs(std::move(seconds), images);
+  }
+  division.stages = divided_layers(options, network, std::move(costs));
+  return divisions_[plan.text] = std::move(division);
+}
+
+StageForecast Trials::forecast(const placement::Plan& plan) const {
+  const Division division = division_of(plan);
+  const std::int64_t images = images_of_micro_batch(with_plan(job_.options, plan), division.micro_batches);
+  StageForecast forecast;
+  forecast.micro_batches = division.micro_batches;
+  forecast.schedule = job_.options.pipeline_schedule;
+  const auto& layers = layer_times(plan, images);
+  for (const auto& replica : plan.replicas) {
+    forecast.replicas.push_back(stage_times(job_.setup.network, division.stages, layers, images, replica));
+    forecast.update_s.push_back(update_seconds(division.stages, replica));
+  }
+  return forecast;
+}
+
+const std::vector<parallel::StageTimes>& Trials::layer_times(const placement::Plan& plan, std::int64_t images) const {
+  const placement::PlanStage& device = plan.replicas.front().stages.front();
+  const std::string key = fmt::format("{} {} {}", device_text(device.device), device.threads, images);
+  if (const auto found = layer_times_.find(key); found != layer_times_.end()) return found->second;
+  TrainOptions options = with_plan(job_.options, plan_of_one());
+  options.plan.replicas.front().stages.front() = device;
+  options.batch = images;
+  options.accumulate = 1;
+  const auto& layers = job_.setup.network.layers();
+  const auto body = [&](const parallel::Seat&) {
+    const NetworkProfile profile = profile_training(job_.setup, options);
+    std::vector<parallel::StageTimes> times(layers.size());
+    for (const LayerProfile& each : profile.layers) {
+      const engine::LayerTime& time = each.time;
+      const auto found =
+          time.layers.empty() ? layers.end() : std::ranges::find(layers, time.layers.front(), &network::Layer::name);
+      // What belongs to no layer comes before all, as the images do, or after all, as the loss does.
+      const std::size_t place = found != layers.end() ? static_cast<std::size_t>(found - layers.begin())
+                                : time.what == "loss" ? times.size() - 1
+                                                      : 0;
+      times[place].forward_s += time.forward_s;
+      times[place].backward_s += time.backward_s.value_or(0);
+    }
+    return pack_message(times);
+  };
+  return layer_times_[key] = run_apart<std::vector<parallel::StageTimes>>(options.plan, body);
+}
+
+}  // namespace evener::task

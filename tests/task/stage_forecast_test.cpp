@@ -1,0 +1,118 @@
+// What stages are predicted to take, and how good the planner's cut is beside all others.
+#include "task/stage_forecast.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "network/cost.h"
+#include "network/zoo.h"
+#include "task/stages.h"
+
+namespace evener::task {
+namespace {
+
+placement::PlanReplica stages_of(const std::vector<double>& factors) {
+  placement::PlanReplica replica;
+  for (const double factor : factors) {
+    replica.stages.emplace_back();
+    replica.stages.back().factor = factor;
+  }
+  return replica;
+}
+
+/// Operations as seconds: the shape of a network's times, at 10 GFLOP/s.
+std::vector<parallel::StageTimes> times_by_operations(const network::Network& network, std::int64_t images) {
+  std::vector<parallel::StageTimes> times;
+  for (const network::LayerCost& cost : network::layer_costs(network)) {
+    const double scale = static_cast<double>(images) / 10e9;
+    times.push_back(
+        {scale * static_cast<double>(cost.forward_flops), scale * static_cast<double>(cost.backward_flops)});
+  }
+  return times;
+}
+
+TEST(StageTimes, AreTheSumsOfTheirLayersAndWhatCrosses) {
+  network::Network network("net", {8});
+  for (int i = 0; i < 4; ++i) network.add("linear" + std::to_string(i), network::Linear{.out_features = 8});
+  const std::vector<parallel::StageTimes> layers = {{0, 0}, {1, 2}, {1, 2}, {3, 4}, {3, 5}};
+  const auto times = stage_times(network, network::cut(network, std::vector{3}), layers, 16, stages_of({1, 0.5}));
+  ASSERT_EQ(times.size(), 2u);
+  const double crossing_s = measured_costs({}, 16).of_number * 8 / 2;
+  EXPECT_GT(crossing_s, 0);
+  EXPECT_DOUBLE_EQ(times[0].forward_s, 2 + crossing_s);
+  EXPECT_DOUBLE_EQ(times[0].backward_s, 4 + crossing_s);
+  EXPECT_DOUBLE_EQ(times[1].forward_s, 2 * (6 + crossing_s));
+  EXPECT_DOUBLE_EQ(times[1].backward_s, 2 * (9 + crossing_s));
+}
+
+TEST(StageTimes, TakeTheThreadsOfEachStageIntoAccount) {
+  network::Network network("net", {8});
+  for (int i = 0; i < 2; ++i) network.add("linear" + std::to_string(i), network::Linear{.out_features = 8});
+  placement::PlanReplica replica = stages_of({1, 1});
+  replica.stages[0].threads = 2;
+  const auto times = stage_times(network, network::cut(network, std::vector{2}),
+                                 std::vector<parallel::StageTimes>(3, {1, 1}), 1, replica);
+  EXPECT_NEAR(times[1].forward_s, 2, 1e-6) << "timed on two threads, computed on one";
+}
+
+TEST(UpdateSeconds, AreThoseOfTheStageWithTheMostWeights) {
+  network::Network network("net", {8});
+  for (const int width : {8, 800}) {
+    network.add("linear" + std::to_string(width), network::Linear{.out_features = width});
+  }
+  const auto stages = network::cut(network, std::vector{2});
+  EXPECT_DOUBLE_EQ(update_seconds(stages, stages_of({1, 1})), 9 * 800 * 20 / 4e9);
+  EXPECT_DOUBLE_EQ(update_seconds(stages, stages_of({1, 0.5})), 2 * 9 * 800 * 20 / 4e9);
+}
+
+TEST(StageForecast, SimulatesEachReplica) {
+  const StageForecast forecast{{{{1, 2}, {1, 2}}, {{2, 4}, {2, 4}}}, {0, 0.5}, 4, parallel::PipelineSchedule::k1F1B};
+  EXPECT_DOUBLE_EQ(forecast.seconds(0, 4), 15);
+  EXPECT_DOUBLE_EQ(forecast.seconds(0, 2), 9);
+  EXPECT_DOUBLE_EQ(forecast.seconds(1, 4), 30.5) << "and the update";
+  EXPECT_NEAR(forecast.bubble(), 1.0 / 5, 1e-12);
+}
+
+/// Seconds of a simulated step of 8 micro-batches with this cut.
+double step_s(const network::Network& network, const std::vector<int>& begins, const std::vector<double>& factors) {
+  constexpr std::int64_t kImages = 8;
+  const auto times = stage_times(network, network::cut(network, begins), times_by_operations(network, kImages), kImages,
+                                 stages_of(factors));
+  return simulate_step(parallel::PipelineSchedule::k1F1B, times, 8).seconds;
+}
+
+/// Of all cuts into as many stages as there are factors.
+double best_step_s(const network::Network& network, std::vector<int> begins, const std::vector<double>& factors) {
+  if (begins.size() + 1 == factors.size()) return step_s(network, begins, factors);
+  double best = std::numeric_limits<double>::infinity();
+  const int last = static_cast<int>(network.layers().size()) - static_cast<int>(factors.size() - begins.size() - 1) + 1;
+  for (int begin = begins.empty() ? 2 : begins.back() + 1; begin < last; ++begin) {
+    begins.push_back(begin);
+    best = std::min(best, best_step_s(network, begins, factors));
+    begins.pop_back();
+  }
+  return best;
+}
+
+TEST(Cuts, OfThePlannerAreAlmostAsFastAsTheBestOfAll) {
+  network::ModelOptions small;
+  small.input = network::Shape{3, 64, 64};
+  for (const char* model : {"resnet34", "mobilenet_v2", "mlp:784-512-384-512-64-10"}) {
+    const network::Network network =
+        network::build(model, std::string(model).starts_with("mlp") ? network::ModelOptions() : small);
+    for (const std::vector<double>& factors : {std::vector<double>{1, 1}, {1, 0.3}, {0.3, 1}, {1, 0.5}, {0.1, 1}}) {
+      SCOPED_TRACE(testing::Message() << model << " " << testing::PrintToString(factors));
+      network::StageCosts costs = measured_costs({}, 8);
+      for (const auto& layer : times_by_operations(network, 8)) {
+        costs.of_layers.push_back(layer.forward_s + layer.backward_s);
+      }
+      costs.speeds = factors;
+      const double planned_s = step_s(network, network::balanced_begins(network, costs), factors);
+      EXPECT_GE(best_step_s(network, {}, factors), 0.95 * planned_s);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace evener::task

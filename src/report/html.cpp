@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kReportStyle =
 #include "report/page/style.css.inc"
+#include "report/page/timeline.css.inc"
     ;
 constexpr std::string_view kPlots =
 #include "report/page/plots.js.inc"
@@ -85,8 +86,9 @@ std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std
   page += header_part(runs);
   page += "\n<main>\n<p class=\"warning\" id=\"problem\" hidden></p>\n";
   if (!hint.empty()) page += "<p class=\"warning\">" + escape_html(hint) + "</p>\n";
-  for (const auto part : {trouble_part, jobs_part, detection_part, answers_part, latency_part, replicas_part,
-                          classes_part, layers_part, profile_part, setting_part, notes_part, details_part})
+  for (const auto part :
+       {trouble_part, jobs_part, detection_part, answers_part, latency_part, timeline_part, replicas_part, classes_part,
+        layers_part, profile_part, setting_part, notes_part, details_part})
     page += part(runs) + "\n";
   page += "</main>\n<footer>Written by evener; everything is inside this one file.";
   if (!plotly_js.empty()) page += " Plots by Plotly.js (MIT licence).";

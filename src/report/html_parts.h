@@ -43,6 +43,8 @@ std::string setting_part(std::span<const Run> runs);
 /// What is wrong with what was learnt, or learnt from; "" where nothing is known to be.
 std::string trouble_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);
+/// When each stage of a pipeline computed which micro-batch; "" without such a run.
+std::string timeline_part(std::span<const Run> runs);
 /// What each replica did, for runs on several; "" without such a run.
 std::string replicas_part(std::span<const Run> runs);
 /// Accuracy of each class and which was taken for which; "" where nothing was counted.

@@ -142,6 +142,16 @@ void load_detection(const fs::path& dir, Run& run) {
   }
 }
 
+void load_timeline(const fs::path& dir, Run& run) {
+  std::error_code error;
+  if (!fs::exists(dir / kTimeline, error)) return;
+  try {
+    run.timeline = read_timeline(dir / kTimeline);
+  } catch (const Error& failure) {
+    run.warnings.emplace_back(failure.what());
+  }
+}
+
 void load_latencies(const fs::path& dir, Run& run) {
   if (run.record.scenario.empty()) return;
   try {
@@ -180,6 +190,7 @@ Run load_run(const fs::path& dir) {
   load_answers(dir, run);
   load_layers(dir, run);
   load_detection(dir, run);
+  load_timeline(dir, run);
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

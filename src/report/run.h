@@ -8,6 +8,7 @@
 
 #include "measure/record.h"
 #include "report/detection.h"
+#include "report/timeline.h"
 
 namespace evener::report {
 
@@ -46,6 +47,7 @@ struct Run {
   std::vector<AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json
   std::vector<LayerNoise> layers;      // of a quantised network; empty without layers.csv
   std::optional<DetectionFigures> detection;  // of `evener detect` on known boxes; absent without detection.json
+  std::vector<StageTask> timeline;            // of a pipeline's last steps; empty without stages.trace.json
   std::vector<std::string> warnings;          // e.g. an unreadable samples.csv, which does not stop a report
 };
 

@@ -28,6 +28,8 @@ struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // of AdamW
   double clip_norm = 0;      // gradients are scaled down to this norm over all of them; 0 = never
   double average_decay = 0;  // of an exponential average of the weights over the steps; 0 = none is kept
+  /// Of a divided network: adds up a value over its stages, each of which calls it once in a step that clips.
+  std::function<double(double)> sum_over_stages = {};
 };
 
 /// Memory that all replicas of a run see, for engines that keep weights once for all of them. Zero at first.

@@ -32,6 +32,8 @@ struct StageRecord {
   std::optional<int> threads;            // CPU stages only
   std::vector<int> cpus;                 // logical CPUs it was pinned to; empty = not pinned
   std::optional<double> emulated_speed;  // the F of "@F"
+  // Of one stage of several: what it was predicted to take of memory, and what its process came to take at most.
+  std::optional<std::int64_t> predicted_memory_bytes = {}, memory_bytes = {};
 };
 struct ReplicaRecord {
   std::vector<StageRecord> stages;

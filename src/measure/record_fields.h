@@ -49,6 +49,8 @@ void describe(Fields& fields, Of<StageRecord> auto& stage) {
   fields.value("threads", stage.threads);
   fields.value("cpus", stage.cpus);
   fields.share("emulated_speed", stage.emulated_speed);
+  fields.value("predicted_memory_bytes", stage.predicted_memory_bytes);
+  fields.value("memory_bytes", stage.memory_bytes);
 }
 
 template <typename Fields>

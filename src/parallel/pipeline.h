@@ -24,6 +24,7 @@ struct StageOptions {
   int micro_batches = 1;   // of a whole batch's share
   std::int64_t share = 1;  // samples of a whole batch that each replica gets, at most
   PipelineSchedule schedule = PipelineSchedule::k1F1B;
+  bool own_process = false;                  // so that its memory can be told
   std::vector<std::int64_t> received, sent;  // numbers per sample of each value that comes and goes
 };
 
@@ -39,6 +40,7 @@ struct StageWork {
   double step_s = 0, forward_s = 0, backward_s = 0;  // of all steps; the rest of step_s it waited, or exchanged
   std::int64_t most_kept = 0;                        // micro-batches that were forward and not yet backward
   std::int64_t sent_bytes = 0;                       // in those steps, forward and backward
+  std::optional<std::int64_t> memory_bytes;          // that its process came to take for it; absent: it has no own one
   std::vector<std::vector<Task>> last_steps;         // of the last of them, the oldest first
 };
 
@@ -51,7 +53,8 @@ constexpr auto message_members(const StageWork::Task*) {
 }
 constexpr auto message_members(const StageWork*) {
   return std::tuple(&StageWork::steps, &StageWork::micro_batches, &StageWork::step_s, &StageWork::forward_s,
-                    &StageWork::backward_s, &StageWork::most_kept, &StageWork::sent_bytes, &StageWork::last_steps);
+                    &StageWork::backward_s, &StageWork::most_kept, &StageWork::sent_bytes, &StageWork::memory_bytes,
+                    &StageWork::last_steps);
 }
 
 /// What the steps of a run's pipelines came to, per step, and what the simulation makes of the same tasks' mean times.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/message.h"
 #include "base/phase.h"
+#include "base/process_memory.h"
 #include "comm/gather.h"
 #include "network/batch_norm.h"
 #include "parallel/device_reports.h"
@@ -49,6 +50,7 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
       dataset_(std::move(dataset)),
       channels_(std::move(channels)),
       pace_(options_.speed_factor) {
+  memory_before_bytes_ = process_memory().resident_bytes;
   // Loaders first: the trainer pins this thread, and threads started later would inherit its CPUs.
   train_loader_ = std::make_unique<data::Loader>(dataset_, options_.loader);
   data::LoaderOptions plain = options_.loader;
@@ -57,6 +59,9 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   synchronised_ = replicas() > 1 && !options_.local_batch_norm && network::has_batch_norm(network);
   if (synchronised_) {
     options_.trainer.sum_over_replicas = [this](std::span<double> values) { sum_over_replicas(values); };
+  }
+  if (stages() > 1) {
+    options_.trainer.optimizer.sum_over_stages = [this](double value) { return sum_over_stages(value); };
   }
   engine::SharedArrays& shared = options_.trainer.shared;
   shared.bytes = channels_.memory;
@@ -87,6 +92,13 @@ StepContext Replica::step_context(const network::Network& network) {
   context.always_exchange = options_.always_exchange;
   context.emulates_speed = options_.speed_factor < 1;
   return context;
+}
+
+/// All replicas have the same gradients by then.
+double Replica::sum_over_stages(double value) {
+  const PhaseMark mark(Phase::kExchange);
+  channels_.control->all_reduce(std::span<double>(&value, 1));
+  return value / replicas();
 }
 
 void Replica::sum_over_replicas(std::span<double> values) {
@@ -268,7 +280,12 @@ void Replica::report() {
                               offers_.device != nullptr ? offers_.device->report() : engine::DeviceReport{});
   if (!pipeline_) return;
   stage_work_.clear();
-  for (const std::string& message : comm::gather_messages(*channels_.control, pack_message(pipeline_->work()))) {
+  StageWork own = pipeline_->work();
+  if (options_.stage.own_process) {
+    const auto peak_bytes = process_memory().peak_bytes;
+    own.memory_bytes = static_cast<std::int64_t>(peak_bytes - std::min(peak_bytes, memory_before_bytes_));
+  }
+  for (const std::string& message : comm::gather_messages(*channels_.control, pack_message(own))) {
     const std::string what = "what rank " + std::to_string(stage_work_.size()) + " did";
     stage_work_.push_back(unpack_message<StageWork>(message, what));
   }

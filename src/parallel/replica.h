@@ -112,6 +112,7 @@ class Replica {
   void share_state(bool with_optimizer);
   void average_statistics(TensorMap& state);
   void set_members(const Command& command);
+  double sum_over_stages(double value);
   void sum_over_replicas(std::span<double> values);
   void meet();
 
@@ -136,6 +137,7 @@ class Replica {
   StepResult step_;
   EvaluationResult evaluation_;
   std::vector<engine::DeviceReport> reports_;
+  std::uint64_t memory_before_bytes_ = 0;  // of this process, when it had no trainer
   std::vector<StageWork> stage_work_;
   TensorMap gathered_;
   const TensorMap* given_ = nullptr;

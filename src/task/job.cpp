@@ -20,6 +20,7 @@
 #include "task/facts.h"
 #include "task/limits.h"
 #include "task/resume_config.h"
+#include "task/stage_memory.h"
 #include "task/stages.h"
 #include "task/start.h"
 #include "task/trial.h"
@@ -207,6 +208,7 @@ void TrainJob::State::prepare() {
     config = resume_config(options, setup);
   }
   if (placement::stage_count(options.plan) > 1) divide_layers();
+  if (options.epochs > 0) require_stage_memory(options, setup.network, setup.division);
   info = {.model = options.model,
           .classes = setup.classes,
           .image = setup.image,

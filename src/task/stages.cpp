@@ -56,9 +56,6 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
   if (options.accumulate > 1) {
     throw UsageError(stages + "compute a batch in parts anyway: give --micro-batches instead of --accumulate");
   }
-  if (options.trainer.optimizer.clip_norm > 0) {
-    throw UsageError(stages + "don't know the norm of all gradients together; leave out --clip-norm");
-  }
   if (options.trainer.precision == Precision::kFp16) {
     throw UsageError(stages + "can't scale the loss together: use --precision bf16 instead of fp16");
   }
@@ -127,6 +124,10 @@ int micro_batch_count(const TrainOptions& options, const network::Network& netwo
 
 std::int64_t images_of_micro_batch(const TrainOptions& options, int micro_batches) {
   return std::max<std::int64_t>(2, share_of(options.plan, options.batch) / micro_batches);
+}
+
+std::int64_t images_at_once(const TrainOptions& options, int parts) {
+  return (share_of(options.plan, options.batch) + parts - 1) / parts;
 }
 
 std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSetup& setup) {

@@ -32,6 +32,9 @@ int micro_batch_count(const TrainOptions& options, const network::Network& netwo
 /// Images of one of them, but two at least, which every batch-norm can take.
 std::int64_t images_of_micro_batch(const TrainOptions& options, int micro_batches);
 
+/// Images of a replica's share of a batch that pass at once where it is divided into so many parts, at most.
+std::int64_t images_at_once(const TrainOptions& options, int parts);
+
 /// What users and the record are told of the division.
 std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSetup& setup);
 

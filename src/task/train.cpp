@@ -368,6 +368,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
       seat.group->set_progress(seat.local_rank, epoch, step);
     };
   }
+  options.stage.own_process = seat.own_process;
   parallel::Channels channels = seat.channels();
   {
     const PhaseMark mark(Phase::kConnect);

@@ -70,6 +70,7 @@ struct TrainOptions {
   // Where the plan's replicas have several stages:
   std::vector<std::string> cut;  // names of the layers that the second and later stages begin with; empty: balanced
   int micro_batches = 0;         // of each replica's share of a batch; 0 = as suits the network
+  std::int64_t stage_memory_bytes = 0;  // that each device may take, for emulation; 0 = what there is
   parallel::PipelineSchedule pipeline_schedule = parallel::PipelineSchedule::k1F1B;
   bool data_on_device = false;             // devices other than the CPU keep all images in their memory
   bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt

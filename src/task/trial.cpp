@@ -16,6 +16,7 @@
 #include "task/job.h"
 #include "task/limits.h"
 #include "task/run_apart.h"
+#include "task/stage_memory.h"
 #include "task/stages.h"
 
 namespace evener::task {
@@ -147,6 +148,11 @@ std::string Trials::refusal(const placement::Plan& plan) const {
     } catch (const UsageError& error) {
       return error.what();
     }
+  }
+  try {
+    if (placement::stage_count(plan) == 1) require_stage_memory(with_plan(job_.options, plan), job_.setup.network, {});
+  } catch (const UsageError& error) {
+    return error.what();
   }
   for (const auto& replica : plan.replicas) {
     engine::TrainerOptions trainer = job_.replica_options(plan, {}, replica.rank).trainer;

@@ -7,6 +7,7 @@
 
 #include "network/cost.h"
 #include "network/zoo.h"
+#include "task/stage_memory.h"
 #include "task/stages.h"
 
 namespace evener::task {
@@ -72,6 +73,32 @@ TEST(StageForecast, SimulatesEachReplica) {
   EXPECT_DOUBLE_EQ(forecast.seconds(0, 2), 9);
   EXPECT_DOUBLE_EQ(forecast.seconds(1, 4), 30.5) << "and the update";
   EXPECT_NEAR(forecast.bubble(), 1.0 / 5, 1e-12);
+}
+
+TEST(StageMemory, IsTheWeightsOfEachStageAndTheMicroBatchesThatItKeeps) {
+  const network::Network network = network::build("resnet20", {});
+  TrainOptions options;
+  options.batch = 60;
+  for (const int stages : {2, 3}) {
+    options.plan.replicas = {{0, std::vector<placement::PlanStage>(static_cast<std::size_t>(stages)), 1.0}};
+    const Division division{divided_layers(options, network, estimated_costs(network)), 4};
+    const std::vector<StageMemory> memory = stage_memory(options, network, division);
+    const StageMemory whole = stage_memory(options, network, {}).at(0);
+    ASSERT_EQ(memory.size(), static_cast<std::size_t>(stages));
+    std::int64_t fixed = 0;
+    for (int s = 0; s < stages; ++s) {
+      const StageMemory& stage = memory[static_cast<std::size_t>(s)];
+      const auto own = network::training_memory(division.stages[static_cast<std::size_t>(s)].network);
+      EXPECT_EQ(stage.kept, std::min(4, stages - s));
+      EXPECT_EQ(stage.micro_batch_bytes, 15 * own.sample_bytes(32)) << "60 images in 4 parts";
+      EXPECT_LT(stage.bytes(), whole.bytes());
+      fixed += stage.fixed_bytes;
+    }
+    EXPECT_EQ(fixed, whole.fixed_bytes) << "every weight lies in one stage";
+  }
+  options.pipeline_schedule = parallel::PipelineSchedule::kGPipe;
+  const Division division{divided_layers(options, network, estimated_costs(network)), 4};
+  EXPECT_EQ(stage_memory(options, network, division).at(2).kept, 4);
 }
 
 /// Seconds of a simulated step of 8 micro-batches with this cut.

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "engine/torch/convert.h"
@@ -114,9 +115,10 @@ void Optimizer::update(const Lists& lists, const Rate& learning_rate, const std:
 /// As torch.nn.utils.clip_grad_norm_: by the norm of all gradients taken as one vector.
 void Optimizer::clip(std::vector<at::Tensor>& gradients) const {
   if (options_.clip_norm == 0) return;
-  const double norm = at::stack(at::_foreach_norm(gradients)).norm().item<double>();
+  double norm = gradients.empty() ? 0 : at::stack(at::_foreach_norm(gradients)).norm().item<double>();
+  if (options_.sum_over_stages) norm = std::sqrt(options_.sum_over_stages(norm * norm));
   const double scale = options_.clip_norm / (norm + 1e-6);
-  if (scale < 1) at::_foreach_mul_(gradients, scale);
+  if (scale < 1 && !gradients.empty()) at::_foreach_mul_(gradients, scale);
 }
 
 void Optimizer::clip_unseen(std::vector<at::Tensor>& gradients) const {

@@ -52,6 +52,8 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   options.engine = *engine;
   if (*cut != "auto") options.cut = names_in(*cut);
   options.micro_batches = *micro_batches;
+  constexpr double kMegabyte = 1e6;
+  options.stage_memory_bytes = static_cast<std::int64_t>(*memory * kMegabyte);
   options.pipeline_schedule = parallel::parse_pipeline_schedule(*pipeline_schedule);
   options.data_on_device = *data_on == "device";
   options.local_batch_norm = *batch_norm == "local";

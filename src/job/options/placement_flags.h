@@ -86,6 +86,12 @@ struct PlacementFlags : OptionGroup {
        "With several stages: 1f1b (forward and backward by turns), or gpipe (all forward first, for comparison)"},
       "1f1b",
       {.one_of = {"1f1b", "gpipe"}}};
+  Option<double> memory{*this,
+                        {"--memory", "MB",
+                         "Emulate devices with so much memory: a network that takes more for its weights, gradients "
+                         "and activations is refused, and may be divided into stages (default: what there is)"},
+                        0,
+                        {.range = zero_or_more()}};
   Option<std::string> batch_norm{
       *this,
       {"--batch-norm", "NAME",

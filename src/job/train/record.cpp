@@ -16,6 +16,7 @@
 #include "measure/record_kind.h"
 #include "network/cost.h"
 #include "run/placement_record.h"
+#include "task/stage_memory.h"
 
 namespace evener::job {
 namespace {
@@ -145,6 +146,11 @@ void fill_devices(measure::Record& record, const task::TrainResult& result) {
 
 /// How well the stages of a pipeline were filled.
 void fill_pipeline(measure::Record& record, const task::TrainResult& result) {
+  for (std::size_t rank = 0; rank < result.stages.size(); ++rank) {
+    const std::size_t stages = record.placement.replicas.at(0).stages.size(), replica = rank / stages;
+    if (replica >= record.placement.replicas.size()) break;
+    record.placement.replicas[replica].stages[rank % stages].memory_bytes = result.stages[rank].memory_bytes;
+  }
   if (!result.pipeline) return;
   const parallel::PipelineFigures& pipeline = *result.pipeline;
   const auto share = [](std::string name, std::string title, std::string label, double value) {
@@ -199,6 +205,12 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const task::Tr
   record.notes.insert(record.notes.end(), plan.warnings.begin(), plan.warnings.end());
   record.notes.insert(record.notes.end(), plan.notes.begin(), plan.notes.end());
   record.placement = run::placement_record(plan);
+  if (!setup.division.stages.empty() && options.epochs > 0) {
+    const auto memory = task::stage_memory(options, setup.network, setup.division);
+    for (auto& replica : record.placement.replicas) {
+      for (std::size_t s = 0; s < memory.size(); ++s) replica.stages[s].predicted_memory_bytes = memory[s].bytes();
+    }
+  }
   for (const auto& replica : plan.replicas) {
     const auto& stage = replica.stages.front();
     if (stage.device.kind != DeviceKind::kCuda && stage.device.kind != DeviceKind::kOpencl) continue;

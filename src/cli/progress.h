@@ -58,7 +58,7 @@ class TrainProgress : public job::TrainWatcher {
   std::string text_of(const task::StepProgress& progress) const;
   double seconds_left(const task::StepProgress& progress) const;
 
-  const int epochs_;
+  int epochs_;
   ProgressLine line_;
   job::LoadingProgress loading_{line_};
   double last_shown_s_ = -1e9;

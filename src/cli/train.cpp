@@ -14,6 +14,7 @@
 #include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
+#include "job/choose/automatic.h"
 #include "job/layer_table.h"
 #include "job/train/dry_run.h"
 #include "job/train/training.h"
@@ -27,6 +28,7 @@ namespace evener::cli {
 namespace {
 
 constexpr const char* kTrainExamples = R"(Examples:
+  evener train --data photos/ --minutes 10
   evener train mlp:784-256-10 --data mnist/ --batch 64 --lr 0.3
   evener train resnet34 --data synth:masks --size 197x148 --batch 32 --epochs 5
   evener train resnet18 --data photos/ --size 224x224 --on cpu/t4 --precision bf16 --schedule cosine --warmup 1
@@ -114,12 +116,15 @@ void print_summary(const job::TrainingOutcome& outcome) {
   }
 }
 
-int train(const job::TrainFlags& flags) {
+int train(job::TrainFlags& flags) {
   if (*flags.output.dry_run) {
+    ProgressLine line(*flags.output.quiet);
+    job::choose_by_trying(flags, line);
     std::fputs(job::dry_run_text(flags).c_str(), stdout);
     return 0;
   }
   TrainProgress progress(*flags.optimisation.epochs, *flags.output.quiet);
+  job::choose_by_trying(flags, progress);
   const job::TrainingOutcome outcome = job::train(flags, progress);
   if (outcome.out.empty()) return 0;  // others tell
   if (!write_json(*flags.output.json, measure::to_json(outcome.record))) print_summary(outcome);
@@ -145,6 +150,7 @@ Command train_command() {
           .check = [flags] { job::check_placement(*flags); },
           .complete =
               [flags] {
+                job::choose_by_weights(*flags);
                 job::ModelFlags& model = flags->model;
                 take_named_weights(model.weights, &model.normalize, *model.model);
                 job::complete(*flags);

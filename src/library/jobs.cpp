@@ -11,6 +11,7 @@
 #include "base/this_work.h"
 #include "base/version.h"
 #include "evener/evener.h"
+#include "job/choose/automatic.h"
 #include "job/detect/detection.h"
 #include "job/detect/record.h"
 #include "job/faces/faces_job.h"
@@ -173,12 +174,14 @@ Result train(const Options& options, Observer* observer, const StopFlag* stop) {
   if (*flags.placement.replicas == "processes") {
     throw UsageError("replicas=processes is for the command: here replicas are threads of the calling process");
   }
+  job::choose_by_weights(flags);
   job::complete(flags);
   choose_threads(flags);
   library::check(library::givable(flags.options()));
   job::check_placement(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
     const WorkScope scope(this_work_until(&own));
+    job::choose_by_trying(flags, sender, &own);
     const job::TrainingOutcome outcome = job::run_training(flags, sender);
     return Result{status_of(outcome.status), outcome.status_reason, outcome.out, record_text(outcome.record), {}};
   });

@@ -37,6 +37,7 @@ json epoch_json(const EpochResult& epoch) {
             {"train_loss", epoch.train_loss},
             {"best", epoch.best}};
   if (epoch.head_only) j["head_only"] = true;
+  if (epoch.share < 1) j["share"] = epoch.share;
   if (epoch.train_accuracy) j["train_accuracy"] = *epoch.train_accuracy;
   if (!epoch.figures.empty()) j["figures"] = epoch.figures;
   if (epoch.val_loss) j["val_loss"] = *epoch.val_loss;
@@ -55,6 +56,7 @@ EpochResult epoch_from(const json& j) {
   if (j.contains("figures")) epoch.figures = j["figures"].get<std::map<std::string, double>>();
   epoch.best = j.at("best");
   epoch.head_only = j.value("head_only", false);
+  epoch.share = j.value("share", 1.0);
   if (j.contains("val_loss")) epoch.val_loss = j["val_loss"].get<double>();
   if (j.contains("val_accuracy")) epoch.val_accuracy = j["val_accuracy"].get<double>();
   return epoch;

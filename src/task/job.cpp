@@ -56,6 +56,10 @@ const placement::Plan& TrainJob::plan() const {
   return state_->options.plan;
 }
 
+void TrainJob::end_by(double at_s) {
+  state_->end_by_s = at_s;
+}
+
 void TrainJob::leave_out(int rank) {
   placement::Plan& plan = state_->options.plan;
   plan = placement::without_replica(std::move(plan), rank);
@@ -207,6 +211,11 @@ void TrainJob::State::prepare() {
     setup.steps_per_epoch = steps_per_epoch();
     config = resume_config(options, setup);
   }
+  if (options.choose_epochs && !options.look_only && !options.resume) {
+    options.epochs = options.choose_epochs(Trials(*this), options.plan);
+    options.schedule.warmup_epochs = std::min(options.schedule.warmup_epochs, static_cast<double>(options.epochs));
+  }
+  setup.epochs = options.epochs;
   if (placement::stage_count(options.plan) > 1) divide_layers();
   if (options.epochs > 0) require_stage_memory(options, setup.network, setup.division);
   info = {.model = options.model,

@@ -47,6 +47,7 @@ struct TrainJob::State {
   WeightsInfo info;
   nlohmann::json config;
   Progress progress;
+  double end_by_s = 0;  // see TrainJob::end_by; 0 = no matter when
 
  private:
   data::OpenedData open();

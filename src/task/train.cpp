@@ -15,6 +15,7 @@
 #include "task/copied_files.h"
 #include "task/evaluation.h"
 #include "task/job.h"
+#include "task/time_limit.h"
 #include "task/train_text.h"
 
 namespace evener::task {
@@ -36,7 +37,8 @@ class TrainRun {
         observer_(job.observer),
         setup_(job.setup),
         progress_(job.progress),
-        replicas_(replicas) {}
+        replicas_(replicas),
+        time_limit_(job.end_by_s, job.setup, job.options.batch) {}
 
   TrainResult execute() {
     result_.is_detector = !setup_.network.anchors().empty();
@@ -127,6 +129,11 @@ class TrainRun {
     told.steps_per_epoch = setup_.steps_per_epoch;
     for (std::int64_t step = first; step < setup_.steps_per_epoch; ++step) {
       if (stop_requested()) return settle(epoch.epoch) && interrupted();
+      if (step > first && time_limit_.is_over()) {
+        if (!settle(epoch.epoch)) return false;
+        epoch.share = static_cast<double>(step) / static_cast<double>(setup_.steps_per_epoch);
+        break;
+      }
       const Stopwatch clock;
       epoch.learning_rate = rate(step);
       const parallel::StepResult& result = replicas_.step(epoch.learning_rate);
@@ -139,6 +146,7 @@ class TrainRun {
       progress_.step = step + 1;
       progress_.partial_seconds += told.step_seconds;
       result_.train_s += told.step_seconds;
+      time_limit_.stepped_in(told.step_seconds);
       if (progress_.epoch != std::max(setup_.resumed_epoch, head_epochs())) {
         result_.later_epochs.add(result.images, told.step_seconds);
       } else if (steps_done_ > kWarmUpSteps) {
@@ -196,6 +204,10 @@ class TrainRun {
       if (!result_.seconds_to_accuracy) note_accuracy_reached();
       return true;
     }
+    if (time_limit_.leaves_none_for_more(progress_, options_.epochs)) {
+      result_.end_note = time_is_up_text(progress_);
+      return true;
+    }
     if (!job_.has_lost_patience()) return false;
     result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation " +
                        quality_name() + " for " + counted(options_.patience, "epoch") + " (--patience)";
@@ -218,6 +230,7 @@ class TrainRun {
     auto found = evaluate(EvaluationPart::kValidation);
     epoch.validate_seconds = clock.seconds();
     result_.validate_s += epoch.validate_seconds;
+    time_limit_.judged_in(epoch.validate_seconds);
     const bool finite = found && std::isfinite(found->loss);
     if (finite) take_if_best(epoch, *found);
     if (!epoch.head_only) replicas_.swap_average();
@@ -348,6 +361,7 @@ class TrainRun {
   const TrainSetup& setup_;
   Progress& progress_;
   parallel::DataParallel& replicas_;
+  TimeLimit time_limit_;
   TrainResult result_;
   TensorMap best_state_;
   bool best_saved_ = true;

@@ -67,6 +67,8 @@ struct TrainOptions {
   /// The job calls it after that. It may try out what fits on the plan that is taken, and returns the batch. Empty:
   /// `batch` it is.
   std::function<std::int64_t(const Trials&, const placement::Plan&)> choose_batch = {};
+  /// The job calls it last, of a new run. It may time steps, and returns the number of epochs. Empty: `epochs` it is.
+  std::function<int(const Trials&, const placement::Plan&)> choose_epochs = {};
   // Where the plan's replicas have several stages:
   std::vector<std::string> cut;  // names of the layers that the second and later stages begin with; empty: balanced
   int micro_batches = 0;         // of each replica's share of a batch; 0 = as suits the network
@@ -110,6 +112,7 @@ struct TrainSetup {
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;
+  int epochs = 0;     // of the whole run
   double load_s = 0;  // that the data took
   /// What fitting a new last layer came to, of a run that begins so; its first epoch then is no other training.
   std::optional<HeadFit> head_fit;
@@ -129,6 +132,7 @@ struct EpochResult {
   std::map<std::string, double> figures;  // of a detector: "train_box_loss", "val_map_50", ... (task/evaluation.h)
   bool best = false;                      // the best validation accuracy, or precision, so far
   bool head_only = false;                 // the last layer was fitted on features that didn't change; no steps
+  double share = 1;                       // of its steps that were done: less where time was up
 };
 
 /// counts[true class][found class] over the images of one part of the data.
@@ -209,6 +213,10 @@ class TrainJob {
   /// is told of the loading and the setup, and by run() of the rest; it must outlive the job.
   TrainJob(TrainOptions options, TrainObserver& observer);
   ~TrainJob();
+
+  /// Training has to be over by then, validation and test included (now_s()); to be called before run(). Epochs that
+  /// would take longer are not begun, and one that does is cut short.
+  void end_by(double at_s);
 
   /// One rank's part of the run: trains as the options say, or evaluates when they say 0 epochs. Rank 0 tells the
   /// observer, writes checkpoints, and returns the result; the others' results are empty. Ctrl-C (base/stop.h) saves a

@@ -27,6 +27,14 @@ std::string accuracy_reached_text(const Progress& progress, const std::string& q
          " of training and validation";
 }
 
+std::string time_is_up_text(const Progress& progress) {
+  const double share = progress.epochs.empty() ? 1 : progress.epochs.back().share;
+  const std::string epoch = std::to_string(progress.epoch);
+  if (share == 1) return "ended after epoch " + epoch + ": the time that was given is over (--minutes)";
+  return "ended within epoch " + epoch + ", after " + si_text(100 * share) +
+         " % of its steps: the time that was given is over (--minutes)";
+}
+
 std::string place_text(const Progress& progress) {
   if (progress.step == 0) return "after epoch " + std::to_string(progress.epoch);
   return "in epoch " + std::to_string(progress.epoch + 1) + " after step " + std::to_string(progress.step);

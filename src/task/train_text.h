@@ -18,6 +18,9 @@ void tell_means(const engine::Sums& sums, StepProgress& told);
 /// That a run ended since its `quality` ("accuracy") reached what was asked for, in so many seconds.
 std::string accuracy_reached_text(const Progress& progress, const std::string& quality, double seconds);
 
+/// That a run ended since the time that it was given was over.
+std::string time_is_up_text(const Progress& progress);
+
 /// "after epoch 2", or "in epoch 3 after step 7".
 std::string place_text(const Progress& progress);
 

@@ -134,7 +134,7 @@ TEST(Arguments, NonsenseIsRefusedBeforeTheRun) {
 }
 
 TEST(Arguments, MissingThingsAreNamed) {
-  EXPECT_THAT(usage_error({"train"}), HasSubstr("'evener train' needs MODEL and --data; see 'evener train --help'"));
+  EXPECT_THAT(usage_error({"train"}), HasSubstr("'evener train' needs --data; see 'evener train --help'"));
   EXPECT_THAT(usage_error({"train", "mlp:4-2"}), AllOf(HasSubstr("needs --data"), Not(HasSubstr("MODEL"))));
   EXPECT_THAT(usage_error({"train", "mlp:4-2", "--epochs"}), HasSubstr("'--epochs' needs a value: a whole number"));
   EXPECT_THAT(usage_error({"train", "mlp:4-2", "--lr", "--epochs", "3"}), HasSubstr("'--lr' needs a value: a number"));

@@ -20,8 +20,10 @@ std::vector<std::string> model_names() {
 
 ModelFlags::ModelFlags()
     : OptionGroup("Network"),
-      model(*this, {"MODEL", "NAME", "Network: " + model_list()}, "",
-            {.suggestions = model_names(), .required = true, .stays = {"model", true}}) {}
+      model(
+          *this,
+          {"MODEL", "NAME", "Network: " + model_list() + "; auto, or none: the one that suits the data, see --minutes"},
+          "", {.suggestions = model_names(), .stays = {"model", true}}) {}
 
 void ModelFlags::fill(task::TrainOptions& options) const {
   options.model = *model;

@@ -13,6 +13,14 @@ struct OptimisationFlags : OptionGroup {
                      {"--epochs", "N", "Passes over the training images; 0: evaluate --weights only"},
                      10,
                      {.range = zero_or_more(), .in_plans = false}};
+  Option<std::optional<double>> minutes{
+      *this,
+      {"--minutes", "N",
+       "End by then, counted from the start of the command: as many epochs as fit, by their measured speed, and no "
+       "more "
+       "than --epochs where that is given (default: as --epochs says; 10 where the network is chosen, too)"},
+      {},
+      {.range = more_than_zero(), .in_plans = false, .inherited = false}};
   Option<std::string> batch{*this,
                             {"--batch",
                              "N|max",

@@ -29,6 +29,7 @@ json full_config(const TrainFlags& flags, const task::TrainOptions& options, con
   add_data_path(*flags.data.location, config);
   config["engine"] = setup.engine;
   config["batch"] = options.batch;
+  config["epochs"] = options.epochs;
   config["size"] = std::to_string(setup.image.width) + "x" + std::to_string(setup.image.height);
   config["channels"] = setup.image.channels;
   config["loader-threads"] = setup.loader_threads;
@@ -246,7 +247,9 @@ measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t tr
   record.epoch = epoch.epoch;
   record.seconds = epoch.seconds;
   if (epoch.val_loss) record.validate_seconds = epoch.validate_seconds;
-  if (epoch.seconds > 0 && !epoch.head_only) record.images_per_s = static_cast<double>(train_images) / epoch.seconds;
+  if (epoch.seconds > 0 && !epoch.head_only) {
+    record.images_per_s = epoch.share * static_cast<double>(train_images) / epoch.seconds;
+  }
   if (!epoch.head_only) record.lr = epoch.learning_rate;
   record.train_loss = epoch.train_loss;
   record.train_accuracy = epoch.train_accuracy;

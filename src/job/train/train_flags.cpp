@@ -66,6 +66,12 @@ void choose_quantized_rate(TrainFlags& flags) {
 
 }  // namespace
 
+std::optional<double> TrainFlags::end_by_s() const {
+  const std::optional<double>& minutes = *optimisation.minutes;
+  if (!minutes) return std::nullopt;
+  return begin_s + 60 * *minutes;
+}
+
 nlohmann::json config_of(const TrainFlags& flags) {
   nlohmann::json config = nlohmann::json::object();
   for (const OptionGroup* group : flags.groups()) group->record(config);
@@ -97,6 +103,9 @@ void take_over_options(TrainFlags& flags) {
   }
   // What the run found out itself isn't looked for again.
   if (words.contains("batch") && record.batch) words["batch"] = {std::to_string(*record.batch)};
+  const auto minutes = record.config.find("minutes"), epochs = record.config.find("epochs");
+  const bool was_timed = minutes != record.config.end() && minutes->second != "null";
+  if (was_timed && epochs != record.config.end()) words["epochs"] = {epochs->second};
   const std::vector<std::int64_t>& shape = record.data.shape;
   if (words.contains("weights") && !words.contains("size") && shape.size() == 3) {
     words["size"] = {std::to_string(shape[2]) + "x" + std::to_string(shape[1])};

@@ -3,7 +3,11 @@
 
 #include <array>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "base/clock.h"
 #include "job/options/data_flags.h"
 #include "job/options/energy_flags.h"
 #include "job/options/measuring_flags.h"
@@ -25,6 +29,13 @@ struct TrainFlags {
   OutputFlags output;
   MeasuringFlags measuring;
   EnergyFlags energy;
+
+  double begin_s = now_s();            // when the command began: --minutes counts from here
+  bool chooses = false;                // the network, or what goes with it (job/choose/)
+  std::vector<std::string> decisions;  // what was chosen for options that were not given, for the record
+
+  /// When --minutes are over; absent: it wasn't given.
+  std::optional<double> end_by_s() const;
 
   /// All of them, in the order of --help.
   OptionSet options() { return {&model, &data, &optimisation, &placement, &output, &measuring, &energy}; }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
 #include "base/plural.h"
@@ -15,6 +16,7 @@
 #include "job/layer_table.h"
 #include "job/observer.h"
 #include "job/plan/planning.h"
+#include "job/train/epochs_in_time.h"
 #include "job/train/hosts.h"
 #include "job/train/ignored_options.h"
 #include "job/train/record.h"
@@ -74,6 +76,7 @@ class TrainingObserver : public task::TrainObserver {
     if (run_.earlier() != nullptr) {
       if (std::string text = schedule_change(*run_.earlier(), options, setup); !text.empty()) decided(std::move(text));
     }
+    for (const std::string& text : flags_.decisions) run_.record().notes.push_back(text);  // were told already
     for (const std::string& text : decisions_) {
       run_.record().notes.push_back(text);
       watcher_.note("note: " + text);
@@ -154,6 +157,43 @@ TrainingOutcome from_message(const std::string& message) {
   return {measure::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
 }
 
+/// Seconds that are left of --minutes, where it is given.
+double left_s(const TrainFlags& flags) {
+  return flags.end_by_s().value_or(now_s()) - now_s();
+}
+
+/// The most epochs that --minutes may come to: those that were asked for or suit the weights; from scratch as many as
+/// it takes where each of them is short.
+int most_epochs(const TrainFlags& flags) {
+  constexpr int kFromScratch = 100;
+  const bool is_known = flags.optimisation.epochs.given() || !flags.model.weights->empty();
+  return is_known ? *flags.optimisation.epochs : kFromScratch;
+}
+
+/// Whether the epochs are as many as --minutes has time for. Several hosts, and stages, aren't timed beforehand: there
+/// the time ends the epochs that --epochs says.
+bool times_epochs(const TrainFlags& flags, const placement::Plan& plan) {
+  const bool is_here = flags.placement.hosts->empty() && *flags.placement.hosts_started == 0;
+  return flags.end_by_s() && is_here && placement::stage_count(plan) == 1 && !flags.output.resumes() &&
+         *flags.optimisation.epochs > 0;
+}
+
+/// The number of epochs that fit into what is left of --minutes.
+int choose_epochs(const TrainFlags& flags, const task::Trials& trials, const placement::Plan& plan,
+                  TrainingObserver& observer, Observer& progress) {
+  constexpr double kTrialShare = 0.05, kLeastTrial_s = 1, kMostTrial_s = 10;
+  const task::TrainSetup& setup = trials.setup();
+  progress.show("timing steps, to see how many epochs fit");
+  const EpochCost cost =
+      epoch_cost(trials.run(plan, std::clamp(kTrialShare * left_s(flags), kLeastTrial_s, kMostTrial_s)),
+                 {setup.train_images, setup.val_images, setup.test_images, trials.batch()});
+  progress.finish();
+  const int head = setup.begins_with_head ? 1 : 0, most = most_epochs(flags);
+  const int epochs = std::min(most, head + epochs_within(left_s(flags), cost, most));
+  observer.decided(epochs_text(flags.optimisation.minutes->value_or(0), epochs, most, cost));
+  return epochs;
+}
+
 /// The run around the training.
 run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan) {
   return {.kind = "train",
@@ -167,21 +207,23 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model, c
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .energy = flags.energy.options(plan),
           .hosts = *flags.placement.hosts_started,
-          .tries_first = flags.placement.is_automatic(),
+          .tries_first = flags.placement.is_automatic() || times_epochs(flags, plan),
           .trace = *flags.measuring.trace,
           .json = *flags.output.json};
 }
 
-/// Lets what is not given be chosen once the data is there: the placement by measuring, and the batch by trying.
+/// Lets what is not given be chosen once the data is there: the placement by measuring, the batch by trying, and the
+/// epochs by the time that there is.
 void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run,
                   TrainingObserver& observer, Observer& progress) {
   if (flags.placement.is_automatic()) {
     const std::vector<plan::Candidate> candidates = candidates_of(flags);
     options.candidates = plans_of(candidates);
-    options.choose_plan = [&, candidates](const task::Trials& trials) -> std::optional<placement::Plan> {
+    options.choose_plan = [&, candidates, is_last = !times_epochs(flags, options.plan)](
+                              const task::Trials& trials) -> std::optional<placement::Plan> {
       Choice choice = choose_placement(candidates, trials, *flags.measuring.plan_seconds, progress);
       observer.decided("--on auto: " + choice.reason);
-      run.start_sampling();
+      if (is_last) run.start_sampling();
       return std::move(choice.plan);
     };
   }
@@ -196,12 +238,20 @@ void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::Met
       return batch;
     };
   }
+  if (times_epochs(flags, options.plan)) {
+    options.choose_epochs = [&](const task::Trials& trials, const placement::Plan& plan) {
+      const int epochs = choose_epochs(flags, trials, plan, observer, progress);
+      run.start_sampling();
+      return epochs;
+    };
+  }
 }
 
 /// Trains on all ranks of this host; the outcome is that of rank 0.
 TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const task::TrainOptions& options,
                          TrainingObserver& observer, Observer& progress, const comm::HostPosition& position) {
   task::TrainJob job(options, observer);
+  if (const auto end_s = flags.end_by_s()) job.end_by(*end_s);
   if (run.earlier() != nullptr && has_ended(job, *run.earlier())) {
     run.withdraw();
     const std::size_t epochs = run.earlier()->training.epochs.size();

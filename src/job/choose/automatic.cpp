@@ -1,0 +1,250 @@
+#include "job/choose/automatic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "base/simd_level.h"
+#include "data/box_census.h"
+#include "job/choose/choice.h"
+#include "job/choose/known_weights.h"
+#include "job/choose/try_out.h"
+#include "job/named_weights.h"
+#include "job/options/image_size.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kUsualMinutes = 10;
+/// Of the time, for all trials together; a trial of less than the least tells nothing.
+constexpr double kTrialShare = 0.2, kMostTrials_s = 180, kLeastTrial_s = 1;
+
+data::OpenedData look_at_data(const TrainFlags& flags) {
+  data::DataOptions options = flags.data.data_options();
+  options.look_only = true;
+  return data::open_data(options);
+}
+
+bool has_boxes(const data::OpenedData& data) {
+  return data.dataset->target_kind() == data::TargetKind::kBoxes;
+}
+
+bool is_small(const data::ImageShape& image) {
+  return std::max(image.width, image.height) <= 48;
+}
+
+bool is_published(const std::string& word) {
+  return word == "imagenet" || word == "coco";
+}
+
+/// The network that weights of a name are taken for.
+std::string network_for(const std::string& word, bool for_boxes) {
+  if (word == "coco") return "ssdlite320_mobilenet_v3_large";
+  return for_boxes ? "ssdlite_mobilenet_v2" : "mobilenet_v2";
+}
+
+/// The name of published weights that lie in the cache already; "" = none do.
+std::string weights_at_hand(bool for_boxes) {
+  for (const char* word : {"coco", "imagenet"}) {
+    if (!for_boxes && std::string(word) == "coco") continue;
+    try {
+      const auto named = named_weights(word, network_for(word, for_boxes));
+      std::error_code none;
+      if (named && fs::exists(named->file, none)) return word;
+    } catch (const UsageError&) {
+      continue;  // there is no folder to keep any in
+    }
+  }
+  return "";
+}
+
+/// A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
+void choose_split(TrainFlags& flags, const data::OpenedData& data) {
+  if (flags.data.split.given()) return;
+  const auto divide = [&](const char* split) {
+    flags.data.split.read({split});
+    flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
+  };
+  if (!data.came_divided) return divide("70/15/15");
+  data::DataOptions options = flags.data.data_options();
+  options.look_only = true;
+  options.split = {85, 15};
+  try {
+    data::open_data(options);  // only where it has no validation part
+  } catch (const UsageError&) {
+    return;
+  }
+  divide("85/15");
+}
+
+/// The share of the longer side that the median box of the class with the smallest boxes has.
+std::optional<double> smallest_box(const data::Dataset& dataset) {
+  const auto longer = static_cast<double>(std::max(dataset.shape().width, dataset.shape().height));
+  double least = std::numeric_limits<double>::infinity();
+  for (const data::ClassBoxes& each : data::count_boxes(dataset).classes) {
+    if (each.boxes == 0) continue;
+    least = std::min(least, static_cast<double>(std::min(each.median_width, each.median_height)) / longer);
+  }
+  if (least > 1) return std::nullopt;
+  return least;
+}
+
+ChoiceFacts facts_of(const TrainFlags& flags) {
+  const data::OpenedData data = look_at_data(flags);
+  ChoiceFacts facts;
+  facts.has_boxes = has_boxes(data);
+  facts.images = data.dataset->size();
+  facts.train_images = data.split.train.size();
+  facts.val_images = data.split.val.size();
+  facts.classes = static_cast<std::int64_t>(data.dataset->classes().size());
+  facts.image = data.dataset->shape();
+  if (facts.has_boxes) facts.box_side = smallest_box(*data.dataset);
+  if (*flags.model.model != kAutomatic) facts.network = *flags.model.model;
+  if (flags.data.size.given()) facts.size = parse_image_size(*flags.data.size);
+  if (!facts.network.empty() && !flags.data.size->empty()) facts.trained_size = parse_image_size(*flags.data.size);
+  const bool has_usual_batch = !facts.network.empty() && !facts.has_boxes;
+  if (flags.optimisation.batch.given() || has_usual_batch) facts.batch = flags.optimisation.batch_size().value_or(0);
+  facts.seconds = flags.end_by_s().value_or(now_s()) - now_s();
+  facts.free_bytes = static_cast<std::int64_t>(memory_limits().available_bytes);
+  facts.cores = usable_cores();
+  facts.has_fast_bf16 = has_bfloat16_tiles();
+  return facts;
+}
+
+std::string facts_text(const ChoiceFacts& facts, const TrainFlags& flags) {
+  const std::string weights = flags.model.weights->empty() ? "no weights" : "weights in " + *flags.model.weights;
+  return fmt::format(
+      "choosing a network for {} images with {} of {} classes, the first of {}x{} pixels; {}; {} cores, "
+      "{} of memory free, {:.3g} minutes left",
+      facts.images, facts.has_boxes ? "boxes" : "one", facts.classes, facts.image.width, facts.image.height, weights,
+      facts.cores, bytes_text(static_cast<std::uint64_t>(facts.free_bytes)), facts.seconds / 60);
+}
+
+/// Tries them from the cheapest to the dearest, each for an equal part of what is left of the time for that.
+std::vector<CandidateTrial> try_all(TrainFlags& flags, const ChoiceFacts& facts,
+                                    const std::vector<Candidate>& candidates, Observer& observer) {
+  const double end_s = now_s() + std::min(kMostTrials_s, kTrialShare * facts.seconds);
+  std::vector<CandidateTrial> trials(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].refusal.empty()) continue;
+    const double seconds = (end_s - now_s()) / static_cast<double>(candidates.size() - i);
+    if (i > 0 && seconds < kLeastTrial_s) {
+      trials[i].failure = "no time was left for it; --minutes more has some";
+      continue;
+    }
+    observer.show(
+        fmt::format("trying {} for {}", candidates[i].text(), duration_text(std::max(seconds, kLeastTrial_s))));
+    trials[i] = try_out(flags, candidates[i], std::max(seconds, kLeastTrial_s));
+    observer.finish();
+  }
+  return trials;
+}
+
+/// What is wrong with the data is told as the training would tell it.
+void require_some_success(const std::vector<Candidate>& candidates, const std::vector<CandidateTrial>& trials) {
+  std::string failure;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (!candidates[i].refusal.empty()) continue;
+    if (trials[i].failure.empty()) return;
+    if (failure.empty()) failure = trials[i].failure;
+  }
+  throw Error(failure);
+}
+
+/// "evener train resnet18 --data photos/ --size 128x96 ...": the command that would have asked for what was chosen.
+std::string command_text(const TrainFlags& flags) {
+  std::string text = "evener train " + *flags.model.model;
+  const OptionGroup* const groups[] = {&flags.data, &flags.model, &flags.optimisation, &flags.placement};
+  for (const OptionGroup* group : groups) {
+    for (const OptionBase* option : group->options()) {
+      if (option->is_positional() || !option->given() || option->kind() == ValueKind::kSwitch) continue;
+      for (const std::string& word : option->given_words()) text += " " + option->name() + " " + word;
+    }
+  }
+  return text;
+}
+
+/// One line of the trials, for the record.
+std::string trials_text(const std::vector<Candidate>& candidates, const std::vector<CandidateTrial>& trials) {
+  std::string text;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const CandidateTrial& trial = trials[i];
+    text += (text.empty() ? "" : "; ") + candidates[i].text();
+    const std::string& refusal = candidates[i].refusal.empty() ? trial.failure : candidates[i].refusal;
+    if (!refusal.empty()) {
+      text += ": " + refusal;
+    } else {
+      text += fmt::format(": {:.1f} s, {}", trial.seconds, trial.quality ? fmt::format("{:.4f}", *trial.quality) : "-");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_automatic(const TrainFlags& flags) {
+  return flags.model.model->empty() || *flags.model.model == kAutomatic;
+}
+
+void choose_by_weights(TrainFlags& flags) {
+  if (!is_automatic(flags) || flags.data.location->empty()) return;
+  if (flags.output.resumes()) {
+    if ((*flags.output.resume)->empty()) throw UsageError("--resume without a folder goes on with a network: name it");
+    return;  // the run has one
+  }
+  if (!flags.optimisation.minutes->has_value()) flags.optimisation.minutes.preset(kUsualMinutes);
+  flags.model.model.read({kAutomatic});
+  flags.chooses = true;
+  const data::OpenedData data = look_at_data(flags);
+  const bool boxes = has_boxes(data);
+  choose_split(flags, data);
+  std::string weights = *flags.model.weights;
+  if (weights.empty() && !is_small(data.dataset->shape())) {
+    weights = weights_at_hand(boxes);
+    if (!weights.empty()) {
+      flags.model.weights.read({weights});
+      flags.decisions.push_back(fmt::format("--weights {}: they were downloaded before", weights));
+    } else {
+      flags.decisions.push_back(
+          "no weights are given: from scratch. With --weights imagenet the network begins with what others have learnt "
+          "of photos, which is worth most where there are few");
+    }
+  }
+  if (weights.empty()) return;
+  std::error_code none;
+  const bool is_name = is_published(weights) && !fs::exists(weights, none);
+  flags.model.model.read({is_name ? network_for(weights, boxes) : network_of_weights(weights, boxes)});
+}
+
+void choose_by_trying(TrainFlags& flags, Observer& observer, const StopFlag* stop) {
+  if (!flags.chooses) return;
+  const WorkScope scope(this_work_until(stop));
+  for (const std::string& text : flags.decisions) observer.note(text);
+  const ChoiceFacts facts = facts_of(flags);
+  observer.note(facts_text(facts, flags));
+  const std::vector<Candidate> candidates = candidates_for(facts);
+  std::vector<CandidateTrial> trials(candidates.size());
+  if (!*flags.output.dry_run) {
+    trials = try_all(flags, facts, candidates, observer);
+    require_some_success(candidates, trials);
+    for (const std::string& line : trials_table(facts, candidates, trials)) observer.note(line);
+    flags.decisions.push_back("tried: " + trials_text(candidates, trials));
+  }
+  const NetworkChoice choice = choose_network(facts, candidates, trials, flags.end_by_s().value_or(now_s()) - now_s());
+  take_candidate(candidates[choice.candidate], flags);
+  const std::string equal = "without choosing: " + command_text(flags);
+  for (const std::string& text : {choice.reason, equal}) {
+    flags.decisions.push_back(text);
+    observer.note(text);
+  }
+}
+
+}  // namespace evener::job

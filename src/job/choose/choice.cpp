@@ -1,0 +1,135 @@
+#include "job/choose/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/names.h"
+#include "base/plural.h"
+
+namespace evener::job {
+namespace {
+
+/// Steps that a network from scratch learns something in, and epochs beyond which more images are new to it no more.
+constexpr double kEnoughSteps = 2000;
+constexpr double kEnoughEpochs = 10, kEnoughTuningEpochs = 3;
+/// Multiply-adds that a core does a second, cautiously; training takes three times those of the forward pass.
+constexpr double kGuessedMacsPerCore = 5e9, kTrainingFactor = 3;
+
+/// Whether a trial tells how good the network can be. From scratch it has seen too little in fewer epochs.
+bool tells(const ChoiceFacts& facts, const CandidateTrial& trial) {
+  constexpr double kTellingEpochs = 2;
+  return !facts.network.empty() || trial.epochs >= kTellingEpochs;
+}
+
+double enough_epochs(const ChoiceFacts& facts, const Candidate& candidate) {
+  if (!facts.network.empty() && !facts.has_boxes) return kEnoughTuningEpochs;
+  const double steps = std::ceil(static_cast<double>(facts.train_images) / static_cast<double>(candidate.batch));
+  return std::clamp(kEnoughSteps / std::max(1.0, steps), 1.0, kEnoughEpochs);
+}
+
+std::string quality_text(const ChoiceFacts& facts, double quality) {
+  return facts.has_boxes ? fmt::format("{:.3f}", quality) : fmt::format("{:.1f} %", 100 * quality);
+}
+
+std::string judgement(const ChoiceFacts& facts, const CandidateTrial& trial, double best) {
+  const std::string quality = quality_text(facts, *trial.quality);
+  if (*trial.quality == best) return fmt::format("its validation in the trial ({}) is the best", quality);
+  if (!tells(facts, trial) && is_surely_worse(*trial.quality, best, facts.val_images)) {
+    return fmt::format("its trial was too short to judge it by ({} after {:.1f} epochs)", quality, trial.epochs);
+  }
+  return fmt::format("its validation in the trial ({}) is not surely worse than the best one's", quality);
+}
+
+}  // namespace
+
+double epoch_seconds(const ChoiceFacts& facts, std::span<const Candidate> candidates,
+                     std::span<const CandidateTrial> trials, std::size_t candidate) {
+  if (candidate < trials.size() && trials[candidate].epoch_s > 0) return trials[candidate].epoch_s;
+  std::optional<double> second_per_mac;
+  for (std::size_t i = 0; i < trials.size(); ++i) {  // dearer ones come later
+    if (trials[i].epoch_s > 0) second_per_mac = trials[i].epoch_s / candidates[i].macs;
+  }
+  const double images =
+      kTrainingFactor * static_cast<double>(facts.train_images) + static_cast<double>(facts.val_images);
+  return candidates[candidate].macs * second_per_mac.value_or(images / (kGuessedMacsPerCore * facts.cores));
+}
+
+bool is_surely_worse(double quality, double best, std::size_t images) {
+  // With a right and a wrong answer added to each, which keeps few images from being sure (Agresti and Caffo 2000).
+  const auto n = static_cast<double>(images) + 2;
+  const auto moved = [&](double share) { return (share * static_cast<double>(images) + 1) / n; };
+  const double a = moved(quality), b = moved(best);
+  return b - a > 1.96 * std::sqrt((a * (1 - a) + b * (1 - b)) / n);
+}
+
+NetworkChoice choose_network(const ChoiceFacts& facts, std::span<const Candidate> candidates,
+                             std::span<const CandidateTrial> trials, double left_s) {
+  std::optional<double> best;
+  for (const CandidateTrial& trial : trials) {
+    if (trial.quality) best = std::max(best.value_or(0), *trial.quality);
+  }
+  std::optional<std::size_t> enough, cheapest;
+  bool passed_over_dearer = false, dropped_worse = false;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].refusal.empty()) continue;
+    const CandidateTrial trial = i < trials.size() ? trials[i] : CandidateTrial{};
+    if (best && !trial.quality) continue;
+    if (best && tells(facts, trial) && is_surely_worse(*trial.quality, *best, facts.val_images)) {
+      dropped_worse = true;
+      continue;
+    }
+    if (!cheapest) cheapest = i;
+    const double epochs = left_s / epoch_seconds(facts, candidates, trials, i);
+    if (epochs < enough_epochs(facts, candidates[i])) {
+      passed_over_dearer = true;
+    } else {
+      enough = i;
+    }
+  }
+  const std::size_t chosen = enough.value_or(cheapest.value_or(0));
+  const Candidate& candidate = candidates[chosen];
+  const double epoch_s = epoch_seconds(facts, candidates, trials, chosen);
+  NetworkChoice choice{chosen, fmt::format("{} was chosen", candidate.text())};
+  if (best) {
+    choice.reason += ": " + judgement(facts, trials[chosen], *best);
+  } else {
+    choice.reason += ": nothing was validated, so that its costs alone decide";
+  }
+  if (enough) {
+    choice.reason +=
+        fmt::format(", and it is the largest such that the time has epochs enough for ({:.0f} of about {})",
+                    std::floor(left_s / epoch_s), duration_text(epoch_s));
+  } else {
+    choice.reason += fmt::format(
+        ", and it is the fastest such; an epoch takes about {}, so that the time is short: give --minutes more",
+        duration_text(epoch_s));
+  }
+  if (enough && passed_over_dearer) choice.reason += "; larger ones would need more --minutes";
+  if (dropped_worse) choice.reason += "; others were surely worse after as long";
+  return choice;
+}
+
+std::vector<std::string> trials_table(const ChoiceFacts& facts, std::span<const Candidate> candidates,
+                                      std::span<const CandidateTrial> trials) {
+  std::size_t widest = 0;
+  for (const Candidate& each : candidates) widest = std::max(widest, each.text().size());
+  std::vector<std::string> lines = {fmt::format("  {:<{}}  {:>9}  {:>9}  {:>9}  {}", "tried", widest, "trained",
+                                                "an epoch", "memory",
+                                                facts.has_boxes ? "validation mAP@0.5" : "validation")};
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const CandidateTrial trial = i < trials.size() ? trials[i] : CandidateTrial{};
+    const std::string& refusal = candidates[i].refusal.empty() ? trial.failure : candidates[i].refusal;
+    const std::string result = !refusal.empty() ? "not tried: " + refusal
+                               : trial.quality  ? quality_text(facts, *trial.quality)
+                                                : "nothing to validate on";
+    lines.push_back(fmt::format("  {:<{}}  {:>9}  {:>9}  {:>9}  {}", candidates[i].text(), widest,
+                                trial.seconds > 0 ? duration_text(trial.seconds) : "-",
+                                trial.epoch_s > 0 ? duration_text(trial.epoch_s) : "-",
+                                bytes_text(static_cast<std::uint64_t>(candidates[i].bytes)), result));
+  }
+  return lines;
+}
+
+}  // namespace evener::job

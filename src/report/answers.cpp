@@ -45,6 +45,7 @@ void write_answers(const std::filesystem::path& path, const std::vector<Answered
                     {"is_probability", answer.is_probability},
                     {"true_class", to_utf8_text(answer.truth)},
                     {"png", answer.png_base64},
+                    {"map", answer.map_base64},
                     {"sure_mistake", answer.is_sure_mistake},
                     {"sure_right", answer.is_sure_right}});
   }
@@ -61,9 +62,11 @@ std::vector<AnsweredImage> read_answers(const std::filesystem::path& path) {
                            one.at("is_probability"),
                            one.at("true_class"),
                            one.at("png"),
+                           one.value("map", ""),
                            one.value("sure_mistake", false),
                            one.value("sure_right", false)};
-      if (!is_base64(answer.png_base64)) throw Error("an image is damaged");
+      const bool has_good_map = answer.map_base64.empty() || is_base64(answer.map_base64);
+      if (!is_base64(answer.png_base64) || !has_good_map) throw Error("an image is damaged");
       answers.push_back(std::move(answer));
     }
   } catch (const json::exception& error) {

@@ -28,6 +28,7 @@ struct AnsweredImage {
   bool is_probability = true;    // the score; or a logit
   std::string truth;             // its own class; empty = not known
   std::string png_base64;        // a small picture of it
+  std::string map_base64 = {};   // the same with where the network looked over it; empty = not known
   bool is_sure_mistake = false;  // one of the surest wrong answers, rather than one in so many of all
   bool is_sure_right = false;    // one of the surest right answers
 };

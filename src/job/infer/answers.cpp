@@ -7,20 +7,21 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <ranges>
+#include <span>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/utf8.h"
-#include "data/codecs/colour.h"
-#include "data/codecs/png_encode.h"
-#include "data/resize.h"
 #include "engine/best_class.h"
+#include "engine/engine.h"
+#include "job/infer/small_picture.h"
 #include "report/answers.h"
 #include "report/format.h"
+#include "task/activation_map.h"
 #include "task/evaluation.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
@@ -41,9 +42,12 @@ std::string csv_rows(const std::string& name, const std::vector<task::ClassScore
   return rows;
 }
 
-/// For the page: so many images, so large.
+/// For the page: so many images.
 constexpr std::size_t kMostShown = 24;
-constexpr std::int64_t kShownSide = 104;
+
+std::span<const Mistake> first_ones(const std::vector<Mistake>& all) {
+  return std::span(all).first(std::min(all.size(), kMostShown));
+}
 
 /// The folder of sorted photos whose class isn't clear.
 constexpr const char* kUnsure = "unsure";
@@ -134,32 +138,18 @@ void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best
                     .score = best.score,
                     .is_probability = flags_.type() != task::OutputType::kLogits,
                     .truth = label ? class_name(static_cast<std::size_t>(*label)) : "",
-                    .png_base64 = small_picture(answer.index)});
-}
-
-std::string AnswerWriter::small_picture(std::size_t index) const {
-  const auto& shape = samples_.shape();
-  std::vector<std::uint8_t> values(static_cast<std::size_t>(element_count(shape)));
-  samples_.read(index, std::span(values));
-  data::Picture picture =
-      shape[0] == 3 ? data::from_planes(values, shape[1], shape[2]) : data::Picture::unset(1, shape[1], shape[2]);
-  if (shape[0] == 1) std::ranges::copy(values, picture.pixels.get());
-  const std::int64_t side = std::max(shape[1], shape[2]);
-  if (side > kShownSide) {
-    const auto scaled = [&](std::int64_t extent) { return std::max<std::int64_t>(1, extent * kShownSide / side); };
-    picture = data::resize(std::move(picture), scaled(shape[1]), scaled(shape[2]));
-  }
-  std::vector<std::uint8_t> planes(picture.bytes());
-  data::write_planes(picture, picture.channels, planes);
-  return report::base64(data::encode_png({picture.channels, picture.height, picture.width}, planes));
+                    .png_base64 = small_picture(samples_, answer.index).text()});
 }
 
 void AnswerWriter::score(const task::Answer& answer, std::span<const float> output, std::int32_t label) {
   const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
   ++scores_.images;
   scores_.correct += found == label ? 1 : 0;
-  const Mistake one{answer.index, samples_.name(answer.index), class_name(static_cast<std::size_t>(label)),
+  const Mistake one{answer.index,
+                    samples_.name(answer.index),
+                    class_name(static_cast<std::size_t>(label)),
                     class_name(static_cast<std::size_t>(found)),
+                    static_cast<std::size_t>(found),
                     task::top_classes(output, 1, flags_.type()).front().score};
   if (found != label) {
     scores_.mistakes.push_back(one);
@@ -210,22 +200,40 @@ void AnswerWriter::tell_mistakes() {
     });
   }
   if (shown_path_.empty()) return;
-  for (const Mistake& mistake : mistakes | std::views::take(kMostShown)) show_labelled(mistake, /*is_right=*/false);
   std::ranges::stable_sort(scores_.sure, std::ranges::greater(), &Mistake::score);
-  for (const Mistake& right : scores_.sure | std::views::take(kMostShown)) show_labelled(right, /*is_right=*/true);
+  show_labelled(first_ones(mistakes), /*are_right=*/false);
+  show_labelled(first_ones(scores_.sure), /*are_right=*/true);
 }
 
-void AnswerWriter::show_labelled(const Mistake& one, bool is_right) {
-  try {
-    shown_.push_back({.file = one.file,
-                      .found = one.found,
-                      .score = one.score,
-                      .is_probability = flags_.type() != task::OutputType::kLogits,
-                      .truth = one.truth,
-                      .png_base64 = small_picture(one.index),
-                      .is_sure_mistake = !is_right,
-                      .is_sure_right = is_right});
-  } catch (const Error&) {  // it has vanished since it was answered; the table has it
+std::vector<task::ActivationMap> AnswerWriter::maps_of(std::span<const Mistake> ones) const {
+  if (!flags_.shows_maps || network_.network() == nullptr || ones.empty()) return {};
+  const std::optional<task::PooledHead> head = task::pooled_head(*network_.network());
+  if (!head) return {};
+  std::vector<task::Looked> looked;
+  for (const Mistake& one : ones) looked.push_back({one.index, one.found_index});
+  const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
+  return task::class_maps({*engine, network_.normalization(), usable_cores()}, *network_.network(), *network_.state(),
+                          *head, samples_, looked);
+}
+
+void AnswerWriter::show_labelled(std::span<const Mistake> ones, bool are_right) {
+  const std::vector<task::ActivationMap> maps = maps_of(ones);
+  for (std::size_t i = 0; i < ones.size(); ++i) {
+    const Mistake& one = ones[i];
+    try {
+      const SmallPicture picture = small_picture(samples_, one.index);
+      const bool has_map = i < maps.size() && !maps[i].values.empty();
+      shown_.push_back({.file = one.file,
+                        .found = one.found,
+                        .score = one.score,
+                        .is_probability = flags_.type() != task::OutputType::kLogits,
+                        .truth = one.truth,
+                        .png_base64 = picture.text(),
+                        .map_base64 = has_map ? with_map(picture, maps[i]).text() : "",
+                        .is_sure_mistake = !are_right,
+                        .is_sure_right = are_right});
+    } catch (const Error&) {  // it has vanished since it was answered; the table has it
+    }
   }
 }
 

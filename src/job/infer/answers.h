@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "job/infer/sort.h"
 #include "job/observer.h"
 #include "report/run.h"
+#include "task/activation_map.h"
 #include "task/infer.h"
 
 namespace evener::job {
@@ -20,7 +22,8 @@ namespace evener::job {
 struct Mistake {
   std::size_t index = 0;  // of the image
   std::string file, truth, found;
-  float score = 0;  // of the class that was found
+  std::size_t found_index = 0;  // the number of the class `found`
+  float score = 0;              // of the class that was found
 };
 
 /// How many labelled images were answered, and how many rightly.
@@ -57,11 +60,11 @@ class AnswerWriter : public task::InferObserver {
   void tell_mistakes();
   /// Keeps a right answer if few of its class were as sure.
   void keep_if_sure(Mistake right);
-  void show_labelled(const Mistake& one, bool is_right);
+  void show_labelled(std::span<const Mistake> ones, bool are_right);
+  /// Where the network found the class of each; empty where that isn't asked for, or can't be told.
+  std::vector<task::ActivationMap> maps_of(std::span<const Mistake> ones) const;
   /// Keeps a small picture of one in so many images for the page.
   void show(const task::Answer& answer, const task::ClassScore& best);
-  /// A small picture of a sample, as PNG in base64.
-  std::string small_picture(std::size_t index) const;
   void tell(const std::string& name, const std::vector<task::ClassScore>& top);
   void sort(const task::Answer& answer, std::span<const float> output);
   [[noreturn]] void throw_csv_trouble() const;

@@ -162,6 +162,9 @@ struct AnswerFlags : OptionGroup {
       *this, {"--json", "FILE", "Write the record there; - is stdout, instead of answers"}, "", {.recorded = false}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 
+  /// Whether pages show where the network looked; set by commands that want it.
+  bool shows_maps = false;
+
   task::OutputType type() const;
 
  private:

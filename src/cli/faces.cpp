@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "job/faces/faces_job.h"
@@ -13,6 +14,7 @@ namespace evener::cli {
 namespace {
 
 constexpr const char* kFacesExamples = R"(Examples:
+  evener faces photos/ --weights facenet
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt
   evener faces photos/ --detector-weights weights/mtcnn --embedder mobilefacenet --weights 068.ckpt --out runs/family
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume
@@ -37,6 +39,7 @@ Command faces_command() {
           .summary = "Find the faces on photos, and who is like whom",
           .options = flags->options(),
           .footer = kFacesExamples,
+          .complete = [flags] { take_named_face_weights(flags->networks); },
           .run = [flags] { return tell_faces(*flags); }};
 }
 

@@ -67,12 +67,21 @@ class FetchProgressLine {
 std::string by_hand_text(const data::CatalogueEntry& entry, const std::string& folder) {
   std::string text = fmt::format("\n  {}=ADDRESS takes the files from a mirror, where they lie as ADDRESS/{}/FILE",
                                  kMirrorVariable, entry.name);
+  text += fmt::format("\n  licence: {}", entry.licence);
   if (entry.files.size() == 1) return text;
   text += fmt::format("\n  all files of {}, and where they belong:", entry.name);
   for (const data::CatalogueFile& file : entry.files) {
     text += fmt::format("\n    {}  is  {}", (fs::path(folder) / file.name).string(), file.urls.front());
   }
   return text;
+}
+
+/// Downloads what `option` names by a word, unless it is there, and tells where it is and on what terms.
+void fetch_named(const std::string& word, const job::NamedWeights& named, const std::string& option,
+                 const std::string& place) {
+  const bool fetched = fetch_entry(*named.entry, named.folder.string(), fetch_mirror());
+  ProgressLine(false).note(fmt::format("{} {}: {}{}; licence: {}", option, word, place, fetched ? ", downloaded" : "",
+                                       named.entry->licence));
 }
 
 }  // namespace
@@ -111,11 +120,29 @@ void take_named_weights(job::Option<std::string>& weights, job::Option<std::stri
   const std::string word = *weights;
   const auto named = job::named_weights(word, model);
   if (!named) return;
-  const bool fetched = fetch_entry(*named->entry, named->folder.string(), fetch_mirror());
-  ProgressLine(false).note(fmt::format("--weights {}: {}{}; licence: {}", word, named->file.string(),
-                                       fetched ? ", downloaded" : "", named->entry->licence));
+  fetch_named(word, *named, weights.name(), named->file.string());
   weights.read({named->file.string()});
   if (normalize != nullptr && !normalize->given()) normalize->read({"imagenet"});
+}
+
+void take_named_face_weights(job::FaceNetworkFlags& networks) {
+  constexpr const char *kFacenet = "facenet", *kMtcnn = "mtcnn", *kOfFacenet = "inception_resnet_v1";
+  if (const auto named = *networks.weights == kFacenet ? job::named_weights(kFacenet, kOfFacenet) : std::nullopt) {
+    if (*networks.embedder != kOfFacenet) {
+      throw UsageError(
+          fmt::format("--weights facenet are those of {}, and --embedder is {}; leave --embedder out, or "
+                      "give the file of its weights",
+                      kOfFacenet, *networks.embedder));
+    }
+    fetch_named(kFacenet, *named, networks.weights.name(), named->file.string());
+    networks.weights.read({named->file.string()});
+    if (!networks.detector_weights.given()) networks.detector_weights.read({kMtcnn});
+  }
+  if (*networks.detector_weights != kMtcnn) return;
+  if (const auto named = job::named_weights(kMtcnn, "")) {
+    fetch_named(kMtcnn, *named, networks.detector_weights.name(), named->folder.string());
+    networks.detector_weights.read({named->folder.string()});
+  }
 }
 
 }  // namespace evener::cli

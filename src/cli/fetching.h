@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/fetch/catalogue.h"
+#include "job/faces/faces_flags.h"
 #include "job/options/option.h"
 
 namespace evener::cli {
@@ -19,5 +20,9 @@ bool fetch_entry(const data::CatalogueEntry& entry, const std::string& folder, c
 /// given; null where there is no such option.
 void take_named_weights(job::Option<std::string>& weights, job::Option<std::string>* normalize,
                         const std::string& model);
+
+/// The same for the networks of faces: "facenet" for the embedder's weights, which have the detector's taken too where
+/// none are given, and "mtcnn" for those. Throws UsageError where the embedder is another network.
+void take_named_face_weights(job::FaceNetworkFlags& networks);
 
 }  // namespace evener::cli

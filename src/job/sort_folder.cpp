@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace evener::job {
 
@@ -27,6 +28,18 @@ void require_beside_photos(const fs::path& out, const std::vector<std::string>& 
         fmt::format("--sort '{}' lies within the photos of '{}', so that what it puts there would be taken for photos "
                     "the next time; name a folder beside them",
                     out.string(), location));
+  }
+}
+
+void require_writable_place(const fs::path& out) {
+  fs::path place = fs::absolute(out).lexically_normal();
+  std::error_code none;
+  while (!fs::exists(fs::symlink_status(place, none)) && place.has_relative_path()) place = place.parent_path();
+  if (!fs::is_directory(place)) return;  // who looks into it says so
+  try {
+    require_writable_directory(place);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--sort '{}': {}", out.string(), error.what()));
   }
 }
 

@@ -14,6 +14,10 @@ std::string folder_name(const std::string& name);
 /// be taken for photos the next time.
 void require_beside_photos(const std::filesystem::path& out, const std::vector<std::string>& photos);
 
+/// Throws Error where nothing can be written into `out`, or, where it isn't there yet, beside where it would be. Makes
+/// nothing.
+void require_writable_place(const std::filesystem::path& out);
+
 /// A name for the photo that `is_taken` says no to: its own, or "a-2.jpg", "a-3.jpg", ...
 template <class IsTaken>
 std::string free_name(const std::filesystem::path& photo, const IsTaken& is_taken) {

@@ -83,6 +83,17 @@ TEST_F(InferSort, RefusesWhatIsNoPhotoAndFoldersAmongThem) {
   EXPECT_FALSE(fs::exists(file("sorted")));
 }
 
+TEST_F(InferSort, RefusesAFolderThatCantBeWrittenIntoBeforeAnyWork) {
+  pictures({"1.pgm"});
+  // /proc takes no files, from whomever; the network isn't there, and is not come to.
+  for (const char* place : {"/proc", "/proc/sorted/deep"}) {
+    const ProgramResult result = infer({file("none.safetensors"), file("pictures"), "--sort", place});
+    EXPECT_EQ(result.exit_code, 1) << place;
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr(std::string("--sort '") + place), HasSubstr("can't write into the folder '/proc'")));
+  }
+}
+
 TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
   trained();
   pictures({"1.pgm"});

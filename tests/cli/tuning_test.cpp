@@ -162,6 +162,28 @@ TEST_F(NamedWeights, AreCheckedWhereTheyAreKept) {
   EXPECT_THAT(result.err, HasSubstr("resnet18-f37072fd.pth"));
 }
 
+TEST_F(NamedWeights, OfFacesAreTheEmbeddersAndTheDetectors) {
+  const test::LoopbackServer server([](const Request&) { return Reply{test::http_reply(404, "", "")}; });
+  const auto faces = [&](const Words& words) {
+    return run_program(joined({"faces", folder_.path().string()}, words),
+                       {.environment = {{"EVENER_FETCH_FROM", server.url()},
+                                        {"no_proxy", "127.0.0.1"},
+                                        {"NO_PROXY", "127.0.0.1"},
+                                        {"XDG_CACHE_HOME", folder_.path().string()}}});
+  };
+  const ProgramResult embedder = faces({"--weights", "facenet"});
+  EXPECT_EQ(embedder.exit_code, 1);
+  EXPECT_THAT(embedder.err, HasSubstr((folder_ / "evener/weights/facenet/20180402-114759-vggface2.pt").string()));
+  const ProgramResult detector = faces({"--detector-weights", "mtcnn"});
+  EXPECT_EQ(detector.exit_code, 1);
+  EXPECT_THAT(detector.err,
+              AllOf(HasSubstr((folder_ / "evener/weights/mtcnn/pnet.pt").string()),
+                    HasSubstr((folder_ / "evener/weights/mtcnn/onet.pt").string()), HasSubstr("licence: MIT")));
+  const ProgramResult other = faces({"--weights", "facenet", "--embedder", "mobilefacenet"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("are those of inception_resnet_v1"));
+}
+
 TEST_F(NamedWeights, OfANetworkWithoutAnyAreRefused) {
   if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   const ProgramResult result = train({"resnet20", "--data", "synth:digits:20", "--weights", "imagenet"}, "");

@@ -105,6 +105,19 @@ CatalogueEntry mtcnn() {
           "evener faces PHOTOS --detector-weights {}"};
 }
 
+CatalogueEntry facenet() {
+  const std::string name = "20180402-114759-vggface2.pt";
+  return {"facenet",
+          "FaceNet (Inception-ResNet v1, trained on VGGFace2), weights that tell faces apart, of facenet-pytorch",
+          "MIT",
+          {{name,
+            {"https://github.com/timesler/facenet-pytorch/releases/download/v2.2.9/" + name},
+            111898327,
+            sha256("281cebca8662831adb987a874bdcb36e73f5b1c6dc5ee5878f305e985625d99b"),
+            {}}},
+          "evener faces PHOTOS --detector-weights mtcnn --weights {}/" + name};
+}
+
 }  // namespace
 
 const std::vector<CatalogueEntry>& fetch_catalogue() {
@@ -127,6 +140,7 @@ const std::vector<CatalogueEntry>& fetch_catalogue() {
                   "efficientnet_b0_rwightman-7f5810bc", std::nullopt, "7f5810bc"),
       coco_detector(),
       mtcnn(),
+      facenet(),
   };
   return entries;
 }

@@ -42,7 +42,8 @@ task::FacesOptions FaceNetworkFlags::options() const {
   if (detector_weights->empty()) {
     throw UsageError(
         "name the folder with the weights of the face detector (pnet.pt, rnet.pt and onet.pt of facenet-pytorch). "
-        "'evener data fetch mtcnn --out weights' gets them; then it is --detector-weights weights/mtcnn");
+        "--detector-weights mtcnn downloads them once; or 'evener data fetch mtcnn --out weights' gets them, and it is "
+        "--detector-weights weights/mtcnn");
   }
   task::FacesOptions options;
   options.detector_weights = *detector_weights;

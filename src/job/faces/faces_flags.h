@@ -26,14 +26,20 @@ struct FaceNetworkFlags : OptionGroup {
   FaceNetworkFlags() : OptionGroup("Networks") {}
 
   Option<std::string> detector_weights{
-      *this, {"--detector-weights", "DIR", "Folder with pnet.pt, rnet.pt and onet.pt ('evener data fetch mtcnn')"}};
+      *this,
+      {"--detector-weights", "DIR",
+       "Folder with pnet.pt, rnet.pt and onet.pt, or mtcnn for published ones, which are downloaded once"}};
   Option<std::string> embedder{
       *this,
       {"--embedder", "NAME|FILE",
        "inception_resnet_v1 (FaceNet), mobilefacenet, or a network in a file (.onnx, .tflite, .xml)"},
       "inception_resnet_v1",
       {.suggestions = {"inception_resnet_v1", "mobilefacenet"}}};
-  Option<std::string> weights{*this, {"--weights", "FILE", "Of the embedder (default: random ones, for measuring)"}};
+  Option<std::string> weights{
+      *this,
+      {"--weights", "FILE",
+       "Of the embedder, or facenet for published ones of inception_resnet_v1, which are downloaded once, with "
+       "mtcnn to find the faces (default: random ones, for measuring)"}};
   Option<std::string> size{
       *this, {"--size", "WIDTHxHEIGHT", "Of the faces that a file's network sees (default: as the file says)"}};
   Option<std::string> normalize{*this,

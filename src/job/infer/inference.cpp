@@ -25,6 +25,7 @@
 #include "job/layer_table.h"
 #include "job/options/energy_flags.h"
 #include "job/options/measuring_flags.h"
+#include "job/sort_folder.h"
 #include "job/train/hosts.h"
 #include "report/format.h"
 #include "run/metered_run.h"
@@ -262,6 +263,7 @@ void complete(InferCommandFlags& flags) {
 
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
+  if (const std::string& sorted = *flags.answers.sort; !sorted.empty()) require_writable_place(sorted);
   return Inference(flags, observer).run();
 }
 

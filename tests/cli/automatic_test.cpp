@@ -115,6 +115,9 @@ TEST_F(Automatic, WrongWordsAreToldBeforeAnythingIsTried) {
   EXPECT_THAT(run_program({"train"}).err, HasSubstr("needs --data"));
   EXPECT_THAT(run_program({"plan", "--data", "synth:digits"}).err, HasSubstr("'evener plan' needs MODEL"));
   EXPECT_THAT(train("run", {"--data", "synth:digits", "--resume"}).err, HasSubstr("name it"));
+
+  EXPECT_THAT(train("run", {"--data", "synth:digits", "--epochs", "0"}).err, HasSubstr("evaluates the weights"));
+  EXPECT_THAT(train("run", {"--data", "synth:digits", "--hosts", "a,b"}).err, HasSubstr("for several hosts name it"));
   write_class(folder_ / "two" / "ants", 1);
   const ProgramResult weights =
       train("run", {"--data", "synth:masks", "--weights", file("two/ants/0.pgm"), "--minutes", "0.1"});

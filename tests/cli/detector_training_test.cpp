@@ -133,6 +133,11 @@ TEST_F(DetectorTraining, BeginsWithAClassifiersBackboneOrAnotherDetector) {
   const auto begun = run_program(small_detector({"--weights", file}));
   EXPECT_EQ(begun.exit_code, 0);
   EXPECT_THAT(begun.err, HasSubstr("tensors are those of the classifier mobilenet_v2"));
+  const json config = record_in(out()).at("config");
+  EXPECT_EQ(config.at("augment"), "flip,iou-crop");
+  EXPECT_EQ(config.at("size"), "64x64") << "as it was given";
+  ASSERT_EQ(run_program(small_detector({"--overwrite", "--weights", file, "--lr", "0.003"})).exit_code, 0);
+  EXPECT_EQ(record_in(out()).at("config").at("augment"), "") << "whoever chose the rate has the rest in mind";
   const auto quantized = run_program(small_detector({"--overwrite", "--weights", file, "--quantize", "int8"}));
   EXPECT_EQ(quantized.exit_code, 0) << quantized.err;
   EXPECT_THAT(quantized.err, HasSubstr("tensors are those of the classifier mobilenet_v2"));

@@ -85,8 +85,8 @@ TEST(Candidates, DetectorsNeedBoxesOfSomePixels) {
   facts.has_boxes = true;
   facts.box_side = 0.03;
   const auto candidates = candidates_for(facts);
-  EXPECT_THAT(texts(candidates), ElementsAre("ssdlite_mobilenet_v2 at 224x160", "ssdlite_mobilenet_v2 at 320x256",
-                                             "ssdlite_mobilenet_v2 at 448x352"));
+  EXPECT_THAT(texts(candidates), ElementsAre("ssdlite_mobilenet_v2 at 224x168", "ssdlite_mobilenet_v2 at 320x240",
+                                             "ssdlite_mobilenet_v2 at 448x336"));
   EXPECT_THAT(candidates[0].refusal, HasSubstr("7 pixels small"));
   EXPECT_THAT(candidates[1].refusal, IsEmpty());
 }

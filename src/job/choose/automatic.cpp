@@ -17,6 +17,7 @@
 #include "job/choose/try_out.h"
 #include "job/named_weights.h"
 #include "job/options/image_size.h"
+#include "job/train/hosts.h"
 
 namespace evener::job {
 namespace {
@@ -199,6 +200,14 @@ void choose_by_weights(TrainFlags& flags) {
   if (flags.output.resumes()) {
     if ((*flags.output.resume)->empty()) throw UsageError("--resume without a folder goes on with a network: name it");
     return;  // the run has one
+  }
+  if (*flags.optimisation.epochs == 0) {
+    throw UsageError("--epochs 0 evaluates the weights of a network: name it, as in evener train resnet18 ...");
+  }
+  if (!hosts_to_start(flags).empty() || *flags.placement.hosts_started > 0) {
+    throw UsageError(
+        "a network is chosen by trying some on this host; for several hosts name it: the same command without --hosts "
+        "and with --dry-run says which would be taken");
   }
   if (!flags.optimisation.minutes->has_value()) flags.optimisation.minutes.preset(kUsualMinutes);
   flags.model.model.read({kAutomatic});

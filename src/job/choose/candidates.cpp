@@ -49,9 +49,9 @@ std::vector<Sketch> from_scratch(const ChoiceFacts& facts) {
 std::vector<Sketch> detectors(const ChoiceFacts& facts) {
   const std::string model = facts.network.empty() ? "ssdlite_mobilenet_v2" : facts.network;
   if (model == "ssdlite320_mobilenet_v3_large") return {{model, square(320)}};
-  return {{model, scaled_size(facts.image, 224, 32)},
-          {model, scaled_size(facts.image, 320, 32)},
-          {model, scaled_size(facts.image, 448, 32)}};
+  return {{model, scaled_size(facts.image, 224, 8)},
+          {model, scaled_size(facts.image, 320, 8)},
+          {model, scaled_size(facts.image, 448, 8)}};
 }
 
 std::vector<Sketch> with_weights(const ChoiceFacts& facts) {

@@ -134,7 +134,8 @@ void TrainProgress::epoch(const task::EpochResult& epoch, std::size_t train_imag
   const double now = now_s();
   overhead_s_ = std::max(0.0, now - epoch_end_s_ - epoch.seconds);
   epoch_end_s_ = now;
-  const std::string speed = si_text(epoch.share * static_cast<double>(train_images) / std::max(epoch.seconds, 1e-9)) + " img/s";
+  const std::string speed =
+      si_text(epoch.share * static_cast<double>(train_images) / std::max(epoch.seconds, 1e-9)) + " img/s";
   std::string text = fmt::format("epoch {}/{}  {}  {}  train loss {:.4f}{}", epoch.epoch, epochs_,
                                  duration_text(epoch.seconds), epoch.head_only ? "last layer alone" : speed,
                                  epoch.train_loss, quality_text(epoch, "train", epoch.train_accuracy));

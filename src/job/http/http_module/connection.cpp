@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostHeadBytes = 64 << 10;
 /// For a request that was sent before the client could know that the server is ending.
-constexpr double kOnItsWay_s = 0.2;
+constexpr double kOnItsWay_s = 0.5;
 /// What is still read of a request that was refused, so that the client reads the refusal before it sees the end.
 constexpr double kLinger_s = 1;
 constexpr std::size_t kMostLingerBytes = 4 << 20;

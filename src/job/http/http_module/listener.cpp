@@ -101,11 +101,15 @@ int Listener::accept(double wait_s) {
   return client;
 }
 
-/// Closing alone would reset those who connect between the last accept() and close(). A filter that drops every packet
-/// leaves them knocking until the socket is closed and they are refused.
+/// Closing alone would reset those who connect between the last accept() and close(). A filter that drops what opens a
+/// connection leaves them knocking until the socket is closed and they are refused. It lets pass what completes one:
+/// its client takes it for made already.
 void Listener::refuse_others() {
-  sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-  const sock_fprog program{.len = 1, .filter = drop_all};
+  constexpr unsigned kFlagsOffset = 13, kSyn = 0x02;  // in a TCP header (RFC 9293, 3.1), which is what a filter sees
+  sock_filter drop_new[] = {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlagsOffset),
+                            BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kSyn, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
+                            BPF_STMT(BPF_RET | BPF_K, 0xffffffff)};
+  const sock_fprog program{.len = 4, .filter = drop_new};
   setsockopt(socket_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 

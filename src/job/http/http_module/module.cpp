@@ -20,6 +20,8 @@ namespace {
 
 /// How often run() asks whether it is to stop.
 constexpr double kBetweenLooks_s = 0.05;
+/// How long a connection may take that a client has asked for before nobody may any more.
+constexpr double kUnderWay_s = 0.05;
 
 /// Each connection takes a descriptor; many systems give 1024 to those who don't ask.
 void raise_descriptor_limit(std::size_t wanted) {
@@ -60,8 +62,8 @@ class ThreadedServer : public HttpServer {
       if (const int socket = listener_.accept(kBetweenLooks_s); socket >= 0) take(socket);
     }
     listener_.refuse_others();
-    // Those who have connected count as accepted, though nobody has looked at them yet.
-    for (int socket = listener_.accept(0); socket >= 0; socket = listener_.accept(0)) take(socket);
+    // Those who have connected, or are about to, count as accepted, though nobody has looked at them yet.
+    for (int socket = listener_.accept(kUnderWay_s); socket >= 0; socket = listener_.accept(kUnderWay_s)) take(socket);
     listener_.close();
     ending_.begin();
     threads.finish();

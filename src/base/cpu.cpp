@@ -21,6 +21,8 @@
 namespace evener {
 namespace {
 
+thread_local int pins = 0;
+
 // A CPU set of any size: sched_getaffinity wants one at least as large as the kernel's.
 class CpuSet {
  public:
@@ -156,6 +158,10 @@ int usable_cpus() {
   return within_quota(cpu_topology().allowed.size());
 }
 
+int pins_of_this_thread() {
+  return pins;
+}
+
 void pin_this_thread(const std::vector<int>& cpus) {
   const CpuTopology& topology = cpu_topology();  // read before the first pinning: it must see all allowed CPUs
   const std::vector<int>& wanted = cpus.empty() ? topology.allowed : cpus;
@@ -175,6 +181,7 @@ void pin_this_thread(const std::vector<int>& cpus) {
     set.add(cpu);
   }
   if (sched_setaffinity(0, set.bytes(), set.get()) != 0) fail(std::strerror(errno));
+  ++pins;
 }
 
 PinnedTo::PinnedTo(const std::vector<int>& cpus) {

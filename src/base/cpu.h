@@ -28,6 +28,9 @@ int usable_cpus();
 /// Pins the calling thread (and threads it starts later) to `cpus`; empty = all allowed ones. Throws Error.
 void pin_this_thread(const std::vector<int>& cpus);
 
+/// How often pin_this_thread() has changed where the calling thread may run.
+int pins_of_this_thread();
+
 /// Pins the calling thread for a while, unless `cpus` are none; afterwards it may run where it might before.
 class PinnedTo {
  public:

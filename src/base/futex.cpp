@@ -1,4 +1,4 @@
-#include "comm/futex.h"
+#include "base/futex.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -7,7 +7,7 @@
 #include <climits>
 #include <ctime>
 
-namespace evener::comm {
+namespace evener {
 namespace {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
@@ -31,4 +31,4 @@ void futex_wake_all(const std::atomic<std::uint32_t>& word) {
   futex(word, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-}  // namespace evener::comm
+}  // namespace evener

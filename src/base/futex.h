@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace evener::comm {
+namespace evener {
 
 /// Sleeps while `word` is `seen`, at most `limit_ns`; may return early for no reason.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::int64_t limit_ns);
@@ -12,4 +12,4 @@ void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std:
 /// Wakes all who sleep on `word`.
 void futex_wake_all(const std::atomic<std::uint32_t>& word);
 
-}  // namespace evener::comm
+}  // namespace evener

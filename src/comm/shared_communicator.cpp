@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/futex.h"
 #include "base/names.h"
 #include "comm/call.h"
-#include "comm/futex.h"
 #include "comm/wire.h"
 
 namespace evener::comm {

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/futex.h"
 #include "base/names.h"
-#include "comm/futex.h"
 
 namespace evener::comm {
 namespace {

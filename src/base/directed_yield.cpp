@@ -1,0 +1,155 @@
+#include "base/directed_yield.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/futex.h"
+
+namespace evener {
+namespace {
+
+/// Between two looks at the other thread's clock: a few times what a look costs.
+constexpr std::int64_t kBetweenLooks_ns = 20'000;
+/// After so long a wait the work of the others is not a step's; to wake then costs little beside.
+constexpr std::int64_t kLongestSpin_ns = 1'000'000;
+/// A sleeper looks again whether the one it waits for still runs, at longer and longer intervals.
+constexpr std::int64_t kFirstSleep_ns = 2'000'000, kLongestSleep_ns = 1'000'000'000;
+/// What a thread's clock still goes on after it has been read for the last time before it sleeps.
+constexpr std::int64_t kFallingAsleep_ns = 10'000;
+
+pid_t this_thread_id() {
+  return static_cast<pid_t>(syscall(SYS_gettid));
+}
+
+/// -1 where it can't be told: the thread is no more.
+std::int64_t ran_ns(clockid_t clock) {
+  timespec time{};
+  if (clock_gettime(clock, &time) != 0) return -1;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+bool move_to(pid_t thread, int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(cpu), &one);
+  return sched_setaffinity(thread, sizeof one, &one) == 0;
+}
+
+/// -1 of none.
+int nth_of(const cpu_set_t& cpus, int number) {
+  const int count = CPU_COUNT(&cpus);
+  int left = count == 0 ? 0 : number % count;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &cpus) && left-- == 0) return cpu;
+  }
+  return -1;
+}
+
+bool may_run_on(const cpu_set_t& cpus, int cpu) {
+  return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<unsigned>(cpu), &cpus);
+}
+
+}  // namespace
+
+void StepThread::begin(int number) {
+  clockid_t clock{};
+  pthread_getcpuclockid(pthread_self(), &clock);
+  clock_ = clock;
+  id_ = this_thread_id();
+  const std::lock_guard lock(allowed_mutex_);
+  // It fails where there are more CPUs than the set has room for; then nothing is given away.
+  if (sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) CPU_ZERO(&allowed_);
+  // A home may have been exchanged for another's.
+  if (!may_run_on(allowed_, home_)) home_ = nth_of(allowed_, number);
+}
+
+cpu_set_t StepThread::allowed() const {
+  const std::lock_guard lock(allowed_mutex_);
+  return allowed_;
+}
+
+/// Bound to its home a sleeper wakes there. Elsewhere it would wake beside the thread that wakes it, as no CPU is idle.
+void StepThread::stay_home() const {
+  if (home_ >= 0) move_to(id_, home_);
+}
+
+void StepThread::give_back() {
+  if (giver_.load(std::memory_order_relaxed) == nullptr) return;
+  StepThread* const giver = giver_.exchange(this);
+  if (giver != nullptr) {
+    home_ = giver->home_.exchange(home_);
+    giver->stay_home();
+  }
+  giver_ = nullptr;
+}
+
+StepWait::StepWait(StepThread& self, int members)
+    : self_(self), members_(members), begin_ns_(now_ns()), sleep_ns_(kFirstSleep_ns) {}
+
+void StepWait::pause() {
+  __builtin_ia32_pause();
+}
+
+bool StepWait::before(std::int64_t time_ns) {
+  return now_ns() < time_ns;
+}
+
+std::int64_t StepWait::spin_end_ns() const {
+  return now_ns() + kBetweenLooks_ns;
+}
+
+bool StepWait::must_sleep(const StepThread& other) {
+  const std::int64_t now = now_ns(), ran = ran_ns(other.clock_);
+  const bool is_second_look = looked_at_ == &other;
+  // Who hasn't run since it fell asleep the last time needs no second look.
+  is_stuck_ = is_second_look ? (ran - ran_ns_) * 4 < now - looked_ns_
+                             : ran >= 0 && ran - other.ran_at_sleep_ns_ < kFallingAsleep_ns;
+  looked_at_ = &other;
+  looked_ns_ = now;
+  ran_ns_ = ran;
+  return is_stuck_ || (is_second_look && now - begin_ns_ > kLongestSpin_ns);
+}
+
+void StepWait::sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen, StepThread& other) {
+  const cpu_set_t own = self_.allowed();
+  const bool is_full = CPU_COUNT(&own) <= members_;
+  const bool gave = is_stuck_ && give_cpu(other, is_full);
+  if (is_full && !gave) self_.stay_home();
+  self_.ran_at_sleep_ns_ = ran_ns(self_.clock_);
+  futex_wait(word, seen, sleep_ns_);
+  if (gave) take_back(other);
+  if (is_full) sched_setaffinity(0, sizeof own, &own);
+  sleep_ns_ = std::min(2 * sleep_ns_, kLongestSleep_ns);
+  looked_at_ = nullptr;
+}
+
+/// The kernel moves a thread that waits for a CPU at once when it may no longer run where it is; afterwards it may run
+/// where it might before, so that neither it nor what it starts is bound to this CPU. It may run before this thread has
+/// come to that, and even give this thread's CPU back.
+bool StepWait::give_cpu(StepThread& other, bool is_full) {
+  const int cpu = sched_getcpu();
+  const cpu_set_t its = other.allowed();
+  if (!may_run_on(its, cpu)) return false;
+  StepThread* nobody = nullptr;
+  if (is_full && !other.giver_.compare_exchange_strong(nobody, &self_)) return false;  // another one gave
+  move_to(other.id_, cpu);
+  sched_setaffinity(other.id_, sizeof its, &its);
+  return is_full;
+}
+
+void StepWait::take_back(StepThread& other) {
+  StepThread* self = &self_;
+  if (other.giver_.compare_exchange_strong(self, nullptr)) return;
+  while (other.giver_ == &other) sched_yield();  // else it might bind this thread later
+}
+
+void announce(std::atomic<std::uint32_t>& word, const std::atomic<std::uint32_t>& sleepers) {
+  word.fetch_add(1);
+  if (sleepers.load() > 0) futex_wake_all(word);
+}
+
+}  // namespace evener

@@ -1,0 +1,106 @@
+// The threads behind the parallel regions of one calling thread, and what they share in a region.
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "base/directed_yield.h"
+
+namespace evener::engine::torch_engine::openmp {
+
+/// What the threads of a region divide among them as they come: the pieces of a loop with a dynamic schedule, or
+/// numbered sections.
+class WorkShare {
+ public:
+  /// The first thread that comes says what there is: [begin, end) in steps of `step`, `chunk` of them at a time.
+  void begin(long begin, long end, long step, long chunk);
+  /// The next piece [*first, *last); false when none is left.
+  bool take(long* first, long* last, long* turn);
+  /// Ordered loops: returns when all pieces before that of `turn` have ended.
+  void await_turn(long turn);
+  void end_turn(long turn);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable turns_;
+  bool has_begun_ = false;
+  long next_ = 0, end_ = 0, step_ = 1, chunk_ = 1;
+  long turns_given_ = 0, turn_ = 0;
+};
+
+/// One parallel region: body(data) on `size` threads.
+struct Region {
+  void (*body)(void*) = nullptr;
+  void* data = nullptr;
+  int size = 1;
+  int most_threads = 1;  // what the caller has asked for; it holds for the other threads too
+  std::atomic<int> singles{0};
+
+  WorkShare& share(int number);
+
+ private:
+  std::mutex mutex_;
+  std::map<int, WorkShare> shares_;
+};
+
+/// The calling thread, which is member 0, and its workers; they are started when a region first needs them.
+class Team {
+ public:
+  Team();
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  /// region.body on as many threads; returns when all have done it. Fewer where no more can be started.
+  void run(Region& region);
+  /// Within a region: returns when every member has come.
+  void barrier(int member, const Region& region);
+  /// Whether this process has the workers: a forked child has none of them.
+  bool is_alive() const;
+
+ private:
+  struct Member {
+    StepThread thread;
+    Team* team = nullptr;
+    Member* caller = nullptr;  // found without the list, which may be growing
+    int number = 0;
+    pthread_t handle{};
+    Region* region = nullptr;
+    std::atomic<std::uint32_t> stage{0};  // barriers of the region that it has come to
+    std::atomic<std::uint32_t> rounds{0}, sleepers{0};
+  };
+  void start(int size);
+  void serve(Member& member);
+  void arrive(Member& member, std::uint32_t stage);
+  void await_all(Member& member, const Region& region, std::uint32_t stage);
+
+  const pid_t process_;
+  int pins_ = 0;  // of the caller, when its CPUs were last looked at
+  std::deque<Member> members_;
+  std::atomic<int> size_{1};  // of the list
+  bool ending_ = false;
+  alignas(64) std::atomic<std::uint32_t> arrivals_{0};
+  std::atomic<std::uint32_t> sleepers_{0};
+};
+
+/// What this thread is in its region.
+struct Position {
+  Region* region = nullptr;  // null: in none
+  Team* team = nullptr;      // null: it is alone in its region
+  int member = 0;
+  bool is_parallel = false;  // several threads are in this region, or in one around it
+  int singles = 0, shares = 0;
+  WorkShare* share = nullptr;  // that it takes pieces of
+  long turn = -1;              // of its piece of an ordered loop
+  int most_threads = 0;        // 0: as many as there are CPUs
+};
+Position& position();
+
+}  // namespace evener::engine::torch_engine::openmp

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/futex.h"
 
 namespace evener {
@@ -56,6 +57,10 @@ bool may_run_on(const cpu_set_t& cpus, int cpu) {
 }  // namespace
 
 void StepThread::begin(int number) {
+  static thread_local const char mark = 0;
+  if (mark_ == &mark && pins_ == pins_of_this_thread()) return;
+  mark_ = &mark;
+  pins_ = pins_of_this_thread();
   clockid_t clock{};
   pthread_getcpuclockid(pthread_self(), &clock);
   clock_ = clock;
@@ -87,8 +92,7 @@ void StepThread::give_back() {
   giver_ = nullptr;
 }
 
-StepWait::StepWait(StepThread& self, int members)
-    : self_(self), members_(members), begin_ns_(now_ns()), sleep_ns_(kFirstSleep_ns) {}
+StepWait::StepWait(StepThread& self, int members) : self_(self), members_(members), sleep_ns_(kFirstSleep_ns) {}
 
 void StepWait::pause() {
   __builtin_ia32_pause();

@@ -36,6 +36,8 @@ class StepThread {
   std::atomic<int> home_{-1};                // the CPU that it wakes on, where each thread of the team has its own
   std::atomic<StepThread*> giver_{nullptr};  // who gave it a CPU; itself while it gives that one its own
   std::atomic<std::int64_t> ran_at_sleep_ns_{-1};  // by its clock, when it last went to sleep in a wait
+  const void* mark_ = nullptr;                     // of the thread that began last
+  int pins_ = 0;                                   // of it then
   // Where it may run. The kernel's own answer is no use while others move it.
   mutable std::mutex allowed_mutex_;
   cpu_set_t allowed_{};
@@ -53,6 +55,8 @@ class StepWait {
   template <class Done, class Late>
   void until(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers, const Done& done,
              const Late& late) {
+    if (look(done, kFirstLooks)) return;  // most waits are shorter than asking what time it is
+    begin_ns_ = spin_end_ns();
     while (!spin(done)) {
       StepThread* const other = late();
       if (other == nullptr || !must_sleep(*other)) continue;
@@ -64,15 +68,21 @@ class StepWait {
   }
 
  private:
+  static constexpr int kFirstLooks = 100, kLooks = 32;
+
+  template <class Done>
+  static bool look(const Done& done, int looks) {
+    for (; looks > 0; --looks) {
+      if (done()) return true;
+      pause();
+    }
+    return false;
+  }
   template <class Done>
   bool spin(const Done& done) const {
-    constexpr int kLooks = 32;
     const std::int64_t until_ns = spin_end_ns();
     do {
-      for (int look = 0; look < kLooks; ++look) {
-        if (done()) return true;
-        pause();
-      }
+      if (look(done, kLooks)) return true;
     } while (before(until_ns));
     return false;
   }
@@ -88,7 +98,7 @@ class StepWait {
 
   StepThread& self_;
   const int members_;
-  const std::int64_t begin_ns_;
+  std::int64_t begin_ns_ = 0;
   std::int64_t sleep_ns_;
   const StepThread* looked_at_ = nullptr;
   std::int64_t looked_ns_ = 0, ran_ns_ = 0;

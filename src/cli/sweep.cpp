@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSweepExamples = R"(Examples:
   evener sweep train resnet34 --data synth:masks:2400 --size 64x48 --epochs 2 --on cpu/t1,cpu/t2,2xcpu/t1 --repeats 5
   evener sweep infer resnet18 random:500 --on cpu/t1,cpu/t2 --precision fp32,bf16 --batch 2^0..2^4 --until ci=2%
-  evener sweep OMP_WAIT_POLICY=active,passive train mlp:784-256-10 --data synth:digits --repeats 10
+  evener sweep EVENER_SIMD=avx2,avx512 train mlp:784-256-10 --data synth:digits --repeats 10
   evener sweep experiments/threads.toml --dry-run
   evener sweep experiments/threads.toml
   evener sweep experiments/threads.toml --again failed

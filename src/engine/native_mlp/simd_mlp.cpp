@@ -136,7 +136,7 @@ Portion SimdMlp::portion_of(int thread, const Call& call) const {
 
 /// Returns when all threads that do the call have come, of all replicas; false if one of those was lost.
 bool SimdMlp::meet(int thread, const Call& call) {
-  team_.barrier();
+  team_.barrier(thread);
   if (call.crew == nullptr) return true;
   if (thread == 0) {
     try {
@@ -145,7 +145,7 @@ bool SimdMlp::meet(int thread, const Call& call) {
       failure_ = std::current_exception();
     }
   }
-  team_.barrier();
+  team_.barrier(thread);
   return !failure_;
 }
 
@@ -157,7 +157,7 @@ void SimdMlp::work(int thread, const Call& call) {
     if (call.backward) transpose_weights(thread, call);
     if (!forward(thread, call)) return;
     if (call.crew != nullptr) {
-      team_.barrier();
+      team_.barrier(thread);
       if (thread == 0) *common_sums(replica_) = own_sums();
     }
     if (!meet(thread, call)) return;
@@ -337,7 +337,7 @@ void SimdMlp::update(const UpdateRule& rule) {
                       offset + range.begin, offset + range.end);
     }
     if (kernels_.round == nullptr) return;
-    team_.barrier();
+    team_.barrier(thread);
     round_weights(thread);
   });
 }

@@ -1,18 +1,22 @@
 // The threads of a trainer: the caller and its workers, which do a piece of work together. A step of a small network is
-// shorter than it takes the system to wake a thread, so they wait for each other spinning, for a short while.
+// shorter than it takes the system to wake a thread, so they wait for each other spinning, for a short while; whose CPU
+// another program has taken gets one of those who wait (base/directed_yield.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <thread>
 #include <vector>
+
+#include "base/directed_yield.h"
 
 namespace evener::engine::native_mlp {
 
 class Team {
  public:
   /// Starts threads - 1 workers, but no more threads than there are CPUs for them: the `cpus`, or all that the process
-  /// may use where there are none. With as many CPUs as threads each is pinned to its own, the caller to the first.
+  /// may use where there are none. They may run on those alone.
   Team(int threads, std::vector<int> cpus);
   ~Team();
   Team(const Team&) = delete;
@@ -25,8 +29,8 @@ class Team {
   void run(const Work& work) {
     begin({&work, [](const void* what, int thread) { (*static_cast<const Work*>(what))(thread); }});
   }
-  /// Within the work: returns when every thread has called it.
-  void barrier();
+  /// Within the work of `thread`: returns when every thread has called it.
+  void barrier(int thread);
 
  private:
   /// A call without the allocation that std::function may need.
@@ -34,18 +38,24 @@ class Team {
     const void* what = nullptr;
     void (*call)(const void* what, int thread) = nullptr;
   };
+  struct alignas(64) Member {
+    StepThread thread;
+    std::atomic<std::uint32_t> barriers{0};  // that it has come to
+  };
   void begin(Task task);
   void serve(int thread);
-  void await_change(const std::atomic<std::uint32_t>& word, std::uint32_t seen) const;
+  void pin(int thread);
+  Member& member(int thread) { return members_[static_cast<std::size_t>(thread)]; }
 
   const int threads_;
   const std::vector<int> cpus_;
-  std::int64_t spin_ns_ = 0;
+  std::deque<Member> members_;
   Task task_;
   bool ending_ = false;
   alignas(64) std::atomic<std::uint32_t> rounds_{0};  // pieces of work begun
-  alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> meetings_{0};  // barriers passed
+  std::atomic<std::uint32_t> idle_{0};                // who sleep until the next
+  alignas(64) std::atomic<std::uint32_t> arrivals_{0};
+  std::atomic<std::uint32_t> sleepers_{0};  // at barriers
   std::vector<std::thread> workers_;
 };
 

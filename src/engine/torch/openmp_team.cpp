@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "base/cpu.h"
-
 namespace evener::engine::torch_engine::openmp {
 
 void WorkShare::begin(long begin, long end, long step, long chunk) {
@@ -52,8 +50,7 @@ Position& position() {
 }
 
 Team::Team() : process_(getpid()) {
-  members_.emplace_back().thread.begin(0);
-  pins_ = pins_of_this_thread();
+  members_.emplace_back();
 }
 
 Team::~Team() {
@@ -91,10 +88,7 @@ void Team::run(Region& region) {
   region.size = std::min(region.size, static_cast<int>(members_.size()));
   for (int i = 0; i < region.size; ++i) members_[static_cast<std::size_t>(i)].stage = 0;
   Member& caller = members_.front();
-  if (const int pins = pins_of_this_thread(); pins != pins_) {
-    pins_ = pins;
-    caller.thread.begin(0);
-  }
+  caller.thread.begin(0);
   caller.thread.give_back();
   for (int i = 1; i < region.size; ++i) {
     Member& member = members_[static_cast<std::size_t>(i)];

@@ -82,7 +82,6 @@ class Team {
   void await_all(Member& member, const Region& region, std::uint32_t stage);
 
   const pid_t process_;
-  int pins_ = 0;  // of the caller, when its CPUs were last looked at
   std::deque<Member> members_;
   std::atomic<int> size_{1};  // of the list
   bool ending_ = false;

@@ -1,6 +1,7 @@
 #include "engine/torch/threads.h"
 
 #include <ATen/Parallel.h>
+#include <omp.h>
 
 #include "base/cpu.h"
 
@@ -13,11 +14,13 @@ void use_threads(int threads, const std::vector<int>& cpus) {
   at::internal::lazy_init_num_threads();  // as this module sees it,
   at::get_num_threads();                  // and as LibTorch does
   at::set_num_threads(threads);
+  // This module's runtime (openmp.cpp) is LibTorch's too, unless LibTorch was there first, as in a Python that has it.
+  omp_set_num_threads(threads);
 }
 
 void ensure_threads(int threads) {
   at::internal::lazy_init_num_threads();
-  if (at::get_num_threads() != threads) use_threads(threads, {});
+  if (at::get_num_threads() != threads || omp_get_max_threads() != threads) use_threads(threads, {});
 }
 
 }  // namespace evener::engine::torch_engine

@@ -229,7 +229,8 @@ TEST(Compare, PredictsReplicasOfStagesByTheSlowestAndTheExchange) {
   const Comparison comparison = compare_on(probe, "2xcpu/t1..cpu/t1", 15, small_work(), 4);
   EXPECT_THAT(row_of(comparison, "2xcpu/t1..cpu/t1").refusal, HasSubstr("no memory")) << "what fails is refused";
   probe.steps["2xcpu/t1..cpu/t1"] = {1, 1};
-  const Row& row = row_of(compare_on(probe, "2xcpu/t1..cpu/t1", 3, small_work(), 4), "2xcpu/t1..cpu/t1");
+  const Comparison tried = compare_on(probe, "2xcpu/t1..cpu/t1", 3, small_work(), 4);
+  const Row& row = row_of(tried, "2xcpu/t1..cpu/t1");
   EXPECT_NEAR(row.pipeline.value().predicted_images_per_s, 32 / (3 * 0.025 + 3 * 0.01), 1e-3);
 }
 

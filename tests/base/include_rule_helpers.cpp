@@ -57,7 +57,7 @@ const Vendor kVendors[] = {
     {"^httplib", "job/http/http_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
     {"^pugixml", "data/sources"},
-    {"^omp\\.h$", "(no folder yet)"},
+    {"^omp\\.h$", "engine/torch"},
 };
 
 bool is_header(const std::string& path) {

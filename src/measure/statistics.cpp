@@ -125,6 +125,20 @@ Throughput throughput_of(std::vector<double> rates, std::string over) {
   return throughput;
 }
 
+std::vector<double> block_rates(std::span<const double> times_s, std::size_t at_once) {
+  constexpr std::size_t kBlocks = 20, kBunches = 4;
+  std::size_t each = std::max(kBunches * at_once, (times_s.size() + kBlocks - 1) / kBlocks);
+  if (times_s.size() < 2 * each) each = std::max<std::size_t>(times_s.size(), 1);
+  std::vector<double> rates;
+  double begin_s = 0;
+  for (std::size_t end = each; end <= times_s.size(); end += each) {
+    const double seconds = times_s[end - 1] - begin_s;
+    if (seconds > 0) rates.push_back(static_cast<double>(each) / seconds);
+    begin_s = times_s[end - 1];
+  }
+  return rates;
+}
+
 Throughput training_throughput(const BlockRates& first_epoch, const BlockRates& later_epochs) {
   const std::size_t first = first_epoch.rates.size(), later = later_epochs.rates.size();
   if (first + later == 0) {

@@ -56,6 +56,11 @@ struct Throughput {
 };
 Throughput throughput_of(std::vector<double> rates, std::string over);
 
+/// Images per second of up to 20 parts of a run, each of as many images, whose answers came at `times_s` since the
+/// first one was asked for; of all together where they are few. Answers that are computed together come in bunches: a
+/// part is at least four times as long as `at_once`.
+std::vector<double> block_rates(std::span<const double> times_s, std::size_t at_once);
+
 /// images/s of consecutive blocks of equally many steps.
 struct BlockRates {
   std::vector<double> rates;

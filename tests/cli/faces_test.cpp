@@ -94,6 +94,15 @@ TEST_F(FacesRun, PhotosWithoutFacesAreNoError) {
   EXPECT_THAT(read_file(folder_ / "out/faces.html"), HasSubstr("No two faces are alike"));
 }
 
+TEST_F(FacesRun, ItsSpeedIsTheMedianOverBlocksOfPhotos) {
+  for (int n = 0; n < 40; ++n) write_photo(std::to_string(n) + ".pgm", 8, 8);
+  ASSERT_EQ(faces({file("photos"), "--on", "cpu/t1", "--out", file("out")}).exit_code, 0);
+  const json record = record_in(folder_ / "out");
+  EXPECT_EQ(record["images_per_s_details"]["over"], "blocks of photos");
+  EXPECT_EQ(record["images_per_s_details"]["samples"].size(), 10U);
+  EXPECT_GT(record["metrics"]["images_per_s_overall"]["value"], 0);
+}
+
 TEST_F(FacesRun, WhatIsNoPhotoIsToldAndLeftOut) {
   write_photo("good.pgm");
   test::write_text(folder_ / "photos/cut.pgm", "P5\n44 40\n255\ncut short");

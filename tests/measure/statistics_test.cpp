@@ -110,5 +110,18 @@ TEST(Throughput, IsAbsentWithAReasonForAShortRun) {
   EXPECT_NE(throughput.reason.find("warm-up"), std::string::npos);
 }
 
+TEST(BlockRates, AreOfEquallyManyImagesAndAtLeastFourBunches) {
+  std::vector<double> times_s;
+  for (int n = 1; n <= 400; ++n) times_s.push_back(n <= 20 ? 0.5 * n : 10 + 0.1 * (n - 20));  // it warms up
+  const std::vector<double> rates = block_rates(times_s, 1);
+  ASSERT_EQ(rates.size(), 20U);
+  EXPECT_NEAR(rates[0], 2, 1e-9);
+  EXPECT_NEAR(rates[1], 10, 1e-9);
+  EXPECT_EQ(block_rates(times_s, 25).size(), 4U);
+  EXPECT_EQ(block_rates(times_s, 60).size(), 1U);  // less than two parts: all together
+  EXPECT_NEAR(block_rates(times_s, 60).front(), 400 / 48.0, 1e-9);
+  EXPECT_TRUE(block_rates({}, 1).empty());
+}
+
 }  // namespace
 }  // namespace evener::measure

@@ -29,6 +29,7 @@
 #include "job/progress.h"
 #include "job/train/hosts.h"
 #include "measure/record_json.h"
+#include "measure/record_kind.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
 #include "task/faces/journal.h"
@@ -51,15 +52,18 @@ void fill_record(measure::Record& record, const FacesCommandFlags& flags, const 
   record.fallbacks = options.plan.fallbacks;
 }
 
-/// One rate over all photos.
-void fill_speed(measure::Record& record, const task::FacesResult& result) {
-  record.images_per_s.over = "photos";
-  if (result.seconds > 0 && result.photos > 0) {
-    record.images_per_s.median = static_cast<double>(result.photos) / result.seconds;
-    record.images_per_s.samples = {*record.images_per_s.median};
-  } else {
-    record.images_per_s.reason = "no photo was read";
-  }
+/// The median over blocks of photos, as they had been looked at: embedding them goes on behind it. `lanes`: photos that
+/// are looked at at the same time.
+void fill_speed(measure::Record& record, const task::FacesResult& result, std::size_t lanes) {
+  record.images_per_s = measure::throughput_of(measure::block_rates(result.looked_at_s, lanes), "blocks of photos");
+  if (!record.images_per_s.median) record.images_per_s.reason = "no photo was read";
+  measure::Metric overall{.name = measure::kOverallSpeed,
+                          .unit = "images/s",
+                          .title = "",
+                          .label = "photos over seconds of all their work"};
+  if (result.seconds > 0 && result.photos > 0) overall.value = static_cast<double>(result.photos) / result.seconds;
+  if (!overall.value) overall.reason = "no photo was read";
+  measure::add_metric(record, std::move(overall));
 }
 
 /// What a face depends on: those that were found with something else are no use.
@@ -273,8 +277,9 @@ class FacesOnPhotos {
 
   /// Finds the faces on the new photos, which are added to `journal` and to `all`.
   void look(task::FacesJob& job, task::FacesJournal& journal, std::vector<task::PhotoFaces>& all) {
+    lanes_ = job.lanes();
     line_.note(fmt::format("{} on {}: {}", counted(counts_.to_do.size(), resumes_ ? "new photo" : "photo"),
-                           options_.plan.text, counted(job.lanes(), "thread")));
+                           options_.plan.text, counted(lanes_, "thread")));
     forget_scaling(run_.folder());
     if (*flags_.output.scaling) scaling_ = measure_scaling(job, photos_, counts_.to_do, run_.folder(), line_);
     GrowingResults results(run_.folder(), photos_, counts_.to_do.size(), journal, all, line_);
@@ -293,7 +298,7 @@ class FacesOnPhotos {
   void fill_results() {
     measure::Record& record = run_.record();
     run_.take_times(record);
-    fill_speed(record, result_);
+    fill_speed(record, result_, lanes_);
     record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
     add_comparison(record, found_.faces.size(), found_.person_count);
     add_chunks(record, chunks_);
@@ -337,6 +342,7 @@ class FacesOnPhotos {
   FoundFaces found_;
   std::vector<task::FacesChunk> chunks_;
   std::optional<WorkerScaling> scaling_;
+  std::size_t lanes_ = 1;
   std::optional<JudgedPhotos> judged_;
 };
 

@@ -18,22 +18,6 @@
 namespace evener::job {
 namespace {
 
-/// Images per second of up to 20 parts of the run, each of as many answers; of all together where they are few. Answers
-/// come in bunches, as calls end: a part is as long as four calls of each that computes.
-std::vector<double> block_rates(const std::vector<double>& times_s, std::size_t images_at_once) {
-  constexpr std::size_t kBlocks = 20, kCalls = 4;
-  std::size_t each = std::max(kCalls * images_at_once, (times_s.size() + kBlocks - 1) / kBlocks);
-  if (times_s.size() < 2 * each) each = std::max<std::size_t>(times_s.size(), 1);
-  std::vector<double> rates;
-  double begin_s = 0;
-  for (std::size_t end = each; end <= times_s.size(); end += each) {
-    const double seconds = times_s[end - 1] - begin_s;
-    if (seconds > 0) rates.push_back(static_cast<double>(each) / seconds);
-    begin_s = times_s[end - 1];
-  }
-  return rates;
-}
-
 measure::Metric accuracy(const char* name, const char* title, const char* label, std::int64_t correct,
                          std::int64_t images) {
   return {.name = name,
@@ -95,7 +79,8 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
 void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
                            const std::vector<double>& network_rates) {
   record.data.skipped += static_cast<std::int64_t>(result.skipped.size());
-  record.images_per_s = measure::throughput_of(block_rates(times_s, result.images_at_once), "blocks of images");
+  record.images_per_s =
+      measure::throughput_of(measure::block_rates(times_s, result.images_at_once), "blocks of images");
   if (!record.images_per_s.median) record.images_per_s.reason = "no image was answered";
   measure::add_metric(record, {.name = "answering_s",
                                .unit = "s",

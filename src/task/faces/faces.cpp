@@ -64,7 +64,7 @@ class FacesJob::Gathering {
   /// A photo has so many faces, which come later.
   void expect(std::size_t photo, std::uint64_t content, std::size_t faces) {
     const std::scoped_lock lock(mutex_);
-    ++photos_;
+    looked_at_s_.push_back(clock_.seconds());
     if (faces == 0) return on_photo_({photo, content, {}});
     waiting_[photo] = {faces, {photo, content, {}}};
   }
@@ -79,7 +79,8 @@ class FacesJob::Gathering {
     waiting_.erase(found);
   }
 
-  std::size_t photos() const { return photos_; }
+  /// When each of the photos came, since the first was asked for.
+  const std::vector<double>& looked_at_s() const { return looked_at_s_; }
 
  private:
   struct Photo {
@@ -90,7 +91,8 @@ class FacesJob::Gathering {
   const std::function<void(PhotoFaces)>& on_photo_;
   std::mutex mutex_;
   std::map<std::size_t, Photo> waiting_;
-  std::size_t photos_ = 0;
+  std::vector<double> looked_at_s_;
+  const Stopwatch clock_;
 };
 
 std::uint64_t content_of(const std::filesystem::path& file) {
@@ -310,7 +312,8 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   meter.finish();
   FacesResult result;
   result.seconds = clock.seconds();
-  result.photos = gathering.photos();
+  result.looked_at_s = gathering.looked_at_s();
+  result.photos = result.looked_at_s.size();
   result.flow = flow.report();
   for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
   result.detector_times = detector_times();

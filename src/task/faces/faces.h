@@ -60,7 +60,8 @@ struct FacesResult {
   std::size_t photos = 0;              // that were read
   std::vector<data::Skipped> skipped;  // photos that could not be
   double seconds = 0;
-  DetectorTimes detector_times;  // sums over all workers
+  std::vector<double> looked_at_s;  // when each photo had been looked at, since the first one's begin
+  DetectorTimes detector_times;     // sums over all workers
   parallel::FlowReport flow;
 };
 

@@ -73,6 +73,8 @@ std::vector<Metric> costs(const Record& record) {
            record.energy.reason),
       cost("used_devices_joules", "J", "", "energy of the devices that were used", record.energy.used_joules,
            record.energy.reason),
+      cost("used_devices_edp_joule_seconds", "J s", "", "energy-delay product of the devices that were used",
+           record.energy.used_edp_js, record.energy.reason),
       cost("net_energy_joules", "J", record.energy.net_joules ? "net energy" : "", "energy without idle power",
            record.energy.net_joules, record.energy.joules ? record.energy.net_reason : record.energy.reason),
       cost("process_joules", "J", "", "energy of the processor by this program's share of CPU time (derived)",

@@ -135,11 +135,6 @@ class ReferenceReader {
   int line_ = 0;
 };
 
-/// Of a speedup more is better; other ratios are plain quotients of the two figures.
-bool is_speedup(const ReferenceFigure& figure) {
-  return !figure.unit.empty() || figure.figure.find("speedup") != std::string::npos;
-}
-
 /// The line that another one's `against` means: of the same figure, if there is one.
 const ReferenceFigure& base_of_figure(const ReferenceFigure& figure, const std::vector<ReferenceFigure>& all) {
   for (const ReferenceFigure& other : all) {
@@ -220,6 +215,10 @@ std::string measured_text(const ReferenceRow& row) {
 }
 
 }  // namespace
+
+bool is_speedup(const ReferenceFigure& figure) {
+  return !figure.unit.empty() || figure.figure.find("speedup") != std::string::npos;
+}
 
 std::vector<ReferenceFigure> read_reference(const std::filesystem::path& path) {
   return ReferenceReader(path).read();

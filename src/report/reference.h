@@ -28,6 +28,9 @@ struct ReferenceFigure {
   std::string machine, source;
 };
 
+/// Of a speedup more is better; other ratios are plain quotients of the two figures.
+bool is_speedup(const ReferenceFigure& figure);
+
 /// Throws Error naming file and line.
 std::vector<ReferenceFigure> read_reference(const std::filesystem::path& path);
 

@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
+#include "base/files.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
+#include "measure/sensors/assumed_power.h"
+#include "report/published_energy.h"
 #include "report/reference.h"
 
 namespace evener::test {
@@ -51,6 +55,41 @@ TEST(PublishedFigures, BelongToAnExperimentAndNameItsCells) {
     ++tables;
   }
   EXPECT_GT(tables, 0U);
+}
+
+/// The command that experiments/README.md gives: powers of processors, of processors that only drive GPUs, of a GPU.
+TEST(PublishedFigures, OfEnergyFollowFromStatedPowersWithinAPercent) {
+  const std::string file = EVENER_SOURCE_DIR "/experiments/published/001-environments.csv";
+  const std::string powers = "cpu=98.5W,idle=44.7W,gpu=117.8W,gpu-idle=15.9W";
+  EXPECT_THAT(read_file(EVENER_SOURCE_DIR "/experiments/README.md"), testing::HasSubstr("--assume-power " + powers));
+  const auto figures = report::read_reference(file);
+  const auto ways = report::published_ways(figures, measure::parse_assumed_power(powers));
+  const auto derived = report::derived_figures(figures, ways);
+  std::size_t energies = 0, products = 0;
+  std::vector<std::string> contradictions;
+  for (const report::DerivedFigure& row : derived) {
+    const std::string& figure = row.figure.figure;
+    energies += figure == "energy" ? 1 : 0;
+    products += figure.starts_with("EDP") ? 1 : 0;
+    if (figure == "speedup") {
+      contradictions.push_back(row.figure.cell);
+      EXPECT_GT(std::abs(row.deviation()), 0.01) << "the document's speedups are not those of its products";
+      EXPECT_LT(std::abs(row.deviation()), 0.021);
+    } else {
+      EXPECT_LT(std::abs(row.deviation()), 0.01) << row.figure.cell << ": " << figure;
+    }
+  }
+  EXPECT_EQ(energies, 4U);
+  EXPECT_EQ(products, 4U);
+  EXPECT_EQ(contradictions, (std::vector<std::string>{"GPU", "2 GPUs"}));
+  for (const report::PublishedWay& way : ways) EXPECT_EQ(way.energy.kind, measure::EnergyClass::kEstimated) << way.name;
+
+  const ProgramResult result = run_program({"report", file, "--assume-power", powers});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::AllOf(testing::HasSubstr("estimated"), testing::HasSubstr("8 of 10 figures"),
+                                         testing::HasSubstr("11.8x is published")));
+  EXPECT_EQ(run_program({"report", "runs", "--assume-power", powers}).exit_code, 2);
+  EXPECT_EQ(run_program({"report", file, "--html", "page.html"}).exit_code, 2);
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ std::string invalid_sentence(std::span<const Run> runs) {
   if (runs.size() == 1) return fmt::format("Its times are INVALID as a measurement ({})", names_of_rules[0].first);
   std::string text;
   for (const auto& [rules, names] : names_of_rules) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", listed(names), rules);
+    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", listed(names, kMostNamed), rules);
   }
   return "INVALID as measurements: " + text;
 }

@@ -29,7 +29,12 @@ std::string percent_text(const std::optional<double>& share) {
   return share ? percent_text(*share) : "-";
 }
 
-std::string listed(const std::vector<std::string>& words) {
+std::string listed(const std::vector<std::string>& words, std::size_t most) {
+  if (words.size() > most) {
+    std::vector<std::string> first(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(most));
+    first.push_back(std::to_string(words.size() - most) + " more");
+    return listed(first);
+  }
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];

@@ -15,8 +15,8 @@ std::string percent_text(double share);
 /// "-" if there is none.
 std::string percent_text(const std::optional<double>& share);
 
-/// "a", "a and b", "a, b and c".
-std::string listed(const std::vector<std::string>& words);
+/// "a", "a and b", "a, b and c"; of more than `most` the first ones: "a, b and 7 more".
+std::string listed(const std::vector<std::string>& words, std::size_t most = std::string::npos);
 
 /// & < > " ' as entities, control characters left out: safe between tags and in quoted attributes.
 std::string escape_html(std::string_view text);

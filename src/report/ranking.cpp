@@ -53,13 +53,18 @@ std::string ratio_text(const Ranked& run, const Ranked& other) {
   return number_text(measure::speed_ratio(other.speed, run.speed).value_or(1)) + "x";
 }
 
-std::string way_of(const Ranked& run) {
-  return run.way;
+/// "cpu/t1, cpu/t2 and 7 more".
+std::string ways_of(const std::vector<Ranked>& runs) {
+  std::vector<std::string> words;
+  for (const Ranked& run : runs) words.push_back(run.way);
+  return listed(words, kMostNamed);
 }
 
-std::string each(const std::vector<Ranked>& runs, std::string (*text)(const Ranked&)) {
+/// "26.9, 31.2 and 35.0"; of many the range, as they are sorted.
+std::string rates_of(const std::vector<Ranked>& runs) {
+  if (runs.size() > kMostNamed) return rate_text(runs.back()) + " to " + rate_text(runs.front());
   std::vector<std::string> words;
-  for (const Ranked& run : runs) words.push_back(text(run));
+  for (const Ranked& run : runs) words.push_back(rate_text(run));
   return listed(words);
 }
 
@@ -67,7 +72,7 @@ std::string each(const std::vector<Ranked>& runs, std::string (*text)(const Rank
 std::string undecided_sentence(const std::vector<Ranked>& leaders) {
   const std::string &model = leaders.front().record->model.name, &unit = leaders.front().speed.unit;
   const auto& kind = measure::kind_of(*leaders.front().record);
-  const std::string where = each(leaders, way_of), rates = each(leaders, rate_text);
+  const std::string where = ways_of(leaders), rates = rates_of(leaders);
   if (measure::speed_ratio(leaders.back().speed, leaders.front().speed).value_or(1) < 1 + kRunToRunNoise) {
     return fmt::format("{} {} about equally fast on {} ({} {}): single runs can't tell them apart", model, kind.does,
                        where, rates, unit);
@@ -129,13 +134,12 @@ Sentences speed_sentences(const Group& group) {
     return {fmt::format("Where {} {} fastest stays undecided, {}: {} {} on {}", all.front().record->model.name,
                         measure::kind_of(*all.front().record).does,
                         invalid.empty() ? "with too few samples" : "because the measurements are INVALID",
-                        each(all, rate_text), unit, each(all, way_of))};
+                        rates_of(all), unit, ways_of(all))};
   }
   Sentences sentences = ranking_sentences(ranked, group.front()->record);
   const auto left_out = [&](const std::vector<Ranked>& runs, const char* why) {
     if (runs.empty()) return;
-    sentences.push_back(
-        fmt::format("Not compared, {}: {} ({} {})", why, each(runs, way_of), each(runs, rate_text), unit));
+    sentences.push_back(fmt::format("Not compared, {}: {} ({} {})", why, ways_of(runs), rates_of(runs), unit));
   };
   left_out(few, "with too few samples");
   left_out(invalid, "because INVALID");

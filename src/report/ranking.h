@@ -10,6 +10,8 @@ namespace evener::report {
 
 /// One run each can't tell apart speeds that differ less: what is seen within a run doesn't show how much runs differ.
 constexpr double kRunToRunNoise = 0.05;
+/// Of more runs than these a sentence names the first ones alone.
+constexpr std::size_t kMostNamed = 6;
 /// Shares further apart are not called equal, even where chance could explain them.
 constexpr double kEqualShare = 0.01;
 

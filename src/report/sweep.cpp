@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/plural.h"
@@ -20,16 +21,24 @@ namespace fs = std::filesystem;
 using measure::Metric;
 using measure::SweepRun;
 
-std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const measure::SweepCell& cell) {
-  const bool all_single = std::ranges::all_of(axes, [](const auto& axis) { return axis.steps.size() < 2; });
+/// "on=cpu/t2, batch=32", of the parts of axes for which `takes` says so.
+template <class Takes>
+std::string joined_values(const std::vector<measure::SweepAxis>& axes, const measure::SweepCell& cell, Takes takes) {
   std::string name;
   for (const measure::SweepAxis& axis : axes) {
-    if (axis.steps.size() < 2 && !all_single) continue;
     for (const std::string& part : axis.names) {
       const auto value = cell.values.find(part);
-      if (value != cell.values.end()) name += (name.empty() ? "" : ", ") + part + "=" + value->second;
+      if (value != cell.values.end() && takes(axis, part))
+        name += (name.empty() ? "" : ", ") + part + "=" + shown_value(axes, part, value->second);
     }
   }
+  return name;
+}
+
+std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const measure::SweepCell& cell) {
+  const bool all_single = std::ranges::all_of(axes, [](const auto& axis) { return axis.steps.size() < 2; });
+  const std::string name =
+      joined_values(axes, cell, [&](const auto& axis, const auto&) { return axis.steps.size() > 1 || all_single; });
   return name.empty() ? "the cell" : name;
 }
 
@@ -138,6 +147,32 @@ void take_reference(Sweep& sweep) {
 const SweepFigure* SweepCellRuns::figure(const std::string& name) const {
   const auto found = std::ranges::find(figures, name, [](const SweepFigure& one) { return one.metric.name; });
   return found == figures.end() ? nullptr : &*found;
+}
+
+std::string shown_value(const std::vector<measure::SweepAxis>& axes, const std::string& part,
+                        const std::string& value) {
+  if (part == "on") return value;  // "cpu/t2" is no file
+  std::set<std::string> folders;
+  for (const measure::SweepAxis& axis : axes) {
+    for (std::size_t n = 0; n < axis.names.size(); ++n) {
+      if (axis.names[n] != part) continue;
+      for (const auto& step : axis.steps) folders.insert(step[n].substr(0, step[n].find_last_of('/') + 1));
+    }
+  }
+  const std::size_t folder = folders.size() == 1 ? folders.begin()->size() : 0;
+  return folder < value.size() ? value.substr(folder) : value;
+}
+
+std::string name_among(const Sweep& sweep, const std::vector<std::size_t>& among, std::size_t cell) {
+  const measure::SweepCell& own = sweep.cells[cell].cell;
+  const std::string name = joined_values(sweep.record.axes, own, [&](const auto&, const std::string& part) {
+    return std::ranges::any_of(among, [&](std::size_t n) {
+      const auto& values = sweep.cells[n].cell.values;
+      const auto value = values.find(part);
+      return value == values.end() || value->second != own.values.at(part);
+    });
+  });
+  return name.empty() ? sweep.cells[cell].name : name;
 }
 
 bool is_sweep(const fs::path& folder) {

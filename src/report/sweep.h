@@ -105,6 +105,11 @@ const char* verdict_word(measure::Verdict verdict);
 /// "1.85x (1.80 to 1.90)"; "-" without one.
 std::string speedup_text(const CellClaim& claim);
 
+/// The value of the axis as it is shown: without the folder that all values of this axis are in.
+std::string shown_value(const std::vector<measure::SweepAxis>& axes, const std::string& part, const std::string& value);
+/// A cell's values of the axes that tell it from the others `among` which it is; its name where none does.
+std::string name_among(const Sweep& sweep, const std::vector<std::size_t>& among, std::size_t cell);
+
 /// A row for each cell.
 Table sweep_table(const Sweep& sweep);
 /// What the sweep showed and what it didn't, in sentences.

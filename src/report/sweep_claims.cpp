@@ -11,13 +11,24 @@ namespace {
 using measure::Better;
 using measure::RunComparison;
 
-/// The speed that runs are compared by, of the first cell that has one; or else the time.
+/// The speed that runs are compared by: of those that are one in any cell, the first that all cells have, or else the
+/// first of all; or else the time.
 std::string main_figure_of(const Sweep& sweep) {
+  const auto all_have = [&](const std::string& name) {
+    return std::ranges::all_of(sweep.cells, [&](const SweepCellRuns& cell) {
+      const SweepFigure* figure = cell.figure(name);
+      return cell.figures.empty() || (figure != nullptr && !figure->values.empty());
+    });
+  };
+  std::string first;
   for (const SweepCellRuns& cell : sweep.cells) {
     for (const SweepFigure& figure : cell.figures) {
-      if (figure.metric.role == measure::MetricRole::kSpeed && !figure.values.empty()) return figure.metric.name;
+      if (figure.metric.role != measure::MetricRole::kSpeed || figure.values.empty()) continue;
+      if (all_have(figure.metric.name)) return figure.metric.name;
+      if (first.empty()) first = figure.metric.name;
     }
   }
+  if (!first.empty()) return first;
   for (const SweepCellRuns& cell : sweep.cells) {
     const SweepFigure* time = cell.figure("total_s");
     if (time != nullptr && !time->values.empty()) return time->metric.name;

@@ -24,16 +24,15 @@ std::string unit_of(const SweepFigure& figure) {
 }
 
 /// "on=cpu/t2 (26.9 images/s)".
-std::string named(const Sweep& sweep, std::size_t cell) {
+std::string named(const Sweep& sweep, const JobClaim& job, std::size_t cell) {
   const SweepFigure& figure = main_figure(sweep, cell);
-  return fmt::format("{} ({}{})", sweep.cells[cell].name, mean_text(figure, false), unit_of(figure));
+  return fmt::format("{} ({}{})", name_among(sweep, job.cells, cell), mean_text(figure, false), unit_of(figure));
 }
 
-std::string listed_cells(const Sweep& sweep, const std::vector<std::size_t>& cells) {
+std::string listed_cells(const Sweep& sweep, const JobClaim& job, const std::vector<std::size_t>& cells) {
   std::vector<std::string> words;
-  for (std::size_t n = 0; n < std::min(cells.size(), kMostCellsNamed); ++n) words.push_back(named(sweep, cells[n]));
-  if (cells.size() > kMostCellsNamed) words.push_back(std::to_string(cells.size() - kMostCellsNamed) + " more");
-  return listed(words);
+  for (const std::size_t cell : cells) words.push_back(named(sweep, job, cell));
+  return listed(words, kMostCellsNamed);
 }
 
 std::string job_name(const Sweep& sweep, const JobClaim& job) {
@@ -49,12 +48,12 @@ std::string interval_words(const std::optional<measure::Interval>& interval) {
 std::string winner_sentence(const Sweep& sweep, const JobClaim& job) {
   const std::size_t winner = *job.winner;
   const SweepFigure& figure = main_figure(sweep, winner);
-  const SweepCellRuns& cell = sweep.cells[winner];
-  std::string text = fmt::format("{}: best is {}, with a {} of {}{}", job_name(sweep, job), cell.name,
-                                 figure.metric.label, mean_text(figure, false), unit_of(figure));
-  const std::size_t base = cell.claim.base.value_or(job.cells.back());
+  std::string text =
+      fmt::format("{}: best is {}, with a {} of {}{}", job_name(sweep, job), name_among(sweep, job.cells, winner),
+                  figure.metric.label, mean_text(figure, false), unit_of(figure));
+  const std::size_t base = sweep.cells[winner].claim.base.value_or(job.cells.back());
   const auto comparison = compare_figures(main_figure(sweep, base), figure, sweep.record.first_stage());
-  text += fmt::format(": {}x of {}{}", number_text(comparison.ratio.value_or(1)), named(sweep, base),
+  text += fmt::format(": {}x of {}{}", number_text(comparison.ratio.value_or(1)), named(sweep, job, base),
                       interval_words(comparison.interval));
   if (job.cells.size() == 2) return text + ".";
   return text + fmt::format("; each of the other {} is behind it by more than chance explains.", job.cells.size() - 1);
@@ -73,18 +72,18 @@ std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
 
 std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {
   const bool all_invalid = std::ranges::all_of(job.cells, [&](std::size_t n) { return sweep.cells[n].invalid > 0; });
-  std::size_t fewest = sweep.cells[job.cells.front()].done;
+  std::size_t fewest = main_figure(sweep, job.cells.front()).values.size();
   for (const std::size_t cell : job.cells) fewest = std::min(fewest, main_figure(sweep, cell).values.size());
   const std::string which = fmt::format("{}: which of the {} cells is best", job_name(sweep, job), job.cells.size());
   if (all_invalid) {
     return fmt::format("{} stays undecided, as the measurements are INVALID: {}.", which,
-                       listed_cells(sweep, job.cells));
+                       listed_cells(sweep, job, job.cells));
   }
   if (fewest < measure::kFewestRuns) {
     return fmt::format("{} stays undecided with {} each (at least {}): {}.", which, counted(fewest, "run"),
-                       measure::kFewestRuns, listed_cells(sweep, job.cells));
+                       measure::kFewestRuns, listed_cells(sweep, job, job.cells));
   }
-  return fmt::format("{} is undecided between {}{}.", which, listed_cells(sweep, job.leaders),
+  return fmt::format("{} is undecided between {}{}.", which, listed_cells(sweep, job, job.leaders),
                      repeats_words(sweep, job));
 }
 
@@ -105,7 +104,7 @@ std::string against_base_sentence(const Sweep& sweep, const JobClaim& job) {
   }
   if (better + worse == 0 || job.cells.size() < 3) return "";
   return fmt::format("Against {}, the first: {} better, {} worse, {} undecided (corrected for {}).",
-                     sweep.cells[base].name, better, worse, undecided, counted(sweep.claims, "comparison"));
+                     name_among(sweep, job.cells, base), better, worse, undecided, counted(sweep.claims, "comparison"));
 }
 
 void add_troubles(const Sweep& sweep, std::vector<std::string>& sentences) {
@@ -114,14 +113,9 @@ void add_troubles(const Sweep& sweep, std::vector<std::string>& sentences) {
     if (cell.failed > 0) failed.push_back(cell.name);
     if (cell.invalid > 0) invalid.push_back(cell.name);
   }
-  const auto add = [&](const char* what, std::vector<std::string> names) {
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
     if (names.empty()) return;
-    if (names.size() > kMostCellsNamed) {
-      const std::size_t more = names.size() - kMostCellsNamed;
-      names.resize(kMostCellsNamed);
-      names.push_back(std::to_string(more) + " more");
-    }
-    sentences.push_back(fmt::format("{}: {}; --again failed repeats them.", what, listed(names)));
+    sentences.push_back(fmt::format("{}: {}; --again failed repeats them.", what, listed(names, kMostCellsNamed)));
   };
   add("Failed", failed);
   add("INVALID as measurements", invalid);

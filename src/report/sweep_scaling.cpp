@@ -122,6 +122,8 @@ std::string scaling_sentence(const SweepScaling& of) {
     return fmt::format("More {} are slower: {} do the work {}x as fast as {}.", of.name, most.workers,
                        number_text(most.speedup->mean), of.scaling.workers.front().workers);
   }
+  constexpr double kNothing = 0.01, kAll = 0.95;  // an interval from one to the other leaves open how much is serial
+  if (fit->interval && fit->interval->low < kNothing && fit->interval->high > kAll) return "";
   std::string text = fmt::format("With more {}, {} of the work stays serial by Amdahl's law", of.name,
                                  percent_text(fit->serial_share));
   if (fit->interval) {

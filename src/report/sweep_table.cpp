@@ -191,7 +191,7 @@ Table sweep_table(const Sweep& sweep) {
   table.columns.push_back({"state", false});
   for (const SweepCellRuns& cell : sweep.cells) {
     std::vector<std::string>& row = table.rows.emplace_back();
-    for (const std::string& axis : axes) row.push_back(value_on(cell, axis));
+    for (const std::string& axis : axes) row.push_back(shown_value(sweep.record.axes, axis, value_on(cell, axis)));
     row.push_back(std::to_string(cell.done + cell.invalid));
     for (const auto& [name, title] : figures) {
       const SweepFigure* figure = cell.figure(name);

@@ -53,5 +53,11 @@ TEST(Format, TerminalsObeyNothing) {
   EXPECT_EQ(display_width("größer"), 6u);
 }
 
+TEST(Format, ListsTheFirstOfMany) {
+  EXPECT_EQ(listed({"a", "b", "c"}, 3), "a, b and c");
+  EXPECT_EQ(listed({"a", "b", "c", "d"}, 2), "a, b and 2 more");
+  EXPECT_EQ(listed({"a", "b"}, 1), "a and 1 more");
+}
+
 }  // namespace
 }  // namespace evener::report

@@ -76,8 +76,8 @@ class MeteredRun {
   void take_times(measure::Record& record) const;
 
   /// Writes `record` as that of a run under way, so that it can be followed, and is there if the run is killed: with
-  /// the total time and the phases so far, and with the earlier sessions. Left out where it would take more than a
-  /// twentieth of the time. A disk that is full is noted once, and doesn't end the run. Where ranks are processes, the
+  /// the total time and the phases so far, and with the earlier sessions. Left out where it would take more than half a
+  /// percent of the time. A disk that is full is noted once, and doesn't end the run. Where ranks are processes, the
   /// leading one calls this.
   void save_so_far(measure::Record record);
   /// The ranks were lost and start again: a session ends here, and another one begins.

@@ -140,7 +140,9 @@ std::string sweep_header_part(const Sweep& sweep) {
     const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Failed");
     lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(sentence));
   }
+  constexpr std::size_t kMostLaws = 4;  // more stand in their table alone
   for (const SweepScaling& scaling : sweep.scalings) {
+    if (sweep.scalings.size() > kMostLaws) break;
     const bool is_valid =
         std::ranges::all_of(scaling.cells, [&](std::size_t n) { return sweep.cells[n].invalid == 0; });
     if (!is_valid) continue;

@@ -37,7 +37,7 @@ std::string others_text(const Sweep& sweep, const SweepCellRuns& cell) {
     for (const std::string& name : axis.names) {
       const auto value = cell.cell.values.find(name);
       if (name != "on" && axis.steps.size() > 1 && value != cell.cell.values.end()) {
-        text += ", " + name + "=" + value->second;
+        text += ", " + name + "=" + shown_value(sweep.record.axes, name, value->second);
       }
     }
   }

@@ -73,6 +73,10 @@ void Runner::start_of_size(const ImageSpan& /*images*/, std::int64_t /*count*/, 
               std::to_string(height));
 }
 
+void Runner::start_stage(const std::vector<HostTensor>& /*received*/) {
+  throw Error("a runner of a whole network was given what a stage of one takes");
+}
+
 void share_one_heap() {
   mallopt(M_ARENA_MAX, 1);
 }

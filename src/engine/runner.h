@@ -34,6 +34,7 @@ struct RunnerOptions {
   ImageValues values = ImageValues::kBytes;  // of the calls; the torch engine takes either
   std::filesystem::path cache = {};          // folder for what was compiled; empty = it is not kept
   bool times_layers = false;                 // for Runner::layer_times: calls take longer then
+  bool later_stage = false;                  // of a network in stages: calls bring what the stage before gave
   TorchOptions torch = {};
 };
 
@@ -51,6 +52,9 @@ class Runner {
   virtual void start(const ImageSpan& images) = 0;
   /// The same for images (count, C, height, width), where RunnerOptions::any_size was set; otherwise throws Error.
   virtual void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width);
+  /// The same where RunnerOptions::later_stage was set: float32 values (N, shape) that the stage before gave, in the
+  /// order of Network::inputs(). Otherwise throws Error.
+  virtual void start_stage(const std::vector<HostTensor>& received);
   /// Waits for the call that was started first of those not waited for, and returns the network's outputs by their
   /// names: float32 with the batch as the first extent. Throws Error where none was started.
   virtual TensorMap wait() = 0;

@@ -146,16 +146,12 @@ class LoadedNetwork::Implementation {
   }
 
   task::InferOptions infer_options() const {
-    const auto& placement = flags_.placement;
-    return {.plan = plan_,
-            .engine = *placement.engine,
-            .precision = precision_,
-            .batch = *placement.batch,
-            .streams = *placement.streams,
-            .reading_threads = placement.reading_threads->value_or(usable_cpus()),
-            .cache = job::compile_cache(),
-            .strict = true,
-            .repeated = true};
+    task::InferOptions options = flags_.placement.infer_options(plan_, precision_);
+    options.reading_threads = flags_.placement.reading_threads->value_or(usable_cpus());
+    options.cache = job::compile_cache();
+    options.strict = true;
+    options.repeated = true;
+    return options;
   }
 
   static std::map<std::string, std::vector<std::int64_t>> output_shapes(task::InferJob& job,

@@ -34,6 +34,7 @@ struct StageRecord {
   std::optional<double> emulated_speed;  // the F of "@F"
   // Of one stage of several: what it was predicted to take of memory, and what its process came to take at most.
   std::optional<std::int64_t> predicted_memory_bytes = {}, memory_bytes = {};
+  std::optional<double> busy_share = {};  // of the time in which a divided network answered
 };
 struct ReplicaRecord {
   std::vector<StageRecord> stages;

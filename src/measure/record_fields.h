@@ -51,6 +51,7 @@ void describe(Fields& fields, Of<StageRecord> auto& stage) {
   fields.share("emulated_speed", stage.emulated_speed);
   fields.value("predicted_memory_bytes", stage.predicted_memory_bytes);
   fields.value("memory_bytes", stage.memory_bytes);
+  fields.share("busy_share", stage.busy_share);
 }
 
 template <typename Fields>

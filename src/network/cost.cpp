@@ -232,4 +232,25 @@ TrainingMemory training_memory(const Network& network) {
   return memory;
 }
 
+InferenceMemory inference_memory(const Network& network) {
+  InferenceMemory memory;
+  for (const Parameter& parameter : network.parameters()) {
+    memory.weight_bytes += element_count(parameter.shape) * kFloatBytes;
+  }
+  // Values live from where they are computed, inputs from the beginning, until their last reader is through.
+  const auto& layers = network.layers();
+  std::vector<int> left = network.readers();
+  std::int64_t alive = 0;
+  const auto bytes_of = [&](std::size_t layer) { return element_count(layers[layer].shape) * kFloatBytes; };
+  for (const int input : network.inputs()) alive += bytes_of(static_cast<std::size_t>(input));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (!std::holds_alternative<Input>(layers[i].op)) alive += bytes_of(i);
+    memory.per_sample_bytes = std::max(memory.per_sample_bytes, alive);
+    for (const int input : layers[i].inputs) {
+      if (--left[static_cast<std::size_t>(input)] == 0) alive -= bytes_of(static_cast<std::size_t>(input));
+    }
+  }
+  return memory;
+}
+
 }  // namespace evener::network

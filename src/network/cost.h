@@ -44,4 +44,11 @@ struct TrainingMemory {
 };
 TrainingMemory training_memory(const Network& network);
 
+/// Estimated memory of calls of a trained network in float32: what is there once, and what each sample of a call adds.
+struct InferenceMemory {
+  std::int64_t weight_bytes = 0;      // with running statistics
+  std::int64_t per_sample_bytes = 0;  // values that are still to be read, where they are most
+};
+InferenceMemory inference_memory(const Network& network);
+
 }  // namespace evener::network

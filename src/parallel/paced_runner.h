@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/runner.h"
 #include "parallel/pace.h"
@@ -21,6 +22,10 @@ class PacedRunner : public engine::Runner {
                      std::int64_t width) override {
     pace_.begin();
     runner_->start_of_size(images, count, height, width);
+  }
+  void start_stage(const std::vector<HostTensor>& received) override {
+    pace_.begin();
+    runner_->start_stage(received);
   }
   TensorMap wait() override {
     TensorMap outputs = runner_->wait();

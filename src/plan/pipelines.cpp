@@ -48,7 +48,8 @@ Row::Pipeline pipeline_of(const task::StageForecast& forecast, double predicted_
   return {.predicted_images_per_s = predicted_images_per_s,
           .bubble = forecast.bubble(),
           .micro_batches = forecast.micro_batches,
-          .cost_of_parts = {}};
+          .cost_of_parts = {},
+          .memory_bytes = forecast.memory_bytes};
 }
 
 std::optional<double> cost_of_parts(const Row& row, const task::StageForecast& forecast, double alone_s) {

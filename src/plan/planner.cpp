@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "base/error.h"
@@ -254,6 +255,11 @@ class Planner {
 
   void fill_memory(Row& row, const std::optional<Group>& group) const {
     const auto replicas = static_cast<double>(row.plan.replicas.size());
+    if (is_staged(row)) {
+      const auto& stages = forecasts_.at(row.plan.text).memory_bytes;
+      row.memory_bytes = replicas * static_cast<double>(std::accumulate(stages.begin(), stages.end(), std::int64_t{0}));
+      return;
+    }
     double images = work_.batch;
     if (group) {
       images = 0;

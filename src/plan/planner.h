@@ -50,6 +50,7 @@ struct Row {
     /// What an image takes in a micro-batch, as a multiple of what it takes in a whole batch on one stage's device.
     /// Absent: that was not tried, or stages differ.
     std::optional<double> cost_of_parts;
+    std::vector<std::int64_t> memory_bytes = {};  // that each stage of a replica takes, predicted
   };
   std::optional<Pipeline> pipeline;
   bool asked = true;  // by name; else it is one of the usual ones

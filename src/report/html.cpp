@@ -87,8 +87,8 @@ std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std
   page += "\n<main>\n<p class=\"warning\" id=\"problem\" hidden></p>\n";
   if (!hint.empty()) page += "<p class=\"warning\">" + escape_html(hint) + "</p>\n";
   for (const auto part :
-       {trouble_part, jobs_part, detection_part, answers_part, latency_part, timeline_part, replicas_part, classes_part,
-        layers_part, profile_part, setting_part, notes_part, details_part})
+       {trouble_part, jobs_part, detection_part, answers_part, latency_part, timeline_part, stages_part, replicas_part,
+        classes_part, layers_part, profile_part, setting_part, notes_part, details_part})
     page += part(runs) + "\n";
   page += "</main>\n<footer>Written by evener; everything is inside this one file.";
   if (!plotly_js.empty()) page += " Plots by Plotly.js (MIT licence).";

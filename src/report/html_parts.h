@@ -45,6 +45,9 @@ std::string trouble_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);
 /// When each stage of a pipeline computed which micro-batch; "" without such a run.
 std::string timeline_part(std::span<const Run> runs);
+/// What the stages of each replica were given and how busy they were, for runs whose layers were divided; "" without
+/// one.
+std::string stages_part(std::span<const Run> runs);
 /// What each replica did, for runs on several; "" without such a run.
 std::string replicas_part(std::span<const Run> runs);
 /// Accuracy of each class and which was taken for which; "" where nothing was counted.

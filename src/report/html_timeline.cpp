@@ -14,6 +14,8 @@ namespace {
 
 /// Bars that are narrower than this share of the plot have no room for their number.
 constexpr double kLabelled = 0.006;
+/// Pixels that the page has for a timeline on a large screen; wider ones are scrolled.
+constexpr std::size_t kPage = 1100;
 /// Marks on the axis of time.
 constexpr double kMarks = 6;
 
@@ -138,9 +140,9 @@ std::string timeline_part(std::span<const Run> runs) {
         "<div class=\"card\"><h3>{}</h3><p class=\"explain\">The last {} of the training. {}</p>"
         "<p class=\"key\"><span><i class=\"forward\"></i>forward</span><span><i class=\"backward\"></i>backward</span>"
         "<span><i class=\"bubble\"></i>waiting, exchange or update</span></p>"
-        "<div class=\"timeline-scroll\"><div class=\"timeline\" style=\"min-width:{}px\">{}</div></div></div>",
+        "<div class=\"timeline-scroll\"><div class=\"timeline{}\" style=\"min-width:{}px\">{}</div></div></div>",
         escape_html(run.name), steps == 1 ? "step" : counted(steps, "step"), bubble_text(run.record),
-        least_width(run.timeline), rows(run.timeline));
+        least_width(run.timeline) > kPage ? " wide" : "", least_width(run.timeline), rows(run.timeline));
   }
   if (html.empty()) return "";
   return "<section><h2>Stages over time</h2><p class=\"explain\">A bar is a micro-batch, by its number, that passes a "

@@ -15,6 +15,7 @@
 #include "network/cost.h"
 #include "parallel/dealing.h"
 #include "parallel/paced_runner.h"
+#include "task/infer_stages.h"
 #include "task/runner_trial.h"
 
 namespace evener::task {
@@ -24,8 +25,6 @@ using parallel::FlowStep;
 
 /// A batch that keeps processors busy without making the first answer late.
 constexpr std::int64_t kUsualBatch = 8;
-/// A GPU computes on one call while the next one's images travel.
-constexpr int kGpuLanes = 2;
 /// So many calls may a fast device be ahead of a slow one, whose answers come first.
 constexpr std::size_t kAnswersAhead = 1024;
 /// Samples that no setup has too few of.
@@ -121,6 +120,7 @@ void start(engine::Runner& runner, const SampleValues& values) {
 InferJob::InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options)
     : model_(model), options_(std::move(options)) {
   const Stopwatch clock;
+  require_possible_stages(model_, options_);
   choose_engines();
   choose_batch(samples);
   make_lanes(samples);
@@ -149,9 +149,10 @@ void InferJob::choose_batch(const data::Samples& samples) {
   int threads = 1;
   std::int64_t lanes = 0;
   for (const auto& replica : options_.plan.replicas) {
-    const auto& stage = stage_of(replica);
-    if (stage.device.kind == DeviceKind::kCpu) threads = std::max(threads, stage.threads);
-    lanes += stage.device.kind == DeviceKind::kCpu ? stage.threads : kGpuLanes;
+    for (const auto& stage : replica.stages) {
+      if (stage.device.kind == DeviceKind::kCpu) threads = std::max(threads, stage.threads);
+      lanes += calls_side_by_side(stage, stage.threads);
+    }
   }
   if (options_.streams && *options_.streams < 1) throw UsageError("--streams has to be at least 1");
   shown_ = options_.repeated ? kMany : static_cast<std::int64_t>(samples.size());
@@ -177,25 +178,38 @@ void InferJob::make_lanes(const data::Samples& samples) {
                             shape_text(samples.shape())));
   }
   if (may_gain_by_torch()) try_torch(samples);
+  division_ = divided_for_inference(model_, options_, setup_, samples);
+  setup_.stages = stage_setups(model_, division_, options_, setup_);
   for (std::size_t r = 0; r < options_.plan.replicas.size(); ++r) {
-    const auto& stage = stage_of(options_.plan.replicas[r]);
-    const auto make = [&](std::int64_t size) {
-      auto runners = make_runners(stage, *engines_.at(setup_.engines[r]), samples, size);
-      for (auto& runner : runners) {
-        if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
-      }
-      return runners;
-    };
-    const std::size_t first = lanes_.size();
-    std::ranges::move(make(setup_.batch), std::back_inserter(lanes_));
-    smaller_.resize(lanes_.size());
-    for (const std::int64_t size : smaller_batches()) {
-      auto runners = make(size);
-      for (std::size_t i = 0; i < runners.size(); ++i) smaller_[first + i].emplace(size, std::move(runners[i]));
-    }
+    make_lanes_of(options_.plan.replicas[r], *engines_.at(setup_.engines[r]), samples);
   }
   warm_up(samples);
   setup_.executed = lanes_.front()->executed();
+}
+
+void InferJob::make_lanes_of(const placement::PlanReplica& replica, engine::Engine& engine,
+                             const data::Samples& samples) {
+  const placement::PlanStage& stage = stage_of(replica);
+  const auto make = [&](std::int64_t size) {
+    if (!division_.empty()) {
+      const auto line =
+          make_line(model_, engine, division_, replica, runner_options(stage, samples, size), setup_.streams);
+      if (size == setup_.batch) lines_.push_back(line);
+      return parallel::StageLine::lanes(line, calls_under_way(replica, setup_.streams));
+    }
+    Runners runners = make_runners(stage, engine, samples, size);
+    for (auto& runner : runners) {
+      if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
+    }
+    return runners;
+  };
+  const std::size_t first = lanes_.size();
+  std::ranges::move(make(setup_.batch), std::back_inserter(lanes_));
+  smaller_.resize(lanes_.size());
+  for (const std::int64_t size : smaller_batches()) {
+    auto runners = make(size);
+    for (std::size_t i = 0; i < runners.size(); ++i) smaller_[first + i].emplace(size, std::move(runners[i]));
+  }
 }
 
 std::vector<std::int64_t> InferJob::smaller_batches() const {
@@ -207,6 +221,13 @@ std::vector<std::int64_t> InferJob::smaller_batches() const {
 
 Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine& engine, const data::Samples& samples,
                                std::int64_t batch) const {
+  const engine::RunnerOptions options = runner_options(stage, samples, batch);
+  if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
+  return model_.make_runners(engine, samples.shape(), options, calls_side_by_side(stage, setup_.streams));
+}
+
+engine::RunnerOptions InferJob::runner_options(const placement::PlanStage& stage, const data::Samples& samples,
+                                               std::int64_t batch) const {
   engine::RunnerOptions options;
   options.device = stage.device;
   options.cpus = stage.cpus;
@@ -215,17 +236,16 @@ Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine
   options.batch = batch;
   options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
   options.cache = options_.cache;
-  if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
-  const int count = stage.device.kind == DeviceKind::kCpu ? std::min(setup_.streams, options.threads) : kGpuLanes;
-  return model_.make_runners(engine, samples.shape(), options, count);
+  return options;
 }
 
 bool InferJob::may_gain_by_torch() const {
   constexpr std::int64_t kWorthATrial = 1000;  // fewer images would be answered before the trial has ended
   constexpr double kEnough = 0.5;
-  return options_.tries_engines && options_.engine == "auto" && options_.precision == Precision::kFp32 &&
-         shown_ >= kWorthATrial && std::ranges::find(setup_.engines, "openvino") != setup_.engines.end() &&
-         model_.network() != nullptr && network::share_of_winograd(*model_.network()) >= kEnough &&
+  return options_.tries_engines && options_.stage_memory_bytes == 0 && options_.engine == "auto" &&
+         options_.precision == Precision::kFp32 && shown_ >= kWorthATrial &&
+         std::ranges::find(setup_.engines, "openvino") != setup_.engines.end() && model_.network() != nullptr &&
+         network::share_of_winograd(*model_.network()) >= kEnough &&
          module_status("torch").state == ModuleState::kUsable;
 }
 
@@ -279,10 +299,12 @@ void InferJob::warm_up(const data::Samples& samples) {
   for (const auto& lane : lanes_) lane->wait();
   call_s_.assign(lanes_.size(), clock.seconds());
   const auto& replicas = options_.plan.replicas;
+  const auto alike_stages = [](const placement::PlanStage& a, const placement::PlanStage& b) {
+    return a.device.kind == b.device.kind && a.device_name == b.device_name && a.threads == b.threads &&
+           a.factor == b.factor;
+  };
   const bool alike = std::ranges::all_of(replicas, [&](const placement::PlanReplica& replica) {
-    const auto &stage = stage_of(replica), &first = stage_of(replicas.front());
-    return stage.device.kind == first.device.kind && stage.device_name == first.device_name &&
-           stage.threads == first.threads && stage.factor == first.factor;
+    return std::ranges::equal(replica.stages, replicas.front().stages, alike_stages);
   });
   if (alike) return;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -330,12 +352,38 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
                             .batch(batch)
                             .expand(computing, compute)
                             .into({.name = "answer", .capacity = std::max(waiting, kAnswersAhead)}, tell);
+  watch_stages();
   const Stopwatch clock;
   flow.run();
   result.seconds = clock.seconds();
+  result.stages = stage_uses();
   result.flow = flow.report();
   for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
   return result;
+}
+
+void InferJob::watch_stages() {
+  watched_.clear();
+  for (const auto& line : lines_) watched_.push_back(line->work());
+  watched_from_s_ = now_s();
+}
+
+StageUses InferJob::stage_uses() const {
+  const double seconds = now_s() - watched_from_s_;
+  StageUses uses(watched_.size());
+  for (std::size_t r = 0; r < watched_.size(); ++r) {
+    const auto work = lines_[r]->work();
+    for (std::size_t s = 0; s < work.size(); ++s) {
+      const std::int64_t calls = work[s].calls - watched_[r][s].calls;
+      const double busy_s = work[s].busy_s - watched_[r][s].busy_s;
+      // A call that was under way when the watch began counts whole.
+      const double share = busy_s / (seconds * static_cast<double>(work[s].runners));
+      uses[r].push_back({.busy_share = std::min(1.0, share),
+                         .calls = calls,
+                         .call_s = calls == 0 ? 0 : busy_s / static_cast<double>(calls)});
+    }
+  }
+  return uses;
 }
 
 TensorMap InferJob::call(std::size_t lane, const std::vector<const SampleValues*>& samples, CallTimes* times) {

@@ -13,7 +13,9 @@
 
 #include "data/samples.h"
 #include "engine/engine.h"
+#include "network/passes/cut.h"
 #include "parallel/flow.h"
+#include "parallel/stage_line.h"
 #include "placement/plan.h"
 #include "task/inference_model.h"
 
@@ -31,6 +33,17 @@ struct InferOptions {
   bool tries_engines = true;         // "auto" may compute for a moment to find the faster engine
   bool repeated = false;             // samples are shown again and again: how few they are bounds nothing
   bool suits_few = false;  // calls of fewer samples than a batch cost less: runners of smaller batches are made
+  std::vector<std::string> cut = {};    // layers that the second and later stages begin with; empty = chosen
+  std::int64_t stage_memory_bytes = 0;  // that each device is taken to have; 0 = as much as is needed
+};
+
+/// What a stage of a network that is divided was given.
+struct StageSetup {
+  std::string first, last;  // of its layers
+  double operations = 0;    // a share of all
+  std::int64_t parameters = 0;
+  std::int64_t sent_bytes = 0;    // to the next stage, of each sample
+  std::int64_t memory_bytes = 0;  // that it takes, predicted: weights, and the values of the calls that it computes
 };
 
 /// How a network computes one sample set.
@@ -41,6 +54,14 @@ struct InferSetup {
   int streams = 1;                      // of each CPU replica
   std::map<std::string, int> executed;  // Runner::executed of the first replica
   double init_s = 0;                    // until the first answer could be given
+  std::vector<StageSetup> stages = {};  // empty: the network is not divided
+};
+
+/// What a stage did in a stretch of time.
+struct StageUse {
+  double busy_share = 0;  // of the time of all of its runners
+  std::int64_t calls = 0;
+  double call_s = 0;  // that one takes, a mean
 };
 
 /// The outputs for one sample, by their names; valid during the call.
@@ -56,12 +77,16 @@ class InferObserver {
   virtual void on_answer(const Answer& answer) = 0;
 };
 
+/// Of each replica, of each of its stages.
+using StageUses = std::vector<std::vector<StageUse>>;
+
 struct InferResult {
   std::size_t answered = 0;
   double seconds = 0;              // from the first sample read to the last answer
   std::size_t images_at_once = 1;  // in calls that run side by side
   parallel::FlowReport flow;
   std::vector<data::Skipped> skipped;  // samples that could not be read
+  StageUses stages = {};               // empty: the network is not divided
 };
 
 /// The values of one sample or of a batch, of which one vector is empty.
@@ -96,6 +121,10 @@ class InferJob {
   /// The outputs for samples, setup().batch at most, computed on a lane; their first extent may be larger than that.
   TensorMap call(std::size_t lane, const std::vector<const SampleValues*>& samples, CallTimes* times = nullptr);
 
+  /// What stages did since the last call of watch_stages(); empty where the network is not divided.
+  void watch_stages();
+  StageUses stage_uses() const;
+
   /// Images per second of the network alone: calls with `samples`' first ones from memory on all lanes, for about so
   /// many seconds. The median of blocks of calls.
   std::vector<double> network_rates(const data::Samples& samples, double seconds);
@@ -106,8 +135,12 @@ class InferJob {
   void choose_engines();
   void choose_batch(const data::Samples& samples);
   void make_lanes(const data::Samples& samples);
+  /// Of whole batches and smaller ones, on a replica.
+  void make_lanes_of(const placement::PlanReplica& replica, engine::Engine& engine, const data::Samples& samples);
   std::vector<std::unique_ptr<engine::Runner>> make_runners(const placement::PlanStage& stage, engine::Engine& engine,
                                                             const data::Samples& samples, std::int64_t batch) const;
+  engine::RunnerOptions runner_options(const placement::PlanStage& stage, const data::Samples& samples,
+                                       std::int64_t batch) const;
   /// Batches that runners are made for beside the whole one: the powers of two below it, where calls of few samples
   /// are to be cheap.
   std::vector<std::int64_t> smaller_batches() const;
@@ -126,6 +159,10 @@ class InferJob {
   std::vector<std::unique_ptr<engine::Runner>> lanes_;
   /// Of each lane the runners of smaller batches, by those. A lane computes with one of its runners at a time.
   std::vector<std::map<std::int64_t, std::unique_ptr<engine::Runner>>> smaller_;
+  std::vector<network::NetworkStage> division_;                  // empty: the network is not divided
+  std::vector<std::shared_ptr<parallel::StageLine>> lines_;      // of whole batches, by replica
+  std::vector<std::vector<parallel::StageLine::Work>> watched_;  // what they had done when they began to be watched
+  double watched_from_s_ = 0;
   std::int64_t shown_ = 0;      // samples that there are to run
   std::vector<double> call_s_;  // what a call takes on each lane, roughly
 };

@@ -249,4 +249,13 @@ std::vector<std::unique_ptr<engine::Runner>> InferenceModel::make_runners(engine
   return file_->make_runners(input, options, count);
 }
 
+std::vector<std::unique_ptr<engine::Runner>> InferenceModel::make_stage_runners(engine::Engine& engine,
+                                                                                const network::Network& stage,
+                                                                                engine::RunnerOptions options,
+                                                                                int count) const {
+  options.mean = normalization_.mean;
+  options.standard_deviation = normalization_.standard_deviation;
+  return engine.make_runners(stage, trained_->state, options, count);
+}
+
 }  // namespace evener::task

@@ -65,6 +65,9 @@ class InferenceModel {
   std::vector<std::unique_ptr<engine::Runner>> make_runners(engine::Engine& engine,
                                                             const std::vector<std::int64_t>& sample,
                                                             engine::RunnerOptions options, int count) const;
+  /// Runners of a stage of network(), which has to be known; those of the first one take images.
+  std::vector<std::unique_ptr<engine::Runner>> make_stage_runners(engine::Engine& engine, const network::Network& stage,
+                                                                  engine::RunnerOptions options, int count) const;
 
  private:
   void take_trained(const InferenceRequest& request);

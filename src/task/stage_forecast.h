@@ -17,6 +17,7 @@ struct StageForecast {
   std::vector<double> update_s;  // of the weights, by replica
   int micro_batches = 1;         // that each replica's share of a batch passes in
   parallel::PipelineSchedule schedule = parallel::PipelineSchedule::k1F1B;
+  std::vector<std::int64_t> memory_bytes = {};  // that each stage of a replica takes, predicted
 
   /// Seconds of a step of `replica` in which so many micro-batches pass.
   double seconds(std::size_t replica, int micro_batches) const;

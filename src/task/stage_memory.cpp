@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "base/precision.h"
 #include "network/cost.h"
+#include "task/run_apart.h"
 #include "task/stages.h"
 
 namespace evener::task {
@@ -24,30 +25,21 @@ std::int64_t largest(const std::vector<StageMemory>& stages) {
   return most;
 }
 
-/// So many stages like the first one of the plan.
-TrainOptions with_stages(TrainOptions options, int stages) {
-  for (auto& replica : options.plan.replicas) {
-    replica.stages.assign(static_cast<std::size_t>(stages), replica.stages.front());
-  }
-  options.cut.clear();
-  return options;
-}
+}  // namespace
 
-/// The fewest stages that fit, and what the largest of them takes; "" where none does.
-std::string stages_that_fit(const TrainOptions& options, const network::Network& network, int first) {
+std::string stages_that_fit(placement::Plan plan, int first, std::int64_t limit_bytes,
+                            const std::function<std::int64_t(const placement::Plan&)>& largest_bytes) {
   constexpr int kMostStages = 16;
   for (int stages = first; stages <= kMostStages; ++stages) {
+    for (auto& replica : plan.replicas) {
+      replica.stages.assign(static_cast<std::size_t>(stages), placement::PlanStage(replica.stages.front()));
+    }
     try {
-      const TrainOptions divided = with_stages(options, stages);
-      const Division division{divided_layers(divided, network, estimated_costs(network)),
-                              micro_batch_count(divided, network)};
-      const std::int64_t needed = largest(stage_memory(divided, network, division));
-      if (needed <= options.stage_memory_bytes) {
-        return fmt::format(
-            "divided over {} stages (as '..' in --on cpu/t1..cpu/t1 does), each takes no more than "
-            "about {}",
-            stages, bytes_of(needed));
-      }
+      const std::int64_t needed = largest_bytes(plan);
+      if (needed > limit_bytes) continue;
+      return fmt::format(
+          "divided over {} stages (as '..' in --on cpu/t1..cpu/t1 does), each takes no more than about {}", stages,
+          bytes_of(needed));
     } catch (const UsageError&) {
       return "";  // it has no layers for more
     }
@@ -55,23 +47,27 @@ std::string stages_that_fit(const TrainOptions& options, const network::Network&
   return "";
 }
 
-}  // namespace
+StageMemory memory_of_stage(const TrainOptions& options, const network::Network& part, int stage, int stages,
+                            int micro_batches) {
+  const network::TrainingMemory memory = network::training_memory(part);
+  const auto tasks = parallel::stage_tasks(options.pipeline_schedule, stage, stages, micro_batches);
+  return {memory.fixed_bytes(),
+          images_at_once(options, micro_batches) * memory.sample_bytes(activation_bits(options.trainer.precision)),
+          parallel::most_kept(tasks)};
+}
 
 std::vector<StageMemory> stage_memory(const TrainOptions& options, const network::Network& network,
                                       const Division& division) {
-  const int bits = activation_bits(options.trainer.precision);
-  const auto of = [&](const network::Network& part, std::int64_t images, int kept) {
-    const network::TrainingMemory memory = network::training_memory(part);
-    return StageMemory{memory.fixed_bytes(), images * memory.sample_bytes(bits), kept};
-  };
-  const auto parts = std::max(1, division.stages.empty() ? options.accumulate : division.micro_batches);
-  const std::int64_t images = images_at_once(options, parts);
-  if (division.stages.empty()) return {of(network, images, 1)};
+  if (division.stages.empty()) {
+    StageMemory whole = memory_of_stage(options, network, 0, 1, std::max(1, options.accumulate));
+    whole.kept = 1;  // of micro-batches that are computed one after the other
+    return {whole};
+  }
   std::vector<StageMemory> stages;
   const int count = static_cast<int>(division.stages.size());
   for (int s = 0; s < count; ++s) {
-    const auto tasks = parallel::stage_tasks(options.pipeline_schedule, s, count, division.micro_batches);
-    stages.push_back(of(division.stages[static_cast<std::size_t>(s)].network, images, parallel::most_kept(tasks)));
+    const network::Network& part = division.stages[static_cast<std::size_t>(s)].network;
+    stages.push_back(memory_of_stage(options, part, s, count, std::max(1, division.micro_batches)));
   }
   return stages;
 }
@@ -83,7 +79,14 @@ void require_stage_memory(const TrainOptions& options, const network::Network& n
   if (most->bytes() <= options.stage_memory_bytes) return;
   const int count = static_cast<int>(stages.size());
   const std::string what = count == 1 ? "it" : fmt::format("stage {}", most - stages.begin());
-  const std::string fits = stages_that_fit(options, network, count + 1);
+  const auto divided = [&](const placement::Plan& plan) {
+    TrainOptions otherwise = with_plan(options, plan);
+    otherwise.cut.clear();
+    const Division by_operations{divided_layers(otherwise, network, estimated_costs(network)),
+                                 micro_batch_count(otherwise, network)};
+    return largest(stage_memory(otherwise, network, by_operations));
+  };
+  const std::string fits = stages_that_fit(options.plan, count + 1, options.stage_memory_bytes, divided);
   throw UsageError(fmt::format(
       "training {} on '{}' doesn't fit into the {} that --memory gives each device: {} takes about {}, of which {} are "
       "activations; {}",

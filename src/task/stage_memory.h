@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "task/train.h"
@@ -16,9 +18,19 @@ struct StageMemory {
   std::int64_t bytes() const { return fixed_bytes + kept * micro_batch_bytes; }
 };
 
+/// Of the layers `part`, as one of so many stages that a batch passes in so many micro-batches.
+StageMemory memory_of_stage(const TrainOptions& options, const network::Network& part, int stage, int stages,
+                            int micro_batches);
+
 /// Of each stage of a replica that `division` makes of `network`; one of a network that is not divided.
 std::vector<StageMemory> stage_memory(const TrainOptions& options, const network::Network& network,
                                       const Division& division);
+
+/// In words, the fewest stages, `first` at least, into which the replicas of `plan` can be divided so that the largest
+/// takes no more than `limit_bytes`; "" where none does. `largest_bytes`: what it takes under a plan, where that throws
+/// no UsageError.
+std::string stages_that_fit(placement::Plan plan, int first, std::int64_t limit_bytes,
+                            const std::function<std::int64_t(const placement::Plan&)>& largest_bytes);
 
 /// Throws UsageError where a stage takes more than --memory lets it, naming how many stages would fit.
 void require_stage_memory(const TrainOptions& options, const network::Network& network, const Division& division);

@@ -10,6 +10,7 @@
 #include "base/tensor.h"
 #include "network/batch_norm.h"
 #include "network/cost.h"
+#include "task/stage_memory.h"
 
 namespace evener::task {
 namespace {
@@ -95,23 +96,34 @@ network::StageCosts measured_costs(std::vector<double> layer_seconds, std::int64
   return {std::move(layer_seconds), static_cast<double>(images) * kBytesMovedPerNumber / kCopied_bytes_per_s, {}};
 }
 
-std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, const network::Network& network,
-                                                  network::StageCosts costs) {
-  const auto stages = static_cast<std::size_t>(placement::stage_count(options.plan));
+std::vector<network::NetworkStage> divided_layers(const placement::Plan& plan, const std::vector<std::string>& cut,
+                                                  const network::Network& network, network::StageCosts costs) {
+  const auto stages = static_cast<std::size_t>(placement::stage_count(plan));
   std::vector<int> begins;
-  if (options.cut.empty()) {
-    for (const auto& stage : options.plan.replicas.front().stages) {
-      costs.speeds.push_back(stage.threads * stage.factor);
-    }
+  if (cut.empty()) {
+    for (const auto& stage : plan.replicas.front().stages) costs.speeds.push_back(stage.threads * stage.factor);
     begins = network::balanced_begins(network, costs);
   } else {
-    if (options.cut.size() + 1 != stages) {
+    if (cut.size() + 1 != stages) {
       throw UsageError(fmt::format("--cut names where {} stages begin after the first one, and placement '{}' has {}",
-                                   options.cut.size(), options.plan.text, stages - 1));
+                                   cut.size(), plan.text, stages - 1));
     }
-    begins = network::begins_of(network, options.cut);
+    begins = network::begins_of(network, cut);
   }
   return network::cut(network, begins);
+}
+
+std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, const network::Network& network,
+                                                  network::StageCosts costs) {
+  if (options.stage_memory_bytes > 0) {
+    const int stages = placement::stage_count(options.plan), parts = micro_batch_count(options, network);
+    costs.fits = [&options, &network, stages, parts](std::size_t stage, int begin, int end) {
+      const network::Network part = network::stretch(network, begin, end).network;
+      return memory_of_stage(options, part, static_cast<int>(stage), stages, parts).bytes() <=
+             options.stage_memory_bytes;
+    };
+  }
+  return divided_layers(options.plan, options.cut, network, std::move(costs));
 }
 
 int micro_batch_count(const TrainOptions& options, const network::Network& network) {

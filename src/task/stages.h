@@ -21,7 +21,10 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
 network::StageCosts estimated_costs(const network::Network& network);
 network::StageCosts measured_costs(std::vector<double> layer_seconds, std::int64_t images);
 
-/// The stages that --cut names, or those of which the slowest is as fast as can be.
+/// The stages of `plan` that --cut names, or those of which the slowest is as fast as can be.
+std::vector<network::NetworkStage> divided_layers(const placement::Plan& plan, const std::vector<std::string>& cut,
+                                                  const network::Network& network, network::StageCosts costs);
+/// Of a training: where --memory limits its stages, of cuts that fit.
 std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, const network::Network& network,
                                                   network::StageCosts costs);
 

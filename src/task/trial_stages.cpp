@@ -8,6 +8,7 @@
 #include "task/job.h"
 #include "task/layer_profile.h"
 #include "task/run_apart.h"
+#include "task/stage_memory.h"
 #include "task/stages.h"
 #include "task/trial.h"
 
@@ -28,6 +29,7 @@ Division Trials::division_of(const placement::Plan& plan) const {
     costs = measured_costs(std::move(seconds), images);
   }
   division.stages = divided_layers(options, network, std::move(costs));
+  require_stage_memory(options, network, division);
   return divisions_[plan.text] = std::move(division);
 }
 
@@ -37,6 +39,9 @@ StageForecast Trials::forecast(const placement::Plan& plan) const {
   StageForecast forecast;
   forecast.micro_batches = division.micro_batches;
   forecast.schedule = job_.options.pipeline_schedule;
+  for (const StageMemory& stage : stage_memory(with_plan(job_.options, plan), job_.setup.network, division)) {
+    forecast.memory_bytes.push_back(stage.bytes());
+  }
   const auto& layers = layer_times(plan, images);
   for (const auto& replica : plan.replicas) {
     forecast.replicas.push_back(stage_times(job_.setup.network, division.stages, layers, images, replica));

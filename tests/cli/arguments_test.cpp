@@ -240,9 +240,9 @@ TEST(Placements, ArePlannedOnADryRun) {
                                 HasSubstr("process 5  rank 5\n"), HasSubstr("slowed to 50 %"), HasSubstr("stage 1: ")));
 }
 
-TEST(Placements, ThatCannotRunYetSaySo) {
-  EXPECT_THAT(usage_error({"infer", "resnet18", "photo.jpg", "--on", "cpu/t1..cpu/t1"}),
-              HasSubstr("divides layers over devices, which inference doesn't do"));
+TEST(Placements, OfOneStageHaveNoCut) {
+  EXPECT_THAT(usage_error({"infer", "resnet18", "random:3", "--on", "cpu/t1", "--cut", "layer2"}),
+              HasSubstr("--cut says where stages begin, and 'cpu/t1' has none"));
 }
 
 class Config : public testing::Test {

@@ -35,6 +35,23 @@ TEST_F(Infer, ARunFolderAloneGivesTheTestAccuracyOfItsRecord) {
   EXPECT_GT(record["metrics"]["network_images_per_s"]["value"], 0);
 }
 
+TEST_F(Infer, StagesAnswerAsOneDeviceAndAreTold) {
+  const std::string run = trained();
+  const Words shown = {run, "random:20", "--format", "csv", "--output-type", "logit"};
+  const ProgramResult alone = infer(joined(shown, {"--on", "cpu/t1"}));
+  const ProgramResult divided = infer(joined(shown, {"--on", "cpu/t1..cpu/t1", "--out", file("out")}));
+  ASSERT_EQ(divided.exit_code, 0) << divided.err;
+  EXPECT_EQ(divided.out, alone.out) << "in the digits that are written";
+  const json record = record_in(file("out"));
+  const json stages = record["placement"]["replicas"][0]["stages"];
+  ASSERT_EQ(stages.size(), 2);
+  for (const json& stage : stages) {
+    EXPECT_GT(stage["predicted_memory_bytes"], 0);
+    EXPECT_THAT(stage["busy_share"].get<double>(), AllOf(testing::Gt(0), testing::Le(1)));
+  }
+  EXPECT_GT(record["metrics"]["pipeline_bubble"]["value"], 0);
+}
+
 TEST_F(Infer, TheSpeedOfFewImagesIsThatOfAllTogether) {
   // Answers come in bunches, so the time between two of them says nothing.
   const ProgramResult few =
@@ -256,7 +273,9 @@ TEST_F(Infer, SaysWhatIsWrong) {
   EXPECT_THAT(failure({run, "random:3", "--out", file("out")}, 2),
               AllOf(HasSubstr("holds a run already"), Not(HasSubstr("--resume"))));
   EXPECT_THAT(failure({run, "random:3", "--out", run, "--overwrite"}, 2), HasSubstr("would remove"));
-  EXPECT_THAT(failure({run, "random:3", "--on", "cpu..cpu"}, 2), HasSubstr("divides layers"));
+  EXPECT_THAT(failure({run, "random:3", "--on", "cpu/t1..cpu/t1", "--cut", "nowhere"}, 2), HasSubstr("--cut"));
+  EXPECT_THAT(failure({run, "random:3", "--memory", "0.01"}, 2),
+              HasSubstr("doesn't fit into the 10 kB that --memory gives each device"));
   EXPECT_THAT(failure({"resnet20", "random:1", "--channel-order", "bgr"}, 2), HasSubstr("--channel-order"));
   EXPECT_THAT(failure({"resnet20", "random:1", "--normalize", "data"}, 2), HasSubstr("--normalize data"));
 }

@@ -145,5 +145,16 @@ TEST(Cost, FixedMemoryIsWeightsGradientsMomentumAndStatistics) {
   EXPECT_EQ(memory.fixed_bytes(), 3 * 4 * 4 + 5 * 4);
 }
 
+TEST(Cost, MemoryOfInferenceIsWeightsAndWhatIsStillToBeRead) {
+  Network network("net", {2, 4, 4});
+  const int first = network.add("first", Conv2d{.out_channels = 8, .kernel = 1, .bias = true});
+  network.add("second", Conv2d{.out_channels = 4, .kernel = 1});
+  network.add("third", Conv2d{.out_channels = 8, .kernel = 1});
+  network.add("sum", Add{}, {first, 3});
+  const InferenceMemory memory = inference_memory(network);
+  EXPECT_EQ(memory.weight_bytes, 4 * (2 * 8 + 8 + 8 * 4 + 4 * 8));
+  EXPECT_EQ(memory.per_sample_bytes, 4 * 16 * (8 + 8 + 8)) << "at the sum; the image and the second were read before";
+}
+
 }  // namespace
 }  // namespace evener::network

@@ -126,6 +126,20 @@ double slowest(const StageCosts& costs, const std::vector<int>& begins) {
   return most;
 }
 
+TEST(Cut, BalancedStagesFitTheirMemoriesWhereAnyCutDoes) {
+  Network network("chain", {4});
+  StageCosts costs{{0}, 0, {1, 1}};
+  for (int i = 0; i < 6; ++i) {
+    network.add("linear" + std::to_string(i), Linear{.out_features = 4});
+    costs.of_layers.push_back(1);
+  }
+  EXPECT_THAT(balanced_begins(network, costs), ElementsAre(4));
+  costs.fits = [](std::size_t stage, int begin, int end) { return end - begin <= (stage == 0 ? 6 : 2); };
+  EXPECT_THAT(balanced_begins(network, costs), ElementsAre(5)) << "the second stage has no memory for three layers";
+  costs.fits = [](std::size_t, int begin, int end) { return end - begin <= 2; };
+  EXPECT_THAT(balanced_begins(network, costs), ElementsAre(4)) << "none fits";
+}
+
 TEST(Cut, BalancedStagesAreTheBestOfAllCuts) {
   Network network("chain", {4});
   StageCosts costs{{0}, 0, {1, 0.5, 2}};

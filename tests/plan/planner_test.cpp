@@ -215,8 +215,12 @@ TEST(Compare, TriesStagesThatWereAskedForBesideTheirPrediction) {
 TEST(Compare, ChoosesStagesThatPay) {
   MadeUpProbe probe = two_cores();
   probe.steps["cpu/t1..cpu/t1"] = {0.005, 0.001};
-  probe.forecasts["cpu/t1..cpu/t1"] = {{{{0.003, 0.004}, {0.003, 0.004}}}, {0}, 4, parallel::PipelineSchedule::k1F1B};
+  probe.forecasts["cpu/t1..cpu/t1"] = {
+      {{{0.003, 0.004}, {0.003, 0.004}}}, {0}, 4, parallel::PipelineSchedule::k1F1B, {700, 500}};
   const Comparison comparison = compare_on(probe, "auto");
+  const Row& stages = row_of(comparison, "cpu/t1..cpu/t1");
+  EXPECT_THAT(stages.pipeline.value().memory_bytes, ElementsAre(700, 500));
+  EXPECT_EQ(stages.memory_bytes, 1200);
   EXPECT_EQ(choice_of(comparison), "cpu/t1..cpu/t1");
   EXPECT_THAT(comparison.notes, Contains(HasSubstr("cpu/t1..cpu/t1 pays:")));
 }

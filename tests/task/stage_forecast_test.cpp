@@ -101,6 +101,25 @@ TEST(StageMemory, IsTheWeightsOfEachStageAndTheMicroBatchesThatItKeeps) {
   EXPECT_EQ(stage_memory(options, network, division).at(2).kept, 4);
 }
 
+TEST(StageMemory, CutsKeepToTheLimitWhereOneDoes) {
+  const network::Network network = network::build("mlp:784-512-512-512-10", {});
+  TrainOptions options;
+  options.batch = 8;
+  options.plan.replicas = {{0, std::vector<placement::PlanStage>(2), 1.0}};
+  const network::StageCosts last_dear{{0, 1, 1, 1, 1, 1, 9, 9}, 0, {}};
+  const auto largest = [&] {
+    const Division division{divided_layers(options, network, last_dear), 4};
+    std::int64_t most = 0;
+    for (const StageMemory& stage : stage_memory(options, network, division)) most = std::max(most, stage.bytes());
+    return most;
+  };
+  const std::int64_t balanced = largest();  // the first stage has nearly all layers, since the last ones take longest
+  options.stage_memory_bytes = balanced * 9 / 10;
+  EXPECT_LE(largest(), options.stage_memory_bytes);
+  options.stage_memory_bytes = 1000;
+  EXPECT_EQ(largest(), balanced) << "nothing fits";
+}
+
 /// Seconds of a simulated step of 8 micro-batches with this cut.
 double step_s(const network::Network& network, const std::vector<int>& begins, const std::vector<double>& factors) {
   constexpr std::int64_t kImages = 8;

@@ -48,6 +48,17 @@ class OpenVinoRunner : public Runner {
     start(images, [](ov::InferRequest&) {});
   }
 
+  void start_stage(const std::vector<HostTensor>& received) override {
+    if (!compiled_->options.later_stage) return Runner::start_stage(received);
+    begin_call([&](ov::InferRequest& call) {
+      for (std::size_t i = 0; i < compiled_->model.inputs().size(); ++i) {
+        ov::Tensor input = call.get_input_tensor(i);
+        const HostTensor& value = received.at(i);
+        copy(std::span(value.floats(), static_cast<std::size_t>(element_count(value.shape))), input);
+      }
+    });
+  }
+
   void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) override {
     if (!compiled_->options.any_size) return Runner::start_of_size(images, count, height, width);
     const ov::Shape shape = {static_cast<std::size_t>(count),
@@ -134,15 +145,22 @@ class OpenVinoRunner : public Runner {
     if (bytes != (compiled_->options.values == ImageValues::kBytes)) {
       throw Error(bytes ? "a runner made for floats was given bytes" : "a runner made for bytes was given floats");
     }
+    begin_call([&](ov::InferRequest& call) {
+      prepare(call);
+      ov::Tensor input = call.get_input_tensor();
+      std::visit([&](const auto& values) { copy(values, input); }, images);
+    });
+  }
+
+  /// `bring` gives a call its values.
+  void begin_call(const std::function<void(ov::InferRequest&)>& bring) {
     if (under_way_.size() == calls_.size()) {
       throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
     }
     ov::InferRequest& call = calls_[next_];
     with_errors("OpenVINO", [&] {
       const PhaseMark mark(Phase::kForward);
-      prepare(call);
-      ov::Tensor input = call.get_input_tensor();
-      std::visit([&](const auto& values) { copy(values, input); }, images);
+      bring(call);
       call.start_async();
     });
     next_ = (next_ + 1) % calls_.size();
@@ -168,6 +186,7 @@ class OpenVinoRunner : public Runner {
 /// What is done to images becomes part of the graph, so that the device does it.
 std::shared_ptr<ov::Model> with_preprocessing(const std::shared_ptr<ov::Model>& graph, const ModelInput& input,
                                               const RunnerOptions& options) {
+  if (options.later_stage) return graph;  // float32 values in and out
   ov::preprocess::PrePostProcessor steps(graph);
   auto& info = steps.input();
   const std::optional<float> black = black_of(graph->input().get_element_type());

@@ -51,16 +51,9 @@ class Lowering {
       : network_(network), state_(std::move(state)), batch_(batch), any_size_(any_size) {}
 
   std::shared_ptr<ov::Model> model() {
-    ov::PartialShape shape{batch_};
-    for (const std::int64_t extent : network_.input_shape()) shape.push_back(extent);
-    if (any_size_) shape = {-1, network_.input_shape().front(), -1, -1};
-    const auto images = std::make_shared<op::Parameter>(ov::element::f32, shape);
-    images->set_friendly_name("images");
-    images->output(0).set_names({"images"});
     for (const Layer& layer : network_.layers()) {
       layer_ = &layer;
-      Value value =
-          values_.empty() ? Value(images) : std::visit([&](const auto& kind) { return node(kind); }, layer.op);
+      const Value value = std::visit([&](const auto& kind) { return node(kind); }, layer.op);
       if (!values_.empty() && value.get_node_shared_ptr()->get_friendly_name() != layer.name &&
           layer.inputs.size() > 0 && value != in()) {
         value.get_node_shared_ptr()->set_friendly_name(layer.name);
@@ -74,7 +67,7 @@ class Lowering {
       value.add_names({output.name});
       results.push_back(std::make_shared<op::Result>(value));
     }
-    return std::make_shared<ov::Model>(results, ov::ParameterVector{images}, network_.model());
+    return std::make_shared<ov::Model>(results, inputs_, network_.model());
   }
 
  private:
@@ -135,7 +128,17 @@ class Lowering {
     return std::make_shared<op::Add>(value, per_channel(floats("bias"), rank));
   }
 
-  Value node(const Input&) const { throw Error("the network has a second input"); }
+  /// Images come first; other values from outside are those of a stage before.
+  Value node(const Input&) {
+    ov::PartialShape shape{batch_};
+    for (const std::int64_t extent : layer_->shape) shape.push_back(extent);
+    if (any_size_) shape = {-1, layer_->shape.front(), -1, -1};
+    const std::string name = inputs_.empty() ? "images" : layer_->name;
+    inputs_.push_back(std::make_shared<op::Parameter>(ov::element::f32, shape));
+    inputs_.back()->set_friendly_name(name);
+    inputs_.back()->output(0).set_names({name});
+    return inputs_.back();
+  }
 
   Value node(const Linear& linear) const {
     const auto out = static_cast<std::size_t>(linear.out_features);
@@ -285,6 +288,7 @@ class Lowering {
   const bool any_size_;
   const Layer* layer_ = nullptr;  // that is being lowered
   std::vector<Value> values_;     // of each layer so far
+  ov::ParameterVector inputs_;
 };
 
 }  // namespace

@@ -84,9 +84,11 @@ TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state
   const WorkingIn compute(streams_.compute());
   const bool shared = sharing != nullptr && !streams_.asynchronous();
   graph_ = shared ? sharing->graph_ : runner_graph(network, state, options);
-  const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front());
-  scale_ = along_channels(pixels.scale, graph_->device());
-  shift_ = along_channels(pixels.shift, graph_->device());
+  if (!options.later_stage) {
+    const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front());
+    scale_ = along_channels(pixels.scale, graph_->device());
+    shift_ = along_channels(pixels.shift, graph_->device());
+  }
   for (int i = 0; i < options.in_flight; ++i) calls_.emplace_back(streams_);
 }
 
@@ -113,6 +115,48 @@ void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::i
     throw Error("a call of " + std::to_string(shape.front()) + " images takes " + std::to_string(wanted) +
                 " values, not " + std::to_string(count));
   }
+  begin_call([&](Call& call) {
+    const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
+    make_room(call, shape, bytes ? at::kByte : at::kFloat);
+    std::visit(
+        [&](const auto& values) { std::memcpy(call.host.mutable_data_ptr(), values.data(), values.size_bytes()); },
+        images);
+    send_images(call);
+    const bool pictures = call.device.dim() == 4;  // vectors have no channels to normalise: they are taken as they are
+    std::vector<at::Tensor> inputs(1);
+    inputs.front() =
+        pictures ? normalized_images(call.device, scale_, shift_, graph_->format()) : call.device.to(at::kFloat);
+    compute(call, std::move(inputs));
+  });
+}
+
+void TorchRunner::start_stage(const std::vector<HostTensor>& received) {
+  if (!options_.later_stage) return Runner::start_stage(received);
+  begin_call([&](Call& call) {
+    const std::vector<int> wanted = graph_->network().inputs();
+    std::vector<at::Tensor> inputs;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto layer = static_cast<std::size_t>(wanted[i]);
+      inputs.push_back(received_value(received.at(i), graph_->network().layers()[layer].shape));
+    }
+    compute(call, std::move(inputs));
+  });
+}
+
+/// A copy, in the order of the graph's own values.
+at::Tensor TorchRunner::received_value(const HostTensor& value, const network::Shape& of_sample) const {
+  std::vector<std::int64_t> shape = {options_.batch};
+  shape.insert(shape.end(), of_sample.begin(), of_sample.end());
+  if (value.shape != shape) {
+    throw Error("a stage takes values of shape " + shape_text(shape) + ", not " + shape_text(value.shape));
+  }
+  auto* const bytes = const_cast<std::byte*>(value.bytes.data());  // from_blob takes no const memory, and reads it
+  const at::Tensor host = at::from_blob(bytes, shape, at::TensorOptions().dtype(at::kFloat));
+  return host.to(graph_->device(), at::kFloat, /*non_blocking=*/false, /*copy=*/true,
+                 shape.size() == 4 ? graph_->format() : at::MemoryFormat::Contiguous);
+}
+
+void TorchRunner::begin_call(const std::function<void(Call&)>& bring) {
   if (under_way_.size() == calls_.size()) {
     throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
   }
@@ -122,13 +166,7 @@ void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::i
   with_runner_errors(options_, [&] {
     const WorkingIn working(streams_.compute());
     const c10::NoGradGuard no_grad;
-    const bool bytes = std::holds_alternative<std::span<const std::uint8_t>>(images);
-    make_room(call, shape, bytes ? at::kByte : at::kFloat);
-    std::visit(
-        [&](const auto& values) { std::memcpy(call.host.mutable_data_ptr(), values.data(), values.size_bytes()); },
-        images);
-    send_images(call);
-    compute(call);
+    bring(call);
   });
   next_ = (next_ + 1) % calls_.size();
   under_way_.push_back(&call);
@@ -156,14 +194,12 @@ void TorchRunner::send_images(Call& call) {
   call.copied.hold_back(streams_.compute());
 }
 
-void TorchRunner::compute(Call& call) {
+void TorchRunner::compute(Call& call, std::vector<at::Tensor> inputs) {
   const PhaseMark mark(Phase::kForward);
-  const bool images = call.device.dim() == 4;  // vectors have no channels to normalise: they are taken as they are
   std::optional<LayerClock> clock;
   if (options_.times_layers) clock.emplace(graph_->network(), streams_);
-  call.outputs = graph_->forward_outputs(
-      images ? normalized_images(call.device, scale_, shift_, graph_->format()) : call.device.to(at::kFloat),
-      /*training=*/false, {}, nullptr, clock ? clock->watch() : StepWatch());
+  call.outputs =
+      graph_->forward_outputs(std::move(inputs), /*training=*/false, {}, nullptr, clock ? clock->watch() : StepWatch());
   if (clock) layer_times_ = clock->times();
   if (streams_.asynchronous()) {
     for (at::Tensor& output : call.outputs) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@ class TorchRunner : public Runner {
 
   void start(const ImageSpan& images) override;
   void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width) override;
+  void start_stage(const std::vector<HostTensor>& received) override;
   TensorMap wait() override;
   std::map<std::string, int> executed() const override;
   std::vector<LayerTime> layer_times() const override { return layer_times_; }
@@ -45,9 +47,14 @@ class TorchRunner : public Runner {
 
   /// `shape`: (N, C, H, W) of the call.
   void start_shaped(const ImageSpan& images, const std::vector<std::int64_t>& shape);
+  /// Begins a call with what `bring` does, its memory given.
+  void begin_call(const std::function<void(Call&)>& bring);
+  /// What a stage before gave, as the graph takes it.
+  at::Tensor received_value(const HostTensor& value, const network::Shape& of_sample) const;
   void make_room(Call& call, const std::vector<std::int64_t>& shape, at::ScalarType type);
   void send_images(Call& call);
-  void compute(Call& call);
+  /// `inputs`: of the graph.
+  void compute(Call& call, std::vector<at::Tensor> inputs);
 
   const RunnerOptions options_;
   Streams streams_;

@@ -57,14 +57,11 @@ void tell_skipped(const std::vector<data::Skipped>& skipped, Observer& line) {
 
 task::InferOptions infer_options(const DetectFlags& flags, const placement::Plan& plan, Precision precision,
                                  int threads) {
-  return {.plan = plan,
-          .engine = *flags.placement.engine,
-          .precision = precision,
-          .batch = *flags.placement.batch,
-          .streams = *flags.placement.streams,
-          .reading_threads = threads,
-          .cache = compile_cache(),
-          .strict = *flags.images.strict};
+  task::InferOptions options = flags.placement.infer_options(plan, precision);
+  options.reading_threads = threads;
+  options.cache = compile_cache();
+  options.strict = *flags.images.strict;
+  return options;
 }
 
 /// One run of the job.

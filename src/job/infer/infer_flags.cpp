@@ -7,6 +7,7 @@
 #include "base/precision.h"
 #include "job/options/image_size.h"
 #include "job/options/model_flags.h"
+#include "job/options/placement_flags.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
@@ -83,19 +84,28 @@ placement::Plan InferPlacementFlags::plan() const {
   options.replicas = placement::ReplicasAs::kThreads;
   options.oversubscribe = *oversubscribe;
   placement::Plan plan = placement::make_plan(placed, placement::machine_for(placed), options);
-  for (const auto& replica : plan.replicas) {
-    if (replica.stages.size() > 1) {
-      throw UsageError("'" + *on +
-                       "' divides layers over devices, which inference doesn't do; use +, as in cuda:0+cpu");
-    }
+  if (placement::stage_count(plan) == 1 && cut.given()) {
+    throw UsageError("--cut says where stages begin, and '" + *on + "' has none; give --on A..B, or leave it out");
   }
   return plan;
+}
+
+task::InferOptions InferPlacementFlags::infer_options(const placement::Plan& plan, Precision precision) const {
+  return {.plan = plan,
+          .engine = *engine,
+          .precision = precision,
+          .batch = *batch,
+          .streams = *streams,
+          .cut = cut_layers(*cut),
+          .stage_memory_bytes = memory_bytes(*memory)};
 }
 
 Precision InferPlacementFlags::precision_on(const placement::Plan& plan) const {
   if (*precision != "auto") return parse_precision(*precision);
   const bool all_fast = std::ranges::all_of(plan.replicas, [](const placement::PlanReplica& replica) {
-    return replica.stages.front().device.kind != DeviceKind::kCpu || has_fast_bf16(cpu_topology().features);
+    return std::ranges::all_of(replica.stages, [](const placement::PlanStage& stage) {
+      return stage.device.kind != DeviceKind::kCpu || has_fast_bf16(cpu_topology().features);
+    });
   });
   return all_fast ? Precision::kBf16 : Precision::kFp32;
 }

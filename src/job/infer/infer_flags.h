@@ -91,7 +91,7 @@ struct InferPlacementFlags : OptionGroup {
 
   Option<std::string> on{
       *this,
-      {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, 2xcpu/t1, cuda:0, cuda:0+cpu, ... (docs/placements.md)"},
+      {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, 2xcpu/t1, cpu/t1..cpu/t1, cuda:0+cpu, ... (docs/placements.md)"},
       "cpu"};
   Option<bool> oversubscribe{*this, {"--oversubscribe", "", "Take all replicas of \"16x\", also more than the CPUs"}};
   Option<std::string> precision{
@@ -109,6 +109,19 @@ struct InferPlacementFlags : OptionGroup {
                                       "each thread; 1 answers each image soonest)"},
                                      {},
                                      {.range = from_to(1, 1024)}};
+  Option<std::string> cut{
+      *this,
+      {"--cut", "LAYERS",
+       "With several stages (A..B): the layers that the second and later ones begin with, as evener "
+       "info names them, such as layer2,layer4; or auto: stages that take equally long"},
+      "auto",
+      {.has_commas = true}};
+  Option<double> memory{*this,
+                        {"--memory", "MB",
+                         "Emulate devices with so much memory: a network that takes more for its weights and values is "
+                         "refused, and may be divided into stages (default: what there is)"},
+                        0,
+                        {.range = zero_or_more()}};
   Option<std::optional<int>> reading_threads{
       *this,
       {"--reading-threads", "N", "Threads that read and decode images (default: one for each CPU)"},
@@ -118,6 +131,8 @@ struct InferPlacementFlags : OptionGroup {
   /// Throws UsageError.
   placement::Plan plan() const;
   Precision precision_on(const placement::Plan& plan) const;
+  /// What is computed where, on a plan that plan() gave.
+  task::InferOptions infer_options(const placement::Plan& plan, Precision precision) const;
 };
 
 /// What is told.

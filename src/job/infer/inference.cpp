@@ -55,8 +55,9 @@ const task::InferenceModel& classifier(const task::InferenceModel& network) {
 std::string threads_text(const placement::Plan& plan) {
   int threads = 0;
   for (const auto& replica : plan.replicas) {
-    const auto& stage = replica.stages.front();
-    if (stage.device.kind == DeviceKind::kCpu) threads += stage.threads;
+    for (const auto& stage : replica.stages) {
+      if (stage.device.kind == DeviceKind::kCpu) threads += stage.threads;
+    }
   }
   if (threads == 0) return "";
   const double quota = cpu_topology().quota_cpus;
@@ -119,14 +120,10 @@ void write_confusion(const fs::path& path, const Scores& scores, const std::vect
 
 task::InferOptions infer_options(const InferCommandFlags& flags, const placement::Plan& plan, Precision precision,
                                  int threads) {
-  task::InferOptions options{.plan = plan,
-                             .engine = *flags.placement.engine,
-                             .precision = precision,
-                             .batch = *flags.placement.batch,
-                             .streams = *flags.placement.streams,
-                             .reading_threads = threads,
-                             .cache = compile_cache(),
-                             .strict = *flags.images.strict};
+  task::InferOptions options = flags.placement.infer_options(plan, precision);
+  options.reading_threads = threads;
+  options.cache = compile_cache();
+  options.strict = *flags.images.strict;
   if (flags.scenario.wanted()) suit_scenario(flags.scenario, options);
   return options;
 }
@@ -197,6 +194,7 @@ class Inference {
     for (const std::vector<std::string>* notes : {&network_.notes(), &std::as_const(images_.notes), &plan_.notes}) {
       for (const std::string& text : *notes) line_.note("note: " + text);
     }
+    for (const std::string& text : stage_notes(job.setup())) line_.note(text);
     for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
     tell_unread(images_.skipped, line_);
   }
@@ -211,12 +209,14 @@ class Inference {
     const double seconds = flags_.measuring.seconds->value_or(std::clamp(result_.seconds / 10, 0.2, 2.0));
     const auto rates = seconds > 0 ? job.network_rates(*images_.samples, seconds) : std::vector<double>();
     run_.take_times(run_.record());
+    fill_stage_uses(run_.record(), result_.stages);
     fill_inference_results(run_.record(), images_.part.empty() ? "all" : images_.part, result_, *answers_, rates);
   }
 
   void measure_in_scenario(task::InferJob& job) {
     scenario_ = measure_scenario(flags_.scenario, job, *images_.samples, network_.main_output(), line_);
     run_.take_times(run_.record());
+    fill_stage_uses(run_.record(), job.stage_uses());
     bench::fill_record(*scenario_, run_.record());
     if (!run_.folder().empty()) bench::write_latencies(run_.folder() / bench::kLatencies, *scenario_);
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/module.h"
+#include "base/names.h"
 #include "base/precision.h"
 #include "base/statistics.h"
 #include "base/tensor.h"
@@ -64,8 +65,9 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
   record.batch = setup.batch;
   record.fallbacks = plan.fallbacks;
   for (const auto& replica : plan.replicas) {
-    const std::string fallback = precision_fallback(precision, replica.stages.front().device.kind);
-    if (!fallback.empty() && std::ranges::find(record.fallbacks, fallback) == record.fallbacks.end()) {
+    for (const auto& stage : replica.stages) {
+      const std::string fallback = precision_fallback(precision, stage.device.kind);
+      if (fallback.empty() || std::ranges::find(record.fallbacks, fallback) != record.fallbacks.end()) continue;
       record.fallbacks.push_back(fallback);
     }
   }
@@ -73,7 +75,51 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
     record.notes.insert(record.notes.end(), notes->begin(), notes->end());
   }
   if (!setup.reasons.front().empty()) record.notes.push_back(record.engine + " computed: " + setup.reasons.front());
+  for (std::string& note : stage_notes(setup)) record.notes.push_back(std::move(note));
+  for (measure::ReplicaRecord& replica : record.placement.replicas) {
+    for (std::size_t s = 0; s < setup.stages.size(); ++s) {
+      replica.stages[s].predicted_memory_bytes = setup.stages[s].memory_bytes;
+    }
+  }
   record.times.init = setup.init_s;
+}
+
+std::vector<std::string> stage_notes(const task::InferSetup& setup) {
+  const auto bytes = [](std::int64_t count) { return bytes_text(static_cast<std::uint64_t>(count)); };
+  std::vector<std::string> notes;
+  for (const task::StageSetup& stage : setup.stages) {
+    notes.push_back(
+        fmt::format("stage {}: {} to {}, {:.0f} % of the operations, {} parameters, about {} of memory{}", notes.size(),
+                    stage.first, stage.last, 100 * stage.operations, si_text(static_cast<double>(stage.parameters)),
+                    bytes(stage.memory_bytes),
+                    stage.sent_bytes == 0 ? "" : fmt::format("; {} go on for each sample", bytes(stage.sent_bytes))));
+  }
+  return notes;
+}
+
+void fill_stage_uses(measure::Record& record, const task::StageUses& uses) {
+  if (uses.empty()) return;
+  double busy = 0, stages = 0;
+  for (std::size_t r = 0; r < uses.size(); ++r) {
+    for (std::size_t s = 0; s < uses[r].size(); ++s) {
+      record.placement.replicas.at(r).stages.at(s).busy_share = uses[r][s].busy_share;
+      busy += uses[r][s].busy_share;
+      ++stages;
+    }
+  }
+  measure::add_metric(record, {.name = "pipeline_bubble",
+                               .unit = "share",
+                               .title = "bubble",
+                               .label = "the share of the stages' time that they waited",
+                               .better = measure::Better::kLower,
+                               .value = 1 - busy / stages});
+  std::string text;
+  for (const task::StageUse& use : uses.front()) {
+    text += fmt::format("{}{:.1f} % ({} a call)", text.empty() ? "" : ", ", 100 * use.busy_share,
+                        duration_text(use.call_s));
+  }
+  record.notes.push_back(
+      fmt::format("stages{} were busy {} of the time", uses.size() > 1 ? " of the first replica" : "", text));
 }
 
 void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,

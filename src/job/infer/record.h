@@ -16,6 +16,12 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
                           const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                           Precision precision, const task::InferSetup& setup);
 
+/// What each stage of a divided network was given, in words.
+std::vector<std::string> stage_notes(const task::InferSetup& setup);
+
+/// Fills in how busy each stage was; nothing where the network is not divided.
+void fill_stage_uses(measure::Record& record, const task::StageUses& uses);
+
 /// Fills in how fast it was. `times_s`: of each answer, since the first image was asked for.
 void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
                            const std::vector<double>& network_rates);

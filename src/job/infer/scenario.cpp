@@ -32,6 +32,7 @@ class InferSystem : public bench::System {
                                 error.what()));
       }
     }
+    job_.watch_stages();
   }
 
   bench::LatencyParts answer(int lane, const bench::Query& query) override {

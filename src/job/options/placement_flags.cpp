@@ -20,15 +20,20 @@ engine::MemoryLayout layout_of(const std::string& name) {
   return name == "nhwc" ? engine::MemoryLayout::kChannelsLast : engine::MemoryLayout::kChannelsFirst;
 }
 
-/// "layer2,layer4": two names.
-std::vector<std::string> names_in(const std::string& text) {
+}  // namespace
+
+std::vector<std::string> cut_layers(const std::string& text) {
   std::vector<std::string> names;
+  if (text == "auto") return names;
   std::istringstream parts(text);
   for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
   return names;
 }
 
-}  // namespace
+std::int64_t memory_bytes(double megabytes) {
+  constexpr double kMegabyte = 1e6;
+  return static_cast<std::int64_t>(megabytes * kMegabyte);
+}
 
 PlacementFlags::PlacementFlags() : OptionGroup("Placement") {
   layout.stay_as([this](nlohmann::json& value) { value = static_cast<int>(layout_of(*layout)); });
@@ -50,10 +55,9 @@ placement::PlanOptions PlacementFlags::plan_options(bool anywhere) const {
 void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& options) const {
   options.plan = plan;
   options.engine = *engine;
-  if (*cut != "auto") options.cut = names_in(*cut);
+  options.cut = cut_layers(*cut);
   options.micro_batches = *micro_batches;
-  constexpr double kMegabyte = 1e6;
-  options.stage_memory_bytes = static_cast<std::int64_t>(*memory * kMegabyte);
+  options.stage_memory_bytes = memory_bytes(*memory);
   options.pipeline_schedule = parallel::parse_pipeline_schedule(*pipeline_schedule);
   options.data_on_device = *data_on == "device";
   options.local_batch_norm = *batch_norm == "local";

@@ -1,10 +1,19 @@
 // Options about where a training computes, with which engine, and how its replicas work together.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "job/options/option.h"
 #include "task/train.h"
 
 namespace evener::job {
+
+/// The layers that --cut names: "layer2,layer4" are two, "auto" none.
+std::vector<std::string> cut_layers(const std::string& text);
+/// Of --memory, in megabytes.
+std::int64_t memory_bytes(double megabytes);
 
 struct PlacementFlags : OptionGroup {
   PlacementFlags();

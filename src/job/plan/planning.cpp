@@ -20,6 +20,16 @@ const char* basis_name(plan::Basis basis) {
   return basis == plan::Basis::kMeasured ? "measured" : "predicted";
 }
 
+/// Of all replicas, and of the stages of each, where there are several: "410 MB (280 MB .. 130 MB)".
+std::string memory_text(const plan::Row& row) {
+  std::string stages;
+  for (const std::int64_t bytes : row.pipeline ? row.pipeline->memory_bytes : std::vector<std::int64_t>()) {
+    stages += (stages.empty() ? "" : " .. ") + bytes_text(static_cast<std::uint64_t>(bytes));
+  }
+  const std::string all = bytes_text(static_cast<std::uint64_t>(row.memory_bytes));
+  return stages.empty() ? all : fmt::format("{} ({})", all, stages);
+}
+
 std::vector<std::string> cells(const plan::Row& row, bool chosen) {
   std::vector<std::string> cells = {row.text + (chosen ? " *" : "")};
   if (!row.refusal.empty()) {
@@ -36,7 +46,7 @@ std::vector<std::string> cells(const plan::Row& row, bool chosen) {
   cells.push_back(multiple(row.ceiling));
   cells.push_back(duration_text(row.epoch_s()));
   cells.push_back(duration_text(row.validate_s));
-  cells.push_back(bytes_text(static_cast<std::uint64_t>(row.memory_bytes)));
+  cells.push_back(memory_text(row));
   cells.push_back(row.joules_per_image ? si_text(*row.joules_per_image, "J") : kMissing);
   return cells;
 }
@@ -58,7 +68,8 @@ nlohmann::ordered_json pipeline_json(const std::optional<plan::Row::Pipeline>& p
   return {{"micro_batches", pipeline->micro_batches},
           {"predicted_images_per_s", pipeline->predicted_images_per_s},
           {"bubble", pipeline->bubble},
-          {"cost_of_parts", optional_json(pipeline->cost_of_parts)}};
+          {"cost_of_parts", optional_json(pipeline->cost_of_parts)},
+          {"memory_bytes", pipeline->memory_bytes}};
 }
 
 nlohmann::ordered_json row_json(const plan::Row& row) {

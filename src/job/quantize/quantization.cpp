@@ -80,6 +80,10 @@ class Quantization {
   bool is_quantized() const { return task::is_quantized(*model_.network()); }
 
   void require_usable() const {
+    if (placement::stage_count(plan_) > 1) {
+      throw UsageError("'" + plan_.text +
+                       "' divides layers over stages, and a quantised network computes in one piece; leave out '..'");
+    }
     if (model_.is_foreign()) require_module("onnx");
     if (!model_.weights().empty() && task::is_packed(model_.weights())) {
       throw UsageError("'" + model_.weights().string() +
@@ -252,13 +256,10 @@ class Quantization {
   }
 
   task::RunFigures measure_side(const task::InferenceModel& model) const {
-    const task::FigureOptions options{.infer = {.plan = plan_,
-                                                .engine = *flags_.infer.placement.engine,
-                                                .precision = precision_,
-                                                .batch = *flags_.infer.placement.batch,
-                                                .streams = *flags_.infer.placement.streams,
-                                                .reading_threads = threads_,
-                                                .tries_engines = false},  // one engine for both networks
+    task::InferOptions infer = flags_.infer.placement.infer_options(plan_, precision_);
+    infer.reading_threads = threads_;
+    infer.tries_engines = false;  // one engine for both networks
+    const task::FigureOptions options{.infer = std::move(infer),
                                       .seconds = *flags_.output.seconds,
                                       .photos = boxes_known() ? images_.evaluation.photos : nullptr,
                                       .boxes = DetectBoxesFlags().options(true, {}),

@@ -46,14 +46,11 @@ void require_servable(const ServeFlags& flags, const task::InferenceModel& netwo
 }
 
 task::InferOptions infer_options_of(const ServeFlags& flags, const placement::Plan& plan) {
-  return {.plan = plan,
-          .engine = *flags.placement.engine,
-          .precision = flags.placement.precision_on(plan),
-          .batch = *flags.placement.batch,
-          .streams = *flags.placement.streams,
-          .cache = compile_cache(),
-          .repeated = true,
-          .suits_few = true};
+  task::InferOptions options = flags.placement.infer_options(plan, flags.placement.precision_on(plan));
+  options.cache = compile_cache();
+  options.repeated = true;
+  options.suits_few = true;
+  return options;
 }
 
 bool takes_bytes(const ServeFlags& flags, const task::InferenceModel& network) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -109,11 +110,50 @@ class StretchCosts {
   std::vector<double> sums_, crossing_;
 };
 
+/// Where later stages begin, each at one of `places`, of which the last is the end of all layers; nothing where no cut
+/// fits.
+std::optional<std::vector<int>> cheapest_begins(const Network& network, const StageCosts& costs,
+                                                std::span<const int> places) {
+  const StretchCosts stretches(network, costs);
+  const std::size_t stages = costs.speeds.size();
+  const auto fits = [&costs](std::size_t stage, int begin, int end) {
+    return !costs.fits || costs.fits(stage, begin, end);
+  };
+  // best[p]: of the first stages, where the next one begins at places[p], the time of the slowest.
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::vector<double> best(places.size(), kNever);
+  std::vector<std::vector<std::size_t>> chosen(stages, std::vector<std::size_t>(places.size(), 0));
+  for (std::size_t p = 0; p < places.size() && fits(0, 0, places[p]); ++p) {
+    best[p] = stretches.of(0, places[p]) / costs.speeds[0];
+  }
+  for (std::size_t stage = 1; stage < stages; ++stage) {
+    std::vector<double> next(places.size(), kNever);
+    for (std::size_t p = stage; p < places.size(); ++p) {
+      for (std::size_t before = p; before-- > stage - 1;) {
+        const double own = stretches.of(places[before], places[p]) / costs.speeds[stage];
+        const double slowest = std::max(best[before], own);
+        if (slowest > next[p] || slowest == kNever) continue;
+        if (!fits(stage, places[before], places[p])) break;
+        next[p] = slowest;
+        chosen[stage][p] = before;
+      }
+    }
+    best = std::move(next);
+  }
+  if (best.back() == kNever) return std::nullopt;
+  std::vector<int> begins(stages - 1);
+  std::size_t p = places.size() - 1;
+  for (std::size_t stage = stages - 1; stage > 0; --stage) {
+    p = chosen[stage][p];
+    begins[stage - 1] = places[p];
+  }
+  return begins;
+}
+
 }  // namespace
 
 std::vector<NetworkStage> cut(const Network& network, std::span<const int> begins) {
   const int count = static_cast<int>(network.layers().size());
-  const std::vector<int> last = last_readers(network);
   std::vector<NetworkStage> stages;
   int first = 0;
   for (std::size_t stage = 0; stage <= begins.size(); ++stage) {
@@ -122,11 +162,17 @@ std::vector<NetworkStage> cut(const Network& network, std::span<const int> begin
       throw Error(fmt::format("{}: stage {} would have layers {} to {} of 1 to {}", network.model(), stage,
                               std::max(first, 1), end - 1, count - 1));
     }
-    stages.push_back(stage_of(network, first, end - 1, stage == 0 ? std::vector<int>() : crossing(last, first)));
-    stages.back().network.freeze(frozen(network));
+    stages.push_back(stretch(network, first, end));
     first = end;
   }
   return stages;
+}
+
+NetworkStage stretch(const Network& network, int begin, int end) {
+  NetworkStage stage =
+      stage_of(network, begin, end - 1, begin == 0 ? std::vector<int>() : crossing(last_readers(network), begin));
+  stage.network.freeze(frozen(network));
+  return stage;
 }
 
 std::vector<int> begins_of(const Network& network, const std::vector<std::string>& names) {
@@ -170,32 +216,11 @@ std::vector<int> balanced_begins(const Network& network, const StageCosts& costs
         network.model(), places.size() + 1, stages));
   }
   places.push_back(count);
-  const StretchCosts stretches(network, costs);
-  // best[p]: of the first stages, where the next one begins at places[p], the time of the slowest.
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<double> best(places.size(), kNever);
-  std::vector<std::vector<std::size_t>> chosen(stages, std::vector<std::size_t>(places.size(), 0));
-  for (std::size_t p = 0; p < places.size(); ++p) best[p] = stretches.of(0, places[p]) / costs.speeds[0];
-  for (std::size_t stage = 1; stage < stages; ++stage) {
-    std::vector<double> next(places.size(), kNever);
-    for (std::size_t p = stage; p < places.size(); ++p) {
-      for (std::size_t before = stage - 1; before < p; ++before) {
-        const double own = stretches.of(places[before], places[p]) / costs.speeds[stage];
-        const double slowest = std::max(best[before], own);
-        if (slowest >= next[p]) continue;
-        next[p] = slowest;
-        chosen[stage][p] = before;
-      }
-    }
-    best = std::move(next);
-  }
-  std::vector<int> begins(stages - 1);
-  std::size_t p = places.size() - 1;
-  for (std::size_t stage = stages - 1; stage > 0; --stage) {
-    p = chosen[stage][p];
-    begins[stage - 1] = places[p];
-  }
-  return begins;
+  std::optional<std::vector<int>> begins = cheapest_begins(network, costs, places);
+  if (begins) return *std::move(begins);
+  StageCosts anywhere = costs;
+  anywhere.fits = {};
+  return cheapest_begins(network, anywhere, places).value();
 }
 
 }  // namespace evener::network

@@ -1,7 +1,9 @@
 // Divides a network into stages, each a network of its own: for pipelines, whose stages compute on different devices.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +27,9 @@ struct NetworkStage {
 /// Error unless `begins` ascend and leave every stage a layer to compute.
 std::vector<NetworkStage> cut(const Network& network, std::span<const int> begins);
 
+/// One of these stages: the layers from `begin` to `end`, without it.
+NetworkStage stretch(const Network& network, int begin, int end);
+
 /// The layers that bear these names, or the first ones whose names begin with them and a dot: "layer2" is
 /// "layer2.0.conv1". Throws UsageError for a name of no layer, and for names that don't follow one another.
 std::vector<int> begins_of(const Network& network, const std::vector<std::string>& names);
@@ -35,11 +40,15 @@ struct StageCosts {
   std::vector<double> of_layers;  // by index
   double of_number = 0;           // of one sample's value
   std::vector<double> speeds;     // of each stage
+  /// Whether a stage has memory for the layers from `begin` to `end`, without it; a longer stretch takes no less.
+  /// Empty: for any.
+  std::function<bool(std::size_t stage, int begin, int end)> fits = {};
 };
 
 /// Where stages have to begin so that the slowest of them is as fast as can be, by dynamic programming over all cuts.
-/// Stages begin with a convolution or a linear layer, so that what engines compute as one stays together. Throws
-/// UsageError where the network has too few of these.
+/// Stages begin with a convolution or a linear layer, so that what engines compute as one stays together. Where no cut
+/// fits all stages' memories, it is as if there were memory for any. Throws UsageError where the network has too few of
+/// these layers.
 std::vector<int> balanced_begins(const Network& network, const StageCosts& costs);
 
 }  // namespace evener::network

@@ -70,6 +70,10 @@ Network fold_batch_norm(const Network& network) {
   std::vector<int> place(layers.size());  // of each layer in the new network; Network's constructor adds the input
   for (std::size_t i = 1; i < layers.size(); ++i) {
     if (swallowed[i]) continue;
+    if (std::holds_alternative<Input>(layers[i].op)) {
+      place[i] = folded.add_input(layers[i].name, layers[i].shape);
+      continue;
+    }
     const Layer& computed = conv_of[i] >= 0 ? layers[static_cast<std::size_t>(conv_of[i])] : layers[i];
     Op op = computed.op;
     if (conv_of[i] >= 0) std::get<Conv2d>(op).bias = true;
@@ -78,7 +82,9 @@ Network fold_batch_norm(const Network& network) {
     place[i] = folded.add(layers[i].name, std::move(op), std::move(inputs));
   }
   for (const Output& output : network.outputs()) {
-    folded.set_output(output.name, place[static_cast<std::size_t>(output.layer)]);
+    const auto layer = static_cast<std::size_t>(output.layer);
+    const bool is_input = std::holds_alternative<Input>(layers[layer].op);
+    is_input ? folded.hand_on(output.name, place[layer]) : folded.set_output(output.name, place[layer]);
   }
   if (!network.anchors().empty()) folded.set_anchors(network.anchors());
   return folded;

@@ -15,6 +15,10 @@ using Runners = std::vector<std::unique_ptr<engine::Runner>>;
 /// so many blocks of calls, which take about `seconds` together. Fewer after a stop request.
 std::vector<double> call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks);
 
+/// The same of runners that hand calls to a common line of stages, which one block of calls would fill and drain:
+/// between the ends of calls that follow each other without a pause.
+std::vector<double> steady_call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks);
+
 /// How many times as fast `others` are as `usual`: the median of blocks by turns, of about `seconds` in all, after a
 /// first call of each runner, which takes memory. 0 after a stop request.
 double speed_against(const Runners& usual, const Runners& others, const SampleValues& batch, double seconds);

@@ -54,12 +54,11 @@ void start(engine::Runner& runner, const std::vector<float>& values) {
 }
 
 TEST(StageLine, GivesEachStageWhatTheOneBeforeSent) {
-  const auto lanes = StageLine::lanes(line_of(3), 1);
+  const auto lanes = StageLine::lanes(line_of(2), 1);
   start(*lanes[0], {10, 20});
   const TensorMap outputs = lanes[0]->wait();
-  EXPECT_EQ(outputs.at("first").floats()[0], 13)
-      << "the second stage was sent the last number first, the third likewise";
-  EXPECT_EQ(outputs.at("last").floats()[0], 23);
+  EXPECT_EQ(outputs.at("first").floats()[0], 22) << "the second stage was sent the last number first";
+  EXPECT_EQ(outputs.at("last").floats()[0], 12);
 }
 
 TEST(StageLine, StagesComputeDifferentCallsAtOnce) {

@@ -42,6 +42,17 @@ TEST(Npy, ReadsAnArray) {
   EXPECT_EQ(array.floats()[5], 5);
 }
 
+TEST(Npy, HeadersOfLaterVersionsHaveLongerLengths) {
+  const std::string values = floats({0, 1, 2, 3, 4, 5});
+  for (const char version : {'\x02', '\x03'}) {
+    std::string file = "\x93NUMPY";
+    file += {version, '\x00', static_cast<char>(kHeader.size()), '\x00', '\x00', '\x00'};
+    const HostTensor array = parse_npy(file + kHeader + values);
+    EXPECT_EQ(array.shape, (std::vector<std::int64_t>{2, 3}));
+    EXPECT_EQ(array.floats()[5], 5);
+  }
+}
+
 TEST(Npy, SaysWhatIsWrong) {
   const std::string good = npy(kHeader, floats({0, 1, 2, 3, 4, 5}));
   EXPECT_THAT(failure("PK\x03\x04 and more than twelve bytes"), HasSubstr("no .npy"));

@@ -181,6 +181,12 @@ TEST_F(PictureFiles, AreSurveyed) {
   }
 }
 
+TEST_F(PictureFiles, OfEquallyCommonSizesTheSmallestIsTold) {
+  add("1.png", 7, 3, {9});
+  add("2.png", 4, 2, {9});
+  EXPECT_EQ(survey_pictures(Pictures({folder_.path().string()}), 1).commonest.width, 4);
+}
+
 TEST_F(PictureFiles, AreNotListedAfterAStopRequest) {
   name_only("1.png");
   request_stop();

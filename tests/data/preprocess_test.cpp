@@ -51,6 +51,11 @@ TEST(Preprocess, CentreScalesTheShorterSide) {
   EXPECT_NEAR(chw[7], 2.5 * 15 + 0.75, 1);
 }
 
+TEST(Preprocess, TheWholeOfAFractionIsNotRoundedDownByItsBinaryDigits) {
+  const Preprocessing steps{.shape = {1, 28, 28}, .crop = CropMode::kCentre, .crop_fraction = 0.28};
+  EXPECT_EQ(frame_of(100, 100, steps).scale_x, 1) << "28 is 28 % of 100, though 28 / 0.28 is 99.99999999999999";
+}
+
 TEST(Preprocess, CentreFillsAShapeThatIsNoSquare) {
   const auto chw = prepared(map_of(30, 30), {.shape = {3, 6, 12}, .crop = CropMode::kCentre});
   EXPECT_NEAR(chw[0], 0.75, 1);  // all columns
@@ -183,6 +188,10 @@ TEST(Samples, RandomOnesAreKeyedByTheirNumber) {
   again->read(1, std::span(repeated));
   EXPECT_NE(first, second);
   EXPECT_EQ(second, repeated);
+  random_samples(3, {3, 5, 7}, 2)->read(1, std::span(repeated));
+  EXPECT_NE(second, repeated) << "another seed gives other images";
+  EXPECT_GT(std::ranges::count_if(second, [](std::uint8_t value) { return value != 0; }), 95);
+  EXPECT_NE(second.back(), 0) << "the last byte, which is no part of eight, is random too";
   std::vector<float> floats(105);
   EXPECT_THROW(samples->read(0, std::span(floats)), Error);
 }

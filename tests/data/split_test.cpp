@@ -72,6 +72,10 @@ TEST(Split, GivesSmallClassesAtLeastOneSamplePerPart) {
   EXPECT_THAT(per_part(split, labels, 4), ElementsAre(0, 0, 0));
 }
 
+TEST(Split, TheOnlySampleIsForTraining) {
+  EXPECT_THAT(plain_split(1, {30, 70}, 1).train, ElementsAre(0U));
+}
+
 TEST(Split, KeepsAnEmptyPartEmptyAndUsesAPartOfTheDataIfAsked) {
   const auto labels = labels_of({100, 100});
   EXPECT_THAT(per_part(stratified_split(labels, 2, {90, 10}, 1), labels, 1), ElementsAre(90, 10, 0));

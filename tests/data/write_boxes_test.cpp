@@ -16,6 +16,7 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr std::size_t kImages = 40;
 
@@ -62,6 +63,15 @@ TEST(WriteBoxes, IsReadAgain) {
     expect_same(before, open_boxes(folder.path() / "set"), tolerance);
     EXPECT_THROW(write_box_folder(*before.dataset, before.split, folder.path() / "set", format, 2), Error);
   }
+}
+
+TEST(WriteBoxes, TrainvalOfVocHasAllButTheTestPart) {
+  const OpenedData before = shapes();
+  const TemporaryFolder folder;
+  write_box_folder(*before.dataset, before.split, folder.path() / "set", BoxFormat::kVoc, 2);
+  const auto lines = [&](const char* part) { return bytes_of(folder.path() / "set/ImageSets/Main" / part); };
+  EXPECT_THAT(lines("test.txt"), Not(IsEmpty()));
+  EXPECT_EQ(lines("trainval.txt"), lines("train.txt") + lines("val.txt"));
 }
 
 /// The set with other names of its classes.
@@ -138,12 +148,13 @@ TEST(PackBoxes, KeepsFlagsAndOneClass) {
 
 TEST(BoxCensus, CountsSizesAndFlags) {
   LabelledBox difficult{0, 0, 10, 5, 0};
-  difficult.is_difficult = true;
-  const BoxedDataset dataset({1, 200, 200},
-                             {{difficult, {0, 0, 20, 7, 0}, {0, 0, 40, 40, 2}}, {}, {{0, 0, 150, 150, 2}}});
+  difficult.is_difficult = difficult.is_truncated = true;
+  LabelledBox truncated{0, 0, 150, 150, 2};
+  truncated.is_truncated = truncated.is_crowd = true;
+  const BoxedDataset dataset({1, 200, 200}, {{difficult, {0, 0, 20, 7, 0}, {0, 0, 40, 40, 2}}, {}, {truncated}});
   const BoxCensus census = count_boxes(dataset);
   EXPECT_EQ(census.boxes, 4u);
-  EXPECT_EQ(census.difficult, 1u);
+  EXPECT_EQ(std::tuple(census.difficult, census.truncated, census.crowds), std::tuple(1u, 2u, 1u));
   EXPECT_EQ(census.small, 2u);
   EXPECT_EQ(census.medium, 1u);
   EXPECT_EQ(census.large, 1u);

@@ -58,6 +58,21 @@ TEST(ComparisonOfQuantized, CountsAgreementAmongImagesThatBothAnswered) {
   EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("same largest output"))) << "nothing was answered";
 }
 
+TEST(ComparisonOfQuantized, TellsWhatIsLostAndBothSpeeds) {
+  QuantizeComparison comparison;
+  comparison.before.images = comparison.after.images = comparison.before.labelled = comparison.after.labelled = 1000;
+  comparison.before.correct = 900;
+  comparison.after.correct = 880;
+  comparison.before.rates = {50};
+  comparison.after.rates = {200};
+  EXPECT_THAT(comparison_text(comparison),
+              ContainsRegex("accuracy +90\\.00 % +88\\.00 % +-2\\.00 points of 1000 images"));
+  measure::Record record;
+  fill_quantize_metrics(comparison, record);
+  EXPECT_EQ(record.metrics.at("network_images_per_s").value, 200);
+  EXPECT_EQ(record.metrics.at("float_network_images_per_s").value, 50);
+}
+
 TEST(ComparisonOfQuantized, TellsTheLayersWithTheLargestErrorsFirst) {
   QuantizeComparison comparison;
   for (const double sqnr_db : {30.0, 12.5, 40.0, 21.0, 33.0, 50.0}) {

@@ -1,6 +1,7 @@
 // Names of persons go where most of their faces have gone.
 #include <gmock/gmock.h>
 
+#include "base/error.h"
 #include "base/test_folder.h"
 #include "job/faces/names.h"
 
@@ -27,6 +28,11 @@ TEST_F(NamesOfPersons, GoWithMostOfTheFaces) {
   PersonNames moved = names();
   EXPECT_THAT(moved.follow({0, 0, 0, 1, 1, -1}, {7, 7, 3, 4, 4, 9}), IsEmpty());
   EXPECT_THAT(moved.all(), ElementsAre(Pair(4, "Bert"), Pair(7, "Anna")));
+}
+
+TEST_F(NamesOfPersons, ThereIsNoGroup0) {
+  test::write_text(names_file(folder_.path()), "group,name\n0,Anna\n");
+  EXPECT_THROW(PersonNames(folder_.path()), Error);
 }
 
 TEST_F(NamesOfPersons, OfTwoWhoBecameOneTheNameWithMoreFacesStays) {

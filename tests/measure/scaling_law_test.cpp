@@ -23,6 +23,8 @@ TEST(Amdahl, TheShareOfExactTimesComesBack) {
   EXPECT_NEAR(fit->one_worker_s, 20, 1e-9);
   EXPECT_NEAR(fit->speedup(8), 1 / (0.1 + 0.9 / 8), 1e-9);
   EXPECT_NEAR(karp_flatt(fit->speedup(8), 8), 0.1, 1e-9);
+  // A tenth of the work is serial: half of the time of 9 workers.
+  EXPECT_NEAR(gustafson(*fit, 9), 9 - 0.5 * 8, 1e-9);
   EXPECT_NEAR(fit->interval->low, 0.1, 1e-6);
   EXPECT_NEAR(fit->interval->high, 0.1, 1e-6);
 }

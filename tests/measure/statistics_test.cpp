@@ -79,6 +79,8 @@ TEST(Statistics, TooFewSamplesAreNeverDecided) {
 
 TEST(Statistics, SharesDifferByTheirCounts) {
   EXPECT_FALSE(shares_differ(0.97, 100, 0.95, 100));
+  EXPECT_FALSE(shares_differ(0.5, 100, 0.63, 100)) << "1.85 standard errors: 90 % would call it a difference";
+  EXPECT_TRUE(shares_differ(0.5, 100, 0.64, 100)) << "2.0 standard errors";
   EXPECT_TRUE(shares_differ(0.97, 10000, 0.95, 10000));
   EXPECT_FALSE(shares_differ(1, 50, 1, 50));
   EXPECT_FALSE(shares_differ(0.9, 0, 0.1, 100));

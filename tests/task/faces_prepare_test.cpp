@@ -61,6 +61,17 @@ TEST(CropFace, AMarginIsPixelsOfTheResult) {
   EXPECT_EQ(face.green(0, 0), 28);
 }
 
+TEST(CropFace, AMarginIsTakenOfEachSideByItself) {
+  // Of 8 columns 4 are margin, 2 more on each side of the box.
+  const Cropped face{crop_face(coordinates(60, 80), {20, 30, 24, 42, 1}, 24, 8, 4)};
+  ASSERT_TRUE(face.face);
+  EXPECT_EQ(face.red(0, 0), 18);
+  EXPECT_EQ(face.red(0, 7), 25);
+  // Of 24 rows as many: 1.2 more above and below, so that rows 28 to 42 of the photo are seen.
+  EXPECT_EQ(face.green(0, 0), 28);
+  EXPECT_EQ(face.green(23, 0), 42);
+}
+
 TEST(CropFace, ABoxBesideThePhotoGivesNothing) {
   const data::Picture photo = coordinates(60, 80);
   for (const FaceBox& box : std::vector<FaceBox>{{-20, 5, -10, 15, 1},

@@ -55,6 +55,13 @@ TEST(Ranges, AnOutlierCountsForMinMaxAlone) {
   EXPECT_LT(range(seen, Calibration::kEntropy), 50);
 }
 
+TEST(Ranges, APercentileEndsWhereItsBinDoes) {
+  MagnitudeHistogram seen;
+  seen.add(std::vector<float>{8});  // whose bins are 8 / their number wide
+  seen.add(std::vector<float>(99, static_cast<float>(100.5 * seen.bin_width())));
+  EXPECT_EQ(range(seen, Calibration::kPercentile, 99), static_cast<float>(101 * seen.bin_width()));
+}
+
 TEST(Ranges, ZerosCountForPercentiles) {
   // Of a thousand magnitudes 900 are zeros, and the others go up to 1.
   std::vector<float> values(1000, 0);
@@ -122,6 +129,13 @@ TEST(WeightScales, TheLargestWeightIsTheLargestLevelUnlessThereAreFewBits) {
   EXPECT_EQ(weight_scales(weight, 8).floats()[1], 2.0F / 127);
   EXPECT_EQ(weight_scales(weight, 7).floats()[1], 2.0F / 63);
   EXPECT_LT(weight_scales(weight, 4).floats()[1], 2.0F / 7);
+  // Many weights for which a smaller step would do better than the largest weight loses.
+  std::vector<float> spread(4096);
+  for (std::size_t i = 0; i < spread.size(); ++i) spread[i] = static_cast<float>(i % 97) / 97;
+  spread[0] = 1.3F;
+  const HostTensor many = HostTensor::of_floats({1, 4096}, spread);
+  EXPECT_EQ(weight_scales(many, 7).floats()[0], 1.3F / 63);
+  EXPECT_LT(weight_scales(many, 6).floats()[0], 1.3F / 31);
   const HostTensor zeros = HostTensor::of_floats({1, 4}, {0, 0, 0, 0});
   EXPECT_EQ(weight_scales(zeros, 8).floats()[0], 1);
 }

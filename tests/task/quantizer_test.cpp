@@ -160,6 +160,66 @@ TEST_F(QuantizerTest, BiasCorrectionTakesTheMeanOfTheFiltersOwnChannels) {
   }
 }
 
+TEST_F(QuantizerTest, SharesOfWindowsInThePaddingAreNotCorrected) {
+  /// Images of one value, so that the mean of what a filter gives is known.
+  class Flat : public RandomImages {
+   public:
+    Flat() : RandomImages(4) {}
+    const std::vector<std::int64_t>& shape() const override { return small_; }
+    void read(std::size_t, std::span<std::uint8_t> values) const override {
+      std::ranges::fill(values, std::uint8_t{250});
+    }
+
+   private:
+    const std::vector<std::int64_t> small_ = {3, 4, 4};
+  };
+  network::Network alone("alone", {3, 4, 4});
+  alone.add("filter", network::Conv2d{.out_channels = 2, .kernel = 3, .padding = 1, .bias = true});
+  alone.add("average", network::GlobalAveragePool{});
+  alone.add("flatten", network::Flatten{});
+  alone.add("fc", network::Linear{.out_features = 4});
+  TensorMap state = network::initial_state(alone, 1);
+  QuantizeOptions options;
+  options.weight_bits = 4;
+  const Flat images;
+  const QuantizedModel model = Quantizer(probe(), alone, state, images, options).quantized({});
+  const HostTensor &weight = state.at("filter.weight"), &scale = model.state.at("filter.weight_scale");
+  const HostTensor rounded = network::dequantized_weights(network::quantized_weights(weight, scale, 4), scale);
+  const double pixel = (250 / 255.0 - 0.2) / 0.25;
+  const std::array<double, 3> inside = {0.75, 1, 0.75};  // of 4 places: one of the outer values is in the padding
+  for (std::size_t c = 0; c < 2; ++c) {
+    double shift = 0;
+    for (std::size_t i = 0; i < 27; ++i) {
+      const std::size_t at = 27 * c + i;
+      shift +=
+          (static_cast<double>(rounded.floats()[at]) - weight.floats()[at]) * pixel * inside[i % 9 / 3] * inside[i % 3];
+    }
+    EXPECT_NEAR(state.at("filter.bias").floats()[c] - model.state.at("filter.bias").floats()[c], shift, 1e-4) << c;
+  }
+}
+
+TEST_F(QuantizerTest, FewOfManyImagesAreTakenFromEverywhere) {
+  const RandomImages images(40);
+  std::vector<std::size_t> seen;
+  observe_results(probe(), network_, state_, {}, images, 18,
+                  [&](const TensorMap&, auto indices) { seen.insert(seen.end(), indices.begin(), indices.end()); });
+  ASSERT_EQ(seen.size(), 18U) << "the last ones, which fill no batch, are looked at too";
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], i * 40 / 18);
+}
+
+TEST_F(QuantizerTest, ExactlyTheAllowedLossIsAllowed) {
+  const RandomImages images(4);
+  const Quantizer some = quantizer(images);
+  const auto quality = [&](const network::Network& network, const TensorMap&) {
+    return network.layers().size() == some.folded().layers().size() ? 0.75 : 0.5;
+  };
+  const KeptLayers found = keep_sensitive(some, quality, {}, 0.25);
+  EXPECT_EQ(found.trials, 1);
+  EXPECT_THAT(found.layers, IsEmpty());
+  EXPECT_EQ(found.float_quality, 0.75);
+  EXPECT_EQ(found.quality, 0.5);
+}
+
 TEST_F(QuantizerTest, FewImagesAreToldAndNoneRefused) {
   EXPECT_THAT(quantizer(RandomImages(1)).notes(), Contains(HasSubstr("calibrated on 1 image alone")));
   EXPECT_THROW(quantizer(RandomImages(0)), UsageError);

@@ -90,6 +90,27 @@ TEST(Convolution, InferenceJoinsWinogradWithWhatFollows) {
   EXPECT_LT(test::relative_distance(rounded, wide), 0.02);
 }
 
+// Its last sums are of single pixels.
+TEST(Convolution, InferenceOfImagesThatShrinkToAPixelIsThatByWinograd) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  const network::Network network = network::build("resnet20", {network::Shape{3, 4, 4}, kClasses});
+  const test::OwnedBatch batch = test::random_batch(2, {3, 4, 4}, kClasses);
+  const auto outputs_of = [&](ConvolutionChoice choice) {
+    RunnerOptions options;
+    options.batch = 2;
+    options.mean = {0.5F, 0.5F, 0.5F};
+    options.standard_deviation = {0.25F, 0.25F, 0.25F};
+    options.torch.convolution = choice;
+    const auto runner = open_engine("torch")->make_runner(network, network::initial_state(network, 1), options);
+    runner->start(std::span(batch.images));
+    return runner->wait();
+  };
+  const double distance =
+      test::relative_distance(outputs_of(ConvolutionChoice::kDirect), outputs_of(ConvolutionChoice::kWinograd));
+  EXPECT_LT(distance, 1e-5);
+  EXPECT_GT(distance, 0) << "nothing was computed in another way";
+}
+
 // A single image has fewer tiles than a block of them, and each has the padding's in it.
 TEST(Convolution, InferenceOfFewImagesByWinogradIsThatByDirectConvolutions) {
   if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";

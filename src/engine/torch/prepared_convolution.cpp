@@ -119,10 +119,17 @@ at::Tensor PreparedConvolution::run_onednn(const at::Tensor& x, const at::Tensor
   static const auto with_sum = onednn<PointwiseBinary>("mkldnn::_convolution_pointwise", "binary");
   const auto padding = sides(op_.padding), stride = sides(op_.stride), dilation = sides(1);
   const std::optional<at::Tensor> bias = bias_.defined() ? std::optional(bias_) : std::nullopt;
-  if (!residual.defined()) {
+  const auto convolved = [&](std::optional<ActivationKind> activation) {
     Scalars limits;
-    if (activation_ == ActivationKind::kRelu6) limits = Scalars({at::Scalar(0.0), at::Scalar(6.0)});
-    return alone.call(x, weight_, bias, padding, stride, dilation, op_.groups, onednn_name(activation_), limits, "");
+    if (activation == ActivationKind::kRelu6) limits = Scalars({at::Scalar(0.0), at::Scalar(6.0)});
+    return alone.call(x, weight_, bias, padding, stride, dilation, op_.groups, onednn_name(activation), limits, "");
+  };
+  if (!residual.defined()) return convolved(activation_);
+  // To a single pixel it can't add: "could not create a memory".
+  if (residual.size(2) * residual.size(3) == 1) {
+    const at::Tensor y = convolved(std::nullopt).add_(residual);
+    if (activation_) activate_in_place(y, *activation_);
+    return y;
   }
   // After a sum it knows ReLU alone.
   const bool joined = activation_ == ActivationKind::kRelu;

@@ -5,7 +5,9 @@
 #include <sched.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -72,6 +74,8 @@ TEST(DirectedYield, WhoGaveOrGotACpuMayRunWhereItMightBefore) {
   const std::vector<int> before = cpus_of_this_thread();
   MeetingTeam team;
   std::array<std::vector<int>, kThreads> after;
+  // Who is moved is bound to one CPU until the one that moved it has come to the next line.
+  std::latch nobody_waits(kThreads);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
@@ -81,6 +85,7 @@ TEST(DirectedYield, WhoGaveOrGotACpuMayRunWhereItMightBefore) {
         if (step % kThreads == i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         team.meet(i);
       }
+      nobody_waits.arrive_and_wait();
       after[i] = cpus_of_this_thread();
     });
   }

@@ -84,8 +84,9 @@ struct Validity {
 /// Seconds; parts of `total` that don't overlap.
 struct Times {
   std::optional<double> total, init, load, train, validate, test;
-  std::optional<double> to_accuracy;  // training and validation until --until-accuracy was reached
-  std::optional<double> first_step;   // from the start until the first step was done; lies within the others
+  std::optional<double> to_accuracy;      // training and validation until --until-accuracy was reached
+  std::optional<double> first_step;       // from the start until the first step was done; lies within the others
+  std::optional<double> checkpoint = {};  // writing checkpoints
 };
 
 struct EpochRecord {

@@ -119,6 +119,7 @@ void describe(Fields& fields, Of<Times> auto& times) {
   fields.not_negative("train", times.train);
   fields.not_negative("validate", times.validate);
   fields.not_negative("test", times.test);
+  fields.not_negative("checkpoint", times.checkpoint);
   fields.not_negative("to_accuracy", times.to_accuracy);
   fields.not_negative("first_step", times.first_step);
 }

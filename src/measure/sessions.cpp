@@ -54,6 +54,7 @@ void add_times(Record& record, const Record& earlier) {
   add(record, "times_s.train", times.train, before.train, earlier);
   add(record, "times_s.validate", times.validate, before.validate, earlier);
   add(record, "times_s.test", times.test, before.test, earlier);
+  add(record, "times_s.checkpoint", times.checkpoint, before.checkpoint, earlier);
   times.first_step = before.first_step;  // of the whole run
   if (!times.first_step) record.missing["times_s.first_step"] = why_unknown(earlier);
   if (!times.to_accuracy) times.to_accuracy = before.to_accuracy;

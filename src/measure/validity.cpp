@@ -113,8 +113,8 @@ void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& 
   }
   if (speed->samples.size() < kFewestSamples) {
     reasons.push_back({"too few samples",
-                       fmt::format("{} rests on {} {} (at least {})", speed->unit, speed->samples.size(), speed->over,
-                                   kFewestSamples),
+                       fmt::format("{} rests on too few {}: {} (at least {})", speed->unit, speed->over,
+                                   speed->samples.size(), kFewestSamples),
                        kind_of(record).do_more});
     return;
   }

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kTraceMarks = 1'000'000;
 /// Writing the record of a run under way may take this share of its time.
-constexpr double kSavingShare = 0.005;  // of the time, at most
+constexpr double kSavingShare = 0.005;
 
 /// The time of the last line of an earlier run's samples.csv, where a resumed run goes on; 0 without one.
 double last_sample_s(const fs::path& path) {

@@ -340,8 +340,10 @@ class TrainRun {
   /// Writes the best weights, unless the file has them already.
   void save_best_weights() {
     if (best_saved_) return;
+    const Stopwatch clock;
     save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     best_saved_ = true;
+    result_.checkpoint_s += clock.seconds();
   }
 
   bool checkpoint_is_cheap() const { return last_save_s_ < kCheckpointShare * since_save_.seconds(); }

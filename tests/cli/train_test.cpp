@@ -57,7 +57,11 @@ TEST_F(TrainCommand, LearnsRecordsAndSaves) {
   EXPECT_GT(record["phases_s"]["forward"].get<double>(), 0);
   const auto& times = record["times_s"];
   EXPECT_GT(times["first_step"].get<double>(), times["load"].get<double>());
-  const double parts = times["init"].get<double>() + times["load"].get<double>() + times["train"].get<double>();
+  double parts = 0;
+  for (const char* part : {"init", "load", "train", "validate", "test", "checkpoint"}) {
+    EXPECT_GT(times[part].get<double>(), 0) << part;
+    parts += times[part].get<double>();
+  }
   EXPECT_LE(parts, times["total"].get<double>());
   for (const char* file : {"epochs.csv", "samples.csv", "last.safetensors", "best.safetensors"}) {
     EXPECT_TRUE(fs::exists(out() / file)) << file;

@@ -75,6 +75,34 @@ class QuantizerTest : public testing::Test {
     return Quantizer(probe(), network_, state_, images, options);
   }
 
+  /// By how much weights grow and biases shrink.
+  struct Change {
+    std::vector<double> weights, biases;
+  };
+  /// What becomes of `filter` by itself in 4 bits, looked at on `images`.
+  Change change_of(const network::Conv2d& filter, const RandomImages& images) const {
+    network::Network alone("alone", images.shape());
+    alone.add("filter", filter);
+    alone.add("average", network::GlobalAveragePool{});
+    alone.add("flatten", network::Flatten{});
+    alone.add("fc", network::Linear{.out_features = 4});
+    const TensorMap state = network::initial_state(alone, 1);
+    QuantizeOptions options;
+    options.weight_bits = 4;
+    const QuantizedModel model = Quantizer(probe(), alone, state, images, options).quantized({});
+    const HostTensor &weight = state.at("filter.weight"), &scale = model.state.at("filter.weight_scale");
+    const HostTensor rounded = network::dequantized_weights(network::quantized_weights(weight, scale, 4), scale);
+    Change change;
+    for (std::int64_t i = 0; i < element_count(weight.shape); ++i) {
+      change.weights.push_back(static_cast<double>(rounded.floats()[i]) - weight.floats()[i]);
+    }
+    for (std::int64_t c = 0; c < filter.out_channels; ++c) {
+      change.biases.push_back(static_cast<double>(state.at("filter.bias").floats()[c]) -
+                              model.state.at("filter.bias").floats()[c]);
+    }
+    return change;
+  }
+
   std::unique_ptr<engine::Engine> engine_;
   const network::Network network_ = network::build("resnet20", {network::Shape{3, 16, 16}, 4});
   TensorMap state_ = network::initial_state(network_, 1);
@@ -135,26 +163,14 @@ TEST_F(QuantizerTest, BiasCorrectionTakesTheMeanOfTheFiltersOwnChannels) {
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::array<std::uint8_t, 3>{51, 128, 250}[i / 256];
     }
   };
-  network::Network alone("alone", {3, 16, 16});
-  alone.add("filter", network::Conv2d{.out_channels = 3, .kernel = 3, .groups = 3, .bias = true});
-  alone.add("average", network::GlobalAveragePool{});
-  alone.add("flatten", network::Flatten{});
-  alone.add("fc", network::Linear{.out_features = 4});
-  TensorMap state = network::initial_state(alone, 1);
-  QuantizeOptions options;
-  options.weight_bits = 4;
   const Flat images;
-  const QuantizedModel model = Quantizer(probe(), alone, state, images, options).quantized({});
+  const Change change = change_of({.out_channels = 3, .kernel = 3, .groups = 3, .bias = true}, images);
   // Pixels are normalised to these; without padding each weight meets its channel's.
   const std::array<double, 3> means = {0, (128 / 255.0 - 0.2) / 0.25, (250 / 255.0 - 0.2) / 0.25};
-  const HostTensor &weight = state.at("filter.weight"), &scale = model.state.at("filter.weight_scale");
-  const HostTensor rounded = network::dequantized_weights(network::quantized_weights(weight, scale, 4), scale);
   for (std::size_t c = 0; c < 3; ++c) {
     double shift = 0;
-    for (std::size_t i = 9 * c; i < 9 * c + 9; ++i) {
-      shift += (static_cast<double>(rounded.floats()[i]) - weight.floats()[i]) * means[c];
-    }
-    EXPECT_NEAR(state.at("filter.bias").floats()[c] - model.state.at("filter.bias").floats()[c], shift, 1e-4) << c;
+    for (std::size_t i = 9 * c; i < 9 * c + 9; ++i) shift += change.weights[i] * means[c];
+    EXPECT_NEAR(change.biases[c], shift, 1e-4) << c;
     if (c == 0) continue;  // its mean is nothing
     EXPECT_GT(std::abs(shift), 1e-3) << "there is something to correct";
   }
@@ -173,28 +189,16 @@ TEST_F(QuantizerTest, SharesOfWindowsInThePaddingAreNotCorrected) {
    private:
     const std::vector<std::int64_t> small_ = {3, 4, 4};
   };
-  network::Network alone("alone", {3, 4, 4});
-  alone.add("filter", network::Conv2d{.out_channels = 2, .kernel = 3, .padding = 1, .bias = true});
-  alone.add("average", network::GlobalAveragePool{});
-  alone.add("flatten", network::Flatten{});
-  alone.add("fc", network::Linear{.out_features = 4});
-  TensorMap state = network::initial_state(alone, 1);
-  QuantizeOptions options;
-  options.weight_bits = 4;
   const Flat images;
-  const QuantizedModel model = Quantizer(probe(), alone, state, images, options).quantized({});
-  const HostTensor &weight = state.at("filter.weight"), &scale = model.state.at("filter.weight_scale");
-  const HostTensor rounded = network::dequantized_weights(network::quantized_weights(weight, scale, 4), scale);
+  const Change change = change_of({.out_channels = 2, .kernel = 3, .padding = 1, .bias = true}, images);
   const double pixel = (250 / 255.0 - 0.2) / 0.25;
   const std::array<double, 3> inside = {0.75, 1, 0.75};  // of 4 places: one of the outer values is in the padding
   for (std::size_t c = 0; c < 2; ++c) {
     double shift = 0;
     for (std::size_t i = 0; i < 27; ++i) {
-      const std::size_t at = 27 * c + i;
-      shift +=
-          (static_cast<double>(rounded.floats()[at]) - weight.floats()[at]) * pixel * inside[i % 9 / 3] * inside[i % 3];
+      shift += change.weights[27 * c + i] * pixel * inside[i % 9 / 3] * inside[i % 3];
     }
-    EXPECT_NEAR(state.at("filter.bias").floats()[c] - model.state.at("filter.bias").floats()[c], shift, 1e-4) << c;
+    EXPECT_NEAR(change.biases[c], shift, 1e-4) << c;
   }
 }
 

@@ -7,7 +7,6 @@
 #include "base/precision.h"
 #include "job/options/image_size.h"
 #include "job/options/model_flags.h"
-#include "job/options/placement_flags.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"

@@ -3,6 +3,7 @@
 
 #include "data/preprocess.h"
 #include "job/options/option_set.h"
+#include "job/options/placement_flags.h"
 #include "placement/plan.h"
 #include "task/infer.h"
 
@@ -109,13 +110,7 @@ struct InferPlacementFlags : OptionGroup {
                                       "each thread; 1 answers each image soonest)"},
                                      {},
                                      {.range = from_to(1, 1024)}};
-  Option<std::string> cut{
-      *this,
-      {"--cut", "LAYERS",
-       "With several stages (A..B): the layers that the second and later ones begin with, as evener "
-       "info names them, such as layer2,layer4; or auto: stages that take equally long"},
-      "auto",
-      {.has_commas = true}};
+  Option<std::string> cut = cut_option(*this);
   Option<double> memory{*this,
                         {"--memory", "MB",
                          "Emulate devices with so much memory: a network that takes more for its weights and values is "

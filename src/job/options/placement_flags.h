@@ -10,6 +10,8 @@
 
 namespace evener::job {
 
+/// --cut of the commands that compute in stages.
+Option<std::string> cut_option(OptionGroup& group);
 /// The layers that --cut names: "layer2,layer4" are two, "auto" none.
 std::vector<std::string> cut_layers(const std::string& text);
 /// Of --memory, in megabytes.
@@ -75,13 +77,7 @@ struct PlacementFlags : OptionGroup {
                              {"--shares", "RULE",
                               "Who gets how much of each batch: equal, measured, or weights such as 12:1 (default: "
                               "equal where all replicas are alike, otherwise measured)"}};
-  Option<std::string> cut{
-      *this,
-      {"--cut", "LAYERS",
-       "With several stages (A..B): the layers that the second and later ones begin with, as evener info names them, "
-       "such as layer2,layer4; or auto: stages that take equally long"},
-      "auto",
-      {.has_commas = true}};
+  Option<std::string> cut = cut_option(*this);
   Option<int> micro_batches{
       *this,
       {"--micro-batches", "N",

@@ -293,6 +293,7 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
   record.times.train = result.train_s;
   record.times.validate = result.validate_s;
   record.times.test = result.test_s;
+  record.times.checkpoint = result.checkpoint_s;
   record.times.to_accuracy = result.seconds_to_accuracy;
   if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
   fill_throughput(record, result);

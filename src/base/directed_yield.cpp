@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -48,6 +49,10 @@ int nth_of(const cpu_set_t& cpus, int number) {
     if (CPU_ISSET(static_cast<unsigned>(cpu), &cpus) && left-- == 0) return cpu;
   }
   return -1;
+}
+
+bool hardly_ran(std::int64_t ran_ns, std::int64_t of_ns) {
+  return ran_ns * 4 < of_ns;
 }
 
 bool may_run_on(const cpu_set_t& cpus, int cpu) {
@@ -110,7 +115,7 @@ bool StepWait::must_sleep(const StepThread& other) {
   const std::int64_t now = now_ns(), ran = ran_ns(other.clock_);
   const bool is_second_look = looked_at_ == &other;
   // Who hasn't run since it fell asleep the last time needs no second look.
-  is_stuck_ = is_second_look ? (ran - ran_ns_) * 4 < now - looked_ns_
+  is_stuck_ = is_second_look ? hardly_ran(ran - ran_ns_, now - looked_ns_)
                              : ran >= 0 && ran - other.ran_at_sleep_ns_ < kFallingAsleep_ns;
   looked_at_ = &other;
   looked_ns_ = now;
@@ -149,6 +154,50 @@ void StepWait::take_back(StepThread& other) {
   StepThread* self = &self_;
   if (other.giver_.compare_exchange_strong(self, nullptr)) return;
   while (other.giver_ == &other) sched_yield();  // else it might bind this thread later
+}
+
+void BoundThread::begin() {
+  clockid_t clock{};
+  if (pthread_getcpuclockid(pthread_self(), &clock) == 0) clock_ = clock;
+  if (clock_getcpuclockid(getpid(), &clock) == 0) process_clock_ = clock;
+  pins_ = pins_of_this_thread();
+  cpu_set_t cpus;
+  const bool is_bound = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1;
+  cpu_ = is_bound ? 1 + nth_of(cpus, 0) : kNone;
+  id_ = this_thread_id();
+}
+
+bool BoundThread::is_this_thread() const {
+  return id_ == this_thread_id() && pins_ == pins_of_this_thread();
+}
+
+bool BoundThread::exchange_cpus(BoundThread& other) {
+  int own = cpu_.exchange(kNone);
+  int its = own == kNone ? kNone : other.cpu_.exchange(kNone);
+  const bool can = its != kNone && move_to(other.id_, own - 1);
+  if (can) {
+    move_to(id_, its - 1);
+    std::swap(own, its);
+  }
+  if (own != kNone) cpu_ = own;
+  if (its != kNone) other.cpu_ = its;
+  return can;
+}
+
+/// Of its process where that isn't this one: the system tells no more of others.
+std::int64_t BoundThread::ran_ns() const {
+  const std::int64_t ran = evener::ran_ns(clock_);
+  return ran >= 0 ? ran : evener::ran_ns(process_clock_);
+}
+
+bool ClockLook::is_stuck(const BoundThread& thread) {
+  const std::int64_t now = now_ns(), ran = thread.ran_ns();
+  const bool is_second_look = looked_at_ == &thread;
+  const bool is_stuck = is_second_look && ran >= 0 && hardly_ran(ran - ran_ns_, now - looked_ns_);
+  looked_at_ = &thread;
+  looked_ns_ = now;
+  ran_ns_ = ran;
+  return is_stuck;
 }
 
 void announce(std::atomic<std::uint32_t>& word, const std::atomic<std::uint32_t>& sleepers) {

@@ -105,6 +105,40 @@ class StepWait {
   bool is_stuck_ = false;  // the other one
 };
 
+/// A thread that is bound to one CPU, as a replica is, seen by those of other processes that work in step with it: it
+/// may lie in memory that they share. Who waits for one that has lost its CPU exchanges CPUs with it.
+class BoundThread {
+ public:
+  /// The calling thread is this one from now on. Where it may run on several CPUs, nothing is exchanged.
+  void begin();
+  bool is_this_thread() const;
+  /// Binds each of the two to the CPU of the other. False where one has none, was bound elsewhere since, or is being
+  /// exchanged with a third.
+  bool exchange_cpus(BoundThread& other);
+
+ private:
+  friend class ClockLook;
+  std::int64_t ran_ns() const;
+
+  static constexpr int kNone = 0;
+  std::atomic<pid_t> id_{0};
+  std::atomic<clockid_t> clock_{}, process_clock_{};
+  std::atomic<int> cpu_{kNone};  // 1 + its number; kNone also while it is exchanged
+  int pins_ = 0;                 // of the thread, when it began
+};
+
+/// Looks at how much a thread ran.
+class ClockLook {
+ public:
+  /// Whether it has hardly run since the last look at it; false at the first.
+  bool is_stuck(const BoundThread& thread);
+  void forget() { looked_at_ = nullptr; }
+
+ private:
+  const BoundThread* looked_at_ = nullptr;
+  std::int64_t looked_ns_ = 0, ran_ns_ = 0;
+};
+
 /// Changes `word` and wakes who sleeps on it.
 void announce(std::atomic<std::uint32_t>& word, const std::atomic<std::uint32_t>& sleepers);
 

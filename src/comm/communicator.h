@@ -46,6 +46,10 @@ class Communicator {
   /// keep their numbers. Every rank that stays or comes has to call it at the same point, while no rank is inside of a
   /// collective of this group; one that is left out calls nothing until it is a member again.
   virtual void set_members(std::span<const int> ranks) = 0;
+
+  /// The calling thread is the one that this rank computes on. Where it is bound to one CPU, ranks of a host that wait
+  /// for another one, which has lost its CPU to another program, exchange CPUs with it (base/directed_yield.h).
+  virtual void compute_here() {}
 };
 
 /// A group of one: sums are what they were.

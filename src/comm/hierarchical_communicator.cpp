@@ -34,6 +34,7 @@ class HierarchicalCommunicator : public Communicator {
     local_->receive(bytes, local_rank(from, "receive from"));
   }
   void set_members(std::span<const int> ranks) override;
+  void compute_here() override { local_->compute_here(); }
 
  private:
   int local_rank(int rank, const char* what) const;

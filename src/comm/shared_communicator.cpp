@@ -73,6 +73,7 @@ class SharedCommunicator : public Communicator {
   void send(std::span<const std::byte> bytes, int to) override;
   void receive(std::span<std::byte> bytes, int from) override;
   void set_members(std::span<const int> ranks) override;
+  void compute_here() override { memory_.thread(rank_).begin(); }
 
  private:
   template <typename Slot, typename Value>
@@ -102,6 +103,7 @@ class SharedCommunicator : public Communicator {
   void check_agreement(const Call& call) const;
   [[noreturn]] void disagree(int member, std::uint64_t word, const Call& call) const;
   void meet(const Call& call);
+  int late_member(std::uint32_t phase) const;
   [[noreturn]] void give_up_meeting(std::uint32_t phase, const Call& call) const;
   void await_mail(const Mailbox& box, std::uint32_t addressee, int other, const char* what) const;
   void check_other(int other, const char* what) const;
@@ -126,7 +128,16 @@ void SharedCommunicator::meet(const Call& call) {
   }
   // Written last, so that a rank that is stopped on the way counts as one that did not come.
   row(rank_).came_in.store(now + 1, std::memory_order_relaxed);
-  if (!last && !memory_.await(meeting_.phase, SharedMemory::Until::kDiffers, now)) give_up_meeting(now, call);
+  if (last) return;
+  const auto late = [&] { return late_member(now); };
+  if (!memory_.await(meeting_.phase, SharedMemory::Until::kDiffers, now, rank_, late)) give_up_meeting(now, call);
+}
+
+/// A member that has not come in this phase; this rank if all have.
+int SharedCommunicator::late_member(std::uint32_t phase) const {
+  const auto late = std::ranges::find_if(
+      members_, [&](int member) { return row(member).came_in.load(std::memory_order_relaxed) != phase + 1; });
+  return late == members_.end() ? rank_ : *late;
 }
 
 void SharedCommunicator::give_up_meeting(std::uint32_t phase, const Call& call) const {
@@ -283,7 +294,7 @@ void SharedCommunicator::check_other(int other, const char* what) const {
 
 void SharedCommunicator::await_mail(const Mailbox& box, std::uint32_t addressee, int other, const char* what) const {
   memory_.throw_if_aborted();
-  if (memory_.await(box.addressee, SharedMemory::Until::kEquals, addressee)) return;
+  if (memory_.await(box.addressee, SharedMemory::Until::kEquals, addressee, rank_, [&] { return other; })) return;
   call_off("rank " + std::to_string(other) + what);
 }
 

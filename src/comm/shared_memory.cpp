@@ -20,7 +20,10 @@ namespace {
 // A few times what going to sleep and being woken costs, on a virtual machine above all: the ranks of a small network
 // meet several times in a step of 300 us.
 constexpr std::int64_t kSpin_ns = 300'000;
-constexpr std::int64_t kLongestSleep_ns = 100'000'000;  // then look whether the group was aborted
+/// Between two looks at the processor time of the rank that is awaited.
+constexpr std::int64_t kBetweenLooks_ns = 20'000;
+/// A sleeper looks again, at longer and longer intervals, whether that one runs and whether the group was aborted.
+constexpr std::int64_t kFirstSleep_ns = 2'000'000, kLongestSleep_ns = 100'000'000;
 constexpr std::size_t kPage_bytes = 4096;
 constexpr std::size_t kStagingParts = 4;  // of each rank and channel: two slots and two halves of mail
 
@@ -53,7 +56,8 @@ SharedMemory::SharedMemory(const SharedGroupOptions& options)
     : options_(checked(options)), spin_ns_(spin_ns(options.ranks)) {
   const auto ranks = static_cast<std::size_t>(options_.ranks), channels = static_cast<std::size_t>(options_.channels);
   lives_ = sizeof(AbortNote);
-  meetings_ = lives_ + ranks * sizeof(LifeSigns);
+  threads_ = lives_ + ranks * sizeof(LifeSigns);
+  meetings_ = threads_ + ranks * sizeof(RankThread);
   rows_ = meetings_ + channels * sizeof(Meeting);
   small_slots_ = rows_ + channels * ranks * sizeof(RankRow);
   mailboxes_ = small_slots_ + channels * ranks * 2 * sizeof(SmallSlot);
@@ -68,7 +72,10 @@ SharedMemory::SharedMemory(const SharedGroupOptions& options)
   }
   begin_ = static_cast<std::byte*>(place);
   new (begin_) AbortNote{};
-  for (std::size_t i = 0; i < ranks; ++i) new (begin_ + lives_ + i * sizeof(LifeSigns)) LifeSigns{};
+  for (std::size_t i = 0; i < ranks; ++i) {
+    new (begin_ + lives_ + i * sizeof(LifeSigns)) LifeSigns{};
+    new (begin_ + threads_ + i * sizeof(RankThread)) RankThread{};
+  }
   for (std::size_t i = 0; i < channels; ++i) new (begin_ + meetings_ + i * sizeof(Meeting)) Meeting{};
   for (std::size_t i = 0; i < channels * ranks; ++i) new (begin_ + rows_ + i * sizeof(RankRow)) RankRow{};
   for (std::size_t i = 0; i < channels * ranks * 2; ++i) {
@@ -92,6 +99,10 @@ std::size_t SharedMemory::rank_of_channel(int channel, int rank) const {
 
 LifeSigns& SharedMemory::life(int rank) const {
   return at<LifeSigns>(lives_ + static_cast<std::size_t>(rank) * sizeof(LifeSigns));
+}
+
+BoundThread& SharedMemory::thread(int rank) const {
+  return at<RankThread>(threads_ + static_cast<std::size_t>(rank) * sizeof(RankThread)).thread;
 }
 
 Meeting& SharedMemory::meeting(int channel) const {
@@ -121,18 +132,33 @@ std::byte* SharedMemory::mail(int channel, int rank, int half) const {
   return slot(channel, rank, 2 + half);
 }
 
-bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value) const {
+bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value, int rank,
+                         const std::function<int()>& late) const {
   std::uint32_t seen = 0;
   const auto done = [&] {
     seen = word.load(std::memory_order_acquire);
     return (seen == value) == (until == Until::kEquals);
   };
   if (done()) return true;
-  const std::int64_t begin = now_ns();
-  while (now_ns() - begin < spin_ns_) {
+  // Where ranks have a CPU each, one that has lost its own to another program gets that of one that waits for it.
+  BoundThread& own = thread(rank);
+  const bool may_exchange = spin_ns_ > 0 && own.is_this_thread();
+  ClockLook look;
+  const auto has_exchanged = [&] {
+    BoundThread& other = thread(late());
+    if (!look.is_stuck(other) || !own.exchange_cpus(other)) return false;
+    look.forget();
+    return true;
+  };
+  const std::int64_t begin_ns = now_ns();
+  for (std::int64_t now = begin_ns, looked_ns = begin_ns; now - begin_ns < spin_ns_; now = now_ns()) {
     if (done()) return true;
+    if (!may_exchange || now - looked_ns < kBetweenLooks_ns) continue;
+    if (has_exchanged()) break;
+    looked_ns = now;
   }
   const std::int64_t timeout = std::chrono::nanoseconds(options_.timeout).count();
+  std::int64_t sleep_ns = may_exchange ? kFirstSleep_ns : kLongestSleep_ns;
   // A stop of everything (Ctrl-Z, a suspended laptop) counts as one sleep, however long it was.
   for (std::int64_t waited = 0;;) {
     if (done()) return true;
@@ -140,8 +166,10 @@ bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, st
     if (waited >= timeout) return false;
     // An abort between the look above and the sleep is seen after one sleep.
     const std::int64_t asleep = now_ns();
-    futex_wait(word, seen, std::min(timeout - waited, kLongestSleep_ns));
-    waited += std::min(now_ns() - asleep, kLongestSleep_ns);
+    futex_wait(word, seen, std::min(timeout - waited, sleep_ns));
+    waited += std::min(now_ns() - asleep, sleep_ns);
+    if (may_exchange && !done()) has_exchanged();
+    sleep_ns = std::min(2 * sleep_ns, kLongestSleep_ns);
   }
 }
 

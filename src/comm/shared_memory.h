@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
+#include "base/directed_yield.h"
 #include "comm/shared_group.h"
 
 namespace evener::comm {
@@ -24,6 +26,11 @@ struct alignas(kLine_bytes) AbortNote {
 struct alignas(kLine_bytes) LifeSigns {
   std::atomic<std::uint64_t> beats;
   std::atomic<std::int64_t> epoch, step;
+};
+
+/// The thread that a rank computes on.
+struct alignas(kLine_bytes) RankThread {
+  BoundThread thread;
 };
 
 /// Where the members of a channel meet, phase by phase.
@@ -61,6 +68,7 @@ class SharedMemory {
 
   const SharedGroupOptions& options() const { return options_; }
   LifeSigns& life(int rank) const;
+  BoundThread& thread(int rank) const;
   Meeting& meeting(int channel) const;
   RankRow& row(int channel, int rank) const;
   SmallSlot& small_slot(int channel, int rank, int which) const;
@@ -74,8 +82,9 @@ class SharedMemory {
 
   enum class Until { kEquals, kDiffers };
   /// Waits until `word` equals `value`, or differs from it. False if that took longer than the group's timeout; throws
-  /// Error if the group is aborted meanwhile.
-  bool await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value) const;
+  /// Error if the group is aborted meanwhile. `rank` is the one that waits; `late` names one that it waits for.
+  bool await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value, int rank,
+             const std::function<int()>& late) const;
 
   void abort(const std::string& reason);
   bool aborted() const;
@@ -90,7 +99,8 @@ class SharedMemory {
 
   SharedGroupOptions options_;
   std::int64_t spin_ns_;
-  std::size_t lives_ = 0, meetings_ = 0, rows_ = 0, small_slots_ = 0, mailboxes_ = 0, staging_ = 0, common_ = 0,
+  std::size_t lives_ = 0, threads_ = 0, meetings_ = 0, rows_ = 0, small_slots_ = 0, mailboxes_ = 0, staging_ = 0,
+              common_ = 0,
               size_bytes_ = 0;  // offsets, end
   std::byte* begin_ = nullptr;
 };

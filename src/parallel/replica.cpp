@@ -69,6 +69,7 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   shared.replicas = replicas();
   shared.meet = [this] { meet(); };
   trainer_ = engine.make_trainer(network, options_.trainer);
+  channels_.control->compute_here();  // after the trainer has bound this thread to its CPUs
   offers_ = trainer_->offers();
   all_shared_ = offers_.shares_arrays() && std::ranges::all_of(network.parameters(), &network::Parameter::trained);
   for (int r = 0; r < replicas(); ++r) members_.push_back(r * stages() + options_.trainer.stage.number);

@@ -66,9 +66,9 @@ def interleaved(context, unit, sides):
     return rates
 
 
-def of_rates(label, unit, target, ours, peer):
+def of_rates(label, unit, target, ours, peer, goal=None):
     """A comparison of two sides that were measured in the same rounds."""
-    comparison = Comparison(label, unit, target, ours=ours, peer=peer)
+    comparison = Comparison(label, unit, target, goal, ours=ours, peer=peer)
     judge(comparison)
     return comparison
 

@@ -52,11 +52,12 @@ class Context:
             say(f"  note: other programs use {100 * busy:.0f} % of the processor")
         return busy
 
-    def evener(self, *words, cpu=None, simd=None):
-        """Runs evener, on one CPU only if `cpu` is given, its kernels held to `simd` ("avx2"); its stdout as JSON."""
+    def evener(self, *words, cpu=None, simd=None, under=()):
+        """Runs evener, on one CPU only if `cpu` is given, its kernels held to `simd` ("avx2"), as what the command `under`
+        starts; its stdout as JSON."""
         pinned = [] if cpu is None else ["taskset", "-c", str(machine.cpus()[cpu])]
         held = [] if simd is None else ["env", f"EVENER_SIMD={simd}"]
-        return self._run([*held, *pinned, str(self.program), *map(str, words)])
+        return self._run([*under, *held, *pinned, str(self.program), *map(str, words)])
 
     def evener_text(self, *words):
         """Runs evener for what it does, not for what it says."""

@@ -71,15 +71,7 @@ def run(context, work):
 def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None, simd=None):
     """Rate of one epoch's steps after the tenth, as in the record, and what the record remarks. `cpu`: the only one that
     it may use. `simd`: the widest instructions of its own kernels."""
-    with context.folder() as folder:
-        record = context.evener(
-            *("train", work.model, "--data", work.data or f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
-            *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", 1),
-            *("--on", on or f"cpu/t{context.threads}", "--precision", precision, *work.optimiser),
-            *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet", *options),
-            cpu=cpu,
-            simd=simd,
-        )
+    record = evener_record(context, work, precision, steps, on, options, cpu=cpu, simd=simd)
     if record.get("images_per_s") is None:
         reason = record.get("missing", {}).get("images_per_s", "no reason given")
         raise Failure(f"evener's record has no images_per_s: {reason}")
@@ -87,6 +79,18 @@ def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None
     validity = record.get("validity", {})
     notes = [] if validity.get("valid", True) else [f"INVALID: {reason.get('what', reason)}" for reason in validity["reasons"]]
     return record["images_per_s"], notes
+
+
+def evener_record(context, work, precision, steps, on=None, options=(), **how):
+    """What evener says of one epoch. `how`: as Context.evener() takes it."""
+    with context.folder() as folder:
+        return context.evener(
+            *("train", work.model, "--data", work.data or f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
+            *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", 1),
+            *("--on", on or f"cpu/t{context.threads}", "--precision", precision, *work.optimiser),
+            *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet", *options),
+            **how,
+        )
 
 
 def pytorch(context, work, precision, layout, steps, peaks):

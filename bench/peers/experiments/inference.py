@@ -28,9 +28,10 @@ def seconds_of_a_run(context):
     return 1 if context.quick else 4
 
 
-def our_rate(context, network, batch, *options):
+def our_rate(context, network, batch, *options, on=None):
     record = context.evener(
-        *("infer", network, f"random:{4 * batch * context.threads}", "--batch", batch, "--on", f"cpu/t{context.threads}"),
+        *("infer", network, f"random:{4 * batch * context.threads}", "--batch", batch),
+        *("--on", on or f"cpu/t{context.threads}"),
         *("--seconds", seconds_of_a_run(context), "--json", "-", "--quiet", *options),
     )
     return record["metrics"]["network_images_per_s"]["value"]

@@ -1,64 +1,218 @@
-"""Training beside a busy program: what is left of the quiet speed, against one thread and against PyTorch beside the same."""
+"""Work beside busy programs: what is left of the quiet speed, against one thread and against PyTorch beside the same; two
+neighbours, one that comes and goes, and a quota of processor time."""
 
 import contextlib
+import os
+import pathlib
+import signal
 import statistics
 import subprocess
+import uuid
+from dataclasses import dataclass, replace
+from typing import Callable
 
 from common import compare, training
 from common.context import say
 
-TITLE = "ResNet-34, input 1x148x197, batch 32, all cores, beside one busy loop: images/s of training steps"
+from . import inference, mlp, ssdlite
+
+TITLE = "All cores beside one busy loop, and beside others: images/s"
 NEEDS_PEERS = True
 
-WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9)
+LEFT, GOAL = 0.65, 0.72  # of the quiet speed beside one loop; two cores have 0.75
+REPLICAS_LEFT = 0.6
+OF_PEER = 2.0
+OF_WHAT_IS_LEFT = 0.8  # beside other loads
+
+BUSY = "while :; do :; done"
+COMES_AND_GOES = f'while :; do timeout 1 sh -c "{BUSY}"; sleep 1; done'
+RESNET34 = training.Work("resnet34", 1, 96, 96, batch=32, classes=9)
+EPOCHS = 2  # of the perceptron
+
+
+@dataclass
+class Job:
+    name: str
+    ours: Callable  # placement -> images/s
+    peer: Callable  # -> images/s, in PyTorch
+    replicas: bool = False  # also as a process for each core
 
 
 @contextlib.contextmanager
-def neighbour():
-    """A program that would use a whole CPU all the time."""
-    loop = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+def neighbours(program, count=1):
+    """`count` shells that run `program`."""
+    shells = [subprocess.Popen(["sh", "-c", program], process_group=0) for _ in range(count)]
     try:
         yield
     finally:
-        loop.kill()
-        loop.wait()
+        for shell in shells:
+            os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
+
+
+@contextlib.contextmanager
+def quota(cpus):
+    """What to start a program with, so that it gets the time of `cpus` CPUs at most; None where no group can be made."""
+    name = f"evener-bench-{uuid.uuid4().hex[:8]}"
+    for root, write in (
+        (pathlib.Path("/sys/fs/cgroup/cpu"), {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": f"{cpus * 100_000:.0f}"}),
+        (pathlib.Path("/sys/fs/cgroup"), {"cpu.max": f"{cpus * 100_000:.0f} 100000"}),
+    ):
+        group = root / name
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            for file, text in write.items():
+                (group / file).write_text(text)
+        except OSError:
+            group.rmdir()
+            continue
+        try:
+            yield ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+        finally:
+            group.rmdir()
+        return
+    yield None
+
+
+def training_job(context, name, work, precision, replicas=False):
+    steps = 3 if context.quick else work.steps
+    return Job(
+        name,
+        lambda on: training.evener(context, work, precision, steps, [], on=on)[0],
+        lambda: training.pytorch(context, work, precision, "channels_last", steps, []),
+        replicas,
+    )
+
+
+def inference_job(context, folder):
+    onnx = f"{folder}/resnet18.onnx"
+    context.evener_text("export", "resnet18", "--onnx", onnx)
+    return Job(
+        "ResNet-18 inference fp32",
+        lambda on: inference.our_rate(context, "resnet18", 16, "--precision", "fp32", on=on),
+        lambda: inference.peer_rate(context, "pytorch", "resnet18", onnx, 16, "fp32"),
+    )
+
+
+def perceptron_job(context, folder):
+    mlp.make_data(folder / "mnist")
+    work = ("--data", folder / "mnist", "--batch", mlp.BATCH, "--epochs", EPOCHS, "--lr", mlp.RATE, "--seed", context.seed)
+
+    def ours(on):
+        record = context.evener(
+            *("train", mlp.MODEL, *work, "--split", "100/0", "--engine", "native", "--on", on),
+            *("--out", f"{folder}/run", "--overwrite", "--json", "-", "--quiet"),
+        )
+        return mlp.IMAGES * EPOCHS / sum(epoch["seconds"] for epoch in record["epochs"])
+
+    def peer():
+        words = ("--library", "pytorch", "--hidden", mlp.HIDDEN, "--threads", context.threads)
+        return context.peer("mlp_train.py", *words, *work)["images_per_s"]
+
+    return Job("MLP fp32", ours, peer, replicas=True)
+
+
+def jobs(context, folder):
+    cells = folder / "cells"
+    detector = replace(ssdlite.WORK, data=str(cells), script_options=("--data", cells))
+    images = detector.batch * (training.WARM_UP + (3 if context.quick else detector.steps))
+    context.peer("ssdlite_peers.py", "--data", cells, "--make", images)
+    mobilenet = training.Work("mobilenet_v2", 3, 96, 96, batch=32, classes=9)
+    yield perceptron_job(context, folder)
+    yield inference_job(context, folder)
+    for precision in context.precisions:
+        yield training_job(context, f"ResNet-34 {precision}", RESNET34, precision, replicas=True)
+    yield training_job(context, f"MobileNetV2 {context.precision}", mobilenet, context.precision)
+    yield training_job(context, "SSDLite fp32", detector, "fp32")
+
+
+def beside_one_loop(context, job):
+    every, processes = f"cpu/t{context.threads}", f"{context.threads}xcpu/t1"
+
+    def beside(side, *words):
+        with neighbours(BUSY):
+            return side(*words)
+
+    sides = {
+        "quiet": lambda: job.ours(every),
+        "busy": lambda: beside(job.ours, every),
+        "one thread": lambda: beside(job.ours, "cpu/t1"),
+        "PyTorch": lambda: beside(job.peer),
+    }
+    if job.replicas:
+        sides |= {"replicas quiet": lambda: job.ours(processes), "replicas": lambda: beside(job.ours, processes)}
+    rates = compare.interleaved(context, "images/s", sides)
+    say(f"  {job.name}: " + ", ".join(f"{name} {statistics.median(values):.2f}" for name, values in rates.items()))
+
+    def ratio(label, target, ours, peer):
+        return compare.of_rates(label, "images/s", target, rates[ours], rates[peer])
+
+    comparisons = [
+        compare.of_rates("left", "images/s", LEFT, rates["busy"], rates["quiet"], goal=GOAL),
+        ratio("/t1", 1.0, "busy", "one thread"),
+        ratio("/PyTorch", OF_PEER, "busy", "PyTorch"),
+    ]
+    if job.replicas:
+        comparisons.append(ratio("replicas", REPLICAS_LEFT, "replicas", "replicas quiet"))
+    print(f"{job.name}\n{compare.table(comparisons, 'against')}", flush=True)
+    return rates, comparisons
+
+
+def whole_rate(context, on, under=()):
+    """Of all images and all seconds: a median over steps would tell of one half of the time, if loads come and go."""
+    steps = 3 if context.quick else 3 * RESNET34.steps
+    epoch = training.evener_record(context, RESNET34, "fp32", steps, on, under=under)["epochs"][0]
+    return RESNET34.batch * (training.WARM_UP + steps) / epoch["seconds"]
+
+
+def beside_other_loads(context):
+    """ResNet-34 in fp32, against the quiet speed of the same rounds."""
+    every, cores = f"cpu/t{context.threads}", context.threads
+
+    def beside(program, count=1):
+        with neighbours(program, count):
+            return whole_rate(context, every)
+
+    def held(cpus):
+        with quota(cpus) as under:
+            return whole_rate(context, every, under)
+
+    with quota(cores) as under:
+        can_hold = under is not None
+    # A loop takes half of one CPU from the thread that is there.
+    sides = {
+        "quiet": (1, lambda: whole_rate(context, every)),
+        "two": (1 - 2 * 0.5 / cores, lambda: beside(BUSY, 2)),
+        "on/off": (1 - 0.5 * 0.5 / cores, lambda: beside(COMES_AND_GOES)),
+    }
+    if can_hold:
+        sides["quota"] = (1 - 0.5 / cores, lambda: held(cores - 0.5))
+    else:
+        say("  no group of processes can be made here, so no quota is tried")
+    rates = compare.interleaved(context, "images/s", {name: side for name, (_, side) in sides.items()})
+    comparisons = []
+    for name, (left, _) in sides.items():
+        if name == "quiet":
+            continue
+        comparisons.append(compare.of_rates(name, "images/s", OF_WHAT_IS_LEFT * left, rates[name], rates["quiet"]))
+        comparisons[-1].notes.append(f"{name}: {left:.3f} of the machine is left, the target is {OF_WHAT_IS_LEFT} of that")
+    print("ResNet-34 fp32 beside other loads: two loops; one that comes and goes each second; a quota of half a CPU less\n"
+          + compare.table(comparisons, "quiet"), flush=True)  # fmt: skip
+    return rates, comparisons
 
 
 def run(context):
-    steps = 3 if context.quick else WORK.steps
-    everything, comparisons = {}, []
-    for precision in context.precisions:
-
-        def evener(on, precision=precision):
-            return training.evener(context, WORK, precision, steps, [], on=on)[0]
-
-        def beside(side):
-            with neighbour():
-                return side()
-
-        def pytorch(precision=precision):
-            return training.pytorch(context, WORK, precision, "channels_last", steps, [])
-
-        every = f"cpu/t{context.threads}"
-        rates = compare.interleaved(
-            context,
-            "images/s",
-            {
-                "quiet": lambda: evener(every),
-                "busy": lambda: beside(lambda: evener(every)),
-                "busy, cpu/t1": lambda: beside(lambda: evener("cpu/t1")),
-                "busy, PyTorch": lambda: beside(pytorch),
-            },
-        )
-        for name, values in rates.items():
-            say(f"  {precision}, {name}: {statistics.median(values):.2f} images/s")
-        everything[precision] = rates
-        comparisons += [
-            compare.of_rates(f"{precision} left", "images/s", 0.65, rates["busy"], rates["quiet"]),
-            compare.of_rates(f"{precision} /t1", "images/s", 1.0, rates["busy"], rates["busy, cpu/t1"]),
-            compare.of_rates(f"{precision} /PT", "images/s", 2.0, rates["busy"], rates["busy, PyTorch"]),
-        ]
-    comparisons[0].notes.append("left: beside the neighbour against the same on a quiet machine, both evener")
-    comparisons[0].notes.append("/t1: against cpu/t1 beside the neighbour; /PT: against PyTorch beside it")
-    print(compare.table(comparisons, "against"), flush=True)
-    return {"steps": steps, "rates": everything, "comparisons": [comparison.json() for comparison in comparisons]}
+    everything, comparisons = {}, {}
+    with context.folder() as folder:
+        for job in jobs(context, pathlib.Path(folder)):
+            everything[job.name], comparisons[job.name] = beside_one_loop(context, job)
+        everything["other loads"], comparisons["other loads"] = beside_other_loads(context)
+    print("left: beside the loop against the same on a quiet machine; /t1: against cpu/t1 beside it; /PyTorch: against that "
+          "beside it; replicas: as left, of a process for each core", flush=True)  # fmt: skip
+    return {
+        "rates": everything,
+        "comparisons": {name: [one.json() for one in some] for name, some in comparisons.items()},
+    }

@@ -139,9 +139,11 @@ class TrainsStage {
   /// Network::inputs(); nothing for the first.
   virtual Passed forward_stage(int micro_batch, const data::Batch& part, std::vector<StageValues> received) = 0;
   /// Adds the micro-batch's gradients to those of the parameters, and returns those of what was received. `gradients`:
-  /// of what was sent; of the last stage none, but the `weight` of each sample's loss (Trainer::add_gradients).
+  /// of what was sent; of the last stage none, but the `weight` of each sample's loss (Trainer::add_gradients). With
+  /// StageOfNetwork::splits_backward weights_stage() has to follow, for the parameters' gradients that were left.
   virtual std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients,
                                                   double weight) = 0;
+  virtual void weights_stage(int micro_batch) = 0;
   /// Forward in evaluation mode. `predicted`: as Trainer::evaluate, of the last stage.
   virtual Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                                 std::vector<std::int32_t>* predicted) = 0;

@@ -66,6 +66,7 @@ struct NativeOptions {
 /// Which stage of a divided network a trainer computes (network/passes/cut.h); a whole network is one stage.
 struct StageOfNetwork {
   int number = 0, count = 1;
+  bool splits_backward = false;  // gradients of weights are computed later than those that go to the stage before
 
   bool is_first() const { return number == 0; }
   bool is_last() const { return number + 1 == count; }

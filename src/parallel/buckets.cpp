@@ -69,6 +69,7 @@ void Exchange::launch(const Bucket& bucket) {
 void Exchange::finish() {
   const PhaseMark mark(Phase::kExchange);
   if (buckets_.size() == 1) communicator_.all_reduce(gradients_of(buckets_.front()), wire_);
+  while (buckets_.size() > 1 && launched_ < buckets_.size()) launch(buckets_[launched_++]);
   for (auto& pending : pending_) pending.wait();
   pending_.clear();
 }

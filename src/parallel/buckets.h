@@ -21,7 +21,8 @@ struct Bucket {
 std::vector<Bucket> make_buckets(const std::vector<std::size_t>& sizes);
 
 /// The exchange of one replica's gradients. begin() before the backward pass, ready() for each gradient as it becomes
-/// ready, on the same thread, finish() after it: then every replica has the sums.
+/// ready, on the same thread, finish() after it, when those that nobody told of are ready too: then every replica has
+/// the sums.
 class Exchange {
  public:
   /// `sizes`: values of each trained parameter. What fits into the first bucket is exchanged on the calling thread: a

@@ -98,6 +98,22 @@ Channels Seat::channels() const {
           one_host ? group->common() : std::span<std::byte>(), links_of(*this)};
 }
 
+namespace {
+
+std::string failure_of(const Seat& seat) {
+  return "rank " + std::to_string(seat.rank) + " failed: ";
+}
+
+}  // namespace
+
+void Seat::tell_failure(const std::string& why) const {
+  if (group != nullptr) group->abort(failure_of(*this) + why);
+}
+
+bool Seat::failed_first() const {
+  return group == nullptr || group->abort_reason().starts_with(failure_of(*this));
+}
+
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options) {
   const int ranks = placement::rank_count(plan), local_ranks = ranks / options.hosts.hosts;
   const bool processes = plan.processes.size() > 1 || options.always_fork;

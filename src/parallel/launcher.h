@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,7 +32,23 @@ struct Seat {
 
   /// May be called once.
   Channels channels() const;
+  /// Says that this rank failed, and why: nobody waits for it any longer, its own threads in channels neither.
+  void tell_failure(const std::string& why) const;
+  /// Whether it was the first to say so.
+  bool failed_first() const;
 };
+
+/// What `work` returns. If it throws, this rank's failure is told before whatever `work` needs ends: channels that still
+/// wait for others could not be closed otherwise.
+template <class Work>
+auto telling_failure(const Seat& seat, const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& failure) {
+    seat.tell_failure(failure.what());
+    throw;
+  }
+}
 
 /// What a rank does. Its result is handed to whoever launched it, in another process perhaps, so it is a message
 /// (base/message.h), or empty where the rank has nothing to tell.

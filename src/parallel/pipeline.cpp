@@ -34,7 +34,8 @@ std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::
     StageTimes& times = figures.stages[rank % figures.stages.size()];
     times.forward_s += each.forward_s / static_cast<double>(each.micro_batches) / replicas;
     times.backward_s += each.backward_s / static_cast<double>(each.micro_batches) / replicas;
-    busy_s += each.forward_s + each.backward_s;
+    times.weights_s += each.weights_s / static_cast<double>(each.micro_batches) / replicas;
+    busy_s += each.forward_s + each.backward_s + each.weights_s;
     all_s += each.step_s;
     figures.step_s += each.step_s / static_cast<double>(each.steps) / static_cast<double>(work.size());
   }
@@ -90,23 +91,40 @@ void Pipeline::send(StageSender* to, std::vector<engine::StageValues> values) {
   to->send(std::move(values));
 }
 
+double& Pipeline::seconds_of(StageWork& work, PassKind kind) {
+  switch (kind) {
+    case PassKind::kForward:
+      return work.forward_s;
+    case PassKind::kBackward:
+      return work.backward_s;
+    case PassKind::kWeights:
+      return work.weights_s;
+  }
+  return work.forward_s;
+}
+
 engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, double weight) {
-  std::vector<engine::StageValues> received = take((task.backward ? gradients_in_ : values_in_).get());
+  const bool forward = task.kind == PassKind::kForward, backward = task.kind == PassKind::kBackward;
+  std::vector<engine::StageValues> received = take(forward    ? values_in_.get()
+                                                   : backward ? gradients_in_.get()
+                                                              : nullptr);
   engine::Sums sums;
   const double from_s = now_s();
   std::vector<engine::StageValues> sent;
-  if (task.backward) {
-    sent = trainer_.backward_stage(task.micro_batch, std::move(received), weight);
-  } else {
+  if (forward) {
     engine::TrainsStage::Passed passed = trainer_.forward_stage(task.micro_batch, part, std::move(received));
     sums = std::move(passed.sums);
     sent = std::move(passed.sent);
+  } else if (backward) {
+    sent = trainer_.backward_stage(task.micro_batch, std::move(received), weight);
+  } else {
+    trainer_.weights_stage(task.micro_batch);
   }
   pace_.catch_up();
   const double to_s = now_s();
-  send((task.backward ? gradients_out_ : values_out_).get(), std::move(sent));
-  (task.backward ? step_.backward_s : step_.forward_s) += to_s - from_s;
-  tasks_.push_back({task.backward, task.micro_batch, from_s, to_s});
+  send(forward ? values_out_.get() : backward ? gradients_out_.get() : nullptr, std::move(sent));
+  seconds_of(step_, task.kind) += to_s - from_s;
+  tasks_.push_back({task.kind, task.micro_batch, from_s, to_s});
   return sums;
 }
 
@@ -144,6 +162,7 @@ void Pipeline::end_step() {
   work_.step_s += now_s() - step_began_s_;
   work_.forward_s += step_.forward_s;
   work_.backward_s += step_.backward_s;
+  work_.weights_s += step_.weights_s;
   work_.most_kept = std::max(work_.most_kept, step_.most_kept);
   work_.sent_bytes += step_.sent_bytes;
   work_.last_steps.push_back(std::move(tasks_));

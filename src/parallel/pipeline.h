@@ -32,29 +32,30 @@ struct StageOptions {
 struct StageWork {
   /// In seconds since an arbitrary moment that all ranks of a host have in common.
   struct Task {
-    bool backward = false;
+    PassKind kind = PassKind::kForward;
     std::int64_t micro_batch = 0;
     double from_s = 0, to_s = 0;
   };
-  std::int64_t steps = 0, micro_batches = 0;         // micro-batches of all those steps
-  double step_s = 0, forward_s = 0, backward_s = 0;  // of all steps; the rest of step_s it waited, or exchanged
-  std::int64_t most_kept = 0;                        // micro-batches that were forward and not yet backward
-  std::int64_t sent_bytes = 0;                       // in those steps, forward and backward
-  std::optional<std::int64_t> memory_bytes;          // that its process came to take for it; absent: it has no own one
-  std::vector<std::vector<Task>> last_steps;         // of the last of them, the oldest first
+  std::int64_t steps = 0, micro_batches = 0;  // micro-batches of all those steps
+  // Of all steps; the rest of step_s it waited, or exchanged. weights_s: as StageTimes has it.
+  double step_s = 0, forward_s = 0, backward_s = 0, weights_s = 0;
+  std::int64_t most_kept = 0;                 // micro-batches that were forward and had a pass to come
+  std::int64_t sent_bytes = 0;                // in those steps, forward and backward
+  std::optional<std::int64_t> memory_bytes;   // that its process came to take for it; absent: it has no own one
+  std::vector<std::vector<Task>> last_steps;  // of the last of them, the oldest first
 };
 
 constexpr auto message_members(const StageTimes*) {
-  return std::tuple(&StageTimes::forward_s, &StageTimes::backward_s);
+  return std::tuple(&StageTimes::forward_s, &StageTimes::backward_s, &StageTimes::weights_s);
 }
 constexpr auto message_members(const StageWork::Task*) {
-  return std::tuple(&StageWork::Task::backward, &StageWork::Task::micro_batch, &StageWork::Task::from_s,
+  return std::tuple(&StageWork::Task::kind, &StageWork::Task::micro_batch, &StageWork::Task::from_s,
                     &StageWork::Task::to_s);
 }
 constexpr auto message_members(const StageWork*) {
   return std::tuple(&StageWork::steps, &StageWork::micro_batches, &StageWork::step_s, &StageWork::forward_s,
-                    &StageWork::backward_s, &StageWork::most_kept, &StageWork::sent_bytes, &StageWork::memory_bytes,
-                    &StageWork::last_steps);
+                    &StageWork::backward_s, &StageWork::weights_s, &StageWork::most_kept, &StageWork::sent_bytes,
+                    &StageWork::memory_bytes, &StageWork::last_steps);
 }
 
 /// What the steps of a run's pipelines came to, per step, and what the simulation makes of the same tasks' mean times.
@@ -91,6 +92,7 @@ class Pipeline {
   std::vector<engine::StageValues> take(StageReceiver* from);
   void send(StageSender* to, std::vector<engine::StageValues> values);
   engine::Sums do_task(const StageTask& task, const data::Batch& part, double weight);
+  static double& seconds_of(StageWork& work, PassKind kind);
 
   engine::TrainsStage& trainer_;
   const engine::StageOfNetwork place_;

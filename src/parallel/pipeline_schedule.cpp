@@ -10,25 +10,46 @@ namespace evener::parallel {
 PipelineSchedule parse_pipeline_schedule(const std::string& text) {
   if (text == "1f1b") return PipelineSchedule::k1F1B;
   if (text == "gpipe") return PipelineSchedule::kGPipe;
-  throw UsageError(unknown_name_message("--pipeline-schedule", text, {"1f1b", "gpipe"}));
+  if (text == "zero-bubble") return PipelineSchedule::kZeroBubble;
+  throw UsageError(unknown_name_message("--pipeline-schedule", text, {"1f1b", "gpipe", "zero-bubble"}));
+}
+
+const char* pass_text(PassKind kind) {
+  switch (kind) {
+    case PassKind::kForward:
+      return "forward";
+    case PassKind::kBackward:
+      return "backward";
+    case PassKind::kWeights:
+      return "weights";
+  }
+  return "";
 }
 
 std::vector<StageTask> stage_tasks(PipelineSchedule schedule, int stage, int stages, int micro_batches) {
   const int ahead = schedule == PipelineSchedule::kGPipe ? micro_batches : std::min(micro_batches, stages - stage);
   std::vector<StageTask> tasks;
-  int forward = 0;
-  while (forward < ahead - 1) tasks.push_back({false, forward++});
+  int forward = 0, weights = 0;
+  while (forward < ahead - 1) tasks.push_back({PassKind::kForward, forward++});
   for (int backward = 0; backward < micro_batches; ++backward) {
-    if (forward < micro_batches) tasks.push_back({false, forward++});
-    tasks.push_back({true, backward});
+    if (forward < micro_batches) tasks.push_back({PassKind::kForward, forward++});
+    tasks.push_back({PassKind::kBackward, backward});
+    if (!splits_backward(schedule) || backward + 1 == micro_batches) continue;
+    // Each stage is one micro-batch further behind with the weights than the stage before. When all are forward, stages
+    // wait longer for each gradient, the first one most: then one after the other is caught up with.
+    const bool waits = forward == micro_batches;
+    if (weights <= (waits ? backward : backward - stage)) tasks.push_back({PassKind::kWeights, weights++});
   }
+  while (splits_backward(schedule) && weights < micro_batches) tasks.push_back({PassKind::kWeights, weights++});
   return tasks;
 }
 
 int most_kept(std::span<const StageTask> tasks) {
+  const bool split = std::ranges::find(tasks, PassKind::kWeights, &StageTask::kind) != tasks.end();
+  const PassKind last = split ? PassKind::kWeights : PassKind::kBackward;
   int kept = 0, most = 0;
   for (const StageTask& task : tasks) {
-    kept += task.backward ? -1 : 1;
+    kept += task.kind == PassKind::kForward ? 1 : task.kind == last ? -1 : 0;
     most = std::max(most, kept);
   }
   return most;
@@ -51,12 +72,19 @@ SimulatedStep simulate_step(PipelineSchedule schedule, std::span<const StageTime
       while (step.stages[s].size() < tasks[s].size()) {
         const StageTask task = tasks[s][step.stages[s].size()];
         const auto m = static_cast<std::size_t>(task.micro_batch);
-        const bool from_outside = task.backward ? s + 1 == stages.size() : s == 0;
-        const double arrived_s = from_outside ? 0 : task.backward ? backward[s + 1][m] : forward[s - 1][m];
+        double arrived_s = 0, work_s = stages[s].weights_s;
+        if (task.kind == PassKind::kForward) {
+          arrived_s = s == 0 ? 0 : forward[s - 1][m];
+          work_s = stages[s].forward_s;
+        } else if (task.kind == PassKind::kBackward) {
+          arrived_s = s + 1 == stages.size() ? 0 : backward[s + 1][m];
+          work_s = stages[s].backward_s;
+        }
         if (arrived_s < 0) break;
         const double begin_s = std::max(free_s[s], arrived_s);
-        const double work_s = task.backward ? stages[s].backward_s : stages[s].forward_s;
-        free_s[s] = (task.backward ? backward : forward)[s][m] = begin_s + work_s;
+        free_s[s] = begin_s + work_s;
+        if (task.kind == PassKind::kForward) forward[s][m] = free_s[s];
+        if (task.kind == PassKind::kBackward) backward[s][m] = free_s[s];
         step.stages[s].push_back({task, begin_s, free_s[s]});
         busy_s += work_s;
         moved = true;

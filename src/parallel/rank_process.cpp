@@ -41,9 +41,8 @@ std::string progress_text(const comm::SharedGroup::Progress& at) {
 }
 
 RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& text) {
-  const bool first = seat.group == nullptr || !seat.group->aborted();
-  if (seat.group != nullptr) seat.group->abort("rank " + std::to_string(seat.rank) + " failed: " + text);
-  return {seat.local_rank, kind, first, text};
+  seat.tell_failure(text);
+  return {seat.local_rank, kind, seat.failed_first(), text};
 }
 
 /// The outcome of a rank that had too little memory. One of several ranks counts as lost, so that the run may go on

@@ -60,7 +60,7 @@ std::optional<double> cost_of_parts(const Row& row, const task::StageForecast& f
       if (kind_of({0, {stage}, {}}) != kind) return {};
     }
     for (const auto& times : forecast.replicas[r]) {
-      parts_s += forecast.micro_batches * (times.forward_s + times.backward_s);
+      parts_s += forecast.micro_batches * (times.forward_s + times.backward_s + times.weights_s);
     }
   }
   return parts_s / alone_s;

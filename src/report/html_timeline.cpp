@@ -31,20 +31,24 @@ int steps_of(const std::vector<StageTask>& tasks) {
   return steps;
 }
 
+bool splits_backward(const std::vector<StageTask>& tasks) {
+  return std::ranges::find(tasks, "weights", &StageTask::way) != tasks.end();
+}
+
 std::string percent(double share) {
   return fmt::format("{:.3f}%", 100 * share);
 }
 
 /// A bar, and what is told of it.
 std::string bar(const StageTask& task, double waited_s, double end_s) {
-  const char* way = task.backward ? "backward" : "forward";
+  const bool of_weights = task.way == "weights";
   const double width = (task.to_s - task.from_s) / end_s;
-  std::string told = fmt::format("{} of micro-batch {}: {}, from {} on", way, task.micro_batch,
-                                 duration_text(task.to_s - task.from_s), duration_text(task.from_s));
+  std::string told = fmt::format("{} of micro-batch {}: {}, from {} on", of_weights ? "weights' gradients" : task.way,
+                                 task.micro_batch, duration_text(task.to_s - task.from_s), duration_text(task.from_s));
   if (waited_s > 0) told += fmt::format("; waited {} before", duration_text(waited_s));
   return fmt::format(
-      "<span class=\"task {}{}{}\" tabindex=\"0\" style=\"left:{};width:{}\" data-told=\"{}\"><b>{}</b></span>", way,
-      (task.from_s + task.to_s) / 2 > end_s / 2 ? " late" : "", width < kLabelled ? " small" : "",
+      "<span class=\"task {}{}{}\" tabindex=\"0\" style=\"left:{};width:{}\" data-told=\"{}\"><b>{}</b></span>",
+      task.way, (task.from_s + task.to_s) / 2 > end_s / 2 ? " late" : "", width < kLabelled ? " small" : "",
       percent(task.from_s / end_s), percent(width), told, task.micro_batch);
 }
 
@@ -139,9 +143,10 @@ std::string timeline_part(std::span<const Run> runs) {
     html += fmt::format(
         "<div class=\"card\"><h3>{}</h3><p class=\"explain\">The last {} of the training. {}</p>"
         "<p class=\"key\"><span><i class=\"forward\"></i>forward</span><span><i class=\"backward\"></i>backward</span>"
-        "<span><i class=\"bubble\"></i>waiting, exchange or update</span></p>"
+        "{}<span><i class=\"bubble\"></i>waiting, exchange or update</span></p>"
         "<div class=\"timeline-scroll\"><div class=\"timeline{}\" style=\"min-width:{}px\">{}</div></div></div>",
         escape_html(run.name), steps == 1 ? "step" : counted(steps, "step"), bubble_text(run.record),
+        splits_backward(run.timeline) ? "<span><i class=\"weights\"></i>weights' gradients</span>" : "",
         least_width(run.timeline) > kPage ? " wide" : "", least_width(run.timeline), rows(run.timeline));
   }
   if (html.empty()) return "";

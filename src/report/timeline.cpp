@@ -1,10 +1,12 @@
 #include "report/timeline.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <tuple>
 
 #include "base/error.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr std::uint64_t kTimelineLimitBytes = std::uint64_t{64} << 20;
 constexpr int kMostReplicas = 4096;
 constexpr double kMicroseconds = 1e6;
+constexpr std::array<std::string_view, 3> kWays = {"forward", "backward", "weights"};
 
 StageTask task_of(const nlohmann::json& event) {
   StageTask task;
@@ -23,10 +26,11 @@ StageTask task_of(const nlohmann::json& event) {
   task.stage = event.at("tid");
   task.step = event.at("args").at("step");
   task.micro_batch = event.at("args").at("micro_batch");
-  task.backward = event.at("cat") == "backward";
+  task.way = event.at("cat");
   task.from_s = event.at("ts").get<double>() / kMicroseconds;
   task.to_s = task.from_s + event.at("dur").get<double>() / kMicroseconds;
-  const bool possible = std::min({task.replica, task.stage, task.step, task.micro_batch}) >= 0 &&
+  const bool known = std::ranges::find(kWays, task.way) != kWays.end();
+  const bool possible = known && std::min({task.replica, task.stage, task.step, task.micro_batch}) >= 0 &&
                         std::max(task.replica, task.stage) < kMostReplicas && std::isfinite(task.to_s) &&
                         task.to_s >= task.from_s;
   if (!possible) throw Error("a task that is none");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace evener::report {
@@ -9,10 +10,10 @@ namespace evener::report {
 /// A file of a run's folder, in Chrome's trace event format.
 inline constexpr const char* kTimeline = "stages.trace.json";
 
-/// A micro-batch that passed a stage, forward or backward.
+/// A micro-batch that passed a stage.
 struct StageTask {
   int replica = 0, stage = 0, step = 0, micro_batch = 0;
-  bool backward = false;
+  std::string way;              // "forward", "backward" or "weights"
   double from_s = 0, to_s = 0;  // the first of all tasks begins at 0
 };
 

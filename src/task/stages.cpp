@@ -176,7 +176,8 @@ std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSet
 void fill_stage(const TrainOptions& options, const placement::Plan& plan, const network::Network& network,
                 const Division& division, int stage, parallel::ReplicaOptions& replica) {
   const network::NetworkStage& part = division.stages.at(static_cast<std::size_t>(stage));
-  replica.trainer.stage = {stage, static_cast<int>(division.stages.size())};
+  replica.trainer.stage = {stage, static_cast<int>(division.stages.size()),
+                           parallel::splits_backward(options.pipeline_schedule)};
   replica.stage.micro_batches = division.micro_batches;
   replica.stage.share = share_of(plan, options.batch);
   replica.stage.schedule = options.pipeline_schedule;

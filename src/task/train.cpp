@@ -392,26 +392,28 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
   }
   parallel::Replica replica(*job.engine, job.network_of(seat.rank), job.data.dataset, std::move(options),
                             std::move(channels));
-  const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
-  job.give_first_state(replica.trainer(), seat);
-  if (seat.rank != 0) {
-    replica.serve();
-    return {};
-  }
-  job.init_s += starting.seconds();
-  const bool may_leave = seat.hosts == 1 && seat.stages == 1;
-  parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
-  TrainResult result = TrainRun(job, replicas).execute();
-  if (result.status == TrainStatus::kDone && job.options.epochs > 0) {
-    result.copies = copied_files(job.data, placement::cpu_threads(job.options.plan));
-  }
-  result.devices = replicas.reports();
-  result.stages = replicas.stage_work();
-  result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
-  replicas.finish();
-  result.load_s = job.load_s;
-  result.init_s = job.init_s;
-  return result;
+  return parallel::telling_failure(seat, [&]() -> TrainResult {
+    const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
+    job.give_first_state(replica.trainer(), seat);
+    if (seat.rank != 0) {
+      replica.serve();
+      return {};
+    }
+    job.init_s += starting.seconds();
+    const bool may_leave = seat.hosts == 1 && seat.stages == 1;
+    parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
+    TrainResult result = TrainRun(job, replicas).execute();
+    if (result.status == TrainStatus::kDone && job.options.epochs > 0) {
+      result.copies = copied_files(job.data, placement::cpu_threads(job.options.plan));
+    }
+    result.devices = replicas.reports();
+    result.stages = replicas.stage_work();
+    result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
+    replicas.finish();
+    result.load_s = job.load_s;
+    result.init_s = job.init_s;
+    return result;
+  });
 }
 
 }  // namespace evener::task

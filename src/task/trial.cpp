@@ -171,18 +171,20 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
     parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
     parallel::Replica replica(*job_.engine, job_.network_of(division, seat.rank), job_.data.dataset,
                               job_.replica_options(plan, division, seat.rank), std::move(channels));
-    parallel::Shares shares = parallel::first_shares(plan, replica, job_.least_share());
-    replica.trainer().load_state(job_.state);
-    if (seat.rank != 0) {
-      replica.serve();
-      return {};
-    }
-    Trial trial(job_, replica, std::move(shares), batch(), seconds - (now_s() - begin_s));
-    const TrialResult result = trial.measure();
-    parallel::Command finish;
-    finish.kind = parallel::Command::Kind::kFinish;
-    replica.lead(finish);
-    return pack_message(result);
+    return parallel::telling_failure(seat, [&]() -> std::string {
+      parallel::Shares shares = parallel::first_shares(plan, replica, job_.least_share());
+      replica.trainer().load_state(job_.state);
+      if (seat.rank != 0) {
+        replica.serve();
+        return {};
+      }
+      Trial trial(job_, replica, std::move(shares), batch(), seconds - (now_s() - begin_s));
+      const TrialResult result = trial.measure();
+      parallel::Command finish;
+      finish.kind = parallel::Command::Kind::kFinish;
+      replica.lead(finish);
+      return pack_message(result);
+    });
   };
   return run_apart<TrialResult>(plan, body, job_.shared_bytes(plan));
 }

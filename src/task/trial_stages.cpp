@@ -44,7 +44,11 @@ StageForecast Trials::forecast(const placement::Plan& plan) const {
   }
   const auto& layers = layer_times(plan, images);
   for (const auto& replica : plan.replicas) {
-    forecast.replicas.push_back(stage_times(job_.setup.network, division.stages, layers, images, replica));
+    auto times = stage_times(job_.setup.network, division.stages, layers, images, replica);
+    if (parallel::splits_backward(forecast.schedule)) {
+      for (auto& stage : times) stage.weights_s = stage.backward_s /= 2;  // each has the same multiplications
+    }
+    forecast.replicas.push_back(std::move(times));
     forecast.update_s.push_back(update_seconds(division.stages, replica));
   }
   return forecast;

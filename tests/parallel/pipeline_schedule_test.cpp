@@ -9,10 +9,13 @@ namespace evener::parallel {
 namespace {
 
 constexpr StageTask forward(int m) {
-  return {false, m};
+  return {PassKind::kForward, m};
 }
 constexpr StageTask backward(int m) {
-  return {true, m};
+  return {PassKind::kBackward, m};
+}
+constexpr StageTask weights(int m) {
+  return {PassKind::kWeights, m};
 }
 
 TEST(PipelineSchedule, OneForwardOneBackward) {
@@ -54,6 +57,48 @@ TEST(PipelineSchedule, EqualStagesWaitAsTheFormulaSays) {
   }
 }
 
+TEST(PipelineSchedule, ZeroBubbleComesToTheWeightsLaterOnLaterStages) {
+  EXPECT_THAT(stage_tasks(PipelineSchedule::kZeroBubble, 0, 2, 3),
+              testing::ElementsAre(forward(0), forward(1), backward(0), weights(0), forward(2), backward(1), weights(1),
+                                   backward(2), weights(2)));
+  EXPECT_THAT(stage_tasks(PipelineSchedule::kZeroBubble, 1, 2, 3),
+              testing::ElementsAre(forward(0), backward(0), forward(1), backward(1), weights(0), forward(2),
+                                   backward(2), weights(1), weights(2)));
+}
+
+TEST(PipelineSchedule, ZeroBubbleDoesEachPassOnceInOrderAndKeepsNoMoreThanTheFirstStageOf1F1B) {
+  for (int stages = 1; stages <= 6; ++stages) {
+    for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
+      for (int stage = 0; stage < stages; ++stage) {
+        const auto tasks = stage_tasks(PipelineSchedule::kZeroBubble, stage, stages, micro_batches);
+        EXPECT_EQ(tasks.size(), 3u * static_cast<unsigned>(micro_batches));
+        EXPECT_LE(most_kept(tasks), std::min(micro_batches, stages));
+        int next[3] = {0, 0, 0};
+        for (const StageTask& task : tasks) EXPECT_EQ(task.micro_batch, next[static_cast<int>(task.kind)]++);
+      }
+    }
+  }
+}
+
+TEST(PipelineSchedule, ASplitBackwardPassWaitsNoLongerThan1F1B) {
+  for (const auto& [weights_s, unequal] : {std::pair(0.25, 0.0), {1.0, 0.0}, {1.0, 0.3}, {1.5, 0.4}, {3.0, 0.0}}) {
+    for (int p = 1; p <= 4; ++p) {
+      for (const int m : {1, 2, 4, 8, 16}) {
+        std::vector<StageTimes> whole, split;
+        for (int stage = 0; stage < p; ++stage) {
+          const double speed = 1 + unequal * (stage * 5 % 3);
+          split.push_back({1 / speed, 1 / speed, weights_s / speed});
+          whole.push_back({1 / speed, (1 + weights_s) / speed});
+        }
+        const SimulatedStep one = simulate_step(PipelineSchedule::k1F1B, whole, m);
+        const SimulatedStep zero = simulate_step(PipelineSchedule::kZeroBubble, split, m);
+        EXPECT_LE(zero.bubble, one.bubble + 1e-12) << p << " stages, " << m << " micro-batches, " << weights_s << " s";
+        EXPECT_TRUE(p == 1 || zero.seconds < one.seconds);
+      }
+    }
+  }
+}
+
 TEST(PipelineSchedule, TheSlowestStageDecides) {
   // Stage 1 works from 1 s on, without a break: 4 times 6 s; then stage 0 goes backward once more.
   const SimulatedStep step = simulate_step(PipelineSchedule::k1F1B, std::vector<StageTimes>{{1, 2}, {2, 4}}, 4);
@@ -64,6 +109,7 @@ TEST(PipelineSchedule, TheSlowestStageDecides) {
 
 TEST(PipelineSchedule, KnowsItsNames) {
   EXPECT_EQ(parse_pipeline_schedule("gpipe"), PipelineSchedule::kGPipe);
+  EXPECT_EQ(parse_pipeline_schedule("zero-bubble"), PipelineSchedule::kZeroBubble);
   EXPECT_THROW(parse_pipeline_schedule("zb"), UsageError);
 }
 

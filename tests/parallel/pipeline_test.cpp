@@ -46,11 +46,17 @@ class AddingStage : public engine::TrainsStage {
     const auto found = under_way_.find(micro_batch);
     EXPECT_NE(found, under_way_.end());
     std::vector<float> values(static_cast<std::size_t>(found->second), static_cast<float>(weight));
-    under_way_.erase(found);
+    if (!place_.splits_backward) under_way_.erase(found);
     if (!place_.is_last()) values.assign(gradients.at(0).values.begin(), gradients.at(0).values.end());
-    gradient_ = std::accumulate(values.begin(), values.end(), gradient_);
+    double& gradient = place_.splits_backward ? left_[micro_batch] : gradient_;
+    gradient = std::accumulate(values.begin(), values.end(), gradient);
     if (place_.is_first()) return {};
     return {values_in_memory(values), values_in_memory(values)};
+  }
+  void weights_stage(int micro_batch) override {
+    EXPECT_EQ(under_way_.erase(micro_batch), 1u);
+    gradient_ += left_.at(micro_batch);
+    left_.erase(micro_batch);
   }
   Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                         std::vector<std::int32_t>* predicted) override {
@@ -75,6 +81,7 @@ class AddingStage : public engine::TrainsStage {
 
   const engine::StageOfNetwork place_;
   std::map<int, std::int64_t> under_way_;
+  std::map<int, double> left_;  // gradients of the weights, by micro-batch
   std::size_t most_ = 0;
   double gradient_ = 0;
 };
@@ -86,7 +93,7 @@ TEST_P(PipelineOf, EverySampleGoesForwardAndBackwardOnce) {
   constexpr int kSamples = 23, kMicroBatches = 5;
   const auto body = [&, stages = stages, schedule = schedule](const Seat& seat) {
     Channels channels = seat.channels();
-    const engine::StageOfNetwork place{seat.rank % stages, stages};
+    const engine::StageOfNetwork place{seat.rank % stages, stages, splits_backward(schedule)};
     AddingStage trainer(place);
     Pace pace(1);
     StageOptions options;
@@ -118,7 +125,9 @@ TEST_P(PipelineOf, EverySampleGoesForwardAndBackwardOnce) {
     EXPECT_EQ(predicted.size(), place.is_last() ? kSamples : 0);
     EXPECT_EQ(pipeline.work().steps, 2);  // the first one is left out
     EXPECT_EQ(static_cast<std::size_t>(pipeline.work().most_kept), trainer.most_under_way());
-    const int most = schedule == PipelineSchedule::k1F1B ? stages - place.number : kMicroBatches;
+    const int most = schedule == PipelineSchedule::k1F1B    ? stages - place.number
+                     : schedule == PipelineSchedule::kGPipe ? kMicroBatches
+                                                            : stages;
     EXPECT_LE(trainer.most_under_way(), static_cast<std::size_t>(most));
     channels.control->barrier();
     return std::string("done");
@@ -128,7 +137,8 @@ TEST_P(PipelineOf, EverySampleGoesForwardAndBackwardOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineOf,
                          testing::Combine(testing::Values(1, 2), testing::Values(2, 3, 4),
-                                          testing::Values(PipelineSchedule::k1F1B, PipelineSchedule::kGPipe)));
+                                          testing::Values(PipelineSchedule::k1F1B, PipelineSchedule::kGPipe,
+                                                          PipelineSchedule::kZeroBubble)));
 
 TEST(PipelineFigures, AreThoseOfTheSimulationWhereTasksTakeTheirMeans) {
   StageWork work;

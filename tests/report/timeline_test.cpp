@@ -41,10 +41,10 @@ TEST_F(Timeline, HasTheTasksOfEachStageInOrderOfTime) {
       read(event(1, 0, 0, false, 3000, 1000) + event(0, 0, 0, true, 5000, 2000) + event(0, 0, 0, false, 1000, 2000));
   ASSERT_EQ(tasks.size(), 3u);
   EXPECT_EQ(tasks[0].stage, 0);
-  EXPECT_FALSE(tasks[0].backward);
+  EXPECT_EQ(tasks[0].way, "forward");
   EXPECT_DOUBLE_EQ(tasks[0].from_s, 0) << "the first task begins at 0";
   EXPECT_DOUBLE_EQ(tasks[0].to_s, 0.002);
-  EXPECT_TRUE(tasks[1].backward);
+  EXPECT_EQ(tasks[1].way, "backward");
   EXPECT_EQ(tasks[2].stage, 1);
 }
 
@@ -58,8 +58,10 @@ TEST_F(Timeline, LeavesOutStepsBeforeALongBreak) {
 }
 
 TEST_F(Timeline, RefusesWhatIsNone) {
+  std::string with_other_way = event(0, 0, 0, false, 0, 1);
+  with_other_way.replace(with_other_way.find("forward"), 7, "sideways");
   for (const std::string& events : {event(-1, 0, 0, false, 0, 1), event(0, 0, 0, false, 5, -9), std::string(",7"),
-                                    std::string(R"(,{"ph":"X","pid":"zero"})")}) {
+                                    std::string(R"(,{"ph":"X","pid":"zero"})"), with_other_way}) {
     EXPECT_THROW(read(events), Error) << events;
   }
 }
@@ -67,13 +69,18 @@ TEST_F(Timeline, RefusesWhatIsNone) {
 TEST_F(Timeline, IsDrawnAsBarsOfEachStage) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_THAT(html_page(runs, "", ""), Not(HasSubstr("Stages over time")));
-  runs[0].timeline = {{0, 0, 0, 0, false, 0, 0.01}, {0, 0, 0, 0, true, 0.03, 0.04}, {0, 1, 0, 0, false, 0.01, 0.03}};
+  runs[0].timeline = {
+      {0, 0, 0, 0, "forward", 0, 0.01}, {0, 0, 0, 0, "backward", 0.03, 0.04}, {0, 1, 0, 0, "forward", 0.01, 0.03}};
   const std::string page = html_page(runs, "", "");
   EXPECT_THAT(page, AllOf(HasSubstr("Stages over time"), HasSubstr("stage 1 <small>waits 50.0 %"),
                           HasSubstr("left:75.000%;width:25.000%\" data-told=\"backward of micro-batch 0: 10 ms, from "
                                     "30 ms on; waited 20 ms before\"")));
   EXPECT_THAT(page, Not(HasSubstr("class=\"step\""))) << "of one step";
   EXPECT_THAT(page, Not(HasSubstr("<script"))) << "it needs none";
+  EXPECT_THAT(page, Not(HasSubstr("weights' gradients"))) << "the backward pass isn't split";
+  runs[0].timeline.push_back({0, 1, 0, 0, "weights", 0.03, 0.04});
+  EXPECT_THAT(html_page(runs, "", ""), AllOf(HasSubstr("</i>weights' gradients"), HasSubstr("class=\"task weights"),
+                                             HasSubstr("data-told=\"weights' gradients of micro-batch 0: 10 ms")));
 }
 
 }  // namespace

@@ -148,6 +148,54 @@ TEST_F(Stages, GPipeLearnsTheSame) {
   EXPECT_EQ(result_.stages.at(2).most_kept, 5);
 }
 
+// Gradients are of the same numbers and are added in the same order, whether those of the weights come later or not.
+TEST_F(Stages, ASplitBackwardPassLearnsTheSame) {
+  options_.micro_batches = 4;
+  options_.epochs = 3;
+  const auto expect_same = [this](double tolerance) {
+    for (const auto& [replicas, stages] : {std::pair(1, 2), std::pair(1, 3), std::pair(2, 2)}) {
+      SCOPED_TRACE(std::to_string(replicas) + "x" + std::to_string(stages));
+      options_.pipeline_schedule = parallel::PipelineSchedule::k1F1B;
+      const TensorMap whole = weights_on(staged(replicas, stages));
+      options_.pipeline_schedule = parallel::PipelineSchedule::kZeroBubble;
+      EXPECT_LE(test::relative_distance(weights_on(staged(replicas, stages)), whole), tolerance);
+      for (const parallel::StageWork& work : result_.stages) {
+        EXPECT_GT(work.weights_s, 0);
+        EXPECT_LE(work.most_kept, stages);
+      }
+    }
+  };
+  train_perceptron();
+  expect_same(1e-6);
+  options_.local_batch_norm = true;
+  options_.trainer.torch.convolution = engine::ConvolutionChoice::kWinograd;
+  train_on_small_images("resnet20");
+  expect_same(1e-6);
+  options_.trainer.torch.convolution = engine::ConvolutionChoice::kAuto;
+  options_.trainer.precision = Precision::kBf16;
+  options_.micro_batches = 2;
+  train_on_small_images("mobilenet_v2");
+  expect_same(1e-3);
+}
+
+// The values that a stage still waits for never come.
+TEST_F(Stages, ThatFailAsThreadsEndAtOnce) {
+  train_on_small_images("mobilenet_v2");  // its last pixel alone has no variance
+  options_.local_batch_norm = true;
+  options_.micro_batches = 12;
+  options_.plan = staged(1, 2);
+  EXPECT_THAT(refusal(), HasSubstr("batch"));
+}
+
+TEST_F(Stages, ASplitBackwardPassLeavesFrozenLayersAlone) {
+  train_perceptron();
+  options_.freeze = {"0.weight", "2.*"};
+  options_.micro_batches = 3;
+  const TensorMap whole = weights_on(staged(1, 2));
+  options_.pipeline_schedule = parallel::PipelineSchedule::kZeroBubble;
+  EXPECT_LE(test::relative_distance(weights_on(staged(1, 2)), whole), 1e-6);
+}
+
 TEST_F(Stages, MicroBatchesThatAreKeptAreNoMoreThanTheStagesToCome) {
   train_perceptron();
   options_.micro_batches = 6;

@@ -45,6 +45,13 @@ at::Tensor weight_of(const std::vector<at::Tensor>& tensors, int bits) {
   return bits == 0 ? tensors.front() : fake_quantize_weights(tensors.front(), tensors.back(), bits);
 }
 
+/// A layer's weight, and bias if it has one, for gradients that are left for later; null where weights are quantised.
+template <class Op>
+LaterParametersPtr later_parameters(LaterGradients* later, const std::vector<at::Tensor>& tensors, const Op& op) {
+  if (op.weight_bits != 0) return {};
+  return LaterParameters::of(later, {tensors.begin(), tensors.begin() + (op.bias ? 2 : 1)});
+}
+
 /// The activation that a step ends with.
 std::optional<ActivationKind> activation_of(const network::Network& network, const Step& step) {
   if (step.activation < 0) return std::nullopt;
@@ -79,7 +86,8 @@ std::vector<at::Tensor> Graph::forward_outputs(at::Tensor input, bool training, 
 }
 
 std::vector<at::Tensor> Graph::forward_outputs(std::vector<at::Tensor> inputs, bool training, const DropoutMasks& masks,
-                                               const Replicas* replicas, const StepWatch& watch) {
+                                               const Replicas* replicas, const StepWatch& watch,
+                                               LaterGradients* later) {
   if (training) largest_batch_ = std::max(largest_batch_, inputs.front().size(0));
   std::vector<at::Tensor> outputs(network_.layers().size());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -87,9 +95,10 @@ std::vector<at::Tensor> Graph::forward_outputs(std::vector<at::Tensor> inputs, b
     inputs[i].reset();
   }
   if (watch) watch(nullptr, outputs[0]);
+  const Pass pass{training, masks, replicas, later};
   for (const Step& step : steps_) {
     if (step.inputs.empty()) continue;  // it came from outside
-    outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, training, masks, replicas);
+    outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, pass);
     if (watch) watch(&step, outputs[static_cast<std::size_t>(step.output)]);
     for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();
   }
@@ -170,7 +179,8 @@ bool Graph::computes_winograd(const network::Conv2d& op, const network::Shape& i
          takes_winograd(op, input, batch, options_.compute, options_.convolution);
 }
 
-at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs) {
+at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs,
+                                  const Pass& pass) {
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
   if (const auto prepared = prepared_.find(step.layer); prepared != prepared_.end()) {
     return prepared->second.run(
@@ -178,32 +188,37 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
   }
   const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor weight = weight_of(tensors, op.weight_bits);
+  const LaterParametersPtr later = later_parameters(pass.later, tensors, op);
   if (options_.own_kernels && has_rows(x) && is_depthwise(op, x.size(1))) return depthwise_convolution(x, weight, op);
   if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
-    return winograd_convolution(x, weight, op.padding.height);
+    return winograd_convolution(x, weight, op.padding.height, later);
   }
+  if (later) return convolution_later(x, op, later);
   const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();
   return at::conv2d(x, as(weight, options_.compute), bias, sides(op.stride), sides(op.padding), 1, op.groups);
 }
 
-at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
-                      const DropoutMasks& masks, const Replicas* replicas) {
+at::Tensor Graph::run_linear(const Step& step, const network::Linear& op, const at::Tensor& x, const Pass& pass) {
+  const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
+  const LaterParametersPtr later = later_parameters(pass.later, tensors, op);
+  if (later && x.dim() == 2) return linear_later(x, later);
+  return at::linear(x, as(weight_of(tensors, op.weight_bits), options_.compute),
+                    op.bias ? as(tensors[1], options_.compute) : at::Tensor());
+}
+
+at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass) {
   const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
   auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
-  const at::ScalarType compute = options_.compute;
   const auto drop = [&](double probability) {
-    return training && probability > 0 ? x * as(masks.at(step.layer), x.scalar_type()) : x;
+    return pass.training && probability > 0 ? x * as(pass.masks.at(step.layer), x.scalar_type()) : x;
   };
   return std::visit(
       Overloaded{
           [&](const network::Input&) { return x; },
-          [&](const network::Linear& op) {
-            return at::linear(x, as(weight_of(tensors, op.weight_bits), compute),
-                              op.bias ? as(tensors[1], compute) : at::Tensor());
-          },
-          [&](const network::Conv2d& op) { return run_convolution(step, op, outputs); },
-          [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, training, replicas); },
+          [&](const network::Linear& op) { return run_linear(step, op, x, pass); },
+          [&](const network::Conv2d& op) { return run_convolution(step, op, outputs, pass); },
+          [&](const network::BatchNorm&) { return run_batch_norm(step, outputs, pass.training, pass.replicas); },
           [&](const network::Activation& op) {
             if (!step.overwrites || !(options_.inference || may_overwrite_in_training(op.kind))) {
               return activate(x, op.kind);

@@ -10,6 +10,7 @@
 #include "base/tensor.h"
 #include "engine/torch/channel_sums.h"
 #include "engine/torch/dropout.h"
+#include "engine/torch/later_gradients.h"
 #include "engine/torch/layer_times.h"
 #include "engine/torch/prepared_convolution.h"
 #include "engine/torch/steps.h"
@@ -35,8 +36,10 @@ class Graph {
   /// network's outputs, (N, shape) in float32, in the order of Network::outputs().
   /// In training mode batch-norm uses and updates batch statistics and dropout is active, by `masks`. `replicas`: whose
   /// samples belong to the same batch (null = this one's alone); outlives the backward pass. `watch` may be empty.
+  /// `later`: where the backward pass leaves gradients of convolutions' and linear layers' weights (null = nowhere).
   std::vector<at::Tensor> forward_outputs(std::vector<at::Tensor> inputs, bool training, const DropoutMasks& masks,
-                                          const Replicas* replicas = nullptr, const StepWatch& watch = {});
+                                          const Replicas* replicas = nullptr, const StepWatch& watch = {},
+                                          LaterGradients* later = nullptr);
   /// The same of a network with one input, which is let go as soon as nothing needs it.
   std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                           const Replicas* replicas = nullptr, const StepWatch& watch = {});
@@ -58,13 +61,21 @@ class Graph {
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
  private:
-  at::Tensor run(const Step& step, const std::vector<at::Tensor>& outputs, bool training, const DropoutMasks& masks,
-                 const Replicas* replicas);
+  /// What all layers of a forward pass are told.
+  struct Pass {
+    bool training;
+    const DropoutMasks& masks;
+    const Replicas* replicas;
+    LaterGradients* later;
+  };
+  at::Tensor run(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass);
   at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
                             const Replicas* replicas);
   /// Without PreparedConvolution.
   bool computes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch) const;
-  at::Tensor run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs);
+  at::Tensor run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs,
+                             const Pass& pass);
+  at::Tensor run_linear(const Step& step, const network::Linear& op, const at::Tensor& x, const Pass& pass);
 
   network::Network network_;
   const GraphOptions options_;

@@ -60,6 +60,7 @@ class TorchTrainer : public Trainer,
   std::vector<LayerTime> time_layers(const data::Batch& batch) override;
   Passed forward_stage(int micro_batch, const data::Batch& part, std::vector<StageValues> received) override;
   std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients, double weight) override;
+  void weights_stage(int micro_batch) override;
   Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                         std::vector<std::int32_t>* predicted) override;
 
@@ -74,9 +75,11 @@ class TorchTrainer : public Trainer,
   };
   /// A micro-batch under way through this stage.
   struct StagePass {
-    std::vector<at::Tensor> inputs, outputs;  // what came from the stage before, and goes to the one after
-    CriterionResult found;                    // of the last stage
+    std::vector<at::Tensor> inputs, outputs;   // what came from the stage before, and goes to the one after
+    CriterionResult found;                     // of the last stage
+    c10::intrusive_ptr<LaterGradients> later;  // null: the backward pass computes all gradients
   };
+  StagePass& under_way(int micro_batch, const char* what);
   StagePass pass_stage(const data::Batch& part, std::vector<StageValues> received, bool training);
   CriterionResult forward(const BatchTensors& batch, bool training, std::vector<at::Tensor>* outputs = nullptr);
   Pass forward_on_host(const data::Batch& batch, bool training);

@@ -64,8 +64,9 @@ TorchTrainer::StagePass TorchTrainer::pass_stage(const data::Batch& part, std::v
   }
   const DropoutMasks masks =
       training ? draw_masks(dropout_, {options_.seed, part.epoch, part.samples}) : DropoutMasks();
+  if (training && options_.stage.splits_backward) pass.later = c10::make_intrusive<LaterGradients>();
   pass.outputs = graph_.forward_outputs(std::exchange(pass.outputs, {}), training, masks,
-                                        synchronised_ ? &replicas_ : nullptr, step_watch_);
+                                        synchronised_ ? &replicas_ : nullptr, step_watch_, pass.later.get());
   if (options_.stage.is_last()) pass.found = criterion_->compute(pass.outputs, class_targets(part), training);
   return pass;
 }
@@ -90,12 +91,9 @@ TrainsStage::Passed TorchTrainer::forward_stage(int micro_batch, const data::Bat
 std::vector<StageValues> TorchTrainer::backward_stage(int micro_batch, std::vector<StageValues> gradients,
                                                       double weight) {
   const PhaseMark mark(Phase::kBackward);
-  const auto found = under_way_.find(micro_batch);
-  if (found == under_way_.end()) {
-    throw Error("backward of micro-batch " + std::to_string(micro_batch) + ", which has not passed forward");
-  }
-  const StagePass pass = std::move(found->second);
-  under_way_.erase(found);
+  const StagePass pass = std::move(under_way(micro_batch, "backward"));
+  under_way_.erase(micro_batch);
+  if (pass.later) under_way_[micro_batch].later = pass.later;
   return with_trainer_errors(graph_.network(), options_, 0, [&] {
     std::vector<at::Tensor> roots, of_roots;
     if (options_.stage.is_last()) {
@@ -116,6 +114,19 @@ std::vector<StageValues> TorchTrainer::backward_stage(int micro_batch, std::vect
     }
     return values_of_all(of_inputs);
   });
+}
+
+void TorchTrainer::weights_stage(int micro_batch) {
+  const PhaseMark mark(Phase::kBackward);
+  const StagePass pass = std::move(under_way(micro_batch, "weights' gradients"));
+  under_way_.erase(micro_batch);
+  with_trainer_errors(graph_.network(), options_, 0, [&] { pass.later->add_up(); });
+}
+
+TorchTrainer::StagePass& TorchTrainer::under_way(int micro_batch, const char* what) {
+  const auto found = under_way_.find(micro_batch);
+  if (found != under_way_.end()) return found->second;
+  throw Error(std::string(what) + " of micro-batch " + std::to_string(micro_batch) + ", which has not passed forward");
 }
 
 TrainsStage::Passed TorchTrainer::evaluate_stage(const data::Batch& part, std::vector<StageValues> received,

@@ -174,9 +174,11 @@ at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, cons
 
 class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
  public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, std::int64_t padding) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& /*anchor*/, std::int64_t padding, const LaterParametersPtr& later) {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["padding"] = padding;
+    if (later) ctx->saved_data["later"] = at::IValue::make_capsule(later);
     const WinogradShape shape = shape_of(x, weight.size(0), padding);
     return convolve(shape, x, transformed(weights_of(weight)));
   }
@@ -186,7 +188,13 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
     const at::Tensor &x = saved[0], &weight = saved[1];
     const at::Tensor dy = as_rows(grads[0], x);
     const WinogradShape shape = shape_of(x, weight.size(0), ctx->saved_data["padding"].toInt());
-    variable_list gradients(3);
+    if (const auto later = ctx->saved_data.find("later"); later != ctx->saved_data.end()) {
+      c10::static_intrusive_pointer_cast<LaterParameters>(later->second.toCapsule())
+          ->leave([shape, x = x.detach(), dy, weight] {
+            return std::vector<at::Tensor>{weight_gradient(shape, x, dy, weight)};
+          });
+    }
+    variable_list gradients(5);
     if (ctx->needs_input_grad(0)) {
       gradients[0] = convolve(shape.turned(), dy, transformed(weights_of(weight).turned()));
     }
@@ -221,8 +229,11 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std:
   return fewer >= kFewest && more <= kMost && shape.tiles() >= kWorthTransforming && 5 * multiplications <= 2 * direct;
 }
 
-at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding) {
-  return WinogradFunction::apply(x, weight, padding);
+at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
+                                const LaterParametersPtr& later) {
+  const at::Tensor values = weight.detach();
+  return WinogradFunction::apply(x, later ? values : weight, later ? LaterParameters::anchor() : values, padding,
+                                 later);
 }
 
 at::Tensor winograd_weights(const at::Tensor& weight) {

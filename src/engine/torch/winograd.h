@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "engine/kernels/kernels.h"
+#include "engine/torch/later_gradients.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
 
@@ -27,8 +28,9 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std:
                     ConvolutionChoice choice);
 
 /// `x` (N, C, H, W) in float32 or bfloat16, channels-last, as is the result; `weight` (O, C, 3, 3) in float32.
-/// Differentiable.
-at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding);
+/// Differentiable; `later`, unless null, is given the gradient of the weight, which is its only parameter.
+at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
+                                const LaterParametersPtr& later = {});
 
 /// What follows a convolution in the same pass: y = clamp(convolution + bias + residual).
 struct WinogradRest {

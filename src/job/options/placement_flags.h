@@ -88,9 +88,10 @@ struct PlacementFlags : OptionGroup {
   Option<std::string> pipeline_schedule{
       *this,
       {"--pipeline-schedule", "NAME",
-       "With several stages: 1f1b (forward and backward by turns), or gpipe (all forward first, for comparison)"},
+       "With several stages: 1f1b (forward and backward by turns), zero-bubble (1f1b with gradients of weights "
+       "computed where a stage would wait), or gpipe (all forward first, for comparison)"},
       "1f1b",
-      {.one_of = {"1f1b", "gpipe"}}};
+      {.one_of = {"1f1b", "gpipe", "zero-bubble"}}};
   Option<double> memory{*this,
                         {"--memory", "MB",
                          "Emulate devices with so much memory: a network that takes more for its weights, gradients "

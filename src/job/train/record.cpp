@@ -171,6 +171,7 @@ void fill_pipeline(measure::Record& record, const task::TrainResult& result) {
   for (const parallel::StageTimes& stage : pipeline.stages) {
     text += fmt::format("{}{} + {}", text.empty() ? "" : ", ", duration_text(stage.forward_s),
                         duration_text(stage.backward_s));
+    if (stage.weights_s > 0) text += fmt::format(" + {} for the weights", duration_text(stage.weights_s));
   }
   record.notes.push_back(fmt::format(
       "pipeline: a batch passes in {}; forward and backward of one take {} on the stages; a step took {}, of which "

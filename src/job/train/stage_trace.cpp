@@ -30,8 +30,8 @@ void write_stage_trace(const std::filesystem::path& path, std::span<const parall
       for (const auto& task : work[rank].last_steps[step]) {
         add(fmt::format(
             R"({{"name":"{0} {1}","cat":"{0}","ph":"X","pid":{2},"tid":{3},"ts":{4:.3f},"dur":{5:.3f},"args":{{"step":{6},"micro_batch":{1}}}}})",
-            task.backward ? "backward" : "forward", task.micro_batch, replica, stage,
-            (task.from_s - begin_s) * kMicroseconds, (task.to_s - task.from_s) * kMicroseconds, step));
+            parallel::pass_text(task.kind), task.micro_batch, replica, stage, (task.from_s - begin_s) * kMicroseconds,
+            (task.to_s - task.from_s) * kMicroseconds, step));
       }
     }
   }

@@ -56,5 +56,62 @@ TEST(FindCopies, OfPlainOrTinyImagesAreExactOnesAlone) {
   }
 }
 
+/// What an image of bright and dark bars is like.
+struct Bars {
+  int off = 60;          // bars are so much brighter and darker than the middle
+  int brighter_by = 0;   // all of it
+  int marked_cells = 0;  // one in each of so many bars is brighter than its neighbours: as many gradients are others
+};
+
+/// Each of the bars is a row of the 8x9 cells that gradients are taken of.
+class BarImages : public test::CountingDataset {
+ public:
+  explicit BarImages(std::vector<Bars> images) : CountingDataset(images.size(), {1, 80, 144}), images_(images) {}
+
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    const Bars& bars = images_[index];
+    for (std::size_t i = 0; i < chw.size(); ++i) {
+      const std::size_t row = i / 144 / 10, column = i % 144 / 16;
+      const bool is_marked = column == 4 && row < static_cast<std::size_t>(bars.marked_cells);
+      const int value = 128 + (row % 2 == 0 ? -bars.off : bars.off) + bars.brighter_by + (is_marked ? 1 : 0);
+      chw[i] = static_cast<std::uint8_t>(value);
+    }
+  }
+
+ private:
+  std::vector<Bars> images_;
+};
+
+bool is_near_copy(const Bars& judged, const Bars& trained) {
+  const BarImages images({judged, trained});
+  const std::vector<std::uint32_t> first = {0}, second = {1};
+  const std::vector<CopiedImage> found = find_copies(images, second, first, 1);
+  EXPECT_FALSE(!found.empty() && found.front().is_exact);
+  return !found.empty();
+}
+
+TEST(FindCopies, NearOnesDifferInFourGradientsAtMost) {
+  EXPECT_TRUE(is_near_copy({.marked_cells = 1}, {}));
+  EXPECT_TRUE(is_near_copy({.marked_cells = 4}, {}));
+  EXPECT_FALSE(is_near_copy({.marked_cells = 5}, {}));
+  EXPECT_FALSE(is_near_copy({}, {.marked_cells = 5}));
+  EXPECT_TRUE(is_near_copy({.marked_cells = 8}, {.marked_cells = 4})) << "of those that are others";
+}
+
+TEST(FindCopies, NearOnesDifferByLessThanThreeInTheMean) {
+  EXPECT_TRUE(is_near_copy({.brighter_by = 2}, {}));
+  EXPECT_TRUE(is_near_copy({}, {.brighter_by = 2}));
+  EXPECT_FALSE(is_near_copy({.brighter_by = 3}, {}));
+  EXPECT_FALSE(is_near_copy({}, {.brighter_by = 3}));
+}
+
+// Bars that are 12 brighter and 12 darker have a deviation of 12.
+TEST(FindCopies, DullImagesAreNotLookedFor) {
+  EXPECT_TRUE(is_near_copy({.off = 12, .brighter_by = 1}, {.off = 12}));
+  EXPECT_FALSE(is_near_copy({.off = 11, .brighter_by = 1}, {.off = 11}));
+  EXPECT_FALSE(is_near_copy({.off = 11}, {.off = 12}));
+  EXPECT_FALSE(is_near_copy({.off = 12}, {.off = 11}));
+}
+
 }  // namespace
 }  // namespace evener::data

@@ -2,6 +2,7 @@
 #include "data/resize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -116,6 +117,33 @@ TEST(Resize, IsTheSameWithEveryKindOfLoop) {
       }
     }
   }
+}
+
+std::vector<std::vector<std::int32_t>> noted_weights;  // of each output
+
+/// Notes the weights that it is called with.
+void note_weights(const std::uint8_t*, std::uint8_t*, const std::vector<WeightSpan>& spans,
+                  const std::int32_t* weights) {
+  noted_weights.clear();
+  for (const WeightSpan& span : spans) {
+    noted_weights.emplace_back(weights + span.weights, weights + span.weights + span.count);
+  }
+}
+
+// Three times as wide, cubic weights are 21, 9, -2 and -1 twenty-sevenths, which are no whole units.
+TEST(Resize, RoundsWeightsToTheNearestAlsoBelowZero) {
+  const ResizeKernels noting{note_weights, note_weights, nullptr};
+  resize(ramp(1, 1, 9), 1, 27, ResizeFilter::kBicubic, noting);
+  ASSERT_EQ(noted_weights.size(), 27U);
+  const auto units = [](int twenty_sevenths) {
+    return static_cast<std::int32_t>(std::lround(twenty_sevenths * std::ldexp(1.0, kWeightBits) / 27));
+  };
+  EXPECT_EQ(units(-1), -155345) << "of 155344.6";
+  const std::vector<std::int32_t> left_of_the_middle = {units(-1), units(9), units(21), units(-2)};
+  const std::vector<std::int32_t> right_of_the_middle(left_of_the_middle.rbegin(), left_of_the_middle.rend());
+  // The fifth pixel's outputs, of which the middle one lies on it.
+  EXPECT_EQ(noted_weights[12], left_of_the_middle);
+  EXPECT_EQ(noted_weights[14], right_of_the_middle);
 }
 
 }  // namespace

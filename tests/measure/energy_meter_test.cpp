@@ -338,6 +338,23 @@ TEST(PhaseEnergy, MarksBelowTenStepsOfTheCounterAreFlagged) {
   }
 }
 
+TEST(PhaseEnergy, APhaseOfManyLooksGetsAllThatWasUsedInIt) {
+  constexpr int kLooks = 1000;  // the oldest of which are kept as one
+  PhaseEnergyDivider divider;
+  PhaseTotals totals;
+  for (int n = 1; n < kLooks; ++n) divider.add(n, 1, totals);
+  totals.critical[static_cast<std::size_t>(Phase::kForward)] = {(kLooks - 10) * std::int64_t{1'000'000'000}, 1};
+  divider.add(kLooks, 1, totals);
+  const auto phases = divider.phases(0.001);
+  ASSERT_EQ(phases.size(), 2u);
+  // Without the first ten seconds, whose looks have become one with 735 others: their energies are told evenly.
+  const double all = kLooks * (kLooks + 1) / 2.0, merged = 745 * 746 / 2.0, other = merged * 10 / 745;
+  EXPECT_NEAR(phases[0].joules, all - other, 1e-6);
+  EXPECT_EQ(phases[1].phase, "other");
+  EXPECT_NEAR(phases[1].joules, other, 1e-6);
+  EXPECT_NEAR(phases[1].seconds, 10, 1e-9);
+}
+
 TEST(EnergyMeter, KeepsNoMoreMemoryInTenHours) {
   TurnedClock clock;
   Sensors sensors = test::only(curve(clock, 1e-6, [](double t) { return 100 * t; }));
@@ -382,6 +399,26 @@ TEST(AssumedPower, FollowsTheUseOfTheProcessor) {
   const Energy energy = meter.energy(20);
   EXPECT_NEAR(*energy.joules, 10 * (20 + 22.5) + 10 * 20, 625 * kTenth_percent);
   EXPECT_EQ(energy.kind, EnergyClass::kEstimated);
+}
+
+TEST(EnergyMeter, APowerHoldsUntilTheNextIsKnown) {
+  TurnedClock clock;
+  bool silent = false;
+  EnergyMeter meter(test::only(std::make_unique<MadeUpSensor>(
+                        "meter", std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .step_s = 1}},
+                        [&]() -> std::vector<Reading> { return {silent ? Reading{} : Reading{.watts = 100}}; })),
+                    clock.reader());
+  EXPECT_EQ(meter.joules_so_far(), std::nullopt) << "it was not read yet";
+  meter.poll();
+  EXPECT_EQ(meter.joules_so_far(), 0);
+  clock.turn(3);
+  meter.poll();
+  EXPECT_DOUBLE_EQ(*meter.joules_so_far(), 300);
+  silent = true;
+  clock.turn(2);
+  meter.poll();
+  EXPECT_DOUBLE_EQ(*meter.joules_so_far(), 500);
+  EXPECT_DOUBLE_EQ(*meter.energy(5).joules, 500);
 }
 
 }  // namespace

@@ -68,5 +68,18 @@ TEST(HostEnergy, AHostThatDidNotTellLeavesTheSumUnknown) {
   EXPECT_EQ(record.energy.devices[0].joules, 100);
 }
 
+TEST(HostEnergy, TheProgramsOwnShareIsThatOfAllHosts) {
+  const auto of_both = [](std::optional<double> here, std::optional<double> there) {
+    Energy energy = of_a_host(100, 400), other = of_a_host(300, 700);
+    energy.process_joules = here;
+    other.process_joules = there;
+    add_hosts(energy, {"a", "b"}, {Energy{}, energy_of_message(energy_message(other))});
+    return energy.process_joules;
+  };
+  EXPECT_EQ(of_both(60, 90), 150);
+  EXPECT_EQ(of_both(60, std::nullopt), std::nullopt);
+  EXPECT_EQ(of_both(std::nullopt, 90), std::nullopt);
+}
+
 }  // namespace
 }  // namespace evener::measure

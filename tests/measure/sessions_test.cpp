@@ -179,5 +179,22 @@ TEST(Sessions, RecordsFromBeforeSessionsCountAsOne) {
   EXPECT_EQ(whole.times.total, 40);
 }
 
+TEST(Sessions, EnergiesAddUp) {
+  Record earlier = session(1, "earlier", 10), later = session(3, "later", 30);
+  earlier.energy.process_joules = 20;
+  later.energy.process_joules = 5;
+  earlier.energy.phases = {{.phase = "forward", .joules = 30, .seconds = 4}, {.phase = "other", .joules = 20}};
+  later.energy.phases = {{.phase = "other", .joules = 8}, {.phase = "forward", .joules = 42, .seconds = 6}};
+  const Energy whole = together(later, earlier).energy;
+  EXPECT_EQ(whole.joules, 100);
+  EXPECT_EQ(whole.process_joules, 25);
+  ASSERT_THAT(whole.phases, SizeIs(2));
+  EXPECT_EQ(whole.phases[0].joules, 28);
+  EXPECT_EQ(whole.phases[1].joules, 72);
+  EXPECT_EQ(whole.phases[1].seconds, 10);
+  earlier.energy.process_joules.reset();
+  EXPECT_EQ(together(later, earlier).energy.process_joules, std::nullopt);
+}
+
 }  // namespace
 }  // namespace evener::measure

@@ -94,5 +94,14 @@ TEST(Validity, AllFaultsAreTold) {
   EXPECT_EQ(judge(record).reasons.size(), 3u);
 }
 
+// One step in ten that takes five times as long, or no time, is no noise: the middle half is looked at.
+TEST(Validity, SingleOutliersAreNoNoise) {
+  for (const double outlier : {20.0, 500.0}) {
+    Record record = good_record();
+    record.images_per_s = throughput_of({101, 100, 99, outlier, 102, 98, 100, 101, 99, 100}, "steps");
+    EXPECT_EQ(judge(record).valid, true) << outlier;
+  }
+}
+
 }  // namespace
 }  // namespace evener::measure

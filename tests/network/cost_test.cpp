@@ -156,5 +156,16 @@ TEST(Cost, MemoryOfInferenceIsWeightsAndWhatIsStillToBeRead) {
   EXPECT_EQ(memory.per_sample_bytes, 4 * 16 * (8 + 8 + 8)) << "at the sum; the image and the second were read before";
 }
 
+TEST(Cost, TrainingKeepsADropoutsMask) {
+  const auto with_between = [](const Op& op) {
+    Network network("net", {2, 3, 4});
+    network.add("bn", BatchNorm{});
+    network.add("between", op);
+    network.add("last", BatchNorm{});
+    return training_memory(network).per_sample_bytes;
+  };
+  EXPECT_EQ(with_between(Dropout{}) - with_between(Scale{.factor = 2}), 24) << "a byte for each value";
+}
+
 }  // namespace
 }  // namespace evener::network

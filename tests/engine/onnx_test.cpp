@@ -94,10 +94,12 @@ TEST_F(OnnxAnswers, OfTheZoo) {
   expect_same(network::build("mlp:784-30-10:sigmoid", {}), 1e-5);
 }
 
-TEST_F(OnnxAnswers, OfADetector) {
-  const Network network = network::build("ssdlite320_mobilenet_v3_large", {network::Shape{3, 160, 128}, 3});
-  ASSERT_EQ(network.outputs().size(), 2U) << "boxes and scores";
-  expect_same(network, 1e-4);
+TEST_F(OnnxAnswers, OfDetectors) {
+  for (const char* name : {"ssdlite320_mobilenet_v3_large", "ssdlite_mobilenet_v2"}) {
+    const Network network = network::build(name, {network::Shape{3, 160, 128}, 3});
+    ASSERT_EQ(network.outputs().size(), 2U) << "boxes and scores";
+    expect_same(network, 1e-4);
+  }
 }
 
 TEST_F(OnnxAnswers, WhereScalesWereLearntToBeNothing) {

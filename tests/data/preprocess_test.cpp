@@ -2,8 +2,11 @@
 #include "data/preprocess.h"
 
 #include <gmock/gmock.h>
+#include <zlib.h>
 
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -13,6 +16,7 @@ namespace evener::data {
 namespace {
 
 using testing::Each;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 /// Every pixel tells where it is: red its column, green its row.
@@ -133,6 +137,31 @@ TEST(Preprocess, BorderIsTheScaledPictureInTheMiddleToThePixel) {
     const Picture scaled = resize(noise_of(c.height, c.width), c.scaled_height, c.scaled_width);
     EXPECT_EQ(prepared(noise_of(c.height, c.width), steps), planes_of(scaled, -c.top, -c.left, c.to_height, c.to_width))
         << c.width << "x" << c.height << " to " << c.to_width << "x" << c.to_height;
+  }
+}
+
+// What torchvision itself makes of pictures of noise (tests/golden/make_crop_golden.py).
+TEST(Preprocess, CropsAreTorchvisionsToThePixel) {
+  std::ifstream file(std::string(EVENER_SOURCE_DIR) + "/tests/golden/crops.json");
+  const nlohmann::json cases = nlohmann::json::parse(file);
+  ASSERT_EQ(cases.size(), 192U);
+  for (const nlohmann::json& one : cases) {
+    const std::int64_t width = one["picture"][0], height = one["picture"][1];
+    Random random(7, Purpose::kSynthetic, static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height));
+    Picture picture = Picture::unset(3, height, width);
+    for (std::size_t i = 0; i < picture.bytes(); ++i) picture.pixels[i] = static_cast<std::uint8_t>(random.below(256));
+    Preprocessing steps{.shape = {3, one["input"][1], one["input"][0]},
+                        .crop = parse_crop_mode(one["crop"]),
+                        .filter = parse_resize_filter(one["filter"])};
+    if (one.contains("shorter")) steps.crop_fraction = one["input"][0].get<double>() / one["shorter"].get<double>();
+    const PictureFrame frame = frame_of(width, height, steps);
+    EXPECT_NEAR(frame.scale_x * static_cast<double>(width), one["scaled"][0].get<double>(), 1e-9) << one;
+    EXPECT_NEAR(frame.scale_y * static_cast<double>(height), one["scaled"][1].get<double>(), 1e-9) << one;
+    const auto chw = prepared(std::move(picture), steps);
+    const auto first = one["first"].get<std::vector<std::uint8_t>>();
+    EXPECT_THAT(std::vector<std::uint8_t>(chw.begin(), chw.begin() + std::ssize(first)), ElementsAreArray(first))
+        << one;
+    EXPECT_EQ(crc32(0, chw.data(), static_cast<uInt>(chw.size())), one["crc32"].get<std::uint32_t>()) << one;
   }
 }
 

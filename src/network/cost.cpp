@@ -221,7 +221,9 @@ TrainingMemory training_memory(const Network& network) {
     if (needed[i] && std::holds_alternative<MaxPool>(layers[i].op)) {
       memory.per_sample_bytes += element_count(layers[i].shape) * 8;  // int64 index of each maximum
     }
-    if (std::holds_alternative<Dropout>(layers[i].op)) memory.per_sample_bytes += element_count(layers[i].shape);
+    if (std::holds_alternative<Dropout>(layers[i].op)) {
+      memory.per_sample_bytes += element_count(layers[i].shape) * kFloatBytes;  // the mask: factors, as they are drawn
+    }
     if (std::holds_alternative<Input>(layers[i].op) || std::holds_alternative<Flatten>(layers[i].op)) continue;
     widest = std::max(widest, element_count(layers[i].shape) + element_count(input_of(network, layers[i])));
   }

@@ -164,7 +164,7 @@ TEST(Cost, TrainingKeepsADropoutsMask) {
     network.add("last", BatchNorm{});
     return training_memory(network).per_sample_bytes;
   };
-  EXPECT_EQ(with_between(Dropout{}) - with_between(Scale{.factor = 2}), 24) << "a byte for each value";
+  EXPECT_EQ(with_between(Dropout{}) - with_between(Scale{.factor = 2}), 24 * 4) << "a factor for each value";
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST(FlowEnd, ASinkThatThrowsEndsIt) {
 }
 
 /// Who fails in a flow of four steps.
-enum class Failing { kSource, kMiddle, kSink };
+enum class Failing { kSource, kFirst, kMiddle, kSink };
 
 /// How many threads of a flow there are; `failed`: whether the one that failed has gone.
 struct FlowThreads {
@@ -210,7 +210,7 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
   // In hand at the source, the steps and the sink, and what the queues between them hold.
   constexpr int kFull = (1 + 3 + 2 + 1) + (2 + 3 + 1);
   const auto items = std::make_shared<int>(0);  // each item is a copy
-  std::atomic<int> handed_out = 0, arrived = 0;
+  std::atomic<int> handed_out = 0, to_read = 0, to_decode = 0;
   const auto enter = [&threads](int) {
     thread_mark.of = &threads;
     ++threads.alive;
@@ -223,9 +223,17 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
     if (++handed_out == kFull && failing == Failing::kSource) fail("the folder is gone");
     return items;
   };
+  // Of what came before, as much went on as there is room for behind the step, and the step's other workers have one
+  // each: this item is the last that has room.
+  const auto read = [&](std::shared_ptr<int> item) {
+    if (++to_read == (1 + 1 + 2 + 3) + 3 && failing == Failing::kFirst) {
+      EXPECT_TRUE(comes_true([&] { return handed_out == kFull; }));
+      fail("the photo is unreadable");
+    }
+    return item;
+  };
   const auto decode = [&](std::shared_ptr<int> item) {
-    // Three before it went on to the sink, its queue and the other worker; this one is the last that has room.
-    if (++arrived == 4 && failing == Failing::kMiddle) {
+    if (++to_decode == (1 + 1) + 2 && failing == Failing::kMiddle) {
       EXPECT_TRUE(comes_true([&] { return handed_out == kFull; }));
       fail("the file is cut off");
     }
@@ -242,8 +250,7 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
   std::string told;
   {
     Flow flow = flow_from<std::shared_ptr<int>>({.name = "list", .on_start = enter}, next)
-                    .map({.name = "read", .workers = 3, .capacity = 2, .on_start = enter},
-                         [](std::shared_ptr<int> item) { return item; })
+                    .map({.name = "read", .workers = 3, .capacity = 2, .on_start = enter}, read)
                     .map({.name = "decode", .workers = 2, .capacity = 3, .on_start = enter}, decode)
                     .into({.name = "write", .capacity = 1}, write);
     told = message_of<Error>(flow, options);
@@ -255,6 +262,7 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
 TEST(FlowEnd, WhoeverFailsWhileAllIsFullIsToldAndNobodyStays) {
   const std::pair<Failing, const char*> cases[] = {
       {Failing::kSource, "step 'list', after 12 items: the folder is gone"},
+      {Failing::kFirst, "step 'read', item '[0-9]+': the photo is unreadable"},
       {Failing::kMiddle, "step 'decode', item '[0-9]+': the file is cut off"},
       {Failing::kSink, "step 'write', item '[0-9]+': the disk is full"}};
   for (int round = 0; round < 15; ++round) {

@@ -82,6 +82,17 @@ TEST(ProductKernels, TilesOfBfloat16StayWithinTheErrorThatIsPromised) {
   expect_products(amx::tile_table, BlockProducts::largest_error(Precision::kBf16));
 }
 
+// The value of all of them lies in the middle between two that bfloat16 has, of which the smaller one is even: nothing
+// is rounded by more.
+TEST(ProductKernels, TheErrorOfBfloat16ThatIsPromisedIsThatOfTheWorstRows) {
+  constexpr double kRounded = 1.0 / 64, kValue = kRounded * (1 + 1.0 / 256);
+  constexpr int kValues = 4064;
+  static_assert(kValues * kValue * kValue < 1 && (kValues + 1) * kValue * kValue > 1, "rows of a length of nearly 1");
+  const double error = kValues * (kValue * kValue - kRounded * kRounded);
+  EXPECT_LE(error, BlockProducts::largest_error(Precision::kBf16));
+  EXPECT_GE(error, 0.95 * BlockProducts::largest_error(Precision::kBf16)) << "nor is more promised than is needed";
+}
+
 TEST(ProductKernels, OfTwoRowsIsThatOfAPlainLoop) {
   for (const std::int64_t values : {1, 5, 53, 200}) {
     const std::vector<float> a = unit_rows(1, values, 1), b = unit_rows(1, values, 2);

@@ -54,6 +54,13 @@ TEST(Trouble, OfALossThatRises) {
   EXPECT_THAT(training.trouble(), IsEmpty()) << "it is below where it began";
 }
 
+TEST(Trouble, ALossOfTheHeadAloneIsNoneToRiseFrom) {
+  Training training;
+  training.result.epochs[0].head_only = true;
+  training.result.epochs[0].train_loss = 0.01;
+  EXPECT_THAT(training.trouble(), IsEmpty());
+}
+
 TEST(Trouble, OfNothingLearnt) {
   Training training;
   for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.66;

@@ -62,6 +62,13 @@ TEST(BatchQueue, TellsACallersFailureToAllWhoWaitForIt) {
   EXPECT_EQ(queue.answer({sample(3)}, 60).at("squares").floats()[1], 9);
 }
 
+TEST(BatchQueue, TakesAsManyAsItHasRoomFor) {
+  BatchQueue queue({.lanes = 1, .batch = 2, .capacity = 3},
+                   [](std::size_t, const auto& values) { return squares(values); });
+  EXPECT_EQ(queue.answer({sample(1), sample(2), sample(3)}, 60).at("squares").shape.front(), 3);
+  EXPECT_THROW(queue.answer({sample(1), sample(2), sample(3), sample(4)}, 60), QueueFull);
+}
+
 TEST(BatchQueue, AnswersWhatWaitsWhenItEnds) {
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future();

@@ -41,5 +41,11 @@ TEST(StepBlocks, KeepTheOrderAndLoseNoStep) {
   EXPECT_EQ(steps.rates(), pairs);
 }
 
+TEST(StepBlocks, TakeAsLongAsTheirSteps) {
+  StepBlocks steps;
+  for (int step = 0; step < 80; ++step) steps.add(12, step % 2 == 0 ? 2 : 4);
+  EXPECT_THAT(steps.rates(), Each(DoubleEq(4)));
+}
+
 }  // namespace
 }  // namespace evener::task

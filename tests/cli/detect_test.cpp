@@ -137,6 +137,16 @@ TEST_F(Detect, EveryFormatTellsTheSameBoxes) {
   EXPECT_THAT(table.err, HasSubstr("14 boxes, 2 images with one"));
 }
 
+TEST_F(Detect, TheTableTellsFiveScoresOfAClass) {
+  const auto line_of = [&](const std::string& boxes) {
+    return detect({file("photos/a.pgm"), "--confidence", "0.01", "--classes", "square", "--max-boxes", boxes}).out;
+  };
+  const std::string score = "0\\.[0-9][0-9]", five = score + ", " + score + ", " + score + ", " + score + ", " + score;
+  EXPECT_THAT(line_of("1"), testing::MatchesRegex(".*/a\\.pgm  square \\(" + score + "\\)\n"));
+  EXPECT_THAT(line_of("5"), testing::MatchesRegex(".*/a\\.pgm  5 square \\(" + five + "\\)\n"));
+  EXPECT_THAT(line_of("6"), testing::MatchesRegex(".*/a\\.pgm  6 square \\(" + five + ", \\.\\.\\.\\)\n"));
+}
+
 TEST_F(Detect, WritesFilesForEachPhoto) {
   const ProgramResult result = detect({file("photos"), "--confidence", "0.2", "--max-boxes", "3", "--classes", "square",
                                        "--out", file("run"), "--format", "voc", "--save", "--crops", file("crops")});

@@ -110,6 +110,17 @@ TEST_F(ServeCommand, RefusesWhatItCantServe) {
   EXPECT_THAT(name.err, HasSubstr("'a/b' can't be the name"));
 }
 
+TEST_F(ServeCommand, TellsAnAddressThatCanBeAsked) {
+  RunningProgram program(EVENER_PROGRAM, {"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "my mlp:784"},
+                         options());
+  const int port = port_told(program);
+  ASSERT_NE(port, 0) << program.err();
+  EXPECT_THAT(program.err(), HasSubstr("/v2/models/my%20mlp:784; Ctrl-C"));
+  EXPECT_EQ(HttpClient(port).get("/v2/models/my%20mlp:784/ready").status, 200);
+  program.send(SIGINT);
+  EXPECT_EQ(program.finish().exit_code, 0);
+}
+
 class ReportServe : public testing::Test {
  protected:
   void SetUp() override {

@@ -7,6 +7,7 @@
 #include <future>
 #include <list>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/http_client.h"
 #include "base/module.h"
@@ -61,6 +62,28 @@ TEST_F(Serve, TellsAboutItself) {
   EXPECT_EQ(facts["inputs"], json::parse(R"([{"name":"input","datatype":"UINT8","shape":[-1,1,2,3]}])"));
   EXPECT_EQ(facts["outputs"], json::parse(R"([{"name":"scores","datatype":"FP32","shape":[-1,2]}])"));
   EXPECT_EQ(facts["versions"], json({"1"}));
+}
+
+TEST_F(Serve, TakesNamesOfAllKindsInAddresses) {
+  const std::pair<const char*, const char*> names[] = {{"mlp:784-10", "mlp:784-10"},
+                                                       {"mlp:784-10", "mlp%3A784-10"},
+                                                       {"my network.onnx", "my%20network.onnx"},
+                                                       {"50%", "50%25"},
+                                                       {"a+b", "a+b"},
+                                                       {"a+b", "a%2Bb"},
+                                                       {"Fu\xC3\x9F", "Fu%C3%9F"}};
+  for (const auto& [name, in_address] : names) {
+    job::ServedModel model = test::model_of_bytes();
+    model.name = name;
+    TestServer server(model);
+    HttpClient client(server.port());
+    const std::string address = std::string("/v2/models/") + in_address;
+    const HttpAnswer facts = client.get(address);
+    ASSERT_EQ(facts.status, 200) << in_address << ": " << facts.body;
+    EXPECT_EQ(json::parse(facts.body)["name"], name);
+    EXPECT_THAT(numbers_of(client.post(address + "/infer", asking({1, 2, 3, 4, 5, 6}))), ElementsAre(21, 6));
+    EXPECT_EQ(client.get(address + "%3A").status, 404);
+  }
 }
 
 TEST_F(Serve, AnswersWhatTheNetworkSays) {

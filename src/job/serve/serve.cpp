@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -95,6 +97,17 @@ std::string address_of(const std::string& host, int port) {
   return fmt::format("http://{}:{}", is_ipv6 ? "[" + host + "]" : host, port);
 }
 
+/// A name as it stands in an address: what may not stand there is percent-encoded.
+std::string in_address(const std::string& name) {
+  constexpr std::string_view kPlain = "-._~:@!$&'()*+,;=";
+  std::string encoded;
+  for (const char c : name) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
+    encoded += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
 void tell_setup(Observer& observer, const ServedModel& model, const task::InferenceModel& network,
                 const placement::Plan& plan, const task::InferSetup& setup) {
   observer.note(fmt::format("{} ({}), {} of {}; {} on {}, {}, batches of {} at most", model.name,
@@ -149,7 +162,7 @@ ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* 
   InferenceApi api(model, queue, metrics, readers, *flags.server.request_timeout_s);
   const std::string address = address_of(*flags.server.host, server->port());
   observer.tell(address + "\n");
-  observer.note(fmt::format("serving {}/v2/models/{}; Ctrl-C ends it", address, model.name));
+  observer.note(fmt::format("serving {}/v2/models/{}; Ctrl-C ends it", address, in_address(model.name)));
   const Stopwatch clock;
   server->run([&](HttpRequest& request) { return api.answer(request, server->counts()); },
               [&] {

@@ -191,6 +191,7 @@ NB_MODULE(_evener, module) {
   add_job("faces", evener::find_faces);
   add_job("detect", evener::detect);
   add_job("quantize", evener::quantize);
+  add_job("sweep", evener::sweep);
 
   nb::class_<evener::LoadedNetwork>(module, "LoadedNetwork")
       .def("__init__", &make_network)

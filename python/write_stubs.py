@@ -47,6 +47,7 @@ FUNCTIONS = {
     "faces": (["dir"], ["note", "progress"], "Result"),
     "detect": (["model", "images?"], ["answers", "note", "progress"], "Result"),
     "quantize": (["model"], ["note", "progress"], "Result"),
+    "sweep": (["what"], ["note", "progress"], "Result"),
     "load": (["model"], [], "Network"),
 }
 

@@ -42,5 +42,9 @@ Result find_faces(const Options& options, Observer* observer = nullptr, const St
 Result detect(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
 /// Makes {"model", "runs/a"} a network of 8-bit weights and activations.
 Result quantize(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
+/// Runs {"what", {"train", "resnet18", "--data", "photos/", "--batch", "16,32"}}, or an experiment's file, in every
+/// way. Each run is a process of the program evener that is installed with the library. The record is the table of
+/// `evener report --json`. After a stop the same call goes on with the sweep.
+Result sweep(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
 
 }  // namespace evener

@@ -77,8 +77,8 @@ struct OptionDescription {
   bool required = false;
 };
 
-/// The options of a job, in the order of --help: "train", "infer", "faces", "detect", "quantize", or "load" for those
-/// of a LoadedNetwork. Throws UsageError for another name.
+/// The options of a job, in the order of --help: "train", "infer", "faces", "detect", "quantize", "sweep", or "load"
+/// for those of a LoadedNetwork. Throws UsageError for another name.
 std::vector<OptionDescription> options_of(const std::string& job);
 
 }  // namespace evener

@@ -21,7 +21,7 @@ from . import _evener  # noqa: E402
 from ._evener import Error, Interrupted, UsageError  # noqa: E402
 
 __all__ = ["Error", "Interrupted", "Network", "Result", "UsageError", "detect", "faces", "infer", "load", "options",
-           "quantize", "train"]
+           "quantize", "sweep", "train"]
 __version__ = _evener.version()
 
 
@@ -79,8 +79,19 @@ def quantize(model, *, on_note=None, on_progress=None, **options):
     return _run(_evener.quantize, {"model": model, **options}, note=on_note, progress=on_progress)
 
 
+def sweep(what, *, on_note=None, on_progress=None, **options):
+    """Runs the same work in every way: an experiment's file, or the words of a command whose values with commas are axes.
+
+        evener.sweep(["train", "resnet18", "--data", "photos/", "--on", "cpu/t1,cpu/t2"], repeats=5, out="runs/threads")
+
+    Each run is a process of its own. The record is that of `evener report --json`; table("runs") has a row for each run.
+    The same call goes on with a sweep that was stopped.
+    """
+    return _run(_evener.sweep, {"what": what, **options}, note=on_note, progress=on_progress)
+
+
 def options(job):
-    """The options of a job ("train", "infer", "faces", "detect", "quantize") or of load(), as a list of dicts."""
+    """The options of a job ("train", "infer", "faces", "detect", "quantize", "sweep") or of load(), as a list of dicts."""
     return _evener.options_of(job)
 
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "base/clock.h"
 #include "base/names.h"
@@ -18,6 +19,7 @@
 #include "job/infer/inference.h"
 #include "job/progress.h"
 #include "job/quantize/quantization.h"
+#include "job/sweep/sweep_job.h"
 #include "job/train/training.h"
 #include "library/event_post.h"
 #include "library/given_options.h"
@@ -108,6 +110,16 @@ void tell_nothing_by_default(job::DetectFlags& flags) {
   flags.output.format.preset("none");
 }
 
+/// Of a command with groups of options, or with one group alone.
+template <class Flags>
+job::OptionSet options_in(Flags& flags) {
+  if constexpr (std::is_base_of_v<job::OptionGroup, Flags>) {
+    return {&flags};
+  } else {
+    return flags.options();
+  }
+}
+
 /// Replicas are threads: a process that others' libraries have made threads in can't have children that compute.
 void choose_threads(job::TrainFlags& flags) {
   auto& replicas = flags.placement.replicas;
@@ -157,15 +169,17 @@ const char* status_name(Result::Status status) {
 std::vector<OptionDescription> options_of(const std::string& job) {
   const auto told = [](auto flags) {
     if constexpr (requires { tell_nothing_by_default(flags); }) tell_nothing_by_default(flags);
-    return library::described(library::givable(flags.options()));
+    return library::described(library::givable(options_in(flags)));
   };
   if (job == "train") return told(job::TrainFlags());
   if (job == "infer") return told(job::InferCommandFlags());
   if (job == "faces") return told(job::FacesCommandFlags());
   if (job == "detect") return told(job::DetectFlags());
   if (job == "quantize") return told(job::QuantizeFlags());
+  if (job == "sweep") return told(job::SweepFlags());
   if (job == "load") return told(library::LoadFlags());
-  throw UsageError(unknown_name_message("job", job, {"train", "infer", "faces", "detect", "quantize", "load"}));
+  throw UsageError(
+      unknown_name_message("job", job, {"train", "infer", "faces", "detect", "quantize", "sweep", "load"}));
 }
 
 Result train(const Options& options, Observer* observer, const StopFlag* stop) {
@@ -230,6 +244,20 @@ Result quantize(const Options& options, Observer* observer, const StopFlag* stop
     const job::QuantizedRun run = job::quantize(flags, sender, &own);
     return Result{Result::Status::kDone, "", run.folder, record_text(run.record),
                   lines_of(job::comparison_text(run.comparison))};
+  });
+}
+
+Result sweep(const Options& options, Observer* observer, const StopFlag* stop) {
+  job::SweepFlags flags;
+  const job::OptionSet givable = library::givable(options_in(flags));
+  library::give(givable, options);
+  job::complete(flags);  // words of WHAT may be options of the sweep, too
+  library::check(givable);
+  if (*flags.dry_run) throw UsageError("--dry-run is for the command: it lists the runs, and makes none");
+  return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    const job::SweepOutcome outcome = job::sweep(flags, sender, &own);
+    return Result{outcome.stopped.empty() ? Result::Status::kDone : Result::Status::kInterrupted, outcome.stopped,
+                  outcome.sweep.folder, report::sweep_json(outcome.sweep), report::sweep_conclusion(outcome.sweep)};
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -135,6 +136,60 @@ TEST_F(Library, WhatACallbackThrowsEndsTheJobAndComesOut) {
   }
   EXPECT_EQ(listener.epochs.size(), 2U) << "it heard more after it had thrown";
   EXPECT_TRUE(fs::exists(folder_ / "run" / "last.safetensors")) << "a stop saves";
+}
+
+/// Asks for a stop once it has heard of the first run.
+struct Stopper : Observer {
+  void note(const std::string&) override { ++notes; }
+  bool wants_stop() override { return notes > 0; }
+
+  int notes = 0;
+};
+
+Options small_sweep(const fs::path& out) {
+  return {{"what",
+           {"train", "mlp:784-16-10", "--data", "synth:digits:200", "--engine", "native", "--on", "cpu/t1", "--epochs",
+            "1", "--batch", "16,32"}},
+          {"repeats", 2},
+          {"out", out},
+          {"no_html", true}};
+}
+
+std::size_t lines_in(const fs::path& file) {
+  std::ifstream stream(file);
+  std::size_t lines = 0;
+  for (std::string line; std::getline(stream, line);) ++lines;
+  return lines;
+}
+
+TEST_F(Library, ASweepRunsTheProgramInEveryWay) {
+  Listener listener;
+  const Result result = sweep(small_sweep(folder_ / "sweep"), &listener);
+  EXPECT_EQ(result.status, Result::Status::kDone);
+  EXPECT_EQ(fs::canonical(result.folder), fs::canonical(folder_ / "sweep"));
+  const auto cells = nlohmann::json::parse(result.record).at("cells");
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_EQ(cells[1].at("runs").size(), 2U) << listener.notes;
+  EXPECT_EQ(lines_in(folder_ / "sweep" / "runs.csv"), 1U + 4U);
+  EXPECT_THAT(listener.notes, HasSubstr("[4/4]"));
+  EXPECT_FALSE(fs::exists(folder_ / "sweep" / "report.html"));
+}
+
+TEST_F(Library, AStoppedSweepGoesOn) {
+  Stopper stopper;
+  EXPECT_THROW(sweep(small_sweep(folder_ / "sweep"), &stopper), Interrupted);
+  EXPECT_EQ(stopper.notes, 1);
+  Listener listener;
+  EXPECT_EQ(sweep(small_sweep(folder_ / "sweep"), &listener).status, Result::Status::kDone);
+  EXPECT_THAT(listener.notes, testing::Not(HasSubstr("[1/4]"))) << "the first run was made again";
+  EXPECT_EQ(lines_in(folder_ / "sweep" / "runs.csv"), 1U + 4U);
+
+  EXPECT_THAT(usage_error([] { sweep({{"what", {"trian", "resnet18"}}}); }), HasSubstr("did you mean 'train'?"));
+  EXPECT_THAT(usage_error([] { sweep({{"repeats", 2}}); }), HasSubstr("'what' is missing"));
+  EXPECT_THAT(usage_error([&] {
+                sweep({{"what", {"train", "mlp:784-16-10", "--data", "synth:digits:200", "--dry-run"}}});
+              }),
+              HasSubstr("--dry-run is for the command"));
 }
 
 /// 20 vectors of 784 floats, as a .npy file has them.

@@ -125,6 +125,27 @@ class EvenerTest(unittest.TestCase):
         self.assertTrue((self.folder / "run" / "last.safetensors").exists())
         self.assertEqual(json.loads((self.folder / "run" / "record.json").read_text())["status"], "interrupted")
 
+    def sweep(self, **options):
+        words = ["train", "mlp:784-16-10", "--epochs", "1", "--batch", "16,32"]
+        words += [word for name in ("data", "engine", "on") for word in (f"--{name}", DIGITS[name])]
+        return evener.sweep(words, repeats=2, no_html=True, out=self.folder / "sweep", **options)
+
+    def test_sweeps_with_callbacks(self):
+        notes, shown = [], []
+        done = self.sweep(on_note=notes.append, on_progress=shown.append)
+        self.assertEqual(done.status, "done")
+        self.assertEqual([cell["values"]["batch"] for cell in done.record["cells"]], ["16", "32"])
+        self.assertEqual(sum("block" in note for note in notes), 4)
+        self.assertTrue(shown)
+        self.assertEqual(len((self.folder / "sweep" / "runs.csv").read_text().splitlines()), 1 + 4)
+
+    def test_ctrl_c_keeps_the_runs_of_a_sweep(self):
+        with self.assertRaises(KeyboardInterrupt):
+            self.sweep(on_note=lambda _: os.kill(os.getpid(), signal.SIGINT))
+        notes = []
+        self.sweep(on_note=notes.append)
+        self.assertEqual(sum("block" in note for note in notes), 3)
+
     def test_other_threads_run_meanwhile(self):
         counted = 0
         ends = threading.Event()

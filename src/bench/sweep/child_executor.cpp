@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "base/names.h"
+#include "base/own_program.h"
 #include "base/stop.h"
 #include "measure/metric.h"
 #include "measure/record.h"
@@ -85,7 +86,7 @@ class RunProcess {
       is_late_ = is_late_ || (limit_s_ && clock_.seconds() > *limit_s_);
       return is_late_;
     };
-    const ChildEnd end = run_child("/proc/self/exe", words, options);
+    const ChildEnd end = run_child(program_to_start(), words, options);
     const double seconds = clock_.seconds();
     if (is_late_) {
       return failed(RunEnd::kOutOfTime, fmt::format("ended after --run-limit, {}", duration_text(*limit_s_)), seconds);
@@ -124,7 +125,7 @@ class RunProcess {
 std::string shell_trouble(const char* option, const std::string& command) {
   if (command.empty()) return "";
   ChildOptions options;
-  options.environment = {{"EVENER", fs::read_symlink("/proc/self/exe").string()}};
+  options.environment = {{"EVENER", program_file().string()}};
   const ChildEnd end = run_child("/bin/sh", {"sh", "-ec", command}, options);
   return end.good() ? "" : fmt::format("{} '{}' ended with {}", option, printable(command), end_text(end));
 }

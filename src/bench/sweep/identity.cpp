@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/files.h"
+#include "base/own_program.h"
 #include "base/random.h"
 #include "measure/machine.h"
 
@@ -19,13 +20,8 @@ const char library_symbol = 0;  // its address tells which file this code was lo
 
 /// The program and the libraries of ours beside it, sorted.
 std::vector<fs::path> program_files() {
-  std::vector<fs::path> files;
+  std::vector<fs::path> files = {program_file()};
   std::error_code error;
-  std::string program = fs::read_symlink("/proc/self/exe", error).string();
-  // The kernel's mark of a file that was replaced since this process began.
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (program.ends_with(kDeleted)) program.resize(program.size() - kDeleted.size());
-  if (!program.empty()) files.emplace_back(program);
   Dl_info info{};
   if (dladdr(&library_symbol, &info) == 0 || info.dli_fname == nullptr) return files;
   const fs::path library = fs::absolute(info.dli_fname, error);

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/output_error.h"
+#include "base/own_program.h"
 #include "base/stop.h"
 #include "job/sweep/measured_command.h"
 
@@ -71,7 +72,7 @@ nlohmann::json run_plan_child(std::vector<std::string> words, const std::map<std
   ChildOptions options;
   options.environment = environment;
   options.on_stderr_line = [&](const std::string& line) { last = line; };
-  const ChildEnd end = run_child("/proc/self/exe", words, options);
+  const ChildEnd end = run_child(program_to_start(), words, options);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
   if (!end.good()) {
     observer.note("no prediction: " + (last.empty() ? end_text(end) : printable(last)));

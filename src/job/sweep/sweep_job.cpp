@@ -213,7 +213,8 @@ SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* 
   measure::SweepRecord sweep = asked_for(flags);
   const std::string stopped = make_runs(flags, sweep, folder, observer);
   if (!stopped.empty()) observer.note(stopped + "; the same command goes on with the sweep");
-  SweepOutcome outcome{.sweep = report::load_sweep(folder), .page = {}};
+  SweepOutcome outcome{.sweep = report::load_sweep(folder), .stopped = stopped, .page = {}};
+  write_file_atomically(folder / "runs.csv", report::sweep_csv(outcome.sweep));
   if (!*flags.no_html) outcome.page = report::write_sweep_page(folder / "report.html", outcome.sweep);
   return outcome;
 }

@@ -14,6 +14,7 @@ namespace evener::job {
 
 struct SweepOutcome {
   report::Sweep sweep;                      // with all runs of its folder, also those that were made before
+  std::string stopped;                      // why it ended before all runs were made; empty: it didn't
   std::optional<report::WrittenPage> page;  // absent: none was asked for
 
   std::size_t failed_cells() const;

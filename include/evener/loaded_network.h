@@ -45,8 +45,9 @@ class LoadedNetwork {
  public:
   /// `model`: the folder of a training, a file (.safetensors, .onnx, .tflite, .xml), or a network of the zoo.
   /// `options`: those of options_of("load"), as `evener infer` has them. {"batch", 1} with {"streams", 1} answers
-  /// single images soonest; by default many at once are answered fastest, and a call of fewer images than a batch costs
-  /// a whole one. Throws UsageError and Error.
+  /// single images soonest; a call of fewer images than a batch costs a whole one. Without "streams" all threads of a
+  /// CPU share a call of a batch or less, as with {"streams", 1}, and the batches of a larger one are divided among
+  /// them, for which the network is compiled a second time. Throws UsageError and Error.
   explicit LoadedNetwork(const std::string& model, const Options& options = {});
   ~LoadedNetwork();
   LoadedNetwork(LoadedNetwork&&) noexcept;

@@ -61,7 +61,8 @@ class LoadedNetwork::Implementation {
   ~Implementation() {
     // Runners end where they were made.
     thread_.call([this] {
-      compiled_.reset();
+      whole_.reset();
+      divided_.reset();
       network_.reset();
     });
   }
@@ -136,17 +137,33 @@ class LoadedNetwork::Implementation {
     }
   }
 
-  /// Compiles anew where samples have another shape or kind than before.
+  /// All threads share what is one call of the network; several calls are computed side by side, as `evener infer`
+  /// does.
   Compiled& compiled_for(const data::Samples& samples) {
-    if (compiled_ && compiled_->shape == samples.shape() && compiled_->is_bytes == samples.is_bytes())
-      return *compiled_;
-    compiled_.reset();
-    compiled_.emplace(*network_, samples, infer_options());
-    return *compiled_;
+    const bool may_divide = !flags_.placement.streams->has_value() && is_one_cpu();
+    Compiled& whole = compiled(whole_, samples, may_divide ? 1 : *flags_.placement.streams);
+    if (!may_divide || std::cmp_less_equal(samples.size(), whole.job.setup().batch)) return whole;
+    return compiled(divided_, samples, std::nullopt);
   }
 
-  task::InferOptions infer_options() const {
+  /// With threads to divide.
+  bool is_one_cpu() const {
+    if (plan_.replicas.size() > 1 || plan_.replicas.front().stages.size() > 1) return false;
+    const placement::PlanStage& stage = plan_.replicas.front().stages.front();
+    return stage.device.kind == DeviceKind::kCpu && stage.threads > 1;
+  }
+
+  /// Compiles anew where samples have another shape or kind than before.
+  Compiled& compiled(std::optional<Compiled>& kept, const data::Samples& samples, std::optional<int> streams) {
+    if (kept && kept->shape == samples.shape() && kept->is_bytes == samples.is_bytes()) return *kept;
+    kept.reset();
+    kept.emplace(*network_, samples, infer_options(streams));
+    return *kept;
+  }
+
+  task::InferOptions infer_options(std::optional<int> streams) const {
     task::InferOptions options = flags_.placement.infer_options(plan_, precision_);
+    options.streams = streams;
     options.reading_threads = flags_.placement.reading_threads->value_or(usable_cpus());
     options.cache = job::compile_cache();
     options.strict = true;
@@ -174,9 +191,9 @@ class LoadedNetwork::Implementation {
   std::optional<task::InferenceModel> network_;
   std::vector<std::string> notes_;
   std::optional<data::Preprocessing> steps_;  // where it takes pictures
-  std::optional<Compiled> compiled_;
-  std::mutex mutex_;            // one run at a time
-  library::WorkThread thread_;  // last: it uses the others
+  std::optional<Compiled> whole_, divided_;   // a stream, or as many as the options say; a stream for each thread
+  std::mutex mutex_;                          // one run at a time
+  library::WorkThread thread_;                // last: it uses the others
 };
 
 LoadedNetwork::LoadedNetwork(const std::string& model, const Options& options)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,15 @@ class Context:
     def peer(self, script, *words):
         """Runs a script of this folder in the peers' environment; its stdout as JSON."""
         return self._run([str(self.python), str(self.root / "bench" / "peers" / script), *map(str, words)])
+
+    def module(self, script, *words):
+        """Runs a script of this folder with evener's Python module as it was built, in its Python; its stdout as JSON."""
+        build = self.root / "build" / "release"
+        found = re.search(r"^EVENER_MODULE_PYTHON:\w+=(.+)$", (build / "CMakeCache.txt").read_text(), re.MULTILINE)
+        if found is None:
+            raise Failure(f"{build} has no Python module (Debian: python3-dev)")
+        path = str(self.root / "bench" / "peers" / script)
+        return self._run(["env", f"PYTHONPATH={build / 'python'}", found[1], path, *map(str, words)])
 
     def _output(self, command):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "KMP_", "MKL_"))}

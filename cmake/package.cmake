@@ -7,6 +7,7 @@ file(GLOB cuda_files "${EVENER_DEPS_DIR}/nvidia/cu13/lib/libcudart.so*" "${EVENE
 install(FILES ${torch_files} DESTINATION "${wheels}/torch/lib" COMPONENT wheels_inside EXCLUDE_FROM_ALL)
 install(FILES ${openvino_files} DESTINATION "${wheels}/openvino/libs" COMPONENT wheels_inside EXCLUDE_FROM_ALL)
 install(FILES ${cuda_files} DESTINATION "${wheels}/nvidia/cu13/lib" COMPONENT wheels_inside EXCLUDE_FROM_ALL)
+install(FILES packaging/copyright DESTINATION share/doc/evener COMPONENT wheels_inside EXCLUDE_FROM_ALL)
 foreach(wheel torch openvino nvidia_cuda_runtime nvidia_cuda_cupti plotly)
   file(GLOB path "${EVENER_DEPS_DIR}/${wheel}-*.dist-info/licenses")
   install(CODE "file(COPY \"${path}\" DESTINATION \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/evener/${wheel}\")"

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <string_view>
+#include <utility>
 
 #include "base/names.h"
 
@@ -52,11 +54,18 @@ const KnownModule& known_module(const std::string& name) {
   throw Error(unknown_name_message("module", name, known_modules()));
 }
 
-// What helps where the program was built; a package was built elsewhere.
-std::string advice(const std::string& where_it_was_built) {
+// Libraries that only some need, so that packages of evener do without them, and Debian's packages of them.
+constexpr std::pair<std::string_view, const char*> kOptionalLibraries[] = {{"libmpi.so", "libopenmpi3"},
+                                                                           {"libOpenCL.so", "ocl-icd-libopencl1"}};
+
+// What helps where the program was built; a package was built elsewhere. `missing`: a library that wasn't found.
+std::string advice(const std::string& where_it_was_built, std::string_view missing = {}) {
   std::error_code ignored;
-  const bool is_build = fs::exists(library_folder().parent_path() / "CMakeCache.txt", ignored);
-  return is_build ? where_it_was_built : "install evener again, with the packages that it depends on";
+  if (fs::exists(library_folder().parent_path() / "CMakeCache.txt", ignored)) return where_it_was_built;
+  for (const auto& [library, package] : kOptionalLibraries) {
+    if (missing.starts_with(library)) return std::string("if you need it, install it (Debian: ") + package + ")";
+  }
+  return "install evener again, with the packages that it depends on";
 }
 
 void refuse(ModuleStatus& status, ModuleState state, std::string reason, std::string remedy) {
@@ -71,9 +80,9 @@ void refuse_to_load(ModuleStatus& status, const fs::path& file, const std::strin
   constexpr std::size_t kLongestReason = 300;
   const auto missing = error.find(": cannot open shared object file");
   if (missing != std::string::npos && error.substr(0, missing) != file.string()) {
-    refuse(status, ModuleState::kNotLoadable,
-           "the library '" + error.substr(0, missing) + "' that it needs was not found",
-           advice("run './evener setup' to fetch what is missing"));
+    const std::string library = error.substr(0, missing);
+    refuse(status, ModuleState::kNotLoadable, "the library '" + library + "' that it needs was not found",
+           advice("run './evener setup' to fetch what is missing", library));
     return;
   }
   if (error.find("failed to map segment") != std::string::npos && error.find("not permitted") == std::string::npos) {

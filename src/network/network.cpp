@@ -158,6 +158,20 @@ void Network::freeze(const std::vector<std::string>& names) {
   }
 }
 
+void Network::set_rates(const std::vector<std::string>& names, double rate) {
+  for (Parameter& parameter : parameters_) {
+    if (std::ranges::find(names, parameter.name) != names.end()) parameter.rate = rate;
+  }
+}
+
+void Network::freeze_statistics(const std::string& prefix) {
+  for (Layer& layer : layers_) {
+    if (auto* norm = std::get_if<BatchNorm>(&layer.op); norm != nullptr && layer.name.starts_with(prefix)) {
+      norm->frozen = true;
+    }
+  }
+}
+
 std::int64_t detected_classes(const Network& detector) {
   const auto found = std::ranges::find(detector.outputs(), "scores", &Output::name);
   if (found == detector.outputs().end() || detector.anchors().empty()) {

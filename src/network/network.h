@@ -52,6 +52,7 @@ struct Conv2d {
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
+  bool frozen = false;  // in training, too, it normalises by its running statistics, which stay as they are
 };
 /// kSilu is x sigmoid(x); kHardSigmoid is x / 6 + 1/2 between 0 and 1; kHardSwish is x times that.
 enum class ActivationKind { kRelu, kRelu6, kSigmoid, kTanh, kSilu, kHardSwish, kHardSigmoid };
@@ -159,6 +160,7 @@ struct Parameter {
   std::int64_t fan = 0;  // fan_in or fan_out, as `init` needs it
   bool buffer = false;   // running statistics, which are never trained
   double deviation = 0;  // as `init` needs it
+  double rate = 1;       // of the learning rate
 };
 
 /// A layer whose result the network gives out, and the name by which it is asked for.
@@ -196,6 +198,10 @@ class Network {
 
   /// Marks the parameters of these names as not trained. Buffers and other names are passed over.
   void freeze(const std::vector<std::string>& names);
+  /// Lets the parameters of these names learn at so much of the rate. Other names are passed over.
+  void set_rates(const std::vector<std::string>& names, double rate);
+  /// Freezes the statistics of the batch-norm layers whose names begin so; "": of all.
+  void freeze_statistics(const std::string& prefix);
 
   const std::string& model() const { return model_; }  // "resnet34", "mlp:784-256-10"
   const Shape& input_shape() const { return layers_.front().shape; }

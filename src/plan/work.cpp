@@ -15,7 +15,8 @@ Work work_of(const task::Trials& trials) {
   work.small_exchanges = kCommandAndLoss;
   for (const auto& layer : setup.network.layers()) {
     // Forward exchanges the statistics, backward their gradients, in each micro-batch.
-    if (!options.local_batch_norm && std::holds_alternative<network::BatchNorm>(layer.op)) {
+    const auto* norm = std::get_if<network::BatchNorm>(&layer.op);
+    if (!options.local_batch_norm && norm != nullptr && !norm->frozen) {
       work.small_exchanges += 2 * options.accumulate;
     }
   }

@@ -27,8 +27,7 @@ namespace {
 using network::Network;
 using network::Parameter;
 
-constexpr const char* kClassifiersPart = "features.";         // of a classifier
-constexpr const char* kDetectorsPart = "backbone.features.";  // of a detector that is built on it
+constexpr const char* kClassifiersPart = "features.";  // of a classifier
 
 const char* part_of(const Network& network) {
   return network.anchors().empty() ? kClassifiersPart : kDetectorsPart;

@@ -15,6 +15,9 @@
 
 namespace evener::task {
 
+/// What the names of the layers begin with that a detector has in common with a classifier.
+inline constexpr const char* kDetectorsPart = "backbone.features.";
+
 struct Backbone {
   TensorMap state;                 // of the whole network (network::check_state)
   std::vector<std::string> notes;  // what is not from the file, for people

@@ -14,6 +14,7 @@
 #include "network/batch_norm.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/backbone.h"
 #include "task/detect/training_judge.h"
 #include "task/engine_choice.h"
 #include "task/evaluation.h"
@@ -134,6 +135,12 @@ TrainSetup TrainJob::State::describe() {
   if (has_boxes && options.epochs > 0) require_objects(data, options.data.location);
   described.network.freeze(matching_parameters(described.network, options.freeze));
   if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
+  if (options.backbone_rate != 1) {
+    described.network.set_rates(backbone_parameters(described.network), options.backbone_rate);
+  }
+  if (options.frozen_batch_norm) {
+    described.network.freeze_statistics(described.network.anchors().empty() ? "" : kDetectorsPart);
+  }
   if (!options.quantization.empty()) {
     described.notes.push_back(fmt::format(
         "quantisation-aware: {} layers compute with quantised weights, and learn the scales of their values",

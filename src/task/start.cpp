@@ -320,6 +320,17 @@ std::vector<std::string> matching_parameters(const network::Network& network,
   return names;
 }
 
+std::vector<std::string> backbone_parameters(const network::Network& network) {
+  const bool is_detector = !network.anchors().empty();
+  std::vector<std::string> names;
+  for (const auto& parameter : network.parameters()) {
+    const bool is_before_heads =
+        is_detector ? parameter.name.starts_with(kDetectorsPart) : parameter.layer != network.outputs().front().layer;
+    if (parameter.trained && is_before_heads) names.push_back(parameter.name);
+  }
+  return names;
+}
+
 std::string freeze_text(const network::Network& network) {
   std::int64_t trained = 0, all = 0, trained_values = 0, all_values = 0;
   for (const auto& parameter : network.parameters()) {

@@ -29,6 +29,10 @@ network::QuantizationScheme quantization_of(TrainOptions& options, const data::D
 /// Throws UsageError for a pattern that matches none, offering near names.
 std::vector<std::string> matching_parameters(const network::Network& network, const std::vector<std::string>& patterns);
 
+/// Names of what is trained before the layers that tell the classes: of a detector the part that a classifier has too,
+/// of a classifier all but its last layer.
+std::vector<std::string> backbone_parameters(const network::Network& network);
+
 /// "5 of 62 parameters are trained (650 of 11181642 values)"; "" when all are.
 std::string freeze_text(const network::Network& network);
 

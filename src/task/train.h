@@ -55,6 +55,7 @@ struct TrainOptions {
   int patience = 0;           // epochs without a better validation after which training ends; 0 = never
   double until_accuracy = 0;  // validation accuracy in (0, 1] at which training ends; 0 = never
   double learning_rate = 0.05;
+  double backbone_rate = 1;  // of all layers but the last, of a detector of its backbone, in shares of that
   Schedule schedule;
   int validate_every = 1;             // epochs; the last epoch is always validated
   std::optional<int> loader_threads;  // absent: the engine's usual number
@@ -76,6 +77,7 @@ struct TrainOptions {
   parallel::PipelineSchedule pipeline_schedule = parallel::PipelineSchedule::k1F1B;
   bool data_on_device = false;             // devices other than the CPU keep all images in their memory
   bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
+  bool frozen_batch_norm = false;          // statistics of `weights`, which stay; of a detector those of its backbone
   bool always_exchange = false;            // gradients, also with one replica
   comm::Wire wire = comm::Wire::kFloat32;  // in which they travel
   data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are

@@ -101,6 +101,29 @@ TEST_F(OptimizerTest, ClippingScalesAllGradientsByOneNorm) {
   expect_steps([](int, double& weight, double gradient, double*) { weight -= kRate * gradient; });
 }
 
+TEST_F(OptimizerTest, ParametersMayHaveRatesOfTheirOwn) {
+  network::Network network = small_mlp(kGrey, 5);
+  const std::string first = network.parameters().front().name;
+  network.set_rates({first}, 0.25);
+  for (const auto kind : {engine::OptimizerKind::kSgd, engine::OptimizerKind::kAdamW}) {
+    options_.optimizer.kind = kind;
+    options_.optimizer.weight_decay = 0;
+    const auto one = make_trainer(small_mlp(kGrey, 5), options_), own = make_trainer(network, options_);
+    const Values before = values_of(one->state());
+    for (const auto& trainer : {one.get(), own.get()}) {
+      trainer->forward_backward(batch_.view(), 1.0 / 8);
+      trainer->apply(kRate);
+    }
+    const Values usual = values_of(one->state()), found = values_of(own->state());
+    for (const auto& [name, list] : before) {
+      const double share = name == first ? 0.25 : 1;
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        ASSERT_NEAR(found.at(name)[i] - list[i], share * (usual.at(name)[i] - list[i]), 1e-6) << name;
+      }
+    }
+  }
+}
+
 TEST_F(OptimizerTest, TheAverageFollowsTheWeightsAndIsSwappedInAndOut) {
   options_.optimizer.average_decay = 0.15;
   Values average = values_of(make_trainer(small_mlp(kGrey, 5), options_)->state());

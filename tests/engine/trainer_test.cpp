@@ -184,6 +184,45 @@ TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
             part->offers().exchange->trained_parameters().size() + 1);  // and the count of steps
 }
 
+// Each image is then by itself: parts of a batch add up to the whole, and training computes what evaluation does.
+TEST_F(TrainerTest, FrozenStatisticsAreTakenAndStay) {
+  const auto batch = random_batch(6, kColour, 4);
+  for (network::Network network : {small_resnet(kColour, 4), small_mobilenet(kColour, 4)}) {
+    const auto before = make_trainer(network);  // whose statistics are those of some batch
+    before->forward_backward(batch.view(), 1.0 / 6);
+    const TensorMap state = before->state();
+    network.freeze_statistics("");
+    TensorMap gradients[2];
+    for (const auto layout : {engine::MemoryLayout::kChannelsFirst, engine::MemoryLayout::kChannelsLast}) {
+      engine::TrainerOptions options;
+      options.torch.layout = layout;
+      const auto trainer = make_trainer(network, options, state);
+      const double loss = trainer->forward_backward(batch.view(), 1.0 / 6).total("loss");
+      TensorMap& whole = gradients[layout == engine::MemoryLayout::kChannelsLast];
+      whole = trainer->offers().exchange->gradients();
+      EXPECT_NEAR(loss, trainer->evaluate(batch.view()).total("loss"), 1e-5 * loss) << network.model();
+      trainer->forward_backward(batch.view(0, 2), 1.0 / 6);
+      TensorMap parts = trainer->offers().exchange->gradients();
+      trainer->forward_backward(batch.view(2, 6), 1.0 / 6);
+      for (auto& [name, tensor] : parts) {
+        const HostTensor part = trainer->offers().exchange->gradients().at(name);
+        for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] += part.floats()[i];
+      }
+      EXPECT_LT(relative_distance(parts, whole), 1e-5) << network.model();
+      trainer->apply(0.1);
+      for (const auto& [name, tensor] : trainer->state()) {
+        const bool is_statistic =
+            name.ends_with(".running_mean") || name.ends_with(".running_var") || name.ends_with(".num_batches_tracked");
+        if (is_statistic) {
+          EXPECT_EQ(tensor, state.at(name)) << name;
+        }
+      }
+      EXPECT_NE(trainer->state().at("bn1.weight"), state.at("bn1.weight"));
+    }
+    EXPECT_LT(relative_distance(gradients[1], gradients[0]), 1e-5) << network.model();
+  }
+}
+
 TEST_F(TrainerTest, EvaluationChangesNothing) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   const auto batch = random_batch(6, kColour, 4);

@@ -46,6 +46,10 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
     return std::string("the native engine has the optimiser sgd, not ") + optimizer_name(options.optimizer.kind) +
            "; use --optimizer sgd or " + remedy;
   }
+  const auto has_own_rate = [](const network::Parameter& parameter) { return parameter.rate != 1; };
+  if (std::ranges::any_of(network.parameters(), has_own_rate)) {
+    return "the native engine has one rate for all layers; leave out --backbone-rate, or use " + remedy;
+  }
   if (options.device.kind != DeviceKind::kCpu) return why_not_on_device(network, options);
   if (computed_precision(options.precision, DeviceKind::kCpu) != Precision::kBf16) return {};
   const std::string precision = precision_name(options.precision);

@@ -62,6 +62,7 @@ Statistics batch_statistics(const at::Tensor& x, const BatchNormTensors& tensors
 
 Statistics running_statistics(const BatchNormTensors& tensors, double epsilon) {
   Statistics statistics;
+  statistics.count = std::numeric_limits<double>::infinity();  // no value of the batch moves them
   const float* mean = tensors.running_mean.const_data_ptr<float>();
   const float* variance = tensors.running_variance.const_data_ptr<float>();
   for (std::int64_t c = 0; c < tensors.running_mean.numel(); ++c) {
@@ -203,16 +204,17 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
                             const BatchNormOptions& options) {
     const bool wide = x.scalar_type() == at::kFloat;
     const at::Tensor residual = term.value_or(at::Tensor());
-    const Statistics statistics =
-        wide ? batch_statistics<float>(x, tensors, options) : batch_statistics<kernels::BFloat16>(x, tensors, options);
+    const Statistics statistics = options.frozen ? running_statistics(tensors, options.epsilon)
+                                  : wide         ? batch_statistics<float>(x, tensors, options)
+                                                 : batch_statistics<kernels::BFloat16>(x, tensors, options);
     const Affine affine = affine_of(statistics, weight, bias);
     at::Tensor y = wide ? normalized<float>(x, residual, affine, options.clamp)
                         : normalized<kernels::BFloat16>(x, residual, affine, options.clamp);
     const bool keep_y = residual.defined() && clamps(options.clamp);
     ctx->save_for_backward({x, keep_y ? y : at::Tensor(), weight, tensor_of(statistics.mean),
                             tensor_of(statistics.inverse_deviation), tensor_of(affine.scale), tensor_of(affine.shift)});
-    ctx->saved_data["origin"] = at::IValue::make_capsule(
-        c10::make_intrusive<BatchNormOrigin>(options.clamp, residual.defined(), statistics.count, options.replicas));
+    ctx->saved_data["origin"] = at::IValue::make_capsule(c10::make_intrusive<BatchNormOrigin>(
+        options.clamp, residual.defined(), statistics.count, options.frozen ? nullptr : options.replicas));
     return y;
   }
 

@@ -18,6 +18,7 @@ struct BatchNormTensors {
 struct BatchNormOptions {
   double epsilon, momentum;
   bool training;
+  bool frozen;           // in training: by the running statistics, which stay; a gradient goes past them
   kernels::Clamp clamp;  // infinite at both ends: none
   std::string layer;     // its name, for errors
   /// Whose samples the statistics in training are taken over too; null = this replica's alone. Outlives the backward

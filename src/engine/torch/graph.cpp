@@ -114,22 +114,24 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
   const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
   const auto& op = std::get<network::BatchNorm>(layer.op);
   auto& t = of_layer_[static_cast<std::size_t>(step.layer)];  // weight, bias, running_mean, running_var, batches
-  if (training) t[4].add_(1);
+  const bool takes_statistics = training && !op.frozen;
+  if (takes_statistics) t[4].add_(1);
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
   if (!options_.own_kernels) {
     const BatchNormTensors tensors{t[0], t[1], t[2], t[3]};
-    if (training && replicas != nullptr) {
+    if (takes_statistics && replicas != nullptr) {
       return sync_batch_norm(x, tensors,
-                             {op.epsilon, op.momentum, true, *clamp_of(std::nullopt), layer.name, replicas});
+                             {op.epsilon, op.momentum, true, false, *clamp_of(std::nullopt), layer.name, replicas});
     }
-    if (training) require_variance(static_cast<double>(x.numel() / x.size(1)), nullptr, layer.name);
-    return at::batch_norm(x, t[0], t[1], t[2], t[3], training, op.momentum, op.epsilon, /*cudnn_enabled=*/true);
+    if (takes_statistics) require_variance(static_cast<double>(x.numel() / x.size(1)), nullptr, layer.name);
+    return at::batch_norm(x, t[0], t[1], t[2], t[3], takes_statistics, op.momentum, op.epsilon,
+                          /*cudnn_enabled=*/true);
   }
   at::Tensor residual;
   if (step.inputs.size() > 1) residual = as_rows(outputs[static_cast<std::size_t>(step.inputs[1])], x);
   return batch_norm(
       as_rows(x, x), residual, {t[0], t[1], t[2], t[3]},
-      {op.epsilon, op.momentum, training, *clamp_of(activation_of(network_, step)), layer.name, replicas});
+      {op.epsilon, op.momentum, training, op.frozen, *clamp_of(activation_of(network_, step)), layer.name, replicas});
 }
 
 void Graph::prepare(std::int64_t batch) {

@@ -28,7 +28,7 @@ std::vector<std::string> slot_suffixes(const OptimizerOptions& options) {
 }
 
 Optimizer::Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters,
-                     const OptimizerOptions& options, const SharedParameters* shared)
+                     const std::vector<double>& rates, const OptimizerOptions& options, const SharedParameters* shared)
     : names_(std::move(names)),
       parameters_(std::move(parameters)),
       options_(options),
@@ -36,6 +36,10 @@ Optimizer::Optimizer(std::vector<std::string> names, std::vector<at::Tensor> par
       steps_(at::zeros({}, at::TensorOptions()
                                .dtype(at::kFloat)
                                .device(parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().device()))) {
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    if (groups_.empty() || groups_.back().rate != rates[i]) groups_.push_back({i, 0, rates[i]});
+    ++groups_.back().count;
+  }
   for (const std::string& suffix : slot_suffixes(options_)) {
     std::vector<at::Tensor> tensors;
     if (shared_ != nullptr) {
@@ -68,7 +72,7 @@ void Optimizer::step(double learning_rate) {
   begin_average();
   steps_.add_(1);
   if (parameters_.empty()) return;  // a stage of which nothing is trained
-  update(all_with(gradients), learning_rate, std::nullopt);
+  for (const Group& group : groups_) update(lists_of(group, gradients), learning_rate * group.rate, std::nullopt);
   update_average();
 }
 
@@ -88,14 +92,18 @@ void Optimizer::step(const at::Tensor& learning_rate, const at::Tensor& skip) {
   clip_unseen(gradients);
   begin_average();
   steps_.add_(1 - skip);
-  update(all_with(gradients), learning_rate, skip);
+  for (const Group& group : groups_) {
+    const at::Tensor rate = group.rate == 1 ? learning_rate : learning_rate * group.rate;
+    update(lists_of(group, gradients), rate, skip);
+  }
   update_average_unseen(skip);
 }
 
-Optimizer::Lists Optimizer::all_with(const std::vector<at::Tensor>& gradients) const {
+Optimizer::Lists Optimizer::lists_of(const Group& group, const std::vector<at::Tensor>& gradients) const {
   const bool adam = options_.kind == OptimizerKind::kAdamW, first = adam || options_.momentum != 0;
-  return {parameters_, gradients, first ? at::TensorList(slots_[0].tensors) : at::TensorList(),
-          adam ? at::TensorList(slots_[1].tensors) : at::TensorList()};
+  const auto part = [&](at::TensorList all) { return all.slice(group.begin, group.count); };
+  return {part(parameters_), part(gradients), first ? part(slots_[0].tensors) : at::TensorList(),
+          adam ? part(slots_[1].tensors) : at::TensorList()};
 }
 
 template <class Rate>

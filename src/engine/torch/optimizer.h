@@ -18,10 +18,10 @@ std::vector<std::string> slot_suffixes(const OptimizerOptions& options);
 class Optimizer {
  public:
   /// `parameters` are views of the trained ones; their gradients are read from and, when clipped, written to
-  /// them. All are on one device. `shared`: where they lie with the slots, in memory of all replicas; null = they
-  /// don't.
-  Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters, const OptimizerOptions& options,
-            const SharedParameters* shared);
+  /// them. All are on one device. `rates`: of each, in shares of the learning rate. `shared`: where they lie with the
+  /// slots, in memory of all replicas; null = they don't.
+  Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters, const std::vector<double>& rates,
+            const OptimizerOptions& options, const SharedParameters* shared);
 
   void step(double learning_rate);
   /// The same without reading or writing a value on the host, so that it can be captured. `learning_rate` and `skip`:
@@ -41,12 +41,18 @@ class Optimizer {
     std::vector<at::Tensor> tensors;
   };
 
+  /// Parameters that follow each other and learn at one rate.
+  struct Group {
+    std::size_t begin = 0, count = 0;
+    double rate = 1;
+  };
+
   std::vector<at::Tensor> gradients() const;
   /// What a step goes through, side by side; the slots as far as there are any.
   struct Lists {
     at::TensorList values, gradients, first_slot, second_slot;
   };
-  Lists all_with(const std::vector<at::Tensor>& gradients) const;
+  Lists lists_of(const Group& group, const std::vector<at::Tensor>& gradients) const;
   /// SGD or AdamW. `learning_rate`: a number, or a tensor as for step(); no `skip`: always.
   template <class Rate>
   void update(const Lists& lists, const Rate& learning_rate, const std::optional<at::Tensor>& skip) const;
@@ -58,6 +64,7 @@ class Optimizer {
 
   const std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
+  std::vector<Group> groups_;
   const OptimizerOptions options_;
   const SharedParameters* const shared_;
   std::vector<Slot> slots_;

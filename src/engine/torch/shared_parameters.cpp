@@ -28,6 +28,7 @@ std::size_t shared_bytes(const network::Network& network, const TrainerOptions& 
   if (options.precision == Precision::kFp16 || optimizer.clip_norm != 0 || optimizer.average_decay != 0) return 0;
   std::int64_t values = 0;
   for (const auto& parameter : network.parameters()) {
+    if (parameter.rate != 1) return 0;
     if (parameter.trained) values += whole_units(element_count(parameter.shape));
   }
   const std::size_t arrays = 1 + slot_suffixes(optimizer).size() + static_cast<std::size_t>(replicas);

@@ -48,14 +48,16 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
   // The nodes that gradients are accumulated by work in the stream in which they were made.
   const WorkingIn compute(streams_.compute());
   const auto& parameters = network.parameters();
+  std::vector<double> rates;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].trained) continue;
     trained_names_.push_back(parameters[i].name);
     trained_.push_back(graph_.tensors()[i]);
+    rates.push_back(parameters[i].rate);
   }
   handed_out_.assign(trained_.size(), 0);
   if (!options_.shared.bytes.empty()) share_parameters();
-  optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, options_.optimizer, shared_.get());
+  optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, rates, options_.optimizer, shared_.get());
   if (options_.precision == Precision::kFp16) scaler_ = std::make_unique<LossScaler>(graph_.device());
   watch_gradients();
   if (ahead_ && !options_.stage.is_part()) drive_device();

@@ -80,6 +80,7 @@ engine::OptimizerOptions OptimisationFlags::optimizer_options() const {
 void OptimisationFlags::fill(task::TrainOptions& options) const {
   options.epochs = *epochs;
   options.learning_rate = rate();
+  options.backbone_rate = *backbone_rate;
   options.schedule = rate_schedule();
   options.accumulate = *accumulate;
   options.patience = *patience;

@@ -35,6 +35,11 @@ struct OptimisationFlags : OptionGroup {
                                                {"--learning-rate", "--rate"}},
                                               {},
                                               {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
+  Option<double> backbone_rate{*this,
+                               {"--backbone-rate", "SHARE",
+                                "Rate of all layers but the last, of a detector of its backbone, as a share of --lr"},
+                               1,
+                               {.range = more_than_zero(), .in_plans = false, .stays = {"backbone rate"}}};
   Option<std::string> schedule{
       *this,
       {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR] (detectors: cosine)"},

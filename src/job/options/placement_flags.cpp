@@ -70,6 +70,7 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   options.pipeline_schedule = parallel::parse_pipeline_schedule(*pipeline_schedule);
   options.data_on_device = *data_on == "device";
   options.local_batch_norm = *batch_norm == "local";
+  options.frozen_batch_norm = *batch_norm == "frozen";
   options.always_exchange = *exchange == "always";
   options.wire = *exchange_precision == "bf16" ? comm::Wire::kBFloat16 : comm::Wire::kFloat32;
   auto& trainer = options.trainer;

@@ -102,9 +102,9 @@ struct PlacementFlags : OptionGroup {
       *this,
       {"--batch-norm", "NAME",
        "Statistics over the whole batch (synchronised), or over each replica's share alone (local), which is quicker "
-       "and changes what is learnt"},
+       "and changes what is learnt; or frozen: those of --weights stay, of a detector those of its backbone"},
       "synchronised",
-      {.one_of = {"synchronised", "local"}, .stays = {"batch norm"}}};
+      {.one_of = {"synchronised", "local", "frozen"}, .stays = {"batch norm"}}};
   Option<std::string> exchange{*this,
                                {"--exchange", "NAME", "Exchange gradients: auto (with several replicas), or always"},
                                "auto",

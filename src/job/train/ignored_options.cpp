@@ -78,8 +78,8 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
   }
   const bool alone = options.plan.replicas.size() == 1 && !divided;
   if (alone) {
-    found.ignore({&placement.replicas, &placement.oversubscribe, &placement.shares, &placement.batch_norm},
-                 "there is one replica");
+    found.ignore({&placement.replicas, &placement.oversubscribe, &placement.shares}, "there is one replica");
+    if (!options.frozen_batch_norm) found.ignore({&placement.batch_norm}, "there is one replica");
     if (!options.always_exchange) found.ignore({&placement.exchange_precision}, "one replica exchanges no gradients");
   } else if (!has_batch_norm(setup.network)) {
     found.ignore({&placement.batch_norm}, "the network has no batch-norm layer");

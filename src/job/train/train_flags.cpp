@@ -37,6 +37,11 @@ void require_something_to_evaluate(const TrainFlags& flags) {
       "not with --resume");
 }
 
+void require_statistics_to_freeze(const TrainFlags& flags) {
+  if (*flags.placement.batch_norm != "frozen" || !flags.model.weights->empty() || flags.output.resumes()) return;
+  throw UsageError("--batch-norm frozen keeps the statistics of trained weights: it goes with --weights FILE");
+}
+
 /// Threads that read images on this host: as many as train.
 int reading_threads(const placement::Plan& plan) {
   int threads = 0;
@@ -149,6 +154,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   const auto batch = flags.optimisation.batch_size();
   if (!batch) require_batch_can_be_found(flags);
   require_something_to_evaluate(flags);
+  require_statistics_to_freeze(flags);
   const bool on_one_host = flags.placement.hosts->empty() && *flags.placement.hosts_started == 0;
   if (*flags.placement.elastic && on_one_host && plan.replicas.size() == 1 && !flags.placement.is_automatic()) {
     throw UsageError("--elastic goes on with the other replicas when one is lost, and '" + plan.text +

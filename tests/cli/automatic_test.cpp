@@ -79,7 +79,8 @@ TEST_F(Automatic, BoxesGetADetector) {
   const ProgramResult result =
       train("run", {"--data", "synth:shapes:40", "--size", "96x96", "--minutes", "0.05", "--dry-run"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("ssdlite_mobilenet_v2 at 96x96 was chosen"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("choosing a detector for 40 images with boxes of 3 classes"),
+                                HasSubstr("ssdlite_mobilenet_v2 at 96x96 was chosen")));
   EXPECT_THAT(result.out, HasSubstr("ssdlite_mobilenet_v2, 3 classes, 3x96x96"));
   EXPECT_FALSE(fs::exists(file("run")));
 }

@@ -66,6 +66,7 @@ TEST_F(DetectorTraining, HasDefaultsOfItsOwn) {
 TEST_F(DetectorTraining, GoesOnAndDividesItsBatches) {
   ASSERT_EQ(run_program(small_detector({"--on", "2xcpu/t1"})).exit_code, 0);
   ASSERT_EQ(run_program({"train", "--resume", out().string(), "--epochs", "3"}).exit_code, 0);
+  EXPECT_THAT(record_in(out()).at("trouble"), testing::Contains(HasSubstr("too little, was learnt")));
   const json epochs = record_in(out()).at("epochs");
   ASSERT_EQ(epochs.size(), 3U);
   EXPECT_TRUE(epochs.back().at("figures").contains("val_map_50"));

@@ -9,6 +9,7 @@
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
 #include "data/fetch_helpers.h"
+#include "weights/safetensors.h"
 
 namespace evener {
 namespace {
@@ -81,6 +82,30 @@ TEST_F(Tuning, WhatIsGivenIsTaken) {
   EXPECT_EQ(record_in(file("size"))["config"]["patience"], 0);
 }
 
+// The usual 2 % would be two of them, which choose the best epoch by chance.
+TEST_F(Tuning, ImagesWithoutPartsAreDividedWithEnoughToValidateOn) {
+  const Words from = from_digits();
+  const ProgramResult result = train("run", joined({"--data", "synth:masks:90", "--epochs", "1"}, from));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(record_in(file("run"))["config"]["split"], json({70, 15, 15}));
+  const ProgramResult rate = train("rate", joined({"--data", "synth:masks:90", "--epochs", "1", "--lr", "0.01"}, from));
+  ASSERT_EQ(rate.exit_code, 0) << rate.err;
+  EXPECT_NE(record_in(file("rate"))["config"]["split"], json({70, 15, 15}));
+}
+
+TEST_F(Tuning, TheBackboneMayLearnSlowerOrKeepItsStatistics) {
+  const Words words = joined({"--data", "synth:masks:90", "--split", "60/40", "--epochs", "1", "--head-first", "off",
+                              "--lr", "0.05", "--backbone-rate", "1e-9", "--batch-norm", "frozen"},
+                             from_digits());
+  const ProgramResult result = train("run", words);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const TensorMap before = weights::read_safetensors(file("digits/best.safetensors")).tensors;
+  const TensorMap after = weights::read_safetensors(file("run/last.safetensors")).tensors;
+  for (const char* name : {"bn1.running_mean", "bn1.running_var"}) EXPECT_EQ(after.at(name), before.at(name)) << name;
+  EXPECT_NEAR(*after.at("conv1.weight").floats(), *before.at("conv1.weight").floats(), 1e-6);
+  EXPECT_EQ(train("none", {"--data", "synth:masks:90", "--batch-norm", "frozen"}).exit_code, 2);
+}
+
 TEST_F(Tuning, GoesOnWithoutTheFileOfWeights) {
   const Words from = from_digits();
   const ProgramResult one =
@@ -128,7 +153,12 @@ TEST_F(Tuning, OneImageOfAClassIsTrouble) {
   const ProgramResult result = train(
       "run", joined({"--data", folder.string(), "--channels", "1", "--epochs", "2", "--batch", "2"}, from_digits()));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("2 of 2 classes have fewer than 10 images to train on"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("2 of 2 classes have fewer than 10 images to train on"),
+                                Not(HasSubstr("nothing tells how good"))));
+  fs::remove_all(folder / "val");
+  const ProgramResult alone = train("alone", {"--data", (folder / "train").string(), "--epochs", "1", "--batch", "2"});
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("none are left to validate on, so that nothing tells how good the network is"));
 }
 
 class NamedWeights : public test::FetchTest {

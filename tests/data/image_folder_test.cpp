@@ -278,6 +278,19 @@ TEST_F(ImageFolder, LeavesOutClassesWithoutUsableImages) {
   EXPECT_THAT(opened.notes, ::testing::Contains(HasSubstr("'b' has no usable image")));
 }
 
+TEST_F(ImageFolder, TellsWhichFilesAreBadWhereTheyLeaveOneClass) {
+  add("a/1.png");
+  write_bytes(folder_ / "a/2.png", "broken");
+  write_bytes(folder_ / "b/1.png", "broken");
+  EXPECT_THAT(open_error(), AllOf(HasSubstr("only the class 'a'"), HasSubstr("2 of 3 image files are bad"),
+                                  HasSubstr((folder_ / "b/1.png").string())));
+}
+
+TEST_F(ImageFolder, TellsOfManyClassesOfOneImageInOneSentence) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) add(std::string(name) + "/1.png");
+  EXPECT_THAT(open().notes, ElementsAre("5 classes have only one image: 'a', 'b', 'c', ..."));
+}
+
 TEST_F(ImageFolder, SaysWhatIsMissing) {
   EXPECT_THAT(open_error(), HasSubstr("no class folders"));
   add("loose.png");

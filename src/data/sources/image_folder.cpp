@@ -2,6 +2,7 @@
 // bad ones are known before the data is divided, and keeps as many as fit in memory.
 #include <algorithm>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -105,6 +106,19 @@ std::vector<Skipped> skipped_of(const ImageFolder& images, const fs::path& folde
   return skipped;
 }
 
+/// "the class 'a' ONE", for few classes each by itself, for many all in one sentence: "40 classes MANY: 'a', 'b', ...".
+void note_classes(const std::vector<std::string>& names, const std::string& one, const std::string& many,
+                  Source& source) {
+  constexpr std::size_t kEach = 3;
+  if (names.size() <= kEach) {
+    for (const std::string& name : names) source.notes.push_back("the class '" + name + "' " + one);
+    return;
+  }
+  std::string text = std::to_string(names.size()) + " classes " + many + ":";
+  for (std::size_t i = 0; i < kEach; ++i) text += " '" + names[i] + "',";
+  source.notes.push_back(text + " ...");
+}
+
 /// Chooses the good files, numbers the classes that have any, and notes what is odd about them.
 void select_samples(ImageFolder& images, const std::vector<std::string>& names, const fs::path& folder,
                     Source& source) {
@@ -112,16 +126,25 @@ void select_samples(ImageFolder& images, const std::vector<std::string>& names, 
   for (std::size_t i = 0; i < images.file_count(); ++i) {
     if (images.reasons()[i].empty()) ++counts[static_cast<std::size_t>(images.file(i).label)];
   }
-  std::vector<std::string> classes;
+  std::vector<std::string> classes, of_none, of_one;
   std::vector<std::int32_t> new_label(names.size(), -1);
   for (std::size_t c = 0; c < names.size(); ++c) {
     if (counts[c] == 0) {
-      source.notes.push_back("the class '" + names[c] + "' has no usable image and is left out");
+      of_none.push_back(names[c]);
       continue;
     }
-    if (counts[c] == 1) source.notes.push_back("the class '" + names[c] + "' has only one image");
+    if (counts[c] == 1) of_one.push_back(names[c]);
     new_label[c] = static_cast<std::int32_t>(classes.size());
     classes.push_back(names[c]);
+  }
+  note_classes(of_none, "has no usable image and is left out", "have no usable image and are left out", source);
+  note_classes(of_one, "has only one image", "have only one image", source);
+  if (classes.size() == 1 && !of_none.empty()) {
+    const std::size_t good = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    throw Error("only the class '" + classes[0] + "' of '" + folder.string() + "' has images that can be read: " +
+                std::to_string(images.file_count() - good) + " of " + std::to_string(images.file_count()) +
+                " image files are bad, and at least two classes are needed. Repair or replace them:" +
+                first_skipped(source.skipped));
   }
   if (classes.size() == 1) {
     throw Error("only one class with images in '" + folder.string() + "': '" + classes[0] + "' (" +

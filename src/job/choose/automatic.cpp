@@ -68,22 +68,12 @@ std::string weights_at_hand(bool for_boxes) {
 }
 
 /// A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
-void choose_split(TrainFlags& flags, const data::OpenedData& data) {
+void choose_split(TrainFlags& flags) {
   if (flags.data.split.given()) return;
-  const auto divide = [&](const char* split) {
-    flags.data.split.read({split});
-    flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
-  };
-  if (!data.came_divided) return divide("70/15/15");
-  data::DataOptions options = flags.data.data_options();
-  options.look_only = true;
-  options.split = {85, 15};
-  try {
-    data::open_data(options);  // only where it has no validation part
-  } catch (const UsageError&) {
-    return;
-  }
-  divide("85/15");
+  const std::string split = suitable_split(flags);
+  if (split.empty()) return;
+  flags.data.split.read({split});
+  flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
 }
 
 /// The share of the longer side that the median box of the class with the smallest boxes has.
@@ -123,10 +113,11 @@ ChoiceFacts facts_of(const TrainFlags& flags) {
 std::string facts_text(const ChoiceFacts& facts, const TrainFlags& flags) {
   const std::string weights = flags.model.weights->empty() ? "no weights" : "weights in " + *flags.model.weights;
   return fmt::format(
-      "choosing a network for {} images with {} of {} classes, the first of {}x{} pixels; {}; {} cores, "
+      "choosing a {} for {} images with {} of {} classes, the first of {}x{} pixels; {}; {} cores, "
       "{} of memory free, {:.3g} minutes left",
-      facts.images, facts.has_boxes ? "boxes" : "one", facts.classes, facts.image.width, facts.image.height, weights,
-      facts.cores, bytes_text(static_cast<std::uint64_t>(facts.free_bytes)), facts.seconds / 60);
+      facts.has_boxes ? "detector" : "classifier", facts.images, facts.has_boxes ? "boxes" : "one", facts.classes,
+      facts.image.width, facts.image.height, weights, facts.cores,
+      bytes_text(static_cast<std::uint64_t>(facts.free_bytes)), facts.seconds / 60);
 }
 
 /// Tries them from the cheapest to the dearest, each for an equal part of what is left of the time for that.
@@ -214,7 +205,7 @@ void choose_by_weights(TrainFlags& flags) {
   flags.chooses = true;
   const data::OpenedData data = look_at_data(flags);
   const bool boxes = has_boxes(data);
-  choose_split(flags, data);
+  choose_split(flags);
   std::string weights = *flags.model.weights;
   if (weights.empty() && !is_small(data.dataset->shape())) {
     weights = weights_at_hand(boxes);

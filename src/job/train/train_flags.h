@@ -71,8 +71,12 @@ void choose_detector_defaults(TrainFlags& flags);
 /// Gives options that were not given the defaults that go on well from --weights of a classifier: images of the size
 /// that the weights were trained for, and, where nothing was said of how it learns, a small rate with warm-up and a
 /// cosine, an average of the weights, and an end where validation no longer gets better. Detectors get images of 320
-/// pixels of the longer side, 40 epochs, and images that are flipped and cropped.
+/// pixels of the longer side, 40 epochs, and images that are flipped and cropped. Both get suitable_split().
 void choose_tuning_defaults(TrainFlags& flags);
+
+/// A --split that leaves enough to validate on; "" where the data has a part of its own for that, or can't be looked
+/// at.
+std::string suitable_split(const TrainFlags& flags);
 
 /// Why --on auto is not for --dry-run and several hosts.
 inline constexpr const char* kAutoIsMeasured =

@@ -70,6 +70,18 @@ std::string no_better_than_guessing(const task::TrainSetup& setup, const task::E
       name, percent(share));
 }
 
+std::string no_boxes_found(const task::TrainResult& result) {
+  constexpr double kNothing = 0.1;
+  const auto found = std::ranges::find(result.epochs, result.best_epoch, &task::EpochResult::epoch);
+  if (!result.is_detector || found == result.epochs.end()) return "";
+  const auto quality = found->figures.find("val_map_50");
+  if (quality == found->figures.end() || quality->second >= kNothing) return "";
+  return fmt::format(
+      "the validation mAP@0.5 is {:.2g}: nothing, or too little, was learnt. --weights of a trained network (imagenet) "
+      "help most; then more --epochs or --minutes, a smaller --size, which makes them shorter, and more images",
+      quality->second);
+}
+
 std::string learnt_by_heart(const task::TrainSetup& setup, const task::EpochResult& best) {
   const auto images = static_cast<std::int64_t>(setup.val_images);
   if (!best.train_accuracy || images < kLeastJudged) return "";
@@ -91,8 +103,9 @@ std::string few_images(const task::TrainSetup& setup) {
   const std::string name = class_text(setup, static_cast<std::size_t>(least - counts.begin()));
   return fmt::format(
       "{} of {} have fewer than {} images to train on ({} has {}): such classes are recognised by chance. Add images "
-      "of them, or leave them out",
-      few, counted(counts.size(), "class", "classes"), kFewImages, name, *least);
+      "of them, or leave them out{}",
+      few, counted(counts.size(), "class", "classes"), kFewImages, name, *least,
+      setup.val_images > 0 ? "" : "; none are left to validate on, so that nothing tells how good the network is");
 }
 
 std::string out_of_balance(const task::TrainSetup& setup) {
@@ -123,7 +136,7 @@ std::string copied_images(const task::TrainSetup& setup, const task::TrainResult
 }  // namespace
 
 std::vector<std::string> trouble_of(const task::TrainSetup& setup, const task::TrainResult& result) {
-  std::vector<std::string> sentences = {rising_loss(result)};
+  std::vector<std::string> sentences = {rising_loss(result), no_boxes_found(result)};
   if (const task::EpochResult* best = best_of(result)) {
     const std::string guessing = no_better_than_guessing(setup, *best);
     sentences.push_back(guessing.empty() ? learnt_by_heart(setup, *best) : guessing);

@@ -44,6 +44,11 @@ std::string detector_size(const TrainFlags& flags) {
   }
 }
 
+/// Divides data without a part to validate on so that the best epoch isn't chosen by chance.
+void choose_tuning_split(TrainFlags& flags) {
+  if (!flags.data.split.given()) flags.data.split.preset(suitable_split(flags));
+}
+
 bool any_given(std::initializer_list<const OptionBase*> options) {
   return std::ranges::any_of(options, &OptionBase::given);
 }
@@ -61,11 +66,25 @@ void choose_detector_tuning(TrainFlags& flags) {
   OptimisationFlags& learning = flags.optimisation;
   const bool is_quantized = !flags.model.quantize->empty() || !task::quantization_in(*flags.model.weights).empty();
   if (is_quantized || says_how_to_learn(learning)) return;
+  choose_tuning_split(flags);
   if (!learning.epochs.given()) learning.epochs.preset(40);
   if (!flags.data.augment.given()) flags.data.augment.preset("flip,iou-crop");
 }
 
 }  // namespace
+
+std::string suitable_split(const TrainFlags& flags) {
+  try {
+    data::DataOptions options = flags.data.data_options();
+    options.look_only = true;
+    if (!data::open_data(options).came_divided) return "70/15/15";
+    options.split = {85, 15};
+    data::open_data(options);  // only where it has no validation part
+    return "85/15";
+  } catch (const Error&) {
+    return "";
+  }
+}
 
 void choose_tuning_defaults(TrainFlags& flags) {
   const std::string &model = *flags.model.model, &weights = *flags.model.weights;
@@ -76,6 +95,7 @@ void choose_tuning_defaults(TrainFlags& flags) {
   OptimisationFlags& learning = flags.optimisation;
   if (!learning.patience.given()) learning.patience.preset(3);
   if (says_how_to_learn(learning)) return;
+  choose_tuning_split(flags);
   learning.optimizer.preset("sgd");
   learning.momentum.preset(0.9);
   learning.learning_rate.preset(std::optional(0.0002));

@@ -215,7 +215,7 @@ TEST_F(TrainCommand, CheckpointsKeepTheSettingsUnderTheSameNames) {
     "loss": "cross-entropy", "momentum": 0.9, "weight decay": 0, "layout": 0, "weights": null, "freeze": null,
     "normalize": null, "augment": null, "decode": null, "class": null, "optimizer": null, "label smoothing": null,
     "batch norm": null, "accumulate": null, "box loss": "smooth-l1", "quantize": null, "crop": null,
-    "micro-batches": null})");
+    "micro-batches": null, "backbone rate": null})");
   EXPECT_EQ(settings_in(out()), usual);
 
   const Words more = {
@@ -238,9 +238,9 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : config.items()) keys.push_back(key);
   EXPECT_THAT(keys, testing::ElementsAre(
-                        "accumulate", "assume-power", "augment", "batch", "batch-norm", "box-loss", "channels", "class",
-                        "clip-norm", "convolution", "crop", "cut", "data", "data-on", "decode", "ema", "engine",
-                        "epochs", "exchange", "exchange-precision", "freeze", "head-first", "kernels",
+                        "accumulate", "assume-power", "augment", "backbone-rate", "batch", "batch-norm", "box-loss",
+                        "channels", "class", "clip-norm", "convolution", "crop", "cut", "data", "data-on", "decode",
+                        "ema", "engine", "epochs", "exchange", "exchange-precision", "freeze", "head-first", "kernels",
                         "label-smoothing", "layout", "loader-threads", "loss", "lr", "mean", "memory", "micro-batches",
                         "minutes", "model", "momentum", "nesterov", "normalize", "on", "optimizer", "oversubscribe",
                         "patience", "pipeline-schedule", "precision", "quantize", "replicas", "resume", "schedule",

@@ -38,8 +38,8 @@ struct Seat {
   bool failed_first() const;
 };
 
-/// What `work` returns. If it throws, this rank's failure is told before whatever `work` needs ends: channels that still
-/// wait for others could not be closed otherwise.
+/// What `work` returns. If it throws, this rank's failure is told before whatever `work` needs ends: channels that
+/// still wait for others could not be closed otherwise.
 template <class Work>
 auto telling_failure(const Seat& seat, const Work& work) {
   try {

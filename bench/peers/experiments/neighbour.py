@@ -197,7 +197,7 @@ def beside_other_loads(context):
     for name, (left, _) in sides.items():
         if name == "quiet":
             continue
-        comparisons.append(compare.of_rates(name, "images/s", OF_WHAT_IS_LEFT * left, rates[name], rates["quiet"]))
+        comparisons.append(compare.of_rates(name, "images/s", round(OF_WHAT_IS_LEFT * left, 3), rates[name], rates["quiet"]))
         comparisons[-1].notes.append(f"{name}: {left:.3f} of the machine is left, the target is {OF_WHAT_IS_LEFT} of that")
     print("ResNet-34 fp32 beside other loads: two loops; one that comes and goes each second; a quota of half a CPU less\n"
           + compare.table(comparisons, "quiet"), flush=True)  # fmt: skip

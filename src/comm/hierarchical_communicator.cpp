@@ -10,14 +10,12 @@
 namespace evener::comm {
 namespace {
 
-constexpr int kLeader = 0;  // of the local ranks
-
 class HierarchicalCommunicator : public Communicator {
  public:
   HierarchicalCommunicator(std::unique_ptr<Communicator> local, std::unique_ptr<Communicator> between, int host,
-                           int hosts)
-      : local_(std::move(local)), between_(std::move(between)), host_(host), hosts_(hosts) {
-    if ((between_ != nullptr) == (local_->rank() == kLeader)) return;
+                           int hosts, int leader)
+      : local_(std::move(local)), between_(std::move(between)), host_(host), hosts_(hosts), leader_(leader) {
+    if ((between_ != nullptr) == (local_->rank() == leader)) return;
     throw Error("rank " + std::to_string(rank()) + ": the leading rank of a host, and no other, speaks with the hosts");
   }
 
@@ -40,7 +38,7 @@ class HierarchicalCommunicator : public Communicator {
   int local_rank(int rank, const char* what) const;
 
   std::unique_ptr<Communicator> local_, between_;
-  int host_, hosts_;
+  int host_, hosts_, leader_;
   std::vector<float> packed_;
 };
 
@@ -59,7 +57,7 @@ void HierarchicalCommunicator::all_reduce(std::span<const std::span<float>> part
   }
   local_->all_reduce(values, wire);
   if (between_) between_->all_reduce(values, wire);
-  local_->broadcast(std::as_writable_bytes(values), kLeader);
+  local_->broadcast(std::as_writable_bytes(values), leader_);
   if (parts.size() == 1) return;
   PartsWalk<float>(parts).next(
       total, [&](float* run, std::size_t size, std::size_t at) { std::copy_n(&packed_[at], size, run); });
@@ -68,7 +66,7 @@ void HierarchicalCommunicator::all_reduce(std::span<const std::span<float>> part
 void HierarchicalCommunicator::all_reduce(std::span<double> values) {
   local_->all_reduce(values);
   if (between_) between_->all_reduce(values);
-  local_->broadcast(std::as_writable_bytes(values), kLeader);
+  local_->broadcast(std::as_writable_bytes(values), leader_);
 }
 
 void HierarchicalCommunicator::broadcast(std::span<std::byte> bytes, int root) {
@@ -79,7 +77,7 @@ void HierarchicalCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   const int root_host = root / local_->size();
   if (host_ == root_host) local_->broadcast(bytes, root % local_->size());
   if (between_) between_->broadcast(bytes, root_host);
-  if (host_ != root_host) local_->broadcast(bytes, kLeader);
+  if (host_ != root_host) local_->broadcast(bytes, leader_);
 }
 
 void HierarchicalCommunicator::barrier() {
@@ -103,9 +101,9 @@ void HierarchicalCommunicator::set_members(std::span<const int> ranks) {
 }  // namespace
 
 std::unique_ptr<Communicator> make_hierarchical_communicator(std::unique_ptr<Communicator> local,
-                                                             std::unique_ptr<Communicator> between, int host,
-                                                             int hosts) {
-  return std::make_unique<HierarchicalCommunicator>(std::move(local), std::move(between), host, hosts);
+                                                             std::unique_ptr<Communicator> between, int host, int hosts,
+                                                             int leader) {
+  return std::make_unique<HierarchicalCommunicator>(std::move(local), std::move(between), host, hosts, leader);
 }
 
 }  // namespace evener::comm

@@ -9,6 +9,11 @@
 
 namespace evener::engine {
 
+int optimizer_slots(const OptimizerOptions& options) {
+  const int moments = options.kind == OptimizerKind::kAdamW ? 2 : options.momentum != 0 ? 1 : 0;
+  return moments + (options.average_decay != 0 ? 1 : 0);
+}
+
 const char* optimizer_name(OptimizerKind kind) {
   return kind == OptimizerKind::kAdamW ? "adamw" : "sgd";
 }

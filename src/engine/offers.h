@@ -147,6 +147,9 @@ class TrainsStage {
   /// Forward in evaluation mode. `predicted`: as Trainer::evaluate, of the last stage.
   virtual Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                                 std::vector<std::int32_t>* predicted) = 0;
+  /// The most that weights, gradients, optimiser's values and activations took on the stage's device, in bytes. On a
+  /// CPU those of all trainers of the process.
+  virtual std::int64_t peak_bytes() const = 0;
 };
 
 /// The abilities of one trainer, which live as long as it does; null = it has not got this one.

@@ -32,6 +32,9 @@ struct OptimizerOptions {
   std::function<double(double)> sum_over_stages = {};
 };
 
+/// Values that an optimiser keeps for each parameter that it trains.
+int optimizer_slots(const OptimizerOptions& options);
+
 /// Memory that all replicas of a run see, for engines that keep weights once for all of them. Zero at first.
 struct SharedArrays {
   std::span<std::byte> bytes = {};  // Engine::shared_bytes of them; empty: none

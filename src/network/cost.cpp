@@ -195,6 +195,7 @@ TrainingMemory training_memory(const Network& network) {
   for (const Parameter& parameter : network.parameters()) {
     const std::int64_t bytes = element_count(parameter.shape) * kFloatBytes;
     (parameter.trained ? memory.weight_bytes : memory.buffer_bytes) += bytes;
+    if (parameter.trained) memory.largest_weight_bytes = std::max(memory.largest_weight_bytes, bytes);
   }
   memory.gradient_bytes = memory.weight_bytes;
   memory.optimizer_bytes = memory.weight_bytes;
@@ -230,7 +231,8 @@ TrainingMemory training_memory(const Network& network) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (kept[i]) memory.per_sample_bytes += element_count(layers[i].shape) * kFloatBytes;
   }
-  memory.per_sample_bytes += widest * kFloatBytes;
+  memory.widest_bytes = widest * kFloatBytes;
+  memory.per_sample_bytes += memory.widest_bytes;
   return memory;
 }
 

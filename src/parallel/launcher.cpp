@@ -27,23 +27,34 @@ int channel_count(int stages) {
 /// How long ranks may take to end by themselves after a host was lost: one in a long computation notices nothing.
 constexpr std::chrono::seconds kGraceOfRanks{3};
 
-std::unique_ptr<comm::Communicator> channel_of(const Seat& seat, int index) {
+std::unique_ptr<comm::Communicator> local_channel(const Seat& seat, int index) {
   const char* name = seat.own_process ? "shm" : "threads";
-  auto local = seat.group == nullptr ? comm::make_self_communicator() : seat.group->join(seat.local_rank, index, name);
+  return seat.group == nullptr ? comm::make_self_communicator() : seat.group->join(seat.local_rank, index, name);
+}
+
+/// `local` and the same of the other hosts, where there are any, through the local rank `leader`.
+std::unique_ptr<comm::Communicator> over_hosts(const Seat& seat, std::unique_ptr<comm::Communicator> local, int index,
+                                               int leader) {
   if (seat.hosts == 1) return local;
-  auto between = seat.link == nullptr ? nullptr : seat.link->channel(index);
-  return comm::make_hierarchical_communicator(std::move(local), std::move(between), seat.host, seat.hosts);
+  const bool leads = seat.link != nullptr && seat.local_rank == leader;
+  auto between = leads ? seat.link->channel(index) : nullptr;
+  return comm::make_hierarchical_communicator(std::move(local), std::move(between), seat.host, seat.hosts, leader);
+}
+
+std::unique_ptr<comm::Communicator> channel_of(const Seat& seat, int index) {
+  return over_hosts(seat, local_channel(seat, index), index, /*leader=*/0);
 }
 
 /// The end of a channel that joins a stage with the same stage of the other replicas.
 std::unique_ptr<comm::Communicator> peers_of(const Seat& seat, int index) {
+  if (seat.stages == 1) return channel_of(seat, index);
   const int stage = seat.rank % seat.stages;
-  auto channel = channel_of(seat, stage == 0 ? index : kChannels + 2 * (stage - 1) + index - kSums);
-  if (seat.stages == 1) return channel;
+  const int own_index = stage == 0 ? index : kChannels + 2 * (stage - 1) + index - kSums;
+  auto local = local_channel(seat, own_index);
   std::vector<int> ranks;
-  for (int rank = stage; rank < seat.ranks; rank += seat.stages) ranks.push_back(rank);
-  channel->set_members(ranks);
-  return channel;
+  for (int rank = stage; rank < seat.ranks / seat.hosts; rank += seat.stages) ranks.push_back(rank);
+  local->set_members(ranks);
+  return over_hosts(seat, std::move(local), own_index, /*leader=*/stage);
 }
 
 StageChannels links_of(const Seat& seat) {
@@ -52,13 +63,13 @@ StageChannels links_of(const Seat& seat) {
   StageChannels links;
   if (stage > 0) {
     const int before = first + 2 * ((stage - 1) % 2);
-    links.values_in = channel_of(seat, before);
-    links.gradients_out = channel_of(seat, before + 1);
+    links.values_in = local_channel(seat, before);
+    links.gradients_out = local_channel(seat, before + 1);
   }
   if (stage + 1 < seat.stages) {
     const int after = first + 2 * (stage % 2);
-    links.values_out = channel_of(seat, after);
-    links.gradients_in = channel_of(seat, after + 1);
+    links.values_out = local_channel(seat, after);
+    links.gradients_in = local_channel(seat, after + 1);
   }
   return links;
 }
@@ -74,20 +85,35 @@ void give_up(const Seat& seat, const std::string& what, bool watched) {
   }).detach();
 }
 
-/// Runs `body`. The leading rank of a host connects the host with the others before, and waits for them afterwards.
-std::string run_connected(const Seat& seat, const RankBody& body, const HostsOptions& hosts, bool watched) {
-  if (hosts.hosts == 1 || seat.local_rank != 0) return body(seat);
-  std::unique_ptr<HostLink> link;
-  {
-    const PhaseMark mark(Phase::kConnect);
-    link = std::make_unique<HostLink>(hosts, kChannels);
-  }
+/// Connects this host with the others, for the ranks of it that lead others of theirs.
+std::unique_ptr<HostLink> connect(const Seat& seat, const HostsOptions& hosts, bool watched) {
+  const PhaseMark mark(Phase::kConnect);
+  auto link = std::make_unique<HostLink>(hosts, channel_count(seat.stages));
   link->watch([seat, watched](const std::string& what) { give_up(seat, what, watched); });
+  return link;
+}
+
+/// Runs `body` in a process of the rank's own. The leading rank of a host connects the host with the others before, and
+/// waits for them afterwards.
+std::string run_connected(const Seat& seat, const RankBody& body, const HostsOptions& hosts) {
+  if (hosts.hosts == 1 || seat.local_rank != 0) return body(seat);
+  const std::unique_ptr<HostLink> link = connect(seat, hosts, /*watched=*/true);
   Seat connected = seat;
   connected.link = link.get();
   std::string result = body(connected);
   link->close();
   return result;
+}
+
+/// Runs `body` for ranks that are threads of this process. The first replica's stages lead those of the others.
+std::vector<RankOutcome> run_connected_threads(std::vector<Seat> seats, const RankBody& body,
+                                               const HostsOptions& hosts) {
+  if (hosts.hosts == 1) return run_seats(seats, body);
+  const std::unique_ptr<HostLink> link = connect(seats.front(), hosts, /*watched=*/false);
+  for (Seat& seat : seats) seat.link = seat.local_rank < seat.stages ? link.get() : nullptr;
+  auto results = run_seats(seats, body);
+  link->close();
+  return results;
 }
 
 }  // namespace
@@ -134,8 +160,9 @@ std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& 
                               options.hosts.hosts, nullptr, placement::stage_count(plan)});
     }
   }
-  const RankBody connected = [&](const Seat& seat) { return run_connected(seat, body, options.hosts, processes); };
-  return results_of(processes ? run_processes(plan, seats, connected, options) : run_seats(seats.front(), connected));
+  if (!processes) return results_of(run_connected_threads(seats.front(), body, options.hosts));
+  const RankBody connected = [&](const Seat& seat) { return run_connected(seat, body, options.hosts); };
+  return results_of(run_processes(plan, seats, connected, options));
 }
 
 }  // namespace evener::parallel

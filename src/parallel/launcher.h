@@ -27,9 +27,11 @@ struct Seat {
   bool own_process = false;            // no other rank is in its process
   int local_rank = 0;                  // in `group`
   int host = 0, hosts = 1;
-  HostLink* link = nullptr;  // of the leading rank where there are several hosts
+  HostLink* link = nullptr;  // of ranks that speak with those of other hosts
   int stages = 1;            // of each replica: ranks r * stages to r * stages + stages - 1 are those of replica r
 
+  /// Whether this rank speaks for its host.
+  bool leads_host() const { return link != nullptr && local_rank == 0; }
   /// May be called once.
   Channels channels() const;
   /// Says that this rank failed, and why: nobody waits for it any longer, its own threads in channels neither.

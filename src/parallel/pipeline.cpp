@@ -19,6 +19,16 @@ std::vector<std::size_t> sizes_for(const std::vector<std::int64_t>& per_sample, 
   return sizes;
 }
 
+/// To and from the neighbour so many ranks away.
+std::unique_ptr<StageSender> sender(std::unique_ptr<comm::Communicator>& link, int away) {
+  const int to = link->rank() + away;
+  return std::make_unique<StageSender>(std::move(link), to);
+}
+std::unique_ptr<StageReceiver> receiver(std::unique_ptr<comm::Communicator>& link, int away) {
+  const int from = link->rank() + away;
+  return std::make_unique<StageReceiver>(std::move(link), from);
+}
+
 }  // namespace
 
 std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::span<const StageWork> work,
@@ -49,15 +59,14 @@ std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::
 Pipeline::Pipeline(engine::TrainsStage& trainer, engine::StageOfNetwork place, StageOptions options, Channels& channels,
                    Pace& pace)
     : trainer_(trainer), place_(place), options_(std::move(options)), pace_(pace) {
-  const int rank = channels.control->rank();
   StageChannels& links = channels.links;
   if (!place_.is_first()) {
-    values_in_ = std::make_unique<StageReceiver>(std::move(links.values_in), rank - 1);
-    gradients_out_ = std::make_unique<StageSender>(std::move(links.gradients_out), rank - 1);
+    values_in_ = receiver(links.values_in, -1);
+    gradients_out_ = sender(links.gradients_out, -1);
   }
   if (!place_.is_last()) {
-    values_out_ = std::make_unique<StageSender>(std::move(links.values_out), rank + 1);
-    gradients_in_ = std::make_unique<StageReceiver>(std::move(links.gradients_in), rank + 1);
+    values_out_ = sender(links.values_out, +1);
+    gradients_in_ = receiver(links.gradients_in, +1);
   }
 }
 

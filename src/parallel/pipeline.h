@@ -41,7 +41,7 @@ struct StageWork {
   double step_s = 0, forward_s = 0, backward_s = 0, weights_s = 0;
   std::int64_t most_kept = 0;                 // micro-batches that were forward and had a pass to come
   std::int64_t sent_bytes = 0;                // in those steps, forward and backward
-  std::optional<std::int64_t> memory_bytes;   // that its process came to take for it; absent: it has no own one
+  std::optional<std::int64_t> memory_bytes;   // that its tensors took at most; absent: it has no process of its own
   std::vector<std::vector<Task>> last_steps;  // of the last of them, the oldest first
 };
 

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/message.h"
 #include "base/phase.h"
-#include "base/process_memory.h"
 #include "comm/gather.h"
 #include "network/batch_norm.h"
 #include "parallel/device_reports.h"
@@ -50,7 +49,6 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
       dataset_(std::move(dataset)),
       channels_(std::move(channels)),
       pace_(options_.speed_factor) {
-  memory_before_bytes_ = process_memory().resident_bytes;
   // Loaders first: the trainer pins this thread, and threads started later would inherit its CPUs.
   train_loader_ = std::make_unique<data::Loader>(dataset_, options_.loader);
   data::LoaderOptions plain = options_.loader;
@@ -282,10 +280,7 @@ void Replica::report() {
   if (!pipeline_) return;
   stage_work_.clear();
   StageWork own = pipeline_->work();
-  if (options_.stage.own_process) {
-    const auto peak_bytes = process_memory().peak_bytes;
-    own.memory_bytes = static_cast<std::int64_t>(peak_bytes - std::min(peak_bytes, memory_before_bytes_));
-  }
+  if (options_.stage.own_process) own.memory_bytes = offers_.stage->peak_bytes();
   for (const std::string& message : comm::gather_messages(*channels_.control, pack_message(own))) {
     const std::string what = "what rank " + std::to_string(stage_work_.size()) + " did";
     stage_work_.push_back(unpack_message<StageWork>(message, what));

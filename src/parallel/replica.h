@@ -137,7 +137,6 @@ class Replica {
   StepResult step_;
   EvaluationResult evaluation_;
   std::vector<engine::DeviceReport> reports_;
-  std::uint64_t memory_before_bytes_ = 0;  // of this process, when it had no trainer
   std::vector<StageWork> stage_work_;
   TensorMap gathered_;
   const TensorMap* given_ = nullptr;

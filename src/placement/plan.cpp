@@ -322,6 +322,14 @@ Plan on_hosts(Plan plan, int hosts) {
       plan.replicas.push_back(std::move(replica));
     }
   }
+  if (stage_count(plan) == 1 || hosts == 1) return plan;
+  // Each stage adds its gradients up with those of the other hosts, and one process of a host speaks with the others.
+  PlanProcess all;
+  for (const PlanProcess& process : plan.processes) {
+    all.ranks.insert(all.ranks.end(), process.ranks.begin(), process.ranks.end());
+  }
+  plan.processes = {std::move(all)};
+  plan.notes.emplace_back("on several hosts all stages of a host are threads of one process");
   return plan;
 }
 

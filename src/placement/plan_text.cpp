@@ -39,14 +39,6 @@ std::string missing_parts(const Plan& plan) {
       return std::any_of(replica.stages.begin(), replica.stages.end(), test);
     });
   };
-  std::size_t ranks_here = 0;
-  for (const PlanProcess& process : plan.processes) ranks_here += process.ranks.size();
-  if (stage_count(plan) > 1 && static_cast<std::size_t>(rank_count(plan)) > ranks_here) {
-    reasons.emplace_back("dividing the layers over stages ('..') on several hosts");
-  }
-  if (stage_count(plan) > 1 && any_stage([](const PlanStage& s) { return s.device.kind != DeviceKind::kCpu; })) {
-    reasons.emplace_back("dividing the layers over stages ('..') of which some are no CPUs");
-  }
   for (const auto kind : {DeviceKind::kIntel, DeviceKind::kNpu}) {
     if (any_stage([kind](const PlanStage& stage) { return stage.device.kind == kind; })) {
       reasons.push_back(std::string("computing on '") + device_kind_name(kind) + "' devices");

@@ -32,7 +32,7 @@ std::string device_of(const StageRecord& stage) {
 const StageColumn kStageColumns[] = {
     {"where", device_of},
     {"memory, predicted", [](const StageRecord& stage) { return bytes_or_none(stage.predicted_memory_bytes); }},
-    {"memory of its process, peak", [](const StageRecord& stage) { return bytes_or_none(stage.memory_bytes); }},
+    {"memory of its tensors, peak", [](const StageRecord& stage) { return bytes_or_none(stage.memory_bytes); }},
     {"busy", [](const StageRecord& stage) { return stage.busy_share ? percent_text(*stage.busy_share) : ""; }},
 };
 

@@ -40,10 +40,11 @@ std::int64_t largest_stage(const std::vector<network::NetworkStage>& stages, con
   return most;
 }
 
-/// By what a pass of the whole network takes, layer by layer. Layers that are computed as one count where the first of
-/// them stands.
-network::StageCosts timed_costs(const InferenceModel& model, const InferOptions& options, const InferSetup& setup,
-                                const data::Samples& samples) {
+/// What each layer takes in a pass of the whole network on the device of a stage. Layers that are computed as one count
+/// where the first of them stands.
+std::vector<double> layer_seconds(const InferenceModel& model, const placement::PlanStage& stage, InferOptions options,
+                                  const InferSetup& setup, const data::Samples& samples) {
+  options.plan.replicas.front().stages = {stage};
   const auto& layers = model.network()->layers();
   std::vector<double> seconds(layers.size(), 0);
   for (const LayerProfile& each : profile_inference(model, setup, samples, options).layers) {
@@ -51,7 +52,21 @@ network::StageCosts timed_costs(const InferenceModel& model, const InferOptions&
     const auto found = names.empty() ? layers.end() : std::ranges::find(layers, names.front(), &network::Layer::name);
     seconds[found == layers.end() ? 0 : static_cast<std::size_t>(found - layers.begin())] += each.time.forward_s;
   }
-  return measured_costs(std::move(seconds), setup.batch);
+  return seconds;
+}
+
+network::StageCosts timed_costs(const InferenceModel& model, const InferOptions& options, const InferSetup& setup,
+                                const data::Samples& samples) {
+  const auto& stages = options.plan.replicas.front().stages;
+  std::vector<std::vector<double>> seconds;
+  for (const placement::PlanStage& stage : stages) {
+    const auto alike = std::ranges::find_if(stages, [&](const placement::PlanStage& each) {
+      return each.device == stage.device && each.threads == stage.threads;
+    });
+    const auto before = static_cast<std::size_t>(alike - stages.begin());
+    seconds.push_back(before < seconds.size() ? seconds[before] : layer_seconds(model, stage, options, setup, samples));
+  }
+  return measured_costs(std::move(seconds), options.plan, setup.batch);
 }
 
 /// Cuts whose stages have memory enough under `plan`.
@@ -69,8 +84,8 @@ network::StageCosts costs_of(const InferenceModel& model, const InferOptions& op
   const auto& first = options.plan.replicas.front().stages.front();
   const std::int64_t limit = options.stage_memory_bytes;
   const bool holds_all = limit == 0 || memory_of(whole, images_in(first, setup)) <= limit;
-  network::StageCosts costs =
-      holds_all && options.cut.empty() ? timed_costs(model, options, setup, samples) : estimated_costs(whole);
+  network::StageCosts costs = holds_all && options.cut.empty() ? timed_costs(model, options, setup, samples)
+                                                               : estimated_costs(whole, options.plan);
   if (limit > 0) limit_memory(costs, whole, options.plan, setup, limit);
   return costs;
 }
@@ -80,9 +95,9 @@ void require_memory(const InferenceModel& model, const InferOptions& options, co
   const std::int64_t limit = options.stage_memory_bytes;
   if (limit == 0 || needed <= limit) return;
   const auto divided = [&](const placement::Plan& plan) {
-    network::StageCosts costs = estimated_costs(*model.network());
+    network::StageCosts costs = estimated_costs(*model.network(), plan);
     limit_memory(costs, *model.network(), plan, setup, limit);
-    return largest_stage(divided_layers(plan, {}, *model.network(), std::move(costs)), plan, setup);
+    return largest_stage(divided_layers(plan, {}, *model.network(), costs), plan, setup);
   };
   const std::string fits = stages_that_fit(options.plan, placement::stage_count(options.plan) + 1, limit, divided);
   throw UsageError(

@@ -246,7 +246,7 @@ void TrainJob::State::prepare() {
 void TrainJob::State::divide_layers() {
   require_possible_stages(options, setup);
   const auto estimated = [&] {
-    return Division{divided_layers(options, setup.network, estimated_costs(setup.network)),
+    return Division{divided_layers(options, setup.network, estimated_costs(setup.network, options.plan)),
                     micro_batch_count(options, setup.network)};
   };
   try {

@@ -144,12 +144,9 @@ void require_disk_space(const std::filesystem::path& out, const network::Network
   const std::int64_t weights = memory.weight_bytes + memory.buffer_bytes;
   const std::int64_t overhead_bytes = 1 << 20;  // headers, records, samples
   // Values that the optimiser keeps for each weight; the new file is written before the old one goes.
-  const bool is_adam = optimizer.kind == engine::OptimizerKind::kAdamW;
-  const int moments = is_adam ? 2 : optimizer.momentum != 0 ? 1 : 0;
-  const int averages = optimizer.average_decay != 0 ? 1 : 0;
   // Best and last, and both once more: the new best waits for the new last, which is written before the old one goes.
   const std::int64_t needed =
-      4 * weights + 2 * (moments * memory.optimizer_bytes + averages * weights) + overhead_bytes;
+      4 * weights + 2 * engine::optimizer_slots(optimizer) * memory.weight_bytes + overhead_bytes;
   require_writable_directory(out, static_cast<std::uint64_t>(needed));
 }
 
@@ -175,7 +172,7 @@ std::int64_t least_share(const network::Network& network, bool local_batch_norm)
 
 bool uses_accelerator(const placement::Plan& plan) {
   return std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
-    return replica.stages.front().device.kind != DeviceKind::kCpu;
+    return std::ranges::any_of(replica.stages, [](const auto& stage) { return stage.device.kind != DeviceKind::kCpu; });
   });
 }
 

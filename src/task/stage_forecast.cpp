@@ -46,10 +46,9 @@ double update_seconds(std::span<const network::NetworkStage> stages, const place
 
 std::vector<parallel::StageTimes> stage_times(const network::Network& network,
                                               std::span<const network::NetworkStage> stages,
-                                              std::span<const parallel::StageTimes> layers, std::int64_t images,
-                                              const placement::PlanReplica& replica) {
-  const double of_number = measured_costs({}, images).of_number;
-  const double threads = replica.stages.front().threads;  // of the stage that the layers were timed on
+                                              std::span<const std::vector<parallel::StageTimes>> layers,
+                                              std::int64_t images, const placement::PlanReplica& replica) {
+  const double of_number = crossing_seconds(images);
   std::vector<parallel::StageTimes> times;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const network::NetworkStage& stage = stages[s];
@@ -57,11 +56,10 @@ std::vector<parallel::StageTimes> stage_times(const network::Network& network,
         of_number * (numbers_of_layers(network, stage.received) + numbers_of_layers(network, stage.sent));
     parallel::StageTimes sum{crossing_s / 2, crossing_s / 2};  // values forward, gradients backward
     for (int layer = stage.first; layer <= stage.last; ++layer) {
-      sum.forward_s += layers[static_cast<std::size_t>(layer)].forward_s;
-      sum.backward_s += layers[static_cast<std::size_t>(layer)].backward_s;
+      sum.forward_s += layers[s][static_cast<std::size_t>(layer)].forward_s;
+      sum.backward_s += layers[s][static_cast<std::size_t>(layer)].backward_s;
     }
-    const placement::PlanStage& device = replica.stages[s];
-    const double speed = device.threads / threads * device.factor;
+    const double speed = replica.stages[s].factor;
     times.push_back({sum.forward_s / speed, sum.backward_s / speed});
   }
   return times;

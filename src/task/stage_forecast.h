@@ -28,11 +28,11 @@ struct StageForecast {
 /// What the update of the weights takes on the stage that it takes longest on. Estimated from the bytes that it moves.
 double update_seconds(std::span<const network::NetworkStage> stages, const placement::PlanReplica& replica);
 
-/// What each stage of `replica` takes for a micro-batch of so many images. `layers`: of all layers of `network`, by
-/// index, for as many images on a stage with the first one's threads and at full speed.
+/// What each stage of `replica` takes for a micro-batch of so many images. `layers`: on each stage's device, at full
+/// speed, of all layers of `network`, by index, for as many images.
 std::vector<parallel::StageTimes> stage_times(const network::Network& network,
                                               std::span<const network::NetworkStage> stages,
-                                              std::span<const parallel::StageTimes> layers, std::int64_t images,
-                                              const placement::PlanReplica& replica);
+                                              std::span<const std::vector<parallel::StageTimes>> layers,
+                                              std::int64_t images, const placement::PlanReplica& replica);
 
 }  // namespace evener::task

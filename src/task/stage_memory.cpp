@@ -51,9 +51,16 @@ StageMemory memory_of_stage(const TrainOptions& options, const network::Network&
                             int micro_batches) {
   const network::TrainingMemory memory = network::training_memory(part);
   const auto tasks = parallel::stage_tasks(options.pipeline_schedule, stage, stages, micro_batches);
-  return {memory.fixed_bytes(),
-          images_at_once(options, micro_batches) * memory.sample_bytes(activation_bits(options.trainer.precision)),
-          parallel::most_kept(tasks)};
+  const int slots = engine::optimizer_slots(options.trainer.optimizer);
+  const std::int64_t images = images_at_once(options, micro_batches), bits = activation_bits(options.trainer.precision);
+  const std::int64_t all_bytes = images * memory.sample_bytes(static_cast<int>(bits));
+  const std::int64_t widest_bytes = images * memory.widest_bytes * bits / 32;
+  StageMemory needed;
+  needed.fixed_bytes = (1 + slots) * memory.weight_bytes + memory.gradient_bytes + memory.buffer_bytes;
+  needed.computed_bytes = widest_bytes + (micro_batches > 1 ? memory.largest_weight_bytes : 0);
+  needed.micro_batch_bytes = all_bytes - widest_bytes;
+  needed.kept = parallel::most_kept(tasks);
+  return needed;
 }
 
 std::vector<StageMemory> stage_memory(const TrainOptions& options, const network::Network& network,
@@ -82,7 +89,7 @@ void require_stage_memory(const TrainOptions& options, const network::Network& n
   const auto divided = [&](const placement::Plan& plan) {
     TrainOptions otherwise = with_plan(options, plan);
     otherwise.cut.clear();
-    const Division by_operations{divided_layers(otherwise, network, estimated_costs(network)),
+    const Division by_operations{divided_layers(otherwise, network, estimated_costs(network, plan)),
                                  micro_batch_count(otherwise, network)};
     return largest(stage_memory(otherwise, network, by_operations));
   };

@@ -12,10 +12,11 @@ namespace evener::task {
 
 struct StageMemory {
   std::int64_t fixed_bytes = 0;        // weights, gradients, momentum, running statistics
+  std::int64_t computed_bytes = 0;     // gradients of the micro-batch that is being computed
   std::int64_t micro_batch_bytes = 0;  // activations of one micro-batch
   int kept = 1;                        // micro-batches that are forward and not yet backward, at most
 
-  std::int64_t bytes() const { return fixed_bytes + kept * micro_batch_bytes; }
+  std::int64_t bytes() const { return fixed_bytes + computed_bytes + kept * micro_batch_bytes; }
 };
 
 /// Of the layers `part`, as one of so many stages that a batch passes in so many micro-batches.

@@ -20,6 +20,8 @@ constexpr int kMicroBatchesPerStage = 4;
 /// Operations that a processor does in the time in which it reads or writes a byte of memory: what layers without many
 /// operations take of a step's time. A guess, where nothing is measured.
 constexpr double kOperationsPerByte = 20;
+/// Threads of a CPU that compute as much as a GPU. A guess, likewise.
+constexpr double kThreadsOfAccelerator = 100;
 /// A float32 that crosses a cut is read and written on either side, and so is its gradient.
 constexpr double kBytesMovedPerNumber = 2 * 2 * sizeof(float);
 
@@ -54,6 +56,9 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
   if (options.engine == "native") {
     throw UsageError(stages + "are computed by the torch engine; leave out --engine native");
   }
+  if (options.data_on_device) {
+    throw UsageError(stages + "take their images batch by batch; leave out --data-on device");
+  }
   if (options.accumulate > 1) {
     throw UsageError(stages + "compute a batch in parts anyway: give --micro-batches instead of --accumulate");
   }
@@ -82,26 +87,37 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
   }
 }
 
-network::StageCosts estimated_costs(const network::Network& network) {
+network::StageCosts estimated_costs(const network::Network& network, const placement::Plan& plan) {
   network::StageCosts costs;
+  std::vector<double>& layers = costs.of_layers.emplace_back();
   for (const network::LayerCost& cost : network::layer_costs(network)) {
-    costs.of_layers.push_back(static_cast<double>(cost.forward_flops + cost.backward_flops) +
-                              kOperationsPerByte * static_cast<double>(cost.activation_bytes));
+    layers.push_back(static_cast<double>(cost.forward_flops + cost.backward_flops) +
+                     kOperationsPerByte * static_cast<double>(cost.activation_bytes));
   }
   costs.of_number = kOperationsPerByte * kBytesMovedPerNumber;
+  for (const auto& stage : plan.replicas.front().stages) {
+    const bool cpu = stage.device.kind == DeviceKind::kCpu;
+    costs.speeds.push_back((cpu ? stage.threads : kThreadsOfAccelerator) * stage.factor);
+  }
   return costs;
 }
 
-network::StageCosts measured_costs(std::vector<double> layer_seconds, std::int64_t images) {
-  return {std::move(layer_seconds), static_cast<double>(images) * kBytesMovedPerNumber / kCopied_bytes_per_s, {}};
+network::StageCosts measured_costs(std::vector<std::vector<double>> layer_seconds, const placement::Plan& plan,
+                                   std::int64_t images) {
+  network::StageCosts costs{std::move(layer_seconds), crossing_seconds(images)};
+  for (const auto& stage : plan.replicas.front().stages) costs.speeds.push_back(stage.factor);
+  return costs;
+}
+
+double crossing_seconds(std::int64_t images) {
+  return static_cast<double>(images) * kBytesMovedPerNumber / kCopied_bytes_per_s;
 }
 
 std::vector<network::NetworkStage> divided_layers(const placement::Plan& plan, const std::vector<std::string>& cut,
-                                                  const network::Network& network, network::StageCosts costs) {
+                                                  const network::Network& network, const network::StageCosts& costs) {
   const auto stages = static_cast<std::size_t>(placement::stage_count(plan));
   std::vector<int> begins;
   if (cut.empty()) {
-    for (const auto& stage : plan.replicas.front().stages) costs.speeds.push_back(stage.threads * stage.factor);
     begins = network::balanced_begins(network, costs);
   } else {
     if (cut.size() + 1 != stages) {
@@ -123,7 +139,7 @@ std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, c
              options.stage_memory_bytes;
     };
   }
-  return divided_layers(options.plan, options.cut, network, std::move(costs));
+  return divided_layers(options.plan, options.cut, network, costs);
 }
 
 int micro_batch_count(const TrainOptions& options, const network::Network& network) {

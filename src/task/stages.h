@@ -16,14 +16,19 @@ constexpr double kCopied_bytes_per_s = 4e9;
 /// Throws UsageError for what the stages of `options.plan` can't do, or can't do yet.
 void require_possible_stages(const TrainOptions& options, const TrainSetup& setup);
 
-/// What each layer takes on a stage of speed 1, and what crosses a cut; speeds are left open. Estimated from operations
-/// and the memory that is read and written, or from measured times of a training step of so many images.
-network::StageCosts estimated_costs(const network::Network& network);
-network::StageCosts measured_costs(std::vector<double> layer_seconds, std::int64_t images);
+/// What each layer takes on a stage of `plan`, and what crosses a cut: estimated from operations and the memory that is
+/// read and written.
+network::StageCosts estimated_costs(const network::Network& network, const placement::Plan& plan);
+/// The same from times that were measured in a call or a training step of so many images: of each layer on the device
+/// of each stage, at its full speed.
+network::StageCosts measured_costs(std::vector<std::vector<double>> layer_seconds, const placement::Plan& plan,
+                                   std::int64_t images);
+/// What one number of each sample's value takes that crosses a cut, in calls of so many images.
+double crossing_seconds(std::int64_t images);
 
 /// The stages of `plan` that --cut names, or those of which the slowest is as fast as can be.
 std::vector<network::NetworkStage> divided_layers(const placement::Plan& plan, const std::vector<std::string>& cut,
-                                                  const network::Network& network, network::StageCosts costs);
+                                                  const network::Network& network, const network::StageCosts& costs);
 /// Of a training: where --memory limits its stages, of cuts that fit.
 std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, const network::Network& network,
                                                   network::StageCosts costs);

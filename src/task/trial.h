@@ -53,9 +53,10 @@ class Trials {
   double loader_images_per_s(double seconds) const;
 
  private:
-  /// What each layer of the network takes in a training step of so many images, by its index, on the first stage of
-  /// `plan`. Layers that are computed as one count where the first of them stands. Measured once.
-  const std::vector<parallel::StageTimes>& layer_times(const placement::Plan& plan, std::int64_t images) const;
+  /// What each layer of the network takes in a training step of so many images, by its index, on the device of a stage
+  /// at its full speed. Layers that are computed as one count where the first of them stands. Measured once for each
+  /// device and number of threads.
+  const std::vector<parallel::StageTimes>& layer_times(const placement::PlanStage& device, std::int64_t images) const;
 
   const TrainJob::State& job_;
   mutable std::map<std::string, std::vector<parallel::StageTimes>> layer_times_;

@@ -24,9 +24,12 @@ Division Trials::division_of(const placement::Plan& plan) const {
   network::StageCosts costs;
   if (options.cut.empty()) {
     const std::int64_t images = images_of_micro_batch(options, division.micro_batches);
-    std::vector<double> seconds;
-    for (const auto& layer : layer_times(plan, images)) seconds.push_back(layer.forward_s + layer.backward_s);
-    costs = measured_costs(std::move(seconds), images);
+    std::vector<std::vector<double>> seconds;
+    for (const auto& stage : plan.replicas.front().stages) {
+      std::vector<double>& of_layers = seconds.emplace_back();
+      for (const auto& layer : layer_times(stage, images)) of_layers.push_back(layer.forward_s + layer.backward_s);
+    }
+    costs = measured_costs(std::move(seconds), plan, images);
   }
   division.stages = divided_layers(options, network, std::move(costs));
   require_stage_memory(options, network, division);
@@ -42,8 +45,9 @@ StageForecast Trials::forecast(const placement::Plan& plan) const {
   for (const StageMemory& stage : stage_memory(with_plan(job_.options, plan), job_.setup.network, division)) {
     forecast.memory_bytes.push_back(stage.bytes());
   }
-  const auto& layers = layer_times(plan, images);
   for (const auto& replica : plan.replicas) {
+    std::vector<std::vector<parallel::StageTimes>> layers;
+    for (const auto& stage : replica.stages) layers.push_back(layer_times(stage, images));
     auto times = stage_times(job_.setup.network, division.stages, layers, images, replica);
     if (parallel::splits_backward(forecast.schedule)) {
       for (auto& stage : times) stage.weights_s = stage.backward_s /= 2;  // each has the same multiplications
@@ -54,8 +58,8 @@ StageForecast Trials::forecast(const placement::Plan& plan) const {
   return forecast;
 }
 
-const std::vector<parallel::StageTimes>& Trials::layer_times(const placement::Plan& plan, std::int64_t images) const {
-  const placement::PlanStage& device = plan.replicas.front().stages.front();
+const std::vector<parallel::StageTimes>& Trials::layer_times(const placement::PlanStage& device,
+                                                             std::int64_t images) const {
   const std::string key = fmt::format("{} {} {}", device_text(device.device), device.threads, images);
   if (const auto found = layer_times_.find(key); found != layer_times_.end()) return found->second;
   TrainOptions options = with_plan(job_.options, plan_of_one());

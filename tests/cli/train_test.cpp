@@ -322,6 +322,21 @@ TEST_F(TrainCommand, AccumulatingLearnsWhatTheWholeBatchLearns) {
   }
 }
 
+// Also where a stage keeps several micro-batches, and where weights are most of it.
+TEST_F(TrainCommand, StagesTakeTheMemoryThatIsPredicted) {
+  const ProgramResult trained = run_program({"train",        "resnet34", "--data", "synth:masks:54",  "--size",
+                                             "64x64",        "--batch",  "24",     "--micro-batches", "6",
+                                             "--batch-norm", "local",    "--on",   "cpu/t1..cpu/t1",  "--cut",
+                                             "layer3",       "--epochs", "1",      "--out",           out()});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const json stages = record_in(out())["placement"]["replicas"][0]["stages"];
+  ASSERT_EQ(stages.size(), 2);
+  for (const json& stage : stages) {
+    const double predicted_bytes = stage["predicted_memory_bytes"];
+    EXPECT_NEAR(stage["memory_bytes"].get<double>(), predicted_bytes, 0.15 * predicted_bytes);
+  }
+}
+
 TEST_F(TrainCommand, EndsWhenTheAccuracyIsReachedAndTellsTheTime) {
   ASSERT_EQ(run_program(with_value(small_run(out(), {"--until-accuracy", "0.15"}), "--epochs", "50")).exit_code, 0);
   const auto record = record_in(out());

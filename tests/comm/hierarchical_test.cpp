@@ -25,7 +25,7 @@ constexpr int kHosts = 2, kLocal = 2, kRanks = kHosts * kLocal;
 class Hierarchical : public testing::Test {
  protected:
   Hierarchical() : between_(group_options(kHosts)) {
-    for (auto& host : hosts_) host = std::make_unique<SharedGroup>(group_options(kLocal));
+    for (auto& host : hosts_) host = std::make_unique<SharedGroup>(group_options(kLocal, 256, 2));
   }
 
   std::unique_ptr<Communicator> join(int rank) {
@@ -62,6 +62,25 @@ TEST_F(Hierarchical, SumsOfHostsInTheirOrder) {
     for (std::size_t i = 0; i < kSize; ++i) {
       EXPECT_EQ(values[i], (value_of(0, i) + value_of(1, i)) + (value_of(2, i) + value_of(3, i))) << i;
     }
+  });
+}
+
+/// As stages of a pipeline do: the second ranks of both hosts sum, and the first ones sum others meanwhile.
+TEST_F(Hierarchical, RanksOfAHostThatLeadOnesOfTheirOwn) {
+  SharedGroup seconds(group_options(kHosts));
+  test::run_ranks(test::RanksAre::kThreads, kRanks, [&](int rank) {
+    const int host = rank / kLocal, number = rank % kLocal;
+    auto local = hosts_[static_cast<std::size_t>(host)]->join(number, number, "threads");
+    local->set_members(std::array{number});
+    auto between = (number == 0 ? between_ : seconds).join(host, 0, "threads");
+    const auto end = make_hierarchical_communicator(std::move(local), std::move(between), host, kHosts, number);
+    std::vector<float> values(100, static_cast<float>(rank + 1));
+    end->all_reduce(std::span<float>(values), Wire::kFloat32);
+    EXPECT_THAT(values, Each(number == 0 ? 1.0F + 3.0F : 2.0F + 4.0F));
+    std::vector<std::byte> told(3, std::byte(rank));
+    end->broadcast(told, number);  // of the first host
+    EXPECT_THAT(told, Each(std::byte(number)));
+    end->barrier();
   });
 }
 

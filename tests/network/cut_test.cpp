@@ -72,7 +72,7 @@ TEST(Cut, StagesHaveAllParametersOnceAndKeepWhatIsFrozen) {
     const std::string first = whole.parameters().front().name;
     whole.freeze({first});
     const std::vector<int> begins =
-        balanced_begins(whole, {std::vector<double>(whole.layers().size(), 1), 0, {1, 1, 1}});
+        balanced_begins(whole, {{std::vector<double>(whole.layers().size(), 1)}, 0, {1, 1, 1}});
     std::vector<std::string> names, expected;
     std::vector<int> numbers;
     for (const NetworkStage& stage : cut(whole, begins)) {
@@ -117,9 +117,9 @@ double slowest(const StageCosts& costs, const std::vector<int>& begins) {
   double most = 0;
   int from = 0;
   for (std::size_t stage = 0; stage < costs.speeds.size(); ++stage) {
-    const int to = stage < begins.size() ? begins[stage] : static_cast<int>(costs.of_layers.size());
+    const int to = stage < begins.size() ? begins[stage] : static_cast<int>(costs.of_layers.front().size());
     double sum = 0;
-    for (int i = from; i < to; ++i) sum += costs.of_layers[static_cast<std::size_t>(i)];
+    for (int i = from; i < to; ++i) sum += costs.of_layers.front()[static_cast<std::size_t>(i)];
     most = std::max(most, sum / costs.speeds[stage]);
     from = to;
   }
@@ -128,10 +128,10 @@ double slowest(const StageCosts& costs, const std::vector<int>& begins) {
 
 TEST(Cut, BalancedStagesFitTheirMemoriesWhereAnyCutDoes) {
   Network network("chain", {4});
-  StageCosts costs{{0}, 0, {1, 1}};
+  StageCosts costs{{{0}}, 0, {1, 1}};
   for (int i = 0; i < 6; ++i) {
     network.add("linear" + std::to_string(i), Linear{.out_features = 4});
-    costs.of_layers.push_back(1);
+    costs.of_layers.front().push_back(1);
   }
   EXPECT_THAT(balanced_begins(network, costs), ElementsAre(4));
   costs.fits = [](std::size_t stage, int begin, int end) { return end - begin <= (stage == 0 ? 6 : 2); };
@@ -142,10 +142,10 @@ TEST(Cut, BalancedStagesFitTheirMemoriesWhereAnyCutDoes) {
 
 TEST(Cut, BalancedStagesAreTheBestOfAllCuts) {
   Network network("chain", {4});
-  StageCosts costs{{0}, 0, {1, 0.5, 2}};
+  StageCosts costs{{{0}}, 0, {1, 0.5, 2}};
   for (int i = 0; i < 12; ++i) {
     network.add("linear" + std::to_string(i), Linear{.out_features = 4});
-    costs.of_layers.push_back((i * 7) % 5 + 1);
+    costs.of_layers.front().push_back((i * 7) % 5 + 1);
   }
   double best = 1e9;
   for (int a = 2; a < 12; ++a) {
@@ -154,17 +154,24 @@ TEST(Cut, BalancedStagesAreTheBestOfAllCuts) {
   EXPECT_DOUBLE_EQ(slowest(costs, balanced_begins(network, costs)), best);
 }
 
+TEST(Cut, BalancedStagesGiveEachDeviceWhatItIsGoodAt) {
+  Network network("chain", {4});
+  for (int i = 0; i < 6; ++i) network.add("linear" + std::to_string(i), Linear{.out_features = 4});
+  const StageCosts costs{{{0, 1, 1, 1, 9, 9, 9}, {0, 9, 9, 9, 1, 1, 1}}, 0, {1, 1}};
+  EXPECT_THAT(balanced_begins(network, costs), ElementsAre(4));
+}
+
 TEST(Cut, BalancedStagesKeepWideValuesTogether) {
   Network network("narrow", {4});
   for (const int width : {100, 100, 2, 100, 100}) {
     network.add("linear" + std::to_string(network.layers().size()), Linear{.out_features = width});
   }
-  EXPECT_THAT(balanced_begins(network, {{0, 1, 1, 1, 1, 1}, 1, {1, 1}}), ElementsAre(4));  // reads the 2
+  EXPECT_THAT(balanced_begins(network, {{{0, 1, 1, 1, 1, 1}}, 1, {1, 1}}), ElementsAre(4));  // reads the 2
 }
 
 TEST(Cut, RefusesMoreStagesThanLayersToBeginWith) {
   EXPECT_THAT(error_text([] {
-                balanced_begins(with_skip(), {std::vector<double>(6, 1), 0, std::vector<double>(5, 1)});
+                balanced_begins(with_skip(), {{std::vector<double>(6, 1)}, 0, std::vector<double>(5, 1)});
               }),
               HasSubstr("no more than 4 stages, not 5"));
 }

@@ -63,6 +63,7 @@ class AddingStage : public engine::TrainsStage {
     if (predicted != nullptr && place_.is_last()) predicted->resize(predicted->size() + part.samples.size());
     return pass(part, received);
   }
+  std::int64_t peak_bytes() const override { return 0; }
 
   double gradient() const { return gradient_; }
   std::size_t most_under_way() const { return most_; }

@@ -37,9 +37,10 @@ TEST(StageTimes, AreTheSumsOfTheirLayersAndWhatCrosses) {
   network::Network network("net", {8});
   for (int i = 0; i < 4; ++i) network.add("linear" + std::to_string(i), network::Linear{.out_features = 8});
   const std::vector<parallel::StageTimes> layers = {{0, 0}, {1, 2}, {1, 2}, {3, 4}, {3, 5}};
-  const auto times = stage_times(network, network::cut(network, std::vector{3}), layers, 16, stages_of({1, 0.5}));
+  const auto times =
+      stage_times(network, network::cut(network, std::vector{3}), std::vector{layers, layers}, 16, stages_of({1, 0.5}));
   ASSERT_EQ(times.size(), 2u);
-  const double crossing_s = measured_costs({}, 16).of_number * 8 / 2;
+  const double crossing_s = crossing_seconds(16) * 8 / 2;
   EXPECT_GT(crossing_s, 0);
   EXPECT_DOUBLE_EQ(times[0].forward_s, 2 + crossing_s);
   EXPECT_DOUBLE_EQ(times[0].backward_s, 4 + crossing_s);
@@ -47,14 +48,14 @@ TEST(StageTimes, AreTheSumsOfTheirLayersAndWhatCrosses) {
   EXPECT_DOUBLE_EQ(times[1].backward_s, 2 * (9 + crossing_s));
 }
 
-TEST(StageTimes, TakeTheThreadsOfEachStageIntoAccount) {
+TEST(StageTimes, AreThoseOfEachStagesOwnDevice) {
   network::Network network("net", {8});
   for (int i = 0; i < 2; ++i) network.add("linear" + std::to_string(i), network::Linear{.out_features = 8});
-  placement::PlanReplica replica = stages_of({1, 1});
-  replica.stages[0].threads = 2;
-  const auto times = stage_times(network, network::cut(network, std::vector{2}),
-                                 std::vector<parallel::StageTimes>(3, {1, 1}), 1, replica);
-  EXPECT_NEAR(times[1].forward_s, 2, 1e-6) << "timed on two threads, computed on one";
+  const std::vector<std::vector<parallel::StageTimes>> layers = {{{1, 1}, {1, 1}, {1, 1}}, {{2, 2}, {2, 2}, {2, 3}}};
+  const auto times = stage_times(network, network::cut(network, std::vector{2}), layers, 1, stages_of({1, 1}));
+  EXPECT_NEAR(times[0].forward_s, 2, 1e-6);
+  EXPECT_NEAR(times[1].forward_s, 2, 1e-6);
+  EXPECT_NEAR(times[1].backward_s, 3, 1e-6);
 }
 
 TEST(UpdateSeconds, AreThoseOfTheStageWithTheMostWeights) {
@@ -81,7 +82,7 @@ TEST(StageMemory, IsTheWeightsOfEachStageAndTheMicroBatchesThatItKeeps) {
   options.batch = 60;
   for (const int stages : {2, 3}) {
     options.plan.replicas = {{0, std::vector<placement::PlanStage>(static_cast<std::size_t>(stages)), 1.0}};
-    const Division division{divided_layers(options, network, estimated_costs(network)), 4};
+    const Division division{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
     const std::vector<StageMemory> memory = stage_memory(options, network, division);
     const StageMemory whole = stage_memory(options, network, {}).at(0);
     ASSERT_EQ(memory.size(), static_cast<std::size_t>(stages));
@@ -90,14 +91,15 @@ TEST(StageMemory, IsTheWeightsOfEachStageAndTheMicroBatchesThatItKeeps) {
       const StageMemory& stage = memory[static_cast<std::size_t>(s)];
       const auto own = network::training_memory(division.stages[static_cast<std::size_t>(s)].network);
       EXPECT_EQ(stage.kept, std::min(4, stages - s));
-      EXPECT_EQ(stage.micro_batch_bytes, 15 * own.sample_bytes(32)) << "60 images in 4 parts";
+      EXPECT_EQ(stage.micro_batch_bytes, 15 * (own.per_sample_bytes - own.widest_bytes)) << "60 images in 4 parts";
+      EXPECT_EQ(stage.computed_bytes, 15 * own.widest_bytes + own.largest_weight_bytes);
       EXPECT_LT(stage.bytes(), whole.bytes());
       fixed += stage.fixed_bytes;
     }
     EXPECT_EQ(fixed, whole.fixed_bytes) << "every weight lies in one stage";
   }
   options.pipeline_schedule = parallel::PipelineSchedule::kGPipe;
-  const Division division{divided_layers(options, network, estimated_costs(network)), 4};
+  const Division division{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
   EXPECT_EQ(stage_memory(options, network, division).at(2).kept, 4);
 }
 
@@ -106,7 +108,7 @@ TEST(StageMemory, CutsKeepToTheLimitWhereOneDoes) {
   TrainOptions options;
   options.batch = 8;
   options.plan.replicas = {{0, std::vector<placement::PlanStage>(2), 1.0}};
-  const network::StageCosts last_dear{{0, 1, 1, 1, 1, 1, 9, 9}, 0, {}};
+  const network::StageCosts last_dear{{{0, 1, 1, 1, 1, 1, 9, 9}}, 0, {1, 1}};
   const auto largest = [&] {
     const Division division{divided_layers(options, network, last_dear), 4};
     std::int64_t most = 0;
@@ -123,8 +125,8 @@ TEST(StageMemory, CutsKeepToTheLimitWhereOneDoes) {
 /// Seconds of a simulated step of 8 micro-batches with this cut.
 double step_s(const network::Network& network, const std::vector<int>& begins, const std::vector<double>& factors) {
   constexpr std::int64_t kImages = 8;
-  const auto times = stage_times(network, network::cut(network, begins), times_by_operations(network, kImages), kImages,
-                                 stages_of(factors));
+  const std::vector layers(factors.size(), times_by_operations(network, kImages));
+  const auto times = stage_times(network, network::cut(network, begins), layers, kImages, stages_of(factors));
   return simulate_step(parallel::PipelineSchedule::k1F1B, times, 8).seconds;
 }
 
@@ -149,11 +151,10 @@ TEST(Cuts, OfThePlannerAreAlmostAsFastAsTheBestOfAll) {
         network::build(model, std::string(model).starts_with("mlp") ? network::ModelOptions() : small);
     for (const std::vector<double>& factors : {std::vector<double>{1, 1}, {1, 0.3}, {0.3, 1}, {1, 0.5}, {0.1, 1}}) {
       SCOPED_TRACE(testing::Message() << model << " " << testing::PrintToString(factors));
-      network::StageCosts costs = measured_costs({}, 8);
+      network::StageCosts costs{{{}}, crossing_seconds(8), factors};
       for (const auto& layer : times_by_operations(network, 8)) {
-        costs.of_layers.push_back(layer.forward_s + layer.backward_s);
+        costs.of_layers.front().push_back(layer.forward_s + layer.backward_s);
       }
-      costs.speeds = factors;
       const double planned_s = step_s(network, network::balanced_begins(network, costs), factors);
       EXPECT_GE(best_step_s(network, {}, factors), 0.95 * planned_s);
     }

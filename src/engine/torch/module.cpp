@@ -8,6 +8,7 @@
 #include "engine/torch/device.h"
 #include "engine/torch/errors.h"
 #include "engine/torch/formats.h"
+#include "engine/torch/host_memory.h"
 #include "engine/torch/matrix_product.h"
 #include "engine/torch/runner.h"
 #include "engine/torch/trainer.h"
@@ -30,14 +31,13 @@ auto made(const char* what, Device device, const Make& make) {
 
 class TorchEngine : public Engine {
  public:
+  TorchEngine() { use_host_memory(); }
+
   const char* name() const override { return "torch"; }
 
   std::string trainer_refusal(const network::Network& network, const TrainerOptions& options) const override {
     const std::string refusal = device_refusal(options.device);
     if (!refusal.empty()) return refusal;
-    if (options.stage.is_part() && options.device.kind != DeviceKind::kCpu) {
-      return "stages of a network ('..') are computed by CPUs only, not by " + device_text(options.device);
-    }
     const std::string unfit = options.stage.is_last() ? network::why_unfit(options.criterion, network) : "";
     return unfit.empty() ? replica_refusal(network, options) : unfit;
   }

@@ -92,6 +92,7 @@ void Optimizer::step(const at::Tensor& learning_rate, const at::Tensor& skip) {
   clip_unseen(gradients);
   begin_average();
   steps_.add_(1 - skip);
+  if (parameters_.empty()) return;
   for (const Group& group : groups_) {
     const at::Tensor rate = group.rate == 1 ? learning_rate : learning_rate * group.rate;
     update(lists_of(group, gradients), rate, skip);
@@ -130,6 +131,7 @@ void Optimizer::clip(std::vector<at::Tensor>& gradients) const {
 }
 
 void Optimizer::clip_unseen(std::vector<at::Tensor>& gradients) const {
+  if (options_.sum_over_stages) return clip(gradients);  // other stages wait for this one's norm
   if (options_.clip_norm == 0) return;
   const at::Tensor norm = at::stack(at::_foreach_norm(gradients)).norm();
   at::_foreach_mul_(gradients, (options_.clip_norm / (norm + 1e-6)).clamp_max(1));

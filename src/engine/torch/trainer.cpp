@@ -11,6 +11,7 @@
 #include "base/phase.h"
 #include "engine/torch/device.h"
 #include "engine/torch/formats.h"
+#include "engine/torch/host_memory.h"
 #include "engine/torch/threads.h"
 #include "engine/torch/trainer_errors.h"
 
@@ -29,6 +30,7 @@ std::unique_ptr<const BoxMatcher> make_matcher(const network::Network& network, 
 
 TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions& options)
     : options_(options),
+      host_bytes_before_(host_memory_bytes()),
       streams_(torch_device(options.device)),
       ahead_(options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator),
       graph_([&] {
@@ -42,6 +44,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
                        ? make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front())
                        : PixelScale()),
       dropout_(dropout_layers(network)) {
+  if (options_.stage.is_part()) begin_peak_of_host_memory();
   if (const auto* boxes = network::boxes_term(options.criterion)) matcher_ = make_matcher(network, *boxes);
   use_threads(options_.threads, options_.cpus);
   if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision);
@@ -60,7 +63,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
   optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, rates, options_.optimizer, shared_.get());
   if (options_.precision == Precision::kFp16) scaler_ = std::make_unique<LossScaler>(graph_.device());
   watch_gradients();
-  if (ahead_ && !options_.stage.is_part()) drive_device();
+  if (ahead_) drive_device();
 }
 
 /// What is under way needs what is about to go.
@@ -79,10 +82,13 @@ void TorchTrainer::share_parameters() {
 }
 
 void TorchTrainer::drive_device() {
-  scale_ = along_channels(pixel_scale_.scale, graph_.device());
-  shift_ = along_channels(pixel_scale_.shift, graph_.device());
-  feed_ = std::make_unique<Feed>(streams_, options_.resident, dropout_, options_.seed, matcher_.get());
+  if (options_.stage.is_first()) {
+    scale_ = along_channels(pixel_scale_.scale, graph_.device());
+    shift_ = along_channels(pixel_scale_.shift, graph_.device());
+  }
   host_gradients_ = std::make_unique<HostGradients>(streams_, trained_, host_memory_format(graph_.network(), options_));
+  if (options_.stage.is_part()) return;  // others wait for what each of its passes comes to
+  feed_ = std::make_unique<Feed>(streams_, options_.resident, dropout_, options_.seed, matcher_.get());
   StepWork work;
   work.forward = [this](const BatchTensors& batch) { return forward(batch, /*training=*/true); };
   work.backward = [this](const at::Tensor& loss, const at::Tensor& weight) {
@@ -210,13 +216,13 @@ Sums TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
 Offers TorchTrainer::offers() {
   Offers offers;
   offers.exchange = this;
-  if (ahead_) offers.ahead = this;
+  if (whole_steps_) offers.ahead = this;
   if (shared_) offers.sharing = this;
   if (options_.optimizer.average_decay != 0) offers.average = this;
   offers.device = this;
   if (matcher_) offers.detector = this;
   offers.layers = this;
-  if (options_.stage.is_part() && !ahead_) offers.stage = this;
+  if (options_.stage.is_part()) offers.stage = this;
   return offers;
 }
 
@@ -238,6 +244,7 @@ DeviceReport TorchTrainer::report() const {
   report.executed = graph_.executed();
   if (!ahead_) return report;
   report.peak_memory_bytes = peak_memory_bytes(graph_.device());
+  if (!whole_steps_) return report;
   report.step_phases_s = whole_steps_->phases_s();
   const std::string refusal =
       step_graph_refusal({options_.step_graph, true, gradient_ready_ != nullptr, synchronised_});

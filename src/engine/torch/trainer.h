@@ -63,6 +63,7 @@ class TorchTrainer : public Trainer,
   void weights_stage(int micro_batch) override;
   Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                         std::vector<std::int32_t>* predicted) override;
+  std::int64_t peak_bytes() const override;
 
  private:
   void share_parameters();
@@ -80,6 +81,8 @@ class TorchTrainer : public Trainer,
     c10::intrusive_ptr<LaterGradients> later;  // null: the backward pass computes all gradients
   };
   StagePass& under_way(int micro_batch, const char* what);
+  at::Tensor stage_input(const data::Batch& part) const;
+  TargetTensors stage_targets(const data::Batch& part) const;
   StagePass pass_stage(const data::Batch& part, std::vector<StageValues> received, bool training);
   CriterionResult forward(const BatchTensors& batch, bool training, std::vector<at::Tensor>* outputs = nullptr);
   Pass forward_on_host(const data::Batch& batch, bool training);
@@ -99,6 +102,7 @@ class TorchTrainer : public Trainer,
   std::vector<at::Tensor> gradients_where(bool handed_out) const;
 
   TrainerOptions options_;
+  const std::int64_t host_bytes_before_;  // of others' tensors
   Streams streams_;
   const bool ahead_;  // the device is driven ahead of its results
   Graph graph_;

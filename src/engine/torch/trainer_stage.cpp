@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/phase.h"
+#include "engine/torch/host_memory.h"
 #include "engine/torch/trainer.h"
 #include "engine/torch/trainer_errors.h"
 
@@ -30,11 +31,15 @@ at::Tensor tensor_on(const StageValues& values, const network::Shape& shape, std
   return image ? tensor.permute({0, 3, 1, 2}) : tensor;
 }
 
-/// The values of a tensor, on its own memory where that has their order.
+/// The values of a tensor in host memory: its own where that has their order. Waits for the device.
 StageValues stage_values_of(const at::Tensor& tensor) {
   const bool image = tensor.dim() == 4;
   const at::Tensor ordered = image ? tensor.detach().permute({0, 2, 3, 1}) : tensor.detach();
   auto kept = std::make_shared<at::Tensor>(ordered.to(at::kFloat).contiguous());
+  if (!kept->is_cpu()) {
+    const at::Tensor host = at::empty(kept->sizes(), at::TensorOptions().dtype(at::kFloat).pinned_memory(true));
+    *kept = host.copy_(*kept);
+  }
   return {{kept->mutable_data_ptr<float>(), static_cast<std::size_t>(kept->numel())}, kept};
 }
 
@@ -44,36 +49,57 @@ std::vector<StageValues> values_of_all(const std::vector<at::Tensor>& tensors) {
   return values;
 }
 
+void bring(at::Tensor& tensor, at::Device device) {
+  if (tensor.defined()) tensor = tensor.to(device);
+}
+
 }  // namespace
+
+/// The images of a part as the first stage takes them in.
+at::Tensor TorchTrainer::stage_input(const data::Batch& part) const {
+  if (!ahead_) return to_input(part, pixel_scale_, graph_.format());
+  const auto pixels = at::from_blob(const_cast<std::uint8_t*>(part.images.data()),
+                                    {part.count, part.shape.channels, part.shape.height, part.shape.width}, at::kByte);
+  return normalized_images(pixels.to(graph_.device()), scale_, shift_, graph_.format());
+}
+
+/// What the last stage compares its outputs with.
+TargetTensors TorchTrainer::stage_targets(const data::Batch& part) const {
+  TargetTensors targets = class_targets(part);
+  for (at::Tensor* each : {&targets.labels, &targets.second_labels, &targets.label_weights})
+    bring(*each, graph_.device());
+  return targets;
+}
 
 TorchTrainer::StagePass TorchTrainer::pass_stage(const data::Batch& part, std::vector<StageValues> received,
                                                  bool training) {
   const network::Network& network = graph_.network();
   StagePass pass;
   if (options_.stage.is_first()) {
-    pass.outputs.push_back(to_input(part, pixel_scale_, graph_.format()));
+    pass.outputs.push_back(stage_input(part));
   } else {
     const std::vector<int> inputs = network.inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const network::Shape& shape = network.layers()[static_cast<std::size_t>(inputs[i])].shape;
-      at::Tensor input = tensor_on(received.at(i), shape, part.count);
+      at::Tensor input = tensor_on(received.at(i), shape, part.count).to(graph_.device());
       if (shape.size() == 3) input = input.contiguous(graph_.format());
       pass.inputs.push_back(input.set_requires_grad(training));
     }
     pass.outputs = pass.inputs;
   }
-  const DropoutMasks masks =
-      training ? draw_masks(dropout_, {options_.seed, part.epoch, part.samples}) : DropoutMasks();
+  DropoutMasks masks = training ? draw_masks(dropout_, {options_.seed, part.epoch, part.samples}) : DropoutMasks();
+  for (auto& [layer, mask] : masks) bring(mask, graph_.device());
   if (training && options_.stage.splits_backward) pass.later = c10::make_intrusive<LaterGradients>();
   pass.outputs = graph_.forward_outputs(std::exchange(pass.outputs, {}), training, masks,
                                         synchronised_ ? &replicas_ : nullptr, step_watch_, pass.later.get());
-  if (options_.stage.is_last()) pass.found = criterion_->compute(pass.outputs, class_targets(part), training);
+  if (options_.stage.is_last()) pass.found = criterion_->compute(pass.outputs, stage_targets(part), training);
   return pass;
 }
 
 TrainsStage::Passed TorchTrainer::forward_stage(int micro_batch, const data::Batch& part,
                                                 std::vector<StageValues> received) {
   const PhaseMark mark(Phase::kForward);
+  const WorkingIn compute(streams_.compute());
   return with_trainer_errors(graph_.network(), options_, part.count, [&] {
     StagePass pass = pass_stage(part, std::move(received), /*training=*/true);
     Passed passed;
@@ -91,6 +117,7 @@ TrainsStage::Passed TorchTrainer::forward_stage(int micro_batch, const data::Bat
 std::vector<StageValues> TorchTrainer::backward_stage(int micro_batch, std::vector<StageValues> gradients,
                                                       double weight) {
   const PhaseMark mark(Phase::kBackward);
+  const WorkingIn compute(streams_.compute());
   const StagePass pass = std::move(under_way(micro_batch, "backward"));
   under_way_.erase(micro_batch);
   if (pass.later) under_way_[micro_batch].later = pass.later;
@@ -98,16 +125,17 @@ std::vector<StageValues> TorchTrainer::backward_stage(int micro_batch, std::vect
     std::vector<at::Tensor> roots, of_roots;
     if (options_.stage.is_last()) {
       roots.push_back(pass.found.loss);
-      of_roots.push_back(at::scalar_tensor(weight, at::kFloat));
+      of_roots.push_back(at::scalar_tensor(weight, pass.found.loss.options()));
     }
     for (std::size_t i = 0; i < pass.outputs.size(); ++i) {
       const at::Tensor& output = pass.outputs[i];
       if (!output.requires_grad()) continue;  // nothing before it is trained
       network::Shape shape(output.sizes().begin() + 1, output.sizes().end());
       roots.push_back(output);
-      of_roots.push_back(tensor_on(gradients.at(i), shape, output.size(0)));
+      of_roots.push_back(tensor_on(gradients.at(i), shape, output.size(0)).to(graph_.device()));
     }
     if (!roots.empty() && roots.front().requires_grad()) torch::autograd::backward(roots, of_roots);
+    tell_ready();
     std::vector<at::Tensor> of_inputs;
     for (const at::Tensor& input : pass.inputs) {
       of_inputs.push_back(input.grad().defined() ? input.grad() : at::zeros_like(input));
@@ -118,9 +146,13 @@ std::vector<StageValues> TorchTrainer::backward_stage(int micro_batch, std::vect
 
 void TorchTrainer::weights_stage(int micro_batch) {
   const PhaseMark mark(Phase::kBackward);
+  const WorkingIn compute(streams_.compute());
   const StagePass pass = std::move(under_way(micro_batch, "weights' gradients"));
   under_way_.erase(micro_batch);
-  with_trainer_errors(graph_.network(), options_, 0, [&] { pass.later->add_up(); });
+  with_trainer_errors(graph_.network(), options_, 0, [&] {
+    pass.later->add_up();
+    tell_ready();
+  });
 }
 
 TorchTrainer::StagePass& TorchTrainer::under_way(int micro_batch, const char* what) {
@@ -129,9 +161,15 @@ TorchTrainer::StagePass& TorchTrainer::under_way(int micro_batch, const char* wh
   throw Error(std::string(what) + " of micro-batch " + std::to_string(micro_batch) + ", which has not passed forward");
 }
 
+std::int64_t TorchTrainer::peak_bytes() const {
+  const std::optional<std::uint64_t> of_device = peak_memory_bytes(graph_.device());
+  return of_device ? static_cast<std::int64_t>(*of_device) : peak_host_memory_bytes() - host_bytes_before_;
+}
+
 TrainsStage::Passed TorchTrainer::evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                                                  std::vector<std::int32_t>* predicted) {
   const PhaseMark mark(Phase::kEvaluate);
+  const WorkingIn compute(streams_.compute());
   const c10::NoGradGuard no_grad;
   return with_trainer_errors(graph_.network(), options_, part.count, [&] {
     const StagePass pass = pass_stage(part, std::move(received), /*training=*/false);

@@ -145,7 +145,7 @@ void follow(const TrainFlags& flags, const task::TrainOptions& options, const co
   parallel::run_ranks(
       own.plan,
       [&](const parallel::Seat& seat) {
-        if (seat.link == nullptr) {
+        if (!seat.leads_host()) {
           job.run(seat);
           return std::string();
         }

@@ -84,11 +84,14 @@ bool may_begin(const Layer& layer) {
   return std::holds_alternative<Conv2d>(layer.op) || std::holds_alternative<Linear>(layer.op);
 }
 
-/// What a stage of all layers from `begin` to `end` (without it) takes, at speed 1.
+/// What stages of all layers from `begin` to `end` (without it) take.
 class StretchCosts {
  public:
-  StretchCosts(const Network& network, const StageCosts& costs) : sums_(1, 0.0) {
-    for (const double cost : costs.of_layers) sums_.push_back(sums_.back() + cost);
+  StretchCosts(const Network& network, const StageCosts& costs) : costs_(costs) {
+    for (const std::vector<double>& layers : costs.of_layers) {
+      std::vector<double>& sums = sums_.emplace_back(1, 0.0);
+      for (const double cost : layers) sums.push_back(sums.back() + cost);
+    }
     const std::vector<int> last = last_readers(network);
     const int count = static_cast<int>(network.layers().size());
     for (int begin = 0; begin <= count; ++begin) {
@@ -101,13 +104,16 @@ class StretchCosts {
     }
   }
 
-  double of(int begin, int end) const {
+  double of(std::size_t stage, int begin, int end) const {
     const auto from = static_cast<std::size_t>(begin), to = static_cast<std::size_t>(end);
-    return sums_[to] - sums_[from] + crossing_[from] + crossing_[to];
+    const std::vector<double>& sums = sums_[sums_.size() == 1 ? 0 : stage];
+    return (sums[to] - sums[from] + crossing_[from] + crossing_[to]) / costs_.speeds[stage];
   }
 
  private:
-  std::vector<double> sums_, crossing_;
+  const StageCosts& costs_;
+  std::vector<std::vector<double>> sums_;
+  std::vector<double> crossing_;
 };
 
 /// Where later stages begin, each at one of `places`, of which the last is the end of all layers; nothing where no cut
@@ -124,13 +130,13 @@ std::optional<std::vector<int>> cheapest_begins(const Network& network, const St
   std::vector<double> best(places.size(), kNever);
   std::vector<std::vector<std::size_t>> chosen(stages, std::vector<std::size_t>(places.size(), 0));
   for (std::size_t p = 0; p < places.size() && fits(0, 0, places[p]); ++p) {
-    best[p] = stretches.of(0, places[p]) / costs.speeds[0];
+    best[p] = stretches.of(0, 0, places[p]);
   }
   for (std::size_t stage = 1; stage < stages; ++stage) {
     std::vector<double> next(places.size(), kNever);
     for (std::size_t p = stage; p < places.size(); ++p) {
       for (std::size_t before = p; before-- > stage - 1;) {
-        const double own = stretches.of(places[before], places[p]) / costs.speeds[stage];
+        const double own = stretches.of(stage, places[before], places[p]);
         const double slowest = std::max(best[before], own);
         if (slowest > next[p] || slowest == kNever) continue;
         if (!fits(stage, places[before], places[p])) break;

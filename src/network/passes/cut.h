@@ -37,9 +37,9 @@ std::vector<int> begins_of(const Network& network, const std::vector<std::string
 /// What stages take: of a layer, seconds (or any unit of work) on a stage of speed 1; of a value that crosses a cut, so
 /// much for each of its numbers, on both sides.
 struct StageCosts {
-  std::vector<double> of_layers;  // by index
-  double of_number = 0;           // of one sample's value
-  std::vector<double> speeds;     // of each stage
+  std::vector<std::vector<double>> of_layers;  // by index: on each stage, or once where all are of one kind
+  double of_number = 0;                        // of one sample's value
+  std::vector<double> speeds = {};             // of each stage
   /// Whether a stage has memory for the layers from `begin` to `end`, without it; a longer stretch takes no less.
   /// Empty: for any.
   std::function<bool(std::size_t stage, int begin, int end)> fits = {};

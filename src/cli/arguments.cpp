@@ -26,13 +26,12 @@ using Words = std::vector<std::string>;
 struct CommandLine {
   const Command* command = nullptr;        // the innermost one
   std::string path;                        // "data info"; empty for the program itself
-  std::size_t command_end = 0;             // index of the first word after the commands
+  Words words;                             // as CLI11 is to have them
+  std::size_t command_end = 0;             // index of the first of them after the commands
   std::set<const job::OptionBase*> given;  // options that were typed
   bool has_positionals = false;
   bool wants_help = false;
-  std::optional<std::string> config;       // value of --config
-  std::optional<std::size_t> passed_on;    // index of the first word that is for another command
-  std::vector<std::size_t> values_behind;  // indices of options that may go without a value, and have one behind them
+  std::optional<std::string> config;  // value of --config
 };
 
 std::string see_help(const std::string& path) {
@@ -77,20 +76,28 @@ class Checker {
 
   CommandLine check() {
     while (at_ < words_.size() && words_[at_] != "--") {
-      const std::string& word = words_[at_];
-      if (looks_like_option(word)) {
-        check_option(word);
+      if (looks_like_option(words_[at_])) {
+        check_option(take());
       } else {
-        check_plain(word);
+        check_plain(take());
       }
     }
-    if (at_ < words_.size()) line_.has_positionals = line_.has_positionals || at_ + 1 < words_.size();
+    line_.has_positionals = line_.has_positionals || at_ + 1 < words_.size();
+    take_rest();
     return line_;
   }
 
  private:
+  const std::string& take() {
+    line_.words.push_back(words_[at_]);
+    return words_[at_++];
+  }
+
+  void take_rest() {
+    while (at_ < words_.size()) take();
+  }
+
   void check_plain(const std::string& word) {
-    ++at_;
     const std::vector<Command>& commands = line_.command->commands;
     if (commands.empty()) {
       line_.has_positionals = true;
@@ -102,7 +109,7 @@ class Checker {
       if (command.name == word) {
         line_.command = &command;
         line_.path = joined_path(line_.path, word);
-        line_.command_end = at_;
+        line_.command_end = line_.words.size();
         return;
       }
       names.push_back(command.name);
@@ -110,20 +117,22 @@ class Checker {
     fail(line_, unknown_name_message("command", word, names));
   }
 
-  /// The word before this place and all behind it are for another command.
+  /// The word that was taken last and all behind it are for another command: behind a "--" no word is an option of
+  /// this one.
   void pass_on() {
-    line_.passed_on = at_ - 1;
+    line_.words.back() = "--";
+    --at_;
+    const std::size_t kept = line_.words.size() - 1;
+    take_rest();
     const auto asks_for_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-    line_.wants_help =
-        line_.wants_help || std::any_of(words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end(), asks_for_help);
-    at_ = words_.size();
+    line_.wants_help = line_.wants_help || std::ranges::any_of(line_.words, asks_for_help);
+    if (line_.wants_help) line_.words.resize(kept);
   }
 
   void check_option(const std::string& word) {
     const auto equals = word.find('=');
     const bool is_long = word[1] == '-';
     const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
-    ++at_;
     if (name == "--help" || name == "-h" || ((name == "--version" || name == "-V") && is_program())) {
       line_.wants_help = true;
       return;
@@ -133,18 +142,21 @@ class Checker {
     line_.given.insert(option);
     if (option->kind() == job::ValueKind::kSwitch) return;
     if (option->kind() == job::ValueKind::kSwitchOrOne && equals == std::string::npos) {
-      if (at_ < words_.size() && !looks_like_option(words_[at_])) line_.values_behind.push_back(at_++ - 1);
+      // "--resume DIR" as "--resume=DIR": CLI11 would take DIR for a positional.
+      if (has_value_behind()) line_.words.back() += "=" + words_[at_++];
       return;
     }
     std::string value;
     if (equals != std::string::npos) {
       value = word.substr(equals + 1);
-    } else if (at_ < words_.size() && !looks_like_option(words_[at_])) {
-      value = words_[at_++];
+    } else if (has_value_behind()) {
+      value = take();
     }
     if (value.empty()) fail(line_, fmt::format("'{}' needs a value: {}", name, option->value_words()));
     if (option == &general_.config) line_.config = value;
   }
+
+  bool has_value_behind() const { return at_ < words_.size() && !looks_like_option(words_[at_]); }
 
   bool is_program() const { return line_.command == &program_; }
 
@@ -184,39 +196,18 @@ class Checker {
   CommandLine line_;
 };
 
-// "--resume DIR" as "--resume=DIR": CLI11 would take DIR for a positional.
-Words with_joined_values(Words words, const CommandLine& line) {
-  for (auto at = line.values_behind.rbegin(); at != line.values_behind.rend(); ++at) {
-    words[*at] += "=" + words[*at + 1];
-    words.erase(words.begin() + static_cast<std::ptrdiff_t>(*at) + 1);
-  }
-  return words;
-}
-
-// With a mark behind which no word is an option of the command.
-Words with_words_passed_on(Words words, const CommandLine& line) {
-  if (!line.passed_on) return words;
-  const auto first = words.begin() + static_cast<std::ptrdiff_t>(*line.passed_on);
-  if (line.wants_help) {
-    words.erase(first, words.end());
-  } else {
-    words.insert(first, "--");
-  }
-  return words;
-}
-
 // Adds what the file says and the command line doesn't.
-Words with_config(const Words& words, const CommandLine& line) {
+Words with_config(const CommandLine& line) {
   const job::ConfigValues values = job::read_config(*line.config, line.command->options, line.path);
-  Words result(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(line.command_end));
+  const auto rest = line.words.begin() + static_cast<std::ptrdiff_t>(line.command_end);
+  Words result(line.words.begin(), rest);
   if (!line.has_positionals) result.insert(result.end(), values.positionals.begin(), values.positionals.end());
-  const auto rest = words.begin() + static_cast<std::ptrdiff_t>(line.command_end);
-  const auto end_of_options = std::find(rest, words.end(), "--");
+  const auto end_of_options = std::find(rest, line.words.end(), "--");
   result.insert(result.end(), rest, end_of_options);
   for (const auto& [option, option_words] : values.options) {
     if (!line.given.contains(option)) result.insert(result.end(), option_words.begin(), option_words.end());
   }
-  result.insert(result.end(), end_of_options, words.end());
+  result.insert(result.end(), end_of_options, line.words.end());
   return result;
 }
 
@@ -240,12 +231,11 @@ const Command& parse(const Command& program, const std::string& version, int arg
     words.emplace_back("--help");
   }
   GeneralFlags general;
-  const CommandLine line = Checker(program, general, words).check();
+  CommandLine line = Checker(program, general, words).check();
   if (!line.wants_help && line.command != &program) require_inner_command(line);
-  words = with_joined_values(with_words_passed_on(std::move(words), line), line);
-  if (line.config && !line.wants_help) words = with_config(words, line);
+  if (line.config && !line.wants_help) line.words = with_config(line);
   try {
-    read_words(program, general, version, words);
+    read_words(program, general, version, line.words);
   } catch (const UsageError& error) {
     fail(line, error.what());
   }

@@ -79,60 +79,36 @@ std::size_t shared_bytes(const network::Network& network, const TrainerOptions& 
 }
 
 NativeTrainer::NativeTrainer(const network::Network& network, const TrainerOptions& options)
-    : options_(options),
-      inputs_(dense_layers(network).front().inputs),
-      classes_(network.output_shape().front()),
-      layers_(dense_layers(network)),
-      parameters_(network, layers_, layout_of(options)),
-      trained_(parameters_),
-      images_(options.resident) {
+    : MlpTrainer(network, options), images_(options.resident) {
   make_arrays();
-  layer_ready_ = [this](std::size_t layer) { layer_ready(layer); };
   mlp_ = make_mlp(network, layers_, parameters_, arrays_, options_, shares_arrays() ? &shared_ : nullptr);
 }
 
 void NativeTrainer::make_arrays() {
-  const bool momentum = options_.optimizer.momentum != 0;
   arrays_.gradients = Array(parameters_.size());
   if (shares_arrays()) {
     shared_ = Arena(options_.shared.bytes);
     Arrays shared = take_shared(parameters_, shared_);
     arrays_.values = std::move(shared.values);
-    if (momentum) arrays_.momentum = std::move(shared.momentum);
+    if (has_momentum()) arrays_.momentum = std::move(shared.momentum);
     shared_batch_ = SharedBatch(options_.shared.batch, static_cast<std::size_t>(inputs_), shared_);
     return;
   }
   arrays_.values = Array(parameters_.size());
-  if (momentum) arrays_.momentum = Array(parameters_.size());
-  if (options_.optimizer.average_decay != 0) arrays_.average = Array(parameters_.size());
-}
-
-void NativeTrainer::layer_ready(std::size_t layer) {
-  report_layer(layers_[layer], trained_, gradient_ready_);
+  if (has_momentum()) arrays_.momentum = Array(parameters_.size());
+  if (has_average()) arrays_.average = Array(parameters_.size());
 }
 
 Sums NativeTrainer::add_gradients(const data::Batch& batch, double weight) {
   const bool add = std::exchange(has_gradients_, true);
   if (batch.count == 0) {
     if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
-    for (std::size_t l = layers_.size(); l-- > 0;) layer_ready(l);
+    report_layers();
     return {};
   }
-  check_batch(batch, inputs_, classes_);
+  check_batch(batch);
   const LossSums sums = mlp_->gradients(images_.of(batch), weight, add, layer_ready_);
   return classification_sums(sums.loss, sums.correct, batch.count);
-}
-
-std::span<float> NativeTrainer::gradient(std::size_t index) {
-  const auto& entry = parameters_.entries().at(trained_.entries.at(index));
-  if (!has_gradients_) throw Error("no gradient of '" + entry.name + "' yet");
-  return {arrays_.gradients.data() + entry.offset, entry.size};
-}
-
-TensorMap NativeTrainer::gradients() const {
-  TensorMap map;
-  if (has_gradients_) parameters_.read(arrays_.gradients, "", /*all=*/false, map);
-  return map;
 }
 
 UpdateRule NativeTrainer::rule(double learning_rate) const {
@@ -142,15 +118,15 @@ UpdateRule NativeTrainer::rule(double learning_rate) const {
 }
 
 void NativeTrainer::begin_update() {
-  if (arrays_.average && steps_ == 0) {  // the first weights came after the constructor
+  if (arrays_.average && updates_ == 0) {  // the first weights came after the constructor
     std::copy_n(arrays_.values.data(), arrays_.values.size(), arrays_.average.data());
   }
-  ++steps_;
+  ++updates_;
 }
 
 void NativeTrainer::end_update() {
   if (!arrays_.average) return;
-  const auto share = static_cast<float>(average_share(options_.optimizer.average_decay, steps_));
+  const auto share = static_cast<float>(average_share(options_.optimizer.average_decay, updates_));
   for (std::size_t i = 0; i < arrays_.values.size(); ++i) {
     float& average = arrays_.average.data()[i];
     average += share * (arrays_.values.data()[i] - average);
@@ -158,18 +134,15 @@ void NativeTrainer::end_update() {
 }
 
 void NativeTrainer::apply(double learning_rate) {
-  clip_gradients(*this, options_.optimizer.clip_norm);
+  clip_gradients();
   begin_update();
   mlp_->update(rule(learning_rate));
   end_update();
 }
 
 Offers NativeTrainer::offers() {
-  Offers offers;
-  offers.exchange = this;
-  offers.ahead = this;
+  Offers offers = MlpTrainer::offers();
   if (shares_arrays()) offers.together = this;
-  if (arrays_.average) offers.average = this;
   return offers;
 }
 
@@ -178,7 +151,7 @@ StepReport NativeTrainer::step_ahead(const data::Batch& batch, double weight, do
   if (options_.optimizer.clip_norm != 0 || !all_trained || batch.count == 0) {
     return step_by_parts(batch, weight, learning_rate);
   }
-  check_batch(batch, inputs_, classes_);
+  check_batch(batch);
   return step_at_once(images_.of(batch), weight, learning_rate, {});
 }
 
@@ -187,7 +160,7 @@ StepReport NativeTrainer::step_at_once(const Samples& samples, double weight, do
   begin_update();
   const LossSums sums = mlp_->step(samples, weight, rule(learning_rate), crew);
   if (!std::isfinite(sums.loss)) {
-    --steps_;
+    --updates_;
     return {{}, 0, false};
   }
   end_update();
@@ -196,7 +169,7 @@ StepReport NativeTrainer::step_at_once(const Samples& samples, double weight, do
 
 StepReport NativeTrainer::step_together(const data::Batch& share, const BatchShare& of, double weight,
                                         double learning_rate) {
-  check_batch(share, inputs_, classes_);
+  check_batch(share);
   shared_batch_.put(share, of.begin, images_);
   options_.shared.meet();
   const Samples samples = shared_batch_.whole(of.whole, share, images_);
@@ -212,13 +185,8 @@ void NativeTrainer::swap_average() {
 Sums NativeTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
-  check_batch(batch, inputs_, classes_);
-  std::int32_t* found = nullptr;
-  if (predicted != nullptr) {
-    predicted->resize(predicted->size() + static_cast<std::size_t>(batch.count));
-    found = predicted->data() + predicted->size() - batch.count;
-  }
-  const LossSums sums = mlp_->evaluate(images_.of(batch), found);
+  check_batch(batch);
+  const LossSums sums = mlp_->evaluate(images_.of(batch), room_for(batch.count, predicted));
   return classification_sums(sums.loss, sums.correct, batch.count);
 }
 
@@ -235,13 +203,13 @@ void NativeTrainer::load_state(const TensorMap& state) {
 }
 
 TensorMap NativeTrainer::optimizer_state() const {
-  return optimizer_tensors(parameters_, arrays_.momentum, arrays_.average, steps_);
+  return optimizer_tensors(parameters_, arrays_.momentum, arrays_.average, updates_);
 }
 
 void NativeTrainer::load_optimizer_state(const TensorMap& state) {
   if (follows()) return;
   const double steps = read_optimizer_tensors(state, parameters_, arrays_.momentum, arrays_.average);
-  if (arrays_.momentum || arrays_.average) steps_ = steps;
+  if (arrays_.momentum || arrays_.average) updates_ = steps;
 }
 
 }  // namespace evener::engine::native_mlp

@@ -18,15 +18,10 @@ std::string why_not(const network::Network& network, const TrainerOptions& optio
 /// Memory for replicas that share their weights; 0 where the optimiser needs all gradients, or more than they hold.
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas);
 
-class NativeTrainer : public Trainer,
-                      public ExchangesGradients,
-                      public StepsAhead,
-                      public StepsTogether,
-                      public KeepsAverage {
+class NativeTrainer : public MlpTrainer, public StepsTogether {
  public:
   NativeTrainer(const network::Network& network, const TrainerOptions& options);
 
-  void clear_gradients() override { has_gradients_ = false; }
   Sums add_gradients(const data::Batch& batch, double weight) override;
   void apply(double learning_rate) override;
   Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
@@ -36,10 +31,6 @@ class NativeTrainer : public Trainer,
   void load_optimizer_state(const TensorMap& state) override;
   Offers offers() override;
 
-  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
-  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
-  std::span<float> gradient(std::size_t index) override;
-  TensorMap gradients() const override;
   StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
   StepReport settle_steps() override { return {}; }
   StepReport step_together(const data::Batch& share, const BatchShare& of, double weight,
@@ -52,23 +43,13 @@ class NativeTrainer : public Trainer,
   StepReport step_at_once(const Samples& samples, double weight, double learning_rate, const Crew& crew);
   bool follows() const { return shares_arrays() && options_.shared.replica != 0; }
   UpdateRule rule(double learning_rate) const;
-  void layer_ready(std::size_t layer);
   void begin_update();
   void end_update();
 
-  const TrainerOptions options_;
-  const std::int64_t inputs_, classes_;
-  const std::vector<Dense> layers_;
-  const Parameters parameters_;
-  const Trained trained_;
   Arena shared_;
-  Arrays arrays_;
   SharedBatch shared_batch_;
   SampleImages images_;
-  std::function<void(std::size_t)> gradient_ready_;
-  std::function<void(std::size_t)> layer_ready_;
-  bool has_gradients_ = false;
-  double steps_ = 0;
+  const std::function<void(std::size_t)> layer_ready_ = [this](std::size_t layer) { report_layer(layer); };
   std::unique_ptr<Mlp> mlp_;
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/tensor.h"
@@ -23,22 +24,12 @@ inline Layout layout_of(const TrainerOptions& options) {
 /// A vector as input counts as pixels of one channel.
 PixelScale pixel_scale_of(const network::Network& network, const TrainerOptions& options);
 
-/// Throws Error when images or labels aren't those of a network with so many inputs and outputs.
-void check_batch(const data::Batch& batch, std::int64_t inputs, std::int64_t classes);
-
 /// The trained parameters: indices into Parameters::entries(), and their names.
 struct Trained {
   explicit Trained(const Parameters& parameters);
   std::vector<std::size_t> entries;
   std::vector<std::string> names;
 };
-
-/// Calls `ready` with the index into `trained` of each parameter of a layer, last ones first, as the torch engine has
-/// them.
-void report_layer(const Dense& layer, const Trained& trained, const std::function<void(std::size_t)>& ready);
-
-/// As torch.nn.utils.clip_grad_norm_: by the norm of all gradients taken as one vector. 0 = never.
-void clip_gradients(ExchangesGradients& gradients, double norm);
 
 /// How far the average of the weights goes to them in the step of this number, from 1 on. The first weights say little:
 /// it forgets faster at the start (as TensorFlow's ExponentialMovingAverage).
@@ -49,5 +40,45 @@ TensorMap optimizer_tensors(const Parameters& parameters, const Array& momentum,
 /// The opposite; returns the steps.
 double read_optimizer_tensors(const TensorMap& from, const Parameters& parameters, const Array& momentum,
                               const Array& average);
+
+/// What a trainer has wherever its weights are: gradients on the host, where replicas exchange them.
+class MlpTrainer : public Trainer, public ExchangesGradients, public StepsAhead, public KeepsAverage {
+ public:
+  void clear_gradients() override { has_gradients_ = false; }
+  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
+  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
+  std::span<float> gradient(std::size_t index) override;
+  TensorMap gradients() const override;
+  Offers offers() override;
+
+ protected:
+  MlpTrainer(const network::Network& network, const TrainerOptions& options);
+
+  /// Throws Error when images or labels aren't those of the network.
+  void check_batch(const data::Batch& batch) const;
+  /// Room behind `predicted` for what is found in a batch; null where nobody asks.
+  static std::int32_t* room_for(std::int64_t count, std::vector<std::int32_t>* predicted);
+  /// Whether the parameter with this index is the layer's weight or bias.
+  bool is_of(std::size_t layer, std::size_t parameter) const;
+  /// Tells that the gradients of each parameter of a layer are there, last ones first, as the torch engine does.
+  void report_layer(std::size_t layer) const;
+  void report_layers() const;
+  /// As torch.nn.utils.clip_grad_norm_: by the norm of all gradients taken as one vector.
+  void clip_gradients();
+  bool has_momentum() const { return options_.optimizer.momentum != 0; }
+  bool has_average() const { return options_.optimizer.average_decay != 0; }
+
+  const TrainerOptions options_;
+  const std::vector<Dense> layers_;
+  const std::int64_t inputs_, classes_;
+  const Parameters parameters_;  // of gradients as replicas exchange them
+  const Trained trained_;
+  Arrays arrays_;  // gradients; the others where the weights are on the host, too
+  bool has_gradients_ = false;
+  double updates_ = 0;
+
+ private:
+  std::function<void(std::size_t)> gradient_ready_;
+};
 
 }  // namespace evener::engine::native_mlp

@@ -55,19 +55,15 @@ std::string why_not_on_device(const network::Network& network, const TrainerOpti
 }
 
 DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptions& options)
-    : options_(options),
-      inputs_(dense_layers(network).front().inputs),
-      classes_(network.output_shape().front()),
-      layers_(dense_layers(network)),
-      parameters_(network, layers_, Layout::kColumnMajor),
-      host_parameters_(network, layers_, layout_of(options)),
-      trained_(parameters_),
-      accelerator_(open_for(network, parameters_, options)),
-      mlp_(*accelerator_, layers_, parameters_, options_, pixel_scale_of(network, options)),
+    : MlpTrainer(network, options),
+      device_parameters_(network, layers_, Layout::kColumnMajor),
+      accelerator_(open_for(network, device_parameters_, options)),
+      mlp_(*accelerator_, layers_, device_parameters_, options_, pixel_scale_of(network, options)),
       feed_(*accelerator_, options.resident.get()),
-      steps_(*accelerator_, feed_, mlp_, options.optimizer.average_decay != 0, options.step_graph),
-      gradients_(host_parameters_.size()),
-      staged_(parameters_.size()) {}
+      steps_(*accelerator_, feed_, mlp_, has_average(), options.step_graph),
+      staged_(device_parameters_.size()) {
+  arrays_.gradients = Array(parameters_.size());
+}
 
 /// The device may be at work on memory that is about to go.
 DeviceTrainer::~DeviceTrainer() {
@@ -79,7 +75,7 @@ DeviceTrainer::~DeviceTrainer() {
 
 /// For work whose result is waited for.
 DeviceBatch DeviceTrainer::put(const data::Batch& batch, double weight) {
-  check_batch(batch, inputs_, classes_);
+  check_batch(batch);
   if (mlp_.grow(batch.count)) steps_.forget();
   Header header;
   header.weight = static_cast<float>(weight);
@@ -98,9 +94,9 @@ Sums DeviceTrainer::result_of(std::int64_t count) {
 Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
   const bool add = std::exchange(has_gradients_, true);
   if (batch.count == 0) {
-    if (!add) std::fill_n(gradients_.data(), gradients_.size(), 0.0F);
+    if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
     if (!add) send_gradients();
-    for (std::size_t l = layers_.size(); l-- > 0;) report_layer(layers_[l], trained_, gradient_ready_);
+    report_layers();
     return {};
   }
   const DeviceBatch given = put(batch, weight);
@@ -120,11 +116,9 @@ Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
   for (std::size_t l = layers_.size(); l-- > 0;) {
     fetched[l]->wait();
     for (const std::size_t entry : trained_.entries) {
-      const bool of_layer =
-          entry == layers_[l].weight_parameter || (layers_[l].bias && entry == layers_[l].bias_parameter);
-      if (of_layer) parameters_.copy(entry, staged_, host_parameters_, gradients_);
+      if (is_of(l, entry)) device_parameters_.copy(entry, staged_, parameters_, arrays_.gradients);
     }
-    report_layer(layers_[l], trained_, gradient_ready_);
+    report_layer(l);
   }
   return result;
 }
@@ -132,9 +126,8 @@ Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
 /// Starts the copies of a layer's gradients.
 void DeviceTrainer::fetch_gradients(std::size_t layer) {
   for (const std::size_t index : trained_.entries) {
-    const bool of_bias = layers_[layer].bias && index == layers_[layer].bias_parameter;
-    if (!of_bias && index != layers_[layer].weight_parameter) continue;
-    const auto& entry = parameters_.entries()[index];
+    if (!is_of(layer, index)) continue;
+    const auto& entry = device_parameters_.entries()[index];
     accelerator_->copy_out(staged_.data() + entry.offset, mlp_.gradients(), entry.offset * sizeof(float),
                            entry.size * sizeof(float));
   }
@@ -143,26 +136,15 @@ void DeviceTrainer::fetch_gradients(std::size_t layer) {
 /// They may have been exchanged or clipped.
 void DeviceTrainer::send_gradients() {
   const PhaseMark mark(Phase::kH2D);
-  for (const std::size_t entry : trained_.entries) host_parameters_.copy(entry, gradients_, parameters_, staged_);
+  for (const std::size_t entry : trained_.entries) {
+    parameters_.copy(entry, arrays_.gradients, device_parameters_, staged_);
+  }
   upload(mlp_.gradients(), staged_);
-}
-
-std::span<float> DeviceTrainer::gradient(std::size_t index) {
-  const auto& entry = host_parameters_.entries().at(trained_.entries.at(index));
-  if (!has_gradients_) throw Error("no gradient of '" + entry.name + "' yet");
-  return {gradients_.data() + entry.offset, entry.size};
-}
-
-TensorMap DeviceTrainer::gradients() const {
-  TensorMap map;
-  if (has_gradients_) host_parameters_.read(gradients_, "", /*all=*/false, map);
-  return map;
 }
 
 /// The header of a step. The first weights came after the constructor: their average begins with them.
 Header DeviceTrainer::begin_update(double learning_rate, double weight) {
-  const double decay = options_.optimizer.average_decay;
-  if (decay != 0 && updates_ == 0) {
+  if (has_average() && updates_ == 0) {
     Header first;
     first.average_share = 1;
     mlp_.follow(feed_.put(first));
@@ -171,32 +153,29 @@ Header DeviceTrainer::begin_update(double learning_rate, double weight) {
   Header header;
   header.rate = static_cast<float>(learning_rate);
   header.weight = static_cast<float>(weight);
-  header.average_share = static_cast<float>(average_share(decay, updates_));
+  header.average_share = static_cast<float>(average_share(options_.optimizer.average_decay, updates_));
   return header;
 }
 
 void DeviceTrainer::apply(double learning_rate) {
-  clip_gradients(*this, options_.optimizer.clip_norm);
+  clip_gradients();
   send_gradients();
   const PhaseMark mark(Phase::kUpdate);
   const DeviceMemory& block = feed_.put(begin_update(learning_rate, 0));
   mlp_.update(block);
-  if (options_.optimizer.average_decay != 0) mlp_.follow(block);
+  if (has_average()) mlp_.follow(block);
   accelerator_->finish();
 }
 
 Offers DeviceTrainer::offers() {
-  Offers offers;
-  offers.exchange = this;
-  offers.ahead = this;
-  if (options_.optimizer.average_decay != 0) offers.average = this;
+  Offers offers = MlpTrainer::offers();
   offers.device = this;
   return offers;
 }
 
 StepReport DeviceTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {
   if (options_.optimizer.clip_norm != 0 || batch.count == 0) return step_by_parts(batch, weight, learning_rate);
-  check_batch(batch, inputs_, classes_);
+  check_batch(batch);
   has_gradients_ = false;
   return steps_.run(batch, begin_update(learning_rate, weight));
 }
@@ -218,17 +197,15 @@ Sums DeviceTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>
   if (batch.count == 0) return {};
   const PhaseMark mark(Phase::kEvaluate);
   mlp_.forward(put(batch, 0), kLossOnly);
-  if (predicted != nullptr) {
-    predicted->resize(predicted->size() + static_cast<std::size_t>(batch.count));
-    const std::size_t bytes = static_cast<std::size_t>(batch.count) * sizeof(std::int32_t);
-    accelerator_->copy_out(predicted->data() + predicted->size() - batch.count, mlp_.predicted(), 0, bytes);
+  if (std::int32_t* found = room_for(batch.count, predicted)) {
+    accelerator_->copy_out(found, mlp_.predicted(), 0, static_cast<std::size_t>(batch.count) * sizeof *found);
   }
   return result_of(batch.count);
 }
 
 Array DeviceTrainer::download(const DeviceMemory& memory) const {
   const PhaseMark mark(Phase::kD2H);
-  Array array(parameters_.size());
+  Array array(device_parameters_.size());
   accelerator_->copy_out(array.data(), memory, 0, array.size() * sizeof(float));
   accelerator_->finish();
   return array;
@@ -241,29 +218,29 @@ void DeviceTrainer::upload(DeviceMemory& memory, const Array& array) {
 
 TensorMap DeviceTrainer::state() const {
   TensorMap map;
-  parameters_.read(download(mlp_.values()), "", /*all=*/true, map);
+  device_parameters_.read(download(mlp_.values()), "", /*all=*/true, map);
   return map;
 }
 
 void DeviceTrainer::load_state(const TensorMap& state) {
-  Array values(parameters_.size());
-  parameters_.write(state, "", /*all=*/true, "the weights have", values);
+  Array values(device_parameters_.size());
+  device_parameters_.write(state, "", /*all=*/true, "the weights have", values);
   steps_.restart();
   upload(mlp_.values(), values);
 }
 
 TensorMap DeviceTrainer::optimizer_state() const {
   Array momentum, average;
-  if (options_.optimizer.momentum != 0) momentum = download(mlp_.momentum());
-  if (options_.optimizer.average_decay != 0) average = download(mlp_.average());
-  return optimizer_tensors(parameters_, momentum, average, updates_);
+  if (has_momentum()) momentum = download(mlp_.momentum());
+  if (has_average()) average = download(mlp_.average());
+  return optimizer_tensors(device_parameters_, momentum, average, updates_);
 }
 
 void DeviceTrainer::load_optimizer_state(const TensorMap& state) {
   Array momentum, average;
-  if (options_.optimizer.momentum != 0) momentum = Array(parameters_.size());
-  if (options_.optimizer.average_decay != 0) average = Array(parameters_.size());
-  const double steps = read_optimizer_tensors(state, parameters_, momentum, average);
+  if (has_momentum()) momentum = Array(device_parameters_.size());
+  if (has_average()) average = Array(device_parameters_.size());
+  const double steps = read_optimizer_tensors(state, device_parameters_, momentum, average);
   if (!momentum && !average) return;
   updates_ = steps;
   if (momentum) upload(mlp_.momentum(), momentum);

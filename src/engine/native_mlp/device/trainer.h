@@ -20,16 +20,11 @@ std::string why_not_on_device(const network::Network& network, const TrainerOpti
 
 /// Weights, momentum and images stay on the device. Gradients go through the host only where somebody wants them:
 /// other replicas, clipping, several batches of one step.
-class DeviceTrainer : public Trainer,
-                      public ExchangesGradients,
-                      public StepsAhead,
-                      public KeepsAverage,
-                      public ReportsDevice {
+class DeviceTrainer : public MlpTrainer, public ReportsDevice {
  public:
   DeviceTrainer(const network::Network& network, const TrainerOptions& options);
   ~DeviceTrainer() override;
 
-  void clear_gradients() override { has_gradients_ = false; }
   Sums add_gradients(const data::Batch& batch, double weight) override;
   void apply(double learning_rate) override;
   Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
@@ -39,10 +34,6 @@ class DeviceTrainer : public Trainer,
   void load_optimizer_state(const TensorMap& state) override;
   Offers offers() override;
 
-  const std::vector<std::string>& trained_parameters() const override { return trained_.names; }
-  void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
-  std::span<float> gradient(std::size_t index) override;
-  TensorMap gradients() const override;
   StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
   StepReport settle_steps() override { return steps_.settle(); }
   DeviceReport report() const override;
@@ -57,21 +48,12 @@ class DeviceTrainer : public Trainer,
   void upload(DeviceMemory& memory, const Array& array);
   Header begin_update(double learning_rate, double weight);
 
-  const TrainerOptions options_;
-  const std::int64_t inputs_, classes_;
-  const std::vector<Dense> layers_;
-  const Parameters parameters_;       // of the device's arrays
-  const Parameters host_parameters_;  // of gradients as other replicas have theirs
-  const Trained trained_;
+  const Parameters device_parameters_;  // of the device's arrays
   const std::unique_ptr<Accelerator> accelerator_;
   DeviceMlp mlp_;
   DeviceFeed feed_;
   DeviceSteps steps_;
-  Array gradients_;  // in host_parameters_' layout
-  Array staged_;     // in that of the device
-  bool has_gradients_ = false;
-  double updates_ = 0;
-  std::function<void(std::size_t)> gradient_ready_;
+  Array staged_;  // gradients in the device's layout
 };
 
 }  // namespace evener::engine::native_mlp

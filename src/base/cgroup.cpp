@@ -3,11 +3,12 @@
 #include "base/cgroup.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "base/numbers.h"
 
 namespace evener {
 namespace {
@@ -21,11 +22,8 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-std::optional<std::int64_t> to_number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+std::optional<std::int64_t> number_in(const fs::path& file) {
+  return to_number<std::int64_t>(first_line(file));
 }
 
 // The value of "key value" in a file like memory.stat; 0 if absent.
@@ -121,17 +119,15 @@ CgroupLimits read_cgroup_limits(const fs::path& root) {
     std::istringstream cpu(first_line(folder / "cpu.max"));  // "50000 100000" or "max 100000"
     std::string quota, period;
     cpu >> quota >> period;
-    lower_quota(limits, to_number(quota), to_number(period));
-    lower_memory(limits, to_number(first_line(folder / "memory.max")), to_number(first_line(folder / "memory.current")),
+    lower_quota(limits, to_number<std::int64_t>(quota), to_number<std::int64_t>(period));
+    lower_memory(limits, number_in(folder / "memory.max"), number_in(folder / "memory.current"),
                  value_of(folder / "memory.stat", "inactive_file"));
   }
   for (const fs::path& folder : group_folders(root, "cpu")) {
-    lower_quota(limits, to_number(first_line(folder / "cpu.cfs_quota_us")),
-                to_number(first_line(folder / "cpu.cfs_period_us")));
+    lower_quota(limits, number_in(folder / "cpu.cfs_quota_us"), number_in(folder / "cpu.cfs_period_us"));
   }
   for (const fs::path& folder : group_folders(root, "memory")) {
-    lower_memory(limits, to_number(first_line(folder / "memory.limit_in_bytes")),
-                 to_number(first_line(folder / "memory.usage_in_bytes")),
+    lower_memory(limits, number_in(folder / "memory.limit_in_bytes"), number_in(folder / "memory.usage_in_bytes"),
                  value_of(folder / "memory.stat", "total_inactive_file"));
   }
   return limits;

@@ -1,12 +1,12 @@
 #include "comm/host_position.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace evener::comm {
 namespace {
@@ -19,10 +19,8 @@ struct Variables {
 constexpr Variables kKnown[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
 
 int number_of(const char* variable, const char* text) {
-  const std::string_view digits = text;
-  int number = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return number;
+  const int number = to_number<int>(text).value_or(-1);
+  if (number >= 0) return number;
   throw Error("the variable " + std::string(variable) + " is '" + text +
               "', not a number: this process can't know which host of the run it leads");
 }

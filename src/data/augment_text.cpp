@@ -1,12 +1,12 @@
 // "flip,crop:4,colour:0.2" to AugmentOptions and back.
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <optional>
 #include <set>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "data/augment.h"
 
 namespace evener::data {
@@ -25,14 +25,9 @@ Word read_word(const std::string& text) {
   const std::size_t colon = text.find(':');
   Word word{text.substr(0, colon), {}};
   if (colon == std::string::npos) return word;
-  const char* begin = text.data() + colon + 1;
-  const char* end = text.data() + text.size();
-  double value = 0;
-  const auto [stopped, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || stopped != end) {
-    throw UsageError("--augment: '" + text.substr(colon + 1) + "' in '" + text + "' is not a number" + kExample);
-  }
-  word.value = value;
+  const std::string value = text.substr(colon + 1);
+  word.value = to_number<double>(value);
+  if (!word.value) throw UsageError("--augment: '" + value + "' in '" + text + "' is not a number" + kExample);
   return word;
 }
 

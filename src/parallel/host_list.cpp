@@ -1,7 +1,6 @@
 #include "parallel/host_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 
 namespace evener::parallel {
 namespace {
@@ -57,13 +57,9 @@ void add_range(std::vector<std::string>& hosts, const std::string& prefix, std::
                const std::string& text) {
   const auto dash = range.find('-');
   const std::string_view low = range.substr(0, dash), high = dash == range.npos ? low : range.substr(dash + 1);
-  unsigned first = 0, last = 0;
-  const auto read = [](std::string_view digits, unsigned& number) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return error == std::errc() && end == digits.data() + digits.size();
-  };
-  if (!read(low, first) || !read(high, last) || last < first || last - first >= kMostHosts) bad_nodes(text);
-  for (unsigned number = first; number <= last; ++number) {
+  const auto first = to_number<unsigned>(low), last = to_number<unsigned>(high);
+  if (!first || !last || *last < *first || *last - *first >= kMostHosts) bad_nodes(text);
+  for (unsigned number = *first; number <= *last; ++number) {
     std::string digits = std::to_string(number);
     if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
     add(hosts, prefix + digits);

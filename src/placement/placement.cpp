@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <string_view>
 
 #include "base/names.h"
+#include "base/numbers.h"
 
 namespace evener::placement {
 namespace {
@@ -157,13 +157,12 @@ class Parser {
     const std::size_t begin = at_;
     while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
     if (at_ == begin) fail(begin, what + " is missing" + (begin == text_.size() ? " at the end" : ""));
-    int value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + begin, text_.data() + at_, value);
-    if (error != std::errc() || value < least || value > most) {
+    const auto value = to_number<int>(text_.substr(begin, at_ - begin));
+    if (!value || *value < least || *value > most) {
       fail(begin, what + " must be from " + std::to_string(least) + " to " + std::to_string(most) + ", not " +
                       text_.substr(begin, std::min<std::size_t>(at_ - begin, 24)));
     }
-    return value;
+    return *value;
   }
 
   double parse_factor() {
@@ -177,9 +176,8 @@ class Parser {
     if (at_ == begin) {
       fail(begin, "after '@' comes a number between 0 and 1, as in 'cpu/t1@0.5' (the fraction of its speed)");
     }
-    double value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + begin, text_.data() + at_, value);
-    if (error != std::errc() || end != text_.data() + at_ || !(value > 0 && value < 1)) {
+    const double value = to_number<double>(text_.substr(begin, at_ - begin)).value_or(0);
+    if (!(value > 0 && value < 1)) {
       fail(begin, "the factor must lie between 0 and 1 (exclusive), not " + text_.substr(begin, at_ - begin) +
                       "; '@0.5' emulates a device of half the speed");
     }

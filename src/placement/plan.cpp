@@ -1,12 +1,12 @@
 #include "placement/plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <sstream>
 
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 
 namespace evener::placement {
@@ -294,9 +294,8 @@ ShareRule parse_share_rule(const std::string& text) {
   ShareRule shares;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ':');) {
-    double weight = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), weight);
-    if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(weight) || weight <= 0) {
+    const double weight = to_number<double>(part).value_or(0);
+    if (!std::isfinite(weight) || weight <= 0) {
       throw UsageError("--shares '" + text + "' is not understood at '" + part +
                        "': it is 'measured', 'equal' or positive weights, as in 12:1");
     }

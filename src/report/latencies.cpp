@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/numbers.h"
 #include "base/statistics.h"
 #include "report/plot_number.h"
 
@@ -89,11 +89,8 @@ std::vector<double> read_latencies(const std::filesystem::path& path) {
   if (column == columns) throw Error(fmt::format("{}: line 1 has no column 'latency_s'", path.string()));
   std::vector<double> latencies_s;
   while (!rest.empty()) {
-    const std::string_view value = cell(next_line(), column);
-    double latency_s = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), latency_s);
-    const bool whole = error == std::errc() && end == value.data() + value.size();
-    if (whole && std::isfinite(latency_s) && latency_s >= 0) latencies_s.push_back(latency_s);
+    const double latency_s = to_number<double>(cell(next_line(), column)).value_or(-1);
+    if (std::isfinite(latency_s) && latency_s >= 0) latencies_s.push_back(latency_s);
   }
   std::ranges::sort(latencies_s);
   return latencies_s;

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 #include "measure/share_interval.h"
 #include "report/figures.h"
@@ -104,11 +104,9 @@ class ReferenceReader {
   }
 
   double number_in(const std::string& text) const {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-      fail(fmt::format("'{}' is no number", printable(text)));
-    return value;
+    const auto value = to_number<double>(text);
+    if (!value) fail(fmt::format("'{}' is no number", printable(text)));
+    return *value;
   }
 
   std::map<std::string, std::string> values_in(const std::string& text) const {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <map>
 #include <set>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/folder_lock.h"
+#include "base/numbers.h"
 #include "measure/validity.h"
 #include "report/answers.h"
 #include "report/latencies.h"
@@ -33,12 +33,6 @@ std::vector<std::string> split_line(const std::string& line) {
     if (comma == std::string::npos) return cells;
     begin = comma + 1;
   }
-}
-
-std::optional<double> number(const std::string& cell) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return error == std::errc() && end == cell.data() + cell.size() ? std::optional(value) : std::nullopt;
 }
 
 /// Column numbers by title; throws if samples.csv isn't one.
@@ -81,14 +75,14 @@ Samples read_samples(const fs::path& path) {
   while (std::getline(lines, line)) {
     const std::vector<std::string> cells = split_line(line);
     if (cells.size() != titles.size()) continue;
-    const std::optional<double> time_s = number(cells[time]);
+    const std::optional<double> time_s = to_number<double>(cells[time]);
     if (!time_s) continue;
     samples.time_s.push_back(*time_s);
-    samples.cpu_percent.push_back(number(cells[cpu]));
-    samples.others_percent.push_back(number(cells[others]));
-    samples.rss_bytes.push_back(number(cells[rss]));
-    samples.pss_bytes.push_back(number(cells[pss]));
-    for (const auto& [place, column] : more) column->push_back(number(cells[place]));
+    samples.cpu_percent.push_back(to_number<double>(cells[cpu]));
+    samples.others_percent.push_back(to_number<double>(cells[others]));
+    samples.rss_bytes.push_back(to_number<double>(cells[rss]));
+    samples.pss_bytes.push_back(to_number<double>(cells[pss]));
+    for (const auto& [place, column] : more) column->push_back(to_number<double>(cells[place]));
   }
   return samples;
 }
@@ -168,7 +162,7 @@ void load_layers(const fs::path& dir, Run& run) {
   std::getline(file, line);
   while (std::getline(file, line)) {
     const std::vector<std::string> cells = split_line(line);
-    if (cells.size() == 3) run.layers.push_back({cells[0], cells[1] == "1", number(cells[2])});
+    if (cells.size() == 3) run.layers.push_back({cells[0], cells[1] == "1", to_number<double>(cells[2])});
   }
 }
 

@@ -1,11 +1,11 @@
 #include "task/normalization.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace evener::task {
 namespace {
@@ -26,10 +26,9 @@ std::vector<float> numbers(const std::string& text, std::string_view part) {
   std::vector<float> values;
   while (true) {
     const std::string_view word = part.substr(0, part.find(':'));
-    float value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) malformed(text);
-    values.push_back(value);
+    const auto value = to_number<float>(word);
+    if (!value || !std::isfinite(*value)) malformed(text);
+    values.push_back(*value);
     if (word.size() == part.size()) return values;
     part.remove_prefix(word.size() + 1);
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "measure/others_load.h"
 
@@ -63,8 +63,8 @@ CoolDown::CoolDown(const std::string& text, fs::path root) : root_(std::move(roo
     celsius_at_start_ = warmest_celsius(root_);
     return;
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds_);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds_ >= 0) || seconds_ > kLongestFixed_s) {
+  seconds_ = to_number<double>(text).value_or(-1);
+  if (!(seconds_ >= 0) || seconds_ > kLongestFixed_s) {
     throw UsageError(fmt::format("--cool-down is {}; it has to be seconds (such as 30), or load", quoted_text(text)));
   }
 }

@@ -1,11 +1,11 @@
 // Data drawn by the program: samples are drawn when they are first read, and kept in memory as far as they fit.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/phase.h"
 #include "base/random.h"
 #include "data/pixel_cache.h"
@@ -127,10 +127,8 @@ const SyntheticKind& kind_named(const std::string& name) {
 
 std::size_t sample_count(const std::string& text, const SyntheticKind& kind) {
   constexpr std::size_t kMaxSamples = 100'000'000;
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  if (!is_number || count < kind.classes.size() || count > kMaxSamples) {
+  const auto count = to_number<std::size_t>(text).value_or(0);
+  if (count < kind.classes.size() || count > kMaxSamples) {
     throw UsageError("impossible number of samples '" + text + "' in 'synth:" + kind.name + ":" + text +
                      "': a whole number from " + std::to_string(kind.classes.size()) + " (one per class) to " +
                      std::to_string(kMaxSamples) + " is expected");

@@ -1,6 +1,5 @@
 #include "data/sources/voc_xml.h"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <pugixml.hpp>
@@ -8,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 
 namespace evener::data {
 
@@ -18,10 +18,8 @@ std::string_view text_of(const pugi::xml_node& parent, const char* name) {
 }
 
 std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = to_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// 0 for what is no plausible extent: many files say 0 or nothing.

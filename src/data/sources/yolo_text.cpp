@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "data/sources/boxed_images.h"
 
 namespace evener::data {
@@ -214,10 +215,8 @@ std::map<std::string, YamlValue> read_yaml(std::string_view file) {
 }
 
 std::optional<std::size_t> whole_number(const std::string& text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value >= kMostNames) return std::nullopt;
-  return value;
+  const auto value = to_number<std::size_t>(text);
+  return value && *value < kMostNames ? value : std::nullopt;
 }
 
 std::vector<std::string> names_of(const std::map<std::string, YamlValue>& values) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/tensor.h"
 #include "data/open_data.h"
 #include "data/pack.h"
@@ -29,9 +29,8 @@ namespace fs = std::filesystem;
 std::optional<std::size_t> random_count(const std::string& word) {
   constexpr std::string_view kRandom = "random:";
   if (!word.starts_with(kRandom)) return std::nullopt;
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(word.data() + kRandom.size(), word.data() + word.size(), count);
-  if (error != std::errc() || end != word.data() + word.size() || count == 0) {
+  const auto count = to_number<std::size_t>(word.substr(kRandom.size()));
+  if (count.value_or(0) == 0) {
     throw UsageError("'" + word + "' is not random:N with a number of images, as in random:1000");
   }
   return count;

@@ -1,11 +1,11 @@
 #include "job/options/data_flags.h"
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "job/options/image_size.h"
 
 namespace evener::job {
@@ -18,9 +18,8 @@ constexpr const char* kLocationHelp =
 
 /// -1 for what is not a number.
 double percent(const std::string& text) {
-  double value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? value : -1;
+  const double value = to_number<double>(text).value_or(-1);
+  return std::isfinite(value) ? value : -1;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // The one reader of image sizes given as text.
 #include "job/options/image_size.h"
 
-#include <charconv>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace evener::job {
 namespace {
@@ -13,9 +13,8 @@ constexpr std::int64_t kMaxPixels = 65536;  // a side
 
 // 0 if `text` isn't a whole number from 1 to kMaxPixels.
 std::int64_t side(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= kMaxPixels ? value : 0;
+  const auto value = to_number<std::int64_t>(text).value_or(0);
+  return value >= 1 && value <= kMaxPixels ? value : 0;
 }
 
 }  // namespace

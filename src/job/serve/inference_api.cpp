@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/version.h"
 
 namespace evener::job {
@@ -41,11 +41,8 @@ std::string_view next_word(std::string_view& path) {
 std::size_t classes_asked_for(const HttpRequest& request) {
   const auto found = request.query.find("classification");
   if (found == request.query.end()) return 0;
-  std::size_t classes = 0;
-  const std::string& text = found->second;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), classes);
-  if (error == std::errc() && end == text.data() + text.size()) return classes;
-  throw BadRequest(fmt::format("classification={} has to be a number of classes", printable(text)));
+  if (const auto classes = to_number<std::size_t>(found->second)) return *classes;
+  throw BadRequest(fmt::format("classification={} has to be a number of classes", printable(found->second)));
 }
 
 class Reading {

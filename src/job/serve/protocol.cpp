@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "base/names.h"
+#include "base/numbers.h"
 #include "job/serve/base64.h"
 #include "job/serve/request_json.h"
 #include "task/infer.h"
@@ -221,9 +221,7 @@ std::size_t SentTensor::elements() const {
 
 std::optional<std::size_t> parse_length(const std::string& header) {
   if (header.empty()) return std::nullopt;
-  std::size_t length = 0;
-  const auto [end, error] = std::from_chars(header.data(), header.data() + header.size(), length);
-  if (error == std::errc() && end == header.data() + header.size()) return length;
+  if (const auto length = to_number<std::size_t>(header)) return length;
   throw BadRequest(fmt::format("the header Inference-Header-Content-Length is {}; it has to be a number of bytes",
                                quoted_text(header)));
 }

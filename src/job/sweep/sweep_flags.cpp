@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 
 namespace evener::job {
 namespace {
@@ -22,8 +22,7 @@ double width_of(const std::string& text) {
   if (rest.starts_with("ci=")) {
     rest.remove_prefix(3);
     if (rest.ends_with("%")) rest.remove_suffix(1);
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), percent);
-    if (error != std::errc() || end != rest.data() + rest.size()) percent = 0;
+    percent = to_number<double>(rest).value_or(0);
   }
   if (std::isfinite(percent) && percent > 0 && percent <= 100) return percent / 100;
   throw UsageError(fmt::format("--until is {}; it has to be ci=P%, such as ci=2%", quoted_text(text)));

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 
 namespace evener::measure {
 namespace {
@@ -19,9 +19,8 @@ constexpr double kMostStatedWatts = 1e6;
 double stated_watts(const std::string& word) {
   std::string_view text = word;
   if (text.ends_with("W") || text.ends_with("w")) text.remove_suffix(1);
-  double watts = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), watts);
-  if (error != std::errc() || end != text.data() + text.size() || !(watts >= 0) || watts > kMostStatedWatts) {
+  const double watts = to_number<double>(text).value_or(-1);
+  if (!(watts >= 0) || watts > kMostStatedWatts) {
     throw UsageError(fmt::format("--assume-power: {} is no power in watts, such as 65W", quoted_text(word)));
   }
   return watts;

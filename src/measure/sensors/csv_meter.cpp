@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "measure/sensors/outside_meter.h"
 
 namespace evener::measure {
@@ -33,17 +34,11 @@ std::vector<std::string> csv_cells(const std::string& line) {
   return cells;
 }
 
-std::optional<double> csv_number(const std::string& cell) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return error == std::errc() && end == cell.data() + cell.size() ? std::optional(value) : std::nullopt;
-}
-
 /// Seconds since 1970, or milliseconds (for numbers so large), or "2026-11-24T22:12:22.5Z"; other zones only move the
 /// offset, which is measured.
 std::optional<double> csv_time(const std::string& cell) {
   constexpr double kMilliseconds = 1e11;
-  if (const auto number = csv_number(cell)) return *number > kMilliseconds ? *number / 1000 : *number;
+  if (const auto number = to_number<double>(cell)) return *number > kMilliseconds ? *number / 1000 : *number;
   tm parts{};
   const char* rest = strptime(cell.c_str(), "%Y-%m-%d", &parts);
   if (rest == nullptr || (*rest != 'T' && *rest != ' ')) return std::nullopt;
@@ -116,7 +111,7 @@ bool CsvMeter::take_rows(Reading& reading) {
     begin = end + 1;
     if (cells.size() <= std::max(time_column_, value_column_)) continue;
     const auto time_s = csv_time(cells[time_column_]);
-    const auto value = csv_number(cells[value_column_]);
+    const auto value = to_number<double>(cells[value_column_]);
     if (!time_s || !value || *value < 0) {
       reading.trouble = "a row has no time or no value: " + quoted_text(text.substr(begin, 60));
       continue;

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "measure/energy_meter.h"
 
 namespace evener::measure {
@@ -52,12 +53,8 @@ const json* inside(const json& value, const std::string& key) {
     const auto found = value.find(key);
     return found == value.end() ? nullptr : &*found;
   }
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-  if (!value.is_array() || error != std::errc() || end != key.data() + key.size() || index >= value.size()) {
-    return nullptr;
-  }
-  return &value[index];
+  const auto index = to_number<std::size_t>(key);
+  return value.is_array() && index && *index < value.size() ? &value[*index] : nullptr;
 }
 
 double json_value(const json& whole, const std::string& path) {

@@ -2,7 +2,6 @@
 // flatten in front has no index, so the first tensor is "0.weight", the next layer's "2.weight".
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/tensor.h"
 #include "network/zoo.h"
 
@@ -55,9 +55,8 @@ Specification parse(std::string_view model) {
   Specification result;
   std::int64_t parameters = 0;
   for (const std::string_view part : split(parts[1], '-')) {
-    std::int64_t size = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-    if (error != std::errc() || end != part.data() + part.size() || size < 1 || size > kMaxSize) {
+    const auto size = to_number<std::int64_t>(part).value_or(0);
+    if (size < 1 || size > kMaxSize) {
       malformed(model, fmt::format("'{}' is not a layer size from 1 to {}", part, kMaxSize));
     }
     if (!result.sizes.empty()) parameters += size * (result.sizes.back() + 1);

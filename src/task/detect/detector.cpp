@@ -1,11 +1,11 @@
 #include "task/detect/detector.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 
 namespace evener::task {
 namespace {
@@ -38,11 +38,8 @@ std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
   std::vector<std::int32_t> labels;
   for (const std::string& name : wanted) {
     auto place = static_cast<std::size_t>(std::ranges::find(classes, name) - classes.begin());
-    if (place == classes.size()) {
-      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), place);
-      const bool is_number = error == std::errc() && end == name.data() + name.size();
-      if (!is_number || place >= classes.size()) throw UsageError(unknown_name_message("class", name, classes));
-    }
+    if (place == classes.size()) place = to_number<std::size_t>(name).value_or(place);
+    if (place >= classes.size()) throw UsageError(unknown_name_message("class", name, classes));
     labels.push_back(static_cast<std::int32_t>(place));
   }
   return labels;

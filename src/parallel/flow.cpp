@@ -9,14 +9,12 @@
 #include <tuple>
 
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/output_error.h"
 #include "base/plural.h"
 #include "base/stop.h"
 #include "base/this_work.h"
 #include "engine/engine.h"
-#include "placement/plan.h"
 
 namespace evener::parallel {
 namespace {
@@ -150,7 +148,6 @@ class FlowRun {
   void hand_out() {
     FlowWorkerReport& figures = report_.steps.front().workers.front();
     try {
-      begin(source_.step, 0);
       while (!ended()) {
         std::optional<FlowItem> item = timed(figures.busy_s, [&] { return next_item(figures.items); });
         if (!item) break;
@@ -181,11 +178,9 @@ class FlowRun {
 
   /// The life of a worker of stage s. The sink is the last stage, and its worker the thread that runs the flow.
   void work(std::size_t s, int worker) {
-    const FlowStage& stage = stages_[s];
     const bool sink = s + 1 == stages_.size();
     FlowWorkerReport& figures = report_.steps[s + 1].workers[static_cast<std::size_t>(worker)];
     try {
-      begin(stage.step, worker);
       while (!ended()) {
         if (leaves(s, worker)) return;
         auto handful = timed(figures.wait_input_s, [&] { return take(s, sink); });
@@ -245,15 +240,6 @@ class FlowRun {
     return step.phase ? std::optional<PhaseMark>(std::in_place, *step.phase) : std::nullopt;
   }
 
-  void begin(const FlowStep& step, int worker) {
-    if (!step.on_start) return;
-    try {
-      step.on_start(worker);
-    } catch (...) {
-      rethrow_from("step '" + step.name + "', start of worker " + std::to_string(worker) + ": ");
-    }
-  }
-
   /// Whether the flow was cancelled; a stop request cancels it.
   bool ended() {
     if (!cancelled_ && stop_requested()) cancel();
@@ -306,17 +292,6 @@ class FlowRun {
 };
 
 }  // namespace
-
-FlowStep deal_over(const placement::Plan& plan, FlowStep step) {
-  step.workers = static_cast<int>(plan.replicas.size());
-  std::vector<std::vector<int>> cpus;
-  for (const auto& replica : plan.replicas) cpus.push_back(replica.stages.front().cpus);
-  step.on_start = [cpus = std::move(cpus), then = std::move(step.on_start)](int worker) {
-    pin_this_thread(cpus.at(static_cast<std::size_t>(worker)));
-    if (then) then(worker);
-  };
-  return step;
-}
 
 Flow::Flow(FlowSource source, std::vector<FlowStage> stages) : source_(std::move(source)), stages_(std::move(stages)) {
   require(source_.step.workers == 1, source_.step, "is its source, which has one worker");

@@ -5,7 +5,7 @@
 //                   .map({.name = "decode", .workers = 4, .on_failure = OnFailure::kSetAside}, decode)
 //                   .expand({.name = "find faces"}, faces_of)         // one photo becomes any number of faces
 //                   .batch(64)
-//                   .expand(deal_over(plan, {.name = "run"}), embed)  // 64 faces become 64 embeddings
+//                   .expand({.name = "run"}, embed)           // 64 faces become 64 embeddings
 //                   .into({.name = "write"}, write);
 //   flow.run();
 #pragma once
@@ -24,10 +24,6 @@
 #include "base/phase.h"
 #include "parallel/flow_queue.h"
 
-namespace evener::placement {
-struct Plan;
-}
-
 namespace evener::parallel {
 
 /// What becomes of a flow when a step throws Error for an item: it ends, or goes on without the item, which the report
@@ -35,25 +31,17 @@ namespace evener::parallel {
 /// flow.
 enum class OnFailure : std::uint8_t { kEndFlow, kSetAside };
 
-/// How a step is done. Workers are threads; what they do gets its items by value and gives results back, and what a
-/// worker keeps for itself is made in on_start, so that processes could take their place.
+/// How a step is done. Workers are threads; what they do gets its items by value and gives results back.
 struct FlowStep {
   std::string name;          // for messages and the report: "decode"
   int workers = 1;           // a source has one; so has the sink, which is the thread that runs the flow
   std::size_t capacity = 8;  // items that may wait before this step; at least the size of its batch
   OnFailure on_failure = OnFailure::kEndFlow;
   std::optional<Phase> phase = {};  // that the time of its work is marked as
-  /// Called in the thread of each worker, with its number from 0, before its first item: the place to pin the thread,
-  /// to set how many threads it computes with, and to open what it computes on. The sink's is called as well.
-  std::function<void(int worker)> on_start = {};
-  /// Asked in the thread of a worker before it waits for its next item or batch; false: it ends, and leaves the rest to
-  /// the others. The last one that is left is not asked any more.
+  /// Asked in the thread of a worker, with its number from 0, before it waits for its next item or batch; false: it
+  /// ends, and leaves the rest to the others. The last one that is left is not asked any more.
   std::function<bool(int worker)> goes_on = {};
 };
-
-/// `step` with one worker for each replica of `plan`, in the order of ranks. Each is pinned to the CPUs of its
-/// replica's first stage before the step's own on_start is called.
-FlowStep deal_over(const placement::Plan& plan, FlowStep step);
 
 /// What one worker's time went into. The rest of the flow's time is its start and its end.
 struct FlowWorkerReport {

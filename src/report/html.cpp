@@ -110,7 +110,7 @@ WrittenPage write_html(const std::filesystem::path& path, std::span<const Run> r
                        const std::filesystem::path& plotly) {
   const PlotlySource source = read_plotly(plotly);
   write_file_atomically(path, html_page(runs, source.javascript, source.hint));
-  return {path, !source.javascript.empty(), source.hint};
+  return {path, source.hint};
 }
 
 }  // namespace evener::report

@@ -16,7 +16,6 @@ std::filesystem::path plotly_path();
 /// What happened when the page was written.
 struct WrittenPage {
   std::filesystem::path path;
-  bool has_plots = false;
   std::string hint;  // why there are no plots, and what to do; else empty
 };
 

@@ -55,7 +55,7 @@ WrittenPage write_sweep_page(const std::filesystem::path& path, const Sweep& swe
                              const std::filesystem::path& plotly) {
   const PlotlySource source = read_plotly(plotly);
   write_file_atomically(path, sweep_page(sweep, source.javascript, source.hint));
-  return {path, !source.javascript.empty(), source.hint};
+  return {path, source.hint};
 }
 
 }  // namespace evener::report

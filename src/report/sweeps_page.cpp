@@ -164,7 +164,7 @@ std::string sweeps_page(std::span<const Sweep> sweeps, const fs::path& folder, s
 WrittenPage write_sweeps_page(const fs::path& path, std::span<const Sweep> sweeps, const fs::path& plotly) {
   const PlotlySource source = read_plotly(plotly);
   write_file_atomically(path, sweeps_page(sweeps, path.parent_path(), source.javascript, source.hint));
-  return {path, !source.javascript.empty(), source.hint};
+  return {path, source.hint};
 }
 
 }  // namespace evener::report

@@ -211,7 +211,8 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
   constexpr int kFull = (1 + 3 + 2 + 1) + (2 + 3 + 1);
   const auto items = std::make_shared<int>(0);  // each item is a copy
   std::atomic<int> handed_out = 0, to_read = 0, to_decode = 0;
-  const auto enter = [&threads](int) {
+  const auto enter = [&threads] {
+    if (thread_mark.of != nullptr) return;
     thread_mark.of = &threads;
     ++threads.alive;
   };
@@ -220,12 +221,14 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
     throw Error(message);
   };
   const auto next = [&]() -> std::optional<std::shared_ptr<int>> {
+    enter();
     if (++handed_out == kFull && failing == Failing::kSource) fail("the folder is gone");
     return items;
   };
   // Of what came before, as much went on as there is room for behind the step, and the step's other workers have one
   // each: this item is the last that has room.
   const auto read = [&](std::shared_ptr<int> item) {
+    enter();
     if (++to_read == (1 + 1 + 2 + 3) + 3 && failing == Failing::kFirst) {
       EXPECT_TRUE(comes_true([&] { return handed_out == kFull; }));
       fail("the photo is unreadable");
@@ -233,6 +236,7 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
     return item;
   };
   const auto decode = [&](std::shared_ptr<int> item) {
+    enter();
     if (++to_decode == (1 + 1) + 2 && failing == Failing::kMiddle) {
       EXPECT_TRUE(comes_true([&] { return handed_out == kFull; }));
       fail("the file is cut off");
@@ -249,9 +253,9 @@ std::string error_when_all_is_full(Failing failing, const FlowOptions& options, 
   };
   std::string told;
   {
-    Flow flow = flow_from<std::shared_ptr<int>>({.name = "list", .on_start = enter}, next)
-                    .map({.name = "read", .workers = 3, .capacity = 2, .on_start = enter}, read)
-                    .map({.name = "decode", .workers = 2, .capacity = 3, .on_start = enter}, decode)
+    Flow flow = flow_from<std::shared_ptr<int>>({.name = "list"}, next)
+                    .map({.name = "read", .workers = 3, .capacity = 2}, read)
+                    .map({.name = "decode", .workers = 2, .capacity = 3}, decode)
                     .into({.name = "write", .capacity = 1}, write);
     told = message_of<Error>(flow, options);
   }
@@ -310,16 +314,6 @@ TEST_F(FlowStop, EndsAFlowInWhichAllWait) {
     request_stop();
   });
   EXPECT_THROW(flow.run(), Interrupted);
-}
-
-TEST(FlowEnd, AWorkerThatCannotStartEndsIt) {
-  const FlowStep step = {.name = "run", .workers = 3, .on_start = [](int worker) {
-                           if (worker == 1) throw Error("no such device");
-                         }};
-  Flow flow = flow_from<int>({.name = "count"}, numbers(1'000'000))
-                  .map(step, [](int number) { return number; })
-                  .into({.name = "keep"}, [](int) {});
-  EXPECT_EQ(message_of<Error>(flow), "step 'run', start of worker 1: no such device");
 }
 
 }  // namespace

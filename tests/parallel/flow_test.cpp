@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -15,12 +14,10 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/stop.h"
 #include "engine/engine.h"
 #include "parallel/flow_helpers.h"
-#include "placement/plan.h"
 
 namespace evener::parallel {
 namespace {
@@ -255,56 +252,6 @@ TEST(Flow, MarksItsPhasesForAMeter) {
   EXPECT_EQ(marks(Phase::kRead), 11) << "the last call says that there is no more";
   EXPECT_EQ(marks(Phase::kDecode), 10);
   EXPECT_EQ(marks(Phase::kForward), 3);
-}
-
-TEST(Flow, EachWorkerStartsInItsOwnThread) {
-  std::mutex mutex;
-  std::set<std::thread::id> threads;
-  std::multiset<int> started, at_work;
-  const FlowStep step = {.name = "work", .workers = 3, .on_start = [&](int worker) {
-                           const std::lock_guard lock(mutex);
-                           started.insert(worker);
-                           threads.insert(std::this_thread::get_id());
-                         }};
-  Flow flow = flow_from<int>({.name = "count"}, numbers(50))
-                  .map(step,
-                       [&](int number, int worker) {
-                         const std::lock_guard lock(mutex);
-                         EXPECT_TRUE(threads.contains(std::this_thread::get_id()));
-                         at_work.insert(worker);
-                         return number;
-                       })
-                  .into({.name = "keep"}, [](int) {});
-  flow.run();
-  EXPECT_THAT(started, ElementsAre(0, 1, 2));
-  EXPECT_THAT(threads, SizeIs(3));
-  EXPECT_THAT(at_work, AllOf(SizeIs(50), Each(AllOf(Ge(0), Le(2)))));
-}
-
-TEST(Flow, DealsWorkersOverAPlacement) {
-  const std::vector<int>& allowed = cpu_topology().allowed;
-  placement::Plan plan;
-  for (int rank = 0; rank < 2; ++rank) {
-    placement::PlanStage stage;
-    stage.cpus = {rank == 0 ? allowed.front() : allowed.back()};
-    plan.replicas.push_back({rank, {stage}, 0.5});
-  }
-  std::mutex mutex;
-  std::set<std::pair<int, int>> pinned;  // worker, CPU
-  FlowStep run = {.name = "run", .on_start = [&](int worker) {
-                    cpu_set_t cpus;
-                    ASSERT_EQ(sched_getaffinity(0, sizeof cpus, &cpus), 0);
-                    EXPECT_EQ(CPU_COUNT(&cpus), 1);
-                    const std::lock_guard lock(mutex);
-                    for (const int cpu : allowed) {
-                      if (CPU_ISSET(cpu, &cpus)) pinned.emplace(worker, cpu);
-                    }
-                  }};
-  Flow flow = flow_from<int>({.name = "count"}, numbers(4))
-                  .map(deal_over(plan, std::move(run)), [](int number) { return number; })
-                  .into({.name = "keep"}, [](int) {});
-  flow.run();
-  EXPECT_THAT(pinned, ElementsAre(std::pair(0, allowed.front()), std::pair(1, allowed.back())));
 }
 
 TEST(Flow, AWorkerMayLeaveTheRestToTheOthers) {

@@ -129,7 +129,7 @@ TEST_P(SweepInBrowser, PlotsEverythingWithoutAnError) {
   if (const std::string why = test::why_no_browser(); !why.empty()) GTEST_SKIP() << why;
   const test::TestFolder folder;
   const WrittenPage page = write_sweep_page(folder / "report.html", load_sweep(sweep_folder()));
-  ASSERT_TRUE(page.has_plots) << page.hint;
+  ASSERT_EQ(page.hint, "");
   std::ofstream(page.path, std::ios::app) << R"(<script>
     window.addEventListener('load', () => {
       const seen = document.body.dataset;
@@ -185,7 +185,7 @@ TEST_P(SweepsInBrowser, ShowsSeveralBesideWhatWasPublished) {
   const test::TestFolder folder;
   const std::vector<Sweep> sweeps = {with_reference(), load_sweep(sweep_folder())};
   const WrittenPage page = write_sweeps_page(folder / "all.html", sweeps);
-  ASSERT_TRUE(page.has_plots) << page.hint;
+  ASSERT_EQ(page.hint, "");
   std::ofstream(page.path, std::ios::app) << R"(<script>
     window.addEventListener('load', () => {
       const traces = document.getElementById('plot-ratios').data;

@@ -110,9 +110,10 @@ TEST(Ranges, ZerosHaveNone) {
 }
 
 TEST(Ranges, NamesAreKnown) {
-  for (const char* name : {"minmax", "percentile", "entropy", "mse"}) {
-    EXPECT_STREQ(calibration_name(parse_calibration(name)), name);
-  }
+  EXPECT_EQ(parse_calibration("minmax"), Calibration::kMinMax);
+  EXPECT_EQ(parse_calibration("percentile"), Calibration::kPercentile);
+  EXPECT_EQ(parse_calibration("entropy"), Calibration::kEntropy);
+  EXPECT_EQ(parse_calibration("mse"), Calibration::kMse);
   try {
     parse_calibration("msee");
     FAIL();

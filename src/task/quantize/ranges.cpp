@@ -107,10 +107,6 @@ float mse_range(const MagnitudeHistogram& seen, network::Levels levels) {
 
 }  // namespace
 
-const char* calibration_name(Calibration calibration) {
-  return std::ranges::find(kNames, calibration, &std::pair<const char*, Calibration>::second)->first;
-}
-
 Calibration parse_calibration(const std::string& name) {
   std::vector<std::string> known;
   for (const auto& [word, calibration] : kNames) {

@@ -17,9 +17,7 @@ enum class Calibration : std::uint8_t {
   kEntropy,     // after which the distribution has lost the least information (Kullback-Leibler; Migacz 2017)
   kMse,         // with the least mean squared error
 };
-/// "minmax", "percentile", "entropy", "mse".
-const char* calibration_name(Calibration calibration);
-/// Throws UsageError, naming the nearest.
+/// Of "minmax", "percentile", "entropy" or "mse". Throws UsageError, naming the nearest.
 Calibration parse_calibration(const std::string& name);
 
 /// Magnitudes of values in bins of one width, which doubles when larger values come.

@@ -93,6 +93,17 @@ TEST_F(Tuning, ImagesWithoutPartsAreDividedWithEnoughToValidateOn) {
   EXPECT_NE(record_in(file("rate"))["config"]["split"], json({70, 15, 15}));
 }
 
+TEST_F(Tuning, AnEvaluationOfWeightsChoosesNothingOfLearning) {
+  const ProgramResult result = train("judged", joined({"--data", "synth:digits:60", "--epochs", "0"}, from_digits()));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json config = record_in(file("judged"))["config"];
+  EXPECT_EQ(config["size"], "20x20");
+  EXPECT_EQ(config["batch"], 64);
+  EXPECT_EQ(config["lr"], 0.05);
+  EXPECT_EQ(config["ema"], 0);
+  EXPECT_EQ(config["patience"], 0);
+}
+
 TEST_F(Tuning, TheBackboneMayLearnSlowerOrKeepItsStatistics) {
   const Words words = joined({"--data", "synth:masks:90", "--split", "60/40", "--epochs", "1", "--head-first", "off",
                               "--lr", "0.05", "--backbone-rate", "1e-9", "--batch-norm", "frozen"},

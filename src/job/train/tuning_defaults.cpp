@@ -93,15 +93,17 @@ void choose_tuning_defaults(TrainFlags& flags) {
   if (!flags.data.size.given()) flags.data.size.preset(size_of_weights(model, weights));
   if (!flags.model.quantize->empty() || !task::quantization_in(weights).empty()) return;
   OptimisationFlags& learning = flags.optimisation;
-  if (!learning.patience.given()) learning.patience.preset(3);
+  const bool only_evaluates = learning.epochs.given() && *learning.epochs == 0;
+  if (!learning.patience.given() && !only_evaluates) learning.patience.preset(3);
   if (says_how_to_learn(learning)) return;
   choose_tuning_split(flags);
+  if (only_evaluates) return;
   learning.optimizer.preset("sgd");
   learning.momentum.preset(0.9);
   learning.learning_rate.preset(std::optional(0.0002));
   learning.schedule.preset("cosine");
   if (!learning.epochs.given()) learning.epochs.preset(6);
-  if (*learning.epochs > 0) learning.warmup.preset(1);
+  learning.warmup.preset(1);
   if (!learning.batch.given()) learning.batch.preset("12");
   if (!learning.average_decay.given()) learning.average_decay.preset(0.9);
 }

@@ -129,6 +129,24 @@ TEST_F(Tuning, GoesOnWithoutTheFileOfWeights) {
   EXPECT_EQ(record_in(file("run"))["config"]["size"], "20x20");
 }
 
+/// As if a version had begun the run that had the same defaults with weights as without.
+TEST_F(Tuning, ARunOfAnOlderVersionGoesOnWithItsOwnDefaults) {
+  const Words data = {"--data", "synth:masks:90", "--split", "60/40", "--epochs", "1", "--head-first", "off"};
+  const Words learning = {"--lr", "0.05", "--patience", "0"};
+  ASSERT_EQ(train("run", joined(joined(data, learning), from_digits())).exit_code, 0);
+  json record = record_in(file("run"));
+  for (const char* option : {"lr", "patience", "head-first"}) record["options"].erase(option);
+  record["config"].erase("head-first");
+  std::ofstream(file("run/record.json")) << record;
+
+  const ProgramResult more = run_program({"train", "--resume", file("run"), "--epochs", "2"});
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  const json config = record_in(file("run"))["config"];
+  EXPECT_EQ(config["lr"], 0.05);
+  EXPECT_EQ(config["schedule"], "constant");
+  EXPECT_EQ(config["patience"], 0);
+}
+
 /// A folder of pictures whose classes say nothing of what is on them: each is random, and copies are of other classes.
 std::string shuffled_photos(const fs::path& folder) {
   for (int i = 0; i < 96; ++i) {

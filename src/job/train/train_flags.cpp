@@ -115,6 +115,14 @@ void take_over_options(TrainFlags& flags) {
   if (words.contains("weights") && !words.contains("size") && shape.size() == 3) {
     words["size"] = {std::to_string(shape[2]) + "x" + std::to_string(shape[1])};
   }
+  // A run of a version whose defaults didn't depend on the weights goes on with those that it began with.
+  if (words.contains("weights") && !record.config.contains("head-first")) {
+    for (const char* key : {"lr", "patience"}) {
+      const auto began_with = record.config.find(key);
+      if (began_with != record.config.end()) words.try_emplace(key, std::vector{began_with->second});
+    }
+    words["head-first"] = {"off"};
+  }
   if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
   for (OptionGroup* group : flags.groups()) group->inherit(words);
   if (!flags.output.out.given()) flags.output.out.read({run});

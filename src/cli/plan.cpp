@@ -43,11 +43,7 @@ Command plan_command() {
           .summary = "Measure briefly how fast a training is on every placement",
           .options = flags->options(),
           .footer = kPlanExamples,
-          .complete =
-              [flags] {
-                if (!flags->model.model.given()) throw UsageError("'evener plan' needs MODEL");
-                job::choose_detector_defaults(*flags);
-              },
+          .complete = [flags] { job::choose_detector_defaults(*flags); },
           .run = [flags] { return tell_plan(*flags); }};
 }
 

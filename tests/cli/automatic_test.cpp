@@ -114,7 +114,9 @@ TEST_F(Automatic, WrongWordsAreToldBeforeAnythingIsTried) {
     EXPECT_THAT(result.err, HasSubstr("--minutes"));
   }
   EXPECT_THAT(run_program({"train"}).err, HasSubstr("needs --data"));
-  EXPECT_THAT(run_program({"plan", "--data", "synth:digits"}).err, HasSubstr("'evener plan' needs MODEL"));
+  EXPECT_THAT(run_program({"plan", "--data", "synth:digits"}).err, HasSubstr("'evener plan' needs MODEL; see 'evener"));
+  EXPECT_THAT(run_program({"plan"}).err, HasSubstr("'evener plan' needs MODEL and --data; see"));
+  EXPECT_THAT(run_program({"plan", "--help"}).out, AllOf(HasSubstr("[OPTIONS] MODEL\n"), Not(HasSubstr("or none"))));
   EXPECT_THAT(train("run", {"--data", "synth:digits", "--resume"}).err, HasSubstr("name it"));
 
   EXPECT_THAT(train("run", {"--data", "synth:digits", "--epochs", "0"}).err, HasSubstr("evaluates the weights"));

@@ -80,6 +80,8 @@ class OptionBase {
   bool is_called_elsewhere(const std::string& name) const;
   /// Another help text, for a command to which the option means something else.
   void explain(std::string help) { words_.help = std::move(help); }
+  /// For a command that can't do without it.
+  void require() { rules_.required = true; }
   /// Whether read() was called.
   bool given() const { return given_; }
   /// What it was called with last.

@@ -27,6 +27,8 @@ class LoadingObserver : public task::TrainObserver {
 }  // namespace
 
 PlanFlags::PlanFlags() {
+  model.model.require();
+  model.model.explain("Network: " + model_list());
   placement.on.preset("auto");
   placement.on.explain("Placements to compare, with commas between; auto: the usual ones");
   output.json.explain("Write the comparison there too; - is stdout, instead of the table");

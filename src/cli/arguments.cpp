@@ -126,7 +126,9 @@ class Checker {
     take_rest();
     const auto asks_for_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
     line_.wants_help = line_.wants_help || std::ranges::any_of(line_.words, asks_for_help);
-    if (line_.wants_help) line_.words.resize(kept);
+    if (!line_.wants_help) return;
+    line_.words.resize(kept);
+    line_.words.emplace_back("--help");
   }
 
   void check_option(const std::string& word) {

@@ -70,6 +70,13 @@ TEST(Help, IsPrintedOnStdout) {
   EXPECT_THAT(version.out, testing::MatchesRegex("evener [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST(Help, OfACommandThatTakesAnotherIsItsOwn) {
+  const std::string help = run_program({"sweep", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("Usage: evener sweep"));
+  EXPECT_EQ(run_program({"sweep", "train", "--help"}).out, help);
+  EXPECT_EQ(run_program({"sweep", "--help", "train"}).out, help);
+}
+
 TEST(Help, ShowsOptionsInGroupsWithTitles) {
   const std::string help = run_program({"train", "--help"}).out;
   std::size_t at = 0;

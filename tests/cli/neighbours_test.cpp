@@ -1,0 +1,83 @@
+// Work beside other programs: who has which CPU when must not change what is learnt.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/busy_loop.h"
+#include "base/cpu.h"
+#include "base/module.h"
+#include "cli/run_helpers.h"
+#include "cli/run_program.h"
+#include "weights/safetensors.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+using test::BusyLoop;
+using test::joined;
+using test::last_weights;
+using test::resume_file;
+using test::Words;
+
+struct Work {
+  const char* name;
+  const char* engine;
+  Words words;
+};
+
+const Words kNetwork = {
+    "resnet20", "--data", "synth:masks:48", "--size",     "24x24", "--batch", "12", "--split",   "100/0/0", "--epochs",
+    "2",        "--lr",   "0.05",           "--momentum", "0.9",   "--seed",  "5",  "--augment", "flip"};
+const Words kPerceptron = {
+    "mlp:784-64-10", "--data",  "synth:digits:400", "--batch",    "16",  "--epochs", "20", "--lr",
+    "0.1",           "--split", "100/0/0",          "--momentum", "0.9", "--seed",   "5"};
+
+/// Of one placement, with shares that are fixed: measured ones follow the speeds, and a sum of other parts has other
+/// roundings.
+class BesideALoop : public testing::TestWithParam<Work> {
+ protected:
+  void SetUp() override {
+    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  }
+
+  /// Weights, and the optimiser's state, which holds gradients of all steps.
+  struct Learnt {
+    TensorMap weights, state;
+    bool operator==(const Learnt&) const = default;
+  };
+  Learnt learnt(const std::string& name) const {
+    const fs::path out = folder_ / name;
+    const Words where = {"--engine", GetParam().engine, "--oversubscribe", "--out", out.string(), "--quiet"};
+    const auto result = test::run_program(joined({"train"}, joined(GetParam().words, where)));
+    EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
+    if (result.exit_code != 0) return {};
+    return {last_weights(out), weights::read_safetensors(resume_file(out)).tensors};
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+TEST_P(BesideALoop, ARunEndsWithTheSameBits) {
+  const Learnt quiet = learnt("quiet");
+  ASSERT_FALSE(quiet.weights.empty());
+  {
+    const BusyLoop anywhere;
+    EXPECT_TRUE(learnt("anywhere") == quiet);  // no tensors in the message
+  }
+  const BusyLoop bound(cpu_topology().allowed.front());
+  ASSERT_TRUE(bound.is_bound());
+  EXPECT_TRUE(learnt("bound") == quiet);
+}
+
+INSTANTIATE_TEST_SUITE_P(Works, BesideALoop,
+                         testing::Values(Work{"TorchThreads", "torch", joined(kNetwork, {"--on", "cpu/t2"})},
+                                         Work{"TorchProcesses", "torch", joined(kNetwork, {"--on", "2xcpu/t1"})},
+                                         Work{"NativeThreads", "native", joined(kPerceptron, {"--on", "cpu/t2"})},
+                                         Work{"NativeProcesses", "native", joined(kPerceptron, {"--on", "2xcpu/t1"})}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace evener

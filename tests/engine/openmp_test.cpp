@@ -5,6 +5,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -65,6 +68,34 @@ TEST(OpenMp, TheNumberOfThreadsBelongsToTheThreadThatSetIt) {
     });
     EXPECT_EQ(threads, 3);
     std::thread([] { EXPECT_EQ(omp_get_max_threads() == 3, std::thread::hardware_concurrency() == 3); }).join();
+  }).join();
+}
+
+std::ptrdiff_t threads_of_this_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+/// A thread that has been joined may still be listed for a moment.
+bool comes_to(std::ptrdiff_t threads) {
+  for (int look = 0; look < 500 && threads_of_this_process() != threads; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return threads_of_this_process() == threads;
+}
+
+// Idle ones would go on to give their CPUs to a thread that has been bound to another one since.
+TEST(OpenMp, WorkersThatAreWantedNoMoreEnd) {
+  std::thread([] {
+    in_parallel(3, [] {});
+    const auto with_two = threads_of_this_process();
+    omp_set_num_threads(3);
+    in_parallel(2, [] { omp_set_num_threads(1); });  // a region needs its threads
+    EXPECT_EQ(threads_of_this_process(), with_two);
+    omp_set_num_threads(2);
+    EXPECT_TRUE(comes_to(with_two - 2));
+    std::atomic<int> ran{0};
+    in_parallel(3, [&] { ++ran; });
+    EXPECT_EQ(ran, 3);
   }).join();
 }
 

@@ -33,13 +33,25 @@ int most_threads() {
   return set > 0 ? set : usual;
 }
 
-/// This thread's team; one that a forked child has inherited is left alone, as its workers are not there.
-Team& team_of_thread() {
+std::unique_ptr<Team>& team_of_thread() {
   thread_local std::unique_ptr<Team> team;
+  return team;
+}
+
+/// This thread's team; one that a forked child has inherited is left alone, as its workers are not there.
+Team& team() {
+  std::unique_ptr<Team>& team = team_of_thread();
   [[maybe_unused]] thread_local Team* inherited = nullptr;  // still reachable, for who looks for leaks
   if (team != nullptr && !team->is_alive()) inherited = team.release();
   if (team == nullptr) team = std::make_unique<Team>();
   return *team;
+}
+
+/// Workers that are wanted no more would still watch over this thread: where it waits for a CPU they move it to theirs,
+/// also when it has been bound to another one since.
+void end_team_of_more_than(int threads) {
+  if (position().region != nullptr || team_of_thread() == nullptr) return;
+  if (Team& old = team(); old.size() > threads) team_of_thread().reset();
 }
 
 /// In a region of one thread, which may lie in another region.
@@ -91,7 +103,7 @@ void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /
   region.most_threads = omp::most_threads();
   region.size = threads > 0 ? static_cast<int>(threads) : region.most_threads;
   if (region.size > 1 && !omp::position().is_parallel) {
-    omp::team_of_thread().run(region);
+    omp::team().run(region);
   } else {
     omp::run_alone(region);
   }
@@ -180,7 +192,9 @@ int omp_in_parallel() {
 }
 void omp_set_num_threads(int threads);
 void omp_set_num_threads(int threads) {
-  if (threads > 0) omp::position().most_threads = threads;
+  if (threads <= 0) return;
+  omp::position().most_threads = threads;
+  omp::end_team_of_more_than(threads);
 }
 
 }  // extern "C"

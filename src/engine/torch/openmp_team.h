@@ -62,6 +62,7 @@ class Team {
   void run(Region& region);
   /// Within a region: returns when every member has come.
   void barrier(int member, const Region& region);
+  int size() const { return size_; }
   /// Whether this process has the workers: a forked child has none of them.
   bool is_alive() const;
 

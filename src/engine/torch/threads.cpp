@@ -10,9 +10,12 @@ namespace evener::engine::torch_engine {
 /// LibTorch keeps one number of threads for the process, which every thread takes over when it first asks for it. Asked
 /// for here, it can't replace this thread's own number later, when another replica has set another one.
 void use_threads(int threads, const std::vector<int>& cpus) {
-  if (!cpus.empty()) pin_this_thread(cpus);
   at::internal::lazy_init_num_threads();  // as this module sees it,
   at::get_num_threads();                  // and as LibTorch does
+  if (!cpus.empty()) {
+    omp_set_num_threads(1);  // ends workers from before, which may run elsewhere and would take this thread there
+    pin_this_thread(cpus);
+  }
   at::set_num_threads(threads);
   // This module's runtime (openmp.cpp) is LibTorch's too, unless LibTorch was there first, as in a Python that has it.
   omp_set_num_threads(threads);

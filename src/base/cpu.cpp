@@ -9,14 +9,20 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string_view>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "base/cgroup.h"
 #include "base/error.h"
+#include "base/plural.h"
 
 namespace evener {
 namespace {
@@ -60,8 +66,51 @@ std::vector<int> allowed_cpus() {
   return all;
 }
 
-// Groups the allowed CPUs by core and counts packages and NUMA nodes; false if hwloc can't tell.
-bool read_hwloc(CpuTopology& topology) {
+/// How many of the allowed CPUs, and of their cores, are among `some`.
+std::pair<int, int> counts_among(hwloc_const_bitmap_t some, const CpuTopology& topology) {
+  const auto is_among = [&](int cpu) { return hwloc_bitmap_isset(some, static_cast<unsigned>(cpu)) == 1; };
+  return {
+      static_cast<int>(std::ranges::count_if(topology.allowed, is_among)),
+      static_cast<int>(std::ranges::count_if(topology.cores, is_among, [](const auto& core) { return core.front(); }))};
+}
+
+// Fastest first, and the cores likewise. A machine of one kind has none to tell apart, and kinds that nobody has ranked
+// say nothing of speed.
+void read_kinds(hwloc_topology_t raw, CpuTopology& topology) {
+  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> cpus(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  const int kinds = hwloc_cpukinds_get_nr(raw, 0);
+  std::vector<std::vector<int>> cores;
+  for (int i = kinds - 1; i >= 0; --i) {  // hwloc has the slowest first
+    CpuKind kind;
+    unsigned infos = 0;
+    hwloc_info_s* info = nullptr;
+    if (hwloc_cpukinds_get_info(raw, static_cast<unsigned>(i), cpus.get(), &kind.efficiency, &infos, &info, 0) != 0)
+      return;
+    if (kind.efficiency < 0) return;
+    std::tie(kind.cpus, kind.cores) = counts_among(cpus.get(), topology);
+    if (kind.cpus == 0) continue;
+    for (unsigned n = 0; n < infos; ++n) {
+      const std::string_view name = info[n].name;
+      if (name == "CoreType") kind.name = info[n].value;
+      if (name == "LinuxCapacity") kind.capacity = std::atoi(info[n].value);
+      if (name == "FrequencyMaxMHz") kind.highest_mhz = std::atoi(info[n].value);
+    }
+    topology.kinds.push_back(std::move(kind));
+    for (const auto& core : topology.cores) {
+      if (hwloc_bitmap_isset(cpus.get(), static_cast<unsigned>(core.front()))) cores.push_back(core);
+    }
+  }
+  // A core that is of no kind would be lost.
+  if (topology.kinds.size() < 2 || cores.size() != topology.cores.size()) {
+    topology.kinds.clear();
+  } else {
+    topology.cores = std::move(cores);
+  }
+}
+
+// Groups the allowed CPUs by core and counts packages and NUMA nodes; false if hwloc can't tell. `xml`: of another
+// machine, of which all CPUs are allowed; null for this one.
+bool read_hwloc(CpuTopology& topology, const std::string* xml = nullptr) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return false;
   const std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> owner(raw, hwloc_topology_destroy);
@@ -70,7 +119,15 @@ bool read_hwloc(CpuTopology& topology) {
   for (const auto type : {HWLOC_OBJ_CORE, HWLOC_OBJ_PACKAGE}) {
     hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
   }
+  if (xml != nullptr && hwloc_topology_set_xmlbuffer(raw, xml->c_str(), static_cast<int>(xml->size() + 1)) != 0) {
+    return false;
+  }
   if (hwloc_topology_load(raw) != 0) return false;
+  if (xml != nullptr) {
+    const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(raw);
+    for (int cpu = hwloc_bitmap_first(all); cpu >= 0; cpu = hwloc_bitmap_next(all, cpu))
+      topology.allowed.push_back(cpu);
+  }
   topology.packages = std::max(1, hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_PACKAGE));
   topology.numa_nodes = std::max(1, hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_NUMANODE));
   const int cores = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_CORE);
@@ -82,7 +139,9 @@ bool read_hwloc(CpuTopology& topology) {
     }
     if (!cpus.empty()) topology.cores.push_back(std::move(cpus));
   }
-  return !topology.cores.empty();
+  if (topology.cores.empty()) return false;
+  read_kinds(raw, topology);
+  return true;
 }
 
 // The model's name and those of our features that the kernel lets programs use.
@@ -148,6 +207,27 @@ int within_quota(std::size_t count) {
 const CpuTopology& cpu_topology() {
   static const CpuTopology topology = read_topology();
   return topology;
+}
+
+std::optional<CpuTopology> topology_from_xml(const std::string& xml) {
+  CpuTopology topology;
+  if (!read_hwloc(topology, &xml)) return std::nullopt;
+  return topology;
+}
+
+std::string kinds_text(const std::vector<CpuKind>& kinds) {
+  std::string text;
+  for (const CpuKind& kind : kinds) {
+    text += (text.empty() ? "" : ", ") + counted(kind.cores, "core") + (kind.name.empty() ? "" : " " + kind.name);
+    text += " (" + counted(kind.cpus, "CPU");
+    std::array<char, 64> number{};
+    if (kind.highest_mhz > 0)
+      std::snprintf(number.data(), number.size(), ", up to %.2f GHz", kind.highest_mhz / 1000.0);
+    text += number.data();
+    if (kind.capacity > 0) text += ", capacity " + std::to_string(kind.capacity);
+    text += ")";
+  }
+  return text;
 }
 
 int usable_cores() {

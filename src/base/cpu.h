@@ -2,16 +2,29 @@
 // Containers, cgroup quotas and taskset are respected.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace evener {
 
+/// Cores that are alike where a processor has several kinds, such as fast ones and economical ones.
+struct CpuKind {
+  std::string name;     // as hwloc knows it: "IntelCore", "IntelAtom"; may be empty
+  int cores = 0;        // physical ones this process may use
+  int cpus = 0;         // logical ones this process may use
+  int efficiency = 0;   // hwloc's rank of the kind in the machine, 0 for the slowest
+  int capacity = 0;     // cpu_capacity of the kernel, 1024 for the fastest; 0 = not told
+  int highest_mhz = 0;  // 0 = not told
+};
+
 struct CpuTopology {
-  std::string model;                    // "AMD EPYC 9B14", as the kernel says it
-  std::vector<int> allowed;             // logical CPUs this process may run on, ascending
-  std::vector<std::vector<int>> cores;  // allowed CPUs grouped by physical core, first thread of each core first
-  double quota_cpus = 0;                // cgroup CPU quota in CPUs; 0 = none
+  std::string model;         // "AMD EPYC 9B14", as the kernel says it
+  std::vector<int> allowed;  // logical CPUs this process may run on, ascending
+  // Allowed CPUs grouped by physical core, first thread of each core first. Cores of the fastest kind come first.
+  std::vector<std::vector<int>> cores;
+  double quota_cpus = 0;       // cgroup CPU quota in CPUs; 0 = none
+  std::vector<CpuKind> kinds;  // fastest first; empty where all cores are alike or nobody ranks them
   int packages = 1;
   int numa_nodes = 1;
   std::vector<std::string> features;  // of avx2 fma avx512f avx512_bf16 avx512_vnni amx_bf16 amx_int8, those present
@@ -19,6 +32,12 @@ struct CpuTopology {
 
 /// Reads the topology once (hwloc) and keeps it.
 const CpuTopology& cpu_topology();
+/// Cores and kinds of a machine that hwloc has described (XML), as of a process that may use all of it; nothing where
+/// that is no description.
+std::optional<CpuTopology> topology_from_xml(const std::string& xml);
+
+/// "8 cores IntelCore (16 CPUs, up to 5.10 GHz), 8 cores IntelAtom (8 CPUs)"; "" of no kinds.
+std::string kinds_text(const std::vector<CpuKind>& kinds);
 
 /// Cores that may compute: physical cores allowed, no more than the quota rounded up; at least 1.
 int usable_cores();

@@ -36,6 +36,14 @@ Finding check_cpu(const Machine& machine) {
   return finding;
 }
 
+/// Work is cut into equal pieces.
+Finding check_kinds(const CpuTopology& cpu) {
+  return {Mark::kNote, "kinds of cores", kinds_text(cpu.kinds),
+          fmt::format("on all cores the fast ones wait for the slow ones: --on cpu/t{} may be faster; evener plan and "
+                      "--on auto try it",
+                      cpu.kinds.front().cores)};
+}
+
 Finding check_features(const CpuTopology& cpu) {
   const std::string list = fmt::format("{}", fmt::join(cpu.features, " "));
   if (cpu.features.empty())
@@ -112,7 +120,10 @@ const char* mark_name(Mark mark) {
 }
 
 Section check_devices(const Machine& machine) {
-  Section section{"Devices", {check_cpu(machine), check_features(machine.cpu), check_memory(machine.memory)}};
+  Section section{"Devices", {check_cpu(machine)}};
+  if (!machine.cpu.kinds.empty()) section.findings.push_back(check_kinds(machine.cpu));
+  section.findings.push_back(check_features(machine.cpu));
+  section.findings.push_back(check_memory(machine.memory));
   check_accelerators(section, "cuda", machine.cuda);
   check_accelerators(section, "opencl", machine.opencl);
   check_accelerators(section, "intel", machine.intel);

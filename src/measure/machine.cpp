@@ -67,6 +67,7 @@ MachineRecord read_machine(const fs::path& root) {
   machine.online_cpus = static_cast<int>(parse_stat(read_small_file(root / "proc/stat").value_or("")).size()) - 1;
   if (machine.online_cpus < 1) machine.online_cpus = machine.logical_cpus;
   if (topology.quota_cpus > 0) machine.quota_cpus = topology.quota_cpus;
+  if (!topology.kinds.empty()) machine.cpu_kinds = kinds_text(topology.kinds);
   machine.cpu_features = topology.features;
   machine.memory_bytes = field_bytes(read_small_file(root / "proc/meminfo").value_or(""), "MemTotal")
                              .value_or(memory_limits().total_bytes);

@@ -18,6 +18,7 @@ struct MachineRecord {
   int logical_cpus = 0;                   // logical CPUs this process may use
   int online_cpus = 0;                    // logical CPUs of the whole machine
   std::optional<double> quota_cpus;       // cgroup quota, where there is one
+  std::optional<std::string> cpu_kinds;   // "8 cores IntelCore (16 CPUs), 8 cores IntelAtom (8 CPUs)"; absent: alike
   std::vector<std::string> cpu_features;  // avx512_bf16 and the like
   std::uint64_t memory_bytes = 0;
   std::string os;                             // "Debian GNU/Linux 12 (bookworm)"

@@ -34,6 +34,7 @@ void describe(Fields& fields, Of<MachineRecord> auto& machine) {
   fields.value("logical_cpus", machine.logical_cpus);
   fields.value("online_cpus", machine.online_cpus);
   fields.value("quota_cpus", machine.quota_cpus);
+  fields.value("cpu_kinds", machine.cpu_kinds);
   fields.value("cpu_features", machine.cpu_features);
   fields.value("memory_bytes", machine.memory_bytes);
   fields.value("os", machine.os);

@@ -34,6 +34,10 @@ std::vector<std::string> usual_placements(const placement::Machine& machine) {
   std::vector<std::string> texts;
   const std::vector<int> counts = powers_up_to(machine.cores);
   for (const int threads : counts) texts.push_back(fmt::format("cpu/t{}", threads));
+  // Threads that do equal pieces are as fast as the slowest.
+  if (!machine.cpu.kinds.empty() && machine.cpu.kinds.front().cores < machine.cores) {
+    add_once(texts, fmt::format("cpu/t{}", machine.cpu.kinds.front().cores));
+  }
   for (const int replicas : counts) {
     if (replicas > 1) texts.push_back(fmt::format("{}xcpu/t{}", replicas, machine.cores / replicas));
   }

@@ -10,7 +10,8 @@
 
 namespace evener::plan {
 
-/// What is worth trying on `machine`: the CPU with 1, 2, 4, ... threads and with all cores; replicas that fill the
+/// What is worth trying on `machine`: the CPU with 1, 2, 4, ... threads, with the
+/// cores of the fastest kind and with all cores; replicas that fill the
 /// cores; two stages that do, and replicas of these; and where there are GPUs, one, all, and one with the CPU.
 std::vector<std::string> usual_placements(const placement::Machine& machine);
 

@@ -54,6 +54,7 @@ std::string machine_rows(const measure::MachineRecord& machine) {
   std::string cpus =
       fmt::format("{} cores, {} logical CPUs usable of {}", machine.cores, machine.logical_cpus, machine.online_cpus);
   if (machine.quota_cpus) cpus += fmt::format(", limited to {:g} CPUs", *machine.quota_cpus);
+  if (machine.cpu_kinds) cpus += "; " + *machine.cpu_kinds;
   std::string features;
   for (const std::string& feature : machine.cpu_features) features += (features.empty() ? "" : " ") + feature;
   const auto row = [](const char* name, const std::string& value) {

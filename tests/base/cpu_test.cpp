@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/hybrid_machine.h"
 
 namespace evener {
 namespace {
@@ -27,6 +28,33 @@ TEST(CpuTopology, CoresDivideTheAllowedCpus) {
   EXPECT_GE(topology.packages, 1);
   EXPECT_GE(topology.numa_nodes, 1);
   EXPECT_EQ(&topology, &cpu_topology());  // read once
+}
+
+// Slow cores have the lower numbers here, as on some processors.
+const test::Cores kFast = {{4, 5}, {6, 7}}, kSlow = {{0}, {1}, {2}, {40}};
+
+TEST(CpuKinds, AreToldFastestFirstAndCoresLikewise) {
+  const auto topology = topology_from_xml(test::hybrid_xml(kFast, kSlow));
+  ASSERT_TRUE(topology);
+  EXPECT_THAT(topology->cores, testing::ElementsAre(kFast[0], kFast[1], kSlow[0], kSlow[1], kSlow[2], kSlow[3]));
+  ASSERT_EQ(topology->kinds.size(), 2U);
+  EXPECT_EQ(topology->kinds[0].name, "IntelCore");
+  EXPECT_EQ(topology->kinds[0].cores, 2);
+  EXPECT_EQ(topology->kinds[0].cpus, 4);
+  EXPECT_EQ(topology->kinds[0].capacity, 1024);
+  EXPECT_GT(topology->kinds[0].efficiency, topology->kinds[1].efficiency);
+  EXPECT_EQ(kinds_text(topology->kinds),
+            "2 cores IntelCore (4 CPUs, capacity 1024), 4 cores IntelAtom (4 CPUs, capacity 640)");
+}
+
+TEST(CpuKinds, AreNoneWhereNobodyRanksThemAndNothingIsReadFromOtherText) {
+  const auto topology = topology_from_xml(test::hybrid_xml(kFast, kSlow, false));
+  ASSERT_TRUE(topology);
+  EXPECT_TRUE(topology->kinds.empty());
+  EXPECT_EQ(topology->cores.front(), kSlow.front());
+  EXPECT_EQ(topology->cores.size(), 6U);
+  EXPECT_EQ(kinds_text({}), "");
+  EXPECT_FALSE(topology_from_xml("no XML"));
 }
 
 TEST(UsableCores, AreAtLeastOneAndNoMoreThanAllowed) {

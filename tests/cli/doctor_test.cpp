@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/cpu.h"
+#include "base/hybrid_machine.h"
 #include "cli/run_program.h"
 
 namespace evener::test {
@@ -55,6 +57,22 @@ TEST(Doctor, TheJsonHoldsTheSame) {
   for (const json& section : report["sections"]) {
     for (const json& finding : section["findings"]) EXPECT_NE(finding["text"], "") << finding.dump();
   }
+}
+
+TEST(Doctor, TellsThatTheCoresAreOfSeveralKinds) {
+  const std::vector<int>& allowed = cpu_topology().allowed;
+  if (allowed.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const TestFolder folder;
+  Cores slow;
+  for (std::size_t i = 1; i < allowed.size(); ++i) slow.push_back({allowed[i]});
+  write_text(folder / "machine.xml", hybrid_xml({{allowed.front()}}, slow));
+  const ProgramResult result =
+      run_program({"doctor", "--json", "-"},
+                  {.environment = {{"HWLOC_XMLFILE", (folder / "machine.xml").string()}, {"HWLOC_THISSYSTEM", "1"}}});
+  const json finding = find(json::parse(result.out), "Devices", "kinds of cores");
+  EXPECT_EQ(finding["mark"], "note");
+  EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr("1 core IntelCore (1 CPU, capacity 1024), "));
+  EXPECT_THAT(finding["remedy"].get<std::string>(), HasSubstr("--on cpu/t1 may be faster"));
 }
 
 TEST(Doctor, ABrokenModuleIsNotLoadable) {

@@ -26,7 +26,8 @@ Record full_record() {
   record.command = {"evener", "train", "resnet18"};
   record.config = {{"lr", "0.1"}, {"split", "[85,2,13]"}, {"nested", R"({"a":null})"}};
   record.seeds = {{"seed", 18446744073709551615u}};
-  record.machine = {"Cpu", 1, 2, 3, 4, 1.5, {"avx2"}, 5, "Os", "Linux", "powersave", 0.5, "KVM"};
+  record.machine = {"Cpu",    1, 2,    3,       4,           1.5, "1 core fast (2 CPUs)",
+                    {"avx2"}, 5, "Os", "Linux", "powersave", 0.5, "KVM"};
   record.versions = {{"evener", "1"}};
   record.model = {"resnet18", 11, 22, 33};
   record.data = {"synth:masks", 100, {"a", "b"}, {1, 2, 3}, 85, 2, 13, 4};

@@ -24,6 +24,16 @@ TEST(UsualPlacements, AreThreadsAndReplicasThatFillTheCores) {
                           "2xcpu/t1..cpu/t1"));
 }
 
+TEST(UsualPlacements, TryTheFastCoresAloneWhereThereAreOthers) {
+  auto machine = machine_of(8);
+  machine.cpu.kinds = {{.name = "fast", .cores = 6}, {.name = "slow", .cores = 2}};
+  EXPECT_THAT(usual_placements(machine), testing::Contains("cpu/t6"));
+  machine.cpu.kinds = {};
+  EXPECT_THAT(usual_placements(machine), testing::Not(testing::Contains("cpu/t6")));
+  machine.cpu.kinds = {{.name = "fast", .cores = 4}, {.name = "slow", .cores = 4}};
+  EXPECT_THAT(usual_placements(machine), testing::Contains("cpu/t4").Times(1));
+}
+
 TEST(UsualPlacements, HaveTheGpusThatAreThere) {
   auto machine = machine_of(2);
   machine.cuda.devices.resize(1);

@@ -109,6 +109,7 @@ measure::Record sample_record(const SampleRun& sample) {
                     2,
                     2,
                     {},
+                    {},
                     {"avx2", "fma", "avx512f", "avx512_bf16"},
                     8'245'000'000,
                     "Debian GNU/Linux 12 (bookworm)",

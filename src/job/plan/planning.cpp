@@ -126,6 +126,10 @@ plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidat
   plan::Comparison comparison = plan::compare(candidates, plan::work_of(trials), *probe, seconds,
                                               [&](const std::string& text) { progress.show("trying " + text); });
   progress.finish();
+  if (const auto& kinds = placement::machine().cpu.kinds; !kinds.empty()) {
+    comparison.notes.push_back(fmt::format("the cores are not alike: {}; cpu/t{} has a thread for each of the fastest",
+                                           kinds_text(kinds), kinds.front().cores));
+  }
   return comparison;
 }
 

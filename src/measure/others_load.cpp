@@ -1,11 +1,20 @@
 #include "measure/others_load.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {
+
+namespace {
+
+/// One of ten CPUs. Figures are not to be quoted for less already (validity.h), which is no news to tell everybody.
+constexpr double kMuch = 0.1;
+
+}  // namespace
 
 struct OthersLoad::Start {
   Counters counters;
@@ -22,6 +31,14 @@ std::optional<double> OthersLoad::share() const {
   if (!usage.others_percent || now.cores.empty()) return std::nullopt;
   const double percent = *usage.others_percent + usage.steal_percent.value_or(0);
   return std::min(1.0, percent / 100 / static_cast<double>(now.cores.size()));
+}
+
+std::string others_text(double share) {
+  if (share < kMuch) return "";
+  return fmt::format(
+      "others used {:.0f} % of this machine's CPUs meanwhile: speeds, times and energy are those of a busy "
+      "machine, and say little of a quiet one",
+      100 * share);
 }
 
 }  // namespace evener::measure

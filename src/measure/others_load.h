@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace evener::measure {
 
@@ -23,5 +24,8 @@ class OthersLoad {
   std::filesystem::path root_;
   std::unique_ptr<Start> start_;
 };
+
+/// What users are told once a run beside others is over; "" where these had so little that it hardly shows.
+std::string others_text(double share);
 
 }  // namespace evener::measure

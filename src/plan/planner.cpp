@@ -314,10 +314,11 @@ class Planner {
     }
     for (std::string& note : pipeline_notes(result_.rows)) result_.notes.push_back(std::move(note));
     if (const auto others = probe_.others_share(); others && *others > kQuiet) {
-      result_.notes.push_back(
-          fmt::format("others used {:.0f} % of the machine meanwhile, so a run may be faster or slower than this says; "
-                      "measure again when it is quiet",
-                      100 * *others));
+      result_.others = fmt::format(
+          "others used {:.0f} % of the machine meanwhile, so a run may be faster or slower than this says; "
+          "measure again when it is quiet",
+          100 * *others);
+      result_.notes.push_back(result_.others);
     }
     result_.seconds = probe_.now_s() - begin_s_;
     if (std::ranges::none_of(result_.rows, usable)) return;

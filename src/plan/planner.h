@@ -64,6 +64,7 @@ struct Comparison {
   std::string reason;               // of the choice
   bool decided = false;             // whether no other can be faster, as far as the noise lets one say
   std::vector<std::string> notes;   // what was too short, what limits
+  std::string others;               // what others used meanwhile, where that was much; one of the notes
   double loader_images_per_s = 0;   // of one replica's loader
   double seconds = 0;               // that it took
   std::string energy_refusal;       // why no energy is known

@@ -63,7 +63,7 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
   }
   require_writable_outputs(options_);
   measure_idle_power();
-  if (out_ && !options_.tries_first) start_sampling();
+  if (!options_.tries_first) start_sampling();
   record_.kind = options_.kind;
   record_.machine = measure::read_machine();
   record_.versions = measure::program_versions(options_.version);
@@ -90,6 +90,7 @@ void MeteredRun::measure_idle_power() {
 }
 
 void MeteredRun::start_sampling() {
+  others_.emplace();
   if (!out_) return;
   measure::SamplerOptions sampling = sampling_options(options_, out_->path(), earlier_.has_value());
   sampling.energy = options_.energy;
@@ -122,6 +123,15 @@ void MeteredRun::take_samples(measure::Record& record) {
   // The session's clock, and that of the samples, which may have begun at another time.
   const double session_began_s = now_s() - clock_.seconds();
   measure::fill_epoch_energy(record, written, samples_at_s_ + session_began_s - sampler_began_s_);
+}
+
+/// At the end, when the ranks have ended: the time of children is known to be ours only then. It is not for the record,
+/// which has the samples.
+void MeteredRun::tell_of_others() {
+  constexpr double kWorthTelling_s = 0.5;  // shorter runs are no measurement, and clocks tick a hundred times a second
+  if (!others_ || clock_.seconds() < kWorthTelling_s) return;
+  const std::string text = measure::others_text(others_->share().value_or(0));
+  if (!text.empty()) observer_.on_note(text);
 }
 
 void MeteredRun::begin() {
@@ -237,6 +247,7 @@ measure::Record MeteredRun::measure(const std::function<measure::Record()>& work
     throw;
   }
   if (!begun_) return record;
+  tell_of_others();
   // Ranks that are processes were started by this one; how long that took they don't know.
   const auto own_phases_s = phases_.snapshot().critical_s();
   if (const auto spawn = own_phases_s.find("spawn"); spawn != own_phases_s.end()) {

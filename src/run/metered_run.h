@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "measure/others_load.h"
 #include "measure/phase_recorder.h"
 #include "measure/process_sampler.h"
 #include "measure/record.h"
@@ -97,6 +98,7 @@ class MeteredRun {
 
  private:
   void measure_idle_power();
+  void tell_of_others();
   void take_samples(measure::Record& record);
   void write(measure::Record& record);
   void judge_and_write(measure::Record& record) const;
@@ -107,7 +109,8 @@ class MeteredRun {
 
   const RunOptions options_;
   RunObserver& observer_;
-  Stopwatch clock_;  // of the session
+  Stopwatch clock_;                            // of the session
+  std::optional<measure::OthersLoad> others_;  // since then, or since what was tried out was over
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;
   std::optional<measure::ProcessSampler> sampler_;  // asks for the phases until its end

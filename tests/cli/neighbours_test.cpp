@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/busy_loop.h"
 #include "base/cpu.h"
@@ -78,6 +80,39 @@ INSTANTIATE_TEST_SUITE_P(Works, BesideALoop,
                                          Work{"NativeThreads", "native", joined(kPerceptron, {"--on", "cpu/t2"})},
                                          Work{"NativeProcesses", "native", joined(kPerceptron, {"--on", "2xcpu/t1"})}),
                          [](const auto& info) { return info.param.name; });
+
+/// Beside loops on half of the CPUs at least, however many there are.
+std::string told_by(const Words& words) {
+  std::vector<std::unique_ptr<BusyLoop>> loops;
+  for (std::size_t i = 0; i < cpu_topology().allowed.size(); ++i) loops.push_back(std::make_unique<BusyLoop>());
+  const auto result = test::run_program(words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.err;
+}
+
+std::size_t times_in(const std::string& text, const std::string& part) {
+  std::size_t times = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+/// A run of half a second at least.
+class LoadOfOthers : public testing::TestWithParam<Work> {};
+
+TEST_P(LoadOfOthers, IsToldOnce) {
+  if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  const test::TemporaryFolder folder;
+  const std::string err = told_by(joined(GetParam().words, {"--out", (folder / "out").string()}));
+  EXPECT_EQ(times_in(err, "% of this machine's CPUs meanwhile"), 1U) << err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Works, LoadOfOthers,
+    testing::Values(Work{"Training", "torch", joined({"train"}, joined(kNetwork, {"--on", "cpu/t1", "--epochs", "6"}))},
+                    Work{"Replicas", "torch",
+                         joined({"train"}, joined(kNetwork, {"--on", "2xcpu/t1", "--oversubscribe", "--epochs", "6"}))},
+                    Work{"Inference", "openvino", {"infer", "resnet20", "random:64", "--seconds", "0.5"}}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace evener

@@ -77,6 +77,12 @@ TEST(OthersLoad, IsWhatIsBusyWithoutThisProcess) {
   EXPECT_FALSE(load.share());
 }
 
+TEST(OthersLoad, IsToldOnlyWhereItIsMuch) {
+  EXPECT_EQ(others_text(0), "");
+  EXPECT_EQ(others_text(0.09), "");
+  EXPECT_THAT(others_text(0.426), testing::HasSubstr("others used 43 % of this machine's CPUs"));
+}
+
 TEST(SamplerReadings, OthersNeverFallBelowZeroAndShortWindowsSayNothing) {
   Counters before, after;
   before.time_s = 0;

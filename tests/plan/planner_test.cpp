@@ -172,7 +172,9 @@ TEST(Compare, SaysThatOthersUsedTheMachine) {
   MadeUpProbe probe = two_cores();
   probe.others = 0.04;
   EXPECT_TRUE(compare_on(probe, "cpu/t1").notes.empty());
+  EXPECT_EQ(compare_on(probe, "cpu/t1").others, "");
   probe.others = 0.31;
+  EXPECT_THAT(compare_on(probe, "cpu/t1").others, HasSubstr("others used 31 %"));
   EXPECT_THAT(compare_on(probe, "cpu/t1").notes, ElementsAre(HasSubstr("others used 31 % of the machine")));
 }
 

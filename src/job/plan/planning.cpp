@@ -138,8 +138,9 @@ Choice choose_placement(const std::vector<plan::Candidate>& candidates, const ta
   const plan::Comparison comparison = compare_placements(candidates, trials, seconds, progress);
   if (!comparison.best) throw UsageError("--on auto: no placement can be used\n" + refusals_text(comparison));
   const plan::Row& best = comparison.rows[*comparison.best];
-  return {best.plan, fmt::format("{} ({} of measuring; about {} images/s)", comparison.reason,
-                                 duration_text(comparison.seconds), si_text(best.images_per_s))};
+  return {best.plan,
+          fmt::format("{} ({} of measuring; about {} images/s){}", comparison.reason, duration_text(comparison.seconds),
+                      si_text(best.images_per_s), comparison.others.empty() ? "" : "; " + comparison.others)};
 }
 
 std::string comparison_text(const plan::Comparison& comparison) {

@@ -112,10 +112,27 @@ std::vector<std::int64_t> shape_of(const Array& array) {
   return shape;
 }
 
+/// As Python has it: "(2, 3)", "(2,)", "()".
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text;
-  for (const std::int64_t extent : shape) text += (text.empty() ? "(" : ", ") + std::to_string(extent);
-  return text + ")";
+  for (const std::int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "(" + text + (shape.size() == 1 ? ",)" : ")");
+}
+
+/// What NumPy or DLPack shows of an object; a copy if its values are not dense. Throws TypeError where it shows
+/// nothing.
+Array array_in(const nb::object& object) {
+  Array array;
+  if (!nb::try_cast(object, array)) {
+    std::string given = "not a " + nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
+    const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+    if (!dtype.is_none()) given += " of dtype " + nb::cast<std::string>(nb::str(dtype));
+    throw nb::type_error(
+        ("a network takes arrays of uint8 or float32 in this machine's memory and its order of bytes, " + given +
+         "; numpy.asarray(...).astype() makes one")
+            .c_str());
+  }
+  return array;
 }
 
 /// (N, H, W, C), or one of them (H, W, C), or one grey one (H, W).
@@ -146,7 +163,8 @@ evener::SampleSpan samples_in(const Array& array, std::size_t dimensions_of_one)
   return samples;
 }
 
-nb::dict run_network(evener::LoadedNetwork& network, const Array& array, bool as_they_are) {
+nb::dict run_network(evener::LoadedNetwork& network, const nb::object& object, bool as_they_are) {
+  const Array array = array_in(object);
   const bool is_bytes = array.dtype() == nb::dtype<std::uint8_t>();
   if (!is_bytes && array.dtype() != nb::dtype<float>()) {
     throw nb::type_error("a network takes arrays of uint8 or float32; convert yours with .astype()");
@@ -201,5 +219,5 @@ NB_MODULE(_evener, module) {
       .def_prop_ro("classes", &evener::LoadedNetwork::classes)
       .def_prop_ro("main_output", &evener::LoadedNetwork::main_output)
       .def_prop_ro("notes", &evener::LoadedNetwork::notes)
-      .def("run", &run_network, nb::arg("array"), nb::arg("as_they_are"));
+      .def("run", &run_network, nb::arg("array").none(), nb::arg("as_they_are"));
 }

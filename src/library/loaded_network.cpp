@@ -114,6 +114,7 @@ class LoadedNetwork::Implementation {
       output.shape.front() = count;
       output.values.resize(static_cast<std::size_t>(element_count(output.shape)));
     }
+    if (count == 0) return;
     if (count <= compiled.job.setup().batch) {
       answer_in_one_call(compiled, samples, outputs);
       return;

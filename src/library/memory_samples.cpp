@@ -16,10 +16,12 @@ namespace {
 /// Of a side, and of all values of one sample: no product of extents overflows below.
 constexpr std::int64_t kLargestExtent = std::int64_t{1} << 24, kMostValues = std::int64_t{1} << 40;
 
-/// Throws Error for extents that can't be.
+/// Throws Error for extents that can't be. There may be no samples at all, but none without values.
 void require_extents(const std::vector<std::int64_t>& shape) {
   std::int64_t values = 1;
-  for (const std::int64_t extent : shape) {
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::int64_t extent = shape[i];
+    if (i == 0 && extent == 0) continue;
     if (extent < 1 || extent > kLargestExtent || values > kMostValues / extent) {
       throw Error(fmt::format("an array of shape {} can't be samples: extents go from 1 to {}, of at most {} values",
                               shape_text(shape), kLargestExtent, kMostValues));
@@ -81,7 +83,7 @@ class ValueSamples : public data::Samples {
 
 std::unique_ptr<data::Samples> picture_span_samples(const PictureSpan& pictures, const data::Preprocessing& steps) {
   require_extents({pictures.count, pictures.height, pictures.width, pictures.channels});
-  if (pictures.pixels == nullptr) throw Error("the pictures' pixels are a null pointer");
+  if (pictures.pixels == nullptr && pictures.count > 0) throw Error("the pictures' pixels are a null pointer");
   if (pictures.channels != 1 && pictures.channels != 3) {
     throw Error(fmt::format("pictures have 1 channel (grey) or 3 (RGB), not {}", pictures.channels));
   }
@@ -94,7 +96,9 @@ std::unique_ptr<data::Samples> value_samples(const SampleSpan& samples) {
     throw Error(
         fmt::format("samples have a shape of their own behind their count, but this is {}", shape_text(samples.shape)));
   }
-  if ((samples.bytes == nullptr) == (samples.floats == nullptr)) {
+  const bool has_both = samples.bytes != nullptr && samples.floats != nullptr;
+  const bool lacks_both = samples.bytes == nullptr && samples.floats == nullptr && samples.shape.front() > 0;
+  if (has_both || lacks_both) {
     throw Error("samples are either bytes or floats: one of the two pointers is set");
   }
   return std::make_unique<ValueSamples>(samples);

@@ -256,10 +256,13 @@ TEST_F(Library, PicturesAreBroughtToTheNetworksSize) {
 
   EXPECT_THROW(network.run(PictureSpan{small.data(), 1, 8, 8, 2}), Error);
   EXPECT_THROW(network.run(PictureSpan{nullptr, 1, 8, 8, 1}), Error);
+  EXPECT_THROW(network.run(SampleSpan{nullptr, nullptr, {1, 1, 8, 8}}), Error);
   EXPECT_THROW(network.run(PictureSpan{small.data(), -1, 8, 8, 1}), Error);
   EXPECT_THROW(network.run(SampleSpan{small.data(), nullptr, {1, 1, 4, 16}}), Error);
   EXPECT_EQ(network.run(PictureSpan{small.data(), 1, 8, 8, 1}).at(network.main_output()).values, of_small.values)
       << "a mistake changes nothing";
+  EXPECT_EQ(network.run(PictureSpan{nullptr, 0, 8, 8, 1}).at(network.main_output()).shape,
+            (std::vector<std::int64_t>{0, 4}));
 }
 
 }  // namespace

@@ -106,6 +106,23 @@ class EvenerTest(unittest.TestCase):
             network(numpy.zeros((2, 1, 28, 28), numpy.float64))
         with self.assertRaisesRegex(evener.Error, "takes samples of shape"):
             network(numpy.zeros((2, 1, 14, 14), numpy.float32))
+        with self.assertRaisesRegex(TypeError, "not a ndarray of dtype >f4"):
+            network(numpy.zeros((2, 1, 28, 28), ">f4"))
+        with self.assertRaisesRegex(TypeError, "takes arrays .*, not a list;"):
+            network([[1, 2], [3, 4]])
+        with self.assertRaisesRegex(TypeError, "takes arrays .*, not a NoneType;"):
+            network(None)
+        with self.assertRaisesRegex(ValueError, r"not \(\);"):
+            network(numpy.array(1, numpy.uint8))
+        with self.assertRaisesRegex(evener.Error, "extents go from 1"):
+            network(numpy.zeros((2, 0, 28, 1), numpy.uint8))
+
+    def test_no_images_have_no_answers(self):
+        network = evener.load(self.train().folder)
+        for images, as_they_are in ((numpy.zeros((0, 1, 28, 28), numpy.float32), False),
+                                    (numpy.zeros((0, 1, 28, 28), numpy.uint8), True),
+                                    (numpy.zeros((0, 40, 30, 3), numpy.uint8), False)):
+            self.assertEqual(network(images, as_they_are)[network.main_output].shape, (0, 10))
 
     def test_what_a_callback_raises_comes_out(self):
         def stumble(_):

@@ -14,6 +14,12 @@ foreach(wheel torch openvino nvidia_cuda_runtime nvidia_cuda_cupti plotly)
     COMPONENT wheels_inside EXCLUDE_FROM_ALL)
 endforeach()
 
+# Their code comes inside by their headers; the names are those of tools/package.
+foreach(package libcli11-dev nlohmann-json3-dev)
+  install(FILES /usr/share/doc/${package}/copyright DESTINATION share/doc/evener RENAME ${package}.txt COMPONENT wheels_inside
+    EXCLUDE_FROM_ALL OPTIONAL)
+endforeach()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR "evener")
 set(CPACK_PACKAGE_CONTACT "evener <evener@localhost>")

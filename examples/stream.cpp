@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   try {
     // One image a call, with all threads on it: each is answered soonest.
     evener::LoadedNetwork network(argv[1], {{"batch", 1}, {"streams", 1}});
+    for (const std::string& note : network.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
     const std::int64_t height = 120, width = 160;
     std::vector<std::uint8_t> frame(static_cast<std::size_t>(height * width * 3));
     for (int number = 0; number < 100; ++number) {

@@ -90,6 +90,13 @@ TEST_F(QuantizeTrouble, NoImagesAtAllAreAnError) {
   expect_refused({run_folder, "--data", pictures("broken", 0)}, "no images to calibrate with");
 }
 
+// As of folders train/ and val/.
+TEST_F(QuantizeTrouble, WithoutATestPartTheValidationIsEvaluated) {
+  const ProgramResult result = quantize({trained(), "--data", "synth:digits:200", "--split", "70/30/0"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("points of 60 images"));
+}
+
 TEST_F(QuantizeTrouble, AnUnreadablePictureIsLeftOutAndTold) {
   const ProgramResult result = quantize({trained(), "--data", pictures("pictures", 5)});
   ASSERT_EQ(result.exit_code, 0) << result.err;

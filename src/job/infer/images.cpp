@@ -90,6 +90,7 @@ std::optional<InferImages> from_data(const std::string& location, const InferFla
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
   const LabelledDataRequest request{.location = location,
                                     .part = *flags.images.part,
+                                    .or_validation = flags.images.part_where_divided,
                                     .split = *flags.images.split,
                                     .seed = *flags.images.seed,
                                     .strict = *flags.images.strict,

@@ -83,7 +83,8 @@ struct ImagesFlags : OptionGroup {
   Option<bool> random_weights{
       *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
 
-  bool part_where_divided = false;  // a command asks for `part`, not its user: images without parts are taken whole
+  bool part_where_divided = false;  // a command asks for `part`, not its user: images without parts are taken whole,
+                                    // and where there is no test part, that to validate on
 };
 
 /// Where it is computed.

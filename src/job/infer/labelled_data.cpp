@@ -53,6 +53,7 @@ ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& 
     const bool has_test = was_trained_on(run, request.location) || opened.came_divided || !request.split.empty();
     shown.name = has_test && !opened.split.test.empty() ? "test" : "all";
   }
+  if (request.or_validation && shown.name == "test" && opened.split.test.empty()) shown.name = "validation";
   shown.indices = indices_of(opened.split, shown.name);
   if (shown.indices.empty()) {
     throw UsageError(fmt::format("'{}' has no images in its {} part; take another part, or give --split a share for it",

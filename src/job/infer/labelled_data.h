@@ -15,6 +15,7 @@ namespace evener::job {
 struct LabelledDataRequest {
   std::string location;
   std::string part = {};                  // "train", "validation", "test" or "all"; "" = chosen
+  bool or_validation = false;             // where the test part was asked for and there is none
   std::string split = {};                 // "85/2/13"; "" = as it comes, or as the network's training had it
   std::optional<std::int64_t> seed = {};  // of the split; absent = the training's
   bool strict = false;

@@ -126,9 +126,7 @@ Words digits(const Words& more = {}) {
 
 /// The same, so long that it can be disturbed: augmentation takes its time.
 Words long_run(const fs::path& out, const Words& more = {}) {
-  // Long enough to be stopped in its middle; a sanitizer makes smaller images last as long.
-  const std::string size = test::kSlowdown > 1 ? "24x18" : "48x36";
-  Words words = {"train",     "resnet20", "--data", "synth:masks:90", "--size", size,       "--batch",         "16",
+  Words words = {"train",     "resnet20", "--data", "synth:masks:90", "--size", "48x36",    "--batch",         "16",
                  "--epochs",  "8",        "--lr",   "0.001",          "--on",   "2xcpu/t1", "--oversubscribe", "--out",
                  out.string()};
   return joined(std::move(words), more);

@@ -192,6 +192,25 @@ void add_devices(Energy& energy, const Energy& before) {
   }
 }
 
+/// A phase that only one of the sessions had counts, too: phases add up to the whole.
+void add_phases(Energy& energy, const Energy& before) {
+  if (energy.phases.empty()) return;
+  if (before.phases.empty()) {
+    energy.phases.clear();
+    energy.phases_reason = "the sessions before did not record it";
+    return;
+  }
+  for (const PhaseEnergy& other : before.phases) {
+    const auto found = std::ranges::find(energy.phases, other.phase, &PhaseEnergy::phase);
+    if (found == energy.phases.end()) {
+      energy.phases.push_back(other);
+      continue;
+    }
+    found->joules += other.joules;
+    found->seconds += other.seconds;
+  }
+}
+
 void add_energy(Record& record, const Record& earlier) {
   Energy& energy = record.energy;
   const Energy& before = earlier.energy;
@@ -220,14 +239,7 @@ void add_energy(Record& record, const Record& earlier) {
     }
   }
   add_devices(energy, before);
-  if (energy.phases.empty()) return;
-  for (PhaseEnergy& phase : energy.phases) {
-    for (const PhaseEnergy& other : before.phases) {
-      if (other.phase != phase.phase) continue;
-      phase.joules += other.joules;
-      phase.seconds += other.seconds;
-    }
-  }
+  add_phases(energy, before);
 }
 
 }  // namespace

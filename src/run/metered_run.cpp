@@ -172,8 +172,11 @@ void MeteredRun::take_times(measure::Record& record) const {
 }
 
 void MeteredRun::save_so_far(measure::Record record) {
+  if (last_save_s_ <= kSavingShare * since_saved_.seconds()) save_now(std::move(record));
+}
+
+void MeteredRun::save_now(measure::Record record) {
   if (!out_ || !begun_ || save_failed_) return;
-  if (last_save_s_ > kSavingShare * since_saved_.seconds()) return;
   const Stopwatch saving;
   record.status = measure::Status::kRunning;
   take_figures(record);

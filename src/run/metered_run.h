@@ -81,6 +81,8 @@ class MeteredRun {
   /// percent of the time. A disk that is full is noted once, and doesn't end the run. Where ranks are processes, the
   /// leading one calls this.
   void save_so_far(measure::Record record);
+  /// The same however long it takes, for what must not be missing after a kill.
+  void save_now(measure::Record record);
   /// The ranks were lost and start again: a session ends here, and another one begins.
   void start_again();
 

@@ -321,6 +321,7 @@ class TrainRun {
     if (!is_finite(state)) {
       return diverged("the weights are not finite " + place_text(progress_), progress_.step);
     }
+    observer_.on_checkpoint();
     if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
     if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
       const bool averaged = progress_.epoch > head_epochs();

@@ -167,6 +167,8 @@ class TrainObserver {
   virtual void on_setup(const TrainSetup& /*setup*/, const TrainOptions& /*options*/) {}
   virtual void on_step(const StepProgress&) {}
   virtual void on_epoch(const EpochResult&) {}
+  /// A checkpoint is about to be written.
+  virtual void on_checkpoint() {}
   virtual void on_note(const std::string&) {}
 };
 

@@ -216,7 +216,7 @@ TEST_F(Replicas, ARestartEndsWithTheWeightsOfAnUndisturbedRun) {
   const auto sum = [&](const char* key) { return sessions[0][key].get<double>() + sessions[1][key].get<double>(); };
   EXPECT_DOUBLE_EQ(record["times_s"]["total"], sum("seconds"));
   EXPECT_DOUBLE_EQ(record["cpu"]["seconds"], sum("cpu_seconds"));
-  EXPECT_GE(sum("epochs"), 6) << "at least all but those around the loss";
+  EXPECT_GE(sum("epochs"), 8) << "what was lost with the rank and done again counts twice";
 }
 
 TEST_F(Replicas, AnElasticRunGoesOnWithTheOthers) {

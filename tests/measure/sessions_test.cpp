@@ -9,8 +9,11 @@
 namespace evener::measure {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 EpochRecord epoch_of(std::int64_t number, double seconds) {
@@ -192,6 +195,11 @@ TEST(Sessions, EnergiesAddUp) {
   EXPECT_EQ(whole.phases[0].joules, 28);
   EXPECT_EQ(whole.phases[1].joules, 72);
   EXPECT_EQ(whole.phases[1].seconds, 10);
+  earlier.energy.phases.push_back({.phase = "spawn", .joules = 5, .seconds = 1});
+  EXPECT_THAT(together(later, earlier).energy.phases, Contains(Field(&PhaseEnergy::joules, 5)))
+      << "the first one's only";
+  earlier.energy.phases.clear();
+  EXPECT_THAT(together(later, earlier).energy.phases, IsEmpty()) << "a part would look like the whole";
   earlier.energy.process_joules.reset();
   EXPECT_EQ(together(later, earlier).energy.process_joules, std::nullopt);
 }

@@ -138,6 +138,16 @@ TEST(Lettering, DrawsSmallLettersUmlautsAndWhateverBytes) {
   EXPECT_EQ(lettering.draw("", 40).width, 0);
 }
 
+TEST(Lettering, DrawsTheSameHoweverOftenAndInWhateverSizes) {
+  const Lettering used, fresh;
+  if (!used.has_fonts()) GTEST_SKIP() << "no font is installed";
+  for (std::int64_t height = 8; height < 400; height += 3)
+    used.draw("a cat, ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789", height);
+  EXPECT_EQ(used.draw("cat", 20).ink, fresh.draw("cat", 20).ink);
+  EXPECT_EQ(used.draw("cat", 20).ink, fresh.draw("cat", 20).ink) << "of the letters that were kept";
+  EXPECT_NE(used.draw("cat", 20).ink, used.draw("cat", 21).ink);
+}
+
 TEST(DetectDraw, ACutHasAtLeastOnePixel) {
   const data::Picture picture = black(3, 50, 40);
   const data::Picture cut = cut_out(picture, {39.9F, 49.5F, 40, 50, 0, 1});

@@ -119,6 +119,9 @@ class TrainingObserver : public task::TrainObserver {
     watcher_.epoch(epoch, train_images_);
     run_.save_so_far(with_speed(run_.record()));
   }
+  /// The record tells of no less than the checkpoint: after a kill, resuming does only what neither has, and the
+  /// sessions add up to at least the whole run.
+  void on_checkpoint() override { run_.save_now(with_speed(run_.record())); }
   void on_note(const std::string& text) override { watcher_.note(text); }
 
   /// The job's; null before on_setup().

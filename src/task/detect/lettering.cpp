@@ -121,10 +121,9 @@ class Lettering::Fonts {
     mask.ink.resize(static_cast<std::size_t>(mask.width * mask.height));
     std::int64_t x = 0;
     while (!text.empty()) {
-      const FT_GlyphSlot glyph = load(take_character(text), pixels, FT_LOAD_RENDER);
-      if (glyph == nullptr) continue;
-      blend(mask, glyph->bitmap, x + glyph->bitmap_left, baseline - glyph->bitmap_top);
-      x += advance_of(glyph);
+      const Letter& letter = drawn(take_character(text), pixels);
+      blend(mask, letter, x + letter.left, baseline - letter.top);
+      x += letter.advance;
     }
     return mask;
   }
@@ -136,7 +135,11 @@ class Lettering::Fonts {
     bool is_broken = false;
   };
 
-  static std::int64_t advance_of(FT_GlyphSlot glyph) { return std::max<std::int64_t>(0, (glyph->advance.x + 32) >> 6); }
+  /// `left` and `top`: where the ink begins, from the pen to the right and from the baseline upwards.
+  struct Letter {
+    std::int64_t left = 0, top = 0, advance = 0, width = 0, rows = 0;
+    std::vector<std::uint8_t> ink;
+  };
 
   /// nullptr for a file that is no font with outlines and Unicode.
   FT_Face open(Font& font) {
@@ -163,23 +166,41 @@ class Lettering::Fonts {
     return found->second;
   }
 
-  FT_GlyphSlot load(char32_t character, FT_UInt pixels, FT_Int32 flags) {
-    const FT_Face face = face_with(character);
-    if (FT_Set_Pixel_Sizes(face, 0, pixels) != 0) return nullptr;
-    return FT_Load_Char(face, character, flags) == 0 ? face->glyph : nullptr;
+  /// Boxes of one kind have the same words on thousands of pictures, and drawing a letter takes far longer than copying
+  /// it; of photos in many sizes not all letters are kept. What can't be drawn has no ink and no width.
+  const Letter& drawn(char32_t character, FT_UInt pixels) {
+    constexpr std::size_t kMostLetters = 4096;
+    if (letters_.size() >= kMostLetters) letters_.clear();
+    const auto [found, is_new] = letters_.try_emplace({character, pixels});
+    const FT_Face face = is_new ? face_with(character) : nullptr;
+    if (is_new && FT_Set_Pixel_Sizes(face, 0, pixels) == 0 && FT_Load_Char(face, character, FT_LOAD_RENDER) == 0) {
+      found->second = letter_of(*face->glyph);
+    }
+    return found->second;
+  }
+
+  static Letter letter_of(const FT_GlyphSlotRec& glyph) {
+    const FT_Bitmap& bitmap = glyph.bitmap;
+    Letter letter{
+        glyph.bitmap_left, glyph.bitmap_top, std::max<std::int64_t>(0, (glyph.advance.x + 32) >> 6), 0, 0, {}};
+    if (bitmap.pixel_mode != FT_PIXEL_MODE_GRAY) return letter;
+    letter.width = bitmap.width;
+    letter.rows = bitmap.rows;
+    for (std::int64_t row = 0; row < letter.rows; ++row) {
+      const std::uint8_t* first = bitmap.buffer + row * bitmap.pitch;
+      letter.ink.insert(letter.ink.end(), first, first + letter.width);
+    }
+    return letter;
   }
 
   std::int64_t text_width(std::string_view text, FT_UInt pixels) {
     std::int64_t width = 0;
-    while (!text.empty()) {
-      if (const FT_GlyphSlot glyph = load(take_character(text), pixels, FT_LOAD_DEFAULT)) width += advance_of(glyph);
-    }
+    while (!text.empty()) width += drawn(take_character(text), pixels).advance;
     return width;
   }
 
   /// Lays a letter with its upper left corner on (left, top); what lies outside of the mask is cut off.
-  static void blend(TextMask& mask, const FT_Bitmap& letter, std::int64_t left, std::int64_t top) {
-    if (letter.pixel_mode != FT_PIXEL_MODE_GRAY) return;
+  static void blend(TextMask& mask, const Letter& letter, std::int64_t left, std::int64_t top) {
     for (std::int64_t row = 0; row < letter.rows; ++row) {
       const std::int64_t y = top + row;
       if (y < 0 || y >= mask.height) continue;
@@ -187,7 +208,7 @@ class Lettering::Fonts {
         const std::int64_t x = left + column;
         if (x < 0 || x >= mask.width) continue;
         std::uint8_t& ink = mask.ink[static_cast<std::size_t>(y * mask.width + x)];
-        ink = std::max(ink, letter.buffer[row * letter.pitch + column]);
+        ink = std::max(ink, letter.ink[static_cast<std::size_t>(row * letter.width + column)]);
       }
     }
   }
@@ -196,6 +217,7 @@ class Lettering::Fonts {
   FT_Library library_ = nullptr;
   std::vector<Font> fonts_;  // the best first
   std::map<char32_t, FT_Face> face_of_;
+  std::map<std::pair<char32_t, FT_UInt>, Letter> letters_;  // by character and size in pixels
 };
 
 Lettering::Lettering(const std::vector<fs::path>& folders) : fonts_(std::make_unique<Fonts>(folders)) {}

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -20,9 +21,9 @@ constexpr int kControl = 0, kSums = 1, kGradients = 2, kChannels = 3;
 /// Between neighbouring stages, by turns, so that a stage's ends to both sides are different ones.
 constexpr int kLinks = 4;
 
-/// Of replicas with so many stages: the first stage has the channels above; then two for each further one, and links.
-int channel_count(int stages) {
-  return stages == 1 ? kChannels : kChannels + 2 * (stages - 1) + kLinks;
+/// Channels that go over hosts, too: the first stage has those above; then two for each further one.
+int summing_channels(int stages) {
+  return kChannels + 2 * (stages - 1);
 }
 /// How long ranks may take to end by themselves after a host was lost: one in a long computation notices nothing.
 constexpr std::chrono::seconds kGraceOfRanks{3};
@@ -59,7 +60,7 @@ std::unique_ptr<comm::Communicator> peers_of(const Seat& seat, int index) {
 
 StageChannels links_of(const Seat& seat) {
   const int stage = seat.rank % seat.stages;
-  const int first = channel_count(seat.stages) - kLinks;
+  const int first = summing_channels(seat.stages);
   StageChannels links;
   if (stage > 0) {
     const int before = first + 2 * ((stage - 1) % 2);
@@ -88,7 +89,7 @@ void give_up(const Seat& seat, const std::string& what, bool watched) {
 /// Connects this host with the others, for the ranks of it that lead others of theirs.
 std::unique_ptr<HostLink> connect(const Seat& seat, const HostsOptions& hosts, bool watched) {
   const PhaseMark mark(Phase::kConnect);
-  auto link = std::make_unique<HostLink>(hosts, channel_count(seat.stages));
+  auto link = std::make_unique<HostLink>(hosts, summing_channels(seat.stages));
   link->watch([seat, watched](const std::string& what) { give_up(seat, what, watched); });
   return link;
 }
@@ -111,9 +112,12 @@ std::vector<RankOutcome> run_connected_threads(std::vector<Seat> seats, const Ra
   if (hosts.hosts == 1) return run_seats(seats, body);
   const std::unique_ptr<HostLink> link = connect(seats.front(), hosts, /*watched=*/false);
   for (Seat& seat : seats) seat.link = seat.local_rank < seat.stages ? link.get() : nullptr;
-  auto results = run_seats(seats, body);
-  link->close();
-  return results;
+  auto outcomes = run_seats(seats, body);
+  // A host that failed goes without a word, which the others notice: in the end's barrier it would wait for them.
+  const bool all_done =
+      std::ranges::all_of(outcomes, [](const RankOutcome& each) { return each.kind == RankOutcome::Kind::kDone; });
+  if (all_done) link->close();
+  return outcomes;
 }
 
 }  // namespace
@@ -147,7 +151,8 @@ std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& 
   if (local_ranks > 1 || options.always_group || processes) {
     comm::SharedGroupOptions of_group;
     of_group.ranks = local_ranks;
-    of_group.channels = channel_count(placement::stage_count(plan));
+    const int stages = placement::stage_count(plan);
+    of_group.channels = summing_channels(stages) + (stages > 1 ? kLinks : 0);
     of_group.common_bytes = options.shared_bytes;
     group = std::make_unique<comm::SharedGroup>(of_group);
   }

@@ -236,10 +236,6 @@ class PlanBuilder {
   }
 
   void group_into_processes() {
-    const auto uses_accelerator = [](const PlanReplica& replica) {
-      return std::any_of(replica.stages.begin(), replica.stages.end(),
-                         [](const PlanStage& s) { return s.device.kind != DeviceKind::kCpu; });
-    };
     const auto& replicas = plan_.replicas;
     const bool pair = rank_count(plan_) == 2 && replicas.size() == 2 &&
                       uses_accelerator(replicas[0]) != uses_accelerator(replicas[1]);
@@ -321,15 +317,26 @@ Plan on_hosts(Plan plan, int hosts) {
       plan.replicas.push_back(std::move(replica));
     }
   }
-  if (stage_count(plan) == 1 || hosts == 1) return plan;
+  if (stage_count(plan) == 1 || hosts == 1 || plan.processes.size() == 1) return plan;
   // Each stage adds its gradients up with those of the other hosts, and one process of a host speaks with the others.
   PlanProcess all;
   for (const PlanProcess& process : plan.processes) {
     all.ranks.insert(all.ranks.end(), process.ranks.begin(), process.ranks.end());
   }
   plan.processes = {std::move(all)};
-  plan.notes.emplace_back("on several hosts all stages of a host are threads of one process");
+  plan.fallbacks.emplace_back("on several hosts all stages of a host are threads of one process");
   return plan;
+}
+
+bool uses_accelerator(const PlanReplica& replica) {
+  return std::ranges::any_of(replica.stages,
+                             [](const PlanStage& stage) { return stage.device.kind != DeviceKind::kCpu; });
+}
+
+bool has_other_hosts(const Plan& plan) {
+  std::size_t here = 0;
+  for (const PlanProcess& process : plan.processes) here += process.ranks.size();
+  return static_cast<std::size_t>(rank_count(plan)) > here;
 }
 
 int cpu_threads(const Plan& plan) {

@@ -79,8 +79,12 @@ std::vector<std::string> all_warnings(const Plan& plan);
 Plan make_plan(const Placement& placement, const Machine& machine, const PlanOptions& options = {});
 
 /// `plan` on each of so many hosts: replica r of host h becomes replica h * (replicas of one) + r, with its part of the
-/// host's share. The processes stay those of one host.
+/// host's share. The processes stay those of one host; stages become threads of one.
 Plan on_hosts(Plan plan, int hosts);
+/// Whether any stage is on something else than the CPU.
+bool uses_accelerator(const PlanReplica& replica);
+/// Whether it has replicas on other hosts: its processes are those of this one.
+bool has_other_hosts(const Plan& plan);
 
 /// `plan` without the replica of `rank`, one of several: the others keep their devices and threads, take over its share
 /// in proportion to theirs, and are numbered anew.

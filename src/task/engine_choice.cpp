@@ -15,13 +15,6 @@ bool uses(const EngineQuestion& question, DeviceKind kind) {
   });
 }
 
-/// The processes of a plan are those of this host, its replicas are all.
-bool on_several_hosts(const placement::Plan& plan) {
-  std::size_t here = 0;
-  for (const auto& process : plan.processes) here += process.ranks.size();
-  return static_cast<std::size_t>(placement::rank_count(plan)) > here;
-}
-
 bool does_all(const engine::Engine& native, const EngineQuestion& question) {
   engine::TrainerOptions options = question.trainer;
   if (!native.trainer_refusal(question.network, options).empty()) return false;
@@ -47,7 +40,7 @@ EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine*
   if (!possible || uses(question, DeviceKind::kCuda) || level == SimdLevel::kBaseline) return {"torch", ""};
   // Another host's processor may have no dot products of bfloat16, and all hosts have to choose alike.
   if (activation_bits(question.trainer.precision) == 16 &&
-      std::ranges::any_of(question.plans, [](const auto* plan) { return on_several_hosts(*plan); })) {
+      std::ranges::any_of(question.plans, [](const auto* plan) { return placement::has_other_hosts(*plan); })) {
     return {"torch", ""};
   }
   return {"native", "a perceptron on CPUs"};

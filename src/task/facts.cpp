@@ -57,6 +57,8 @@ std::vector<parallel::Fact> facts_of(const TrainJob::State& job) {
   const TrainSetup& setup = job.setup;
   std::string classes;
   for (const auto& name : setup.classes) classes += (classes.empty() ? "" : ", ") + name;
+  nlohmann::json cut = nlohmann::json::array();
+  for (const auto& stage : setup.division.stages) cut.push_back(stage.first);
   return {
       {"number of images", std::to_string(setup.images), kSameData},
       {"list of classes", classes, kSameData},
@@ -72,6 +74,7 @@ std::vector<parallel::Fact> facts_of(const TrainJob::State& job) {
        "give all hosts the same --weights, or with --resume an --out that all see"},
       {"number of replicas", std::to_string(job.options.plan.replicas.size()),
        "give a placement that comes to the same number of replicas on each host, such as 2xcpu/t4"},
+      {"first layers of the stages", cut.dump(), "name the layers with --cut"},
   };
 }
 

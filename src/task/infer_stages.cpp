@@ -40,17 +40,13 @@ std::int64_t largest_stage(const std::vector<network::NetworkStage>& stages, con
   return most;
 }
 
-/// What each layer takes in a pass of the whole network on the device of a stage. Layers that are computed as one count
-/// where the first of them stands.
+/// What each layer takes in a pass of the whole network on the device of a stage.
 std::vector<double> layer_seconds(const InferenceModel& model, const placement::PlanStage& stage, InferOptions options,
                                   const InferSetup& setup, const data::Samples& samples) {
   options.plan.replicas.front().stages = {stage};
-  const auto& layers = model.network()->layers();
-  std::vector<double> seconds(layers.size(), 0);
-  for (const LayerProfile& each : profile_inference(model, setup, samples, options).layers) {
-    const auto& names = each.time.layers;
-    const auto found = names.empty() ? layers.end() : std::ranges::find(layers, names.front(), &network::Layer::name);
-    seconds[found == layers.end() ? 0 : static_cast<std::size_t>(found - layers.begin())] += each.time.forward_s;
+  std::vector<double> seconds;
+  for (const auto& layer : times_by_layer(profile_inference(model, setup, samples, options), *model.network())) {
+    seconds.push_back(layer.forward_s);
   }
   return seconds;
 }
@@ -81,11 +77,17 @@ void limit_memory(network::StageCosts& costs, const network::Network& whole, con
 network::StageCosts costs_of(const InferenceModel& model, const InferOptions& options, const InferSetup& setup,
                              const data::Samples& samples) {
   const network::Network& whole = *model.network();
-  const auto& first = options.plan.replicas.front().stages.front();
   const std::int64_t limit = options.stage_memory_bytes;
-  const bool holds_all = limit == 0 || memory_of(whole, images_in(first, setup)) <= limit;
-  network::StageCosts costs = holds_all && options.cut.empty() ? timed_costs(model, options, setup, samples)
-                                                               : estimated_costs(whole, options.plan);
+  const bool holds_all = std::ranges::all_of(options.plan.replicas.front().stages, [&](const auto& stage) {
+    return limit == 0 || memory_of(whole, images_in(stage, setup)) <= limit;
+  });
+  network::StageCosts costs = estimated_costs(whole, options.plan);
+  if (holds_all && options.cut.empty()) {
+    try {
+      costs = timed_costs(model, options, setup, samples);
+    } catch (const engine::OutOfMemory&) {  // stages are for networks that don't fit into one memory
+    }
+  }
   if (limit > 0) limit_memory(costs, whole, options.plan, setup, limit);
   return costs;
 }

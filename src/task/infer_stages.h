@@ -21,7 +21,7 @@ int calls_side_by_side(const placement::PlanStage& stage, int streams);
 int calls_under_way(const placement::PlanReplica& replica, int streams);
 
 /// Where the layers are cut: as InferOptions::cut says, or so that stages take equally long by the times of the layers
-/// on the first stage's device, or by their operations where that has too little memory for the whole network. Throws
+/// on each stage's device, or by their operations where one has too little memory for the whole network. Throws
 /// UsageError where a stage (or the network that is not divided) takes more memory than there is, naming how many
 /// stages would fit. Not divided: no stages.
 std::vector<network::NetworkStage> divided_for_inference(const InferenceModel& model, const InferOptions& options,

@@ -250,7 +250,9 @@ void TrainJob::State::divide_layers() {
                     micro_batch_count(options, setup.network)};
   };
   try {
-    setup.division = options.look_only ? estimated() : Trials(*this).division_of(options.plan);
+    const bool by_estimates =
+        options.look_only || placement::has_other_hosts(options.plan);  // hosts measure differently
+    setup.division = by_estimates ? estimated() : Trials(*this).division_of(options.plan);
   } catch (const Interrupted&) {
     throw Interrupted("interrupted while layers were timed, to divide them; nothing was trained or written");
   } catch (const UsageError&) {

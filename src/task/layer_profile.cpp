@@ -191,6 +191,22 @@ class NoiseBatch {
 
 }  // namespace
 
+std::vector<parallel::StageTimes> times_by_layer(const NetworkProfile& profile, const network::Network& network) {
+  const auto& layers = network.layers();
+  std::vector<parallel::StageTimes> times(layers.size());
+  for (const LayerProfile& each : profile.layers) {
+    const engine::LayerTime& time = each.time;
+    const auto found =
+        time.layers.empty() ? layers.end() : std::ranges::find(layers, time.layers.front(), &network::Layer::name);
+    const std::size_t place = found != layers.end() ? static_cast<std::size_t>(found - layers.begin())
+                              : time.what == "loss" ? times.size() - 1
+                                                    : 0;
+    times[place].forward_s += time.forward_s;
+    times[place].backward_s += time.backward_s.value_or(0);
+  }
+  return times;
+}
+
 NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& options) {
   const auto& stage = options.plan.replicas.front().stages.front();
   engine::TrainerOptions trainer = options.trainer;

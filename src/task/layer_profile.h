@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/layer_times.h"
 #include "network/network.h"
+#include "parallel/pipeline_schedule.h"
 #include "task/infer.h"
 #include "task/inference_model.h"
 #include "task/train.h"
@@ -35,6 +36,10 @@ struct NetworkProfile {
   Precision precision = Precision::kFp32;
   bool in_int8 = false;  // a quantised network: its layers compute in int8, whatever the precision of what is left
 };
+
+/// What each layer of `network` takes, by its index. What is computed as one counts where the first of it stands; what
+/// belongs to no layer comes before all, as the images do, or after all, as the loss does.
+std::vector<parallel::StageTimes> times_by_layer(const NetworkProfile& profile, const network::Network& network);
 
 /// Steps of a trainer on the first replica's device with that replica's part of a batch, of images that are noise:
 /// nothing is learnt from them, and what was learnt stays. Throws Error, and Interrupted between two passes.

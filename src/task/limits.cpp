@@ -143,7 +143,6 @@ void require_disk_space(const std::filesystem::path& out, const network::Network
   const auto memory = network::training_memory(network);
   const std::int64_t weights = memory.weight_bytes + memory.buffer_bytes;
   const std::int64_t overhead_bytes = 1 << 20;  // headers, records, samples
-  // Values that the optimiser keeps for each weight; the new file is written before the old one goes.
   // Best and last, and both once more: the new best waits for the new last, which is written before the old one goes.
   const std::int64_t needed =
       4 * weights + 2 * engine::optimizer_slots(optimizer) * memory.weight_bytes + overhead_bytes;
@@ -171,9 +170,7 @@ std::int64_t least_share(const network::Network& network, bool local_batch_norm)
 }
 
 bool uses_accelerator(const placement::Plan& plan) {
-  return std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
-    return std::ranges::any_of(replica.stages, [](const auto& stage) { return stage.device.kind != DeviceKind::kCpu; });
-  });
+  return std::ranges::any_of(plan.replicas, placement::uses_accelerator);
 }
 
 void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image) {

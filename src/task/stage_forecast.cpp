@@ -38,7 +38,8 @@ double update_seconds(std::span<const network::NetworkStage> stages, const place
   double longest_s = 0;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const auto parameters = static_cast<double>(network::total_cost(stages[s].network).parameters);
-    const double speed = replica.stages[s].factor;
+    const placement::PlanStage& stage = replica.stages[s];
+    const double speed = stage.factor * (stage.device.kind == DeviceKind::kCpu ? 1 : kThreadsOfAccelerator);
     longest_s = std::max(longest_s, parameters * kBytesPerParameter / kCopied_bytes_per_s / speed);
   }
   return longest_s;

@@ -52,8 +52,9 @@ StageMemory memory_of_stage(const TrainOptions& options, const network::Network&
   const network::TrainingMemory memory = network::training_memory(part);
   const auto tasks = parallel::stage_tasks(options.pipeline_schedule, stage, stages, micro_batches);
   const int slots = engine::optimizer_slots(options.trainer.optimizer);
-  const std::int64_t images = images_at_once(options, micro_batches), bits = activation_bits(options.trainer.precision);
-  const std::int64_t all_bytes = images * memory.sample_bytes(static_cast<int>(bits));
+  const int bits = activation_bits(options.trainer.precision);
+  const std::int64_t images = images_at_once(options, micro_batches);
+  const std::int64_t all_bytes = images * memory.sample_bytes(bits);
   const std::int64_t widest_bytes = images * memory.widest_bytes * bits / 32;
   StageMemory needed;
   needed.fixed_bytes = (1 + slots) * memory.weight_bytes + memory.gradient_bytes + memory.buffer_bytes;
@@ -98,7 +99,8 @@ void require_stage_memory(const TrainOptions& options, const network::Network& n
       "training {} on '{}' doesn't fit into the {} that --memory gives each device: {} takes about {}, of which {} are "
       "activations; {}",
       network.model(), options.plan.text, bytes_of(options.stage_memory_bytes), what, bytes_of(most->bytes()),
-      bytes_of(most->bytes() - most->fixed_bytes), fits.empty() ? "use a smaller --batch or a smaller --size" : fits));
+      bytes_of(most->kept * most->micro_batch_bytes),
+      fits.empty() ? "use a smaller --batch or a smaller --size" : fits));
 }
 
 }  // namespace evener::task

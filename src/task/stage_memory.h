@@ -11,8 +11,8 @@
 namespace evener::task {
 
 struct StageMemory {
-  std::int64_t fixed_bytes = 0;        // weights, gradients, momentum, running statistics
-  std::int64_t computed_bytes = 0;     // gradients of the micro-batch that is being computed
+  std::int64_t fixed_bytes = 0;        // weights, gradients, the optimiser's values, statistics
+  std::int64_t computed_bytes = 0;     // gradients of values, and of the largest weight, in one pass
   std::int64_t micro_batch_bytes = 0;  // activations of one micro-batch
   int kept = 1;                        // micro-batches that are forward and not yet backward, at most
 

@@ -20,8 +20,6 @@ constexpr int kMicroBatchesPerStage = 4;
 /// Operations that a processor does in the time in which it reads or writes a byte of memory: what layers without many
 /// operations take of a step's time. A guess, where nothing is measured.
 constexpr double kOperationsPerByte = 20;
-/// Threads of a CPU that compute as much as a GPU. A guess, likewise.
-constexpr double kThreadsOfAccelerator = 100;
 /// A float32 that crosses a cut is read and written on either side, and so is its gradient.
 constexpr double kBytesMovedPerNumber = 2 * 2 * sizeof(float);
 
@@ -88,16 +86,18 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
 }
 
 network::StageCosts estimated_costs(const network::Network& network, const placement::Plan& plan) {
+  const std::vector<network::LayerCost> of_network = network::layer_costs(network);
   network::StageCosts costs;
-  std::vector<double>& layers = costs.of_layers.emplace_back();
-  for (const network::LayerCost& cost : network::layer_costs(network)) {
-    layers.push_back(static_cast<double>(cost.forward_flops + cost.backward_flops) +
-                     kOperationsPerByte * static_cast<double>(cost.activation_bytes));
-  }
   costs.of_number = kOperationsPerByte * kBytesMovedPerNumber;
   for (const auto& stage : plan.replicas.front().stages) {
-    const bool cpu = stage.device.kind == DeviceKind::kCpu;
-    costs.speeds.push_back((cpu ? stage.threads : kThreadsOfAccelerator) * stage.factor);
+    const double threads = stage.device.kind == DeviceKind::kCpu ? stage.threads : kThreadsOfAccelerator;
+    std::vector<double>& layers = costs.of_layers.emplace_back();
+    for (const network::LayerCost& cost : of_network) {
+      layers.push_back((static_cast<double>(cost.forward_flops + cost.backward_flops) +
+                        kOperationsPerByte * static_cast<double>(cost.activation_bytes)) /
+                       threads);
+    }
+    costs.speeds.push_back(stage.factor);
   }
   return costs;
 }

@@ -12,6 +12,8 @@ namespace evener::task {
 
 /// That one core moves where they are in no cache. A guess.
 constexpr double kCopied_bytes_per_s = 4e9;
+/// Threads of a CPU that compute as much as a GPU, or move as many bytes of its own memory. A guess, likewise.
+constexpr double kThreadsOfAccelerator = 100;
 
 /// Throws UsageError for what the stages of `options.plan` can't do, or can't do yet.
 void require_possible_stages(const TrainOptions& options, const TrainSetup& setup);

@@ -171,13 +171,6 @@ void calibrate(const TrainOptions& options, const data::OpenedData& data, Start&
                                  placement::cpu_threads(options.plan));
 }
 
-/// Whether the plan has replicas on other hosts, which compute features a little differently.
-bool has_other_hosts(const placement::Plan& plan) {
-  std::size_t here = 0;
-  for (const auto& process : plan.processes) here += process.ranks.size();
-  return here < plan.replicas.size();
-}
-
 /// Fits the last layer where that is asked for and possible.
 void begin_with_head(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data, Start& start) {
   const bool wanted =
@@ -191,7 +184,9 @@ void begin_with_head(const TrainOptions& options, const TrainSetup& setup, const
   if (!std::holds_alternative<network::CrossEntropy>(options.trainer.criterion.terms.front().op)) {
     return skip("by itself it could be fitted for cross-entropy alone");
   }
-  if (has_other_hosts(options.plan)) return skip("several hosts would each come to slightly different weights");
+  if (placement::has_other_hosts(options.plan)) {
+    return skip("several hosts would each come to slightly different weights");
+  }
   if (options.look_only) {
     start.notes.push_back("epoch 1 fits the last layer, " + head->layer + ", on features that are computed once");
     return;

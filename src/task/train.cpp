@@ -11,20 +11,16 @@
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
 #include "parallel/first_shares.h"
-#include "task/checkpoint.h"
 #include "task/copied_files.h"
 #include "task/evaluation.h"
 #include "task/job.h"
+#include "task/kept_weights.h"
 #include "task/time_limit.h"
 #include "task/train_text.h"
 
 namespace evener::task {
 namespace {
 
-/// Checkpoints may take this share of the run's time. Those of epochs that would take more are left out.
-constexpr double kCheckpointShare = 0.05;
-/// Within a long epoch a checkpoint is written after so many seconds.
-constexpr double kCheckpointInterval_s = 300;
 /// They make memory and primitives that later steps reuse, so their speed is not that of the training.
 constexpr std::int64_t kWarmUpSteps = 10;
 
@@ -38,6 +34,7 @@ class TrainRun {
         setup_(job.setup),
         progress_(job.progress),
         replicas_(replicas),
+        kept_(job, replicas),
         time_limit_(job.end_by_s, job.setup, job.options.batch) {}
 
   TrainResult execute() {
@@ -48,10 +45,11 @@ class TrainRun {
     }
     if (result_.status == TrainStatus::kDone) finish();
     if (result_.status == TrainStatus::kDiverged) {
-      save_best_weights();  // the last good checkpoint stays, but the record speaks of the best epoch
+      kept_.save_best();  // the last good checkpoint stays, but the record speaks of the best epoch
     } else {
       save();
     }
+    result_.checkpoint_s = kept_.seconds();
     result_.epochs = progress_.epochs;
     result_.best_epoch = progress_.best_epoch;
     for (std::size_t r = 0; r < replicas_.trained().size(); ++r) {
@@ -115,7 +113,7 @@ class TrainRun {
     progress_.partial_seconds = 0;
     observer_.on_epoch(epoch);
     // After the last epoch, weights that no validation has judged are saved after the test, by execute().
-    const bool due = last ? setup_.val_images > 0 : epoch.head_only || checkpoint_is_cheap();
+    const bool due = last ? setup_.val_images > 0 : epoch.head_only || kept_.is_cheap();
     return !due || save();
   }
 
@@ -158,9 +156,7 @@ class TrainRun {
       tell_means(progress_.partial, told);
       observer_.on_step(told);
       for (const auto& note : replicas_.take_notes()) tell(note);
-      if (since_save_.seconds() > kCheckpointInterval_s) {
-        if (!settle(epoch.epoch) || !save()) return false;
-      }
+      if (kept_.is_due() && !(settle(epoch.epoch) && save())) return false;
     }
     if (first == setup_.steps_per_epoch) epoch.learning_rate = rate(first - 1);
     replicas_.share_state();
@@ -253,8 +249,7 @@ class TrainRun {
     progress_.best_epoch = epoch.epoch;
     progress_.best_accuracy = quality;
     progress_.best_loss = *epoch.val_loss;
-    best_state_ = replicas_.state();
-    best_saved_ = false;
+    kept_.take_best();
   }
 
   /// Tests the best weights. Afterwards the trainer has the last ones again.
@@ -269,7 +264,7 @@ class TrainRun {
     TensorMap last;
     if (other_weights) {
       last = replicas_.state();
-      replicas_.load_state(best_state_.empty() ? load_best(options_.out) : best_state_);
+      replicas_.load_state(kept_.best());
     }
     const bool swaps = progress_.best_epoch == 0 && progress_.epoch > head_epochs();
     if (swaps) replicas_.swap_average();
@@ -313,41 +308,11 @@ class TrainRun {
     return false;
   }
 
-  /// Writes a checkpoint. False where the weights are not finite, which an epoch without validation doesn't notice:
-  /// then the previous checkpoint stays, and the run has to end.
+  /// Writes a checkpoint. False where the weights are not finite, which ends the run.
   bool save() {
-    const Stopwatch clock;
-    const TensorMap state = replicas_.state();
-    if (!is_finite(state)) {
-      return diverged("the weights are not finite " + place_text(progress_), progress_.step);
-    }
-    observer_.on_checkpoint();
-    if (!best_saved_) stage_best(options_.out, best_state_, job_.info, progress_.best_epoch);
-    if (progress_.best_epoch == 0 && progress_.epoch == options_.epochs) {
-      const bool averaged = progress_.epoch > head_epochs();
-      if (averaged) replicas_.swap_average();  // without validation the last weights count as the best
-      stage_best(options_.out, replicas_.state(), job_.info, progress_.epoch);
-      if (averaged) replicas_.swap_average();
-    }
-    save_last(options_.out, {state, replicas_.optimizer_state()}, job_.info, progress_, job_.config);
-    publish_best(options_.out);
-    best_saved_ = true;
-    last_save_s_ = clock.seconds();
-    result_.checkpoint_s += last_save_s_;
-    since_save_ = Stopwatch();
-    return true;
+    return kept_.save(/*averaged=*/progress_.epoch > head_epochs()) ||
+           diverged("the weights are not finite " + place_text(progress_), progress_.step);
   }
-
-  /// Writes the best weights, unless the file has them already.
-  void save_best_weights() {
-    if (best_saved_) return;
-    const Stopwatch clock;
-    save_best(options_.out, best_state_, job_.info, progress_.best_epoch);
-    best_saved_ = true;
-    result_.checkpoint_s += clock.seconds();
-  }
-
-  bool checkpoint_is_cheap() const { return last_save_s_ < kCheckpointShare * since_save_.seconds(); }
 
   /// Epochs without steps, at the beginning.
   int head_epochs() const { return setup_.begins_with_head ? 1 : 0; }
@@ -364,14 +329,11 @@ class TrainRun {
   const TrainSetup& setup_;
   Progress& progress_;
   parallel::DataParallel& replicas_;
+  KeptWeights kept_;
   TimeLimit time_limit_;
   TrainResult result_;
-  TensorMap best_state_;
-  bool best_saved_ = true;
   std::int64_t steps_done_ = 0;
   std::int64_t known_steps_ = 0;  // steps of this epoch whose results were added up
-  double last_save_s_ = 0;
-  Stopwatch since_save_;
 };
 
 }  // namespace

@@ -66,22 +66,8 @@ const std::vector<parallel::StageTimes>& Trials::layer_times(const placement::Pl
   options.plan.replicas.front().stages.front() = device;
   options.batch = images;
   options.accumulate = 1;
-  const auto& layers = job_.setup.network.layers();
   const auto body = [&](const parallel::Seat&) {
-    const NetworkProfile profile = profile_training(job_.setup, options);
-    std::vector<parallel::StageTimes> times(layers.size());
-    for (const LayerProfile& each : profile.layers) {
-      const engine::LayerTime& time = each.time;
-      const auto found =
-          time.layers.empty() ? layers.end() : std::ranges::find(layers, time.layers.front(), &network::Layer::name);
-      // What belongs to no layer comes before all, as the images do, or after all, as the loss does.
-      const std::size_t place = found != layers.end() ? static_cast<std::size_t>(found - layers.begin())
-                                : time.what == "loss" ? times.size() - 1
-                                                      : 0;
-      times[place].forward_s += time.forward_s;
-      times[place].backward_s += time.backward_s.value_or(0);
-    }
-    return pack_message(times);
+    return pack_message(times_by_layer(profile_training(job_.setup, options), job_.setup.network));
   };
   return layer_times_[key] = run_apart<std::vector<parallel::StageTimes>>(options.plan, body);
 }

@@ -10,18 +10,29 @@
 
 namespace evener::job {
 
-void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages) {
+namespace {
+
+double first_begin_s(std::span<const parallel::StageWork> work) {
   double begin_s = std::numeric_limits<double>::infinity();
   for (const auto& rank : work) {
     for (const auto& step : rank.last_steps) {
       for (const auto& task : step) begin_s = std::min(begin_s, task.from_s);
     }
   }
+  return begin_s;
+}
+
+}  // namespace
+
+void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages,
+                       int hosts) {
+  const std::size_t of_host = work.size() / static_cast<std::size_t>(hosts);
   constexpr double kMicroseconds = 1e6;
   std::string events;
   const auto add = [&events](const std::string& event) { events += (events.empty() ? "" : ",\n") + event; };
   for (std::size_t rank = 0; rank < work.size(); ++rank) {
     const auto replica = rank / static_cast<std::size_t>(stages), stage = rank % static_cast<std::size_t>(stages);
+    const double begin_s = first_begin_s(work.subspan(rank / of_host * of_host, of_host));
     add(fmt::format(R"({{"name":"process_name","ph":"M","pid":{0},"tid":0,"args":{{"name":"replica {0}"}}}})",
                     replica));
     add(fmt::format(R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"stage {}"}}}})", replica,

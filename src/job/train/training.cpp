@@ -272,7 +272,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     measure::Record& record = run.record();
     run.take_times(record);
     fill_results(record, result);
-    if (result.pipeline) write_stage_trace(run.folder() / "stages.trace.json", result.stages, seat.stages);
+    if (result.pipeline) write_stage_trace(run.folder() / "stages.trace.json", result.stages, seat.stages, seat.hosts);
     if (const task::TrainSetup* setup = observer.setup()) record.trouble = trouble_of(*setup, result);
     if (seat.link != nullptr) {
       fill_hosts(record, seat.link->names());

@@ -68,6 +68,16 @@ class Context:
         """Runs evener; the lines of its stdout."""
         return self._output([str(self.program), *map(str, words)]).splitlines()
 
+    def timed_evener(self, *words):
+        """Runs evener; its exit code, whatever it is, its seconds, and what it printed."""
+        return self.timed(self.program, *words)
+
+    def timed(self, *command):
+        """Runs a command, likewise."""
+        begin = time.monotonic()
+        done = self._run_quietly(list(map(str, command)))
+        return done.returncode, time.monotonic() - begin, done.stdout if done.returncode == 0 else done.stderr or done.stdout
+
     def peer(self, script, *words):
         """Runs a script of this folder in the peers' environment; its stdout as JSON."""
         return self._run([str(self.python), str(self.root / "bench" / "peers" / script), *map(str, words)])
@@ -81,9 +91,12 @@ class Context:
         path = str(self.root / "bench" / "peers" / script)
         return self._run(["env", f"PYTHONPATH={build / 'python'}", found[1], path, *map(str, words)])
 
-    def _output(self, command):
+    def _run_quietly(self, command):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "KMP_", "MKL_"))}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.results, check=False)
+        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.results, check=False)
+
+    def _output(self, command):
+        done = self._run_quietly(command)
         if done.returncode not in (0, 3):
             tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
             raise Failure(f"failed with exit code {done.returncode}: {' '.join(command)}\n{tail}")

@@ -40,6 +40,12 @@ def python_of(root):
     return python
 
 
+def installed_python(root):
+    """The environment's interpreter where it is installed already, in whichever versions; else None."""
+    folder = root / ".deps" / "peers"
+    return folder / "bin" / "python" if (folder / "installed").exists() else None
+
+
 def pinned():
     """(name, version) of every package."""
     lines = REQUIREMENTS.read_text().splitlines()

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "network/zoo.h"
 
 namespace evener::job {
@@ -47,11 +51,30 @@ TEST(Trouble, OfALossThatRises) {
   training.result.epochs[2].train_loss = 9.4;
   EXPECT_THAT(training.trouble(),
               ElementsAre(AllOf(HasSubstr("rose from 0.3 in epoch 2 to 9.4 in epoch 3"), HasSubstr("such as 0.005"))));
+  training.result.epochs[2].train_loss = 0.65;
+  EXPECT_THAT(training.trouble(), IsEmpty()) << "as many images are right";
+  training.result.epochs[2].train_accuracy = 0.7;
+  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("rose from 0.3 in epoch 2 to 0.65 in epoch 3")));
   training.result.epochs[1].train_loss = training.result.epochs[0].train_loss = 7;
   EXPECT_THAT(training.trouble(), IsEmpty()) << "it wavered";
   training.result.epochs[1].train_loss = 0.1;
   training.result.epochs[2].train_loss = 0.4;
   EXPECT_THAT(training.trouble(), IsEmpty()) << "it is below where it began";
+}
+
+// What MobileNetV2 told of 112 images, in batches of 8, at a rate of 3e-7.
+TEST(Trouble, ALossThatWaversWithItsBatchesIsNone) {
+  Training training;
+  training.setup.train_images = 112;
+  const std::vector<std::pair<double, double>> epochs = {{0.479, 0.848}, {0.354, 0.866}, {0.576, 0.812}};
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    task::EpochResult& epoch = training.result.epochs[i];
+    std::tie(epoch.train_loss, epoch.train_accuracy) = epochs[i];
+    epoch.learning_rate = 3e-7;
+  }
+  EXPECT_THAT(training.trouble(), IsEmpty());
+  for (auto& epoch : training.result.epochs) epoch.train_accuracy.reset();
+  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("rose from 0.354"))) << "no accuracy tells that it is chance";
 }
 
 TEST(Trouble, ALossOfTheHeadAloneIsNoneToRiseFrom) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/names.h"
 #include "base/plural.h"
@@ -37,7 +38,18 @@ const task::EpochResult* best_of(const task::TrainResult& result) {
   return nullptr;
 }
 
-std::string rising_loss(const task::TrainResult& result) {
+/// Batches are drawn anew in each epoch, so that a small loss, which a few images make, wavers with them also where
+/// hardly anything is learnt, as with a rate next to nothing. Steps that are too large make the network name fewer of
+/// its own images, or do worse than guessing.
+bool wavered_by_chance(const task::TrainSetup& setup, const task::EpochResult& least, const task::EpochResult& last) {
+  const double of_guessing = std::log(static_cast<double>(setup.classes.size()));
+  if (!least.train_accuracy || !last.train_accuracy || !(last.train_loss <= of_guessing)) return false;
+  const auto images = static_cast<std::int64_t>(setup.train_images);
+  return measure::share_interval(*last.train_accuracy, images).high >=
+         measure::share_interval(*least.train_accuracy, images).low;
+}
+
+std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& result) {
   const task::EpochResult *first = nullptr, *least = nullptr, *last = nullptr;
   for (const task::EpochResult& epoch : result.epochs) {
     if (epoch.head_only) continue;
@@ -49,6 +61,7 @@ std::string rising_loss(const task::TrainResult& result) {
   if (last == nullptr || last->train_loss < first->train_loss || last->train_loss < kRisen * least->train_loss) {
     return "";
   }
+  if (wavered_by_chance(setup, *least, *last)) return "";
   return fmt::format(
       "the training loss rose from {:.3g} in epoch {} to {:.3g} in epoch {}: the steps are too large. Give a smaller "
       "--lr (it was {:.3g}), such as {:.1g}, or --warmup 1",
@@ -136,7 +149,7 @@ std::string copied_images(const task::TrainSetup& setup, const task::TrainResult
 }  // namespace
 
 std::vector<std::string> trouble_of(const task::TrainSetup& setup, const task::TrainResult& result) {
-  std::vector<std::string> sentences = {rising_loss(result), no_boxes_found(result)};
+  std::vector<std::string> sentences = {rising_loss(setup, result), no_boxes_found(result)};
   if (const task::EpochResult* best = best_of(result)) {
     const std::string guessing = no_better_than_guessing(setup, *best);
     sentences.push_back(guessing.empty() ? learnt_by_heart(setup, *best) : guessing);

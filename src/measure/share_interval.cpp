@@ -18,7 +18,13 @@ Interval share_interval(double share, std::int64_t count) {
 
 std::string share_interval_text(double share, std::int64_t count) {
   const Interval interval = share_interval(share, count);
-  return fmt::format("{:.0f} to {:.0f} %", 100 * interval.low, 100 * interval.high);
+  // Of many images an end may lie so near 0 or 100 % that a whole number would say that nothing is uncertain.
+  const auto text = [](double end) {
+    const double percent = 100 * end;
+    const bool is_near_end = (percent >= 0.05 && percent < 1) || (percent > 99 && percent <= 99.95);
+    return fmt::format("{:.{}f}", percent, is_near_end ? 1 : 0);
+  };
+  return fmt::format("{} to {} %", text(interval.low), text(interval.high));
 }
 
 }  // namespace evener::measure

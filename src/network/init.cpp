@@ -14,6 +14,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "base/random.h"
 
 namespace evener::network {
@@ -73,6 +74,16 @@ std::string join(const std::vector<std::string>& names) {
 std::uint32_t is_not_finite(float value) {
   constexpr std::uint32_t kExponent = 0x7f800000;
   return (std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent ? 1 : 0;
+}
+
+/// The channels of the images that a first convolution was trained with, where they alone make it of another shape;
+/// else 0.
+std::int64_t trained_channels(const Network& network, const Parameter& wanted, const HostTensor& found) {
+  if (wanted.shape.size() != 4 || found.shape.size() != 4 || &wanted != &network.parameters().front()) return 0;
+  auto shape = found.shape;
+  shape[1] = wanted.shape[1];
+  const bool is_usual = found.shape[1] == 1 || found.shape[1] == 3;
+  return shape == wanted.shape && is_usual ? found.shape[1] : 0;
 }
 
 }  // namespace
@@ -139,6 +150,7 @@ TensorMap initial_state(const Network& network, std::uint64_t seed) {
 
 void check_state(const Network& network, const TensorMap& state, const std::string& source) {
   std::vector<std::string> missing, extra, misshapen, mistyped, unusable;
+  std::string advice;
   std::set<std::string> known;
   for (const Parameter& parameter : network.parameters()) {
     known.insert(parameter.name);
@@ -148,6 +160,10 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
     } else if (found->second.shape != parameter.shape) {
       misshapen.push_back(fmt::format("{} is {} and should be {}", parameter.name, shape_text(found->second.shape),
                                       shape_text(parameter.shape)));
+      if (const std::int64_t channels = trained_channels(network, parameter, found->second)) {
+        advice = fmt::format("\n  the weights are for images with {}: give --channels {}", counted(channels, "channel"),
+                             channels);
+      }
     } else if (found->second.dtype != (is_counter(parameter) ? DType::kI64 : DType::kF32)) {
       mistyped.push_back(parameter.name);
     } else if (const std::int64_t at = first_not_finite(found->second); at >= 0) {
@@ -168,7 +184,7 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
   report("with NaN or infinity", unusable);
   if (problems.empty()) return;
   throw Error(fmt::format("{} does not fit {} with input {} and {}:{}", source, network.model(),
-                          shape_text(network.input_shape()), outputs_text(network), problems));
+                          shape_text(network.input_shape()), outputs_text(network), problems + advice));
 }
 
 HeadOutputs head_outputs(const Network& network, const TensorMap& given) {

@@ -37,6 +37,8 @@ TEST(Statistics, SharesOfFewAreUncertain) {
   EXPECT_NEAR(share_interval(0.5, 100).high, 0.5962, 1e-4);
   EXPECT_EQ(share_interval(0.5, 0), (Interval{0, 1}));
   EXPECT_EQ(share_interval_text(1, 4), "51 to 100 %");
+  EXPECT_EQ(share_interval_text(0, 1000), "0 to 0.4 %");
+  EXPECT_EQ(share_interval_text(1, 1000), "99.6 to 100 %");
 }
 
 TEST(Statistics, IntervalsAreWiderWhereNeighboursAreAlike) {

@@ -147,6 +147,17 @@ TEST(CheckState, ListsWhatIsMissingExtraAndOfAnotherShape) {
   }
 }
 
+TEST(CheckState, SaysWhichChannelsWeightsAreFor) {
+  const Network colour = build("resnet20", {.input = Shape{3, 20, 20}, .classes = 2});
+  try {
+    check_state(colour, initial_state(build("resnet20", {.input = Shape{1, 20, 20}, .classes = 2}), 1), "x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("conv1.weight is 16x1x3x3 and should be 16x3x3x3"),
+                                    HasSubstr("for images with 1 channel: give --channels 1")));
+  }
+}
+
 TEST(CheckState, NamesTensorsWithNanAndInfinity) {
   const Network network = build("mlp:4-3-2", {});
   TensorMap state = initial_state(network, 1);

@@ -117,7 +117,7 @@ std::string facts_text(const ChoiceFacts& facts, const TrainFlags& flags) {
       "{} of memory free, {:.3g} minutes left",
       facts.has_boxes ? "detector" : "classifier", facts.images, facts.has_boxes ? "boxes" : "one", facts.classes,
       facts.image.width, facts.image.height, weights, facts.cores,
-      bytes_text(static_cast<std::uint64_t>(facts.free_bytes)), facts.seconds / 60);
+      bytes_text(static_cast<std::uint64_t>(facts.free_bytes)), std::max(0.0, facts.seconds) / 60);
 }
 
 /// Tries them from the cheapest to the dearest, each for an equal part of what is left of the time for that.

@@ -1,4 +1,4 @@
-// evener train that goes on from weights with no further option, and what it says of trouble, as a user runs it.
+// evener train that goes on from weights with no further option, as a user runs it.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -21,7 +21,6 @@ using test::ProgramResult;
 using test::record_in;
 using test::run_program;
 using testing::AllOf;
-using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 using Words = test::Words;
@@ -145,49 +144,6 @@ TEST_F(Tuning, ARunOfAnOlderVersionGoesOnWithItsOwnDefaults) {
   EXPECT_EQ(config["lr"], 0.05);
   EXPECT_EQ(config["schedule"], "constant");
   EXPECT_EQ(config["patience"], 0);
-}
-
-/// A folder of pictures whose classes say nothing of what is on them: each is random, and copies are of other classes.
-std::string shuffled_photos(const fs::path& folder) {
-  for (int i = 0; i < 96; ++i) {
-    const fs::path place = folder / (i < 64 ? "train" : "val") / ((i + (i < 80 ? 0 : 1)) % 2 == 0 ? "cats" : "dogs");
-    fs::create_directories(place);
-    std::string pixels;
-    for (int p = 0; p < 144; ++p) pixels += static_cast<char>((i % 80 * 7919 + p * (p + i % 80 * 31)) % 251);
-    std::ofstream(place / (std::to_string(i) + ".pgm"), std::ios::binary) << "P5\n12 12\n255\n" << pixels;
-  }
-  return folder.string();
-}
-
-TEST_F(Tuning, TroubleIsNamedAtTheEndAndInTheRecord) {
-  const std::string photos = shuffled_photos(folder_ / "photos");
-  const ProgramResult result =
-      run_program({"train", "mlp:144-32-2", "--data", photos, "--epochs", "12", "--lr", "0.1", "--batch", "8",
-                   "--momentum", "0.9", "--on", "cpu/t1", "--out", file("run")});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("trouble  "), HasSubstr("is no surer than to say"),
-                                HasSubstr("16 of the 32 images to validate or test on are also among those to train "
-                                          "on (16 in every pixel, 0 nearly")));
-  EXPECT_THAT(record_in(file("run"))["trouble"], Contains(HasSubstr("nothing, or too little, was learnt")));
-  const ProgramResult page = run_program({"report", file("run"), "--html", file("page.html")});
-  ASSERT_EQ(page.exit_code, 0) << page.err;
-}
-
-TEST_F(Tuning, OneImageOfAClassIsTrouble) {
-  const fs::path folder = folder_ / "few";
-  for (const char* name : {"train/a/1.pgm", "train/b/2.pgm", "val/a/3.pgm", "val/b/4.pgm"}) {
-    fs::create_directories((folder / name).parent_path());
-    std::ofstream(folder / name, std::ios::binary) << "P5\n20 30\n255\n" << std::string(600, name[6]);
-  }
-  const ProgramResult result = train(
-      "run", joined({"--data", folder.string(), "--channels", "1", "--epochs", "2", "--batch", "2"}, from_digits()));
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("2 of 2 classes have fewer than 10 images to train on"),
-                                Not(HasSubstr("nothing tells how good"))));
-  fs::remove_all(folder / "val");
-  const ProgramResult alone = train("alone", {"--data", (folder / "train").string(), "--epochs", "1", "--batch", "2"});
-  ASSERT_EQ(alone.exit_code, 0) << alone.err;
-  EXPECT_THAT(alone.out, HasSubstr("none are left to validate on, so that nothing tells how good the network is"));
 }
 
 class NamedWeights : public test::FetchTest {

@@ -1,0 +1,165 @@
+// evener train on photos as people have them who never trained a network: each kind of trouble ends in a sentence that
+// says what to do.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/module.h"
+#include "cli/run_helpers.h"
+#include "cli/run_program.h"
+
+namespace evener {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::joined;
+using test::ProgramResult;
+using test::record_in;
+using test::run_program;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using Words = test::Words;
+
+class PhotosBadInput : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"torch", "openvino"}) {
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    }
+  }
+
+  ProgramResult train(const Words& words, const Words& model = {"resnet20"}) const {
+    return run_program(joined(joined({"train"}, model), joined(words, {"--on", "cpu/t1", "--out", file("run")})),
+                       {.environment = {{"XDG_CACHE_HOME", file("cache")},
+                                        {"EVENER_FETCH_FROM", "http://127.0.0.1:1"},
+                                        {"no_proxy", "127.0.0.1"},
+                                        {"NO_PROXY", "127.0.0.1"}}});
+  }
+  /// Weights for ten digits of 20x20 pixels.
+  Words from_digits() const {
+    const ProgramResult before = run_program({"train", "resnet20", "--data", "synth:digits:200", "--size", "20x20",
+                                              "--epochs", "2", "--on", "cpu/t1", "--out", file("digits")});
+    EXPECT_EQ(before.exit_code, 0) << before.err;
+    return {"--weights", file("digits/best.safetensors")};
+  }
+  /// A grey picture whose pixels are those of its number, and of no other.
+  void write_photo(const std::string& name, int number, int side = 12) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::string pixels;
+    for (int p = 0; p < side * side; ++p) pixels += static_cast<char>((number * 7919 + p * (p + number * 31)) % 251);
+    std::ofstream(folder_ / name, std::ios::binary) << "P5\n" << side << ' ' << side << "\n255\n" << pixels;
+  }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(PhotosBadInput, OneClass) {
+  for (int i = 0; i < 5; ++i) write_photo("photos/ants/" + std::to_string(i) + ".pgm", i);
+  for (const Words& model : {Words{"resnet20"}, Words{}}) {
+    const ProgramResult result = train({"--data", file("photos")}, model);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("only one class with images in '" + file("photos") + "': 'ants' (5 files)"),
+                                  HasSubstr("at least two folders with images are needed")));
+    EXPECT_FALSE(fs::exists(file("run")));
+  }
+}
+
+TEST_F(PhotosBadInput, OneImageOfEachClass) {
+  for (const char* name : {"train/a/1.pgm", "train/b/2.pgm", "val/a/3.pgm", "val/b/4.pgm"}) {
+    write_photo(std::string("photos/") + name, name[6]);
+  }
+  const ProgramResult result = train(joined({"--data", file("photos"), "--epochs", "2"}, from_digits()));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("2 of 2 classes have fewer than 10 images to train on ('a' has 1): such "
+                                          "classes are recognised by chance. Add images of them"),
+                                Not(HasSubstr("nothing tells how good"))));
+  const ProgramResult alone = train({"--data", file("photos/train"), "--epochs", "1", "--batch", "2", "--overwrite"});
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("none are left to validate on, so that nothing tells how good the network is"));
+}
+
+TEST_F(PhotosBadInput, AThousandClassesOfTwoImages) {
+  for (int i = 0; i < 2000; ++i)
+    write_photo("photos/" + std::to_string(i / 2) + "/" + std::to_string(i) + ".pgm", i, 8);
+  const ProgramResult result = train({"--data", file("photos"), "--epochs", "1", "--batch", "100"}, {"mlp:64-16-1000"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("1000 of 1000 classes have fewer than 10 images to train on"),
+                                HasSubstr("nothing, or too little, was learnt")));
+  EXPECT_LT(std::ranges::count(result.out + result.err, '\n'), 30) << "classes are told together, not each by itself";
+}
+
+TEST_F(PhotosBadInput, AllImagesCorruptButOne) {
+  for (const char* part : {"train/ants/", "train/bees/", "val/ants/", "val/bees/"}) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string name = std::string("photos/") + part + std::to_string(i) + ".pgm";
+      write_photo(name, i);
+      if (name != "photos/train/ants/0.pgm") fs::resize_file(file(name), 90);
+    }
+  }
+  for (const Words& model : {Words{"resnet20"}, Words{}}) {
+    const ProgramResult result = train({"--data", file("photos")}, model);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("only the class 'ants' of '" + file("photos") + "' has images that can be"),
+                                  HasSubstr("11 of 12 image files are bad"), HasSubstr("Repair or replace them:"),
+                                  HasSubstr("1.pgm: ")));
+    EXPECT_FALSE(fs::exists(file("run")));
+  }
+}
+
+// Classes that say nothing of what is on the pictures, some of which are copies of others, of other classes.
+TEST_F(PhotosBadInput, ShuffledLabels) {
+  for (int i = 0; i < 96; ++i) {
+    const std::string part = i < 64 ? "train" : "val", label = (i + (i < 80 ? 0 : 1)) % 2 == 0 ? "cats" : "dogs";
+    write_photo("photos/" + part + "/" + label + "/" + std::to_string(i) + ".pgm", i % 80);
+  }
+  const ProgramResult result =
+      train({"--data", file("photos"), "--epochs", "12", "--lr", "0.1", "--batch", "8", "--momentum", "0.9"},
+            {"mlp:144-32-2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("trouble  "), HasSubstr("is no surer than to say"),
+                                HasSubstr("16 of the 32 images to validate or test on are also among those to train "
+                                          "on (16 in every pixel, 0 nearly")));
+  EXPECT_THAT(record_in(file("run"))["trouble"],
+              Contains(AllOf(HasSubstr("nothing, or too little, was learnt"),
+                             HasSubstr("Look whether the images lie in the folders of their classes"))));
+  const ProgramResult page = run_program({"report", file("run"), "--html", file("page.html")});
+  ASSERT_EQ(page.exit_code, 0) << page.err;
+}
+
+TEST_F(PhotosBadInput, PhotosOfTwentyMegapixels) {
+  for (const char* name : {"train/a/1.pgm", "train/b/2.pgm", "val/a/3.pgm", "val/b/4.pgm"}) {
+    const fs::path photo = folder_ / "photos" / name;
+    fs::create_directories(photo.parent_path());
+    std::ofstream(photo, std::ios::binary) << "P5\n5472 3648\n255\n" << std::string(1000 * name[6], 'x');
+    fs::resize_file(photo, 17 + 5472 * 3648);  // black from there on, and no room on the disk
+  }
+  const ProgramResult whole = train({"--data", file("photos"), "--epochs", "1", "--memory", "4000"});
+  EXPECT_EQ(whole.exit_code, 1);
+  EXPECT_THAT(whole.err, AllOf(HasSubstr("too little for a batch of one"), HasSubstr("such as --size ")));
+  const ProgramResult result = train(joined({"--data", file("photos"), "--epochs", "2"}, from_digits()));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(record_in(file("run"))["config"]["size"], "20x20") << "with weights no size needs to be given";
+}
+
+TEST_F(PhotosBadInput, NoNetworkAndNoCache) {
+  if (module_status("fetch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "built without EVENER_FETCH";
+  const ProgramResult result = train({"--data", "synth:digits:20", "--weights", "imagenet"}, {"mobilenet_v2"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(
+      result.err,
+      AllOf(HasSubstr("can't download 'mobilenet_v2-7ebf99e0.pth'"), HasSubstr("no connection: is there a network"),
+            HasSubstr("or get it on another machine and put it at '" +
+                      file("cache/evener/weights/mobilenet_v2-imagenet/mobilenet_v2-7ebf99e0.pth"))));
+  EXPECT_FALSE(fs::exists(file("run")));
+}
+
+}  // namespace
+}  // namespace evener

@@ -82,9 +82,11 @@ def trainings(context, folder, photos, weights, targets):
             }
         )
         one = results[-1]
+        was_busy = any(reason["rule"] == "other load" for reason in record["validity"]["reasons"])
         print(
             f"  seed {seed}: {round(one['accuracy'] * one['images'])} of {one['images']} right ({100 * one['accuracy']:.1f} %), "
-            f"{one['seconds']:.0f} s, {one['peak_bytes'] / 1e9:.2f} GB",
+            f"{one['seconds']:.0f} s, {one['peak_bytes'] / 1e9:.2f} GB"
+            + (", while others used the machine" if was_busy else ""),
             flush=True,
         )
     accuracies, seconds, peaks = ([one[name] for one in results] for name in ("accuracy", "seconds", "peak_bytes"))

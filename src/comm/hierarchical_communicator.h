@@ -14,6 +14,6 @@ namespace evener::comm {
 /// the ranks of the own host.
 std::unique_ptr<Communicator> make_hierarchical_communicator(std::unique_ptr<Communicator> local,
                                                              std::unique_ptr<Communicator> between, int host, int hosts,
-                                                             int leader = 0);
+                                                             int leader);
 
 }  // namespace evener::comm

@@ -31,7 +31,7 @@ class Hierarchical : public testing::Test {
   std::unique_ptr<Communicator> join(int rank) {
     const int host = rank / kLocal, local = rank % kLocal;
     return make_hierarchical_communicator(hosts_[static_cast<std::size_t>(host)]->join(local, 0, "threads"),
-                                          local == 0 ? between_.join(host, 0, "threads") : nullptr, host, kHosts);
+                                          local == 0 ? between_.join(host, 0, "threads") : nullptr, host, kHosts, 0);
   }
 
   void on_all(const std::function<void(Communicator&)>& body) {
@@ -157,7 +157,7 @@ TEST_F(Hierarchical, AllStayMembers) {
 
 TEST_F(Hierarchical, OnlyTheLeadingRankSpeaksWithHosts) {
   const auto make = [&] {
-    make_hierarchical_communicator(hosts_[0]->join(1, 0, "threads"), between_.join(0, 0, "threads"), 0, kHosts);
+    make_hierarchical_communicator(hosts_[0]->join(1, 0, "threads"), between_.join(0, 0, "threads"), 0, kHosts, 0);
   };
   EXPECT_THAT(error_of(make), HasSubstr("leading rank"));
 }

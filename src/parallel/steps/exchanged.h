@@ -1,6 +1,8 @@
 // Replicas that add up their gradients, in buckets and while later ones are still computed, and then each do the whole
-// update.
+// update. A lone one has nobody to add up with.
 #pragma once
+
+#include <optional>
 
 #include "parallel/buckets.h"
 #include "parallel/steps/gradients.h"
@@ -12,12 +14,12 @@ class ExchangedGradientSteps : public GradientSteps {
   explicit ExchangedGradientSteps(StepContext context);
 
  protected:
-  void begin_gradients() override { exchange_.begin(); }
-  void gradient_ready(std::size_t parameter) override { exchange_.ready(parameter); }
-  void finish_gradients() override { exchange_.finish(); }
+  void begin_gradients() override;
+  void gradient_ready(std::size_t parameter) override;
+  void finish_gradients() override;
 
  private:
-  Exchange exchange_;
+  std::optional<Exchange> exchange_;  // nothing: of a lone replica
 };
 
 }  // namespace evener::parallel

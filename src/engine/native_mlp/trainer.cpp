@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
 #include "base/phase.h"
 #include "base/precision.h"
 #include "engine/native_mlp/class_loss.h"

@@ -7,8 +7,8 @@
 
 #include "engine/engine.h"
 #include "engine/native_mlp/mlp.h"
+#include "engine/native_mlp/mlp_trainer.h"
 #include "engine/native_mlp/sample_images.h"
-#include "engine/native_mlp/trainer_parts.h"
 
 namespace evener::engine::native_mlp {
 

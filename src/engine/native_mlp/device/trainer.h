@@ -9,8 +9,8 @@
 #include "engine/native_mlp/device/feed.h"
 #include "engine/native_mlp/device/mlp.h"
 #include "engine/native_mlp/device/steps.h"
+#include "engine/native_mlp/mlp_trainer.h"
 #include "engine/native_mlp/parameters.h"
-#include "engine/native_mlp/trainer_parts.h"
 
 namespace evener::engine::native_mlp {
 

@@ -3,14 +3,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <iterator>
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -71,28 +72,36 @@ TEST(OpenMp, TheNumberOfThreadsBelongsToTheThreadThatSetIt) {
   }).join();
 }
 
-std::ptrdiff_t threads_of_this_process() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+/// Of the threads with these numbers, how many there are.
+std::ptrdiff_t living(const std::set<pid_t>& threads) {
+  return std::ranges::count_if(
+      threads, [](pid_t thread) { return std::filesystem::exists("/proc/self/task/" + std::to_string(thread)); });
 }
 
 /// A thread that has been joined may still be listed for a moment.
-bool comes_to(std::ptrdiff_t threads) {
-  for (int look = 0; look < 500 && threads_of_this_process() != threads; ++look) {
+bool all_end(const std::set<pid_t>& threads) {
+  for (int look = 0; look < 500 && living(threads) > 0; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return threads_of_this_process() == threads;
+  return living(threads) == 0;
 }
 
 // Idle ones would go on to give their CPUs to a thread that has been bound to another one since.
 TEST(OpenMp, WorkersThatAreWantedNoMoreEnd) {
   std::thread([] {
-    in_parallel(3, [] {});
-    const auto with_two = threads_of_this_process();
+    std::mutex mutex;
+    std::set<pid_t> workers;
+    in_parallel(3, [&] {
+      if (omp_get_thread_num() == 0) return;
+      const std::lock_guard lock(mutex);
+      workers.insert(gettid());
+    });
+    ASSERT_EQ(workers.size(), 2U);
     omp_set_num_threads(3);
     in_parallel(2, [] { omp_set_num_threads(1); });  // a region needs its threads
-    EXPECT_EQ(threads_of_this_process(), with_two);
+    EXPECT_EQ(living(workers), 2);
     omp_set_num_threads(2);
-    EXPECT_TRUE(comes_to(with_two - 2));
+    EXPECT_TRUE(all_end(workers));
     std::atomic<int> ran{0};
     in_parallel(3, [&] { ++ran; });
     EXPECT_EQ(ran, 3);

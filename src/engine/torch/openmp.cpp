@@ -39,7 +39,7 @@ std::unique_ptr<Team>& team_of_thread() {
 }
 
 /// This thread's team; one that a forked child has inherited is left alone, as its workers are not there.
-Team& team() {
+Team& live_team() {
   std::unique_ptr<Team>& team = team_of_thread();
   [[maybe_unused]] thread_local Team* inherited = nullptr;  // still reachable, for who looks for leaks
   if (team != nullptr && !team->is_alive()) inherited = team.release();
@@ -51,7 +51,7 @@ Team& team() {
 /// also when it has been bound to another one since.
 void end_team_of_more_than(int threads) {
   if (position().region != nullptr || team_of_thread() == nullptr) return;
-  if (Team& old = team(); old.size() > threads) team_of_thread().reset();
+  if (live_team().size() > threads) team_of_thread().reset();
 }
 
 /// In a region of one thread, which may lie in another region.
@@ -103,7 +103,7 @@ void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /
   region.most_threads = omp::most_threads();
   region.size = threads > 0 ? static_cast<int>(threads) : region.most_threads;
   if (region.size > 1 && !omp::position().is_parallel) {
-    omp::team().run(region);
+    omp::live_team().run(region);
   } else {
     omp::run_alone(region);
   }

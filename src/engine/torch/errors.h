@@ -13,8 +13,7 @@ inline std::string first_line(const c10::Error& error) {
 }
 
 inline bool is_out_of_memory(const c10::Error& error) {
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
-  return std::string(error.what_without_backtrace()).find("can't allocate memory") != std::string::npos;
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
 }
 
 }  // namespace evener::engine::torch_engine

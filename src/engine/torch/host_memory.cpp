@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -15,6 +16,9 @@ namespace {
 
 /// Of a cache line, and of the widest vectors.
 constexpr std::size_t kAlignment = 64;
+
+/// Malloc takes no more, and sums with it stay whole.
+constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - 2 * kAlignment;
 
 /// Lies before each block.
 struct Head {
@@ -45,7 +49,7 @@ class HostAllocator : public c10::Allocator {
     void* block = nullptr;
     if (bytes > 0) {
       std::size_t room = bytes + 2 * kAlignment;
-      void* const memory = std::malloc(room);
+      void* const memory = bytes <= kMost ? std::malloc(room) : nullptr;
       TORCH_CHECK_WITH(OutOfMemoryError, memory != nullptr, "a tensor needs ", bytes, " bytes");
       block = static_cast<std::byte*>(memory) + sizeof(Head);
       room -= sizeof(Head);

@@ -167,6 +167,24 @@ TEST_F(OptimizerTest, ContinuesBitEqually) {
   }
 }
 
+// What is predicted of memory and disks counts the same values.
+TEST_F(OptimizerTest, KeepsAsManyValuesAsItsSlots) {
+  for (const auto kind : {engine::OptimizerKind::kSgd, engine::OptimizerKind::kAdamW}) {
+    for (const double momentum : {0.0, 0.9}) {
+      for (const double decay : {0.0, 0.9}) {
+        options_.optimizer.kind = kind;
+        options_.optimizer.momentum = momentum;
+        options_.optimizer.average_decay = decay;
+        const auto trainer = make_trainer(small_mlp(kGrey, 5), options_);
+        const std::size_t parameters = trainer->offers().exchange->trained_parameters().size(),
+                          steps = trainer->optimizer_state().count("optimizer.steps");
+        EXPECT_EQ(trainer->optimizer_state().size() - steps,
+                  parameters * static_cast<std::size_t>(engine::optimizer_slots(options_.optimizer)));
+      }
+    }
+  }
+}
+
 TEST_F(OptimizerTest, GradientsOfSeveralBatchesAddUp) {
   const auto whole = make_trainer(small_mlp(kGrey, 5), options_), parts = make_trainer(small_mlp(kGrey, 5), options_);
   whole->forward_backward(batch_.view(), 1.0 / 8);

@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kSteps = "optimizer.steps";
 constexpr const char* kAverage = ".average";
 
-}  // namespace
-
+/// What is kept for each parameter beside its value, as names in a state end: ".momentum". As many as
+/// optimizer_slots().
 std::vector<std::string> slot_suffixes(const OptimizerOptions& options) {
   std::vector<std::string> suffixes;
   if (options.kind == OptimizerKind::kAdamW) {
@@ -26,6 +26,8 @@ std::vector<std::string> slot_suffixes(const OptimizerOptions& options) {
   if (options.average_decay != 0) suffixes.push_back(kAverage);
   return suffixes;
 }
+
+}  // namespace
 
 Optimizer::Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters,
                      const std::vector<double>& rates, const OptimizerOptions& options, const SharedParameters* shared)

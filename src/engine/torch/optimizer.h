@@ -12,9 +12,6 @@
 
 namespace evener::engine::torch_engine {
 
-/// What is kept for each parameter beside its value, as names in a state end: ".momentum".
-std::vector<std::string> slot_suffixes(const OptimizerOptions& options);
-
 class Optimizer {
  public:
   /// `parameters` are views of the trained ones; their gradients are read from and, when clipped, written to

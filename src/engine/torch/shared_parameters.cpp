@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/precision.h"
-#include "engine/torch/optimizer.h"
 
 namespace evener::engine::torch_engine {
 namespace {
@@ -31,7 +30,7 @@ std::size_t shared_bytes(const network::Network& network, const TrainerOptions& 
     if (parameter.rate != 1) return 0;
     if (parameter.trained) values += whole_units(element_count(parameter.shape));
   }
-  const std::size_t arrays = 1 + slot_suffixes(optimizer).size() + static_cast<std::size_t>(replicas);
+  const auto arrays = static_cast<std::size_t>(1 + optimizer_slots(optimizer) + replicas);
   return static_cast<std::size_t>(values) * sizeof(float) * arrays;
 }
 

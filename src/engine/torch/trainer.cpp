@@ -75,7 +75,8 @@ TorchTrainer::~TorchTrainer() {
 }
 
 void TorchTrainer::share_parameters() {
-  shared_ = std::make_unique<SharedParameters>(options_.shared, trained_, slot_suffixes(options_.optimizer).size());
+  shared_ = std::make_unique<SharedParameters>(options_.shared, trained_,
+                                               static_cast<std::size_t>(optimizer_slots(options_.optimizer)));
   shared_gradients_ = shared_->gradients();
   const std::vector<at::Tensor> values = shared_->values();
   for (std::size_t i = 0; i < trained_.size(); ++i) trained_[i].set_data(values[i]);

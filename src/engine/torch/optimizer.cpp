@@ -93,7 +93,7 @@ void Optimizer::step(const at::Tensor& learning_rate, const at::Tensor& skip) {
   std::vector<at::Tensor> gradients = this->gradients();
   clip_unseen(gradients);
   begin_average();
-  steps_.add_(1 - skip);
+  steps_.add_((1 - skip).to(steps_.device()));  // on the CPU where nothing is trained
   if (parameters_.empty()) return;
   for (const Group& group : groups_) {
     const at::Tensor rate = group.rate == 1 ? learning_rate : learning_rate * group.rate;

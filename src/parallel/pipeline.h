@@ -24,7 +24,7 @@ struct StageOptions {
   int micro_batches = 1;   // of a whole batch's share
   std::int64_t share = 1;  // samples of a whole batch that each replica gets, at most
   PipelineSchedule schedule = PipelineSchedule::k1F1B;
-  bool own_process = false;                  // so that its memory can be told
+  bool own_process = false;                  // so that its memory on a CPU can be told
   std::vector<std::int64_t> received, sent;  // numbers per sample of each value that comes and goes
 };
 
@@ -41,7 +41,7 @@ struct StageWork {
   double step_s = 0, forward_s = 0, backward_s = 0, weights_s = 0;
   std::int64_t most_kept = 0;                 // micro-batches that were forward and had a pass to come
   std::int64_t sent_bytes = 0;                // in those steps, forward and backward
-  std::optional<std::int64_t> memory_bytes;   // that its tensors took at most; absent: it has no process of its own
+  std::optional<std::int64_t> memory_bytes;   // that its tensors took at most; absent: a CPU's that others' lie in too
   std::vector<std::vector<Task>> last_steps;  // of the last of them, the oldest first
 };
 

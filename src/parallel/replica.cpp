@@ -280,7 +280,9 @@ void Replica::report() {
   if (!pipeline_) return;
   stage_work_.clear();
   StageWork own = pipeline_->work();
-  if (options_.stage.own_process) own.memory_bytes = offers_.stage->peak_bytes();
+  // On a CPU it is that of all trainers of the process.
+  const bool told = options_.stage.own_process || options_.trainer.device.kind != DeviceKind::kCpu;
+  if (told) own.memory_bytes = offers_.stage->peak_bytes();
   for (const std::string& message : comm::gather_messages(*channels_.control, pack_message(own))) {
     const std::string what = "what rank " + std::to_string(stage_work_.size()) + " did";
     stage_work_.push_back(unpack_message<StageWork>(message, what));

@@ -32,6 +32,9 @@ class ExchangesGradients {
   virtual std::span<float> gradient(std::size_t index) = 0;
   /// Row-major copies of all gradients by parameter name.
   virtual TensorMap gradients() const = 0;
+  /// Whether what is computed from now on makes gradients final, as it does until this says otherwise. A trainer that
+  /// would have to bring others to the host needs not tell of them.
+  virtual void gradients_become_final(bool /*final*/) {}
 };
 
 /// Whole steps whose gradients nobody else sees. The device may be some steps behind: what is reported can be of

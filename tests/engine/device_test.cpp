@@ -259,6 +259,32 @@ TEST_P(DeviceTest, AddsUpGradientsOfSeveralBatches) {
   }
 }
 
+// Those of earlier parts stay on the device. Where the last part adds nothing to some, they are fetched when asked for.
+TEST_P(DeviceTest, TellsOfGradientsThatAreFinal) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  for (const std::int64_t end : {8, 3}) {
+    const auto here = make_trainer(test::small_mlp(kColour, 5), options_),
+               there = make_trainer(test::small_mlp(kColour, 5), on_device());
+    for (const std::int64_t first : {3, 2}) {  // another step, so that the first one's gradients are to be seen through
+      std::size_t told = 0;
+      engine::ExchangesGradients& exchange = *there->offers().exchange;
+      const std::size_t parameters = exchange.trained_parameters().size();
+      exchange.on_gradient_ready([&told](std::size_t) { ++told; });
+      for (engine::Trainer* trainer : {here.get(), there.get()}) {
+        trainer->clear_gradients();
+        exchange.gradients_become_final(false);
+        trainer->add_gradients(batch.view(0, first), 1.0 / 8);
+        EXPECT_EQ(told, 0U);
+        exchange.gradients_become_final(true);
+        if (end > first) trainer->add_gradients(batch.view(first, end), 1.0 / 8);
+      }
+      EXPECT_EQ(told, end > first ? parameters : 0U);
+      for (std::size_t i = 0; i < parameters; ++i) exchange.gradient(i);
+      EXPECT_LT(relative_distance(exchange.gradients(), here->offers().exchange->gradients()), close());
+    }
+  }
+}
+
 /// All replicas of one kind, and a device beside CPUs.
 TEST_P(DeviceTest, SharesABatchWithOtherReplicas) {
   const OwnedBatch batch = random_batch(8, kColour, 5);

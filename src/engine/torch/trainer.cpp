@@ -59,6 +59,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
     rates.push_back(parameters[i].rate);
   }
   handed_out_.assign(trained_.size(), 0);
+  fetched_.assign(trained_.size(), 0);
   if (!options_.shared.bytes.empty()) share_parameters();
   optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, rates, options_.optimizer, shared_.get());
   if (options_.precision == Precision::kFp16) scaler_ = std::make_unique<LossScaler>(graph_.device());

@@ -47,6 +47,7 @@ class TorchTrainer : public Trainer,
 
   const std::vector<std::string>& trained_parameters() const override { return trained_names_; }
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
+  void gradients_become_final(bool final) override { final_ = final; }
   std::span<float> gradient(std::size_t index) override;
   TensorMap gradients() const override;
   StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
@@ -128,7 +129,9 @@ class TorchTrainer : public Trainer,
   at::Tensor scale_, shift_;  // of the normalisation (1, C, 1, 1)
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<HostGradients> host_gradients_;
-  std::vector<std::size_t> ready_;  // gradients on their way to the host, in their order
+  bool final_ = true;               // gradients that are computed now
+  std::vector<char> fetched_;       // those that the host has been given the final values of
+  std::vector<std::size_t> ready_;  // of these the ones on their way, in their order
   std::unique_ptr<WholeSteps> whole_steps_;
 
   StepWatch step_watch_;  // empty, but while layers are timed

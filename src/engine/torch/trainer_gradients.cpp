@@ -29,6 +29,8 @@ void TorchTrainer::gradient_computed(std::size_t index) {
     gradient_ready_(index);
     return;
   }
+  fetched_[index] = final_ ? 1 : 0;
+  if (!final_) return;  // others are added to it
   const c10::NoGradGuard no_grad;
   host_gradients_->fetch(index, unscaled(index));
   ready_.push_back(index);
@@ -61,6 +63,7 @@ at::Tensor TorchTrainer::unscaled(std::size_t index) const {
 void TorchTrainer::clear_gradients() {
   for (auto& parameter : trained_) parameter.mutable_grad().reset();
   handed_out_.assign(trained_.size(), 0);
+  fetched_.assign(trained_.size(), 0);
   culprit_.reset();
 }
 
@@ -73,7 +76,7 @@ std::span<float> TorchTrainer::gradient(std::size_t index) {
     if (scaler_ && !again) gradient.div_(scaler_->scale());
     return {gradient.mutable_data_ptr<float>(), static_cast<std::size_t>(gradient.numel())};
   }
-  if (!gradient_ready_ && !again) {  // nobody has asked for it before
+  if (fetched_[index] == 0 && !again) {  // nobody was told of it
     const WorkingIn compute(streams_.compute());
     host_gradients_->fetch(index, unscaled(index));
   }

@@ -41,13 +41,18 @@ void GradientSteps::step(const StepShare& share, double learning_rate, StepResul
   result.steps = 0;
 }
 
+void GradientSteps::set_last_part(bool last) {
+  last_part_ = last;
+  if (context_.offers.exchange != nullptr) context_.offers.exchange->gradients_become_final(last);
+}
+
 engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
   engine::Sums sums = context_.nothing;
   const double weight = gradient_weight(context_, share);
   context_.trainer.clear_gradients();
   begin_gradients();
   computing_ = true;
-  last_part_ = false;
+  set_last_part(false);
   sums += add_gradients(share, weight);
   computing_ = false;
   return sums;

@@ -20,7 +20,7 @@ class GradientSteps : public StepProtocol {
   /// Adds the gradients of the share to the trainer's, which are clear, and returns its sums.
   virtual engine::Sums add_gradients(const StepShare& share, double weight);
   /// To be called before the gradients become final.
-  void final_part_begins() { last_part_ = true; }
+  void final_part_begins() { set_last_part(true); }
   /// The channel on which all ranks, of whatever stage, add up what the step came to.
   virtual comm::Communicator& all_ranks() const { return *context_.channels.sums; }
   /// Makes gradient_ready() called, and the emulated pace kept while gradients are computed. Throws Error where the
@@ -38,6 +38,7 @@ class GradientSteps : public StepProtocol {
   virtual void update(double learning_rate) { context_.trainer.apply(learning_rate); }
 
  private:
+  void set_last_part(bool last);
   engine::Sums compute_gradients(const StepShare& share);
   void sum_losses(const engine::Sums& own, StepResult& result) const;
 

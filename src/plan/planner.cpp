@@ -315,7 +315,7 @@ class Planner {
     for (std::string& note : pipeline_notes(result_.rows)) result_.notes.push_back(std::move(note));
     if (const auto others = probe_.others_share(); others && *others > kQuiet) {
       result_.others = fmt::format(
-          "others used {:.0f} % of the machine meanwhile, so a run may be faster or slower than this says; "
+          "others used {:.0f} % of this machine's CPUs meanwhile, so a run may be faster or slower than this says; "
           "measure again when it is quiet",
           100 * *others);
       result_.notes.push_back(result_.others);

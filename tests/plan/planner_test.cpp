@@ -175,7 +175,8 @@ TEST(Compare, SaysThatOthersUsedTheMachine) {
   EXPECT_EQ(compare_on(probe, "cpu/t1").others, "");
   probe.others = 0.31;
   EXPECT_THAT(compare_on(probe, "cpu/t1").others, HasSubstr("others used 31 %"));
-  EXPECT_THAT(compare_on(probe, "cpu/t1").notes, ElementsAre(HasSubstr("others used 31 % of the machine")));
+  EXPECT_THAT(compare_on(probe, "cpu/t1").notes,
+              ElementsAre(HasSubstr("others used 31 % of this machine's CPUs meanwhile")));
 }
 
 TEST(Compare, PassesAnInterruptionOn) {

@@ -27,6 +27,14 @@ placement::Plan staged(int replicas, int stages) {
   return plan;
 }
 
+/// Sums over micro-batches are added in another order than those over a batch, each of which rounds by 6e-8 at most.
+/// Weights were 1e-8 apart after 6 steps and 2e-8 after 21 with one processor's kernels, and those of others add in
+/// orders of their own.
+constexpr double kOtherOrder = 1e-5;
+/// The same numbers are added in the same order. No bit differed where it was tried; a few roundings are let pass, for
+/// kernels that choose their order by what memory and threads they find.
+constexpr double kSameOrder = 1e-6;
+
 class Stages : public testing::Test {
  protected:
   void SetUp() override {
@@ -83,21 +91,20 @@ class Stages : public testing::Test {
   TrainResult result_;
 };
 
-// Sums over micro-batches are added in another order.
 TEST_F(Stages, APerceptronLearnsTheSame) {
   train_perceptron();
-  expect_equal_weights(1e-5);
+  expect_equal_weights(kOtherOrder);
 }
 
 // Whole batches pass, so that each layer computes what it does in one piece.
 TEST_F(Stages, AResidualNetworkLearnsTheSame) {
   train_on_small_images("resnet20");
-  expect_equal_weights(1e-6);
+  expect_equal_weights(kSameOrder);
 }
 
 TEST_F(Stages, ANetworkWithDropoutLearnsTheSame) {
   train_on_small_images("mobilenet_v2");
-  expect_equal_weights(1e-6);
+  expect_equal_weights(kSameOrder);
 }
 
 TEST_F(Stages, ADeepResidualNetworkLearnsTheSame) {
@@ -107,7 +114,7 @@ TEST_F(Stages, ADeepResidualNetworkLearnsTheSame) {
   const TensorMap whole = weights_on(staged(1, 1));
   for (int stages = 2; stages <= 4; ++stages) {
     SCOPED_TRACE(stages);
-    EXPECT_LE(test::relative_distance(weights_on(staged(1, stages)), whole), 1e-6);
+    EXPECT_LE(test::relative_distance(weights_on(staged(1, stages)), whole), kSameOrder);
   }
 }
 
@@ -119,8 +126,8 @@ TEST_F(Stages, GradientsAreClippedByTheirNormOverAllStages) {
   options_.trainer.optimizer.clip_norm = 0.5;
   const TensorMap whole = weights_on(staged(1, 1));
   EXPECT_GT(test::relative_distance(whole, free), 1e-3) << "it clips";
-  EXPECT_LE(test::relative_distance(weights_on(staged(1, 3)), whole), 1e-5);
-  EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), whole), 1e-5);
+  EXPECT_LE(test::relative_distance(weights_on(staged(1, 3)), whole), kOtherOrder);
+  EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), whole), kOtherOrder);
 }
 
 TEST_F(Stages, TakeOverWhatDoesntFitIntoOneMemory) {
@@ -147,10 +154,10 @@ TEST_F(Stages, OnDevicesLearnTheSame) {
   options_.trainer.optimizer.clip_norm = 0.5;
   const TensorMap whole = weights_on(staged(1, 1));
   options_.trainer.torch.like_accelerator = true;
-  EXPECT_LE(test::relative_distance(weights_on(staged(1, 3)), whole), 1e-5);
-  EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), whole), 1e-5);
+  EXPECT_LE(test::relative_distance(weights_on(staged(1, 3)), whole), kOtherOrder);
+  EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), whole), kOtherOrder);
   options_.pipeline_schedule = parallel::PipelineSchedule::kZeroBubble;
-  EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), whole), 1e-5);
+  EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), whole), kOtherOrder);
 }
 
 TEST_F(Stages, OfImagesOnDevicesLearnTheSame) {
@@ -160,7 +167,7 @@ TEST_F(Stages, OfImagesOnDevicesLearnTheSame) {
   options_.augment.mixup = 0.4;
   options_.trainer.torch.like_accelerator = true;  // with LibTorch's kernels, which round otherwise than ours
   const TensorMap whole = weights_on(staged(1, 1));
-  EXPECT_LE(test::relative_distance(weights_on(staged(1, 2)), whole), 1e-6);
+  EXPECT_LE(test::relative_distance(weights_on(staged(1, 2)), whole), kSameOrder);
 }
 
 TEST_F(Stages, OnDevicesTakeTheirImagesBatchByBatch) {
@@ -176,7 +183,7 @@ TEST_F(Stages, GPipeLearnsTheSame) {
   const TensorMap whole = weights_on(staged(1, 1));
   options_.pipeline_schedule = parallel::PipelineSchedule::kGPipe;
   options_.micro_batches = 5;
-  EXPECT_LT(test::relative_distance(weights_on(staged(1, 3)), whole), 1e-5);
+  EXPECT_LT(test::relative_distance(weights_on(staged(1, 3)), whole), kOtherOrder);
   EXPECT_EQ(result_.stages.at(2).most_kept, 5);
 }
 
@@ -198,12 +205,12 @@ TEST_F(Stages, ASplitBackwardPassLearnsTheSame) {
     }
   };
   train_perceptron();
-  expect_same(1e-6, {{1, 2}, {1, 3}, {2, 2}});
+  expect_same(kSameOrder, {{1, 2}, {1, 3}, {2, 2}});
   options_.local_batch_norm = true;
   options_.trainer.torch.convolution = engine::ConvolutionChoice::kWinograd;
   options_.epochs = 1;
   train_on_small_images("resnet20");
-  expect_same(1e-6, {{1, 3}, {2, 2}});
+  expect_same(kSameOrder, {{1, 3}, {2, 2}});
   options_.trainer.torch.convolution = engine::ConvolutionChoice::kAuto;
   options_.trainer.precision = Precision::kBf16;
   options_.micro_batches = 2;
@@ -226,7 +233,7 @@ TEST_F(Stages, ASplitBackwardPassLeavesFrozenLayersAlone) {
   options_.micro_batches = 3;
   const TensorMap whole = weights_on(staged(1, 2));
   options_.pipeline_schedule = parallel::PipelineSchedule::kZeroBubble;
-  EXPECT_LE(test::relative_distance(weights_on(staged(1, 2)), whole), 1e-6);
+  EXPECT_LE(test::relative_distance(weights_on(staged(1, 2)), whole), kSameOrder);
 }
 
 TEST_F(Stages, MicroBatchesThatAreKeptAreNoMoreThanTheStagesToCome) {
@@ -282,7 +289,7 @@ TEST_F(Stages, OneOfThemMayHaveNothingToLearn) {
   options_.freeze = {"conv1*", "bn1*", "layer1*"};
   options_.cut = {"layer2"};
   const TensorMap whole = weights_on(staged(1, 1));
-  EXPECT_LE(test::relative_distance(weights_on(staged(1, 2)), whole), 1e-6);
+  EXPECT_LE(test::relative_distance(weights_on(staged(1, 2)), whole), kSameOrder);
 }
 
 TEST_F(Stages, WhatTheyCannotDoIsRefused) {

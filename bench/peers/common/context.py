@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 
@@ -21,6 +22,10 @@ class Failure(Exception):
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def last_lines(text):
+    return "\n".join(text.strip().splitlines()[-15:])
 
 
 @dataclass
@@ -91,14 +96,38 @@ class Context:
         path = str(self.root / "bench" / "peers" / script)
         return self._run(["env", f"PYTHONPATH={build / 'python'}", found[1], path, *map(str, words)])
 
-    def _run_quietly(self, command):
+    def started(self, ends, ready_s, *words):
+        """Starts a program that goes on, and ends with `ends`. Returns its process and the first line of its stdout, for
+        which it has so many seconds."""
+        command = [*map(str, words)]
+        errors = ends.enter_context(open(pathlib.Path(ends.enter_context(self.folder())) / "stderr", "w+"))
+        program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, **self._surroundings())
+        ends.callback(program.wait)
+        ends.callback(program.terminate)
+        late = threading.Timer(ready_s, program.kill)
+        late.daemon = True
+        late.start()
+        try:
+            line = program.stdout.readline().strip()
+        finally:
+            late.cancel()
+        if not line:
+            errors.seek(0)
+            raise Failure(f"no first line came (within {ready_s} s at most) from: {' '.join(command)}\n{last_lines(errors.read())}")
+        return program, line
+
+    def _surroundings(self):
+        """Of every program: its environment without what would set its threads, and its folder."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "KMP_", "MKL_"))}
-        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.results, check=False)
+        return {"env": environment, "cwd": self.results}
+
+    def _run_quietly(self, command):
+        return subprocess.run(command, capture_output=True, text=True, check=False, **self._surroundings())
 
     def _output(self, command):
         done = self._run_quietly(command)
         if done.returncode not in (0, 3):
-            tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
+            tail = last_lines(done.stderr or done.stdout)
             raise Failure(f"failed with exit code {done.returncode}: {' '.join(command)}\n{tail}")
         return done.stdout
 

@@ -72,10 +72,15 @@ def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None
     """Rate of one epoch's steps after the tenth, as in the record, and what the record remarks. `cpu`: the only one that
     it may use. `simd`: the widest instructions of its own kernels."""
     record = evener_record(context, work, precision, steps, on, options, cpu=cpu, simd=simd)
+    peaks.append(record["memory"]["peak_rss_bytes"])
+    return rate_of(record)
+
+
+def rate_of(record):
+    """images/s of a record of evener, and what it remarks on whether its times are valid."""
     if record.get("images_per_s") is None:
         reason = record.get("missing", {}).get("images_per_s", "no reason given")
         raise Failure(f"evener's record has no images_per_s: {reason}")
-    peaks.append(record["memory"]["peak_rss_bytes"])
     validity = record.get("validity", {})
     notes = [] if validity.get("valid", True) else [f"INVALID: {reason.get('what', reason)}" for reason in validity["reasons"]]
     return record["images_per_s"], notes

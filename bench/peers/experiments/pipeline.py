@@ -4,7 +4,7 @@ simulation of the schedule says."""
 import statistics
 
 from common import compare, training
-from common.context import Failure, say
+from common.context import say
 
 TITLE = "ResNet-34 and an MLP, batch 64 in 8 micro-batches: two stages of one thread against one thread, images/s of training steps"
 NEEDS_PEERS = False
@@ -25,18 +25,18 @@ def metric(record, name):
 
 
 def run(context):
-    comparisons, report = [], {}
+    comparisons, report, remarks = [], {}, []
     for name, work in WORKS.items():
         steps, seen = 3 if context.quick else work.steps, {schedule: [] for schedule in SCHEDULES}
 
         def rate(on, *options, into=None):
-            options = ("--batch-norm", "local", "--engine", "torch", *options)
-            record = training.evener_record(context, work, context.precision, steps, on, options)
-            if record.get("images_per_s") is None:
-                raise Failure(f"no images_per_s: {record.get('missing', {}).get('images_per_s', 'no reason given')}")
+            always = ("--batch-norm", "local", "--engine", "torch")
+            record = training.evener_record(context, work, context.precision, steps, on, (*always, *options))
+            measured, notes = training.rate_of(record)
+            remarks.extend(f"{name}, {' '.join(map(str, (on, *options)))}: {note}" for note in notes)
             if into is not None:
                 into.append(record)
-            return record["images_per_s"]
+            return measured
 
         sides = {"cpu/t1": lambda: rate("cpu/t1"), "2xcpu/t1": lambda: rate("2xcpu/t1")}
         for schedule in SCHEDULES:
@@ -51,6 +51,7 @@ def run(context):
     comparisons[0].notes.append(
         f"ratios are to cpu/t1; the target is {OF_IDEAL} x 2 x (1 - simulated bubble); 2x: two replicas, no target"
     )
+    comparisons[0].notes += remarks
     print(compare.table(comparisons, "cpu/t1"), flush=True)
     return {"works": report, "comparisons": [comparison.json() for comparison in comparisons]}
 

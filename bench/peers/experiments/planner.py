@@ -3,8 +3,8 @@ against the best placement found by trying all."""
 
 import statistics
 
-from common import compare
-from common.context import Failure, say
+from common import compare, training
+from common.context import say
 
 TITLE = "evener plan: predicted against measured images/s, and the choice against the best"
 NEEDS_PEERS = False
@@ -21,7 +21,7 @@ def run(context):
     predictions, choices, samples = [], [], {}
     for name, words in WORKS.items():
         words = (*words, "--precision", context.precision if name == "resnet18" else "fp32")
-        predicted, measured, chosen = {}, {}, []
+        predicted, measured, chosen, remarks = {}, {}, [], []
         for index in range(context.runs):
             context.rest()
             plan = context.evener("plan", *words, "--split", "100/0", "--json", "-", "--quiet")
@@ -31,7 +31,9 @@ def run(context):
             for row in rows:
                 placement = row["placement"]
                 predicted.setdefault(placement, []).append(row["images_per_s"])
-                measured.setdefault(placement, []).append(rate(context, words, placement))
+                found, notes = rate(context, words, placement)
+                measured.setdefault(placement, []).append(found)
+                remarks += [f"{name}, round {index + 1}, {placement}: {note}" for note in notes]
                 say(f"  {name}, round {index + 1} of {context.runs}, {placement}: {predicted[placement][-1]:.4g} images/s"
                     f" predicted ({row['basis']}), {measured[placement][-1]:.4g} measured")  # fmt: skip
         for placement in predicted:
@@ -40,6 +42,7 @@ def run(context):
         taken = [measured[c][i] for i, c in enumerate(chosen)]
         choice = compare.of_rates(name, "images/s", 0.97, taken, measured[best])
         choice.notes.append(f"{name}: chosen {', '.join(chosen)}; best by its median {best}")
+        choice.notes += remarks
         choices.append(choice)
         samples[name] = {"predicted": predicted, "measured": measured, "chosen": chosen}
     print(prediction_table(predictions) + "\n\nThe choice, by its measured rate:\n" + compare.table(choices, "best"), flush=True)
@@ -54,9 +57,7 @@ def rate(context, words, placement):
             *("train", *words, "--split", "100/0", "--on", placement, "--epochs", epochs, "--lr", 0.01),
             *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet"),
         )
-    if record.get("images_per_s") is None:
-        raise Failure(f"evener's record has no images_per_s: {record.get('missing', {}).get('images_per_s')}")
-    return record["images_per_s"]
+    return training.rate_of(record)
 
 
 def prediction(label, predicted, measured):

@@ -7,22 +7,22 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
-import threading
 import time
 from dataclasses import dataclass
 
 from common import compare
 from common.context import Failure, say
 
+from . import answers
+
 TITLE = "Answers over HTTP: ResNet-18 at 224x224, fp32, one picture a request, 16 connections"
 NEEDS_PEERS = True
+NEEDS_PYTHON = (3, 11)  # FastAPI's
 
 TARGET = 2.0
 CONNECTIONS = 16
 WARM_UP_S = 1
 READY_S = 600  # torch.compile takes a minute or more
-NEAR = 1e-4  # of the largest answer, as `answers` has it
 INFER = "/v2/models/resnet18/infer"
 
 
@@ -47,9 +47,9 @@ def started_all(context, ends, weights):
     peer = (context.python, context.root / "bench" / "peers" / "serve_peers.py", weights, "--threads", threads)
     words = ("--weights", weights, "--normalize", "imagenet", "--on", f"cpu/t{threads}", "--port", 0, "--quiet")
     return {
-        "evener": started(ends, context.program, "serve", "resnet18", *words),
-        "torch.compile": started(ends, *peer),
-        "torch.compile, frozen": started(ends, *peer, "--freeze"),
+        "evener": started(context, ends, context.program, "serve", "resnet18", *words),
+        "torch.compile": started(context, ends, *peer),
+        "torch.compile, frozen": started(context, ends, *peer, "--freeze"),
     }
 
 
@@ -64,18 +64,10 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def started(ends, *command):
+def started(context, ends, *command):
     """A server that is ready, which goes with `ends`."""
-    server = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    ends.callback(server.wait)
-    ends.callback(server.terminate)
-    late = threading.Timer(READY_S, server.kill)
-    late.start()
-    address = server.stdout.readline().strip()
-    late.cancel()
-    if not address:
-        raise Failure(f"no server came from: {' '.join(map(str, command))}")
-    return Server(server.pid, address.removeprefix("http://"))
+    process, address = context.started(ends, READY_S, *command)
+    return Server(process.pid, address.removeprefix("http://"))
 
 
 def requests_of(folder):
@@ -108,9 +100,8 @@ def scores_of(server, *request):
 
 def check(expected, scores):
     """How far each side's answer to the bytes is from PyTorch's own, of the largest: both must do the same work."""
-    largest = max(map(abs, expected))
-    apart = {name: max(abs(a - b) for a, b in zip(found, expected)) / largest for name, found in scores.items()}
-    if max(apart.values()) > NEAR:
+    apart = {name: answers.largest_difference(found, expected) for name, found in scores.items()}
+    if max(apart.values()) > answers.TARGET:
         raise Failure(f"the sides don't answer the same: {apart}, of the largest answer")
     return apart
 

@@ -21,7 +21,7 @@ constexpr const char* kDetectExamples = R"(Examples:
   evener detect runs/cells photos/ new.jpg                what is on photos, with boxes likelier than 0.3
   evener detect runs/cells photos/ --out runs/found --save --crops runs/found/crops
   evener detect runs/cells photos/ --out runs/labels --format yolo --confidence 0.5
-  evener detect runs/cells                                how well: the test part of the data it was trained on
+  evener detect runs/cells                                how well: on what its data has to test on
   evener detect runs/cells --data VOC2007 --part test --out runs/voc
   evener detect runs/cells photos/ --format jsonl --classes RBC,WBC --on cpu/t1
   evener detect ssdlite320_mobilenet_v3_large --weights ssdlite320.pth --labels coco.txt street.jpg)";

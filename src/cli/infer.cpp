@@ -26,7 +26,7 @@ namespace evener::cli {
 namespace {
 
 constexpr const char* kInferExamples = R"(Examples:
-  evener infer runs/a                       the test part of the data that runs/a was trained on
+  evener infer runs/a                       what the data of runs/a has to test on: its test part, else validation
   evener infer runs/a photos/ new.jpg --topk 3
   evener infer runs/a fish/ --part test --out runs/a-fish
   evener infer resnet18 --weights resnet18.pth photos/ --format jsonl

@@ -28,5 +28,16 @@ TEST_F(Infer, OfARunsOwnDataThePartAndItsSizeAreTold) {
   EXPECT_THAT(all.err, AllOf(HasSubstr("60 images"), Not(HasSubstr("part of"))));
 }
 
+// Its accuracy on what it was trained on would look too good.
+TEST_F(Infer, WithoutATestPartTheValidationIsShown) {
+  const std::string run = file("run");
+  const ProgramResult trained = run_program({"train", "mlp:784-8-10", "--data", "synth:digits:60", "--split", "70/30/0",
+                                             "--epochs", "1", "--batch", "16", "--out", run});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const ProgramResult shown = run_program({"infer", run, "--format", "none"});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.err, HasSubstr("the validation part of 'synth:digits:60', 18 of its 60 images"));
+}
+
 }  // namespace
 }  // namespace evener

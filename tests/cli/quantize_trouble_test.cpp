@@ -95,6 +95,11 @@ TEST_F(QuantizeTrouble, WithoutATestPartTheValidationIsEvaluated) {
   const ProgramResult result = quantize({trained(), "--data", "synth:digits:200", "--split", "70/30/0"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("points of 60 images"));
+  const Words detector = {"ssdlite_mobilenet_v2", "--classes", "3", "--size", "64x64", "--data", "synth:shapes:8"};
+  const ProgramResult found = quantize(test::joined(detector, {"--split", "50/50/0", "--images", "4"}));
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("mAP@0.5 "));
+  expect_refused(test::joined(detector, {"--split", "100/0/0"}), "nor in one to validate on");
 }
 
 TEST_F(QuantizeTrouble, AnUnreadablePictureIsLeftOutAndTold) {

@@ -48,10 +48,12 @@ struct DetectImagesFlags : OptionGroup {
       *this,
       {"--data", "DATA",
        "Images whose boxes are known, to see how well it finds them: VOC, COCO or YOLO, synth:shapes (default "
-       "without IMAGES: the test part of the run's own data)"}};
+       "without IMAGES: what the run's own data has to test on)"}};
   Option<std::string> part{
       *this,
-      {"--part", "NAME", "Of data: train, validation, test or all (default: its test part, or all)"},
+      {"--part", "NAME",
+       "Of data: train, validation, test or all (default: of divided data the test part, or without one the validation "
+       "part; else all)"},
       "",
       {.one_of = {"", "train", "validation", "test", "all"}}};
   Option<std::string> split{

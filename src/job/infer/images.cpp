@@ -90,7 +90,6 @@ std::optional<InferImages> from_data(const std::string& location, const InferFla
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
   const LabelledDataRequest request{.location = location,
                                     .part = *flags.images.part,
-                                    .or_validation = flags.images.part_where_divided,
                                     .split = *flags.images.split,
                                     .seed = *flags.images.seed,
                                     .strict = *flags.images.strict,
@@ -124,7 +123,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
     words = {own};
   }
   const auto require_no_part = [&] {
-    if (flags.images.part->empty() || flags.images.part_where_divided) return;
+    if (flags.images.part->empty() || flags.images.takes_undivided_whole) return;
     throw UsageError("--part is for data with labels, such as mnist/ or a folder with a sub-folder for each class");
   };
   if (words.size() == 1) {
@@ -159,7 +158,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
       if (!fs::is_directory(words.front())) {
         throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", words.front(), network.name()));
       }
-      if (!flags.images.part->empty() && !flags.images.part_where_divided) {
+      if (!flags.images.part->empty() && !flags.images.takes_undivided_whole) {
         throw UsageError(fmt::format(
             "the folders in '{}' are no classes that {} knows, so it is not divided into parts: leave out --part",
             words.front(), network.name()));

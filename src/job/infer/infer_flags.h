@@ -67,10 +67,12 @@ struct ImagesFlags : OptionGroup {
       *this,
       {"IMAGES", "WHAT",
        "Pictures: files, folders, patterns, lists (.txt), or - for a list on stdin; data as train takes it; arrays "
-       "(.npy, .safetensors); or random:N (default: the test part of the run's own data)"}};
+       "(.npy, .safetensors); or random:N (default: what the run's own data has to test on)"}};
   Option<std::string> part{
       *this,
-      {"--part", "NAME", "Of data: train, validation, test or all (default: its own test part, or all)"},
+      {"--part", "NAME",
+       "Of data: train, validation, test or all (default: of divided data the test part, or without one the validation "
+       "part; else all)"},
       "",
       {.one_of = {"", "train", "validation", "test", "all"}}};
   Option<std::string> split{
@@ -83,8 +85,7 @@ struct ImagesFlags : OptionGroup {
   Option<bool> random_weights{
       *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
 
-  bool part_where_divided = false;  // a command asks for `part`, not its user: images without parts are taken whole,
-                                    // and where there is no test part, that to validate on
+  bool takes_undivided_whole = false;  // whatever `part` says, for which a command asked, not its user
 };
 
 /// Where it is computed.

@@ -47,13 +47,21 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
 
 ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run) {
   ShownPart shown;
-  shown.name = request.part;
   shown.images = opened.split.train.size() + opened.split.val.size() + opened.split.test.size();
-  if (shown.name.empty()) {
-    const bool has_test = was_trained_on(run, request.location) || opened.came_divided || !request.split.empty();
-    shown.name = has_test && !opened.split.test.empty() ? "test" : "all";
+  const std::string held_out = !opened.split.test.empty() ? "test" : !opened.split.val.empty() ? "validation" : "";
+  if (request.part == kHeldOut) {
+    if (held_out.empty()) {
+      throw UsageError(fmt::format(
+          "'{}' has no images in a test part, nor in one to validate on; give --split a share for one of them",
+          request.location));
+    }
+    shown.name = held_out;
+  } else if (request.part.empty()) {
+    const bool is_divided = was_trained_on(run, request.location) || opened.came_divided || !request.split.empty();
+    shown.name = is_divided && !held_out.empty() ? held_out : "all";
+  } else {
+    shown.name = request.part;
   }
-  if (request.or_validation && shown.name == "test" && opened.split.test.empty()) shown.name = "validation";
   shown.indices = indices_of(opened.split, shown.name);
   if (shown.indices.empty()) {
     throw UsageError(fmt::format("'{}' has no images in its {} part; take another part, or give --split a share for it",

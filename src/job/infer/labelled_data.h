@@ -12,10 +12,12 @@
 
 namespace evener::job {
 
+/// The test part, or where there is none, that to validate on.
+inline constexpr const char* kHeldOut = "held-out";
+
 struct LabelledDataRequest {
   std::string location;
-  std::string part = {};                  // "train", "validation", "test" or "all"; "" = chosen
-  bool or_validation = false;             // where the test part was asked for and there is none
+  std::string part = {};                  // "train", "validation", "test", kHeldOut or "all"; "" = chosen
   std::string split = {};                 // "85/2/13"; "" = as it comes, or as the network's training had it
   std::optional<std::int64_t> seed = {};  // of the split; absent = the training's
   bool strict = false;
@@ -33,8 +35,8 @@ struct ShownPart {
   std::size_t images = 0;  // of all parts
 };
 
-/// The part that was asked for; by default the test part where the data comes divided, and all of it otherwise. Throws
-/// UsageError where it has no images.
+/// The part that was asked for; by default what is held out of data that comes divided, or that the network was trained
+/// on, and all of it where nothing is. Throws UsageError where it has no images.
 ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run);
 
 /// What a user should know of a part: how many of how many images it is, and how to see all. "" for all of them.

@@ -4,6 +4,7 @@
 
 #include "data/open_data.h"
 #include "data/picture_listing.h"
+#include "job/infer/labelled_data.h"
 #include "task/detect/detector.h"
 
 namespace evener::job {
@@ -46,7 +47,7 @@ DetectImages open(QuantizeFlags& flags, const task::InferenceModel& network, con
   ImagesFlags& images = flags.infer.images;
   if (!location.empty()) images.images.read({location});
   images.part.read({part});
-  images.part_where_divided = true;
+  images.takes_undivided_whole = true;
   if (!flags.data.split->empty()) images.split.read({*flags.data.split});
   if (*flags.data.seed) images.seed.read({std::to_string(**flags.data.seed)});
   return {open_images(flags.infer, network, threads), nullptr};
@@ -59,7 +60,7 @@ QuantizeImages open_quantize_images(QuantizeFlags& flags, const task::InferenceM
   const std::string &data = *flags.data.data, &other = *flags.data.calibration_data;
   QuantizeImages images;
   // Images that nothing is learnt of here need not be held apart.
-  images.evaluation = open(flags, network, data, calibrates && other.empty() ? "test" : "", threads);
+  images.evaluation = open(flags, network, data, calibrates && other.empty() ? kHeldOut : "", threads);
   if (calibrates && other.empty()) images.calibration = open(flags, network, data, "train", threads);
   if (calibrates && !other.empty()) images.calibration = open(flags, network, other, "all", threads);
   return images;

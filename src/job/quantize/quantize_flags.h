@@ -13,8 +13,8 @@ struct CalibrationDataFlags : OptionGroup {
 
   Option<std::string> data{*this,
                            {"--data", "DATA",
-                            "Images, as train and infer take them: its training part calibrates, its test part is "
-                            "evaluated (default: the data of the run)"}};
+                            "Images, as train and infer take them: its training part calibrates, its test part "
+                            "(or without one its validation part) is evaluated (default: the data of the run)"}};
   Option<std::string> calibration_data{
       *this, {"--calibration-data", "DATA", "Other images to calibrate with; all of --data is evaluated then"}};
   Option<std::int64_t> images{

@@ -22,6 +22,7 @@
 
 #include "base/cgroup.h"
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 
 namespace evener {
@@ -92,8 +93,8 @@ void read_kinds(hwloc_topology_t raw, CpuTopology& topology) {
     for (unsigned n = 0; n < infos; ++n) {
       const std::string_view name = info[n].name;
       if (name == "CoreType") kind.name = info[n].value;
-      if (name == "LinuxCapacity") kind.capacity = std::atoi(info[n].value);
-      if (name == "FrequencyMaxMHz") kind.highest_mhz = std::atoi(info[n].value);
+      if (name == "LinuxCapacity") kind.capacity = to_number<int>(info[n].value).value_or(0);
+      if (name == "FrequencyMaxMHz") kind.highest_mhz = to_number<int>(info[n].value).value_or(0);
     }
     topology.kinds.push_back(std::move(kind));
     for (const auto& core : topology.cores) {

@@ -13,6 +13,7 @@
 #include "measure/energy_meter.h"
 #include "measure/peaks.h"
 #include "measure/sensors/open_sensors.h"
+#include "placement/fastest_cores.h"
 #include "placement/plan.h"
 
 namespace evener::cli {
@@ -37,11 +38,13 @@ Finding check_cpu(const Machine& machine) {
 }
 
 /// Work is cut into equal pieces.
-Finding check_kinds(const CpuTopology& cpu) {
-  return {Mark::kNote, "kinds of cores", kinds_text(cpu.kinds),
+Finding check_kinds(const Machine& machine) {
+  const auto fastest = placement::fastest_cores(machine);
+  if (!fastest) return {Mark::kOk, "kinds of cores", kinds_text(machine.cpu.kinds), ""};
+  return {Mark::kNote, "kinds of cores", kinds_text(machine.cpu.kinds),
           fmt::format("on all cores the fast ones wait for the slow ones: --on cpu/t{} may be faster; evener plan and "
                       "--on auto try it",
-                      cpu.kinds.front().cores)};
+                      *fastest)};
 }
 
 Finding check_features(const CpuTopology& cpu) {
@@ -121,7 +124,7 @@ const char* mark_name(Mark mark) {
 
 Section check_devices(const Machine& machine) {
   Section section{"Devices", {check_cpu(machine)}};
-  if (!machine.cpu.kinds.empty()) section.findings.push_back(check_kinds(machine.cpu));
+  if (!machine.cpu.kinds.empty()) section.findings.push_back(check_kinds(machine));
   section.findings.push_back(check_features(machine.cpu));
   section.findings.push_back(check_memory(machine.memory));
   check_accelerators(section, "cuda", machine.cuda);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "placement/fastest_cores.h"
 #include "placement/placement.h"
 
 namespace evener::plan {
@@ -35,9 +36,7 @@ std::vector<std::string> usual_placements(const placement::Machine& machine) {
   const std::vector<int> counts = powers_up_to(machine.cores);
   for (const int threads : counts) texts.push_back(fmt::format("cpu/t{}", threads));
   // Threads that do equal pieces are as fast as the slowest.
-  if (!machine.cpu.kinds.empty() && machine.cpu.kinds.front().cores < machine.cores) {
-    add_once(texts, fmt::format("cpu/t{}", machine.cpu.kinds.front().cores));
-  }
+  if (const auto fastest = placement::fastest_cores(machine)) add_once(texts, fmt::format("cpu/t{}", *fastest));
   for (const int replicas : counts) {
     if (replicas > 1) texts.push_back(fmt::format("{}xcpu/t{}", replicas, machine.cores / replicas));
   }

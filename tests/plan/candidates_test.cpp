@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "placement/fastest_cores.h"
 #include "plan/made_up_machine.h"
 
 namespace evener::plan {
@@ -32,6 +33,16 @@ TEST(UsualPlacements, TryTheFastCoresAloneWhereThereAreOthers) {
   EXPECT_THAT(usual_placements(machine), testing::Not(testing::Contains("cpu/t6")));
   machine.cpu.kinds = {{.name = "fast", .cores = 4}, {.name = "slow", .cores = 4}};
   EXPECT_THAT(usual_placements(machine), testing::Contains("cpu/t4").Times(1));
+}
+
+TEST(FastestCores, AreToldWhereAJobHasOthersToo) {
+  auto machine = machine_of(8);
+  EXPECT_EQ(placement::fastest_cores(machine), std::nullopt);
+  machine.cpu.kinds = {{.name = "fast", .cores = 6}, {.name = "slow", .cores = 2}};
+  EXPECT_EQ(placement::fastest_cores(machine), 6);
+  machine.cores = 6;  // a quota
+  EXPECT_EQ(placement::fastest_cores(machine), std::nullopt);
+  EXPECT_THAT(usual_placements(machine), testing::Contains("cpu/t6").Times(1));
 }
 
 TEST(UsualPlacements, HaveTheGpusThatAreThere) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "placement/fastest_cores.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "report/table.h"
@@ -127,8 +128,10 @@ plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidat
                                               [&](const std::string& text) { progress.show("trying " + text); });
   progress.finish();
   if (const auto& kinds = placement::machine().cpu.kinds; !kinds.empty()) {
-    comparison.notes.push_back(fmt::format("the cores are not alike: {}; cpu/t{} has a thread for each of the fastest",
-                                           kinds_text(kinds), kinds.front().cores));
+    const auto fastest = placement::fastest_cores(placement::machine());
+    comparison.notes.push_back(
+        fmt::format("the cores are not alike: {}{}", kinds_text(kinds),
+                    fastest ? fmt::format("; cpu/t{} has a thread for each of the fastest", *fastest) : ""));
   }
   return comparison;
 }

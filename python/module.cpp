@@ -119,19 +119,22 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return "(" + text + (shape.size() == 1 ? ",)" : ")");
 }
 
+/// Of an object that no network takes.
+nb::builtin_exception not_taken(const nb::object& object) {
+  std::string given = nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
+  const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+  if (!dtype.is_none()) given += " of dtype " + nb::cast<std::string>(nb::str(dtype));
+  return nb::type_error(("a network takes arrays of uint8 or float32 in this machine's memory and its order of bytes, "
+                         "not a " +
+                         given + "; numpy.asarray(..., numpy.float32) makes one")
+                            .c_str());
+}
+
 /// What NumPy or DLPack shows of an object; a copy if its values are not dense. Throws TypeError where it shows
 /// nothing.
 Array array_in(const nb::object& object) {
   Array array;
-  if (!nb::try_cast(object, array)) {
-    std::string given = "not a " + nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
-    const nb::object dtype = nb::getattr(object, "dtype", nb::none());
-    if (!dtype.is_none()) given += " of dtype " + nb::cast<std::string>(nb::str(dtype));
-    throw nb::type_error(
-        ("a network takes arrays of uint8 or float32 in this machine's memory and its order of bytes, " + given +
-         "; numpy.asarray(...).astype() makes one")
-            .c_str());
-  }
+  if (!nb::try_cast(object, array)) throw not_taken(object);
   return array;
 }
 
@@ -167,7 +170,7 @@ nb::dict run_network(evener::LoadedNetwork& network, const nb::object& object, b
   const Array array = array_in(object);
   const bool is_bytes = array.dtype() == nb::dtype<std::uint8_t>();
   if (!is_bytes && array.dtype() != nb::dtype<float>()) {
-    throw nb::type_error("a network takes arrays of uint8 or float32; convert yours with .astype()");
+    throw not_taken(object);
   }
   SignalObserver observer;
   evener::Outputs outputs;

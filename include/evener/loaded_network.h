@@ -26,7 +26,7 @@ using Outputs = std::map<std::string, FloatArray>;
 /// channels beside each other.
 struct PictureSpan {
   const std::uint8_t* pixels = nullptr;  // (count, height, width, channels), dense
-  std::int64_t count = 0;                // 0 has no answers
+  std::int64_t count = 0;                // of 0 the outputs have shapes (0, ...)
   std::int64_t height = 0, width = 0;
   std::int64_t channels = 3;  // 1 grey, 3 RGB
 };

@@ -113,7 +113,7 @@ class Network:
         network's size as `evener infer` does with files. Arrays of float32, and with as_they_are those of uint8, have
         the network's own shape: (N, channels, height, width) with values from 0 to 255, or (N, features). Whatever
         has NumPy's or DLPack's interface in this machine's memory is read where it lies, if its values are dense. No
-        images, as in an array of shape (0, height, width, channels), have no answers: (0, classes).
+        images, as in an array of shape (0, height, width, channels), give outputs of shape (0, ...), as (0, classes).
         """
         return self._network.run(array, as_they_are)
 

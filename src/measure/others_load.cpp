@@ -11,7 +11,8 @@ namespace evener::measure {
 
 namespace {
 
-/// One of ten CPUs. Figures are not to be quoted for less already (validity.h), which is no news to tell everybody.
+/// One of ten CPUs. From a twentieth on (validity.h) times are INVALID in the record; that little isn't worth a line to
+/// every user.
 constexpr double kMuch = 0.1;
 
 }  // namespace

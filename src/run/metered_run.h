@@ -21,7 +21,7 @@ namespace evener::run {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  /// Something happened that the record tells too.
+  /// Something that the user should know. What the record has to tell too goes through MeteredRun::note().
   virtual void on_note(const std::string& text) = 0;
   /// The work has failed or was interrupted; whoever redraws a line ends it.
   virtual void on_failure() = 0;
@@ -112,7 +112,7 @@ class MeteredRun {
   const RunOptions options_;
   RunObserver& observer_;
   Stopwatch clock_;                            // of the session
-  std::optional<measure::OthersLoad> others_;  // since then, or since what was tried out was over
+  std::optional<measure::OthersLoad> others_;  // counts from where sampling begins
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;
   std::optional<measure::ProcessSampler> sampler_;  // asks for the phases until its end

@@ -34,12 +34,8 @@ std::vector<Row> rows_of(const fs::path& path) {
   return rows;
 }
 
-fs::path shared_data(const std::string& name) {
-  return fs::path(EVENER_SOURCE_DIR) / "../shared/data" / name;
-}
-
 void Faces::SetUp() {
-  if (module_status("openvino").state != ModuleState::kUsable) GTEST_SKIP() << "the engine is not built";
+  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
   fs::create_directories(weights());
   for (const char* part : {"pnet", "rnet", "onet"}) {
     const network::Network network = network::build(std::string("mtcnn_") + part, {});

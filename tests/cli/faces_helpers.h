@@ -19,9 +19,6 @@ using Row = std::map<std::string, std::string>;
 /// The rows of a CSV file without quotes, by their headings.
 std::vector<Row> rows_of(const std::filesystem::path& path);
 
-/// A folder of real data, which may not be there.
-std::filesystem::path shared_data(const std::string& name);
-
 class Faces : public testing::Test {
  protected:
   void SetUp() override;

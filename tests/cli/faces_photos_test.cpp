@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/real_data.h"
 #include "cli/faces_helpers.h"
 #include "weights/safetensors.h"
 
@@ -15,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::ProgramResult;
+using test::real_data;
 using test::Row;
 using test::rows_of;
-using test::shared_data;
 
 class FacesOnRealPhotos : public test::Faces {};
 
@@ -40,10 +41,10 @@ constexpr const char* kLandmarks[] = {"left_eye", "right_eye", "nose", "mouth_le
 
 /// The faces of facenet_pytorch_boxes.json and no others, each as near as float32 computations of two programs are.
 void expect_reference(const std::string& set, const std::vector<Row>& rows) {
-  const json reference = json::parse(read_file(shared_data(set) / "facenet_pytorch_boxes.json"));
+  const json reference = json::parse(read_file(real_data(set) / "facenet_pytorch_boxes.json"));
   std::size_t expected = 0;
   for (const auto& [name, photo] : reference.items()) {
-    const std::string path = (shared_data(set) / name).string();
+    const std::string path = (real_data(set) / name).string();
     for (std::size_t i = 0; i < photo["boxes"].size(); ++i, ++expected) {
       const auto corners = photo["boxes"][i].get<std::vector<double>>();
       const Box box{corners[0], corners[1], corners[2], corners[3]};
@@ -58,19 +59,19 @@ void expect_reference(const std::string& set, const std::vector<Row>& rows) {
       }
     }
   }
-  EXPECT_EQ(std::ranges::count_if(
-                rows, [&](const Row& row) { return row.at("file").starts_with(shared_data(set).string()); }),
-            expected)
+  EXPECT_EQ(
+      std::ranges::count_if(rows, [&](const Row& row) { return row.at("file").starts_with(real_data(set).string()); }),
+      expected)
       << set;
 }
 
 TEST_F(FacesOnRealPhotos, HaveTheFacesAndTheLikenessOfTheReferences) {
-  for (const char* needed : {"faces", "mtcnn", "mobilefacenet"}) {
-    if (!fs::exists(shared_data(needed))) GTEST_SKIP() << "needs ../shared/data/" << needed;
+  if (const std::string why = test::without_real_data({"faces", "mtcnn", "mobilefacenet"}); !why.empty()) {
+    GTEST_SKIP() << why;
   }
-  const ProgramResult result = run({shared_data("faces").string(), shared_data("mtcnn").string(), "--detector-weights",
-                                    shared_data("mtcnn").string(), "--embedder", "mobilefacenet", "--weights",
-                                    (shared_data("mobilefacenet") / "068.ckpt").string(), "--out", file("out")});
+  const ProgramResult result = run({real_data("faces").string(), real_data("mtcnn").string(), "--detector-weights",
+                                    real_data("mtcnn").string(), "--embedder", "mobilefacenet", "--weights",
+                                    (real_data("mobilefacenet") / "068.ckpt").string(), "--out", file("out")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::vector<Row> rows = rows_of(folder_ / "out/faces.csv");
   expect_reference("faces", rows);
@@ -88,11 +89,11 @@ TEST_F(FacesOnRealPhotos, HaveTheFacesAndTheLikenessOfTheReferences) {
   // lie beside it decides its cosines, which then are anything from 0.13 to 0.89.
   int same_found = 0, same_expected = 0;
   double difference = 0, pairs = 0;
-  for (const Row& pair : rows_of(shared_data("faces") / "reference_scores.csv")) {
+  for (const Row& pair : rows_of(real_data("faces") / "reference_scores.csv")) {
     const std::string name = pair.at("file_a") + " " + pair.at("file_b");
     if (name.find("partial_face.jpg") != std::string::npos) continue;
-    const float* a = likeliest.at((shared_data("faces") / pair.at("file_a")).string());
-    const float* b = likeliest.at((shared_data("faces") / pair.at("file_b")).string());
+    const float* a = likeliest.at((real_data("faces") / pair.at("file_a")).string());
+    const float* b = likeliest.at((real_data("faces") / pair.at("file_b")).string());
     double cosine = 0;
     for (std::size_t i = 0; i < dimensions; ++i) cosine += static_cast<double>(a[i]) * b[i];
     const double expected = std::stod(pair.at("cosine_068ckpt_112x96_numpy"));

@@ -1,6 +1,7 @@
 // evener data fetch as a user runs it, with a mirror on this machine.
 #include <gmock/gmock.h>
 
+#include "base/real_data.h"
 #include "cli/run_program.h"
 #include "data/fetch_helpers.h"
 
@@ -96,8 +97,8 @@ TEST_F(FetchCommand, GoesOnAfterCtrlC) {
 
 TEST_F(FetchCommand, AsksOnlyForWhatIsMissing) {
   // Three files of MNIST lie beside the repository and are right; the server does not have the fourth.
-  const std::filesystem::path mnist = std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data/mnist";
-  if (!std::filesystem::exists(mnist)) GTEST_SKIP() << "no " << mnist;
+  if (const std::string why = test::without_real_data({"mnist"}); !why.empty()) GTEST_SKIP() << why;
+  const std::filesystem::path mnist = test::real_data("mnist");
   const LoopbackServer server([](const Request&) { return Reply{http_reply(404, "", "")}; });
   const auto set = folder_ / "data/mnist";
   std::filesystem::create_directories(set);

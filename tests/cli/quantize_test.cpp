@@ -1,6 +1,7 @@
 // evener quantize and train --quantize, as a user runs them.
 #include <filesystem>
 
+#include "base/real_data.h"
 #include "cli/quantize_helpers.h"
 #include "weights/safetensors.h"
 
@@ -124,14 +125,12 @@ TEST_F(QuantizeCommand, WhatLearntWithQuantizationIsSettled) {
 }
 
 TEST_F(QuantizeCommand, AResNetOnRealImagesLosesNoHalfPoint) {
-  const fs::path shared = fs::path(EVENER_SOURCE_DIR) / "../shared/data";
-  const fs::path weights = shared / "resnet_cifar10/resnet20-12fca82f.th";
-  if (!fs::exists(weights) || !fs::exists(shared / "cifar10")) {
-    GTEST_SKIP() << "needs ../shared/data/{cifar10,resnet_cifar10}";
-  }
-  const ProgramResult result = quantize({"resnet20", "--weights", weights.string(), "--normalize", "imagenet", "--crop",
-                                         "squash", "--data", (shared / "cifar10/test").string(), "--calibration-data",
-                                         (shared / "cifar10/cifar10_train_2000.bin.gz").string()});
+  constexpr const char* kWeights = "resnet_cifar10/resnet20-12fca82f.th";
+  if (const std::string why = test::without_real_data({kWeights, "cifar10"}); !why.empty()) GTEST_SKIP() << why;
+  const ProgramResult result =
+      quantize({"resnet20", "--weights", test::real_data(kWeights).string(), "--normalize", "imagenet", "--crop",
+                "squash", "--data", test::real_data("cifar10/test").string(), "--calibration-data",
+                test::real_data("cifar10/cifar10_train_2000.bin.gz").string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_GT(metric(out_, "accuracy"), metric(out_, "float_accuracy") - 0.005);
   EXPECT_LE(fs::file_size(fs::path(out_) / "quantized.safetensors"), 0.27 * metric(out_, "float_weights_bytes"));

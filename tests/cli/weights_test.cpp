@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/module.h"
+#include "base/real_data.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
 #include "weights/safetensors.h"
@@ -225,12 +226,11 @@ TEST_F(WeightsOption, MistakesAreExplainedAndLeaveNothing) {
 // What tests/golden/check_weights.py found PyTorch to say of the same 2000 images; float32 in another order of
 // summation moves the mean loss by some 1e-7 (seen: 1.1e-7), one other answer moves it by 1e-4 and more.
 TEST_F(WeightsOption, WeightsFromElsewhereClassifyAsInPyTorch) {
-  const fs::path shared = fs::path(EVENER_SOURCE_DIR) / "../shared/data";
-  const std::string weights = (shared / "resnet_cifar10/resnet20-12fca82f.th").string();
-  if (!fs::exists(weights) || !fs::exists(shared / "cifar10"))
-    GTEST_SKIP() << "needs ../shared/data/{cifar10,resnet_cifar10}";
+  constexpr const char* kWeights = "resnet_cifar10/resnet20-12fca82f.th";
+  if (const std::string why = test::without_real_data({kWeights, "cifar10"}); !why.empty()) GTEST_SKIP() << why;
+  const std::string weights = test::real_data(kWeights).string();
   const ProgramResult result =
-      train("cifar", {"resnet20", "--data", (shared / "cifar10/test").string(), "--split", "0/0/100", "--weights",
+      train("cifar", {"resnet20", "--data", test::real_data("cifar10/test").string(), "--split", "0/0/100", "--weights",
                       weights, "--normalize", "imagenet", "--epochs", "0"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("19 counters begin at 0"));

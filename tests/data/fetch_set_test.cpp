@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/real_data.h"
 #include "data/data_helpers.h"
 #include "data/fetch_helpers.h"
 #include "data/tar_helpers.h"
@@ -157,8 +158,8 @@ TEST(Catalogue, IsWellFormed) {
 
 TEST(Catalogue, HasTheChecksumsOfRealFiles) {
   if (module_status("fetch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "built without EVENER_FETCH";
-  const std::filesystem::path shared = std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data";
-  if (!std::filesystem::exists(shared / "mnist")) GTEST_SKIP() << "no " << shared;
+  if (const std::string why = evener::test::without_real_data({"mnist"}); !why.empty()) GTEST_SKIP() << why;
+  const std::filesystem::path shared = evener::test::real_data("");
   const auto expect = [](const std::filesystem::path& path, const CatalogueFile& file) {
     EXPECT_EQ(checksum_of(path, file.checksum.kind), file.checksum.hex) << path;
     EXPECT_EQ(std::filesystem::file_size(path), file.bytes.value()) << path;

@@ -1,4 +1,6 @@
-// Real photos and MNIST from ../shared/data, where they are at hand.
+// Real photos and MNIST, where they are at hand.
+#include "base/real_data.h"
+
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -10,19 +12,15 @@
 namespace evener::data {
 namespace {
 
-std::string real_data(const std::string& name) {
-  return (std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data" / name).string();
-}
-
 DataOptions options_for(const std::string& name) {
   DataOptions options;
-  options.location = real_data(name);
+  options.location = evener::test::real_data(name).string();
   options.threads = 2;
   return options;
 }
 
 TEST(RealData, AllPhotosOfAntsAndBeesDecode) {
-  if (!std::filesystem::exists(real_data("ants_bees"))) GTEST_SKIP() << "needs ../shared/data/ants_bees";
+  if (const std::string why = evener::test::without_real_data({"ants_bees"}); !why.empty()) GTEST_SKIP() << why;
   DataOptions options = options_for("ants_bees");
   options.width = options.height = 64;
   const OpenedData opened = open_data(options);
@@ -36,7 +34,7 @@ TEST(RealData, AllPhotosOfAntsAndBeesDecode) {
 }
 
 TEST(RealData, BloodCellsHaveTheirBoxes) {
-  if (!std::filesystem::exists(real_data("voc/bccd"))) GTEST_SKIP() << "needs ../shared/data/voc";
+  if (const std::string why = evener::test::without_real_data({"voc/bccd"}); !why.empty()) GTEST_SKIP() << why;
   DataOptions options = options_for("voc/bccd");
   options.look_only = true;
   const OpenedData opened = open_data(options);
@@ -50,7 +48,7 @@ TEST(RealData, BloodCellsHaveTheirBoxes) {
 }
 
 TEST(RealData, MnistHasItsKnownMean) {
-  if (!std::filesystem::exists(real_data("mnist"))) GTEST_SKIP() << "needs ../shared/data/mnist";
+  if (const std::string why = evener::test::without_real_data({"mnist"}); !why.empty()) GTEST_SKIP() << why;
   DataOptions options = options_for("mnist");
   options.split = {100, 0};
   const OpenedData opened = open_data(options);
@@ -63,7 +61,7 @@ TEST(RealData, MnistHasItsKnownMean) {
 }
 
 TEST(RealData, FacesInPgmFilesDecode) {
-  if (!std::filesystem::exists(real_data("faces_orl"))) GTEST_SKIP() << "needs ../shared/data/faces_orl";
+  if (const std::string why = evener::test::without_real_data({"faces_orl"}); !why.empty()) GTEST_SKIP() << why;
   const OpenedData opened = open_data(options_for("faces_orl"));
   EXPECT_EQ(opened.dataset->size(), 400u);
   EXPECT_EQ(opened.dataset->classes().size(), 40u);
@@ -72,7 +70,7 @@ TEST(RealData, FacesInPgmFilesDecode) {
 }
 
 TEST(RealData, CifarHasItsKnownMean) {
-  if (!std::filesystem::exists(real_data("cifar10"))) GTEST_SKIP() << "needs ../shared/data/cifar10";
+  if (const std::string why = evener::test::without_real_data({"cifar10"}); !why.empty()) GTEST_SKIP() << why;
   DataOptions options = options_for("cifar10/cifar10_train_2000.bin.gz");
   options.split = {100, 0};
   const OpenedData opened = open_data(options);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/module.h"
+#include "base/real_data.h"
 #include "base/test_folder.h"
 #include "engine/engine.h"
 #include "engine/graph_file.h"
@@ -116,9 +117,9 @@ std::string with_signed_bytes(std::string file) {
 
 // MobileNetV2 as TensorFlow Lite's converter wrote it.
 TEST_F(WholeNumbers, SignedBytesOfTensorFlowLiteAnswerAsUnsignedOnes) {
-  const std::filesystem::path real =
-      std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data/mobilenet_v2/tf2_mobilenet_v2_1.0_224_ptq.tflite";
-  if (!std::filesystem::exists(real)) GTEST_SKIP() << "needs ../shared/data/mobilenet_v2";
+  constexpr const char* kName = "mobilenet_v2/tf2_mobilenet_v2_1.0_224_ptq.tflite";
+  if (const std::string why = test::without_real_data({kName}); !why.empty()) GTEST_SKIP() << why;
+  const std::filesystem::path real = test::real_data(kName);
   const auto probabilities = [&](const std::string& file) {
     test::write_text(folder_ / "model.tflite", file);
     const auto opened = engine_->open_model_file(folder_ / "model.tflite");

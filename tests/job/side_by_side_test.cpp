@@ -51,8 +51,8 @@ double share_recognised(const fs::path& run) {
 
 /// Whether trained networks can be run in this build.
 bool can_infer() {
-  return module_status("torch").state == ModuleState::kUsable &&
-         module_status("openvino").state == ModuleState::kUsable;
+  return module_status("torch").state != ModuleState::kNotBuilt &&
+         module_status("openvino").state != ModuleState::kNotBuilt;
 }
 
 void train_and_use(const fs::path& out) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/occurrences.h"
 #include "base/test_folder.h"
 #include "report/browser_helpers.h"
 #include "report/sample_records_helpers.h"
@@ -15,6 +16,7 @@
 namespace evener::report {
 namespace {
 
+using test::occurrences;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -24,13 +26,6 @@ std::vector<report::Run> sample_runs() {
       test::sample_run("masks-t1", {.placement = "cpu/t1", .images_per_s = 14.5}),
       test::sample_run("masks-t2", {.placement = "cpu/t2", .images_per_s = 26.9}),
       test::sample_run("digits", {.model = "mlp:784-10", .data = "synth:digits", .images_per_s = 40000, .epochs = 5})};
-}
-
-/// Text with `needle` counted.
-std::size_t occurrences(const std::string& text, const std::string& needle) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(needle); at != std::string::npos; at = text.find(needle, at + 1)) ++count;
-  return count;
 }
 
 TEST(Html, TellsTheMainThingsWithoutPlots) {

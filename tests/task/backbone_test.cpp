@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/module.h"
+#include "base/real_data.h"
 #include "base/relative_distance.h"
 #include "engine/engine.h"
 #include "network/init.h"
@@ -141,8 +142,8 @@ TEST_F(FoldedBackbone, SaysWhatDoesNotFit) {
 }
 
 TEST_F(FoldedBackbone, RealModelsFit) {
-  const std::filesystem::path folder = std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data/mobilenet_v2";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "needs ../shared/data/mobilenet_v2";
+  if (const std::string why = test::without_real_data({"mobilenet_v2"}); !why.empty()) GTEST_SKIP() << why;
+  const std::filesystem::path folder = test::real_data("mobilenet_v2");
   for (const char* name : {"mobilenet_v2_1.0_224_quant.tflite", "tf2_mobilenet_v2_1.0_224_ptq.tflite"}) {
     const auto convolutions = weights::parse_tflite_convolutions(read_file(folder / name));
     const Backbone backbone = backbone_of_folded(zoo("ssdlite_mobilenet_v2"), convolutions, name, 3);

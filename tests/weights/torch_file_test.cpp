@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/real_data.h"
 #include "base/test_folder.h"
 #include "weights/safetensors.h"
 #include "weights/weights_file.h"
@@ -252,9 +253,8 @@ struct RealFile {
 class RealTorchFile : public testing::TestWithParam<RealFile> {};
 
 TEST_P(RealTorchFile, HasTheTensorsThatItsListSays) {
-  const fs::path path = fs::path(EVENER_SOURCE_DIR) / "../shared/data" / GetParam().name;
-  if (!fs::exists(path)) GTEST_SKIP() << "needs ../shared/data/" << GetParam().name;
-  const TensorMap tensors = read_weights(path).tensors;
+  if (const std::string why = test::without_real_data({GetParam().name}); !why.empty()) GTEST_SKIP() << why;
+  const TensorMap tensors = read_weights(test::real_data(GetParam().name)).tensors;
   std::int64_t values = 0;
   for (const auto& [name, tensor] : tensors) values += element_count(tensor.shape);
   EXPECT_EQ(values, GetParam().values);

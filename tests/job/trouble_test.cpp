@@ -73,6 +73,8 @@ TEST(Trouble, ALossThatWaversWithItsBatchesIsNone) {
     epoch.learning_rate = 3e-7;
   }
   EXPECT_THAT(training.trouble(), IsEmpty());
+  training.result.epochs[2].train_accuracy = 0.75;
+  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("rose from 0.354"))) << "2.2 standard errors fewer are right";
   for (auto& epoch : training.result.epochs) epoch.train_accuracy.reset();
   EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("rose from 0.354"))) << "no accuracy tells that it is chance";
 }

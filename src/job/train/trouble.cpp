@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "measure/share_interval.h"
+#include "measure/statistics.h"
 
 namespace evener::job {
 namespace {
@@ -45,8 +46,8 @@ bool wavered_by_chance(const task::TrainSetup& setup, const task::EpochResult& l
   const double of_guessing = std::log(static_cast<double>(setup.classes.size()));
   if (!least.train_accuracy || !last.train_accuracy || !(last.train_loss <= of_guessing)) return false;
   const auto images = static_cast<std::int64_t>(setup.train_images);
-  return measure::share_interval(*last.train_accuracy, images).high >=
-         measure::share_interval(*least.train_accuracy, images).low;
+  return *last.train_accuracy >= *least.train_accuracy ||
+         !measure::shares_differ(*last.train_accuracy, images, *least.train_accuracy, images);
 }
 
 std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& result) {

@@ -36,7 +36,7 @@ TEST_F(Infer, WithoutATestPartTheValidationIsShown) {
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const ProgramResult shown = run_program({"infer", run, "--format", "none"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.err, HasSubstr("the validation part of 'synth:digits:60', 18 of its 60 images"));
+  EXPECT_THAT(shown.err, HasSubstr("the validation part of 'synth:digits:60', 20 of its 60 images"));
 }
 
 }  // namespace

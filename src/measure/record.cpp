@@ -220,7 +220,7 @@ Record read_record(const std::filesystem::path& dir) {
   } catch (const nlohmann::json::exception& problem) {
     throw Error(fmt::format("{} is not JSON: {}", path.string(), problem.what()));
   }
-  return from_json(json, path.string());
+  return measure::from_json(json, path.string());
 }
 
 }  // namespace evener::measure

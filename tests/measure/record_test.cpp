@@ -72,7 +72,7 @@ Record full_record() {
 
 TEST(Record, SurvivesTheWayThroughJson) {
   const auto json = to_json(full_record());
-  const Record back = from_json(nlohmann::json::parse(json.dump()), "record.json");
+  const Record back = measure::from_json(nlohmann::json::parse(json.dump()), "record.json");
   EXPECT_EQ(to_json(back), json);
   // Spot checks: a field that both directions forget would pass the comparison above.
   EXPECT_EQ(back.status, Status::kInterrupted);
@@ -124,7 +124,7 @@ TEST(Record, MissingValuesAreNullWithAReason) {
   EXPECT_TRUE(json["accuracy"]["test"].is_null());
   EXPECT_TRUE(json["memory"]["peak_rss_bytes"].is_null());
   EXPECT_TRUE(json["cpu"]["percent"].is_null());
-  const Record back = from_json(json, "x");
+  const Record back = measure::from_json(json, "x");
   EXPECT_EQ(back.training.accuracy.test, std::nullopt);
   EXPECT_EQ(back.images_per_s.reason, "too short");
 }
@@ -151,7 +151,7 @@ TEST_P(BadRecord, IsRefusedNamingFileAndKey) {
   nlohmann::json json = to_json(full_record());
   json[nlohmann::json::json_pointer(GetParam().pointer)] = GetParam().value;
   try {
-    from_json(json, "dir/record.json");
+    measure::from_json(json, "dir/record.json");
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
@@ -195,7 +195,7 @@ TEST(Record, OfAnotherTaskHasNoKeysOfTrainings) {
   EXPECT_FALSE(json.contains("epochs"));
   EXPECT_FALSE(json.contains("accuracy"));
   EXPECT_EQ(json["images_per_s"], 20);
-  EXPECT_EQ(to_json(from_json(json, "x")), json);
+  EXPECT_EQ(to_json(measure::from_json(json, "x")), json);
 }
 
 TEST(Record, TellsInWhichScenarioItWasMeasured) {
@@ -218,11 +218,11 @@ TEST(Record, TellsInWhichScenarioItWasMeasured) {
   EXPECT_EQ(json["scenario"]["rates"][0]["queries_per_s"], 50);
   EXPECT_TRUE(json["scenario"]["rates"][1]["latency_s"].is_null());
   EXPECT_EQ(json["scenario"]["parts_s"]["queue"], 0.001);
-  EXPECT_EQ(to_json(from_json(json, "x")), json);
+  EXPECT_EQ(to_json(measure::from_json(json, "x")), json);
 }
 
 TEST(Record, UnknownAndMissingKeysAreFine) {
-  const Record record = from_json({{"schema", "evener-record-1"}, {"from_the_future", {1, 2}}}, "x");
+  const Record record = measure::from_json({{"schema", "evener-record-1"}, {"from_the_future", {1, 2}}}, "x");
   EXPECT_EQ(record.status, Status::kDone);
   EXPECT_TRUE(record.training.epochs.empty());
 }

@@ -3,6 +3,7 @@
 import math
 import random
 import statistics
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 from common.context import say
@@ -122,5 +123,5 @@ def table(comparisons, peer_name):
             f"{c.label:<8}{statistics.median(c.ours):>10.2f}{statistics.median(c.peer):>26.2f}{c.ratio:>9.3f}   "
             f"{spread_text(c.interval, c.range):<24}{target}{goal}"
         )
-    notes = [note for c in comparisons for note in c.notes]
-    return "\n".join(lines + [f"  note: {note}" for note in notes])
+    notes = Counter(note for c in comparisons for note in c.notes)
+    return "\n".join(lines + [f"  note: {note}" + (f" ({count} times)" if count > 1 else "") for note, count in notes.items()])

@@ -10,7 +10,7 @@ TITLE = "ResNet-34 and an MLP, batch 64 in 8 micro-batches: two stages of one th
 NEEDS_PEERS = False
 
 WORKS = {
-    "resnet34": training.Work("resnet34", 1, 96, 96, batch=64, classes=9, steps=6),
+    "resnet34": training.Work("resnet34", 1, 96, 96, batch=64, classes=9, steps=10),
     "mlp": training.Work("mlp:784-1024-1024-1024-10", 1, 28, 28, batch=64, classes=10, steps=400, data="synth:digits:26240"),
 }
 OF_IDEAL = 0.9  # of 2 x one thread x (1 - simulated bubble)

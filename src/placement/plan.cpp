@@ -324,7 +324,7 @@ Plan on_hosts(Plan plan, int hosts) {
     all.ranks.insert(all.ranks.end(), process.ranks.begin(), process.ranks.end());
   }
   plan.processes = {std::move(all)};
-  plan.fallbacks.emplace_back("on several hosts all stages of a host are threads of one process");
+  plan.notes.emplace_back("on several hosts all stages of a host are threads of one process");
   return plan;
 }
 

@@ -250,6 +250,9 @@ TEST(Runnable, ReplicasOfOneStageOnTheCpu) {
   EXPECT_EQ(why_not_runnable(divided), "");
   ASSERT_EQ(divided.processes.size(), 1u) << "of a host";
   EXPECT_THAT(divided.processes[0].ranks, ElementsAre(0, 1));
+  EXPECT_THAT(divided.notes, Contains(HasSubstr("threads of one process")));
+  EXPECT_THAT(divided.fallbacks, IsEmpty())
+      << "nothing else was asked for, and times of fallbacks are not to be quoted";
   EXPECT_TRUE(has_other_hosts(divided)) << "as many ranks here as replicas on both";
   EXPECT_FALSE(has_other_hosts(plan_for("2xcpu/t1..cpu/t1", {})));
   EXPECT_EQ(why_not_runnable(plan_for("cuda", {.gpus = 1})), "");

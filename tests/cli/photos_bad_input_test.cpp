@@ -42,13 +42,7 @@ class PhotosBadInput : public testing::Test {
                                         {"no_proxy", "127.0.0.1"},
                                         {"NO_PROXY", "127.0.0.1"}}});
   }
-  /// Weights for ten digits of 20x20 pixels.
-  Words from_digits() const {
-    const ProgramResult before = run_program({"train", "resnet20", "--data", "synth:digits:200", "--size", "20x20",
-                                              "--epochs", "2", "--on", "cpu/t1", "--out", file("digits")});
-    EXPECT_EQ(before.exit_code, 0) << before.err;
-    return {"--weights", file("digits/best.safetensors")};
-  }
+  Words from_digits() const { return test::from_digits(file("digits")); }
   /// A grey picture whose pixels are those of its number, and of no other.
   void write_photo(const std::string& name, int number, int side = 12) const {
     fs::create_directories((folder_ / name).parent_path());

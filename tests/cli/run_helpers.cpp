@@ -1,7 +1,10 @@
 #include "cli/run_helpers.h"
 
+#include <gtest/gtest.h>
+
 #include <fstream>
 
+#include "cli/run_program.h"
 #include "weights/safetensors.h"
 
 namespace evener::test {
@@ -11,6 +14,13 @@ namespace fs = std::filesystem;
 Words joined(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
+}
+
+Words from_digits(const fs::path& folder) {
+  const ProgramResult trained = run_program({"train", "resnet20", "--data", "synth:digits:200", "--size", "20x20",
+                                             "--epochs", "2", "--on", "cpu/t1", "--out", folder.string()});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  return {"--weights", (folder / "best.safetensors").string()};
 }
 
 nlohmann::json record_in(const fs::path& folder) {

@@ -36,12 +36,7 @@ class Tuning : public testing::Test {
   ProgramResult train(const std::string& name, const Words& words) const {
     return run_program(joined({"train", "resnet20", "--on", "cpu/t1", "--out", file(name)}, words));
   }
-  /// Weights for ten digits of 20x20 pixels.
-  Words from_digits() const {
-    const ProgramResult before = train("digits", {"--data", "synth:digits:200", "--size", "20x20", "--epochs", "2"});
-    EXPECT_EQ(before.exit_code, 0) << before.err;
-    return {"--weights", file("digits/best.safetensors")};
-  }
+  Words from_digits() const { return test::from_digits(file("digits")); }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
   test::TemporaryFolder folder_;

@@ -53,16 +53,18 @@ std::vector<double> call_rates(const Runners& runners, const SampleValues& batch
   return rates;
 }
 
-std::vector<double> steady_call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks) {
-  const std::vector<double> ends_s = ends_of_calls(runners, batch, seconds);
-  // Calls of as many runners may end together.
-  const std::size_t each = std::max(runners.size(), ends_s.size() / static_cast<std::size_t>(blocks));
+std::vector<double> rates_between(const std::vector<double>& ends_s, std::size_t together, int blocks) {
+  const std::size_t each = std::max(together, ends_s.size() / static_cast<std::size_t>(blocks));
   std::vector<double> rates;
   for (std::size_t i = 0; i + each < ends_s.size(); i += each) {
     rates.push_back(static_cast<double>(each) / (ends_s[i + each] - ends_s[i]));
   }
   if (rates.empty()) rates.push_back(static_cast<double>(ends_s.size()) / ends_s.back());
   return rates;
+}
+
+std::vector<double> steady_call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks) {
+  return rates_between(ends_of_calls(runners, batch, seconds), runners.size(), blocks);
 }
 
 double speed_against(const Runners& usual, const Runners& others, const SampleValues& batch, double seconds) {

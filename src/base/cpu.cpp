@@ -83,11 +83,11 @@ void read_kinds(hwloc_topology_t raw, CpuTopology& topology) {
   std::vector<std::vector<int>> cores;
   for (int i = kinds - 1; i >= 0; --i) {  // hwloc has the slowest first
     CpuKind kind;
+    int rank = 0;
     unsigned infos = 0;
     hwloc_info_s* info = nullptr;
-    if (hwloc_cpukinds_get_info(raw, static_cast<unsigned>(i), cpus.get(), &kind.efficiency, &infos, &info, 0) != 0)
-      return;
-    if (kind.efficiency < 0) return;
+    if (hwloc_cpukinds_get_info(raw, static_cast<unsigned>(i), cpus.get(), &rank, &infos, &info, 0) != 0) return;
+    if (rank < 0) return;
     std::tie(kind.cpus, kind.cores) = counts_among(cpus.get(), topology);
     if (kind.cpus == 0) continue;
     for (unsigned n = 0; n < infos; ++n) {

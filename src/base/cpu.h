@@ -13,7 +13,6 @@ struct CpuKind {
   std::string name;     // as hwloc knows it: "IntelCore", "IntelAtom"; may be empty
   int cores = 0;        // physical ones this process may use
   int cpus = 0;         // logical ones this process may use
-  int efficiency = 0;   // hwloc's rank of the kind in the machine, 0 for the slowest
   int capacity = 0;     // cpu_capacity of the kernel, 1024 for the fastest; 0 = not told
   int highest_mhz = 0;  // 0 = not told
 };

@@ -40,11 +40,15 @@ class Context:
     pause_s: float
     seed: int
     precisions: tuple = ("fp32", "bf16")  # of experiments that compare several
+    works: tuple = ()  # words; where there are some, experiments of several works do those with one in their names
 
     @property
     def precision(self):
         """Of experiments that have one: bf16, unless the processor lacks it or fp32 was asked for."""
         return self.precisions[-1]
+
+    def wants(self, work):
+        return not self.works or any(word.lower() in work.lower() for word in self.works)
 
     def folder(self):
         """A temporary folder below the results; use with `with`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Callable
 
 from common import compare, training
-from common.context import say
+from common.context import Failure, say
 
 from . import inference, mlp, ssdlite
 
@@ -208,8 +208,12 @@ def run(context):
     everything, comparisons = {}, {}
     with context.folder() as folder:
         for job in jobs(context, pathlib.Path(folder)):
-            everything[job.name], comparisons[job.name] = beside_one_loop(context, job)
+            if context.wants(job.name):
+                everything[job.name], comparisons[job.name] = beside_one_loop(context, job)
+    if context.wants("other loads"):
         everything["other loads"], comparisons["other loads"] = beside_other_loads(context)
+    if not everything:
+        raise Failure(f"no work has one of these words in its name: {', '.join(context.works)}")
     print("left: beside the loop against the same on a quiet machine; /t1: against cpu/t1 beside it; /PyTorch: against that "
           "beside it; replicas: as left, of a process for each core", flush=True)  # fmt: skip
     return {

@@ -14,7 +14,6 @@
 #include "network/init.h"
 #include "network/zoo.h"
 #include "task/backbone.h"
-#include "task/model_metadata.h"
 #include "task/quantize/learn.h"
 #include "task/quantize/packed_weights.h"
 #include "weights/metadata_json.h"
@@ -265,14 +264,9 @@ void require_bits(const network::QuantizationScheme& known, int asked, const std
 
 }  // namespace
 
-network::QuantizationScheme quantization_in(const std::filesystem::path& file) {
+ModelFacts facts_in(const std::filesystem::path& file) {
   if (!is_safetensors(file)) return {};
-  return model_facts(weights::read_safetensors_metadata(file)).quantization;
-}
-
-std::optional<network::Shape> input_shape_in(const std::filesystem::path& file) {
-  if (!is_safetensors(file)) return std::nullopt;
-  return model_facts(weights::read_safetensors_metadata(file)).input;
+  return model_facts(weights::read_safetensors_metadata(file));
 }
 
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset) {
@@ -282,7 +276,7 @@ network::Network build_network(const TrainOptions& options, const data::Dataset&
 network::QuantizationScheme quantization_of(TrainOptions& options, const data::Dataset& dataset) {
   const std::filesystem::path file = options.resume ? options.out / "last.safetensors" : options.weights;
   if (is_safetensors(file)) {
-    network::QuantizationScheme known = quantization_in(file);
+    network::QuantizationScheme known = facts_in(file).quantization;
     if (!known.empty() && !options.resume) require_bits(known, options.quantize_bits, file);
     if (!known.empty() || options.resume) {
       options.quantize_bits = 0;

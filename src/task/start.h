@@ -8,6 +8,7 @@
 #include "base/tensor.h"
 #include "data/open_data.h"
 #include "network/network.h"
+#include "task/model_metadata.h"
 #include "task/train.h"
 
 namespace evener::task {
@@ -15,11 +16,9 @@ namespace evener::task {
 /// The network that the options name, for the images and classes of `dataset`.
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset);
 
-/// How the network of a file of weights is quantised; empty = not at all, or the file is another program's.
-network::QuantizationScheme quantization_in(const std::filesystem::path& file);
-
-/// The shape of the images that the network of a file of weights was trained with; absent where the file doesn't say.
-std::optional<network::Shape> input_shape_in(const std::filesystem::path& file);
+/// What a file of weights says of its network, and of the images that this was trained with; nothing where it is
+/// another program's.
+ModelFacts facts_in(const std::filesystem::path& file);
 
 /// How the network that training begins with, or goes on with, is quantised: as its file says, or as quantize_bits asks
 /// for, which is set to 0 where the file's weights have scales already. Empty = it isn't. Throws UsageError.

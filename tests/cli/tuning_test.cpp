@@ -29,7 +29,7 @@ class Tuning : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
     }
   }
 
@@ -50,6 +50,7 @@ TEST_F(Tuning, WeightsAloneChooseSizeRateAndEndAndFitTheLastLayerFirst) {
                                 HasSubstr("epoch 1/3"), HasSubstr("last layer alone")));
   const json record = record_in(file("masks")), before = record_in(file("digits"));
   EXPECT_EQ(record["config"]["size"], "20x20");
+  EXPECT_EQ(record["config"]["crop"], "squash") << "as the weights' own images";
   EXPECT_EQ(record["config"]["momentum"], 0.9);
   EXPECT_EQ(record["config"]["schedule"], "cosine");
   EXPECT_EQ(record["config"]["patience"], 3);
@@ -59,6 +60,21 @@ TEST_F(Tuning, WeightsAloneChooseSizeRateAndEndAndFitTheLastLayerFirst) {
   EXPECT_EQ(before["config"]["momentum"], 0) << "from scratch nothing is chosen";
   EXPECT_EQ(before["config"]["lr"], 0.05);
   EXPECT_EQ(before["config"]["patience"], 0);
+}
+
+// They were trained so, and their files don't say.
+TEST_F(Tuning, WeightsOfOtherProgramsSeeTheMiddleOfImages) {
+  from_digits();
+  weights::write_safetensors(file("theirs.safetensors"),
+                             weights::read_safetensors(file("digits/best.safetensors")).tensors, {});
+  const Words words = {"--data", "synth:masks:90", "--epochs", "1", "--weights", file("theirs.safetensors")};
+  const ProgramResult middle = train("middle", words);
+  ASSERT_EQ(middle.exit_code, 0) << middle.err;
+  EXPECT_EQ(record_in(file("middle"))["config"]["crop"], "centre");
+  const ProgramResult found = run_program({"infer", file("middle"), "synth:masks:9"});
+  EXPECT_THAT(found.out + found.err, HasSubstr("the middle of images, of their shorter side all, resized to 32x32"));
+  ASSERT_EQ(train("border", joined(words, {"--crop", "border"})).exit_code, 0);
+  EXPECT_EQ(record_in(file("border"))["config"]["crop"], "border");
 }
 
 TEST_F(Tuning, WhatIsGivenIsTaken) {

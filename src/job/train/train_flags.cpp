@@ -65,7 +65,8 @@ void choose_quantized_rate(TrainFlags& flags) {
   constexpr const char* kGentleRate = "0.0005";
   auto& rate = flags.optimisation.learning_rate;
   if (rate.given()) return;
-  const bool is_quantized = !flags.model.quantize->empty() || !task::quantization_in(*flags.model.weights).empty();
+  const bool is_quantized =
+      !flags.model.quantize->empty() || !task::facts_in(*flags.model.weights).quantization.empty();
   if (is_quantized) rate.read({kGentleRate});
 }
 

@@ -69,9 +69,10 @@ void check_placement(const TrainFlags& flags);
 void choose_detector_defaults(TrainFlags& flags);
 
 /// Gives options that were not given the defaults that go on well from --weights of a classifier: images of the size
-/// that the weights were trained for, and, where nothing was said of how it learns, a small rate with warm-up and a
-/// cosine, an average of the weights, and an end where validation no longer gets better. Detectors get images of 320
-/// pixels of the longer side, 40 epochs, and images that are flipped and cropped. Both get suitable_split().
+/// that the weights were trained for, the middle of those of another proportion, and, where nothing was said of how it
+/// learns, a small rate with warm-up and a cosine, an average of the weights, and an end where validation no longer
+/// gets better. Detectors get images of 320 pixels of the longer side, 40 epochs, and images that are flipped and
+/// cropped. Both get suitable_split().
 void choose_tuning_defaults(TrainFlags& flags);
 
 /// A --split that leaves enough to validate on; "" where the data has a part of its own for that, or can't be looked

@@ -13,10 +13,9 @@
 namespace evener::job {
 namespace {
 
-/// "224x224": what the weights in `file` say of the images that they were trained with, or what published weights of
-/// the network were; "" where that is no image.
-std::string size_of_weights(const std::string& model, const std::string& file) {
-  std::optional<network::Shape> shape = task::input_shape_in(file);
+/// "224x224": the images that the weights were trained with, or what published weights of the network were; "" where
+/// that is no image.
+std::string size_of_weights(const std::string& model, std::optional<network::Shape> shape) {
   if (!shape) {
     try {
       shape = network::build(model, {}).input_shape();
@@ -64,7 +63,8 @@ bool says_how_to_learn(const OptimisationFlags& learning) {
 void choose_detector_tuning(TrainFlags& flags) {
   if (!flags.data.size.given()) flags.data.size.preset(detector_size(flags));
   OptimisationFlags& learning = flags.optimisation;
-  const bool is_quantized = !flags.model.quantize->empty() || !task::quantization_in(*flags.model.weights).empty();
+  const bool is_quantized =
+      !flags.model.quantize->empty() || !task::facts_in(*flags.model.weights).quantization.empty();
   if (is_quantized || says_how_to_learn(learning)) return;
   choose_tuning_split(flags);
   if (!learning.epochs.given()) learning.epochs.preset(40);
@@ -90,8 +90,11 @@ void choose_tuning_defaults(TrainFlags& flags) {
   const std::string &model = *flags.model.model, &weights = *flags.model.weights;
   if (weights.empty()) return;
   if (!network::classifier_of(model).empty()) return choose_detector_tuning(flags);
-  if (!flags.data.size.given()) flags.data.size.preset(size_of_weights(model, weights));
-  if (!flags.model.quantize->empty() || !task::quantization_in(weights).empty()) return;
+  const task::ModelFacts known = task::facts_in(weights);
+  if (!flags.data.size.given()) flags.data.size.preset(size_of_weights(model, known.input));
+  // Published weights saw the middle of images, in their own proportion.
+  if (!flags.data.crop.given()) flags.data.crop.preset(crop_mode_name(known.crop.value_or(data::CropMode::kCentre)));
+  if (!flags.model.quantize->empty() || !known.quantization.empty()) return;
   OptimisationFlags& learning = flags.optimisation;
   const bool only_evaluates = learning.epochs.given() && *learning.epochs == 0;
   if (!learning.patience.given() && !only_evaluates) learning.patience.preset(3);

@@ -198,7 +198,6 @@ TrainingMemory training_memory(const Network& network) {
     if (parameter.trained) memory.largest_weight_bytes = std::max(memory.largest_weight_bytes, bytes);
   }
   memory.gradient_bytes = memory.weight_bytes;
-  memory.optimizer_bytes = memory.weight_bytes;
 
   // Kept once each: outputs that a later backward reads. A flatten is a view of what feeds it. Frozen layers before all
   // trained ones have no backward.

@@ -34,7 +34,6 @@ double share_of_winograd(const Network& network);
 struct TrainingMemory {
   std::int64_t weight_bytes = 0;
   std::int64_t gradient_bytes = 0;
-  std::int64_t optimizer_bytes = 0;       // one value per parameter: SGD with momentum
   std::int64_t buffer_bytes = 0;          // running statistics
   std::int64_t per_sample_bytes = 0;      // activations that backward reads again, and the widest layer's gradients
   std::int64_t widest_bytes = 0;          // of these the latter, which only a sample has whose pass is being computed
@@ -42,7 +41,11 @@ struct TrainingMemory {
 
   /// Of one sample whose activations have so many bits (activation_bits); weights and gradients stay float32. Never 0.
   std::int64_t sample_bytes(int bits) const { return std::max<std::int64_t>(1, per_sample_bytes * bits / 32); }
-  std::int64_t fixed_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes + buffer_bytes; }
+  /// `optimizer_slots`: values that the optimiser keeps for each parameter (engine::optimizer_slots), 1 of SGD with
+  /// momentum.
+  std::int64_t fixed_bytes(int optimizer_slots) const {
+    return (1 + optimizer_slots) * weight_bytes + gradient_bytes + buffer_bytes;
+  }
 };
 TrainingMemory training_memory(const Network& network);
 

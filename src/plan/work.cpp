@@ -1,4 +1,5 @@
 #include "base/precision.h"
+#include "engine/engine.h"
 #include "network/cost.h"
 #include "plan/planner.h"
 
@@ -22,7 +23,7 @@ Work work_of(const task::Trials& trials) {
   }
   const auto memory = network::training_memory(setup.network);
   work.gradient_bytes = static_cast<double>(memory.gradient_bytes) / (options.wire == comm::Wire::kBFloat16 ? 2 : 1);
-  work.fixed_bytes = static_cast<double>(memory.fixed_bytes());
+  work.fixed_bytes = static_cast<double>(memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer)));
   // One micro-batch after the other: of a batch's images so many at once.
   work.per_image_bytes =
       static_cast<double>(memory.sample_bytes(activation_bits(options.trainer.precision))) / options.accumulate;

@@ -278,7 +278,7 @@ void TrainJob::State::tell_memory() const {
                           .accumulate = options.accumulate,
                           .replicas = std::max<int>(1, static_cast<int>(options.plan.replicas.size())),
                           .images_are_loaded = !options.look_only};
-  const MemoryEstimate estimate = estimated_memory(setup.network, options.trainer.precision, size, setup.image);
+  const MemoryEstimate estimate = estimated_memory(setup.network, options.trainer, size, setup.image);
   if (options.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
 }
 
@@ -318,7 +318,7 @@ void TrainJob::State::require_memory_for(const network::Network& network, std::s
   if (uses_accelerator(options.plan)) return;  // it has memory of its own, and says itself when that is full
   const network::Shape& input = network.input_shape();
   const bool may_be_smaller = !options.data.width && input.size() == 3;
-  require_memory(network, images, options.batch, options.accumulate, options.trainer.precision,
+  require_memory(network, images, options.batch, options.accumulate, options.trainer,
                  may_be_smaller ? data::smaller_size({input[0], input[1], input[2]}) : "");
 }
 

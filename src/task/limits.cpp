@@ -24,9 +24,10 @@ struct Need {
   std::int64_t fixed_bytes, per_sample_bytes;
 };
 
-Need need_of(const network::Network& network, Precision precision) {
+Need need_of(const network::Network& network, const engine::TrainerOptions& trainer) {
   const auto memory = network::training_memory(network);
-  return {memory.fixed_bytes(), memory.sample_bytes(activation_bits(precision))};
+  return {memory.fixed_bytes(engine::optimizer_slots(trainer.optimizer)),
+          memory.sample_bytes(activation_bits(trainer.precision))};
 }
 
 /// The images of each micro-batch of a whole batch.
@@ -64,13 +65,13 @@ void require_objects(const data::OpenedData& data, const std::string& name) {
                   data.split.train.size(), name));
 }
 
-std::int64_t predicted_largest_batch(const network::Network& network, Precision precision) {
-  return fitting(need_of(network, precision), static_cast<std::int64_t>(memory_limits().available_bytes));
+std::int64_t predicted_largest_batch(const network::Network& network, const engine::TrainerOptions& trainer) {
+  return fitting(need_of(network, trainer), static_cast<std::int64_t>(memory_limits().available_bytes));
 }
 
 void require_memory(const network::Network& network, std::size_t train_images, std::int64_t batch, int accumulate,
-                    Precision precision, const std::string& smaller_size) {
-  const Need need = need_of(network, precision);
+                    const engine::TrainerOptions& trainer, const std::string& smaller_size) {
+  const Need need = need_of(network, trainer);
   const auto available = static_cast<std::int64_t>(memory_limits().available_bytes);
   const std::int64_t fits = fitting(need, available);
   const std::int64_t at_once = std::ranges::max(whole_batch(train_images, batch, accumulate));
@@ -102,13 +103,13 @@ bool MemoryEstimate::is_much() const {
   return total_bytes() >= kMuch_bytes || to_come_bytes >= free_bytes / 4;
 }
 
-MemoryEstimate estimated_memory(const network::Network& network, Precision precision, const TrainingSize& size,
-                                const data::ImageShape& image) {
+MemoryEstimate estimated_memory(const network::Network& network, const engine::TrainerOptions& trainer,
+                                const TrainingSize& size, const data::ImageShape& image) {
   constexpr std::int64_t kProgramBytes = 350'000'000;  // as was seen of trainings whose network is tiny
   // Freed blocks of one size don't hold those of another: MobileNetV2 at 224x224 took a tenth more than its layers sum
   // up to, with a batch of 64.
   constexpr double kUnfit = 1.1;
-  const Need need = need_of(network, precision);
+  const Need need = need_of(network, trainer);
   MemoryEstimate estimate;
   estimate.images_at_once = std::ranges::max(whole_batch(size.train_images, size.batch, size.accumulate));
   estimate.program_bytes = kProgramBytes;
@@ -127,8 +128,8 @@ MemoryEstimate estimated_memory(const network::Network& network, Precision preci
 std::string memory_text(const MemoryEstimate& estimate) {
   const auto bytes = [](std::int64_t value) { return bytes_text(static_cast<std::uint64_t>(value)); };
   std::string text = fmt::format(
-      "memory: about {} at the peak: {} for the activations of {} at once, {} for weights, gradients and momentum, {} "
-      "for decoded images, {} for the program; {} are free",
+      "memory: about {} at the peak: {} for the activations of {} at once, {} for weights, gradients and the "
+      "optimizer's values, {} for decoded images, {} for the program; {} are free",
       bytes(estimate.total_bytes()), bytes(estimate.activation_bytes), counted(estimate.images_at_once, "image"),
       bytes(estimate.weight_bytes), bytes(estimate.image_bytes), bytes(estimate.program_bytes),
       bytes(estimate.free_bytes));

@@ -51,13 +51,12 @@ StageMemory memory_of_stage(const TrainOptions& options, const network::Network&
                             int micro_batches) {
   const network::TrainingMemory memory = network::training_memory(part);
   const auto tasks = parallel::stage_tasks(options.pipeline_schedule, stage, stages, micro_batches);
-  const int slots = engine::optimizer_slots(options.trainer.optimizer);
   const int bits = activation_bits(options.trainer.precision);
   const std::int64_t images = images_at_once(options, micro_batches);
   const std::int64_t all_bytes = images * memory.sample_bytes(bits);
   const std::int64_t widest_bytes = images * memory.widest_bytes * bits / 32;
   StageMemory needed;
-  needed.fixed_bytes = (1 + slots) * memory.weight_bytes + memory.gradient_bytes + memory.buffer_bytes;
+  needed.fixed_bytes = memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer));
   needed.computed_bytes = widest_bytes + (micro_batches > 1 ? memory.largest_weight_bytes : 0);
   needed.micro_batch_bytes = all_bytes - widest_bytes;
   needed.kept = parallel::most_kept(tasks);

@@ -204,7 +204,7 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
   const std::int64_t most = (images + parts - 1) / parts;
   if (!uses_accelerator(plan)) {
     // The prediction leaves small things out, so that a fifth of what it promises is kept free.
-    const std::int64_t fits = predicted_largest_batch(job_.setup.network, job_.options.trainer.precision);
+    const std::int64_t fits = predicted_largest_batch(job_.setup.network, job_.options.trainer);
     return std::min(images, std::min(most, fits * 4 / 5) * parts);
   }
   const auto body = [&](const parallel::Seat& seat) {

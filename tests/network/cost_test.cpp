@@ -142,7 +142,7 @@ TEST(Cost, FixedMemoryIsWeightsGradientsMomentumAndStatistics) {
   const TrainingMemory memory = training_memory(network);
   EXPECT_EQ(memory.weight_bytes, 4 * 4);
   EXPECT_EQ(memory.buffer_bytes, (2 + 2 + 1) * 4);
-  EXPECT_EQ(memory.fixed_bytes(), 3 * 4 * 4 + 5 * 4);
+  EXPECT_EQ(memory.fixed_bytes(1), 3 * 4 * 4 + 5 * 4);
 }
 
 TEST(Cost, MemoryOfInferenceIsWeightsAndWhatIsStillToBeRead) {

@@ -60,7 +60,7 @@ TEST(EstimatedMemory, SaysWhatItConsistsOf) {
   const auto network = network::build("mobilenet_v2", {network::Shape{3, 224, 224}, 2});
   const data::ImageShape image{3, 224, 224};
   const TrainingSize size{.train_images = 112, .images = 174, .batch = 64};
-  const MemoryEstimate whole = estimated_memory(network, Precision::kFp32, size, image);
+  const MemoryEstimate whole = estimated_memory(network, {}, size, image);
   EXPECT_EQ(whole.images_at_once, 64);
   EXPECT_EQ(whole.image_bytes, 174 * 3 * 224 * 224);
   EXPECT_GT(whole.activation_bytes, 4'000'000'000);
@@ -70,10 +70,24 @@ TEST(EstimatedMemory, SaysWhatItConsistsOf) {
                                         HasSubstr("decoded images"), HasSubstr("free")));
   TrainingSize in_parts = size;
   in_parts.accumulate = 8;
-  const MemoryEstimate parts = estimated_memory(network, Precision::kFp32, in_parts, image);
+  const MemoryEstimate parts = estimated_memory(network, {}, in_parts, image);
   EXPECT_EQ(parts.images_at_once, 8);
   EXPECT_NEAR(static_cast<double>(parts.activation_bytes), static_cast<double>(whole.activation_bytes) / 8, 1e6);
-  EXPECT_FALSE(estimated_memory(network::build("mlp:784-10", {}), Precision::kFp32, {.train_images = 9}, {}).is_much());
+  EXPECT_FALSE(estimated_memory(network::build("mlp:784-10", {}), {}, {.train_images = 9}, {}).is_much());
+}
+
+TEST(EstimatedMemory, HasWhatTheOptimizerKeeps) {
+  const auto network = network::build("mlp:784-256-10", {});
+  const auto weights_with = [&](const engine::OptimizerOptions& optimizer) {
+    engine::TrainerOptions trainer;
+    trainer.optimizer = optimizer;
+    return estimated_memory(network, trainer, {.train_images = 9}, {}).weight_bytes;
+  };
+  const std::int64_t values = 4 * (784 * 256 + 256 + 256 * 10 + 10);
+  EXPECT_EQ(weights_with({}), 2 * values);
+  EXPECT_EQ(weights_with({.momentum = 0.9}), 3 * values);
+  EXPECT_EQ(weights_with({.kind = engine::OptimizerKind::kAdamW}), 4 * values);
+  EXPECT_EQ(weights_with({.kind = engine::OptimizerKind::kAdamW, .average_decay = 0.9}), 5 * values);
 }
 
 TEST(EstimatedMemory, WarnsWhereLittleWouldBeLeft) {
@@ -87,13 +101,13 @@ TEST(EstimatedMemory, WarnsWhereLittleWouldBeLeft) {
 
 TEST(RequireMemory, CountsWhatIsComputedAtOnce) {
   const auto network = network::build("resnet18", {});
-  const std::int64_t fits = predicted_largest_batch(network, Precision::kFp32);
+  const std::int64_t fits = predicted_largest_batch(network, {});
   ASSERT_GT(fits, 0);
   const std::int64_t wide = 4 * fits;
   const auto images = static_cast<std::size_t>(wide);
   const auto refusal = [&](std::int64_t batch, int accumulate) -> std::string {
     try {
-      require_memory(network, images, batch, accumulate, Precision::kFp32);
+      require_memory(network, images, batch, accumulate, {});
     } catch (const Error& error) {
       return error.what();
     }
@@ -102,7 +116,7 @@ TEST(RequireMemory, CountsWhatIsComputedAtOnce) {
   EXPECT_THAT(refusal(wide, 1), HasSubstr("a batch of " + std::to_string(wide)));
   EXPECT_THAT(refusal(wide, 2), HasSubstr("images of a batch of " + std::to_string(wide)));
   EXPECT_EQ(refusal(wide, 8), "");
-  EXPECT_NO_THROW(require_memory(network, 8, wide, 1, Precision::kFp32)) << "there are not more images";
+  EXPECT_NO_THROW(require_memory(network, 8, wide, 1, {})) << "there are not more images";
 }
 
 }  // namespace

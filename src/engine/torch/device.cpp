@@ -17,10 +17,11 @@ namespace {
 constexpr const char* kCudaModule = "torch_cuda";
 
 /// Images that memory of so many bytes may have room for.
-std::int64_t predicted_images(const network::Network& network, Precision precision, std::uint64_t bytes) {
+std::int64_t predicted_images(const network::Network& network, const TrainerOptions& options, std::uint64_t bytes) {
   const auto memory = network::training_memory(network);
-  const std::int64_t per_sample = memory.sample_bytes(activation_bits(precision));
-  return std::max<std::int64_t>(0, (static_cast<std::int64_t>(bytes) - memory.fixed_bytes()) / per_sample);
+  const std::int64_t per_sample = memory.sample_bytes(activation_bits(options.precision));
+  const std::int64_t fixed = memory.fixed_bytes(optimizer_slots(options.optimizer));
+  return std::max<std::int64_t>(0, (static_cast<std::int64_t>(bytes) - fixed) / per_sample);
 }
 
 }  // namespace
@@ -64,14 +65,15 @@ void release_memory(at::Device device) {
   if (!device.is_cpu()) at::getDeviceAllocator(device.type())->emptyCache();
 }
 
-std::string out_of_memory_text(const network::Network& network, Precision precision, at::Device device,
-                               std::int64_t images, const std::string& reason) {
+std::string out_of_memory_text(const network::Network& network, const TrainerOptions& options, std::int64_t images,
+                               const std::string& reason) {
+  const at::Device device = torch_device(options.device);
   std::string text = "out of memory on " + device.str() + " with a batch of " + std::to_string(images) + " images (" +
                      reason.substr(0, reason.find('\n')) + "); ";
   if (device.is_cpu()) return text + "use a smaller --batch";
   const auto total = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
   // The prediction knows nothing of workspaces, so it can't be believed where the device has just said no.
-  const std::int64_t fits = std::min(predicted_images(network, precision, total), images * 3 / 4);
+  const std::int64_t fits = std::min(predicted_images(network, options, total), images * 3 / 4);
   if (fits < 1) return text + "the device is too small for this model: use a smaller --size or a smaller model";
   return text + "the largest that fits is about " + std::to_string(fits) + " (predicted); --batch max finds it out";
 }

@@ -15,8 +15,7 @@ auto with_trainer_errors(const network::Network& network, const TrainerOptions& 
     return body();
   } catch (const c10::Error& error) {
     if (!is_out_of_memory(error)) throw Error("LibTorch: " + first_line(error));
-    throw OutOfMemory(
-        out_of_memory_text(network, options.precision, torch_device(options.device), images, first_line(error)));
+    throw OutOfMemory(out_of_memory_text(network, options, images, first_line(error)));
   }
 }
 

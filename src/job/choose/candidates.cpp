@@ -112,14 +112,16 @@ void cost(Candidate& candidate, const ChoiceFacts& facts) {
       candidate.model,
       {network::Shape{shape.channels, shape.height, shape.width}, std::max<std::int64_t>(1, facts.classes)});
   candidate.macs = static_cast<double>(network::forward_macs(network));
-  const Precision precision = facts.has_fast_bf16 ? Precision::kBf16 : Precision::kFp32;
+  engine::TrainerOptions trainer;
+  trainer.precision = facts.has_fast_bf16 ? Precision::kBf16 : Precision::kFp32;
+  trainer.optimizer.kind = engine::OptimizerKind::kAdamW;  // keeps the most
   const double room = kMemoryShare * static_cast<double>(facts.free_bytes);
   for (candidate.batch = usual_batch(facts);; candidate.batch /= 2) {
     const task::TrainingSize size{.train_images = std::max<std::size_t>(1, facts.train_images),
                                   .images = facts.images,
                                   .batch = candidate.batch,
                                   .images_are_loaded = false};
-    task::MemoryEstimate estimate = task::estimated_memory(network, precision, size, shape);
+    task::MemoryEstimate estimate = task::estimated_memory(network, trainer, size, shape);
     // Images that there is no room for are decoded in each epoch.
     estimate.image_bytes = std::min(estimate.image_bytes, facts.free_bytes / 2);
     candidate.bytes = estimate.total_bytes();

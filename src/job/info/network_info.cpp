@@ -15,6 +15,7 @@ namespace {
 using namespace network;
 
 constexpr std::int64_t kExampleBatch = 32;
+constexpr int kMomentum = 1;  // value for each parameter
 // Layer, kind, output, parameters, MFLOPs, activations: 97 columns.
 constexpr const char* kRow = "{:<27} {:<16} {:<13} {:>12} {:>12} {:>12}\n";
 
@@ -76,9 +77,9 @@ std::string summary_text(const Network& net) {
                               si_text(static_cast<double>(forward_macs(net)))));
   line("training", fmt::format("{} per image: forward and backward", flop(total.forward_flops + total.backward_flops)));
   line("training memory",
-       fmt::format("estimated, float32: {} for weights, gradients, momentum", bytes(memory.fixed_bytes())));
+       fmt::format("estimated, float32: {} for weights, gradients, momentum", bytes(memory.fixed_bytes(kMomentum))));
   line("", fmt::format("and {} per image of the batch; batch {}: {}", bytes(memory.per_sample_bytes), kExampleBatch,
-                       bytes(memory.fixed_bytes() + kExampleBatch * memory.per_sample_bytes)));
+                       bytes(memory.fixed_bytes(kMomentum) + kExampleBatch * memory.per_sample_bytes)));
   return text;
 }
 
@@ -129,7 +130,7 @@ nlohmann::ordered_json network_json(const Network& net) {
            {{"source", "estimated"},
             {"weight_bytes", memory.weight_bytes},
             {"gradient_bytes", memory.gradient_bytes},
-            {"optimizer_bytes", memory.optimizer_bytes},
+            {"optimizer_bytes", memory.weight_bytes},
             {"buffer_bytes", memory.buffer_bytes},
             {"per_sample_bytes", memory.per_sample_bytes}}},
           {"layers", layers}};

@@ -28,7 +28,7 @@ class Automatic : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino", "native"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
     }
   }
 

@@ -43,7 +43,7 @@ std::string text_of(const fs::path& path) {
 class Detect : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
     write_model();
     fs::create_directories(folder_ / "photos");
     for (const char* name : {"a.pgm", "b.pgm"}) {

@@ -35,7 +35,7 @@ std::vector<Row> rows_of(const fs::path& path) {
 }
 
 void Faces::SetUp() {
-  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
   fs::create_directories(weights());
   for (const char* part : {"pnet", "rnet", "onet"}) {
     const network::Network network = network::build(std::string("mtcnn_") + part, {});

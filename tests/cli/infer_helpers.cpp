@@ -19,7 +19,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 void Infer::SetUp() {
   for (const char* name : {"torch", "openvino"}) {
-    if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
   }
 }
 

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class MatmulCommand : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
   }
 
   static ProgramResult matmul(const Words& words) {

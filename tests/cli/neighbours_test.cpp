@@ -43,7 +43,8 @@ const Words kPerceptron = {
 class BesideALoop : public testing::TestWithParam<Work> {
  protected:
   void SetUp() override {
-    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
+      GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
   }
 
   /// Weights, and the optimiser's state, which holds gradients of all steps.
@@ -96,7 +97,8 @@ std::string told_by(const Words& words) {
 class LoadOfOthers : public testing::TestWithParam<Work> {};
 
 TEST_P(LoadOfOthers, IsToldOnce) {
-  if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
+    GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
   // What others use is told from a tenth of all CPUs on, and the loops have half of those that this process may use.
   if (4 * static_cast<long>(cpu_topology().allowed.size()) < sysconf(_SC_NPROCESSORS_ONLN)) {
     GTEST_SKIP() << "needs a quarter of the machine's CPUs";

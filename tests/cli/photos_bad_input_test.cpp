@@ -31,7 +31,7 @@ class PhotosBadInput : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
     }
   }
 

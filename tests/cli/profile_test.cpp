@@ -51,7 +51,8 @@ TEST_F(Profile, SaysWhereLayersCanNotBeTimed) {
 
 TEST_F(Profile, OfInferenceIsThatOfTheEngine) {
   for (const std::string engine : {"torch", "openvino"}) {
-    if (module_status(engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status(engine).state == ModuleState::kNotBuilt)
+      GTEST_SKIP() << "the " << engine << " engine is not built";
     const ProgramResult result = run_program({"infer", "resnet20", "random:4", "--engine", engine, "--profile",
                                               "layers", "--seconds", "0", "--format", "none", "--json", "-"});
     ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -63,7 +63,8 @@ std::string setting_name(const testing::TestParamInfo<Setting>& info) {
 class GoldenTest : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
-    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
+      GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
     golden_ = test::read_golden(GetParam().file, GetParam().precision);
     golden_.options.torch.layout = GetParam().layout;
     golden_.options.native.kernels = GetParam().kernels;

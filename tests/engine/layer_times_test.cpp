@@ -25,7 +25,7 @@ std::map<std::string, int> names_in(const std::vector<LayerTime>& times) {
 }
 
 TEST(LayerTimes, OfATrainingStepHaveEveryLayerForwardAndBackward) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   const test::OwnedBatch batch = test::random_batch(4, kImage, 5);
   for (const network::Network& network : {test::small_resnet(kImage, 5), test::small_mobilenet(kImage, 5)}) {
     for (const bool ahead : {false, true}) {
@@ -63,7 +63,7 @@ TEST(LayerTimes, OfATrainingStepHaveEveryLayerForwardAndBackward) {
 }
 
 TEST(LayerTimes, LeaveATrainingAsItWas) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   const network::Network network = test::small_mlp(kImage, 5);
   const test::OwnedBatch batch = test::random_batch(4, kImage, 5);
   const auto timed = test::make_trainer(network), other = test::make_trainer(network);
@@ -79,7 +79,8 @@ TEST(LayerTimes, LeaveATrainingAsItWas) {
 class RunnerLayerTimes : public testing::TestWithParam<const char*> {};
 
 TEST_P(RunnerLayerTimes, NameTheNetworksLayers) {
-  if (module_status(GetParam()).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status(GetParam()).state == ModuleState::kNotBuilt)
+    GTEST_SKIP() << "the " << GetParam() << " engine is not built";
   const network::Network network = test::small_resnet(kImage, 5);
   RunnerOptions options;
   options.batch = 2;

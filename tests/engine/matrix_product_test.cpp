@@ -24,7 +24,8 @@ struct Case {
 class MatrixProducts : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
+      GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
     engine_ = open_engine(GetParam().engine);
     options_.device.kind = GetParam().device;
     options_.precision = GetParam().precision;
@@ -98,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, MatrixProducts,
                          case_name);
 
 TEST(MatrixRefusals, SayWhatCanBeDone) {
-  if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
   const auto native = open_engine("native");
   MatrixOptions options;
   options.precision = Precision::kFp16;

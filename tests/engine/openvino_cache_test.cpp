@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 class OpenVinoCache : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
   }
 
   /// The answer to one image by the network with weights of this seed.

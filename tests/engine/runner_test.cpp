@@ -23,7 +23,7 @@ class RunnerTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     for (const char* name : {GetParam(), "torch"}) {  // the trainer that a runner is compared with is torch's
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
     }
     engine_ = engine::open_engine(GetParam());
     options_.batch = kBatch;

@@ -73,7 +73,7 @@ TEST(DetectorWeights, ColumnsOfTheDenseLayersAreBroughtIntoOurOrder) {
 }
 
 TEST(FaceDetector, WeightsOfAnotherNetworkAreRefused) {
-  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
   const test::TestFolder folder;
   for (const char* part : {"pnet", "rnet", "onet"}) write_weights(folder.path(), part);
   fs::copy_file(folder / "onet.safetensors", folder / "rnet.safetensors", fs::copy_options::overwrite_existing);
@@ -83,7 +83,7 @@ TEST(FaceDetector, WeightsOfAnotherNetworkAreRefused) {
 }
 
 TEST(PartNetwork, AnEngineSaysInBatchesWhatOurKernelsSay) {
-  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
   const auto engine = engine::open_engine("openvino");
   network::NetworkWithState network = {network::build("mtcnn_rnet", {}), {}};
   network.state = network::initial_state(network.network, 1);
@@ -113,7 +113,7 @@ TEST(PartNetwork, AnEngineSaysInBatchesWhatOurKernelsSay) {
 class AnyDetector : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
     for (const char* part : {"pnet", "rnet", "onet"}) write_weights(folder_.path(), part);
   }
   /// Faces on a photo of one colour, where everything is likely enough.

@@ -30,7 +30,8 @@ class KeptAnswers : public InferObserver {
 class InferStages : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (module_status(GetParam()).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status(GetParam()).state == ModuleState::kNotBuilt)
+      GTEST_SKIP() << "the " << GetParam() << " engine is not built";
     options_.engine = GetParam();
     options_.batch = 4;
   }

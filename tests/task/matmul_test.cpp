@@ -84,7 +84,7 @@ TEST(ProductCheck, AllowsMoreWhereTheProductWasRoundedToBfloat16) {
 class Matmul : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the engine is not built";
+    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
   }
 
   static MatmulOptions options(std::int64_t size) {

@@ -10,7 +10,6 @@
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
-#include "task/start.h"
 
 namespace evener::job {
 namespace {
@@ -65,9 +64,7 @@ void choose_quantized_rate(TrainFlags& flags) {
   constexpr const char* kGentleRate = "0.0005";
   auto& rate = flags.optimisation.learning_rate;
   if (rate.given()) return;
-  const bool is_quantized =
-      !flags.model.quantize->empty() || !task::facts_in(*flags.model.weights).quantization.empty();
-  if (is_quantized) rate.read({kGentleRate});
+  if (learns_quantized(flags)) rate.read({kGentleRate});
 }
 
 }  // namespace

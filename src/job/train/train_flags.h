@@ -75,6 +75,10 @@ void choose_detector_defaults(TrainFlags& flags);
 /// cropped. Both get suitable_split().
 void choose_tuning_defaults(TrainFlags& flags);
 
+/// Whether the network learns as it computes when it is quantised: because that is asked for, or its weights have
+/// scales already.
+bool learns_quantized(const TrainFlags& flags);
+
 /// A --split that leaves enough to validate on; "" where the data has a part of its own for that, or can't be looked
 /// at.
 std::string suitable_split(const TrainFlags& flags);

@@ -63,15 +63,17 @@ bool says_how_to_learn(const OptimisationFlags& learning) {
 void choose_detector_tuning(TrainFlags& flags) {
   if (!flags.data.size.given()) flags.data.size.preset(detector_size(flags));
   OptimisationFlags& learning = flags.optimisation;
-  const bool is_quantized =
-      !flags.model.quantize->empty() || !task::facts_in(*flags.model.weights).quantization.empty();
-  if (is_quantized || says_how_to_learn(learning)) return;
+  if (learns_quantized(flags) || says_how_to_learn(learning)) return;
   choose_tuning_split(flags);
   if (!learning.epochs.given()) learning.epochs.preset(40);
   if (!flags.data.augment.given()) flags.data.augment.preset("flip,iou-crop");
 }
 
 }  // namespace
+
+bool learns_quantized(const TrainFlags& flags) {
+  return !flags.model.quantize->empty() || !task::facts_in(*flags.model.weights).quantization.empty();
+}
 
 std::string suitable_split(const TrainFlags& flags) {
   try {
@@ -94,7 +96,7 @@ void choose_tuning_defaults(TrainFlags& flags) {
   if (!flags.data.size.given()) flags.data.size.preset(size_of_weights(model, known.input));
   // Published weights saw the middle of images, in their own proportion.
   if (!flags.data.crop.given()) flags.data.crop.preset(crop_mode_name(known.crop.value_or(data::CropMode::kCentre)));
-  if (!flags.model.quantize->empty() || !known.quantization.empty()) return;
+  if (learns_quantized(flags)) return;
   OptimisationFlags& learning = flags.optimisation;
   const bool only_evaluates = learning.epochs.given() && *learning.epochs == 0;
   if (!learning.patience.given() && !only_evaluates) learning.patience.preset(3);

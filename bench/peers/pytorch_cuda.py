@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Times training on a GPU in Python PyTorch, all data on the GPU and each whole step a CUDA graph; prints JSON.
 
+With --no-graph each kernel is started anew; with --compile torch.compile joins kernels before the step is captured.
+
 Run by tools/gpu-check. What a step does is what pytorch_train.py's does; nothing waits for it: losses are added up on the
 GPU, and the time of a round of steps is taken with the GPU's work done at both ends.
 """
@@ -25,6 +27,7 @@ def parse():
     parser.add_argument("--precision", choices=("fp32", "tf32", "bf16"), default="fp32")
     parser.add_argument("--layout", choices=("channels_last", "contiguous"), default="channels_last")
     parser.add_argument("--no-graph", action="store_true", help="start every kernel anew")
+    parser.add_argument("--compile", action="store_true", help="let torch.compile join kernels")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="that a round takes, about")
     return parser.parse_args()
@@ -62,6 +65,7 @@ def main():
         for _ in range(BATCHES)
     ]
     labels = [torch.randint(options.classes, (options.batch,), device=device) for _ in range(BATCHES)]
+    network = torch.compile(model) if options.compile else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=True)
     loss_function = torch.nn.CrossEntropyLoss()
     image, label = images[0].clone(memory_format=torch.preserve_format), labels[0].clone()
@@ -70,7 +74,7 @@ def main():
     def work():
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", torch.bfloat16, enabled=options.precision == "bf16", cache_enabled=False):
-            loss = loss_function(model(image), label)
+            loss = loss_function(network(image), label)
         loss.backward()
         optimizer.step()
         total.add_(loss.detach())

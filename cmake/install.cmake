@@ -1,6 +1,7 @@
 # cmake --install: the program, the library with its headers, and the modules beside it, which find everything by paths
 # relative to themselves, so that the folder may be moved. Components: program (all that runs), development (headers,
-# find_package(evener), pkg-config), wheels (a link to the unpacked wheels that the modules need).
+# find_package(evener), pkg-config), licence (LICENSE and NOTICE; a wheel has them elsewhere), wheels (a link to the unpacked
+# wheels that the modules need).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -46,6 +47,8 @@ configure_file(cmake/evener.pc.in "${CMAKE_BINARY_DIR}/evener.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/evener-config.cmake" "${CMAKE_BINARY_DIR}/evener-config-version.cmake"
   DESTINATION "${lib}/cmake/evener" COMPONENT development)
 install(FILES "${CMAKE_BINARY_DIR}/evener.pc" DESTINATION "${lib}/pkgconfig" COMPONENT development)
+
+install(FILES LICENSE NOTICE DESTINATION share/doc/evener COMPONENT licence)
 
 # What is installed here and now goes on using the wheels that it was built with; packages leave this component out.
 install(CODE "

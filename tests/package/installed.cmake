@@ -11,6 +11,11 @@ endfunction()
 file(REMOVE_RECURSE "${WORK}")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/first")
 file(RENAME "${WORK}/first" "${WORK}/installed")  # an installation may be moved
+foreach(file LICENSE NOTICE)
+  if(NOT EXISTS "${WORK}/installed/share/doc/evener/${file}")
+    message(FATAL_ERROR "${file} was not installed")
+  endif()
+endforeach()
 run("${CMAKE_COMMAND}" -G Ninja -S "${EXAMPLES}" -B "${WORK}/examples" "-DCMAKE_PREFIX_PATH=${WORK}/installed"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run("${CMAKE_COMMAND}" --build "${WORK}/examples")

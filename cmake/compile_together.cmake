@@ -1,20 +1,26 @@
 # Compiles the files of a folder some at a time, which makes a build from nothing more than twice as fast: what headers and
 # templates cost is paid once for all of them. What stands in an anonymous namespace therefore needs a name of its own
-# among the files of its folder, as names have in this house anyway; a file that can't have one is not passed here.
+# among the files of its folder, as names have in this house anyway; a file that can't have one is not passed here, and one
+# with options or definitions of its own (set before the call) is compiled alone.
 #
 #   compile_together(TARGET SOURCE...)   SOURCE: relative to the current folder or absolute; what isn't C++ is passed over
+#
+# CMake's own unity files include by absolute paths. These name what they include from the repository's folder on, so that
+# two copies of the repository compile the same text and a compiler cache knows it again.
 function(compile_together target)
   if(NOT EVENER_COMPILE_TOGETHER)
     return()
   endif()
   set(files_at_once 8)
+  set(folders)
   foreach(source IN LISTS ARGN)
-    if(source MATCHES "\\.cpp$")
-      get_filename_component(folder "${source}" ABSOLUTE)
-      get_filename_component(folder "${folder}" DIRECTORY)
-      file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}" "${folder}")
-      string(MAKE_C_IDENTIFIER "files_of_${folder}" files)
-      list(APPEND ${files} "${source}")
+    has_properties("${source}" alone)
+    if(source MATCHES "\\.cpp$" AND NOT alone)
+      get_filename_component(path "${source}" ABSOLUTE)
+      file(RELATIVE_PATH path "${CMAKE_SOURCE_DIR}" "${path}")
+      get_filename_component(folder "${path}" DIRECTORY)
+      string(MAKE_C_IDENTIFIER "${folder}" files)
+      list(APPEND ${files} "${path}")
       list(APPEND folders ${files})
     endif()
   endforeach()
@@ -23,13 +29,43 @@ function(compile_together target)
     list(LENGTH ${files} count)
     math(EXPR parts "(${count} + ${files_at_once} - 1) / ${files_at_once}")
     set(index 0)
-    foreach(source IN LISTS ${files})
+    foreach(path IN LISTS ${files})
       math(EXPR part "${index} * ${parts} / ${count}")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${files}_${part}")
+      list(APPEND ${files}_${part} "${path}")
       math(EXPR index "${index} + 1")
     endforeach()
+    math(EXPR last "${parts} - 1")
+    foreach(part RANGE ${last})
+      compile_as_one(${target} "${files}_${part}" ${${files}_${part}})
+    endforeach()
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # GCC takes the files for headers, in which types of anonymous namespaces would be different ones for each user.
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  target_compile_options(${target} PRIVATE "-iquote${CMAKE_SOURCE_DIR}"
+    # GCC takes the files for headers, in which types of anonymous namespaces would be different ones for each user.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# Writes one file that includes all of them (PATH: from the repository's folder on), and compiles that in their place.
+function(compile_as_one target name) # PATH...
+  list(LENGTH ARGN count)
+  if(count EQUAL 1)
+    return()
+  endif()
+  set(text "")
+  foreach(path IN LISTS ARGN)
+    string(APPEND text "#include \"${path}\"\n")
+    set_source_files_properties("${CMAKE_SOURCE_DIR}/${path}" PROPERTIES HEADER_FILE_ONLY ON)
+  endforeach()
+  set(together "${CMAKE_CURRENT_BINARY_DIR}/together/${target}/${name}.cpp")
+  file(CONFIGURE OUTPUT "${together}" CONTENT "${text}" @ONLY)  # leaves a file alone that has this text
+  target_sources(${target} PRIVATE "${together}")
+endfunction()
+
+function(has_properties source result)
+  set(${result} OFF PARENT_SCOPE)
+  foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS)
+    get_source_file_property(value "${source}" ${property})
+    if(value)
+      set(${result} ON PARENT_SCOPE)
+    endif()
+  endforeach()
 endfunction()

@@ -14,6 +14,21 @@ build_jobs() {
 configuration_key() { # PRESET
   echo "preset $1, in $root, prefix ${CMAKE_PREFIX_PATH-}, ${CXX-} ${CXXFLAGS-} ${LDFLAGS-}"
   echo "system $os_id $os_version, wheels $(cat "$deps"/wheels-*.txt | cksum) $wheel_set"
+  echo "launcher $(compiler_cache)"
+}
+
+# Where there is ccache, what was compiled before, in this copy or another one, is not compiled again.
+compiler_cache() { ! command -v ccache >/dev/null || echo ccache; }
+
+# Two copies share what they compile if ccache takes paths relative to each, and three presets of a few branches don't
+# fit into the 5 GB that it would keep. Whatever the user has set, in his environment or ccache.conf, stands.
+use_compiler_cache() {
+  local unset
+  [[ -n $(compiler_cache) ]] || return 0
+  unset=$(ccache --show-config 2>/dev/null | sed -n 's/^(default) \([a-z_]*\) =.*/\1/p')
+  ! grep -qx base_dir <<<"$unset" || export CCACHE_BASEDIR=$root
+  ! grep -qx hash_dir <<<"$unset" || export CCACHE_NOHASHDIR=1
+  ! grep -qx max_size <<<"$unset" || export CCACHE_MAXSIZE=10G
 }
 
 configure() { # PRESET TESTS(ON|OFF)
@@ -31,7 +46,9 @@ configure() { # PRESET TESTS(ON|OFF)
   mkdir -p "$folder"
   rm -f "$folder/configured"
   say "configuring ($preset)"
-  options+=("-DEVENER_BUILD_TESTS=$tests")
+  options+=("-DEVENER_BUILD_TESTS=$tests" "-DCMAKE_CXX_COMPILER_LAUNCHER=$(compiler_cache)")
+  # A precompiled header is another file in each copy, and nothing that includes it is found in the cache.
+  options+=("-DCMAKE_DISABLE_PRECOMPILE_HEADERS=$([[ -n $(compiler_cache) ]] && echo ON || echo OFF)")
   if ! (cd "$root" && cmake --preset "$preset" "${options[@]}") >"$log" 2>&1; then
     show_log "$log"
     rm -f "$deps_dir"/packages-* # next time look again at what is there
@@ -56,6 +73,7 @@ build() { # PRESET TARGET
   ((free > 500000000)) || die "not enough space for the build: $(megabytes "$free") free in $folder, 500 MB needed." 'Free some, then run the same command again.'
   : >"$log"
   renew_dates "$preset"
+  use_compiler_cache
   if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target "$target" -j "$(build_jobs)" 2>&1 </dev/null |
     follow "building ($preset)" "$log"; then
     show_log "$log"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/paths.h"
 #include "base/test_folder.h"
 
 namespace evener::test {
@@ -50,7 +51,7 @@ std::string formatter() {
 std::vector<fs::path> cpp_files() {
   std::vector<fs::path> files;
   for (const char* folder : {"bench", "examples", "include", "python", "src", "tests"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(EVENER_SOURCE_DIR) / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(source_folder() / folder)) {
       const std::string extension = entry.path().extension();
       const bool is_cpp = extension == ".h" || extension == ".cpp" || extension == ".cu" || extension == ".cuh";
       if (is_cpp && entry.is_regular_file()) files.push_back(entry.path());
@@ -97,7 +98,7 @@ TEST(Format, OfAWrongFileIsNoticed) {
   const std::string program = formatter();
   if (program.empty()) GTEST_SKIP() << "clang-format 14 is not installed";
   const TestFolder folder;
-  fs::copy_file(fs::path(EVENER_SOURCE_DIR) / ".clang-format", folder / ".clang-format");
+  fs::copy_file(source_folder() / ".clang-format", folder / ".clang-format");
   write_text(folder / "right.cpp", "int one() {\n  return 1;\n}\n");
   write_text(folder / "wrong.cpp", "int  one( ){return 1;}\nint  two( ){return 2;}\n");
   const Output output = check(program, {folder / "right.cpp", folder / "wrong.cpp"});

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/paths.h"
 
 namespace evener::test {
 namespace {
@@ -22,7 +23,7 @@ std::string only_complaint(const std::string& path, const std::string& text) {
 TEST(IncludeRule, HoldsInTheWholeTree) {
   int files = 0;
   for (const char* root : {"src", "include"}) {
-    const fs::path folder = fs::path(EVENER_SOURCE_DIR) / root;
+    const fs::path folder = source_folder() / root;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const std::string extension = entry.path().extension();
       if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp" && extension != ".cu")) continue;
@@ -37,7 +38,7 @@ TEST(IncludeRule, HoldsInTheWholeTree) {
 }
 
 TEST(IncludeRule, EveryFolderIsARoom) {
-  for (const auto& entry : fs::directory_iterator(fs::path(EVENER_SOURCE_DIR) / "src")) {
+  for (const auto& entry : fs::directory_iterator(source_folder() / "src")) {
     if (entry.is_directory()) {
       EXPECT_THAT(known_rooms(), Contains(entry.path().filename().string()));
     }

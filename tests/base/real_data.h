@@ -5,10 +5,12 @@
 #include <initializer_list>
 #include <string>
 
+#include "base/paths.h"
+
 namespace evener::test {
 
 inline std::filesystem::path real_data(const std::string& name) {
-  return (std::filesystem::path(EVENER_SOURCE_DIR) / "../shared/data" / name).lexically_normal();
+  return (source_folder() / "../shared/data" / name).lexically_normal();
 }
 
 /// Why a test that needs all of them is skipped; "" where they are there.

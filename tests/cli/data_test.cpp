@@ -171,7 +171,7 @@ TEST(LongReading, IsShownAndEndsOnCtrlC) {
       {"data", "info", images, "--size", "28x28"},
       {"train", "mlp:784-2", "--data", images, "--size", "28x28", "--out", out}};
   for (const auto& words : commands) {
-    RunningProgram program(EVENER_PROGRAM, words);
+    RunningProgram program(program_path(), words);
     ASSERT_TRUE(program.wait_for("reading images [")) << program.err();
     program.send(SIGINT);
     const ProgramResult result = program.finish();

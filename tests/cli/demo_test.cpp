@@ -24,7 +24,7 @@ class DemoCommand : public ::testing::Test {
 };
 
 TEST_F(DemoCommand, PassesAStopOnToTheRunUnderWay) {
-  RunningProgram program(EVENER_PROGRAM, {"demo", "--out", out()});
+  RunningProgram program(program_path(), {"demo", "--out", out()});
   const auto begun = folder_ / "demo/probe-cpu-t1/samples.csv";
   for (int i = 0; i < 5000 && !std::filesystem::exists(begun); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

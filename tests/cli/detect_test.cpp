@@ -251,7 +251,7 @@ TEST_F(Detect, AnInterruptedRunSaysSo) {
   for (int i = 0; i < 400; ++i) {
     fs::copy_file(folder_ / "photos" / "a.pgm", folder_ / "photos" / ("copy" + std::to_string(i) + ".pgm"));
   }
-  test::RunningProgram program(EVENER_PROGRAM,
+  test::RunningProgram program(test::program_path(),
                                {"detect", file("model.safetensors"), file("photos"), "--out", file("run"), "--on",
                                 "cpu/t1", "--batch", "1", "--format", "jsonl"},
                                {.environment = {{"XDG_CACHE_HOME", file("cache")}}});

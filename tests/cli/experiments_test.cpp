@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
 #include "measure/sensors/assumed_power.h"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> experiment_files() {
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(EVENER_SOURCE_DIR "/experiments")) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(source_folder() / "experiments")) {
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
   }
   return files;
@@ -41,9 +42,9 @@ TEST(Experiments, AreWhatSweepTakesAtEachScale) {
 
 TEST(PublishedFigures, BelongToAnExperimentAndNameItsCells) {
   std::size_t tables = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(EVENER_SOURCE_DIR "/experiments/published")) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(source_folder() / "experiments/published")) {
     const std::string name = entry.path().stem().string();
-    const fs::path experiment = fs::path(EVENER_SOURCE_DIR "/experiments") / (name + ".toml");
+    const fs::path experiment = source_folder() / "experiments" / (name + ".toml");
     ASSERT_TRUE(fs::exists(experiment)) << entry.path();
     const std::string listed = run_program({"sweep", experiment.string(), "--dry-run"}).out;
     for (const report::ReferenceFigure& figure : report::read_reference(entry.path())) {
@@ -59,9 +60,9 @@ TEST(PublishedFigures, BelongToAnExperimentAndNameItsCells) {
 
 /// The command that experiments/README.md gives: powers of processors, of processors that only drive GPUs, of a GPU.
 TEST(PublishedFigures, OfEnergyFollowFromStatedPowersWithinAPercent) {
-  const std::string file = EVENER_SOURCE_DIR "/experiments/published/001-environments.csv";
+  const fs::path file = source_folder() / "experiments/published/001-environments.csv";
   const std::string powers = "cpu=98.5W,idle=44.7W,gpu=117.8W,gpu-idle=15.9W";
-  EXPECT_THAT(read_file(EVENER_SOURCE_DIR "/experiments/README.md"), testing::HasSubstr("--assume-power " + powers));
+  EXPECT_THAT(read_file(source_folder() / "experiments/README.md"), testing::HasSubstr("--assume-power " + powers));
   const auto figures = report::read_reference(file);
   const auto ways = report::published_ways(figures, measure::parse_assumed_power(powers));
   const auto derived = report::derived_figures(figures, ways);

@@ -104,7 +104,7 @@ TEST_F(ExportCommand, AFolderThatIsMissingIsAnErrorAndIsNotMade) {
 TEST_F(ExportCommand, AfterCtrlCThereIsTheWholeFileOrNone) {
   const std::string whole = (folder_ / "whole.onnx").string();
   ASSERT_EQ(run({"resnet18", "--onnx", whole}).exit_code, 0);
-  test::RunningProgram program(EVENER_PROGRAM, {"export", "resnet18", "--onnx", onnx_});
+  test::RunningProgram program(test::program_path(), {"export", "resnet18", "--onnx", onnx_});
   ASSERT_TRUE(program.wait_for("random weights")) << program.err();  // it goes on with writing the file
   program.send(SIGINT);
   const ProgramResult result = program.finish();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "cli/faces_helpers.h"
 #include "cli/onnx_helpers.h"
 
@@ -23,7 +24,7 @@ using testing::Not;
 using Words = test::Words;
 
 fs::path golden_file(const std::string& name) {
-  return fs::path(EVENER_SOURCE_DIR) / "tests/golden/data" / name;
+  return test::source_folder() / "tests/golden/data" / name;
 }
 
 class FacesBadInput : public test::Faces {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "cli/faces_helpers.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -76,7 +77,7 @@ TEST_F(FacesResumed, AnotherRunLooksAtNewPhotosOnly) {
 
 TEST_F(FacesResumed, AnInterruptedRunSaysHowToGoOn) {
   for (int i = 0; i < 60; ++i) write_photo("p" + std::to_string(i) + ".pgm", 60, 50);
-  test::RunningProgram program(EVENER_PROGRAM, joined({"faces"}, words({file("photos"), "--out", file("out")})),
+  test::RunningProgram program(test::program_path(), joined({"faces"}, words({file("photos"), "--out", file("out")})),
                                options());
   ASSERT_TRUE(program.wait_for("60 photos on cpu"));
   program.send(SIGINT);
@@ -89,7 +90,7 @@ TEST_F(FacesResumed, AKilledRunGoesOn) {
   for (int i = 0; i < 30; ++i) write_photo("p" + std::to_string(i) + ".pgm", 60, 50);
   const Words words = joined({"faces"}, this->words({file("photos"), "--out", file("out"), "--chunk", "1"}));
   {
-    test::RunningProgram killed(EVENER_PROGRAM, words, options());
+    test::RunningProgram killed(test::program_path(), words, options());
     // Some photos long: one that is half written doesn't count.
     constexpr std::uintmax_t kSomePhotosBytes = 600'000;
     const fs::path journal = folder_ / "out/faces.journal";

@@ -68,7 +68,7 @@ TEST_F(FetchCommand, GoesOnAfterCtrlC) {
     return Reply{http_reply(200, "ETag: \"1\"\r\nContent-Length: " + std::to_string(kBytes) + "\r\n", half),
                  Reply::Then::kHang};
   });
-  RunningProgram program(EVENER_PROGRAM, {"data", "fetch", "mnist"}, options(server.url()));
+  RunningProgram program(program_path(), {"data", "fetch", "mnist"}, options(server.url()));
   const auto part = folder_ / "data/mnist/train-images-idx3-ubyte.gz.part";
   std::error_code missing;
   const auto arrived = [&] {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/paths.h"
 #include "cli/infer_helpers.h"
 
 namespace evener {
@@ -98,7 +99,7 @@ TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
   trained();
   pictures({"1.pgm"});
   test::RunningProgram program(
-      EVENER_PROGRAM,
+      test::program_path(),
       {"infer", file("run"), file("pictures"), "--sort", file("sorted"), "--sort-threshold", "1", "--watch"},
       options());
   EXPECT_TRUE(program.wait_for("waiting for more photos"));

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/paths.h"
 #include "cli/infer_helpers.h"
 
 namespace evener {
@@ -27,7 +28,7 @@ class InferTrouble : public test::Infer {
   /// `script` of bash, in which $evener is the program.
   ProgramResult bash(const std::string& script) const {
     auto with_program = options();
-    with_program.environment["evener"] = EVENER_PROGRAM;
+    with_program.environment["evener"] = test::program_path();
     return RunningProgram("/bin/bash", {"-c", script}, with_program).finish();
   }
 };
@@ -36,7 +37,7 @@ TEST_F(InferTrouble, CtrlCEndsEachScenarioInGoodOrder) {
   for (const char* scenario : {"single-stream", "multi-stream", "server", "offline"}) {
     SCOPED_TRACE(scenario);
     const Words words = {"--scenario", scenario, "--min-duration", "60", "--out", file(scenario)};
-    RunningProgram program(EVENER_PROGRAM, joined({"infer", "mlp:4-3-2", "random:20", "--on", "cpu/t1"}, words),
+    RunningProgram program(test::program_path(), joined({"infer", "mlp:4-3-2", "random:20", "--on", "cpu/t1"}, words),
                            options());
     ASSERT_TRUE(program.wait_for("random weights")) << program.err();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -52,8 +53,8 @@ TEST_F(InferTrouble, CtrlCEndsEachScenarioInGoodOrder) {
 
 TEST_F(InferTrouble, CtrlCKeepsTheAnswersSoFar) {
   RunningProgram program(
-      EVENER_PROGRAM, joined({"infer"}, joined(kTiny, {"random:100000000", "--format", "csv", "--out", file("out")})),
-      options());
+      test::program_path(),
+      joined({"infer"}, joined(kTiny, {"random:100000000", "--format", "csv", "--out", file("out")})), options());
   ASSERT_TRUE(program.wait_for("#20,1,"));
   program.send(SIGINT);
   const ProgramResult result = program.finish();

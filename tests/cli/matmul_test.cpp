@@ -84,7 +84,7 @@ TEST_F(MatmulCommand, RefusesWhatItCanNotMeasure) {
 
 TEST_F(MatmulCommand, EndsInGoodOrder) {
   const std::string out = (folder_ / "run").string();
-  RunningProgram program(EVENER_PROGRAM, {"matmul", "64", "--engine", "native", "--seconds", "1000", "--out", out});
+  RunningProgram program(program_path(), {"matmul", "64", "--engine", "native", "--seconds", "1000", "--out", out});
   ASSERT_TRUE(program.wait_for("our own kernels")) << program.err();
   program.send(SIGINT);
   const ProgramResult result = program.finish();

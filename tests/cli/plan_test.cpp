@@ -73,7 +73,7 @@ TEST_F(PlanCommand, RefusesBadCandidatesBeforeMeasuring) {
 }
 
 TEST_F(PlanCommand, EndsAtCtrlC) {
-  test::RunningProgram program(EVENER_PROGRAM, plan({"--seconds", "60", "--on", "2xcpu/t1"}));
+  test::RunningProgram program(test::program_path(), plan({"--seconds", "60", "--on", "2xcpu/t1"}));
   ASSERT_TRUE(program.wait_for("trying 2xcpu/t1"));
   program.send(SIGINT);
   const auto result = program.finish();

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/paths.h"
 #include "cli/quantize_helpers.h"
 
 namespace evener {
@@ -69,7 +70,7 @@ TEST_F(QuantizeTrouble, FewImagesTellNoChange) {
 
 TEST_F(QuantizeTrouble, CtrlCEndsInGoodOrder) {
   const std::string run_folder = trained();
-  test::RunningProgram program(EVENER_PROGRAM, {"quantize", run_folder, "--out", out_, "--seconds", "20"});
+  test::RunningProgram program(test::program_path(), {"quantize", run_folder, "--out", out_, "--seconds", "20"});
   ASSERT_TRUE(program.wait_for("running the network in float")) << program.err();
   program.send_to_group(SIGINT);
   const ProgramResult result = program.finish();

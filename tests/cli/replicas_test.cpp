@@ -178,7 +178,7 @@ TEST_F(Replicas, AForcedExchangeOfOneChangesNothing) {
 TEST_F(Replicas, AKilledOneIsNamedAndTheRunCanBeResumed) {
   const fs::path out = folder_ / "killed";
   {
-    RunningProgram program(EVENER_PROGRAM, long_run(out));
+    RunningProgram program(test::program_path(), long_run(out));
     ASSERT_TRUE(program.wait_for("epoch 3/8")) << program.err();
     const auto ranks = program.children();
     ASSERT_THAT(ranks, SizeIs(2));
@@ -197,7 +197,7 @@ TEST_F(Replicas, AKilledOneIsNamedAndTheRunCanBeResumed) {
 
 TEST_F(Replicas, ARestartEndsWithTheWeightsOfAnUndisturbedRun) {
   const fs::path out = folder_ / "restarted";
-  RunningProgram program(EVENER_PROGRAM, long_run(out, {"--restarts", "1"}));
+  RunningProgram program(test::program_path(), long_run(out, {"--restarts", "1"}));
   ASSERT_TRUE(program.wait_for("epoch 4/8")) << program.err();
   const auto ranks = program.children();
   ASSERT_THAT(ranks, SizeIs(2));
@@ -221,7 +221,7 @@ TEST_F(Replicas, ARestartEndsWithTheWeightsOfAnUndisturbedRun) {
 
 TEST_F(Replicas, AnElasticRunGoesOnWithTheOthers) {
   const fs::path out = folder_ / "elastic";
-  RunningProgram program(EVENER_PROGRAM, long_run(out, {"--elastic"}));
+  RunningProgram program(test::program_path(), long_run(out, {"--elastic"}));
   ASSERT_TRUE(program.wait_for("epoch 3/8")) << program.err();
   const auto ranks = program.children();
   ASSERT_THAT(ranks, SizeIs(2));
@@ -241,7 +241,7 @@ TEST_F(Replicas, AnElasticRunGoesOnWithTheOthers) {
 TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
   const fs::path out = folder_ / "stopped";
   {
-    RunningProgram program(EVENER_PROGRAM, long_run(out));
+    RunningProgram program(test::program_path(), long_run(out));
     ASSERT_TRUE(program.wait_for("epoch 2/8")) << program.err();
     program.send_to_group(SIGINT);
     const ProgramResult result = program.finish();
@@ -256,7 +256,7 @@ TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
 
 TEST_F(Replicas, ATimeLimitSavesAsCtrlCDoes) {
   const fs::path out = folder_ / "stopped";
-  RunningProgram program(EVENER_PROGRAM, long_run(out));
+  RunningProgram program(test::program_path(), long_run(out));
   ASSERT_TRUE(program.wait_for("epoch 2/8")) << program.err();
   program.send(SIGTERM);  // as timeout does
   program.send_to_group(SIGTERM);
@@ -267,7 +267,7 @@ TEST_F(Replicas, ATimeLimitSavesAsCtrlCDoes) {
 
 TEST_F(Replicas, BeforeTheFirstCheckpointNobodyIsSentToOne) {
   for (const std::string restarts : {"0", "1"}) {
-    RunningProgram program(EVENER_PROGRAM, long_run(folder_ / ("lost" + restarts), {"--restarts", restarts}));
+    RunningProgram program(test::program_path(), long_run(folder_ / ("lost" + restarts), {"--restarts", restarts}));
     ASSERT_TRUE(program.wait_for("images to train on")) << program.err();
     std::vector<pid_t> ranks;
     while (ranks.size() < 2 && program.err().find("epoch") == std::string::npos) ranks = program.children();

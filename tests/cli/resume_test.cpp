@@ -79,7 +79,7 @@ class Resume : public testing::Test {
   }
   /// Stops a run after an epoch; how it ended.
   ProgramResult stopped(const Words& words, int signal) {
-    RunningProgram program(EVENER_PROGRAM, words);
+    RunningProgram program(test::program_path(), words);
     EXPECT_TRUE(program.wait_for("epoch 2/")) << program.err();
     program.send(signal);
     return program.finish();
@@ -201,7 +201,7 @@ TEST_F(Resume, AKilledRunCanBeReportedAndGoneOnWith) {
 }
 
 TEST_F(Resume, ARunCanBeFollowed) {
-  RunningProgram program(EVENER_PROGRAM, stoppable_run(out()));
+  RunningProgram program(test::program_path(), stoppable_run(out()));
   ASSERT_TRUE(program.wait_for("epoch 2/")) << program.err();
   const ProgramResult report = run_program({"report", out().string(), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
@@ -211,7 +211,8 @@ TEST_F(Resume, ARunCanBeFollowed) {
 }
 
 TEST_F(Resume, ARunCanBeReportedFromItsFirstStepOn) {
-  RunningProgram program(EVENER_PROGRAM, stoppable_run(out(), {"--batch", "1"}));  // half a second for the first epoch
+  RunningProgram program(test::program_path(),
+                         stoppable_run(out(), {"--batch", "1"}));  // half a second for the first epoch
   for (int tries = 0; tries < 10000 && !fs::exists(out() / "record.json"); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

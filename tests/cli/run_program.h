@@ -1,4 +1,4 @@
-// Runs the real program (EVENER_PROGRAM) as a user would, and gives back its exit code and what it printed.
+// Runs the real program (program_path()) as a user would, and gives back its exit code and what it printed.
 // Header only, so that the tests of every room can use it. Output goes through files: nothing blocks on a full pipe.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/paths.h"
 #include "base/test_folder.h"
 
 namespace evener::test {
@@ -132,7 +133,7 @@ class RunningProgram {
 
 /// Runs `evener ARGUMENTS...` to its end.
 inline ProgramResult run_program(const std::vector<std::string>& arguments, const ProgramOptions& options = {}) {
-  return RunningProgram(EVENER_PROGRAM, arguments, options).finish();
+  return RunningProgram(program_path(), arguments, options).finish();
 }
 
 }  // namespace evener::test

@@ -42,7 +42,7 @@ class ServeCommand : public Infer {
 
 TEST_F(ServeCommand, SaysOfPicturesWhatInferSays) {
   const std::string model = trained(), picture = pictures({"a.pgm"}) + "/a.pgm";
-  RunningProgram program(EVENER_PROGRAM, words(model, {"--on", "cpu/t1", "--batch", "4"}), options());
+  RunningProgram program(program_path(), words(model, {"--on", "cpu/t1", "--batch", "4"}), options());
   const int port = port_told(program);
   ASSERT_NE(port, 0) << program.err();
   HttpClient client(port);
@@ -66,7 +66,7 @@ TEST_F(ServeCommand, SaysOfPicturesWhatInferSays) {
 }
 
 TEST_F(ServeCommand, LosesNothingThatItAcceptedWhenItIsTerminated) {
-  RunningProgram program(EVENER_PROGRAM, words(trained(), {"--max-wait", "1"}), options());
+  RunningProgram program(program_path(), words(trained(), {"--max-wait", "1"}), options());
   const int port = port_told(program);
   ASSERT_NE(port, 0) << program.err();
   const std::string body =
@@ -111,7 +111,7 @@ TEST_F(ServeCommand, RefusesWhatItCantServe) {
 }
 
 TEST_F(ServeCommand, TellsAnAddressThatCanBeAsked) {
-  RunningProgram program(EVENER_PROGRAM, {"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "my mlp:784"},
+  RunningProgram program(program_path(), {"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "my mlp:784"},
                          options());
   const int port = port_told(program);
   ASSERT_NE(port, 0) << program.err();
@@ -139,7 +139,7 @@ class ReportServe : public testing::Test {
 
 TEST_F(ReportServe, FollowsARunFromBeforeItsFirstRecord) {
   std::filesystem::create_directories(folder_ / "run");
-  RunningProgram program(EVENER_PROGRAM, {"report", "--serve", (folder_ / "run").string()});
+  RunningProgram program(program_path(), {"report", "--serve", (folder_ / "run").string()});
   const int port = port_told(program);
   ASSERT_NE(port, 0) << program.err();
   HttpClient client(port);

@@ -278,7 +278,7 @@ TEST_F(SweepCommand, GoesOnAfterKillsAtAnyMoment) {
   std::map<std::string, fs::file_time_type> finished;
   Random random(5, Purpose::kSynthetic);
   for (int kill = 0; kill < 10; ++kill) {
-    RunningProgram program(EVENER_PROGRAM, words);
+    RunningProgram program(program_path(), words);
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + static_cast<int>(500 * random.uniform())));
     program.send(SIGKILL);
     program.finish();
@@ -301,7 +301,7 @@ TEST_F(SweepCommand, GoesOnAfterKillsAtAnyMoment) {
 
 TEST_F(SweepCommand, StopsInGoodOrderAndGoesOn) {
   const Words words = small_sweep({"--batch", "16,32", "--epochs", "2000", "--repeats", "2"});
-  RunningProgram program(EVENER_PROGRAM, words);
+  RunningProgram program(program_path(), words);
   for (int look = 0; look < 4000 && !fs::exists(folder_ / "sweep" / measure::kJournalFile); ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

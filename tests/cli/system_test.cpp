@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/paths.h"
 #include "cli/run_program.h"
 
 namespace evener::test {
@@ -15,7 +16,7 @@ using Words = std::vector<std::string>;
 
 /// Runs a line of bash in which $EVENER is the program.
 ProgramResult shell(const std::string& line) {
-  return RunningProgram("bash", {"-c", line}, {.environment = {{"EVENER", EVENER_PROGRAM}}, .cwd = {}}).finish();
+  return RunningProgram("bash", {"-c", line}, {.environment = {{"EVENER", program_path()}}, .cwd = {}}).finish();
 }
 
 TEST(Output, ThatCantBeWrittenIsAnError) {
@@ -58,9 +59,8 @@ TEST(Memory, ThatRunsOutIsExplained) {
 
 /// Runs a line of bash after the parts of the set-up were read as deps/setup.sh reads them.
 ProgramResult setup_shell(const std::string& line) {
-  return shell("set -euEo pipefail; trap 'echo FAILED >&2' ERR; deps=" EVENER_SOURCE_DIR
-               "/deps; . $deps/ui.sh; . $deps/apt.sh; " +
-               line);
+  return shell("set -euEo pipefail; trap 'echo FAILED >&2' ERR; deps=" + source_folder().string() +
+               "/deps; . $deps/ui.sh; . $deps/apt.sh; " + line);
 }
 
 TEST(SetUp, AptThatKnowsNoPackageYetIsNoFailure) {

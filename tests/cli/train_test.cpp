@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/paths.h"
 #include "cli/train_helpers.h"
 #include "weights/safetensors.h"
 
@@ -89,7 +90,7 @@ Words long_run(const fs::path& out, const Words& more = {}) {
 }
 
 TEST_F(TrainCommand, CtrlCSavesAndResumeGivesTheSameWeights) {
-  RunningProgram program(EVENER_PROGRAM, long_run(out()));
+  RunningProgram program(test::program_path(), long_run(out()));
   ASSERT_TRUE(program.wait_for("epoch 2/12")) << program.err();
   program.send(SIGINT);
   const ProgramResult stopped = program.finish();
@@ -111,7 +112,7 @@ TEST_F(TrainCommand, ResumesAugmentedTrainingBitEqually) {
     more.insert(more.end(), {"--loader-threads", threads});
     return long_run(dir, more);
   };
-  RunningProgram program(EVENER_PROGRAM, with(out(), {}, "1"));
+  RunningProgram program(test::program_path(), with(out(), {}, "1"));
   ASSERT_TRUE(program.wait_for("epoch 2/12")) << program.err();
   program.send(SIGHUP);  // the end of its terminal saves as Ctrl-C does
   ASSERT_EQ(program.finish().exit_code, 128 + SIGHUP);
@@ -168,7 +169,7 @@ TEST_F(TrainCommand, APackedFileTrainsToTheSameWeights) {
 
 TEST_F(TrainCommand, ResumesAfterKillNine) {
   {
-    RunningProgram program(EVENER_PROGRAM, long_run(out()));
+    RunningProgram program(test::program_path(), long_run(out()));
     ASSERT_TRUE(program.wait_for("epoch 3/12")) << program.err();
     program.send(SIGKILL);
     EXPECT_EQ(program.finish().exit_code, 128 + SIGKILL);

@@ -12,13 +12,14 @@
 #include <png.h>
 
 #include "base/error.h"
+#include "base/paths.h"
 
 namespace evener::data::test {
 
 namespace fs = std::filesystem;
 
 fs::path golden_file(const std::string& name) {
-  return fs::path(EVENER_SOURCE_DIR) / "tests/golden/data" / name;
+  return evener::test::source_folder() / "tests/golden/data" / name;
 }
 
 std::string bytes_of(const fs::path& path) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "base/random.h"
 #include "data/samples.h"
 
@@ -142,7 +143,7 @@ TEST(Preprocess, BorderIsTheScaledPictureInTheMiddleToThePixel) {
 
 // What torchvision itself makes of pictures of noise (tests/golden/make_crop_golden.py).
 TEST(Preprocess, CropsAreTorchvisionsToThePixel) {
-  std::ifstream file(std::string(EVENER_SOURCE_DIR) + "/tests/golden/crops.json");
+  std::ifstream file(evener::test::source_folder() / "tests/golden/crops.json");
   const nlohmann::json cases = nlohmann::json::parse(file);
   ASSERT_EQ(cases.size(), 192U);
   for (const nlohmann::json& one : cases) {

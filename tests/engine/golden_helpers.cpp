@@ -5,6 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/paths.h"
 #include "base/precision.h"
 #include "base/random.h"
 #include "engine/operations_helpers.h"
@@ -63,7 +64,7 @@ std::vector<std::vector<data::LabelledBox>> boxes_of(const std::vector<double>& 
 
 GoldenCase read_golden(const std::string& name, Precision precision) {
   const auto [tensors, metadata] =
-      weights::read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+      weights::read_safetensors(source_folder() / ("tests/golden/" + name + ".safetensors"));
   const std::string kind = precision == Precision::kFp32 ? "fp32" : "bf16";
   GoldenCase golden;
   golden.name = name;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/module.h"
+#include "base/paths.h"
 #include "engine/batches_helpers.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
@@ -42,7 +43,7 @@ class NativeDeviceTest : public testing::TestWithParam<Device> {
   /// PoCL keeps what it has compiled in the home directory unless it is told otherwise. Each test is a process of its
   /// own: they share what the first of them compiles, which takes seconds.
   static void SetUpTestSuite() {
-    const std::filesystem::path folder = std::filesystem::path(EVENER_PROGRAM).parent_path().parent_path() / "pocl";
+    const std::filesystem::path folder = std::filesystem::path(program_path()).parent_path().parent_path() / "pocl";
     std::filesystem::create_directories(folder);
     setenv("POCL_CACHE_DIR", folder.c_str(), /*overwrite=*/0);
   }

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "base/random.h"
 #include "network/zoo.h"
 #include "weights/safetensors.h"
@@ -56,7 +57,7 @@ TEST(Init, NormalFollowsTheFormulaOfTheHeader) {
 TEST(Init, FirstValuesAreThoseOfTheGoldenFiles) {
   for (const char* name : {"mlp_relu", "resnet18_rgb", "resnet34_grey"}) {
     const auto golden =
-        weights::read_safetensors(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+        weights::read_safetensors(test::source_folder() / "tests/golden" / (std::string(name) + ".safetensors"));
     const HostTensor& first = golden.tensors.at("initial.first");
     const bool grey = golden.metadata.at("input").starts_with("1x");
     const Network network =

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "network/cost.h"
 #include "weights/safetensors.h"
 
@@ -146,8 +147,8 @@ TEST(Zoo, TheDetectorsNetworksLookAtTheirSizes) {
 TEST(Zoo, ParametersHavePyTorchsNamesInItsOrder) {
   for (const char* name : {"resnet18_rgb", "resnet34_grey", "resnet50", "resnet20", "mobilenet_v2",
                            "mobilenet_v3_large", "efficientnet_b0", "mlp_relu"}) {
-    const auto golden =
-        weights::read_safetensors_metadata(std::string(EVENER_SOURCE_DIR) + "/tests/golden/" + name + ".safetensors");
+    const auto golden = weights::read_safetensors_metadata(test::source_folder() / "tests/golden" /
+                                                           (std::string(name) + ".safetensors"));
     const Network network = build(golden.at("model"), {});
     EXPECT_EQ(names_of(network, true), listed(golden, "trained")) << name;
     EXPECT_EQ(names_of(network, false), listed(golden, "buffers")) << name;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message.h"
+#include "base/paths.h"
 #include "task/detect/average_precision.h"
 #include "task/detect/decode.h"
 
@@ -16,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 json golden() {
-  std::ifstream file(std::string(EVENER_SOURCE_DIR) + "/tests/golden/detections.json");
+  std::ifstream file(test::source_folder() / "tests/golden/detections.json");
   return json::parse(file);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/real_data.h"
 #include "base/test_folder.h"
 #include "weights/safetensors.h"
@@ -20,7 +21,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(EVENER_SOURCE_DIR) / "tests/golden/torch";
+const fs::path kFolder = test::source_folder() / "tests/golden/torch";
 
 std::string content(const std::string& name) {
   return read_file(kFolder / name);

@@ -31,5 +31,23 @@ TEST(TrainRecord, SaysWhichWeightsWereTested) {
   EXPECT_EQ(best.val_epoch, 1);
 }
 
+/// Two replicas of two stages, of which some are GPUs: by rank cpu, cuda:0, cuda:1, cpu.
+TEST(TrainRecord, FiguresOfGpusAreThoseOfTheirStages) {
+  measure::Record record;
+  record.config["epochs"] = "0";
+  record.sessions.emplace_back();
+  record.placement.replicas.resize(2);
+  record.placement.replicas[0].stages = {{.device = "cpu"}, {.device = "cuda:0"}};
+  record.placement.replicas[1].stages = {{.device = "cuda:1"}, {.device = "cpu"}};
+  record.gpus.resize(2);
+  task::TrainResult result;
+  result.devices.resize(4);
+  result.devices[1].peak_memory_bytes = 100;
+  result.devices[2].peak_memory_bytes = 200;
+  fill_results(record, result);
+  EXPECT_EQ(record.gpus[0].peak_memory_bytes, 100U);
+  EXPECT_EQ(record.gpus[1].peak_memory_bytes, 200U);
+}
+
 }  // namespace
 }  // namespace evener::job

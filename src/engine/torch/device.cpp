@@ -42,11 +42,11 @@ std::string device_refusal(Device device) {
          "' can't be used: " + status.reason + "; run './evener --with-cuda setup', which fetches CUDA's libraries";
 }
 
-void set_up_cuda(Precision precision) {
+void set_up_cuda(Precision precision, bool search) {
   auto& context = at::globalContext();
   context.setAllowTF32CuBLAS(precision == Precision::kTf32);
   context.setAllowTF32CuDNN(precision == Precision::kTf32);
-  context.setBenchmarkCuDNN(true);
+  context.setBenchmarkCuDNN(search);
 }
 
 CudaParts& cuda_parts() {

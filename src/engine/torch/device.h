@@ -21,9 +21,10 @@ at::Device torch_device(Device device);
 /// driver, so that a process may do it and fork.
 std::string device_refusal(Device device);
 
-/// Makes a step of float32 use TF32 products where `precision` says so, and lets cuDNN choose its fastest algorithms:
-/// for the whole process.
-void set_up_cuda(Precision precision);
+/// For the whole process: makes products of float32 use TF32 where `precision` says so, and lets cuDNN try all of its
+/// algorithms at the first call of a shape, if `search`. A search takes up to a second for each convolution and thread:
+/// a training makes up for it, which calls one shape thousands of times; an answer doesn't.
+void set_up_cuda(Precision precision, bool search);
 
 /// The module torch_cuda. Throws Error where it can't be used.
 CudaParts& cuda_parts();

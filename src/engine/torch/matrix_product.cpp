@@ -35,7 +35,7 @@ class TorchMatrixProduct : public MatrixProduct {
         streams_(torch_device(options.device)),
         type_(options.precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat) {
     use_threads(options_.threads, {});
-    if (streams_.asynchronous()) set_up_cuda(options_.precision);
+    if (streams_.asynchronous()) set_up_cuda(options_.precision, /*search=*/false);
     with_matrix_errors(options_, [&] {
       const WorkingIn working(streams_.compute());
       if (streams_.asynchronous()) {

@@ -80,7 +80,7 @@ TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state
     : options_(options), streams_(torch_device(options.device)) {
   const PinnedTo computing(options_.cpus);
   use_threads(options_.threads, {});
-  if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision);
+  if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision, /*search=*/false);
   const WorkingIn compute(streams_.compute());
   const bool shared = sharing != nullptr && !streams_.asynchronous();
   graph_ = shared ? sharing->graph_ : runner_graph(network, state, options);

@@ -128,9 +128,14 @@ void fill_replicas(measure::Record& record, const task::TrainResult& result) {
   for (const auto& [step, samples] : result.shares) record.placement.divisions.push_back({step, samples});
 }
 
-/// What devices computed, and the figures of the GPUs in the order of their replicas.
+/// Whether the record lists a stage's device ("cuda:0") among its GPUs.
+bool is_gpu(const std::string& device) {
+  return device.starts_with("cuda") || device.starts_with("opencl");
+}
+
+/// What devices computed. The record lists GPUs in the order of the ranks that use them: by replica, and in it by
+/// stage.
 void fill_devices(measure::Record& record, const task::TrainResult& result) {
-  std::size_t gpu = 0;
   for (const auto& device : result.devices) {
     record.notes.insert(record.notes.end(), device.notes.begin(), device.notes.end());
     if (!device.executed.empty()) record.config["executed"] = json(device.executed).dump();
@@ -138,10 +143,17 @@ void fill_devices(measure::Record& record, const task::TrainResult& result) {
       record.notes.push_back(std::to_string(device.skipped_steps) +
                              " steps changed nothing: their gradients overflowed (fp16; the loss is scaled down then)");
     }
-    if (!device.peak_memory_bytes || gpu >= record.gpus.size()) continue;
-    record.gpus[gpu].peak_memory_bytes = device.peak_memory_bytes;
-    record.gpus[gpu].step_phases_s = device.step_phases_s;
-    ++gpu;
+  }
+  std::size_t rank = 0, gpu = 0;
+  for (const auto& replica : record.placement.replicas) {
+    for (const auto& stage : replica.stages) {
+      if (rank == result.devices.size() || gpu == record.gpus.size()) return;
+      const auto& device = result.devices[rank++];
+      if (!is_gpu(stage.device)) continue;
+      record.gpus[gpu].peak_memory_bytes = device.peak_memory_bytes;
+      record.gpus[gpu].step_phases_s = device.step_phases_s;
+      ++gpu;
+    }
   }
 }
 
@@ -214,11 +226,12 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const task::Tr
     }
   }
   for (const auto& replica : plan.replicas) {
-    const auto& stage = replica.stages.front();
-    if (stage.device.kind != DeviceKind::kCuda && stage.device.kind != DeviceKind::kOpencl) continue;
-    record.gpus.emplace_back();
-    record.gpus.back().index = stage.device.index;
-    record.gpus.back().name = stage.device_name;
+    for (const auto& stage : replica.stages) {
+      if (!is_gpu(device_text(stage.device))) continue;
+      record.gpus.emplace_back();
+      record.gpus.back().index = stage.device.index;
+      record.gpus.back().name = stage.device_name;
+    }
   }
   record.engine = setup.engine;
   record.precision = precision_name(options.trainer.precision);

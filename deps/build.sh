@@ -54,7 +54,16 @@ configure() { # PRESET TESTS(ON|OFF)
     die "CMake could not configure the build." "The full output is in $log"
   fi
   printf '%s\n' "$key" >"$folder/configured"
+  write_compile_commands "$preset"
   note_step "configure-$preset" $((SECONDS - start)) 0 0
+}
+
+# For clangd and clang-tidy, which look in the folder of the repository; a link that somebody has made there stays. Those
+# of the preset that everybody has: sanitizers' would tell nothing else.
+write_compile_commands() { # PRESET
+  local made=$root/build/$1/compile_commands.json written=$root/compile_commands.json
+  [[ $1 == release && ! -L $written && ! $written -nt $made ]] || return 0
+  python3 -B "$deps/compile_commands.py" "${made%/*}" "$written"
 }
 
 # Ninja goes by the date of modification: a file that came after the last build with an older date (cp -p, tar, rsync)
@@ -83,6 +92,7 @@ build() { # PRESET TARGET
     fi
     die 'the build failed.' "The full output is in $log"
   fi
+  write_compile_commands "$preset" # again if there are other files than before
   if grep -q ' warning: ' "$log"; then say "the compiler warned $(grep -c ' warning: ' "$log") times; see $log"; fi
   if grep '^\[[0-9]*/[0-9]*\]' "$log" | grep -qv 'Re-checking globbed'; then
     say "built ($preset) in $((SECONDS - start)) s"

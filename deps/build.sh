@@ -84,6 +84,9 @@ build() { # PRESET TARGET
   use_compiler_cache
   if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target "$target" -j "$(build_jobs)" 2>&1 </dev/null |
     follow "building ($preset)" "$log"; then
+    if grep -q "unknown target 'test_" "$log"; then
+      die "the preset $preset has no tests of ${target#test_}." 'The reason stands in tests/CMakeLists.txt.'
+    fi
     show_log "$log"
     if grep -q 'No space left on device' "$log"; then
       die 'the disk is full.' 'Free some space, then run the same command again.'

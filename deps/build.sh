@@ -20,15 +20,14 @@ configuration_key() { # PRESET
 # Where there is ccache, what was compiled before, in this copy or another one, is not compiled again.
 compiler_cache() { ! command -v ccache >/dev/null || echo ccache; }
 
-# Two copies share what they compile if ccache takes paths relative to each, and three presets of a few branches don't
-# fit into the 5 GB that it would keep. Whatever the user has set, in his environment or ccache.conf, stands.
+# Two copies share what they compile if ccache takes paths relative to each. What the user has set, in his environment
+# or ccache.conf, stands. The size does too: a preset takes less than 0.1 GB of the 5 that ccache keeps by itself.
 use_compiler_cache() {
   local unset
   [[ -n $(compiler_cache) ]] || return 0
   unset=$(ccache --show-config 2>/dev/null | sed -n 's/^(default) \([a-z_]*\) =.*/\1/p')
   ! grep -qx base_dir <<<"$unset" || export CCACHE_BASEDIR=$root
   ! grep -qx hash_dir <<<"$unset" || export CCACHE_NOHASHDIR=1
-  ! grep -qx max_size <<<"$unset" || export CCACHE_MAXSIZE=10G
 }
 
 configure() { # PRESET TESTS(ON|OFF)
@@ -55,7 +54,16 @@ configure() { # PRESET TESTS(ON|OFF)
     die "CMake could not configure the build." "The full output is in $log"
   fi
   printf '%s\n' "$key" >"$folder/configured"
+  write_compile_commands "$preset"
   note_step "configure-$preset" $((SECONDS - start)) 0 0
+}
+
+# For clangd and clang-tidy, which look in the folder of the repository; a link that somebody has made there stays. Those
+# of the preset that everybody has: sanitizers' would tell nothing else.
+write_compile_commands() { # PRESET
+  local made=$root/build/$1/compile_commands.json written=$root/compile_commands.json
+  [[ $1 == release && ! -L $written && ! $written -nt $made ]] || return 0
+  python3 -B "$deps/compile_commands.py" "${made%/*}" "$written"
 }
 
 # Ninja goes by the date of modification: a file that came after the last build with an older date (cp -p, tar, rsync)
@@ -76,6 +84,9 @@ build() { # PRESET TARGET
   use_compiler_cache
   if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target "$target" -j "$(build_jobs)" 2>&1 </dev/null |
     follow "building ($preset)" "$log"; then
+    if grep -q "unknown target 'test_" "$log"; then
+      die "the preset $preset has no tests of ${target#test_}." 'The reason stands in tests/CMakeLists.txt.'
+    fi
     show_log "$log"
     if grep -q 'No space left on device' "$log"; then
       die 'the disk is full.' 'Free some space, then run the same command again.'
@@ -84,6 +95,7 @@ build() { # PRESET TARGET
     fi
     die 'the build failed.' "The full output is in $log"
   fi
+  write_compile_commands "$preset" # again if there are other files than before
   if grep -q ' warning: ' "$log"; then say "the compiler warned $(grep -c ' warning: ' "$log") times; see $log"; fi
   if grep '^\[[0-9]*/[0-9]*\]' "$log" | grep -qv 'Re-checking globbed'; then
     say "built ($preset) in $((SECONDS - start)) s"

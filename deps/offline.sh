@@ -46,7 +46,7 @@ setup_command() {
   if [[ -n $target ]]; then
     make_offline "$target"
   else
-    prepare release OFF "$deps/apt.txt"
+    prepare release OFF src/all "$deps/apt.txt"
     say 'ready; see ./evener --help'
   fi
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The set-up behind ./evener and ./test: packages, wheels, configuration, build, each only if it is needed.
 #   setup.sh program              what ./evener needs
-#   setup.sh tests PRESET         what ./test needs
+#   setup.sh tests PRESET TARGET  what ./test needs: all, or the test program of a room
 #   setup.sh setup [OPTIONS]      ./evener setup
 set -euo pipefail
 exec {stdout}>&1 1>&2 # stdout belongs to the program
@@ -79,9 +79,9 @@ write_stamp() { # PRESET
   mv "$stamp.new" "$stamp"
 }
 
-prepare() { # PRESET TESTS(ON|OFF) PACKAGE_LIST...
-  local preset=$1 tests=$2
-  shift 2
+prepare() { # PRESET TESTS(ON|OFF) TARGET PACKAGE_LIST...
+  local preset=$1 tests=$2 target=$3
+  shift 3
   take_lock
   find_offline
   use_prefix
@@ -89,7 +89,7 @@ prepare() { # PRESET TESTS(ON|OFF) PACKAGE_LIST...
   ensure_packages "$@"
   ensure_wheels
   configure "$preset" "$tests"
-  if [[ $tests == ON ]]; then build "$preset" all; else build "$preset" src/all; fi
+  build "$preset" "$target"
   write_stamp "$preset"
 }
 
@@ -99,8 +99,8 @@ set -E
 trap 'say "the set-up failed unexpectedly: line $LINENO of ${BASH_SOURCE[0]##*/}: $BASH_COMMAND"' ERR
 check_platform
 case ${1-} in
-  program) prepare release OFF "$deps/apt.txt" ;;
-  tests) prepare "$2" ON "$deps/apt.txt" "$deps/apt-test.txt" ;;
+  program) prepare release OFF src/all "$deps/apt.txt" ;; # the program and its modules
+  tests) prepare "$2" ON "$3" "$deps/apt.txt" "$deps/apt-test.txt" ;;
   setup)
     shift
     setup_command "$@"

@@ -293,24 +293,5 @@ TEST_F(NativeTest, FrozenParametersStay) {
   }
 }
 
-TEST_F(NativeTest, MixedLabelsAndSquaredErrorsAreThoseOfPlainLoops) {
-  const data::ImageShape shape{1, 4, 4};
-  const network::Network network = mlp("mlp:16-20-5", shape);
-  const OwnedBatch owned = random_batch(6, shape, 5);
-  const std::vector<std::int32_t> second{4, 3, 2, 1, 0, 4};
-  const std::vector<float> shares{0.75F, 0.5F, 1, 0, 0.25F, 0.9F};
-  data::Batch batch = owned.view();
-  batch.targets = data::MixedClassTargets{owned.labels, second, shares};
-  for (const auto& criterion : {network::cross_entropy(), network::mean_squared_error()}) {
-    TrainerOptions options;
-    options.criterion = criterion;
-    const auto reference = native(network, naive(options)), trainer = native(network, options);
-    const auto expected = reference->forward_backward(batch, 0.5), found = trainer->forward_backward(batch, 0.5);
-    EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
-    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
-              kRounding);
-  }
-}
-
 }  // namespace
 }  // namespace evener

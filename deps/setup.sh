@@ -100,7 +100,7 @@ trap 'say "the set-up failed unexpectedly: line $LINENO of ${BASH_SOURCE[0]##*/}
 check_platform
 case ${1-} in
   program) prepare release OFF src/all "$deps/apt.txt" ;; # the program and its modules
-  tests) prepare "$2" ON "$3" "$deps/apt.txt" "$deps/apt-test.txt" ;;
+  tests) prepare "$2" ON "${3:-all}" "$deps/apt.txt" "$deps/apt-test.txt" ;;
   setup)
     shift
     setup_command "$@"

@@ -287,8 +287,8 @@ TEST_P(DeviceTest, TellsOfGradientsThatAreFinal) {
 
 /// All replicas of one kind, and a device beside CPUs.
 TEST_P(DeviceTest, SharesABatchWithOtherReplicas) {
-  // LibTorch has one autograd thread for each GPU: the backward pass of a second trainer there would wait for the first,
-  // which waits for the second's batch-norm statistics. No placement puts two replicas on one GPU.
+  // LibTorch has one autograd thread for each GPU: the backward pass of a second trainer there would wait for the
+  // first, which waits for the second's batch-norm statistics. No placement puts two replicas on one GPU.
   if (GetParam().kind == DeviceKind::kCuda) GTEST_SKIP() << "two trainers of one GPU can't wait for each other";
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const network::Network network = test::small_resnet(kColour, 5);

@@ -161,8 +161,9 @@ TEST(HttpMeter, ALateAnswerIsOfTheTimeWhenItWasAskedFor) {
   const Reading reading = next_reading(*sensor);
   const double answered_s = boot_now_s();
   EXPECT_EQ(reading.watts, 10);
-  EXPECT_GT(answered_s - asked_s, 0.35);
-  EXPECT_NEAR(*reading.at_s, (asked_s + answered_s) / 2, 0.15 * (answered_s - asked_s));
+  // The middle of 0.4 s and more that lie between these two, however long others take the processor in between.
+  EXPECT_GT(*reading.at_s, asked_s + 0.19);
+  EXPECT_LT(*reading.at_s, answered_s - 0.19);
 }
 
 TEST(HttpMeter, WrongAnswersSayWhatCame) {

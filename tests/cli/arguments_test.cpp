@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/module.h"
-#include "cli/run_program.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 
 namespace evener::test {
 namespace {
@@ -24,7 +24,7 @@ Words dry_run(const Words& more) {
 
 // stderr of a run that must end with exit code 2 and print nothing on stdout.
 std::string usage_error(const Words& words) {
-  const ProgramResult result = run_program(words);
+  const ProgramResult result = run_in_process(words);
   EXPECT_EQ(result.exit_code, 2) << testing::PrintToString(words);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, StartsWith("evener: "));
@@ -51,34 +51,34 @@ TEST(ForeignNames, LeadToWhatIsMeantHere) {
 }
 
 TEST(Help, IsPrintedOnStdout) {
-  const ProgramResult alone = run_program({});
+  const ProgramResult alone = run_in_process({});
   EXPECT_EQ(alone.exit_code, 0);
   EXPECT_THAT(alone.out, AllOf(HasSubstr("doctor"), HasSubstr("train"), HasSubstr("COMMAND --help")));
   for (const Words& words : {Words{"--help"}, Words{"help"}, Words{"-h"}}) {
-    const ProgramResult result = run_program(words);
+    const ProgramResult result = run_in_process(words);
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_EQ(result.out, alone.out);
     EXPECT_EQ(result.err, "");
   }
   for (const Words& words : {Words{"train", "--help"}, Words{"help", "train"}}) {
-    const ProgramResult result = run_program(words);
+    const ProgramResult result = run_in_process(words);
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, AllOf(HasSubstr("--batch"), HasSubstr("--config FILE"), HasSubstr("Examples:")));
   }
-  const ProgramResult version = run_program({"--version"});
+  const ProgramResult version = run_in_process({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_THAT(version.out, testing::MatchesRegex("evener [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
 TEST(Help, OfACommandThatTakesAnotherIsItsOwn) {
-  const std::string help = run_program({"sweep", "--help"}).out;
+  const std::string help = run_in_process({"sweep", "--help"}).out;
   EXPECT_THAT(help, HasSubstr("Usage: evener sweep"));
-  EXPECT_EQ(run_program({"sweep", "train", "--help"}).out, help);
-  EXPECT_EQ(run_program({"sweep", "--help", "train"}).out, help);
+  EXPECT_EQ(run_in_process({"sweep", "train", "--help"}).out, help);
+  EXPECT_EQ(run_in_process({"sweep", "--help", "train"}).out, help);
 }
 
 TEST(Help, ShowsOptionsInGroupsWithTitles) {
-  const std::string help = run_program({"train", "--help"}).out;
+  const std::string help = run_in_process({"train", "--help"}).out;
   std::size_t at = 0;
   for (const std::string title : {"Network", "Data", "Optimisation", "Placement", "Output", "Measuring", "General"}) {
     const std::size_t next = help.find("\n\n" + title + ":\n  -", at);
@@ -86,7 +86,7 @@ TEST(Help, ShowsOptionsInGroupsWithTitles) {
     at = next;
   }
   EXPECT_THAT(help, Not(HasSubstr("--hosts-started")));  // for processes that the program starts itself
-  const std::string plan = run_program({"plan", "--help"}).out;
+  const std::string plan = run_in_process({"plan", "--help"}).out;
   EXPECT_THAT(plan, AllOf(HasSubstr("--seconds SECONDS=15"), HasSubstr("--on PLACEMENT=auto"), HasSubstr("--batch")));
   for (const char* useless : {"--epochs", "--lr", "--out", "--plan-seconds", "--trace"}) {
     EXPECT_THAT(plan, Not(HasSubstr(useless))) << "makes no difference to a plan";
@@ -99,7 +99,7 @@ TEST(Help, NamesWhatAValueStandsFor) {
                                        {"data", "fetch"}, {"report"},       {"export"}};
   for (Words words : commands) {
     words.emplace_back("--help");
-    const std::string help = run_program(words).out;
+    const std::string help = run_in_process(words).out;
     // CLI11's own words for a type that has no name.
     for (const char* type : {" TEXT", " INT", " UINT", " FLOAT", " BOOLEAN"}) EXPECT_THAT(help, Not(HasSubstr(type)));
     EXPECT_THAT(help, HasSubstr("Examples:\n  evener " + words.front()));
@@ -173,7 +173,7 @@ TEST(Arguments, NumbersOutOfRangeSayTheRange) {
   EXPECT_THAT(usage_error(dry_run({"--momentum", "1"})),
               HasSubstr("--momentum is 1; it has to be 0 or more, and less than 1"));
   EXPECT_THAT(usage_error(dry_run({"--until-accuracy", "1.5"})), HasSubstr("it has to be a share, such as 0.9"));
-  EXPECT_EQ(run_program(dry_run({"--until-accuracy", "1"})).exit_code, 0);
+  EXPECT_EQ(run_in_process(dry_run({"--until-accuracy", "1"})).exit_code, 0);
   EXPECT_THAT(usage_error(dry_run({"--loader-threads", "1025"})), HasSubstr("it has to be from 0 to 1024"));
   EXPECT_THAT(usage_error(dry_run({"--plan-seconds", "0"})),
               HasSubstr("--plan-seconds is 0; it has to be more than 0"));
@@ -183,7 +183,7 @@ TEST(Arguments, NumbersOutOfRangeSayTheRange) {
 }
 
 TEST(Arguments, OfAnOptionGivenTwiceTheLastOneCounts) {
-  const ProgramResult result = run_program(dry_run({"--on", "cpu/t3", "--lr", "2", "--on=cpu/t1", "--lr", "1"}));
+  const ProgramResult result = run_in_process(dry_run({"--on", "cpu/t3", "--lr", "2", "--on=cpu/t1", "--lr", "1"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("placement  cpu/t1\n"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "1", "--lr", "-1"})), HasSubstr("--lr is -1"));
@@ -191,7 +191,7 @@ TEST(Arguments, OfAnOptionGivenTwiceTheLastOneCounts) {
   EXPECT_THAT(usage_error(dry_run({"--lr", "-1", "--lr", "1"})), HasSubstr("--lr is -1"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "fast", "--lr", "1"})), HasSubstr("--lr 'fast' is not a number"));
   EXPECT_THAT(usage_error(dry_run({"--loss", "x", "--loss", "mse"})), HasSubstr("unknown loss 'x'"));
-  EXPECT_EQ(run_program(dry_run({"--strict", "--strict"})).exit_code, 0);  // a switch is on or off
+  EXPECT_EQ(run_in_process(dry_run({"--strict", "--strict"})).exit_code, 0);  // a switch is on or off
 }
 
 TEST(Placements, AreRefusedWithACaret) {
@@ -206,14 +206,14 @@ TEST(Placements, AreRefusedWithACaret) {
 }
 
 TEST(DryRun, LooksAtModelDataAndWeights) {
-  const ProgramResult good = run_program(dry_run({"--augment", "flip"}));
+  const ProgramResult good = run_in_process(dry_run({"--augment", "flip"}));
   EXPECT_EQ(good.exit_code, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("run        mlp:784-10, 10 classes, 1x28x28: 80 images to train on, 10 to validate"));
   EXPECT_THAT(usage_error({"train", "resnet43", "--data", "synth:digits:100", "--dry-run"}), HasSubstr("resnet34"));
   EXPECT_THAT(usage_error(dry_run({"--size", "20x20"})), HasSubstr("takes 784 values, but the images have"));
   EXPECT_THAT(usage_error(dry_run({"--freeze", "conv*"})), HasSubstr("matches no parameter"));
   for (const Words& more : {Words{"--data", "no/such/folder"}, Words{"--weights", "no/such/file.pt"}}) {
-    const ProgramResult missing = run_program(dry_run(more));
+    const ProgramResult missing = run_in_process(dry_run(more));
     EXPECT_EQ(missing.exit_code, 1);
     EXPECT_THAT(missing.err, HasSubstr("no/such/f"));
     EXPECT_EQ(missing.out, "");
@@ -221,7 +221,7 @@ TEST(DryRun, LooksAtModelDataAndWeights) {
 }
 
 TEST(DryRun, TellsOfWhatChangesNothing) {
-  const ProgramResult result = run_program(
+  const ProgramResult result = run_in_process(
       dry_run({"--on", "cpu/t1", "--engine", "native", "--layout", "nhwc", "--step-graph", "off", "--batch-norm",
                "local", "--exchange-precision", "bf16", "--split", "90/0/10", "--patience", "3"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -230,18 +230,18 @@ TEST(DryRun, TellsOfWhatChangesNothing) {
                                 HasSubstr("--batch-norm changes nothing: there is one replica"),
                                 HasSubstr("--exchange-precision changes nothing: one replica"),
                                 HasSubstr("--patience changes nothing: there are no images to validate on")));
-  EXPECT_THAT(run_program(dry_run({})).out, Not(HasSubstr("nothing")));
+  EXPECT_THAT(run_in_process(dry_run({})).out, Not(HasSubstr("nothing")));
 }
 
 TEST(DryRun, TellsOfOutputsWithoutClasses) {
-  const ProgramResult result = run_program({"train", "mlp:784-12", "--data", "synth:digits:100", "--dry-run"});
+  const ProgramResult result = run_in_process({"train", "mlp:784-12", "--data", "synth:digits:100", "--dry-run"});
   EXPECT_THAT(result.out,
               HasSubstr("the network has 12 outputs and the data 10 classes: the last 2 stand for nothing"));
 }
 
 TEST(Placements, ArePlannedOnADryRun) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  const ProgramResult result = run_program(dry_run({"--on", "3xcpu/t1..cpu/t1@0.5", "--oversubscribe"}));
+  if (!module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
+  const ProgramResult result = run_in_process(dry_run({"--on", "3xcpu/t1..cpu/t1@0.5", "--oversubscribe"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("placement  3xcpu/t1..cpu/t1@0.5\n"), HasSubstr("process 2  rank 2\n"),
                                 HasSubstr("process 5  rank 5\n"), HasSubstr("slowed to 50 %"), HasSubstr("stage 1: ")));
@@ -258,7 +258,7 @@ class Config : public testing::Test {
   ProgramResult run_with(const std::string& text, Words words = {}) {
     write_text(folder_ / "run.toml", text);
     words.insert(words.begin(), {"train", "--config", (folder_ / "run.toml").string()});
-    return run_program(words);
+    return run_in_process(words);
   }
   std::string error_with(const std::string& text, const Words& words = {}) {
     const ProgramResult result = run_with(text, words);
@@ -314,7 +314,7 @@ TEST_F(Config, WrongKindsNameTheLine) {
 TEST_F(Config, BrokenFilesNameTheLine) {
   EXPECT_THAT(error_with("epochs = 3\nlr == 3\n"), HasSubstr("run.toml, line 2: "));
   EXPECT_THAT(error_with("epochs = 3\nepochs = 4\n"), HasSubstr("run.toml, line 2: "));
-  const ProgramResult missing = run_program({"train", "--config", (folder_ / "none.toml").string()});
+  const ProgramResult missing = run_in_process({"train", "--config", (folder_ / "none.toml").string()});
   EXPECT_NE(missing.exit_code, 0);
   EXPECT_THAT(missing.err, AllOf(HasSubstr("none.toml"), HasSubstr("does not exist")));
   EXPECT_THAT(error_with("switches = true\n[train]\n"), HasSubstr("line 1: unknown key 'switches'"));

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 
 namespace evener {
 namespace {
@@ -17,6 +17,7 @@ using nlohmann::json;
 using test::joined;
 using test::ProgramResult;
 using test::record_in;
+using test::run_in_process;
 using test::run_program;
 using testing::AllOf;
 using testing::Contains;
@@ -28,12 +29,16 @@ class Automatic : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino", "native"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
+      if (!test::module_is_built(name)) GTEST_SKIP() << "the " << name << " engine is not built";
     }
   }
 
   ProgramResult train(const std::string& name, const Words& words) const {
     return run_program(joined({"train", "--on", "cpu/t1", "--out", file(name)}, words), options_);
+  }
+  /// The same in the test's own process: for what is refused.
+  ProgramResult refused(const std::string& name, const Words& words) const {
+    return run_in_process(joined({"train", "--on", "cpu/t1", "--out", file(name)}, words), options_);
   }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
   /// A folder of grey images of one class, `count` of them, whose first `damaged` can't be read.
@@ -86,14 +91,14 @@ TEST_F(Automatic, BoxesGetADetector) {
 }
 
 TEST_F(Automatic, UnusableDataIsToldAndNothingIsLeft) {
-  EXPECT_THAT(train("run", {"--data", file("none")}).err, HasSubstr("no such data"));
+  EXPECT_THAT(refused("run", {"--data", file("none")}).err, HasSubstr("no such data"));
   write_class(folder_ / "one" / "ants", 5);
-  const ProgramResult one = train("run", {"--data", file("one")});
+  const ProgramResult one = refused("run", {"--data", file("one")});
   EXPECT_EQ(one.exit_code, 1);
   EXPECT_THAT(one.err, HasSubstr("class"));
   write_class(folder_ / "bad" / "ants", 5, 5);
   write_class(folder_ / "bad" / "bees", 5, 5);
-  const ProgramResult bad = train("run", {"--data", file("bad"), "--minutes", "0.1"});
+  const ProgramResult bad = refused("run", {"--data", file("bad"), "--minutes", "0.1"});
   EXPECT_EQ(bad.exit_code, 1);
   EXPECT_THAT(bad.err, AllOf(HasSubstr("evener: "), Not(HasSubstr("was chosen"))));
   EXPECT_FALSE(fs::exists(file("run")));
@@ -109,21 +114,22 @@ TEST_F(Automatic, SomeUnreadableImagesAreLeftOut) {
 
 TEST_F(Automatic, WrongWordsAreToldBeforeAnythingIsTried) {
   for (const char* minutes : {"0", "-1", "x"}) {
-    const ProgramResult result = train("run", {"--data", "synth:digits", "--minutes", minutes});
+    const ProgramResult result = refused("run", {"--data", "synth:digits", "--minutes", minutes});
     EXPECT_EQ(result.exit_code, 2) << minutes;
     EXPECT_THAT(result.err, HasSubstr("--minutes"));
   }
-  EXPECT_THAT(run_program({"train"}).err, HasSubstr("needs --data"));
-  EXPECT_THAT(run_program({"plan", "--data", "synth:digits"}).err, HasSubstr("'evener plan' needs MODEL; see 'evener"));
-  EXPECT_THAT(run_program({"plan"}).err, HasSubstr("'evener plan' needs MODEL and --data; see"));
-  EXPECT_THAT(run_program({"plan", "--help"}).out, AllOf(HasSubstr("[OPTIONS] MODEL\n"), Not(HasSubstr("or none"))));
-  EXPECT_THAT(train("run", {"--data", "synth:digits", "--resume"}).err, HasSubstr("name it"));
+  EXPECT_THAT(run_in_process({"train"}).err, HasSubstr("needs --data"));
+  EXPECT_THAT(run_in_process({"plan", "--data", "synth:digits"}).err,
+              HasSubstr("'evener plan' needs MODEL; see 'evener"));
+  EXPECT_THAT(run_in_process({"plan"}).err, HasSubstr("'evener plan' needs MODEL and --data; see"));
+  EXPECT_THAT(run_in_process({"plan", "--help"}).out, AllOf(HasSubstr("[OPTIONS] MODEL\n"), Not(HasSubstr("or none"))));
+  EXPECT_THAT(refused("run", {"--data", "synth:digits", "--resume"}).err, HasSubstr("name it"));
 
-  EXPECT_THAT(train("run", {"--data", "synth:digits", "--epochs", "0"}).err, HasSubstr("evaluates the weights"));
-  EXPECT_THAT(train("run", {"--data", "synth:digits", "--hosts", "a,b"}).err, HasSubstr("for several hosts name it"));
+  EXPECT_THAT(refused("run", {"--data", "synth:digits", "--epochs", "0"}).err, HasSubstr("evaluates the weights"));
+  EXPECT_THAT(refused("run", {"--data", "synth:digits", "--hosts", "a,b"}).err, HasSubstr("for several hosts name it"));
   write_class(folder_ / "two" / "ants", 1);
   const ProgramResult weights =
-      train("run", {"--data", "synth:masks", "--weights", file("two/ants/0.pgm"), "--minutes", "0.1"});
+      refused("run", {"--data", "synth:masks", "--weights", file("two/ants/0.pgm"), "--minutes", "0.1"});
   EXPECT_NE(weights.exit_code, 0);
   EXPECT_FALSE(fs::exists(file("run")));
 }

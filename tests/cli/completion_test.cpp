@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "cli/run_program.h"
+#include "cli/in_process_helpers.h"
 
 namespace evener::test {
 namespace {
@@ -17,7 +17,7 @@ using testing::Not;
 using testing::StartsWith;
 
 std::string script(const std::string& shell) {
-  const ProgramResult result = run_program({"completion", shell});
+  const ProgramResult result = run_in_process({"completion", shell});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return result.out;
 }
@@ -66,13 +66,13 @@ TEST(Completion, IsUnderstoodByTheOtherShells) {
 }
 
 TEST(Completion, KnowsThreeShells) {
-  const ProgramResult result = run_program({"completion", "zhs"});
+  const ProgramResult result = run_in_process({"completion", "zhs"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("did you mean 'zsh'?"));
 }
 
 TEST(ManualPage, HasEveryCommandAndOption) {
-  const ProgramResult result = run_program({"man"});
+  const ProgramResult result = run_in_process({"man"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, AllOf(StartsWith(".TH EVENER 1"), HasSubstr(".SS evener data fetch NAME..."),
                                 HasSubstr(".B \\-\\-label\\-smoothing \\fISHARE\\fR\n"), HasSubstr("\\-\\-config"),
@@ -86,8 +86,8 @@ TEST(ManualPage, HasEveryCommandAndOption) {
 }
 
 TEST(Version, HasAShortOption) {
-  EXPECT_EQ(run_program({"-V"}).out, run_program({"--version"}).out);
-  EXPECT_EQ(run_program({"-V"}).exit_code, 0);
+  EXPECT_EQ(run_in_process({"-V"}).out, run_in_process({"--version"}).out);
+  EXPECT_EQ(run_in_process({"-V"}).exit_code, 0);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cli/run_program.h"
+#include "cli/in_process_helpers.h"
 #include "data/codecs/png_encode.h"
 
 namespace evener::test {
@@ -19,12 +19,12 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   const TemporaryFolder folder;
   const std::string fish = (folder / "fish").string();
   const ProgramResult synth =
-      run_program({"data", "synth", "masks", "--out", fish, "--count", "27", "--size", "59x44"});
+      run_in_process({"data", "synth", "masks", "--out", fish, "--count", "27", "--size", "59x44"});
   ASSERT_EQ(synth.exit_code, 0) << synth.err;
   EXPECT_THAT(synth.out, HasSubstr("27 images of 59x44 pixels in 9 classes"));
 
   std::ofstream(folder / "fish/trout/broken.jpg") << "text";
-  const ProgramResult info = run_program({"data", "info", fish, "--split", "34/33/33", "--json", "-"});
+  const ProgramResult info = run_in_process({"data", "info", fish, "--split", "34/33/33", "--json", "-"});
   ASSERT_EQ(info.exit_code, 0) << info.err;
   const auto json = nlohmann::json::parse(info.out);
   EXPECT_EQ(json["images"], 27);
@@ -38,21 +38,21 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   EXPECT_THAT(json["skipped"][0]["file"].get<std::string>(), HasSubstr("trout/broken.jpg"));
   EXPECT_EQ(json["skipped"][0]["reason"], "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a text file");
 
-  const ProgramResult text = run_program({"data", "info", fish});
+  const ProgramResult text = run_in_process({"data", "info", fish});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.out, HasSubstr("27 of 59x44 pixels, grey"));
   EXPECT_THAT(text.out, HasSubstr("broken.jpg: no JPEG"));
-  EXPECT_EQ(run_program({"data", "info", fish, "--strict"}).exit_code, 1);
+  EXPECT_EQ(run_in_process({"data", "info", fish, "--strict"}).exit_code, 1);
 }
 
 TEST(DataCommand, WritesAndDescribesShapesWithTheirBoxes) {
   const TemporaryFolder folder;
   const std::string voc = (folder / "voc").string(), packed = (folder / "shapes.safetensors").string();
-  ASSERT_EQ(run_program({"data", "synth", "shapes", "--out", voc, "--count", "30", "--size", "64x64"}).exit_code, 0);
+  ASSERT_EQ(run_in_process({"data", "synth", "shapes", "--out", voc, "--count", "30", "--size", "64x64"}).exit_code, 0);
   write_text(folder / "voc/Annotations/000003.xml",
              "<annotation><object><name>square</name><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>5</xmax><ymax>9</ymax>"
              "</bndbox></object></annotation>");
-  const ProgramResult info = run_program({"data", "info", voc, "--threads", "2", "--json", "-"});
+  const ProgramResult info = run_in_process({"data", "info", voc, "--threads", "2", "--json", "-"});
   ASSERT_EQ(info.exit_code, 0) << info.err;
   const auto json = nlohmann::json::parse(info.out);
   EXPECT_EQ(json["images"], 30);
@@ -67,15 +67,15 @@ TEST(DataCommand, WritesAndDescribesShapesWithTheirBoxes) {
   ASSERT_EQ(json["skipped"].size(), 1u);
   EXPECT_THAT(json["skipped"][0]["reason"].get<std::string>(), HasSubstr("a box of 'square' has zero area"));
 
-  ASSERT_EQ(run_program({"data", "pack", voc, "--out", packed}).exit_code, 0);
-  const ProgramResult text = run_program({"data", "info", packed});
+  ASSERT_EQ(run_in_process({"data", "pack", voc, "--out", packed}).exit_code, 0);
+  const ProgramResult text = run_in_process({"data", "info", packed});
   EXPECT_THAT(text.out, HasSubstr("boxes     " + std::to_string(boxes) + ", "));
 
   const std::string yolo = (folder / "yolo").string();
-  const ProgramResult written = run_program({"data", "pack", packed, "--format", "yolo", "--out", yolo});
+  const ProgramResult written = run_in_process({"data", "pack", packed, "--format", "yolo", "--out", yolo});
   ASSERT_EQ(written.exit_code, 0) << written.err;
-  EXPECT_EQ(nlohmann::json::parse(run_program({"data", "info", yolo, "--json", "-"}).out)["boxes"], boxes);
-  EXPECT_EQ(run_program({"data", "pack", voc, "--format", "cocoo", "--out", yolo}).exit_code, 2);
+  EXPECT_EQ(nlohmann::json::parse(run_in_process({"data", "info", yolo, "--json", "-"}).out)["boxes"], boxes);
+  EXPECT_EQ(run_in_process({"data", "pack", voc, "--format", "cocoo", "--out", yolo}).exit_code, 2);
 }
 
 TEST(DataCommand, NamesCantControlTheTerminal) {
@@ -85,10 +85,10 @@ TEST(DataCommand, NamesCantControlTheTerminal) {
   write_text(folder / "a\nnote: all is well/1.png", png);
   write_text(folder / "b\x1b[2J/1.png", png);
   write_text(folder / "b\x1b[2J/\xc2\x9bK.png", "no picture");
-  const ProgramResult info = run_program({"data", "info", folder.path().string()});
+  const ProgramResult info = run_in_process({"data", "info", folder.path().string()});
   EXPECT_EQ(info.exit_code, 0);
   EXPECT_THAT(info.out, AllOf(HasSubstr(" 1 a?note: all is well\n"), HasSubstr(" 1 b?[2J\n"), HasSubstr("?K.png: ")));
-  const ProgramResult train = run_program(
+  const ProgramResult train = run_in_process(
       {"train", "mlp:4-2", "--data", folder.path().string(), "--epochs", "1", "--out", (folder / ".run").string()});
   for (const std::string& text : {info.out, info.err, train.out, train.err}) {
     EXPECT_THAT(text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xc2\x9b"))));
@@ -99,17 +99,17 @@ TEST(DataCommand, NamesCantControlTheTerminal) {
 TEST(DataCommand, DescribesPicturesWithoutClasses) {
   const TemporaryFolder folder;
   const std::string fish = (folder / "fish").string();
-  ASSERT_EQ(run_program({"data", "synth", "masks", "--out", fish, "--count", "18", "--size", "59x44"}).exit_code, 0);
+  ASSERT_EQ(run_in_process({"data", "synth", "masks", "--out", fish, "--count", "18", "--size", "59x44"}).exit_code, 0);
   const std::string trout = fish + "/trout";  // a class's folder, so that it has no class folders itself
   std::ofstream(folder / "fish/trout/broken.jpg") << "text";
-  const ProgramResult text = run_program({"data", "info", trout});
+  const ProgramResult text = run_in_process({"data", "info", trout});
   ASSERT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("2 of 3 files; 0 in colour, 2 grey"));
   EXPECT_THAT(text.out, HasSubstr("59x44 to 59x44 pixels; most often 59x44 (2 images)"));
   EXPECT_THAT(text.out, HasSubstr("broken.jpg: no JPEG"));
   EXPECT_THAT(text.out, HasSubstr("no classes were found"));
 
-  const ProgramResult found = run_program({"data", "info", fish + "/**/*.png", "--json", "-"});
+  const ProgramResult found = run_in_process({"data", "info", fish + "/**/*.png", "--json", "-"});
   ASSERT_EQ(found.exit_code, 0) << found.err;
   const auto json = nlohmann::json::parse(found.out);
   EXPECT_EQ(json["images"], 18);
@@ -119,26 +119,26 @@ TEST(DataCommand, DescribesPicturesWithoutClasses) {
   EXPECT_TRUE(json["split"].is_null());
   EXPECT_TRUE(json["skipped"].empty());
 
-  EXPECT_EQ(run_program({"data", "info", trout, "--strict"}).exit_code, 1);
-  const ProgramResult divided = run_program({"data", "info", trout, "--split", "80/10/10"});
+  EXPECT_EQ(run_in_process({"data", "info", trout, "--strict"}).exit_code, 1);
+  const ProgramResult divided = run_in_process({"data", "info", trout, "--split", "80/10/10"});
   EXPECT_EQ(divided.exit_code, 2);
   EXPECT_THAT(divided.err, HasSubstr("has no classes"));
-  const ProgramResult unusable = run_program({"data", "info", trout + "/broken.jpg"});
+  const ProgramResult unusable = run_in_process({"data", "info", trout + "/broken.jpg"});
   EXPECT_EQ(unusable.exit_code, 1);
   EXPECT_THAT(unusable.err, HasSubstr("none of the 1 image files"));
 }
 
 TEST(DataCommand, EndsWithTheRightCodeAndReason) {
   const TemporaryFolder folder;
-  const ProgramResult nowhere = run_program({"data", "info", (folder / "nowhere").string()});
+  const ProgramResult nowhere = run_in_process({"data", "info", (folder / "nowhere").string()});
   EXPECT_EQ(nowhere.exit_code, 1);
   EXPECT_THAT(nowhere.err, HasSubstr("no such data"));
-  const ProgramResult misspelt = run_program({"data", "info", "synth:digit"});
+  const ProgramResult misspelt = run_in_process({"data", "info", "synth:digit"});
   EXPECT_EQ(misspelt.exit_code, 2);
   EXPECT_THAT(misspelt.err, HasSubstr("did you mean 'digits'"));
   std::ofstream(folder / "file") << "x";
   const ProgramResult taken =
-      run_program({"data", "synth", "digits", "--count", "10", "--out", folder.path().string()});
+      run_in_process({"data", "synth", "digits", "--count", "10", "--out", folder.path().string()});
   EXPECT_EQ(taken.exit_code, 1);
   EXPECT_THAT(taken.err, HasSubstr("not an empty folder"));
 }
@@ -186,20 +186,20 @@ TEST(LongReading, IsShownAndEndsOnCtrlC) {
 TEST(DataCommand, PacksWhatInfoThenShowsAlike) {
   const TemporaryFolder folder;
   const std::string file = (folder / "digits.safetensors").string();
-  const ProgramResult pack = run_program({"data", "pack", "synth:digits:100", "--split", "70/10/20", "--out", file});
+  const ProgramResult pack = run_in_process({"data", "pack", "synth:digits:100", "--split", "70/10/20", "--out", file});
   ASSERT_EQ(pack.exit_code, 0) << pack.err;
   EXPECT_THAT(pack.out, HasSubstr("100 images of 28x28 pixels, grey, packed into"));
   const auto source = nlohmann::json::parse(
-      run_program({"data", "info", "synth:digits:100", "--split", "70/10/20", "--json", "-"}).out);
-  const auto packed = nlohmann::json::parse(run_program({"data", "info", file, "--json", "-"}).out);
+      run_in_process({"data", "info", "synth:digits:100", "--split", "70/10/20", "--json", "-"}).out);
+  const auto packed = nlohmann::json::parse(run_in_process({"data", "info", file, "--json", "-"}).out);
   for (const char* key : {"images", "shape", "classes", "per_class", "split"})
     EXPECT_EQ(packed[key], source[key]) << key;
 
-  const ProgramResult again = run_program({"data", "pack", "synth:digits:100", "--out", file});
+  const ProgramResult again = run_in_process({"data", "pack", "synth:digits:100", "--out", file});
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("--overwrite"));
-  EXPECT_EQ(run_program({"data", "pack", "synth:digits:50", "--out", file, "--overwrite"}).exit_code, 0);
-  EXPECT_THAT(run_program({"data", "pack", "synth:digits:50", "--out", (folder / "x.bin").string()}).err,
+  EXPECT_EQ(run_in_process({"data", "pack", "synth:digits:50", "--out", file, "--overwrite"}).exit_code, 0);
+  EXPECT_THAT(run_in_process({"data", "pack", "synth:digits:50", "--out", (folder / "x.bin").string()}).err,
               HasSubstr("has to end in .safetensors"));
   EXPECT_EQ(file_count(folder.path()), 1);
 }
@@ -207,15 +207,15 @@ TEST(DataCommand, PacksWhatInfoThenShowsAlike) {
 TEST(DataCommand, TakesClassesByPattern) {
   const TemporaryFolder folder;
   const std::string fish = (folder / "fish").string();
-  ASSERT_EQ(run_program({"data", "synth", "digits", "--out", fish, "--count", "30"}).exit_code, 0);
-  const ProgramResult info = run_program({"data", "info", "--class", "zero=0/**", fish, "--class", "low=[12]/*.png",
-                                          "--class", "low=3/**", "--json", "-"});
+  ASSERT_EQ(run_in_process({"data", "synth", "digits", "--out", fish, "--count", "30"}).exit_code, 0);
+  const ProgramResult info = run_in_process({"data", "info", "--class", "zero=0/**", fish, "--class", "low=[12]/*.png",
+                                             "--class", "low=3/**", "--json", "-"});
   ASSERT_EQ(info.exit_code, 0) << info.err;
   const auto json = nlohmann::json::parse(info.out);
   EXPECT_EQ(json["per_class"]["zero"], 3);
   EXPECT_EQ(json["per_class"]["low"], 9);
   EXPECT_THAT(json["notes"][0].get<std::string>(), HasSubstr("18 image files belong to no --class"));
-  EXPECT_THAT(run_program({"data", "info", fish, "--class", "low"}).err, HasSubstr("not NAME=GLOB"));
+  EXPECT_THAT(run_in_process({"data", "info", fish, "--class", "low"}).err, HasSubstr("not NAME=GLOB"));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/module.h"
+#include "base/built_modules.h"
 #include "cli/run_program.h"
 
 namespace evener::test {
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 class DemoCommand : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    if (!module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   }
   std::string out() const { return (folder_ / "demo").string(); }
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 #include "network/init.h"
 #include "network/zoo.h"
 #include "task/model_metadata.h"
@@ -43,7 +43,7 @@ std::string text_of(const fs::path& path) {
 class Detect : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
+    if (!test::module_is_built("openvino")) GTEST_SKIP() << "the openvino engine is not built";
     write_model();
     fs::create_directories(folder_ / "photos");
     for (const char* name : {"a.pgm", "b.pgm"}) {
@@ -74,6 +74,12 @@ class Detect : public testing::Test {
   ProgramResult detect(const Words& words) const {
     return run_program(joined({"detect", file("model.safetensors")}, words),
                        {.environment = {{"XDG_CACHE_HOME", file("cache")}}});
+  }
+
+  /// The same in the test's own process: for what is refused.
+  ProgramResult refused(const Words& words) const {
+    return test::run_in_process(joined({"detect", file("model.safetensors")}, words),
+                                {.environment = {{"XDG_CACHE_HOME", file("cache")}}});
   }
 
   /// "class,metric" and its value, of each line of a run's metrics.csv.
@@ -188,7 +194,7 @@ TEST_F(Detect, TellsHowWellWhereBoxesAreKnown) {
   EXPECT_EQ(boxes, std::stoi(rows.at("all,true_boxes")));
   EXPECT_NEAR(metrics["coco_ar_100"]["value"].get<double>(), std::stod(rows.at("all,coco_ar_100")), 1e-7);
   EXPECT_THAT(text_of(folder_ / "run" / "confusion.csv"), HasSubstr("(background)"));
-  ASSERT_EQ(run_program({"report", file("run"), "--html", file("page.html")}).exit_code, 0);
+  ASSERT_EQ(test::run_in_process({"report", file("run"), "--html", file("page.html")}).exit_code, 0);
   EXPECT_THAT(text_of(folder_ / "page.html"),
               AllOf(HasSubstr("finds on synth:shapes:12"), HasSubstr("The worst misses"), HasSubstr("image/jpeg")));
 }
@@ -196,7 +202,7 @@ TEST_F(Detect, TellsHowWellWhereBoxesAreKnown) {
 TEST_F(Detect, TellsTheBoxesToLookAtAndJudgesByAll) {
   write_model(2);
   const auto packed =
-      run_program({"data", "pack", "synth:shapes:6", "--size", "64x64", "--out", file("set.safetensors")});
+      test::run_in_process({"data", "pack", "synth:shapes:6", "--size", "64x64", "--out", file("set.safetensors")});
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
   const Words data = {"--data", file("set.safetensors"), "--part", "all", "--format", "yolo", "--classes", "square"};
   const ProgramResult run = detect(joined(data, {"--out", file("run"), "--confidence", "0.25"}));
@@ -290,7 +296,7 @@ TEST_F(Detect, LeavesOutBoxesOfClassesThatItDoesNotKnow) {
   EXPECT_THAT(some.err, HasSubstr("doesn't know 1 class of"));
   EXPECT_EQ(metrics_in(file("run")).at("all,true_boxes"), "2");
   write("set/data.yaml", "train: images\nnames: [hexagon, star]\n");
-  const ProgramResult none = detect({"--data", file("set"), "--part", "all"});
+  const ProgramResult none = refused({"--data", file("set"), "--part", "all"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("knows none of the classes"));
 }
@@ -300,17 +306,17 @@ TEST_F(Detect, SaysWhatIsWrong) {
   const ProgramResult broken = detect({file("photos")});
   EXPECT_EQ(broken.exit_code, 0) << broken.err;
   EXPECT_THAT(broken.err, HasSubstr("broken.jpg"));
-  EXPECT_EQ(detect({file("photos"), "--strict"}).exit_code, 1);
-  const ProgramResult classifier = run_program({"detect", "resnet18", file("photos")});
+  EXPECT_EQ(refused({file("photos"), "--strict"}).exit_code, 1);
+  const ProgramResult classifier = test::run_in_process({"detect", "resnet18", file("photos")});
   EXPECT_EQ(classifier.exit_code, 2);
   EXPECT_THAT(classifier.err, HasSubstr("'resnet18' is no detector"));
-  const ProgramResult unknown = detect({file("photos"), "--classes", "squared"});
+  const ProgramResult unknown = refused({file("photos"), "--classes", "squared"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, AllOf(HasSubstr("squared"), HasSubstr("square")));
-  EXPECT_THAT(detect({file("photos"), "--save"}).err, HasSubstr("--out DIR"));
-  EXPECT_THAT(detect({"--data", "synth:digits:30"}).err, HasSubstr("no boxes"));
-  EXPECT_THAT(detect({}).err, HasSubstr("name the photos"));
-  const ProgramResult crops = detect({file("photos"), "--crops", file("photos/broken.jpg"), "--out", file("none")});
+  EXPECT_THAT(refused({file("photos"), "--save"}).err, HasSubstr("--out DIR"));
+  EXPECT_THAT(refused({"--data", "synth:digits:30"}).err, HasSubstr("no boxes"));
+  EXPECT_THAT(refused({}).err, HasSubstr("name the photos"));
+  const ProgramResult crops = refused({file("photos"), "--crops", file("photos/broken.jpg"), "--out", file("none")});
   EXPECT_EQ(crops.exit_code, 1);
   EXPECT_FALSE(fs::exists(file("none")));
 }

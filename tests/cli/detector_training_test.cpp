@@ -38,7 +38,7 @@ TEST_F(DetectorTraining, LearnsAFewImages) {
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const json epochs = record_in(out()).at("epochs");
   EXPECT_LT(epochs.back().at("train_loss"), 0.3 * epochs.front().at("train_loss").get<double>());
-  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
+  if (!test::module_is_built("openvino")) GTEST_SKIP() << "the openvino engine is not built";
   const auto found = run_program(
       {"detect", out().string(), "--data", "synth:shapes:6", "--part", "train", "--out", (folder_ / "found").string()});
   ASSERT_EQ(found.exit_code, 0) << found.err;

@@ -7,8 +7,8 @@
 
 #include "base/files.h"
 #include "base/paths.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 #include "measure/sensors/assumed_power.h"
 #include "report/published_energy.h"
 #include "report/reference.h"
@@ -32,8 +32,8 @@ TEST(Experiments, AreWhatSweepTakesAtEachScale) {
   ASSERT_GE(files.size(), 19U);
   for (const fs::path& file : files) {
     for (const Words& scale : {Words{}, Words{"--scale", "small"}}) {
-      const ProgramResult result =
-          run_program(joined({"sweep", file.string(), "--dry-run"}, scale), {.environment = {}, .cwd = folder.path()});
+      const ProgramResult result = run_in_process(joined({"sweep", file.string(), "--dry-run"}, scale),
+                                                  {.environment = {}, .cwd = folder.path()});
       EXPECT_EQ(result.exit_code, 0) << file << ": " << result.err;
       EXPECT_THAT(result.out, testing::HasSubstr("0 runs done")) << file;
     }
@@ -46,7 +46,7 @@ TEST(PublishedFigures, BelongToAnExperimentAndNameItsCells) {
     const std::string name = entry.path().stem().string();
     const fs::path experiment = source_folder() / "experiments" / (name + ".toml");
     ASSERT_TRUE(fs::exists(experiment)) << entry.path();
-    const std::string listed = run_program({"sweep", experiment.string(), "--dry-run"}).out;
+    const std::string listed = run_in_process({"sweep", experiment.string(), "--dry-run"}).out;
     for (const report::ReferenceFigure& figure : report::read_reference(entry.path())) {
       EXPECT_FALSE(figure.source.empty()) << entry.path() << ": " << figure.cell;
       for (const auto& [axis, value] : figure.measured) {
@@ -85,12 +85,12 @@ TEST(PublishedFigures, OfEnergyFollowFromStatedPowersWithinAPercent) {
   EXPECT_EQ(contradictions, (std::vector<std::string>{"GPU", "2 GPUs"}));
   for (const report::PublishedWay& way : ways) EXPECT_EQ(way.energy.kind, measure::EnergyClass::kEstimated) << way.name;
 
-  const ProgramResult result = run_program({"report", file, "--assume-power", powers});
+  const ProgramResult result = run_in_process({"report", file, "--assume-power", powers});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, testing::AllOf(testing::HasSubstr("estimated"), testing::HasSubstr("8 of 10 figures"),
                                          testing::HasSubstr("11.8x is published")));
-  EXPECT_EQ(run_program({"report", "runs", "--assume-power", powers}).exit_code, 2);
-  EXPECT_EQ(run_program({"report", file, "--html", "page.html"}).exit_code, 2);
+  EXPECT_EQ(run_in_process({"report", "runs", "--assume-power", powers}).exit_code, 2);
+  EXPECT_EQ(run_in_process({"report", file, "--html", "page.html"}).exit_code, 2);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/built_modules.h"
 #include "base/files.h"
-#include "base/module.h"
-#include "cli/run_program.h"
+#include "cli/in_process_helpers.h"
 
 namespace evener {
 namespace {
@@ -22,7 +22,7 @@ class ExportCommand : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino", "onnx"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << name << " is not built";
+      if (!test::module_is_built(name)) GTEST_SKIP() << name << " is not built";
     }
   }
 
@@ -30,8 +30,13 @@ class ExportCommand : public testing::Test {
     words.insert(words.begin(), "export");
     return run_program(words);
   }
+  /// In the test's own process: for what is refused.
+  ProgramResult refused(Words words) const {
+    words.insert(words.begin(), "export");
+    return test::run_in_process(words);
+  }
   std::string refusal(const Words& words) const {
-    const ProgramResult result = run(words);
+    const ProgramResult result = refused(words);
     EXPECT_EQ(result.exit_code, 2) << result.err;
     EXPECT_FALSE(std::filesystem::exists(onnx_));
     return result.err;
@@ -72,9 +77,9 @@ TEST_F(ExportCommand, RandomWeightsAreSaidToBe) {
 
 TEST_F(ExportCommand, AnOlderFileIsReplacedOnlyWhereAsked) {
   std::ofstream(onnx_) << "older";
-  const ProgramResult refused = run({"resnet20", "--onnx", onnx_});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("model.onnx' exists"), HasSubstr("--overwrite")));
+  const ProgramResult kept = refused({"resnet20", "--onnx", onnx_});
+  EXPECT_EQ(kept.exit_code, 2);
+  EXPECT_THAT(kept.err, AllOf(HasSubstr("model.onnx' exists"), HasSubstr("--overwrite")));
   EXPECT_EQ(read_file(onnx_), "older");
   EXPECT_EQ(run({"resnet20", "--onnx", onnx_, "--overwrite"}).exit_code, 0);
   EXPECT_GT(std::filesystem::file_size(onnx_), 1000000u);
@@ -89,13 +94,13 @@ TEST_F(ExportCommand, WhatMakesNoSenseIsRefusedBeforeTheWork) {
   EXPECT_THAT(refusal({"mlp:784-10", "--onnx", onnx_, "--normalize-inside", "--normalize", "0.5/0.5"}),
               HasSubstr("--size WIDTHxHEIGHT"));
   EXPECT_THAT(refusal({"resnet20", "--onnx", onnx_, "--size", "big"}), HasSubstr("'big'"));
-  const ProgramResult unwritable = run({"resnet20", "--onnx", "/proc/none/model.onnx"});
+  const ProgramResult unwritable = refused({"resnet20", "--onnx", "/proc/none/model.onnx"});
   EXPECT_EQ(unwritable.exit_code, 1);
   EXPECT_THAT(unwritable.err, HasSubstr("/proc/none"));
 }
 
 TEST_F(ExportCommand, AFolderThatIsMissingIsAnErrorAndIsNotMade) {
-  const ProgramResult result = run({"resnet20", "--onnx", (folder_ / "no/such/model.onnx").string()});
+  const ProgramResult result = refused({"resnet20", "--onnx", (folder_ / "no/such/model.onnx").string()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("no/such' doesn't exist"), HasSubstr("make it first")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "no"));

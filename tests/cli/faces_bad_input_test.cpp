@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/paths.h"
 #include "cli/faces_helpers.h"
+#include "cli/in_process_helpers.h"
 #include "cli/onnx_helpers.h"
 
 namespace evener {
@@ -37,10 +38,11 @@ class FacesBadInput : public test::Faces {
     fs::create_directories(folder_ / "photos");
   }
 
-  ProgramResult look(const Words& more = {}) const {
-    return run(joined({file("photos"), "--detector-weights", weights().string(), "--thresholds", "0,0,0", "--on",
-                       "cpu/t2", "--out", file("out"), "--overwrite", "--embedder", file("means.onnx")},
-                      more));
+  ProgramResult look(const Words& more = {}) const { return run(words(more)); }
+  Words words(const Words& more) const {
+    return joined({file("photos"), "--detector-weights", weights().string(), "--thresholds", "0,0,0", "--on", "cpu/t2",
+                   "--out", file("out"), "--overwrite", "--embedder", file("means.onnx")},
+                  more);
   }
   void copy_golden(const std::string& name) const { fs::copy_file(golden_file(name), folder_ / "photos" / name); }
   std::size_t faces_on(const std::string& name) const {
@@ -53,7 +55,7 @@ class FacesBadInput : public test::Faces {
 TEST(FacesWithoutPhotos, AreToldBeforeWeightsAreAskedFor) {
   const test::TemporaryFolder folder;
   const auto error = [&](const std::string& photos) {
-    const ProgramResult result = test::run_program({"faces", photos});
+    const ProgramResult result = test::run_in_process({"faces", photos});
     EXPECT_NE(result.exit_code, 0);
     EXPECT_THAT(result.err, Not(HasSubstr("weights")));
     return result.err;
@@ -147,13 +149,13 @@ TEST_F(FacesBadInput, ADiskWithoutRoomIsNoUnreadablePhoto) {
 TEST_F(FacesBadInput, MemoryIsBoundedOrTheLeastThatWorksIsTold) {
   write_photo("a.pgm");
   write_photo("b.pgm", 200, 150);
-  const ProgramResult little = look({"--memory", "20MB"});
+  const ProgramResult little = run_here(words({"--memory", "20MB"}));
   EXPECT_EQ(little.exit_code, 2);
   EXPECT_THAT(little.err,
               AllOf(HasSubstr("--memory 20 MB is too little"), HasSubstr("The least that works is --memory")));
   EXPECT_FALSE(fs::exists(folder_ / "out/faces.csv"));
   for (const char* wrong : {"many", "-1GB", "5TB", "0MB"}) {
-    EXPECT_THAT(look({"--memory", wrong}).err, HasSubstr("is no size such as 600MB or 2GB")) << wrong;
+    EXPECT_THAT(run_here(words({"--memory", wrong})).err, HasSubstr("is no size such as 600MB or 2GB")) << wrong;
   }
   const ProgramResult enough = look({"--memory", "2.5GB"});
   ASSERT_EQ(enough.exit_code, 0) << enough.err;

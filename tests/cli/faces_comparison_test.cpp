@@ -39,7 +39,7 @@ class FacesComparison : public test::Faces {
   }
 
   ProgramResult compare(const std::string& name, const Words& more = {}) const {
-    return run(joined({file(name), "--out", file("out"), "--overwrite", "--on", "cpu/t2"}, more));
+    return run_here(joined({file(name), "--out", file("out"), "--overwrite", "--on", "cpu/t2"}, more));
   }
 };
 

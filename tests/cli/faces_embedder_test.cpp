@@ -60,7 +60,7 @@ TEST_F(FacesEmbedderFile, AFileBesideItAndOptionsSayHowItSeesFaces) {
   EXPECT_GT(embeddings().floats()[1], 1.2F * embeddings().floats()[0]);
   ASSERT_EQ(embed("any.onnx", {"--normalize", "-1/1"}).exit_code, 0);
   EXPECT_NEAR(embeddings().floats()[1], embeddings().floats()[0], 1e-6) << "an option counts more than the file";
-  const ProgramResult other = run({file("photos"), "--detector-weights", weights().string(), "--size", "12x12"});
+  const ProgramResult other = run_here({file("photos"), "--detector-weights", weights().string(), "--size", "12x12"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("--size is for a network in a file"));
 }
@@ -87,7 +87,7 @@ TEST_F(FacesEmbedderFile, AnotherWayOfSeeingFacesIsNotMixed) {
   const Words again = {file("photos"), "--detector-weights", weights().string(), "--thresholds", "0,0,0",
                        "--out",        file("out"),          "--resume",         "--embedder",   file("means.onnx")};
   EXPECT_EQ(run(again).exit_code, 0);
-  const ProgramResult result = run(joined(again, {"--cut", "upright"}));
+  const ProgramResult result = run_here(joined(again, {"--cut", "upright"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("--cut"), HasSubstr("--overwrite")));
 }

@@ -3,8 +3,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/module.h"
+#include "base/built_modules.h"
 #include "base/random.h"
+#include "cli/in_process_helpers.h"
 #include "network/init.h"
 #include "network/zoo.h"
 #include "weights/safetensors.h"
@@ -35,7 +36,7 @@ std::vector<Row> rows_of(const fs::path& path) {
 }
 
 void Faces::SetUp() {
-  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
+  if (!module_is_built("openvino")) GTEST_SKIP() << "the openvino engine is not built";
   fs::create_directories(weights());
   for (const char* part : {"pnet", "rnet", "onet"}) {
     const network::Network network = network::build(std::string("mtcnn_") + part, {});
@@ -45,6 +46,10 @@ void Faces::SetUp() {
 
 ProgramResult Faces::run(const Words& words) const {
   return run_program(joined({"faces"}, words), options());
+}
+
+ProgramResult Faces::run_here(const Words& words) const {
+  return run_in_process(joined({"faces"}, words), options());
 }
 
 Words Faces::words(const Words& more) const {

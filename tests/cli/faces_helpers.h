@@ -29,6 +29,10 @@ class Faces : public testing::Test {
   ProgramResult faces(const Words& more) const { return run(words(more)); }
   ProgramOptions options() const { return {.environment = {{"XDG_CACHE_HOME", file("cache")}}}; }
 
+  /// The same two in the test's own process: for what is refused, and for files of embeddings.
+  ProgramResult run_here(const Words& words) const;
+  ProgramResult refused(const Words& more) const { return run_here(words(more)); }
+
   std::filesystem::path weights() const { return folder_ / "weights"; }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
   /// A grey picture of noise, another one for each name.

@@ -88,7 +88,7 @@ TEST_F(FacesNamed, ALineThatIsNoNameIsTold) {
   write_photo("a.pgm");
   ASSERT_EQ(faces(words_out()).exit_code, 0);
   test::write_text(folder_ / "out/names.csv", "group,name\nAnna\n");
-  const ProgramResult result = faces(words_out({"--resume"}));
+  const ProgramResult result = refused(words_out({"--resume"}));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("line 2 of"), HasSubstr("'Anna'"), HasSubstr("as in 3,Anna")));
   EXPECT_THAT(read_file(folder_ / "out/names.csv"), HasSubstr("Anna")) << "it stays as it was";
@@ -116,14 +116,14 @@ TEST_F(FacesNamed, SortsPhotosByPersonAndAgain) {
     EXPECT_FALSE(fs::exists(folder_ / "sorted" / folder)) << "what is no longer right goes";
   }
   test::write_text(folder_ / "sorted/unknown/mine.txt", "mine");
-  const ProgramResult mine = faces(words_out({"--resume", "--sort", file("sorted")}));
+  const ProgramResult mine = refused(words_out({"--resume", "--sort", file("sorted")}));
   EXPECT_EQ(mine.exit_code, 2);
   EXPECT_THAT(mine.err, HasSubstr("holds 'unknown/mine.txt'"));
   EXPECT_EQ(read_file(folder_ / "sorted/unknown/mine.txt"), "mine");
-  const ProgramResult foreign = faces(words_out({"--resume", "--sort", file("weights")}));
+  const ProgramResult foreign = refused(words_out({"--resume", "--sort", file("weights")}));
   EXPECT_EQ(foreign.exit_code, 2);
   EXPECT_THAT(foreign.err, HasSubstr("is no link that --sort made"));
-  const ProgramResult within = faces(words_out({"--resume", "--sort", file("photos/sorted")}));
+  const ProgramResult within = refused(words_out({"--resume", "--sort", file("photos/sorted")}));
   EXPECT_EQ(within.exit_code, 2);
   EXPECT_THAT(within.err, HasSubstr("lies within the photos"));
 }

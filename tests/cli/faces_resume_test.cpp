@@ -35,16 +35,16 @@ TEST_F(FacesResumed, AnotherRunLooksAtNewPhotosOnly) {
   const Words again = joined(first, {"--resume"});
   ASSERT_EQ(faces(again).exit_code, 0) << "nothing there yet: it begins";
   const std::vector<Row> before = rows_of(folder_ / "out/faces.csv");
-  const ProgramResult refused = faces(first);
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("holds faces already"), HasSubstr("--resume"), HasSubstr("--overwrite")));
-  const ProgramResult other = faces(joined(again, {"--min-size", "24"}));
+  const ProgramResult begun = refused(first);
+  EXPECT_EQ(begun.exit_code, 2);
+  EXPECT_THAT(begun.err, AllOf(HasSubstr("holds faces already"), HasSubstr("--resume"), HasSubstr("--overwrite")));
+  const ProgramResult other = refused(joined(again, {"--min-size", "24"}));
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("--min-size 20, not with 24"));
   const fs::path part = weights() / "pnet.safetensors";
   fs::rename(part, weights() / "kept");
   weights::write_safetensors(part, network::initial_state(network::build("mtcnn_pnet", {}), 2));
-  EXPECT_THAT(faces(again).err, HasSubstr("were found with --detector-weights files of content"));
+  EXPECT_THAT(refused(again).err, HasSubstr("were found with --detector-weights files of content"));
   fs::rename(weights() / "kept", part);
   EXPECT_EQ(rows_of(folder_ / "out/faces.csv"), before) << "a refused run leaves what was there";
 

@@ -113,7 +113,7 @@ TEST_F(FacesRun, WhatIsNoPhotoIsToldAndLeftOut) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("on 1 photo;"), HasSubstr("3 photos could not be read")));
   EXPECT_THAT(result.err, AllOf(HasSubstr("cut.pgm: "), HasSubstr("nothing.jpg: "), HasSubstr("text.png: ")));
   EXPECT_EQ(record_in(folder_ / "out")["data"]["skipped"], 3);
-  const ProgramResult strict = faces({file("photos"), "--out", file("strict"), "--strict"});
+  const ProgramResult strict = refused({file("photos"), "--out", file("strict"), "--strict"});
   EXPECT_EQ(strict.exit_code, 1);
   EXPECT_THAT(strict.err, HasSubstr("photos/cut.pgm"));
 }
@@ -137,19 +137,19 @@ TEST_F(FacesRun, WhatIsMissingIsNamedWithWhatToDo) {
     EXPECT_FALSE(fs::exists(folder_ / "out")) << "a run that didn't begin leaves no folder: " << part;
   };
   const Words photos = {file("photos"), "--out", file("out")};
-  expect(run(photos), 2, "evener data fetch mtcnn");
-  expect(run(joined(photos, {"--detector-weights", file("empty")})), 1, "no pnet.pt");
-  expect(faces({file("empty"), "--out", file("out")}), 1, "no image files");
-  expect(faces({file("nowhere"), "--out", file("out")}), 1, "nowhere");
-  expect(faces(joined(photos, {"--thresholds", "0.6,0.7"})), 2, "three numbers from 0 to 1");
-  expect(faces(joined(photos, {"--thresholds", "0.6,0.7,2"})), 2, "three numbers from 0 to 1");
-  expect(faces(joined(photos, {"--min-size", "5"})), 2, "--min-size");
-  expect(faces(joined(photos, {"--limit", "3"})), 2, "--limit");
-  expect(faces(joined(photos, {"--embedder", "mobilefacenett"})), 2, "mobilefacenet");
-  expect(faces(joined(photos, {"--weights", file("none.pt")})), 1, "none.pt");
-  expect(faces(joined(photos, {"--weights", (weights() / "rnet.safetensors").string()})), 1, "rnet.safetensors");
-  expect(faces(joined(photos, {"--resume", "--overwrite"})), 2, "give one of them");
-  expect(faces({file("photos"), "--resume"}), 2, "--resume needs --out");
+  expect(run_here(photos), 2, "evener data fetch mtcnn");
+  expect(run_here(joined(photos, {"--detector-weights", file("empty")})), 1, "no pnet.pt");
+  expect(refused({file("empty"), "--out", file("out")}), 1, "no image files");
+  expect(refused({file("nowhere"), "--out", file("out")}), 1, "nowhere");
+  expect(refused(joined(photos, {"--thresholds", "0.6,0.7"})), 2, "three numbers from 0 to 1");
+  expect(refused(joined(photos, {"--thresholds", "0.6,0.7,2"})), 2, "three numbers from 0 to 1");
+  expect(refused(joined(photos, {"--min-size", "5"})), 2, "--min-size");
+  expect(refused(joined(photos, {"--limit", "3"})), 2, "--limit");
+  expect(refused(joined(photos, {"--embedder", "mobilefacenett"})), 2, "mobilefacenet");
+  expect(refused(joined(photos, {"--weights", file("none.pt")})), 1, "none.pt");
+  expect(refused(joined(photos, {"--weights", (weights() / "rnet.safetensors").string()})), 1, "rnet.safetensors");
+  expect(refused(joined(photos, {"--resume", "--overwrite"})), 2, "give one of them");
+  expect(refused({file("photos"), "--resume"}), 2, "--resume needs --out");
 }
 
 TEST_F(FacesRun, PairsAreJudged) {
@@ -173,7 +173,7 @@ TEST_F(FacesRun, PairsAreJudged) {
            {"photos/a.pgm photos/a2.pgm 1\nphotos/a.pgm photos/b.pgm 0\n", "there are 1 and 1"},
            {"photos/a.pgm\tphotos/none.pgm\t1\n", "'photos/none.pgm', which is not among the photos"}}) {
     test::write_text(folder_ / "bad.txt", text);
-    const ProgramResult bad = faces({file("photos"), "--out", file("bad"), "--pairs", file("bad.txt")});
+    const ProgramResult bad = refused({file("photos"), "--out", file("bad"), "--pairs", file("bad.txt")});
     EXPECT_EQ(bad.exit_code, 2);
     EXPECT_THAT(bad.err, HasSubstr(part));
   }

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/real_data.h"
-#include "cli/run_program.h"
+#include "cli/in_process_helpers.h"
 #include "data/fetch_helpers.h"
 
 namespace evener::test {
@@ -17,7 +17,7 @@ class FetchCommand : public FetchTest {
   ProgramResult fetch(const std::vector<std::string>& words, const std::string& mirror) const {
     std::vector<std::string> all = {"data", "fetch"};
     all.insert(all.end(), words.begin(), words.end());
-    return run_program(all, options(mirror));
+    return run_in_process(all, options(mirror));
   }
   ProgramOptions options(const std::string& mirror) const {
     ProgramOptions options;

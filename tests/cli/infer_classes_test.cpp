@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 
+#include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
 
 namespace evener {
@@ -41,7 +42,7 @@ TEST_F(InferClasses, AreToldWithMistakesByFile) {
     for (const int count : row) images += count;
   }
   EXPECT_EQ(images, 3);
-  const ProgramResult page = test::run_program({"report", file("out"), "--html", file("page.html")});
+  const ProgramResult page = test::run_in_process({"report", file("out"), "--html", file("page.html")});
   ASSERT_EQ(page.exit_code, 0) << page.err;
   std::ifstream html(file("page.html"));
   const std::string text{std::istreambuf_iterator<char>(html), {}};
@@ -74,9 +75,9 @@ TEST_F(InferClasses, OfEachImageAreToldOnRequest) {
 
 TEST_F(InferClasses, NetworksWithoutWeightsSayNothingOfPictures) {
   const std::string folder = alike();
-  const ProgramResult refused = infer({"resnet20", folder});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("--weights FILE"), HasSubstr("--random")));
+  const ProgramResult without = refused({"resnet20", folder});
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.err, AllOf(HasSubstr("--weights FILE"), HasSubstr("--random")));
   EXPECT_EQ(infer({"resnet20", folder, "--random"}).exit_code, 0);
   EXPECT_EQ(infer({"mlp:784-10", "random:4"}).exit_code, 0);
 }

@@ -37,7 +37,7 @@ class InferFiles : public test::Infer {
     return found;
   }
   std::string failure(const Words& words, int code) const {
-    const ProgramResult result = infer(words);
+    const ProgramResult result = refused(words);
     EXPECT_EQ(result.exit_code, code) << result.err;
     return result.err;
   }

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
+#include "cli/trained_once_helpers.h"
 
 namespace evener::test {
 
@@ -19,7 +21,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 void Infer::SetUp() {
   for (const char* name : {"torch", "openvino"}) {
-    if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
+    if (!module_is_built(name)) GTEST_SKIP() << "the " << name << " engine is not built";
   }
 }
 
@@ -27,11 +29,15 @@ ProgramResult Infer::infer(const Words& words) const {
   return run_program(joined({"infer"}, words), options());
 }
 
+ProgramResult Infer::refused(const Words& words) const {
+  return run_in_process(joined({"infer"}, words), options());
+}
+
 std::string Infer::trained() const {
-  const ProgramResult result =
-      run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--split", "60/10/30", "--seed", "3",
-                   "--batch", "16", "--epochs", "3", "--on", "cpu/t1", "--out", file("run")});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  trained_once("digits-mlp",
+               {"train", "mlp:784-32-10", "--data", "synth:digits:400", "--split", "60/10/30", "--seed", "3", "--batch",
+                "16", "--epochs", "3", "--on", "cpu/t1"},
+               file("run"));
   return file("run");
 }
 

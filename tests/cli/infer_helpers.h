@@ -19,8 +19,10 @@ class Infer : public testing::Test {
 
   /// Runs `evener infer WORDS...`; compiled networks are kept in the test's own folder.
   ProgramResult infer(const Words& words) const;
+  /// The same in the test's own process: for what is refused.
+  ProgramResult refused(const Words& words) const;
   ProgramOptions options() const { return {.environment = {{"XDG_CACHE_HOME", file("cache")}}}; }
-  /// A network that tells ten digits apart, trained for a second.
+  /// A network that tells ten digits apart, in a folder of this test's own.
   std::string trained() const;
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
   /// A folder with a grey picture of each name.

@@ -1,6 +1,7 @@
 // What infer says of the images that it shows: which part of a run's own data, and what of each picture.
 #include <gmock/gmock.h>
 
+#include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
 
 namespace evener {
@@ -8,6 +9,7 @@ namespace {
 
 using test::Infer;
 using test::ProgramResult;
+using test::run_in_process;
 using test::run_program;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -15,7 +17,7 @@ using ::testing::Not;
 
 TEST_F(Infer, OfARunsOwnDataThePartAndItsSizeAreTold) {
   const std::string images = file("digits"), run = file("run");
-  ASSERT_EQ(run_program({"data", "synth", "digits", "--out", images, "--count", "60"}).exit_code, 0);
+  ASSERT_EQ(run_in_process({"data", "synth", "digits", "--out", images, "--count", "60"}).exit_code, 0);
   const ProgramResult trained =
       run_program({"train", "mlp:784-8-10", "--data", images, "--epochs", "1", "--batch", "16", "--out", run});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;

@@ -73,13 +73,13 @@ TEST_F(InferSort, CopiesWhereAskedAndPutsUnsurePhotosAside) {
 TEST_F(InferSort, RefusesWhatIsNoPhotoAndFoldersAmongThem) {
   trained();
   pictures({"1.pgm"});
-  const ProgramResult random = infer({file("run"), "random:3", "--sort", file("sorted")});
+  const ProgramResult random = refused({file("run"), "random:3", "--sort", file("sorted")});
   EXPECT_EQ(random.exit_code, 2);
   EXPECT_THAT(random.err, HasSubstr("'#0' is no file"));
-  const ProgramResult within = infer({file("run"), file("pictures"), "--sort", file("pictures") + "/sorted"});
+  const ProgramResult within = refused({file("run"), file("pictures"), "--sort", file("pictures") + "/sorted"});
   EXPECT_EQ(within.exit_code, 2);
   EXPECT_THAT(within.err, HasSubstr("lies within the photos"));
-  const ProgramResult alone = infer({file("run"), file("pictures"), "--sort-by", "copy"});
+  const ProgramResult alone = refused({file("run"), file("pictures"), "--sort-by", "copy"});
   EXPECT_THAT(alone.err, HasSubstr("give --sort DIR"));
   EXPECT_FALSE(fs::exists(file("sorted")));
 }
@@ -88,7 +88,7 @@ TEST_F(InferSort, RefusesAFolderThatCantBeWrittenIntoBeforeAnyWork) {
   pictures({"1.pgm"});
   // /proc takes no files, from whomever; the network isn't there, and is not come to.
   for (const char* place : {"/proc", "/proc/sorted/deep"}) {
-    const ProgramResult result = infer({file("none.safetensors"), file("pictures"), "--sort", place});
+    const ProgramResult result = refused({file("none.safetensors"), file("pictures"), "--sort", place});
     EXPECT_EQ(result.exit_code, 1) << place;
     EXPECT_THAT(result.err,
                 AllOf(HasSubstr(std::string("--sort '") + place), HasSubstr("can't write into the folder '/proc'")));
@@ -109,7 +109,7 @@ TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
   const ProgramResult result = program.finish();
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(sorted_in(file("sorted")).size(), 2U);
-  EXPECT_EQ(infer({file("run"), file("pictures"), "--watch", "--out", file("o")}).exit_code, 2);
+  EXPECT_EQ(refused({file("run"), file("pictures"), "--watch", "--out", file("o")}).exit_code, 2);
 }
 
 }  // namespace

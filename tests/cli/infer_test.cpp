@@ -5,7 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
 #include "weights/safetensors.h"
 
@@ -19,6 +20,7 @@ using test::joined;
 using test::lines_of;
 using test::ProgramResult;
 using test::record_in;
+using test::run_in_process;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -123,7 +125,7 @@ TEST_F(Infer, EveryEngineAndPlacementGivesTheSame) {
 }
 
 TEST_F(Infer, ATrialChoosesTheEngineForManyImages) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   const Words words = {"resnet20", "--size", "16x16", "--classes", "3", "--seconds", "0", "--json", "-"};
   const auto notes = [&](const Words& more) {
     const ProgramResult result = infer(joined(words, more));
@@ -148,7 +150,7 @@ TEST_F(Infer, PicturesAreToldInTheirOrderAndBadOnesListed) {
   EXPECT_THAT(lines[1], HasSubstr("b.pgm"));
   EXPECT_THAT(lines[2], HasSubstr("c.pgm"));
   EXPECT_THAT(result.err, AllOf(HasSubstr("1 image could not be read"), HasSubstr("bad.pgm")));
-  EXPECT_EQ(infer({run, folder, "--strict"}).exit_code, 1);
+  EXPECT_EQ(refused({run, folder, "--strict"}).exit_code, 1);
 }
 
 TEST_F(Infer, AFolderHoldsPredictionsAndTheRecord) {
@@ -164,7 +166,7 @@ TEST_F(Infer, AFolderHoldsPredictionsAndTheRecord) {
   EXPECT_EQ(record_in(file("out"))["kind"], "infer");
   EXPECT_TRUE(fs::exists(file("out/answers.json")));
   EXPECT_TRUE(fs::exists(file("out/confusion.csv")));
-  const ProgramResult report = run_program({"report", file("out"), "--no-html"});
+  const ProgramResult report = run_in_process({"report", file("out"), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("mlp:784-32-10"));
 }
@@ -228,13 +230,13 @@ TEST_F(Infer, ScenariosMeasureLatency) {
     EXPECT_EQ(result.exit_code == 0, record["validity"]["valid"].get<bool>());
     EXPECT_TRUE(fs::exists(file(scenario) + "/latencies.csv"));
   }
-  const ProgramResult report = run_program({"report", file("single-stream"), "--html", file("report.html")});
+  const ProgramResult report = run_in_process({"report", file("single-stream"), "--html", file("report.html")});
   EXPECT_EQ(report.exit_code, 0) << report.err;
 }
 
 TEST_F(Infer, TheDataOfATrainingIsKnownFromAnyWorkingFolder) {
   const std::string digits = file("digits");
-  ASSERT_EQ(run_program({"data", "synth", "digits:300", "--out", digits}).exit_code, 0);
+  ASSERT_EQ(run_in_process({"data", "synth", "digits:300", "--out", digits}).exit_code, 0);
   test::ProgramOptions inside = options();
   inside.cwd = folder_.path();
   const ProgramResult training = run_program(
@@ -254,7 +256,7 @@ TEST_F(Infer, SaysWhatIsWrong) {
   std::ofstream(file("bad.onnx")) << "no model";
   std::ofstream(file("bad.safetensors")) << "no weights";
   const auto failure = [&](const Words& words, int code) {
-    const ProgramResult result = infer(words);
+    const ProgramResult result = refused(words);
     EXPECT_EQ(result.exit_code, code) << result.err;
     return result.err;
   };

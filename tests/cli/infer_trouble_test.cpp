@@ -88,7 +88,7 @@ TEST_F(InferTrouble, WhoeverReadsTheAnswersMayStop) {
 
 TEST_F(InferTrouble, AFolderThatCannotBeWrittenIsSaidBeforeTheWork) {
   const ProgramResult result =
-      infer(joined(kTiny, {"random:100000000", "--features", "/proc/none/features.safetensors"}));
+      refused(joined(kTiny, {"random:100000000", "--features", "/proc/none/features.safetensors"}));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("/proc/none"));
 }
@@ -102,11 +102,11 @@ TEST_F(InferTrouble, WithoutAPlaceForCompiledNetworksTheyAreNotKept) {
 
 TEST_F(InferTrouble, ClassesOfTheDataThatTheNetworkDoesNotKnow) {
   const std::string run = trained();
-  const ProgramResult some = infer({run, pictures({"3/a.pgm", "seven/b.pgm"})});
+  const ProgramResult some = refused({run, pictures({"3/a.pgm", "seven/b.pgm"})});
   EXPECT_EQ(some.exit_code, 2);
   EXPECT_THAT(some.err,
               AllOf(HasSubstr("class 'seven', which mlp:784-32-10 doesn't know (it knows 0, 1, 2"), HasSubstr("/**'")));
-  const ProgramResult other = infer({run, "synth:masks:20"});
+  const ProgramResult other = refused({run, "synth:masks:20"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("the classes of 'synth:masks:20' are not those that mlp:784-32-10 knows"));
 }

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/module.h"
+#include "base/built_modules.h"
 #include "base/tensor.h"
+#include "cli/in_process_helpers.h"
 #include "cli/onnx_helpers.h"
-#include "cli/run_program.h"
 #include "measure/record.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 using test::ProgramResult;
-using test::run_program;
+using test::run_in_process;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
@@ -26,14 +26,14 @@ using testing::HasSubstr;
 json info_json(std::vector<std::string> words) {
   words.insert(words.begin(), "info");
   words.insert(words.end(), {"--json", "-"});
-  const ProgramResult result = run_program(words);
+  const ProgramResult result = run_in_process(words);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return json::parse(result.out);
 }
 
 TEST(InfoCommand, TableHasTheLayersTheirCostsAndTotalsWithinAHundredColumns) {
   const ProgramResult result =
-      run_program({"info", "resnet34", "--size", "197x148", "--channels", "1", "--classes", "9"});
+      run_in_process({"info", "resnet34", "--size", "197x148", "--channels", "1", "--classes", "9"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("resnet34: input 1x148x197 (C, H, W), 9 outputs"));
@@ -47,12 +47,12 @@ TEST(InfoCommand, TableHasTheLayersTheirCostsAndTotalsWithinAHundredColumns) {
 
 TEST(InfoCommand, LongNamesAndKindsHaveTheirColumns) {
   for (const char* model : {"efficientnet_b0", "mobilenet_v3_large", "resnet50"}) {
-    const ProgramResult result = run_program({"info", model});
+    const ProgramResult result = run_in_process({"info", model});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     std::istringstream lines(result.out);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
   }
-  EXPECT_THAT(run_program({"info", "efficientnet_b0"}).out,
+  EXPECT_THAT(run_in_process({"info", "efficientnet_b0"}).out,
               ContainsRegex("features.2.1.drop +stochastic_depth 24x56x56 "));
 }
 
@@ -75,7 +75,7 @@ TEST(InfoCommand, JsonHasTheSameNumbers) {
 
 TEST(InfoCommand, JsonGoesToAFileBesideTheTable) {
   const test::TemporaryFolder folder;
-  const ProgramResult result = run_program({"info", "mlp:4-2", "--json", (folder / "info.json").string()});
+  const ProgramResult result = run_in_process({"info", "mlp:4-2", "--json", (folder / "info.json").string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("linear"));
   std::ifstream file(folder / "info.json");
@@ -90,7 +90,7 @@ TEST(InfoCommand, PerceptronsTakeTheChannelsThatFit) {
 
 TEST(InfoCommand, RequestsThatMakeNoSenseExitWithTwoAndSayWhy) {
   const auto refused = [](const std::vector<std::string>& words) {
-    const ProgramResult result = run_program(words);
+    const ProgramResult result = run_in_process(words);
     EXPECT_EQ(result.exit_code, 2) << result.out;
     EXPECT_EQ(result.out, "");
     return result.err;
@@ -128,7 +128,7 @@ TEST(InfoCommand, ARunTellsItsNetworkClassesPreprocessingAndAccuracy) {
   record.training.accuracy.val = 0.92;
   record.training.accuracy.val_epoch = 1;
   measure::write_record(folder.path(), record);
-  const ProgramResult result = run_program({"info", folder.path().string()});
+  const ProgramResult result = run_in_process({"info", folder.path().string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("resnet20, "), HasSubstr("3x32x32"),
                                 HasSubstr("3 classes: bream, shrimp, trout"), HasSubstr("--crop squash"),
@@ -139,7 +139,7 @@ TEST(InfoCommand, ARunTellsItsNetworkClassesPreprocessingAndAccuracy) {
   EXPECT_EQ(info.at("run").at("validation_accuracy"), 0.92);
   EXPECT_TRUE(info.at("run").at("test_accuracy").is_null());
   std::filesystem::remove(folder / "best.safetensors");
-  EXPECT_THAT(run_program({"info", folder.path().string()}).out,
+  EXPECT_THAT(run_in_process({"info", folder.path().string()}).out,
               AllOf(HasSubstr("resnet20\n"), HasSubstr("none in this folder"), HasSubstr("validation 92.00 %")));
 }
 
@@ -147,7 +147,7 @@ TEST(InfoCommand, AFileOfWeightsTellsItsTensorsAndWhichNetworkTheyFit) {
   const test::TemporaryFolder folder;
   const std::string file = (folder / "some.safetensors").string();
   write_resnet20(file, false);
-  const ProgramResult result = run_program({"info", file});
+  const ProgramResult result = run_in_process({"info", file});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("doesn't say of which network"),
                                 HasSubstr("resnet20 with 3 outputs: use it as 'resnet20 --weights " + file + "'"),
@@ -156,15 +156,15 @@ TEST(InfoCommand, AFileOfWeightsTellsItsTensorsAndWhichNetworkTheyFit) {
   ASSERT_EQ(info.at("fits").size(), 1);
   EXPECT_EQ(info.at("fits")[0], json({{"model", "resnet20"}, {"outputs", 3}}));
   weights::write_safetensors(file, {{"odd", HostTensor::scalar_i64(1)}}, {});
-  EXPECT_THAT(run_program({"info", file}).out, HasSubstr("no network of the zoo"));
+  EXPECT_THAT(run_in_process({"info", file}).out, HasSubstr("no network of the zoo"));
 }
 
 TEST(InfoCommand, AnOnnxFileTellsWhatItTakes) {
-  if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "openvino is not built";
+  if (!test::module_is_built("openvino")) GTEST_SKIP() << "openvino is not built";
   const test::TemporaryFolder folder;
   const std::string file = (folder / "means.onnx").string();
   test::write_tiny_onnx(file, {.input = {-1, 3, 16, 24}, .axes = {2, 3}});
-  const ProgramResult result = run_program({"info", file});
+  const ProgramResult result = run_in_process({"info", file});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("3x16x24 (C, H, W), any batch"), HasSubstr("output")));
   EXPECT_EQ(info_json({file}).at("input"), json({3, 16, 24}));
@@ -172,7 +172,7 @@ TEST(InfoCommand, AnOnnxFileTellsWhatItTakes) {
 
 TEST(InfoCommand, APathThatNamesNothingIsSaidToBeMissing) {
   for (const char* path : {"/nope/x.onnx", "no/run", "x.safetensors"}) {
-    const ProgramResult result = run_program({"info", path});
+    const ProgramResult result = run_in_process({"info", path});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr(std::string("'") + path + "' doesn't exist"));
   }

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 
 namespace evener::test {
 namespace {
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class MatmulCommand : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+    if (!module_is_built("native")) GTEST_SKIP() << "the native engine is not built";
   }
 
   static ProgramResult matmul(const Words& words) {
@@ -77,7 +77,7 @@ TEST_F(MatmulCommand, RefusesWhatItCanNotMeasure) {
     EXPECT_EQ(result.exit_code, 2) << words.back();
     EXPECT_THAT(result.err, HasSubstr(text));
   }
-  const ProgramResult large = run_program({"matmul", "1000000", "--engine", "native"});
+  const ProgramResult large = run_in_process({"matmul", "1000000", "--engine", "native"});
   EXPECT_EQ(large.exit_code, 1);
   EXPECT_THAT(large.err, AllOf(HasSubstr("12 TB"), HasSubstr("N = ")));
 }

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 
 namespace evener {
 namespace {
@@ -17,6 +17,7 @@ using test::joined;
 using test::ProgramResult;
 using test::record_in;
 using test::relative_distance;
+using test::run_in_process;
 using test::run_program;
 using test::Words;
 using testing::AllOf;
@@ -25,7 +26,7 @@ using testing::HasSubstr;
 class NativeCommand : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+    if (!test::module_is_built("native")) GTEST_SKIP() << "the native engine is not built";
   }
 
   Words words(const std::string& name, const Words& more) const {
@@ -106,7 +107,7 @@ TEST_F(NativeCommand, AutoTakesItForPerceptronsOnCpus) {
 }
 
 TEST_F(NativeCommand, AutoGoesOnWithTheEngineOfTheRun) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   for (const char* engine : {"torch", "native"}) {
     const std::string whole = std::string("whole-") + engine, halves = std::string("halves-") + engine;
     run(whole, {"--engine", engine, "--on", "cpu/t1", "--epochs", "4"});
@@ -134,8 +135,8 @@ TEST_F(NativeCommand, ADivergingRateEndsNamingTheStep) {
 }
 
 TEST_F(NativeCommand, RefusesOtherNetworksBeforeAnyWork) {
-  const ProgramResult result = run_program({"train", "resnet18", "--data", "synth:digits:40", "--engine", "native",
-                                            "--out", (folder_ / "refused").string()});
+  const ProgramResult result = run_in_process({"train", "resnet18", "--data", "synth:digits:40", "--engine", "native",
+                                               "--out", (folder_ / "refused").string()});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("'conv1' (conv2d)"), HasSubstr("--engine torch")));
   EXPECT_FALSE(fs::exists(folder_ / "refused" / "last.safetensors"));
@@ -144,7 +145,7 @@ TEST_F(NativeCommand, RefusesOtherNetworksBeforeAnyWork) {
 TEST_F(NativeCommand, NaiveKernelsAreNeverReplacedByTorch) {
   const auto refused = [&](const Words& more) {
     const ProgramResult result =
-        run_program(words("refused", joined({"--engine", "auto", "--kernels", "naive"}, more)));
+        run_in_process(words("refused", joined({"--engine", "auto", "--kernels", "naive"}, more)));
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_FALSE(fs::exists(folder_ / "refused"));
     return result.err;
@@ -156,7 +157,7 @@ TEST_F(NativeCommand, NaiveKernelsAreNeverReplacedByTorch) {
 }
 
 TEST_F(NativeCommand, OffersTheNearestName) {
-  const ProgramResult result = run_program(words("x", {"--kernels", "naiv"}));
+  const ProgramResult result = run_in_process(words("x", {"--kernels", "naiv"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("did you mean 'naive'"));
 }

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/built_modules.h"
 #include "base/busy_loop.h"
 #include "base/cpu.h"
-#include "base/module.h"
 #include "base/occurrences.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
@@ -43,7 +43,7 @@ const Words kPerceptron = {
 class BesideALoop : public testing::TestWithParam<Work> {
  protected:
   void SetUp() override {
-    if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
+    if (!test::module_is_built(GetParam().engine))
       GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
   }
 
@@ -97,8 +97,7 @@ std::string told_by(const Words& words) {
 class LoadOfOthers : public testing::TestWithParam<Work> {};
 
 TEST_P(LoadOfOthers, IsToldOnce) {
-  if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
-    GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
+  if (!test::module_is_built(GetParam().engine)) GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
   // What others use is told from a tenth of all CPUs on, and the loops have half of those that this process may use.
   if (4 * static_cast<long>(cpu_topology().allowed.size()) < sysconf(_SC_NPROCESSORS_ONLN)) {
     GTEST_SKIP() << "needs a quarter of the machine's CPUs";

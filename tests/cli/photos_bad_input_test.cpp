@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 
 namespace evener {
 namespace {
@@ -31,16 +31,25 @@ class PhotosBadInput : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
+      if (!test::module_is_built(name)) GTEST_SKIP() << "the " << name << " engine is not built";
     }
   }
 
   ProgramResult train(const Words& words, const Words& model = {"resnet20"}) const {
-    return run_program(joined(joined({"train"}, model), joined(words, {"--on", "cpu/t1", "--out", file("run")})),
-                       {.environment = {{"XDG_CACHE_HOME", file("cache")},
-                                        {"EVENER_FETCH_FROM", "http://127.0.0.1:1"},
-                                        {"no_proxy", "127.0.0.1"},
-                                        {"NO_PROXY", "127.0.0.1"}}});
+    return run_program(all_words(words, model), options());
+  }
+  /// The same in the test's own process: for what is refused, and for perceptrons.
+  ProgramResult train_here(const Words& words, const Words& model = {"resnet20"}) const {
+    return test::run_in_process(all_words(words, model), options());
+  }
+  Words all_words(const Words& words, const Words& model) const {
+    return joined(joined({"train"}, model), joined(words, {"--on", "cpu/t1", "--out", file("run")}));
+  }
+  test::ProgramOptions options() const {
+    return {.environment = {{"XDG_CACHE_HOME", file("cache")},
+                            {"EVENER_FETCH_FROM", "http://127.0.0.1:1"},
+                            {"no_proxy", "127.0.0.1"},
+                            {"NO_PROXY", "127.0.0.1"}}};
   }
   Words from_digits() const { return test::from_digits(file("digits")); }
   /// A grey picture whose pixels are those of its number, and of no other.
@@ -58,7 +67,7 @@ class PhotosBadInput : public testing::Test {
 TEST_F(PhotosBadInput, OneClass) {
   for (int i = 0; i < 5; ++i) write_photo("photos/ants/" + std::to_string(i) + ".pgm", i);
   for (const Words& model : {Words{"resnet20"}, Words{}}) {
-    const ProgramResult result = train({"--data", file("photos")}, model);
+    const ProgramResult result = train_here({"--data", file("photos")}, model);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, AllOf(HasSubstr("only one class with images in '" + file("photos") + "': 'ants' (5 files)"),
                                   HasSubstr("at least two folders with images are needed")));
@@ -83,7 +92,8 @@ TEST_F(PhotosBadInput, OneImageOfEachClass) {
 TEST_F(PhotosBadInput, AThousandClassesOfTwoImages) {
   for (int i = 0; i < 2000; ++i)
     write_photo("photos/" + std::to_string(i / 2) + "/" + std::to_string(i) + ".pgm", i, 8);
-  const ProgramResult result = train({"--data", file("photos"), "--epochs", "1", "--batch", "100"}, {"mlp:64-16-1000"});
+  const ProgramResult result =
+      train_here({"--data", file("photos"), "--epochs", "1", "--batch", "100"}, {"mlp:64-16-1000"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("1000 of 1000 classes have fewer than 10 images to train on"),
                                 HasSubstr("nothing, or too little, was learnt")));
@@ -99,7 +109,7 @@ TEST_F(PhotosBadInput, AllImagesCorruptButOne) {
     }
   }
   for (const Words& model : {Words{"resnet20"}, Words{}}) {
-    const ProgramResult result = train({"--data", file("photos")}, model);
+    const ProgramResult result = train_here({"--data", file("photos")}, model);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, AllOf(HasSubstr("only the class 'ants' of '" + file("photos") + "' has images that can be"),
                                   HasSubstr("11 of 12 image files are bad"), HasSubstr("Repair or replace them:"),
@@ -115,8 +125,8 @@ TEST_F(PhotosBadInput, ShuffledLabels) {
     write_photo("photos/" + part + "/" + label + "/" + std::to_string(i) + ".pgm", i % 80);
   }
   const ProgramResult result =
-      train({"--data", file("photos"), "--epochs", "12", "--lr", "0.1", "--batch", "8", "--momentum", "0.9"},
-            {"mlp:144-32-2"});
+      train_here({"--data", file("photos"), "--epochs", "12", "--lr", "0.1", "--batch", "8", "--momentum", "0.9"},
+                 {"mlp:144-32-2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("trouble  "), HasSubstr("is no surer than to say"),
                                 HasSubstr("16 of the 32 images to validate or test on are also among those to train "
@@ -124,7 +134,7 @@ TEST_F(PhotosBadInput, ShuffledLabels) {
   EXPECT_THAT(record_in(file("run"))["trouble"],
               Contains(AllOf(HasSubstr("nothing, or too little, was learnt"),
                              HasSubstr("Look whether the images lie in the folders of their classes"))));
-  const ProgramResult page = run_program({"report", file("run"), "--html", file("page.html")});
+  const ProgramResult page = test::run_in_process({"report", file("run"), "--html", file("page.html")});
   ASSERT_EQ(page.exit_code, 0) << page.err;
 }
 
@@ -144,8 +154,8 @@ TEST_F(PhotosBadInput, PhotosOfTwentyMegapixels) {
 }
 
 TEST_F(PhotosBadInput, NoNetworkAndNoCache) {
-  if (module_status("fetch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "built without EVENER_FETCH";
-  const ProgramResult result = train({"--data", "synth:digits:20", "--weights", "imagenet"}, {"mobilenet_v2"});
+  if (!test::module_is_built("fetch")) GTEST_SKIP() << "built without EVENER_FETCH";
+  const ProgramResult result = train_here({"--data", "synth:digits:20", "--weights", "imagenet"}, {"mobilenet_v2"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(
       result.err,

@@ -5,14 +5,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
-#include "cli/run_program.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 
 namespace evener {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::run_in_process;
 using test::run_program;
 using testing::HasSubstr;
 
@@ -21,7 +22,7 @@ using Words = std::vector<std::string>;
 class PlanCommand : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   }
   Words plan(const Words& more) const {
     Words words = {"plan", "mlp:784-32-10", "--data",   "synth:digits:400", "--batch",
@@ -59,17 +60,17 @@ TEST_F(PlanCommand, PrintsATable) {
 }
 
 TEST_F(PlanCommand, RefusesBadCandidatesBeforeMeasuring) {
-  const auto misspelt = run_program(plan({"--on", "cpu/t1,cdua:0"}));
+  const auto misspelt = run_in_process(plan({"--on", "cpu/t1,cdua:0"}));
   EXPECT_EQ(misspelt.exit_code, 2);
   EXPECT_THAT(misspelt.err, HasSubstr("did you mean 'cuda'?"));
-  const auto none = run_program(plan({"--on", "opencl:77"}));
+  const auto none = run_in_process(plan({"--on", "opencl:77"}));
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_THAT(none.err, HasSubstr("none of the placements can be used"));
-  const auto seconds = run_program(plan({"--seconds", "0"}));
+  const auto seconds = run_in_process(plan({"--seconds", "0"}));
   EXPECT_EQ(seconds.exit_code, 2);
   EXPECT_THAT(seconds.err, HasSubstr("--seconds is 0"));
-  EXPECT_THAT(run_program(plan({"--batch", "max"})).err, HasSubstr("give --batch a number"));
-  EXPECT_EQ(run_program(plan({"--hosts", "a,b"})).exit_code, 2);
+  EXPECT_THAT(run_in_process(plan({"--batch", "max"})).err, HasSubstr("give --batch a number"));
+  EXPECT_EQ(run_in_process(plan({"--hosts", "a,b"})).exit_code, 2);
 }
 
 TEST_F(PlanCommand, EndsAtCtrlC) {
@@ -100,11 +101,12 @@ TEST_F(PlanCommand, AutoTrainsOnWhatItChoseAndRecordsWhy) {
 }
 
 TEST_F(PlanCommand, AutoIsNotForDryRunsAndEvaluations) {
-  const auto dry = run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on", "auto", "--dry-run"});
+  const auto dry =
+      run_in_process({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on", "auto", "--dry-run"});
   EXPECT_EQ(dry.exit_code, 2);
   EXPECT_THAT(dry.err, HasSubstr("evener plan"));
-  const auto evaluation = run_program({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on", "auto",
-                                       "--epochs", "0", "--weights", "w.safetensors"});
+  const auto evaluation = run_in_process({"train", "mlp:784-32-10", "--data", "synth:digits:400", "--on", "auto",
+                                          "--epochs", "0", "--weights", "w.safetensors"});
   EXPECT_EQ(evaluation.exit_code, 2);
   EXPECT_THAT(evaluation.err, HasSubstr("--epochs 0"));
 }

@@ -5,7 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/train_helpers.h"
 
 namespace evener::test {
@@ -43,7 +44,7 @@ TEST_F(Profile, OfATrainingHasEveryLayer) {
 }
 
 TEST_F(Profile, SaysWhereLayersCanNotBeTimed) {
-  const ProgramResult result = run_program(small_run(out(), {"--engine", "native", "--profile", "layers"}));
+  const ProgramResult result = run_in_process(small_run(out(), {"--engine", "native", "--profile", "layers"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("no layers were timed"));
   EXPECT_FALSE(json::parse(std::ifstream(out() / "record.json")).contains("layers"));
@@ -51,8 +52,7 @@ TEST_F(Profile, SaysWhereLayersCanNotBeTimed) {
 
 TEST_F(Profile, OfInferenceIsThatOfTheEngine) {
   for (const std::string engine : {"torch", "openvino"}) {
-    if (module_status(engine).state == ModuleState::kNotBuilt)
-      GTEST_SKIP() << "the " << engine << " engine is not built";
+    if (!module_is_built(engine)) GTEST_SKIP() << "the " << engine << " engine is not built";
     const ProgramResult result = run_program({"infer", "resnet20", "random:4", "--engine", engine, "--profile",
                                               "layers", "--seconds", "0", "--format", "none", "--json", "-"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -66,7 +66,7 @@ TEST_F(Profile, OfInferenceIsThatOfTheEngine) {
 }
 
 TEST_F(Profile, KnowsLayersAlone) {
-  const ProgramResult result = run_program(small_run(out(), {"--profile", "phases"}));
+  const ProgramResult result = run_in_process(small_run(out(), {"--profile", "phases"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("profile 'phases'"), HasSubstr("layers")));
 }

@@ -8,9 +8,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
+#include "cli/trained_once_helpers.h"
 
 namespace evener::test {
 
@@ -25,7 +27,7 @@ class QuantizeCommand : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << name << " is not built";
+      if (!module_is_built(name)) GTEST_SKIP() << name << " is not built";
     }
   }
 
@@ -35,13 +37,20 @@ class QuantizeCommand : public testing::Test {
   /// An MLP of torch that has learnt some digits.
   std::string trained() const {
     const std::string folder = (folder_ / "float").string();
-    const ProgramResult result = run({"train", "mlp:784-32-10", "--data", "synth:digits:600", "--split", "60/20/20",
-                                      "--epochs", "3", "--lr", "0.1", "--engine", "torch", "--out", folder});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
+    trained_once("digits-mlp-torch",
+                 {"train", "mlp:784-32-10", "--data", "synth:digits:600", "--split", "60/20/20", "--epochs", "3",
+                  "--lr", "0.1", "--engine", "torch", "--on", "cpu/t1"},
+                 folder);
     return folder;
   }
   ProgramResult quantize(const Words& words, const std::map<std::string, std::string>& environment = {}) const {
     return run(joined({"quantize", "--seconds", "0.05", "--overwrite", "--out", out_}, words), environment);
+  }
+
+  /// `evener quantize` in the test's own process: for what is refused.
+  ProgramResult refused(const Words& words) const {
+    const Words all = joined({"quantize", "--seconds", "0.05", "--overwrite", "--out", out_}, words);
+    return run_in_process(joined(all, {"--on", "cpu/t1"}));
   }
 
   std::string file(const std::string& name) const { return (folder_ / name).string(); }

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/real_data.h"
+#include "cli/in_process_helpers.h"
 #include "cli/quantize_helpers.h"
 #include "weights/safetensors.h"
 
@@ -13,6 +14,7 @@ using test::joined;
 using test::metric;
 using test::ProgramResult;
 using test::record_in;
+using test::run_in_process;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -38,13 +40,13 @@ TEST_F(QuantizeCommand, ARunBecomesAFileThatOtherCommandsTake) {
   const ProgramResult shown = run({"infer", out_, "random:3", "--quiet"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_EQ(shown.out, run({"infer", out_ + "/quantized.safetensors", "random:3", "--quiet"}).out);
-  const ProgramResult again = quantize({out_ + "/quantized.safetensors", "--data", "synth:digits:100"});
+  const ProgramResult again = refused({out_ + "/quantized.safetensors", "--data", "synth:digits:100"});
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("is quantised already"));
 }
 
 TEST_F(QuantizeCommand, ItsFolderIsEvaluatedOnTheSameImagesInTheSameWay) {
-  ASSERT_EQ(run_program({"data", "synth", "digits:300", "--out", file("digits")}).exit_code, 0);
+  ASSERT_EQ(run_in_process({"data", "synth", "digits:300", "--out", file("digits")}).exit_code, 0);
   const ProgramResult training =
       run({"train",    "resnet20", "--data",    file("digits"), "--size",   "8x8",        "--channels",
            "1",        "--class",  "even=0/**", "--class",      "odd=1/**", "--split",    "40/0/60",
@@ -59,7 +61,7 @@ TEST_F(QuantizeCommand, ItsFolderIsEvaluatedOnTheSameImagesInTheSameWay) {
 }
 
 TEST_F(QuantizeCommand, TheExportedFileSaysTheSame) {
-  if (module_status("onnx").state == ModuleState::kNotBuilt) GTEST_SKIP() << "onnx is not built";
+  if (!test::module_is_built("onnx")) GTEST_SKIP() << "onnx is not built";
   ASSERT_EQ(quantize({trained()}).exit_code, 0);
   const std::string onnx = (folder_ / "int8.onnx").string();
   const ProgramResult exported = run_program({"export", out_, "--onnx", onnx});
@@ -112,7 +114,7 @@ TEST_F(QuantizeCommand, WhatLearntWithQuantizationIsSettled) {
   ASSERT_EQ(learnt.exit_code, 0) << learnt.err;
   EXPECT_EQ(record_in(qat)["config"]["lr"], 0.0005);
   for (const Words& option : {Words{"--keep", "first"}, Words{"--weight-bits", "8"}, Words{"--images", "20"}}) {
-    const ProgramResult result = quantize(joined({qat}, option));
+    const ProgramResult result = refused(joined({qat}, option));
     EXPECT_EQ(result.exit_code, 2) << result.out;
     EXPECT_THAT(result.err, AllOf(HasSubstr("learnt with quantisation"), HasSubstr("Leave out " + option.front())));
   }

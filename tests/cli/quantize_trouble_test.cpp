@@ -18,7 +18,7 @@ using Words = test::Words;
 class QuantizeTrouble : public test::QuantizeCommand {
  protected:
   void expect_refused(const Words& words, const std::string& reason) const {
-    const ProgramResult result = quantize(words);
+    const ProgramResult result = refused(words);
     EXPECT_EQ(result.exit_code, 2) << result.out;
     EXPECT_THAT(result.err, HasSubstr(reason));
   }
@@ -85,7 +85,7 @@ TEST_F(QuantizeTrouble, CtrlCEndsInGoodOrder) {
 TEST_F(QuantizeTrouble, NoImagesAtAllAreAnError) {
   const std::string run_folder = trained();
   fs::create_directories(folder_ / "empty");
-  const ProgramResult empty = quantize({run_folder, "--calibration-data", file("empty")});
+  const ProgramResult empty = refused({run_folder, "--calibration-data", file("empty")});
   EXPECT_NE(empty.exit_code, 0);
   EXPECT_THAT(empty.err, HasSubstr("empty"));
   expect_refused({run_folder, "--data", pictures("broken", 0)}, "no images to calibrate with");
@@ -133,7 +133,7 @@ TEST_F(QuantizeTrouble, ADetectorIsJudgedByItsPrecision) {
 }
 
 TEST_F(QuantizeTrouble, AnOnnxFileBecomesAnotherThatItsFolderStandsFor) {
-  if (module_status("onnx").state == ModuleState::kNotBuilt) GTEST_SKIP() << "onnx is not built";
+  if (!test::module_is_built("onnx")) GTEST_SKIP() << "onnx is not built";
   const std::string onnx = file("float.onnx");
   ASSERT_EQ(test::run_program({"export", trained(), "--onnx", onnx}).exit_code, 0);
   const ProgramResult result = quantize({onnx, "--data", "synth:digits:200", "--split", "50/0/50"});
@@ -153,7 +153,7 @@ TEST_F(QuantizeTrouble, AnOnnxFileBecomesAnotherThatItsFolderStandsFor) {
 }
 
 TEST_F(QuantizeTrouble, AnOnnxFileMayNormalizeItself) {
-  if (module_status("onnx").state == ModuleState::kNotBuilt) GTEST_SKIP() << "onnx is not built";
+  if (!test::module_is_built("onnx")) GTEST_SKIP() << "onnx is not built";
   const std::string onnx = file("float.onnx");
   const ProgramResult exported = test::run_program({"export", "mobilenet_v2", "--size", "64x64", "--classes", "5",
                                                     "--normalize", "0.5/0.25", "--normalize-inside", "--onnx", onnx});

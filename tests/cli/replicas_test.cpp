@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/built_modules.h"
 #include "base/cpu.h"
-#include "base/module.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 #include "weights/safetensors.h"
 
 namespace evener {
@@ -23,6 +23,7 @@ using test::ProgramResult;
 using test::record_in;
 using test::relative_distance;
 using test::resume_file;
+using test::run_in_process;
 using test::run_program;
 using test::RunningProgram;
 using test::Words;
@@ -41,7 +42,7 @@ TensorMap momentum(const fs::path& dir) {
 class Replicas : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   }
 
   /// Trains on `on`, with all of its replicas also where there is but one CPU; the folder of the run.
@@ -305,7 +306,7 @@ TEST_F(Replicas, ADivergingRunSaysSo) {
 
 TEST_F(Replicas, WhatCannotBeIsSaidBeforeTheWork) {
   const auto error_of = [&](const Words& more) {
-    const ProgramResult result = run_program(joined({"train"}, digits(more)));
+    const ProgramResult result = run_in_process(joined({"train"}, digits(more)));
     EXPECT_EQ(result.exit_code, 2) << result.err;
     return result.err;
   };

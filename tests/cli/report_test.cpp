@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "cli/run_program.h"
+#include "cli/in_process_helpers.h"
 #include "measure/record.h"
 
 namespace evener {
 namespace {
 
-using test::run_program;
+using test::run_in_process;
 using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -38,7 +38,7 @@ class ReportCommand : public ::testing::Test {
 };
 
 TEST_F(ReportCommand, OneRunGetsATableAndAPageInItsFolder) {
-  const auto result = run_program({"report", run("a", "cpu/t1", 10)});
+  const auto result = run_in_process({"report", run("a", "cpu/t1", 10)});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("placement    cpu/t1"), HasSubstr("images/s     10.0"),
                                 HasSubstr("INVALID: swap: 1 GB were swapped out. What to do: use a smaller --batch")));
@@ -51,7 +51,7 @@ TEST_F(ReportCommand, ARecordCantControlTheTerminal) {
   for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--markdown"}}) {
     std::vector<std::string> words = {"report", a, "--no-html"};
     words.insert(words.end(), more.begin(), more.end());
-    const auto result = run_program(words);
+    const auto result = run_in_process(words);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(result.out, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xc2\x9b"))));
     const char* placement = more.empty() ? "?[2J?<i>" : "?\\[2J?\\<i\\>";
@@ -61,7 +61,7 @@ TEST_F(ReportCommand, ARecordCantControlTheTerminal) {
 
 TEST_F(ReportCommand, SeveralRunsAreCompared) {
   const std::string a = run("a", "cpu/t1", 10), b = run("b", "cpu/t2", 20);
-  const auto result = run_program({"report", a, b}, {.environment = {}, .cwd = folder_.path()});
+  const auto result = run_in_process({"report", a, b}, {.environment = {}, .cwd = folder_.path()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("2.00x"));
   EXPECT_THAT(result.out, HasSubstr("resnet34 on cpu/t2 trained 2.00x as fast as on cpu/t1"));
@@ -71,9 +71,9 @@ TEST_F(ReportCommand, SeveralRunsAreCompared) {
 
 TEST_F(ReportCommand, JsonToStdoutIsPure) {
   const std::string a = run("a", "cpu/t1", 10), b = run("b", "cpu/t2", 20);
-  const auto one = run_program({"report", a, "--json", "-", "--no-html"});
+  const auto one = run_in_process({"report", a, "--json", "-", "--no-html"});
   EXPECT_EQ(nlohmann::json::parse(one.out)["placement"]["text"], "cpu/t1");
-  const auto two = run_program({"report", a, b, "--json", "-", "--no-html"});
+  const auto two = run_in_process({"report", a, b, "--json", "-", "--no-html"});
   EXPECT_EQ(nlohmann::json::parse(two.out)[1]["images_per_s"], 20);
   EXPECT_FALSE(exists("a/report.html"));
 }
@@ -81,17 +81,17 @@ TEST_F(ReportCommand, JsonToStdoutIsPure) {
 TEST_F(ReportCommand, AFolderOfRunsHasItsPage) {
   run("sweep/a", "cpu/t1", 10);
   run("sweep/b", "cpu/t2", 20);
-  const auto result = run_program({"report", (folder_ / "sweep").string()});
+  const auto result = run_in_process({"report", (folder_ / "sweep").string()});
   EXPECT_THAT(result.out, AllOf(HasSubstr("cpu/t1"), HasSubstr("cpu/t2"))) << result.err;
   EXPECT_TRUE(exists("sweep/report.html"));
 }
 
 TEST_F(ReportCommand, CsvAndMarkdown) {
   const std::string a = run("a", "cpu/t1", 10);
-  const auto to_stdout = run_program({"report", a, "--csv", "-", "--no-html"});
+  const auto to_stdout = run_in_process({"report", a, "--csv", "-", "--no-html"});
   EXPECT_THAT(to_stdout.out, ::testing::StartsWith("run,kind,status,"));
   EXPECT_EQ(std::count(to_stdout.out.begin(), to_stdout.out.end(), '\n'), 2);
-  const auto to_file = run_program(
+  const auto to_file = run_in_process(
       {"report", a, "--csv", (folder_ / "x.csv").string(), "--markdown", "--html", (folder_ / "x.html").string()});
   EXPECT_THAT(to_file.out, HasSubstr("| a | resnet34 |"));
   EXPECT_THAT(read_file(folder_ / "x.csv"), HasSubstr("\na,train,done,"));
@@ -99,8 +99,8 @@ TEST_F(ReportCommand, CsvAndMarkdown) {
 }
 
 TEST_F(ReportCommand, WithoutPlotlyItSaysSoAndGoesOn) {
-  const auto result =
-      run_program({"report", run("a", "cpu/t1", 10)}, {.environment = {{"EVENER_PLOTLY", "/nowhere.js"}}, .cwd = {}});
+  const auto result = run_in_process({"report", run("a", "cpu/t1", 10)},
+                                     {.environment = {{"EVENER_PLOTLY", "/nowhere.js"}}, .cwd = {}});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.err, AllOf(HasSubstr("warning: No plots"), HasSubstr("/nowhere.js")));
   EXPECT_TRUE(exists("a/report.html"));
@@ -108,30 +108,30 @@ TEST_F(ReportCommand, WithoutPlotlyItSaysSoAndGoesOn) {
 
 TEST_F(ReportCommand, BadFoldersAreNamed) {
   const std::string good = run("a", "cpu/t1", 10);
-  const auto missing = run_program({"report", good, (folder_ / "b").string()});
+  const auto missing = run_in_process({"report", good, (folder_ / "b").string()});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, AllOf(HasSubstr((folder_ / "b").string()), HasSubstr("not a folder")));
   EXPECT_FALSE(exists("a/report.html"));
   std::filesystem::create_directories(folder_ / "c");
-  EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err, HasSubstr("has no record.json"));
+  EXPECT_THAT(run_in_process({"report", (folder_ / "c").string()}).err, HasSubstr("has no record.json"));
   std::filesystem::create_symlink("record.json", folder_ / "c" / "record.json");  // leads to itself
-  EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err,
+  EXPECT_THAT(run_in_process({"report", (folder_ / "c").string()}).err,
               AllOf(HasSubstr("can't look into"), HasSubstr("Too many levels of symbolic links")));
   std::filesystem::remove(folder_ / "c" / "record.json");
   std::ofstream(folder_ / "c" / "record.json") << "{\"schema\": \"evener-record-1\", \"batch\": \"big\"}";
-  EXPECT_THAT(run_program({"report", (folder_ / "c").string()}).err,
+  EXPECT_THAT(run_in_process({"report", (folder_ / "c").string()}).err,
               AllOf(HasSubstr("record.json"), HasSubstr("'batch'")));
 }
 
 TEST_F(ReportCommand, WrongUsage) {
-  EXPECT_EQ(run_program({"report"}).exit_code, 2);
-  EXPECT_EQ(run_program({"report", run("a", "cpu/t1", 1), "--csv", "-", "--json", "-"}).exit_code, 2);
+  EXPECT_EQ(run_in_process({"report"}).exit_code, 2);
+  EXPECT_EQ(run_in_process({"report", run("a", "cpu/t1", 1), "--csv", "-", "--json", "-"}).exit_code, 2);
 }
 
 TEST_F(ReportCommand, APlaceThatCantBeWrittenIsToldWithAWayOut) {
   const std::string a = run("a", "cpu/t1", 10);
   std::filesystem::create_directories(folder_ / "a" / "report.html");  // a folder where the page should go: root too
-  const auto result = run_program({"report", a});
+  const auto result = run_in_process({"report", a});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("report.html"), HasSubstr("--html FILE"), HasSubstr("--no-html")));
 }

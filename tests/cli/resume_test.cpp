@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 
 namespace evener {
 namespace {
@@ -21,6 +21,7 @@ using test::joined;
 using test::last_weights;
 using test::ProgramResult;
 using test::record_in;
+using test::run_in_process;
 using test::run_program;
 using test::RunningProgram;
 using test::Words;
@@ -65,7 +66,7 @@ double sum_of(const json& sessions, const char* key) {
 class Resume : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+    if (!test::module_is_built("native")) GTEST_SKIP() << "the native engine is not built";
   }
 
   void train(const Words& words) {
@@ -162,7 +163,7 @@ TEST_F(Resume, WithNothingToDoTheRecordStaysAsItWas) {
   for (const Words& words : {Words{"train", "--resume", out().string()}, digits(out(), "3", {"--resume"}),
                              Words{"train", "--resume", out().string(), "--epochs", "2"},
                              Words{"train", "--resume", out().string(), "--epochs", "9", "--until-accuracy", "0.01"}}) {
-    const ProgramResult again = run_program(words);
+    const ProgramResult again = run_in_process(words);
     EXPECT_EQ(again.exit_code, 0);
     EXPECT_THAT(again.err, HasSubstr("nothing to do: the run ended after 3 epochs"));
     EXPECT_THAT(again.out, HasSubstr("test accuracy"));
@@ -175,7 +176,7 @@ TEST_F(Resume, WithNothingToDoTheRecordStaysAsItWas) {
 
 TEST_F(Resume, ANewEndOfTheScheduleIsTold) {
   train(digits(out(), "2", {"--schedule", "cosine"}));
-  const ProgramResult longer = run_program({"train", "--resume", out().string(), "--epochs", "4"});
+  const ProgramResult longer = run_in_process({"train", "--resume", out().string(), "--epochs", "4"});
   EXPECT_THAT(longer.err, HasSubstr("the cosine schedule now ends after epoch 4 instead of 2: the rate goes on with "
                                     "0.05"));
   EXPECT_THAT(record_in(out())["notes"].dump(), HasSubstr("now ends after epoch 4"));
@@ -185,7 +186,7 @@ TEST_F(Resume, AKilledRunCanBeReportedAndGoneOnWith) {
   EXPECT_EQ(stopped(stoppable_run(out()), SIGKILL).exit_code, 128 + SIGKILL);
   ASSERT_EQ(record_in(out())["status"], "running") << "it could not say more";
   EXPECT_THAT(content_of(out() / "epochs.csv"), HasSubstr("epoch,"));
-  const ProgramResult report = run_program({"report", out().string(), "--no-html"});
+  const ProgramResult report = run_in_process({"report", out().string(), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, AllOf(HasSubstr("ended without finishing (killed"), HasSubstr("INVALID: unfinished")));
   std::ofstream(out() / "last.safetensors.tmp-12345") << "half";
@@ -203,7 +204,7 @@ TEST_F(Resume, AKilledRunCanBeReportedAndGoneOnWith) {
 TEST_F(Resume, ARunCanBeFollowed) {
   RunningProgram program(test::program_path(), stoppable_run(out()));
   ASSERT_TRUE(program.wait_for("epoch 2/")) << program.err();
-  const ProgramResult report = run_program({"report", out().string(), "--no-html"});
+  const ProgramResult report = run_in_process({"report", out().string(), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, AllOf(HasSubstr("has not ended: these are its figures so far"), Not(HasSubstr("killed"))));
   program.send(SIGINT);
@@ -232,7 +233,7 @@ TEST_F(Resume, EachSignalHasItsExitCode) {
 
 TEST_F(Resume, OutputsThatCannotBeWrittenAreFoundBeforeTheTraining) {
   for (const char* option : {"--json", "--trace"}) {
-    const ProgramResult result = run_program(digits(out(), "1", {option, (folder_ / "none" / "file").string()}));
+    const ProgramResult result = run_in_process(digits(out(), "1", {option, (folder_ / "none" / "file").string()}));
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, AllOf(HasSubstr("none/file"), HasSubstr("does not exist"), Not(HasSubstr("epoch 1/1"))));
     EXPECT_FALSE(fs::exists(out()));
@@ -240,7 +241,7 @@ TEST_F(Resume, OutputsThatCannotBeWrittenAreFoundBeforeTheTraining) {
   const std::string lost = (folder_ / "none" / "file").string();
   for (const Words& words : {Words{"plan", "mlp:784-10", "--data", "synth:digits:200", "--json", lost},
                              Words{"data", "info", "synth:digits:200", "--json", lost}}) {
-    const ProgramResult result = run_program(words);
+    const ProgramResult result = run_in_process(words);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr("does not exist"));
     EXPECT_EQ(result.out, "");

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "cli/run_program.h"
+#include "cli/trained_once_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener::test {
@@ -17,9 +17,10 @@ Words joined(Words words, const Words& more) {
 }
 
 Words from_digits(const fs::path& folder) {
-  const ProgramResult trained = run_program({"train", "resnet20", "--data", "synth:digits:200", "--size", "20x20",
-                                             "--epochs", "2", "--on", "cpu/t1", "--out", folder.string()});
-  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  trained_once(
+      "digits-resnet20",
+      {"train", "resnet20", "--data", "synth:digits:200", "--size", "20x20", "--epochs", "2", "--on", "cpu/t1"},
+      folder);
   return {"--weights", (folder / "best.safetensors").string()};
 }
 

@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 /// `words`, and `more` behind them.
 Words joined(Words words, const Words& more);
 
-/// Options that go on from a ResNet-20 which has learnt ten digits of 20x20 pixels, into `folder`, for a moment.
+/// Options that go on from a ResNet-20 which has learnt ten digits of 20x20 pixels, in `folder`, this test's own.
 Words from_digits(const std::filesystem::path& folder);
 
 /// record.json of the run in `folder`.

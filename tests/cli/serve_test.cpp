@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/built_modules.h"
 #include "base/files.h"
 #include "base/http_client.h"
-#include "base/module.h"
+#include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
-#include "cli/run_program.h"
 #include "measure/record.h"
 
 namespace evener::test {
@@ -32,7 +32,7 @@ class ServeCommand : public Infer {
  protected:
   void SetUp() override {
     Infer::SetUp();
-    if (module_status("http").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the module for HTTP is not built";
+    if (!module_is_built("http")) GTEST_SKIP() << "the module for HTTP is not built";
   }
 
   std::vector<std::string> words(const std::string& model, const Words& more = {}) const {
@@ -101,11 +101,11 @@ TEST_F(ServeCommand, LosesNothingThatItAcceptedWhenItIsTerminated) {
 }
 
 TEST_F(ServeCommand, RefusesWhatItCantServe) {
-  const ProgramResult random = run_program({"serve", "mlp:784-32-10", "--port", "0"}, options());
+  const ProgramResult random = run_in_process({"serve", "mlp:784-32-10", "--port", "0"}, options());
   EXPECT_EQ(random.exit_code, 2);
   EXPECT_THAT(random.err, HasSubstr("has no weights here"));
   const ProgramResult name =
-      run_program({"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "a/b"}, options());
+      run_in_process({"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "a/b"}, options());
   EXPECT_EQ(name.exit_code, 2);
   EXPECT_THAT(name.err, HasSubstr("'a/b' can't be the name"));
 }
@@ -124,7 +124,7 @@ TEST_F(ServeCommand, TellsAnAddressThatCanBeAsked) {
 class ReportServe : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("http").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the module for HTTP is not built";
+    if (!module_is_built("http")) GTEST_SKIP() << "the module for HTTP is not built";
   }
 
   void write_run(const std::string& placement) {
@@ -158,10 +158,10 @@ TEST_F(ReportServe, FollowsARunFromBeforeItsFirstRecord) {
 }
 
 TEST_F(ReportServe, RefusesWhatItCantFollow) {
-  const ProgramResult missing = run_program({"report", "--serve", (folder_ / "none").string()});
+  const ProgramResult missing = run_in_process({"report", "--serve", (folder_ / "none").string()});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("is no folder"));
-  const ProgramResult both = run_program({"report", "--serve", folder_.path().string(), "--csv", "-"});
+  const ProgramResult both = run_in_process({"report", "--serve", folder_.path().string(), "--csv", "-"});
   EXPECT_EQ(both.exit_code, 2);
 }
 

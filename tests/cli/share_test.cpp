@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
 
 namespace evener {
@@ -12,6 +13,7 @@ namespace {
 
 using test::Infer;
 using test::ProgramResult;
+using test::run_in_process;
 using test::run_program;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -39,10 +41,10 @@ TEST_F(Infer, SharePageTellsWhatIsRecognisedAndHowToUseIt) {
 }
 
 TEST_F(Infer, ShareRefusesWhatIsNoTraining) {
-  EXPECT_EQ(run_program({"share", file("none")}, options()).exit_code, 1);
+  EXPECT_EQ(run_in_process({"share", file("none")}, options()).exit_code, 1);
   const std::string run = trained();
   ASSERT_EQ(run_program({"share", run}, options()).exit_code, 0);
-  const ProgramResult of_inference = run_program({"share", run + "/share"}, options());
+  const ProgramResult of_inference = run_in_process({"share", run + "/share"}, options());
   EXPECT_EQ(of_inference.exit_code, 2);
   EXPECT_THAT(of_inference.err, HasSubstr("is not the folder of a training"));
 }

@@ -7,6 +7,7 @@
 
 #include "base/module.h"
 #include "cli/faces_helpers.h"
+#include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
 #include "cli/run_helpers.h"
 #include "cli/train_helpers.h"
@@ -76,7 +77,7 @@ class TrainingSpeeds : public test::TrainCommand {
   /// The line of `evener report --csv`.
   Row table_of(const fs::path& folder) const {
     const fs::path path = folder_ / "table.csv";
-    const ProgramResult result = run_program({"report", folder.string(), "--csv", path.string()});
+    const ProgramResult result = test::run_in_process({"report", folder.string(), "--csv", path.string()});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const auto rows = rows_of(path);
     EXPECT_EQ(rows.size(), 1U);
@@ -215,7 +216,7 @@ TEST(ReadingSpeeds, TimesTheSecondsAreTheImages) {
                      "P5\n20 30\n255\n" + std::string(600, static_cast<char>(20 * i)));
   }
   const ProgramResult result =
-      run_program({"data", "info", (folder / "pictures").string(), "--threads", "3", "--json", "-"});
+      test::run_in_process({"data", "info", (folder / "pictures").string(), "--threads", "3", "--json", "-"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json reading = json::parse(result.out)["reading"];
   double images = 0;

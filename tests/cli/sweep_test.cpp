@@ -9,10 +9,10 @@
 #include <set>
 #include <thread>
 
-#include "base/module.h"
+#include "base/built_modules.h"
 #include "base/random.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 #include "measure/sweep_file.h"
 
 namespace evener::test {
@@ -33,7 +33,7 @@ const Words kSmallTraining = {"train",    "mlp:784-16-10", "--data",   "synth:di
 class SweepCommand : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
+    if (!module_is_built("native")) GTEST_SKIP() << "the native engine is not built";
   }
 
   std::string out() const { return (folder_ / "sweep").string(); }
@@ -46,7 +46,7 @@ class SweepCommand : public testing::Test {
     return result;
   }
   std::string refusal(const Words& words) const {
-    const ProgramResult result = run_program(joined({"sweep"}, words), options());
+    const ProgramResult result = run_in_process(joined({"sweep"}, words), options());
     EXPECT_EQ(result.exit_code, 2) << result.err;
     return result.err;
   }
@@ -81,7 +81,7 @@ TEST_F(SweepCommand, RunsEachCellInEachBlockAndTellsIt) {
 
 TEST_F(SweepCommand, ReportsAndComparesWhatItMade) {
   sweep({"--batch", "16,32", "--repeats", "3"});
-  const ProgramResult report = run_program({"report", out(), "--json", "-", "--csv", file("runs.csv"), "--no-html"});
+  const ProgramResult report = run_in_process({"report", out(), "--json", "-", "--csv", file("runs.csv"), "--no-html"});
   ASSERT_EQ(report.exit_code, 0) << report.err;
   const auto json = nlohmann::json::parse(report.out);
   ASSERT_EQ(json["cells"].size(), 2U);
@@ -92,16 +92,16 @@ TEST_F(SweepCommand, ReportsAndComparesWhatItMade) {
   int lines = 0;
   while (std::getline(csv, line)) ++lines;
   EXPECT_EQ(lines, 7);
-  const ProgramResult compared = run_program({"compare", out() + ":batch=16", out() + ":batch=32"});
+  const ProgramResult compared = run_in_process({"compare", out() + ":batch=16", out() + ":batch=32"});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_THAT(compared.out, AllOf(HasSubstr("95 % interval"), HasSubstr("3 blocks")));
-  EXPECT_THAT(run_program({"compare", out() + ":batch=17", out()}).err, HasSubstr("batch"));
-  EXPECT_THAT(run_program({"compare", out() + ":bach=16", out()}).err, HasSubstr("did you mean 'batch'"));
-  EXPECT_THAT(run_program({"compare", file("nothing"), out()}).err, HasSubstr("no folder of a run or of a sweep"));
+  EXPECT_THAT(run_in_process({"compare", out() + ":batch=17", out()}).err, HasSubstr("batch"));
+  EXPECT_THAT(run_in_process({"compare", out() + ":bach=16", out()}).err, HasSubstr("did you mean 'batch'"));
+  EXPECT_THAT(run_in_process({"compare", file("nothing"), out()}).err, HasSubstr("no folder of a run or of a sweep"));
 }
 
 TEST_F(SweepCommand, ListsTheRunsWithoutMakingAny) {
-  const ProgramResult result = run_program(small_sweep({"--batch", "2^4..2^6", "--lr", "0.1,0.2", "--dry-run"}));
+  const ProgramResult result = run_in_process(small_sweep({"--batch", "2^4..2^6", "--lr", "0.1,0.2", "--dry-run"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("6 cells"), HasSubstr("batch=64, lr=0.2"), HasSubstr("30 to come")));
   EXPECT_FALSE(fs::exists(out()));
@@ -128,7 +128,7 @@ momentum = [0.0, 0.9]
 seed = 2
 lr = 0.2
 )");
-  const ProgramResult dry = run_program({"sweep", path, "--dry-run"}, options());
+  const ProgramResult dry = run_in_process({"sweep", path, "--dry-run"}, options());
   ASSERT_EQ(dry.exit_code, 0) << dry.err;
   EXPECT_THAT(dry.out, AllOf(HasSubstr("6 cells"), HasSubstr("batch=16, seed=1, lr=0.2, momentum=0.9"),
                              Not(HasSubstr("seed=2, lr=0.2"))));
@@ -158,11 +158,11 @@ lr = 0.1
 [scale.small.axes]
 batch = [32, 64]
 )");
-  const ProgramResult small = run_program({"sweep", path, "--scale", "small", "--dry-run"}, options());
+  const ProgramResult small = run_in_process({"sweep", path, "--scale", "small", "--dry-run"}, options());
   ASSERT_EQ(small.exit_code, 0) << small.err;
   EXPECT_THAT(small.out, AllOf(HasSubstr("2 cells"), HasSubstr("synth:digits:200"), HasSubstr("batch=64"),
                                HasSubstr("--lr=0.1"), HasSubstr("2 to come")));
-  const ProgramResult whole = run_program({"sweep", path, "--dry-run"}, options());
+  const ProgramResult whole = run_in_process({"sweep", path, "--dry-run"}, options());
   EXPECT_THAT(whole.out, AllOf(HasSubstr("synth:digits:60000"), HasSubstr("14 to come")));
   EXPECT_THAT(refusal({path, "--scale", "smal"}), HasSubstr("did you mean 'small'"));
   EXPECT_THAT(refusal(joined(kSmallTraining, {"--scale", "small"})), HasSubstr("experiment's file"));
@@ -175,12 +175,12 @@ TEST_F(SweepCommand, SetsUpFirstAndKeepsWhatWasMeasuredElsewhere) {
   const std::string setup = "test -n \"$EVENER\" && touch " + file("made");
   sweep({"--batch", "16,32", "--repeats", "1", "--setup", setup, "--reference", file("reference.csv")});
   EXPECT_TRUE(fs::exists(folder_ / "made"));
-  const ProgramResult report = run_program({"report", out(), out(), "--html", file("all.html")}, options());
+  const ProgramResult report = run_in_process({"report", out(), out(), "--html", file("all.html")}, options());
   ASSERT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, AllOf(HasSubstr("published ratio"), HasSubstr("2.00x")));
   EXPECT_TRUE(fs::exists(folder_ / "all.html"));
-  EXPECT_EQ(run_program(small_sweep({"--setup", "exit 4"})).exit_code, 1);
-  EXPECT_THAT(run_program(small_sweep({"--reference", file("nothing.csv")})).err, HasSubstr("nothing.csv"));
+  EXPECT_EQ(run_in_process(small_sweep({"--setup", "exit 4"})).exit_code, 1);
+  EXPECT_THAT(run_in_process(small_sweep({"--reference", file("nothing.csv")})).err, HasSubstr("nothing.csv"));
 }
 
 TEST_F(SweepCommand, RefusesWrongWordsBeforeAnyRun) {
@@ -318,11 +318,11 @@ TEST_F(SweepCommand, RefusesFoldersThatItCannotUse) {
               HasSubstr("holds no sweep"));
   fs::remove(folder_ / "sweep" / "notes.txt");
   write_text(folder_ / "sweep" / "sweep.json", "{\"schema\": \"evener-sweep-0\"}");
-  const ProgramResult older = run_program(small_sweep({}));
+  const ProgramResult older = run_in_process(small_sweep({}));
   EXPECT_EQ(older.exit_code, 1);
   EXPECT_THAT(older.err, AllOf(HasSubstr("sweep.json"), HasSubstr("schema")));
   write_text(folder_ / "sweep" / "sweep.json", "no json");
-  EXPECT_THAT(run_program({"report", out()}).err, HasSubstr("is not JSON"));
+  EXPECT_THAT(run_in_process({"report", out()}).err, HasSubstr("is not JSON"));
 }
 
 TEST_F(SweepCommand, ADiskWithoutRoomEndsItWithASentence) {
@@ -338,7 +338,7 @@ TEST_F(SweepCommand, ADiskWithoutRoomEndsItWithASentence) {
 TEST_F(SweepCommand, BrokenRecordsAreRowsThatFailed) {
   sweep({"--batch", "16,32", "--repeats", "2"});
   write_text(folder_ / "sweep" / journal().runs[0].folder / "record.json", "{");
-  const ProgramResult report = run_program({"report", out(), "--no-html"});
+  const ProgramResult report = run_in_process({"report", out(), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("failed"));
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/paths.h"
-#include "cli/run_program.h"
+#include "cli/in_process_helpers.h"
 
 namespace evener::test {
 namespace {
@@ -30,7 +30,7 @@ TEST(Output, ThatCantBeWrittenIsAnError) {
 TEST(Output, ToAFolderWithAnImpossibleNameIsExplained) {
   const TemporaryFolder folder;
   const std::string name(300, 'x');
-  const ProgramResult result = run_program(
+  const ProgramResult result = run_in_process(
       {"train", "mlp:784-10", "--data", "synth:digits:100", "--epochs", "1", "--out", (folder / name).string()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr(name + "': File name too long; choose another name"),

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/module.h"
+#include "base/built_modules.h"
 #include "cli/run_helpers.h"
 #include "cli/run_program.h"
 
@@ -33,7 +33,7 @@ inline Words with_value(Words words, const std::string& option, const std::strin
 class TrainCommand : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    if (!module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   }
 
   std::filesystem::path out() const { return folder_ / "run"; }

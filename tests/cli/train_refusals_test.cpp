@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/in_process_helpers.h"
 #include "cli/train_helpers.h"
 
 namespace evener {
@@ -13,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::joined;
 using test::ProgramResult;
-using test::run_program;
+using test::run_in_process;
 using test::small_run;
 using test::TrainCommand;
 using test::Words;
@@ -35,7 +36,7 @@ TEST_P(BadTrainInput, IsExplainedAndLeavesNothing) {
   Words words = {"train"};
   words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
   words.insert(words.end(), {"--out", out().string()});
-  const ProgramResult result = run_program(words);
+  const ProgramResult result = run_in_process(words);
   EXPECT_EQ(result.exit_code, GetParam().exit_code) << result.err;
   EXPECT_THAT(result.err, HasSubstr(GetParam().message));
   EXPECT_FALSE(fs::exists(out())) << "left behind by: " << result.err;
@@ -88,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Train, BadTrainInput, testing::ValuesIn(kBadInputs),
 TEST_F(TrainRefusals, AFullDiskIsFoundBeforeTheWork) {
   const test::SmallDisk disk("size=256k");
   if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
-  const ProgramResult result = run_program(small_run(disk.path() / "run"));
+  const ProgramResult result = run_in_process(small_run(disk.path() / "run"));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("free"));
   EXPECT_THAT(result.err, Not(HasSubstr("epoch 1/3")));
@@ -99,11 +100,11 @@ TEST_F(TrainRefusals, TheOptimisersStateNeedsRoomToo) {
   const test::SmallDisk disk("size=3000k");
   if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
   const Words train = {"train", "mlp:784-128-10", "--data", "synth:digits:100", "--epochs", "1", "--on", "cpu/t1"};
-  const ProgramResult plain = run_program(joined(train, {"--out", (disk.path() / "a").string()}));
+  const ProgramResult plain = run_in_process(joined(train, {"--out", (disk.path() / "a").string()}));
   EXPECT_EQ(plain.exit_code, 0) << plain.err;
   fs::remove_all(disk.path() / "a");
   const ProgramResult adam =
-      run_program(joined(train, {"--out", (disk.path() / "b").string(), "--optimizer", "adamw"}));
+      run_in_process(joined(train, {"--out", (disk.path() / "b").string(), "--optimizer", "adamw"}));
   EXPECT_EQ(adam.exit_code, 1);
   EXPECT_THAT(adam.err, HasSubstr("4.31 MB are needed and only"));
 }
@@ -111,7 +112,7 @@ TEST_F(TrainRefusals, TheOptimisersStateNeedsRoomToo) {
 TEST_F(TrainRefusals, AReadOnlyFolderIsFoundBeforeTheWork) {
   const test::SmallDisk disk("ro");
   if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
-  const ProgramResult result = run_program(small_run(disk.path() / "run"));
+  const ProgramResult result = run_in_process(small_run(disk.path() / "run"));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("read-only"));
 }

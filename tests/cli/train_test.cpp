@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/paths.h"
+#include "cli/in_process_helpers.h"
 #include "cli/train_helpers.h"
 #include "weights/safetensors.h"
 
@@ -21,6 +22,7 @@ using test::last_weights;
 using test::ProgramResult;
 using test::record_in;
 using test::resume_file;
+using test::run_in_process;
 using test::run_program;
 using test::RunningProgram;
 using test::small_run;
@@ -128,7 +130,7 @@ TEST_F(TrainCommand, ValidationAndTestImagesAreNotAugmented) {
   // With weights that stay as they are, the losses tell which pixels were seen.
   const auto run = [&](const std::string& name, const Words& more) {
     const Words words = with_value(with_value(small_run(folder_ / name, more), "--lr", "1e-30"), "--epochs", "1");
-    EXPECT_EQ(run_program(words).exit_code, 0);
+    EXPECT_EQ(run_in_process(words).exit_code, 0);
     return record_in(folder_ / name);
   };
   const json plain = run("plain", {}), augmented = run("augmented", {"--augment", "flip,crop:4,colour:0.5,mixup:1"});
@@ -138,8 +140,9 @@ TEST_F(TrainCommand, ValidationAndTestImagesAreNotAugmented) {
 }
 
 TEST_F(TrainCommand, ClassesCanStandInAFile) {
-  ASSERT_EQ(run_program({"data", "synth", "digits", "--out", (folder_ / "digits").string(), "--count", "60"}).exit_code,
-            0);
+  ASSERT_EQ(
+      run_in_process({"data", "synth", "digits", "--out", (folder_ / "digits").string(), "--count", "60"}).exit_code,
+      0);
   std::ofstream(folder_ / "run.toml") << "class = [\"low=[0-4]/**\", \"high=[5-9]/**\"]\n";
   const Words words = {"train",    "mlp:784-8-2",
                        "--data",   (folder_ / "digits").string(),
@@ -148,7 +151,7 @@ TEST_F(TrainCommand, ClassesCanStandInAFile) {
                        "--batch",  "8",
                        "--out",    out().string(),
                        "--config", (folder_ / "run.toml").string()};
-  const ProgramResult result = run_program(words);
+  const ProgramResult result = run_in_process(words);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json record = record_in(out());
   EXPECT_EQ(record["data"]["classes"], (json{"high", "low"}));
@@ -158,12 +161,12 @@ TEST_F(TrainCommand, ClassesCanStandInAFile) {
 
 TEST_F(TrainCommand, APackedFileTrainsToTheSameWeights) {
   const std::string file = (folder_ / "digits.safetensors").string();
-  ASSERT_EQ(run_program({"data", "pack", "synth:digits:400", "--split", "70/10/20", "--out", file}).exit_code, 0);
-  ASSERT_EQ(run_program(small_run(folder_ / "source")).exit_code, 0);
+  ASSERT_EQ(run_in_process({"data", "pack", "synth:digits:400", "--split", "70/10/20", "--out", file}).exit_code, 0);
+  ASSERT_EQ(run_in_process(small_run(folder_ / "source")).exit_code, 0);
   Words words = with_value(small_run(folder_ / "packed"), "--data", file);
   const auto split = std::find(words.begin(), words.end(), "--split");
   words.erase(split, split + 2);
-  ASSERT_EQ(run_program(words).exit_code, 0);
+  ASSERT_EQ(run_in_process(words).exit_code, 0);
   EXPECT_EQ(last_weights(folder_ / "source"), last_weights(folder_ / "packed"));
 }
 
@@ -181,23 +184,23 @@ TEST_F(TrainCommand, ResumesAfterKillNine) {
 }
 
 TEST_F(TrainCommand, AnExistingRunIsNotOverwrittenUnasked) {
-  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
-  const ProgramResult again = run_program(small_run(out()));
+  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
+  const ProgramResult again = run_in_process(small_run(out()));
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("holds a run already"));
   const std::string samples = content_of(out() / "samples.csv");
   const Words elsewhere = with_value(small_run(out(), {"--overwrite"}), "--data", (folder_ / "nowhere").string());
-  EXPECT_NE(run_program(elsewhere).exit_code, 0);
+  EXPECT_NE(run_in_process(elsewhere).exit_code, 0);
   EXPECT_EQ(content_of(out() / "samples.csv"), samples) << "of the old run, which stays";
   EXPECT_FALSE(fs::exists(out() / "samples.csv.new"));
-  EXPECT_EQ(run_program(small_run(out(), {"--overwrite"})).exit_code, 0);
+  EXPECT_EQ(run_in_process(small_run(out(), {"--overwrite"})).exit_code, 0);
   EXPECT_NE(content_of(out() / "samples.csv"), samples);
   EXPECT_FALSE(fs::exists(out() / "samples.csv.new"));
 }
 
 TEST_F(TrainCommand, ResumeRefusesOtherSettings) {
-  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
-  const ProgramResult other = run_program(small_run(out(), {"--resume", "--seed", "9"}));
+  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
+  const ProgramResult other = run_in_process(small_run(out(), {"--resume", "--seed", "9"}));
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("seed: 1 in the checkpoint, 9 now"));
 }
@@ -234,7 +237,7 @@ TEST_F(TrainCommand, CheckpointsKeepTheSettingsUnderTheSameNames) {
 
 // Readers of records, and runs of other versions, know the options by these names.
 TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
-  ASSERT_EQ(run_program(small_run(out(), {"--schedule", "step:5", "--split", "70/10/20"})).exit_code, 0);
+  ASSERT_EQ(run_in_process(small_run(out(), {"--schedule", "step:5", "--split", "70/10/20"})).exit_code, 0);
   const auto config = record_in(out())["config"];
   std::vector<std::string> keys;
   for (const auto& [key, value] : config.items()) keys.push_back(key);
@@ -256,19 +259,19 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
 }
 
 TEST_F(TrainCommand, ResumeNamesADamagedCheckpoint) {
-  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
+  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
   fs::resize_file(out() / "last.safetensors", 1000);
-  const ProgramResult cut = run_program(small_run(out(), {"--resume"}));
+  const ProgramResult cut = run_in_process(small_run(out(), {"--resume"}));
   EXPECT_EQ(cut.exit_code, 1);
   EXPECT_THAT(cut.err, HasSubstr("last.safetensors"));
-  const ProgramResult nothing = run_program(small_run(folder_ / "none", {"--resume"}));
+  const ProgramResult nothing = run_in_process(small_run(folder_ / "none", {"--resume"}));
   EXPECT_EQ(nothing.exit_code, 1);
   EXPECT_THAT(nothing.err, HasSubstr("nothing to resume"));
   EXPECT_FALSE(fs::exists(folder_ / "none"));
 }
 
 TEST_F(TrainCommand, ADivergingRunSaysWhereAndWhatToTry) {
-  const ProgramResult result = run_program(with_value(small_run(out()), "--lr", "1e30"));
+  const ProgramResult result = run_in_process(with_value(small_run(out()), "--lr", "1e30"));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, testing::AllOf(HasSubstr("epoch 1, step"), HasSubstr("smaller --lr")));
   EXPECT_EQ(record_in(out())["status"], "diverged");
@@ -278,7 +281,7 @@ TEST_F(TrainCommand, ADivergingRunSaysWhereAndWhatToTry) {
 TEST_F(TrainCommand, WeightsThatTheLastStepSpoiltAreNoResult) {
   Words words = with_value(small_run(out()), "--lr", "1e30");
   words = with_value(with_value(words, "--batch", "1000"), "--epochs", "1");
-  const ProgramResult result = run_program(words);
+  const ProgramResult result = run_in_process(words);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err,
               testing::AllOf(HasSubstr("validation loss is not finite after epoch 1"), HasSubstr("smaller --lr")));
@@ -288,32 +291,32 @@ TEST_F(TrainCommand, WeightsThatTheLastStepSpoiltAreNoResult) {
 }
 
 TEST_F(TrainCommand, DryRunPrintsThePlanAndTrainsNothing) {
-  const ProgramResult result = run_program(with_value(small_run(out(), {"--dry-run"}), "--on", "2xcpu/t1"));
+  const ProgramResult result = run_in_process(with_value(small_run(out(), {"--dry-run"}), "--on", "2xcpu/t1"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("2xcpu/t1"));
   EXPECT_FALSE(fs::exists(out()));
 }
 
 TEST_F(TrainCommand, FewImagesToValidateOnAreSaidToTellLittle) {
-  const ProgramResult few = run_program(with_value(small_run(out()), "--split", "94/1/5"));
+  const ProgramResult few = run_in_process(with_value(small_run(out()), "--split", "94/1/5"));
   ASSERT_EQ(few.exit_code, 0) << few.err;
   EXPECT_THAT(few.err, AllOf(HasSubstr("only 10 images to validate on"), Not(HasSubstr("(best)"))));
   EXPECT_THAT(few.out, AllOf(HasSubstr("; of 10 images, so that it may be "), Not(HasSubstr("best validation"))));
-  const ProgramResult enough = run_program(small_run(out(), {"--overwrite"}));
+  const ProgramResult enough = run_in_process(small_run(out(), {"--overwrite"}));
   EXPECT_THAT(enough.out, AllOf(HasSubstr("best validation accuracy  "), Not(HasSubstr("may be"))));
   EXPECT_THAT(enough.err, AllOf(Not(HasSubstr("to validate on:")), Not(HasSubstr("memory:"))));
 }
 
 TEST_F(TrainCommand, DryRunSaysWhatMemoryIsTaken) {
-  const ProgramResult result = run_program(small_run(out(), {"--dry-run"}));
+  const ProgramResult result = run_in_process(small_run(out(), {"--dry-run"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("memory: about "), HasSubstr("activations of 16 images at once")));
 }
 
 TEST_F(TrainCommand, AccumulatingLearnsWhatTheWholeBatchLearns) {
-  ASSERT_EQ(run_program(small_run(out())).exit_code, 0);
+  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
   const fs::path parts = folder_ / "parts";
-  ASSERT_EQ(run_program(small_run(parts, {"--accumulate", "3"})).exit_code, 0);
+  ASSERT_EQ(run_in_process(small_run(parts, {"--accumulate", "3"})).exit_code, 0);
   const TensorMap whole = weights::read_safetensors(out() / "last.safetensors").tensors;
   const TensorMap summed = weights::read_safetensors(parts / "last.safetensors").tensors;
   for (const auto& [name, tensor] : whole) {
@@ -340,14 +343,14 @@ TEST_F(TrainCommand, StagesTakeTheMemoryThatIsPredicted) {
 }
 
 TEST_F(TrainCommand, EndsWhenTheAccuracyIsReachedAndTellsTheTime) {
-  ASSERT_EQ(run_program(with_value(small_run(out(), {"--until-accuracy", "0.15"}), "--epochs", "50")).exit_code, 0);
+  ASSERT_EQ(run_in_process(with_value(small_run(out(), {"--until-accuracy", "0.15"}), "--epochs", "50")).exit_code, 0);
   const auto record = record_in(out());
   EXPECT_LT(record["epochs"].size(), 50u);
   EXPECT_GE(record["accuracy"]["val"].get<double>(), 0.15);
   EXPECT_GT(record["times_s"]["to_accuracy"].get<double>(), 0.0);
   EXPECT_THAT(record["notes"].dump(), HasSubstr("--until-accuracy"));
   const fs::path high = folder_ / "high";
-  ASSERT_EQ(run_program(small_run(high, {"--until-accuracy", "1"})).exit_code, 0);
+  ASSERT_EQ(run_in_process(small_run(high, {"--until-accuracy", "1"})).exit_code, 0);
   EXPECT_TRUE(record_in(high)["times_s"]["to_accuracy"].is_null());
   EXPECT_THAT(record_in(high)["notes"].dump(), HasSubstr("did not reach"));
 }
@@ -355,7 +358,7 @@ TEST_F(TrainCommand, EndsWhenTheAccuracyIsReachedAndTellsTheTime) {
 TEST_F(TrainCommand, PatienceEndsATrainingThatNoLongerGetsBetter) {
   // A rate so small that no weight changes. With 1e-9 the loss still gets better, by some 1e-8 an epoch.
   const auto words = with_value(with_value(small_run(out(), {"--patience", "2"}), "--epochs", "50"), "--lr", "1e-30");
-  ASSERT_EQ(run_program(words).exit_code, 0);
+  ASSERT_EQ(run_in_process(words).exit_code, 0);
   const auto record = record_in(out());
   EXPECT_LT(record["epochs"].size(), 20u);
   EXPECT_THAT(record["notes"].dump(), HasSubstr("no better validation accuracy for 2 epochs"));
@@ -363,7 +366,7 @@ TEST_F(TrainCommand, PatienceEndsATrainingThatNoLongerGetsBetter) {
 }
 
 TEST_F(TrainCommand, TheAverageOfTheWeightsIsWhatIsKeptAsBest) {
-  ASSERT_EQ(run_program(small_run(out(), {"--ema", "0.9", "--split", "80/0/20"})).exit_code, 0);
+  ASSERT_EQ(run_in_process(small_run(out(), {"--ema", "0.9", "--split", "80/0/20"})).exit_code, 0);
   const TensorMap best = weights::read_safetensors(out() / "best.safetensors").tensors;
   const TensorMap last = weights::read_safetensors(out() / "last.safetensors").tensors;
   EXPECT_NE(best, last);
@@ -377,12 +380,12 @@ TEST_F(TrainCommand, OptimizersAreTakenWithTheirUsualValues) {
   const auto config = record_in(out())["config"];
   EXPECT_EQ(config["optimizer"], "adamw");
   EXPECT_EQ(config["weight-decay"], 0.01);
-  const ProgramResult mixed = run_program(small_run(folder_ / "b", {"--optimizer", "adamw", "--momentum", "0.9"}));
+  const ProgramResult mixed = run_in_process(small_run(folder_ / "b", {"--optimizer", "adamw", "--momentum", "0.9"}));
   EXPECT_EQ(mixed.exit_code, 2);
   EXPECT_THAT(mixed.err, HasSubstr("--momentum and --nesterov are sgd's"));
-  EXPECT_THAT(run_program(with_value(small_run(folder_ / "c", {"--nesterov"}), "--momentum", "0")).err,
+  EXPECT_THAT(run_in_process(with_value(small_run(folder_ / "c", {"--nesterov"}), "--momentum", "0")).err,
               HasSubstr("--nesterov needs --momentum"));
-  EXPECT_THAT(run_program(small_run(folder_ / "d", {"--ema", "2"})).err, HasSubstr("--ema is 2"));
+  EXPECT_THAT(run_in_process(small_run(folder_ / "d", {"--ema", "2"})).err, HasSubstr("--ema is 2"));
 }
 
 TEST_F(TrainCommand, OptionsCanStandInAFile) {

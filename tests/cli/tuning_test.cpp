@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
+#include "base/built_modules.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 #include "data/fetch_helpers.h"
 #include "weights/safetensors.h"
 
@@ -29,7 +29,7 @@ class Tuning : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"torch", "openvino"}) {
-      if (module_status(name).state == ModuleState::kNotBuilt) GTEST_SKIP() << "the " << name << " engine is not built";
+      if (!test::module_is_built(name)) GTEST_SKIP() << "the " << name << " engine is not built";
     }
   }
 
@@ -160,10 +160,11 @@ TEST_F(Tuning, ARunOfAnOlderVersionGoesOnWithItsOwnDefaults) {
 class NamedWeights : public test::FetchTest {
  protected:
   ProgramResult train(const Words& words, const std::string& mirror) const {
-    return run_program(joined({"train"}, words), {.environment = {{"EVENER_FETCH_FROM", mirror},
-                                                                  {"no_proxy", "127.0.0.1"},
-                                                                  {"NO_PROXY", "127.0.0.1"},
-                                                                  {"XDG_CACHE_HOME", folder_.path().string()}}});
+    return test::run_in_process(joined({"train"}, words),
+                                {.environment = {{"EVENER_FETCH_FROM", mirror},
+                                                 {"no_proxy", "127.0.0.1"},
+                                                 {"NO_PROXY", "127.0.0.1"},
+                                                 {"XDG_CACHE_HOME", folder_.path().string()}}});
   }
 
   const test::TestFolder folder_;
@@ -191,11 +192,11 @@ TEST_F(NamedWeights, AreCheckedWhereTheyAreKept) {
 TEST_F(NamedWeights, OfFacesAreTheEmbeddersAndTheDetectors) {
   const test::LoopbackServer server([](const Request&) { return Reply{test::http_reply(404, "", "")}; });
   const auto faces = [&](const Words& words) {
-    return run_program(joined({"faces", folder_.path().string()}, words),
-                       {.environment = {{"EVENER_FETCH_FROM", server.url()},
-                                        {"no_proxy", "127.0.0.1"},
-                                        {"NO_PROXY", "127.0.0.1"},
-                                        {"XDG_CACHE_HOME", folder_.path().string()}}});
+    return test::run_in_process(joined({"faces", folder_.path().string()}, words),
+                                {.environment = {{"EVENER_FETCH_FROM", server.url()},
+                                                 {"no_proxy", "127.0.0.1"},
+                                                 {"NO_PROXY", "127.0.0.1"},
+                                                 {"XDG_CACHE_HOME", folder_.path().string()}}});
   };
   const ProgramResult embedder = faces({"--weights", "facenet"});
   EXPECT_EQ(embedder.exit_code, 1);
@@ -211,7 +212,7 @@ TEST_F(NamedWeights, OfFacesAreTheEmbeddersAndTheDetectors) {
 }
 
 TEST_F(NamedWeights, OfANetworkWithoutAnyAreRefused) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   const ProgramResult result = train({"resnet20", "--data", "synth:digits:20", "--weights", "imagenet"}, "");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("no weights of resnet20 for 'imagenet'"), HasSubstr("mobilenet_v2")));

@@ -7,10 +7,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/module.h"
+#include "base/built_modules.h"
 #include "base/real_data.h"
+#include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "cli/run_program.h"
 #include "weights/safetensors.h"
 
 namespace evener {
@@ -34,15 +34,22 @@ TensorMap weights_in(const fs::path& file) {
 class WeightsOption : public testing::Test {
  protected:
   void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+    if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   }
 
   /// `evener train` into folder `name`.
   ProgramResult train(const std::string& name, const Words& words) const {
     return run_program(joined(joined({"train"}, words), {"--on", "cpu/t1", "--out", (folder_ / name).string()}));
   }
+  /// The same in the test's own process: for what is refused.
+  ProgramResult refused(const std::string& name, const Words& words) const {
+    return test::run_in_process(joined(joined({"train"}, words), {"--on", "cpu/t1", "--out", file(name)}));
+  }
   /// A training of a second: 400 digits, a small MLP with momentum and weight decay.
   ProgramResult train_mlp(const std::string& name, int epochs, const Words& more = {}) const {
+    return train(name, mlp_words(epochs, more));
+  }
+  Words mlp_words(int epochs, const Words& more) const {
     Words words = {"mlp:784-32-10",
                    "--data",
                    "synth:digits:400",
@@ -58,7 +65,7 @@ class WeightsOption : public testing::Test {
                    "0.001",
                    "--epochs",
                    std::to_string(epochs)};
-    return train(name, joined(std::move(words), more));
+    return joined(std::move(words), more);
   }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -89,7 +96,7 @@ TEST_F(WeightsOption, AllImagesCanBeForTesting) {
                                            "0/0/100", "--weights", file("a/best.safetensors")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(record_in(folder_ / "b")["data"]["split"]["test"], 100);
-  EXPECT_EQ(train("c", {"mlp:784-32-10", "--data", "synth:digits:100", "--split", "0/0/100"}).exit_code, 1);
+  EXPECT_EQ(refused("c", {"mlp:784-32-10", "--data", "synth:digits:100", "--split", "0/0/100"}).exit_code, 1);
 }
 
 TEST_F(WeightsOption, EpochsZeroTellsOfLossesThatAreNotFinite) {
@@ -216,7 +223,7 @@ TEST_F(WeightsOption, MistakesAreExplainedAndLeaveNothing) {
       {0, {}, 2, {"--weights FILE"}},
       {-1, {}, 2, {"--epochs is -1"}}};
   for (const Mistake& mistake : mistakes) {
-    const ProgramResult result = train_mlp("out", mistake.epochs, mistake.words);
+    const ProgramResult result = refused("out", mlp_words(mistake.epochs, mistake.words));
     EXPECT_EQ(result.exit_code, mistake.exit_code) << result.err;
     for (const std::string& part : mistake.parts) EXPECT_THAT(result.err, HasSubstr(part));
     EXPECT_FALSE(fs::exists(folder_ / "out")) << result.err;

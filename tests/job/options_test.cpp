@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/test_folder.h"
 #include "job/options/config_file.h"
+#include "job/options/optimisation_flags.h"
 #include "job/options/option_set.h"
 
 namespace evener::job {
@@ -206,6 +207,24 @@ TEST(OptionGroup, KeepsWhatIsForOneCallAlone) {
   EXPECT_TRUE(words.empty());
   after.inherit({{"name", {"right"}}});
   EXPECT_EQ(*after.name, "");
+}
+
+TEST(OptimisationFlags, TheBatchIsANumberOrMax) {
+  const auto size_of = [](const std::string& text) {
+    OptimisationFlags flags;
+    flags.batch.read({text});
+    return flags.batch_size();
+  };
+  EXPECT_EQ(size_of("1"), 1);
+  EXPECT_EQ(size_of("1000000"), 1'000'000);
+  EXPECT_EQ(size_of("max"), std::nullopt);
+  const auto refusal = [&](const std::string& text) { return error_of([&] { size_of(text); }); };
+  EXPECT_EQ(refusal("maxi"), "--batch 'maxi' is not a whole number, and not max");
+  EXPECT_THAT(refusal("3.5"), HasSubstr("'3.5' is not a whole number"));
+  EXPECT_EQ(refusal("0"), "--batch is 0; it has to be more than 0");
+  EXPECT_THAT(refusal("-1"), HasSubstr("--batch is -1"));
+  EXPECT_THAT(refusal("1000001"), HasSubstr("the most is 1000000"));
+  EXPECT_THAT(refusal("99999999999999999999"), HasSubstr("the most is 1000000"));
 }
 
 }  // namespace

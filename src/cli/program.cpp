@@ -1,0 +1,132 @@
+#include "cli/program.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "base/terminal_text.h"
+#include "base/version.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/completion.h"
+#include "cli/manual.h"
+#include "cli/options/parser.h"
+
+namespace evener::cli {
+namespace {
+
+Command program_with_all_commands() {
+  Command program{"evener", "evener trains and measures image networks on every processor a machine has."};
+  program.footer =
+      "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
+      "'evener setup --help' tells about the set-up.";
+  program.commands = {doctor_command(),
+                      demo_command(),
+                      info_command(),
+                      train_command(),
+                      infer_command(),
+                      serve_command(),
+                      export_command(),
+                      quantize_command(),
+                      faces_command(),
+                      detect_command(),
+                      matmul_command(),
+                      plan_command(),
+                      sweep_command(),
+                      report_command(),
+                      share_command(),
+                      compare_command(),
+                      data_command(),
+                      completion_command(program_with_all_commands),
+                      manual_command(program_with_all_commands, program_version())};
+  return program;
+}
+
+constexpr const char* kNoMemory =
+    "out of memory: use a smaller --batch or --size, close other programs, or raise the limit that 'ulimit -v' shows";
+
+/// Results on a full disk or a closed pipe are no results.
+void require_written_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Error(std::string("can't write to standard output: ") +
+              (errno == 0 ? "a part of it is lost" : std::strerror(errno)));
+}
+
+int run_chosen_command(int argc, char** argv) {
+  const Command all = program_with_all_commands();
+  const Command& command = parse(all, std::string("evener ") + program_version(), argc, argv);
+  if (!command.run) {
+    std::fputs(program_help(all).c_str(), stdout);
+    return 0;
+  }
+  install_stop_handlers();
+  return command.run();
+}
+
+int fail(const std::string& what, int code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "evener: %s\n", terminal_text(what).c_str());
+  return code;
+}
+
+/// Of the errors that the system names by a number.
+std::string system_text(const std::system_error& error) {
+  if (error.code() == std::errc::resource_unavailable_try_again) {
+    return "a thread or process can't be started: the limits of memory or of processes are too low here ('ulimit -v', "
+           "'ulimit -u')";
+  }
+  return error.what();
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  try {
+    int code = 0;
+    try {
+      code = run_chosen_command(argc, argv);
+    } catch (const HelpPrinted&) {
+    }
+    require_written_output();
+    return code;
+  } catch (const UsageError& error) {
+    return fail(error.what(), 2);
+  } catch (const Interrupted& error) {
+    return fail(error.what(), stop_exit_code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(
+        "can't use '" + error.path1().string() + "': " + error.code().message() + "; choose another name or place", 1);
+  } catch (const std::system_error& error) {
+    return fail(system_text(error), 1);
+  } catch (const std::bad_alloc&) {
+    return fail(kNoMemory, 1);
+  } catch (const std::exception& error) {
+    return fail(error.what(), 1);
+  }
+}
+
+void end_at_once() {
+  const char* what = "ended by an error that nothing caught";
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+    what = kNoMemory;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  std::fprintf(stderr, "evener: %s\n", what);
+  _exit(1);
+}
+
+}  // namespace evener::cli

@@ -1,0 +1,13 @@
+// The whole program but its beginning, which a process may call more than once.
+#pragma once
+
+namespace evener::cli {
+
+/// Parses, runs the chosen command, and turns errors into one message and an exit code.
+int run_command_line(int argc, char** argv);
+
+/// For std::set_terminate: what can't be caught, as in a thread of a library, ends the process with a sentence all the
+/// same.
+[[noreturn]] void end_at_once();
+
+}  // namespace evener::cli

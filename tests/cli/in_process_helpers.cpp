@@ -7,12 +7,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <optional>
 #include <stdexcept>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 #include "base/stop.h"
 #include "cli/program.h"
@@ -30,6 +35,15 @@ void flush_all() {
   std::cout.flush();
   std::cerr.flush();
   std::fflush(nullptr);
+}
+
+/// What a sanitizer finds is told to who runs the tests, not to the file that stands for stderr and goes with the
+/// process.
+void tell_sanitizers_where_stderr_is() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static const int real_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<std::intptr_t>(real_stderr)));
+#endif
 }
 
 /// A descriptor that leads to another file meanwhile.
@@ -146,6 +160,7 @@ ProgramResult run_in_process(const Words& arguments, const ProgramOptions& optio
   constexpr int kNewFile = O_WRONLY | O_CREAT | O_APPEND;
   ProgramResult result;
   flush_all();
+  tell_sanitizers_where_stderr_is();
   {
     const KeptSignals signals;
     const WithEnvironment environment(options.environment);

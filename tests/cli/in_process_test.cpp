@@ -59,7 +59,8 @@ TEST(RealProgram, AnswersAsInProcess) {
   }
   // With times, and memory that is free.
   for (const Words& words : {train, Words{"data", "info", "synth:digits:20"}, joined({"sweep", "--dry-run"}, train)}) {
-    EXPECT_EQ(run_program(words).exit_code, run_in_process(words).exit_code) << testing::PrintToString(words);
+    EXPECT_EQ(run_program(words).exit_code, 0) << testing::PrintToString(words);
+    EXPECT_EQ(run_in_process(words).exit_code, 0) << testing::PrintToString(words);
   }
 }
 

@@ -1,3 +1,4 @@
+// The program itself; what it does is in program.h, which tests call in their own process.
 #include <exception>
 
 #include "cli/program.h"

@@ -37,8 +37,10 @@ TEST(TrainRecord, FiguresOfGpusAreThoseOfTheirStages) {
   record.config["epochs"] = "0";
   record.sessions.emplace_back();
   record.placement.replicas.resize(2);
-  record.placement.replicas[0].stages = {{.device = "cpu"}, {.device = "cuda:0"}};
-  record.placement.replicas[1].stages = {{.device = "cuda:1"}, {.device = "cpu"}};
+  for (auto& replica : record.placement.replicas) replica.stages.resize(2);
+  record.placement.replicas[0].stages[0].device = record.placement.replicas[1].stages[1].device = "cpu";
+  record.placement.replicas[0].stages[1].device = "cuda:0";
+  record.placement.replicas[1].stages[0].device = "cuda:1";
   record.gpus.resize(2);
   task::TrainResult result;
   result.devices.resize(4);

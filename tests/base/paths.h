@@ -1,5 +1,5 @@
-// Where the tests find the repository and the program. Only paths.cpp is compiled with these paths: in every object they
-// would keep two copies of the repository from sharing what a compiler cache holds.
+// Where the tests find the repository and the program. Only paths.cpp is compiled with these paths: in every object
+// they would keep two copies of the repository from sharing what a compiler cache holds.
 #pragma once
 
 #include <filesystem>

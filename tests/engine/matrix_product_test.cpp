@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/simd_level.h"
 #include "engine/engine.h"
+#include "placement/machine.h"
 
 namespace evener::engine {
 namespace {
@@ -26,6 +27,9 @@ class MatrixProducts : public testing::TestWithParam<Case> {
   void SetUp() override {
     if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
       GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
+    // CUDA's libraries may be there without a GPU, which LibTorch tells in its own way.
+    if (const auto& gpus = placement::machine().cuda; GetParam().device == DeviceKind::kCuda && gpus.devices.empty())
+      GTEST_SKIP() << "there is no NVIDIA GPU to compute on: " << gpus.reason;
     engine_ = open_engine(GetParam().engine);
     options_.device.kind = GetParam().device;
     options_.precision = GetParam().precision;

@@ -14,17 +14,20 @@ build_jobs() {
 configuration_key() { # PRESET
   echo "preset $1, in $root, prefix ${CMAKE_PREFIX_PATH-}, ${CXX-} ${CXXFLAGS-} ${LDFLAGS-}"
   echo "system $os_id $os_version, wheels $(cat "$deps"/wheels-*.txt | cksum) $wheel_set"
-  echo "launcher $(compiler_cache)"
+  echo "launcher $(compiler_cache "$1")"
 }
 
-# Where there is ccache, what was compiled before, in this copy or another one, is not compiled again.
-compiler_cache() { ! command -v ccache >/dev/null || echo ccache; }
+# Where there is ccache, what was compiled before, in this copy or another one, is not compiled again. A folder that was
+# built without it stays so: ./test, which installs it, would compile again what ./evener has compiled.
+compiler_cache() { # PRESET
+  ! command -v ccache >/dev/null || grep -qsx 'launcher ' "$root/build/$1/configured" || echo ccache
+}
 
 # Two copies share what they compile if ccache takes paths relative to each. What the user has set, in his environment
 # or ccache.conf, stands. The size does too: a preset takes less than 0.1 GB of the 5 that ccache keeps by itself.
-use_compiler_cache() {
+use_compiler_cache() { # PRESET
   local unset
-  [[ -n $(compiler_cache) ]] || return 0
+  [[ -n $(compiler_cache "$1") ]] || return 0
   unset=$(ccache --show-config 2>/dev/null | sed -n 's/^(default) \([a-z_]*\) =.*/\1/p')
   ! grep -qx base_dir <<<"$unset" || export CCACHE_BASEDIR=$root
   ! grep -qx hash_dir <<<"$unset" || export CCACHE_NOHASHDIR=1
@@ -32,8 +35,9 @@ use_compiler_cache() {
 
 configure() { # PRESET TESTS(ON|OFF)
   local preset=$1 tests=$2 folder=$root/build/$1 key log start=$SECONDS
-  local options=()
+  local options=() launcher
   log=$folder/configure.log
+  launcher=$(compiler_cache "$preset")
   key=$(configuration_key "$preset")
   # Once a folder builds the tests it keeps them: switching back and forth would configure each time.
   if [[ $tests == ON ]]; then key+=$'\n'tests; elif grep -qsx tests "$folder/configured"; then key+=$'\n'tests tests=ON; fi
@@ -45,9 +49,9 @@ configure() { # PRESET TESTS(ON|OFF)
   mkdir -p "$folder"
   rm -f "$folder/configured"
   say "configuring ($preset)"
-  options+=("-DEVENER_BUILD_TESTS=$tests" "-DCMAKE_CXX_COMPILER_LAUNCHER=$(compiler_cache)")
+  options+=("-DEVENER_BUILD_TESTS=$tests" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   # A precompiled header is another file in each copy, and nothing that includes it is found in the cache.
-  options+=("-DCMAKE_DISABLE_PRECOMPILE_HEADERS=$([[ -n $(compiler_cache) ]] && echo ON || echo OFF)")
+  options+=("-DCMAKE_DISABLE_PRECOMPILE_HEADERS=$([[ -n $launcher ]] && echo ON || echo OFF)")
   if ! (cd "$root" && cmake --preset "$preset" "${options[@]}") >"$log" 2>&1; then
     show_log "$log"
     rm -f "$deps_dir"/packages-* # next time look again at what is there
@@ -81,7 +85,7 @@ build() { # PRESET TARGET
   ((free > 500000000)) || die "not enough space for the build: $(megabytes "$free") free in $folder, 500 MB needed." 'Free some, then run the same command again.'
   : >"$log"
   renew_dates "$preset"
-  use_compiler_cache
+  use_compiler_cache "$preset"
   if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target "$target" -j "$(build_jobs)" 2>&1 </dev/null |
     follow "building ($preset)" "$log"; then
     if grep -q "unknown target 'test_" "$log"; then

@@ -11,6 +11,7 @@
 #include "base/built_modules.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
+#include "cli/train_helpers.h"
 
 namespace evener {
 namespace {
@@ -24,6 +25,8 @@ using test::record_in;
 using test::run_in_process;
 using test::run_program;
 using test::RunningProgram;
+using test::small_run;
+using test::TrainCommand;
 using test::Words;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -248,6 +251,25 @@ TEST_F(Resume, OutputsThatCannotBeWrittenAreFoundBeforeTheTraining) {
   }
   train(digits(out(), "1", {"--json", (out() / "copy.json").string()}));  // a place that the run makes itself
   EXPECT_EQ(content_of(out() / "copy.json"), content_of(out() / "record.json"));
+}
+
+TEST_F(TrainCommand, ResumeRefusesOtherSettings) {
+  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
+  const ProgramResult other = run_in_process(small_run(out(), {"--resume", "--seed", "9"}));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("seed: 1 in the checkpoint, 9 now"));
+}
+
+TEST_F(TrainCommand, ResumeNamesADamagedCheckpoint) {
+  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
+  fs::resize_file(out() / "last.safetensors", 1000);
+  const ProgramResult cut = run_in_process(small_run(out(), {"--resume"}));
+  EXPECT_EQ(cut.exit_code, 1);
+  EXPECT_THAT(cut.err, HasSubstr("last.safetensors"));
+  const ProgramResult nothing = run_in_process(small_run(folder_ / "none", {"--resume"}));
+  EXPECT_EQ(nothing.exit_code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("nothing to resume"));
+  EXPECT_FALSE(fs::exists(folder_ / "none"));
 }
 
 }  // namespace

@@ -198,13 +198,6 @@ TEST_F(TrainCommand, AnExistingRunIsNotOverwrittenUnasked) {
   EXPECT_FALSE(fs::exists(out() / "samples.csv.new"));
 }
 
-TEST_F(TrainCommand, ResumeRefusesOtherSettings) {
-  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
-  const ProgramResult other = run_in_process(small_run(out(), {"--resume", "--seed", "9"}));
-  EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.err, HasSubstr("seed: 1 in the checkpoint, 9 now"));
-}
-
 /// What the checkpoint of the run in `folder` says of the run's settings.
 nlohmann::json settings_in(const fs::path& folder) {
   return nlohmann::json::parse(weights::read_safetensors(resume_file(folder)).metadata.at("config"));
@@ -256,18 +249,6 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
   EXPECT_EQ(config["augment"], "");
   EXPECT_TRUE(config["weights"].is_null());
   EXPECT_TRUE(config["shares"].is_null());
-}
-
-TEST_F(TrainCommand, ResumeNamesADamagedCheckpoint) {
-  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
-  fs::resize_file(out() / "last.safetensors", 1000);
-  const ProgramResult cut = run_in_process(small_run(out(), {"--resume"}));
-  EXPECT_EQ(cut.exit_code, 1);
-  EXPECT_THAT(cut.err, HasSubstr("last.safetensors"));
-  const ProgramResult nothing = run_in_process(small_run(folder_ / "none", {"--resume"}));
-  EXPECT_EQ(nothing.exit_code, 1);
-  EXPECT_THAT(nothing.err, HasSubstr("nothing to resume"));
-  EXPECT_FALSE(fs::exists(folder_ / "none"));
 }
 
 TEST_F(TrainCommand, ADivergingRunSaysWhereAndWhatToTry) {

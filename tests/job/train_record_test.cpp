@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "job/train/record.h"
+#include "network/zoo.h"
 
 namespace evener::job {
 namespace {
@@ -31,23 +32,35 @@ TEST(TrainRecord, SaysWhichWeightsWereTested) {
   EXPECT_EQ(best.val_epoch, 1);
 }
 
-/// Two replicas of two stages, of which some are GPUs: by rank cpu, cuda:0, cuda:1, cpu.
+/// Two replicas of two stages, of which some are GPUs: by rank cpu, cuda:1, cuda:0, cpu.
 TEST(TrainRecord, FiguresOfGpusAreThoseOfTheirStages) {
+  const placement::PlanStage cpu;
+  placement::PlanStage first, second;
+  first.device = {DeviceKind::kCuda, 0};
+  first.device_name = "A";
+  second.device = {DeviceKind::kCuda, 1};
+  second.device_name = "B";
+  task::TrainOptions options;
+  options.epochs = 0;
+  options.plan.replicas.resize(2);
+  options.plan.replicas[0].stages = {cpu, second};
+  options.plan.replicas[1].stages = {first, cpu};
   measure::Record record;
-  record.config["epochs"] = "0";
   record.sessions.emplace_back();
-  record.placement.replicas.resize(2);
-  for (auto& replica : record.placement.replicas) replica.stages.resize(2);
-  record.placement.replicas[0].stages[0].device = record.placement.replicas[1].stages[1].device = "cpu";
-  record.placement.replicas[0].stages[1].device = "cuda:0";
-  record.placement.replicas[1].stages[0].device = "cuda:1";
-  record.gpus.resize(2);
+  fill_setup(record, TrainFlags(), options,
+             task::TrainSetup(network::build("mlp:4-2", {.input = network::Shape{1, 2, 2}})));
   task::TrainResult result;
   result.devices.resize(4);
+  result.devices[0].peak_memory_bytes = 400;  // of a CPU, which is no GPU's
   result.devices[1].peak_memory_bytes = 100;
   result.devices[2].peak_memory_bytes = 200;
   fill_results(record, result);
+  ASSERT_EQ(record.gpus.size(), 2U);
+  EXPECT_EQ(record.gpus[0].name, "B");
+  EXPECT_EQ(record.gpus[0].index, 1);
   EXPECT_EQ(record.gpus[0].peak_memory_bytes, 100U);
+  EXPECT_EQ(record.gpus[1].name, "A");
+  EXPECT_EQ(record.gpus[1].index, 0);
   EXPECT_EQ(record.gpus[1].peak_memory_bytes, 200U);
 }
 

@@ -47,8 +47,9 @@ TEST(TrainRecord, FiguresOfGpusAreThoseOfTheirStages) {
   options.plan.replicas[1].stages = {first, cpu};
   measure::Record record;
   record.sessions.emplace_back();
-  fill_setup(record, TrainFlags(), options,
-             task::TrainSetup(network::build("mlp:4-2", {.input = network::Shape{1, 2, 2}})));
+  task::TrainSetup setup(network::build("mlp:4-2", {.input = network::Shape{1, 2, 2}}));
+  setup.engine = "native";
+  fill_setup(record, TrainFlags(), options, setup);
   task::TrainResult result;
   result.devices.resize(4);
   result.devices[0].peak_memory_bytes = 400;  // of a CPU, which is no GPU's

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ class Dataset {
   }
   /// The file (or "#17") the sample comes from, for messages and predictions.csv.
   virtual std::string source(std::size_t index) const = 0;
+  /// A hash (base/content_hash.h) by which the sample is known again: of its file's bytes, or of its pixels where many
+  /// lie in one file. Nothing where they weren't read.
+  virtual std::optional<std::uint64_t> content(std::size_t index) const;
 };
 
 /// Images that have one class each.

@@ -19,6 +19,7 @@
 #include "task/engine_choice.h"
 #include "task/evaluation.h"
 #include "task/facts.h"
+#include "task/known_parts.h"
 #include "task/limits.h"
 #include "task/resume_config.h"
 #include "task/stage_memory.h"
@@ -110,6 +111,11 @@ data::OpenedData TrainJob::State::open() {
     require_memory_for(network::build(options.model, model), images);
   };
   data::OpenedData opened = data::open_data(data_options);
+  if (options.resume) {
+    resume_parts(options, opened);
+  } else {
+    inherit_parts(options, opened);
+  }
   if (options.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
     throw Error("no images to evaluate on in '" + options.data.location +
                 "': it has neither a validation nor a test part; name another folder, or give --split");
@@ -193,6 +199,7 @@ void TrainJob::State::prepare() {
   open_engine(checkpoint ? engine_of(checkpoint->config) : "");
   config = resume_config(options, setup);
   if (checkpoint) {
+    if (knows_its_images(options)) config["data"] = checkpoint->config["data"];  // wherever they lie now
     require_same_config(checkpoint->config, config);
     setup.normalization = checkpoint->normalization;
     setup.normalized_by = "checkpoint";

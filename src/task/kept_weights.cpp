@@ -1,6 +1,7 @@
 #include "task/kept_weights.h"
 
 #include "task/checkpoint.h"
+#include "task/known_parts.h"
 
 namespace evener::task {
 namespace {
@@ -28,6 +29,8 @@ bool KeptWeights::save(bool averaged) {
   job_.observer.on_checkpoint();
   const std::filesystem::path& out = job_.options.out;
   const Progress& progress = job_.progress;
+  if (!is_manifest_saved_) save_manifest(job_.options, job_.data);
+  is_manifest_saved_ = true;
   if (!best_saved_) stage_best(out, best_, job_.info, progress.best_epoch);
   if (progress.best_epoch == 0 && progress.epoch == job_.options.epochs) {
     if (averaged) replicas_.swap_average();

@@ -10,7 +10,8 @@ namespace evener::task {
 /// What a training under way keeps: the weights that were best so far, and in its folder checkpoints of everything.
 class KeptWeights {
  public:
-  KeptWeights(TrainJob::State& job, parallel::DataParallel& replicas) : job_(job), replicas_(replicas) {}
+  KeptWeights(TrainJob::State& job, parallel::DataParallel& replicas)
+      : job_(job), replicas_(replicas), is_manifest_saved_(job.options.resume) {}
 
   /// The replicas' weights, as they are now, are the best so far.
   void take_best();
@@ -35,6 +36,7 @@ class KeptWeights {
   parallel::DataParallel& replicas_;
   TensorMap best_;  // empty: what the folder has
   bool best_saved_ = true;
+  bool is_manifest_saved_;  // what a resumed run has was saved when it began
   double seconds_ = 0, last_save_s_ = 0;
   Stopwatch since_save_;
 };

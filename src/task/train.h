@@ -83,7 +83,9 @@ struct TrainOptions {
   data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are
   std::filesystem::path out;               // where checkpoints go; must exist. Empty: nothing is going to be run
   bool resume = false;                     // go on from the checkpoint in `out`
-  bool look_only = false;                  // check what can be without decoding images; the job can't be run then
+  /// Of a new run with `weights` of another run: its images keep the parts that they had there (task/known_parts.h).
+  bool inherits_parts = false;
+  bool look_only = false;  // check what can be without decoding images; the job can't be run then
   /// What decides the weights, by name: checkpoints keep it, and a resumed run has to have it in common with the run
   /// that it goes on with, besides what the job finds out itself (task/resume_config.h). Null: the caller names
   /// nothing.

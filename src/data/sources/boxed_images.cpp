@@ -37,6 +37,7 @@ class BoxedImages : public Dataset {
   /// Decodes every file and keeps what fits into memory; of files that can't be decoded it keeps the reason. With
   /// look_only it learns their sizes alone.
   void decode_all(const DataOptions& options) {
+    if (!options.look_only) contents_.resize(files_.size());
     const auto decode = [&](std::size_t file) {
       thread_local std::vector<std::uint8_t> pixels;
       try {
@@ -47,7 +48,9 @@ class BoxedImages : public Dataset {
           return;
         }
         pixels.resize(steps_.shape.bytes());
-        extents_[file] = load_image(files_[file].image, steps_, mode_, pixels);
+        const LoadedImage loaded = load_image(files_[file].image, steps_, mode_, pixels);
+        extents_[file] = loaded.extent;
+        contents_[file] = loaded.content;
         cache_.store(file, pixels);
       } catch (const Interrupted&) {
         throw;
@@ -69,6 +72,9 @@ class BoxedImages : public Dataset {
   TargetKind target_kind() const override { return TargetKind::kBoxes; }
   SampleTargets targets(std::size_t index) const override { return files_[samples_[index]].boxes; }
   std::string source(std::size_t index) const override { return files_[samples_[index]].image.string(); }
+  std::optional<std::uint64_t> content(std::size_t index) const override {
+    return contents_.empty() ? std::nullopt : std::optional(contents_[samples_[index]]);
+  }
   const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(samples_[index]); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
     const std::uint32_t file = samples_[index];
@@ -90,8 +96,9 @@ class BoxedImages : public Dataset {
   Preprocessing steps_;
   DecodeMode mode_;
   std::vector<PictureExtent> extents_;
-  std::vector<std::string> reasons_;    // why a file can't be used, "" if it can
-  std::vector<std::uint32_t> samples_;  // indices into files_
+  std::vector<std::uint64_t> contents_;  // of each file; empty: they weren't read
+  std::vector<std::string> reasons_;     // why a file can't be used, "" if it can
+  std::vector<std::uint32_t> samples_;   // indices into files_
   std::size_t clipped_ = 0, other_size_ = 0;
   std::string first_clipped_, first_other_size_;
   PixelCache cache_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/content_hash.h"
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/stop.h"
@@ -81,8 +82,7 @@ ImageShape choose_shape(const std::vector<fs::path>& files, const DataOptions& o
   return shape;
 }
 
-PictureExtent load_image(const fs::path& path, const Preprocessing& steps, DecodeMode mode,
-                         std::span<std::uint8_t> chw) {
+LoadedImage load_image(const fs::path& path, const Preprocessing& steps, DecodeMode mode, std::span<std::uint8_t> chw) {
   const std::string file = read_image_file(path);
   const PhaseMark mark(Phase::kDecode);
   PictureExtent extent;
@@ -96,7 +96,7 @@ PictureExtent load_image(const fs::path& path, const Preprocessing& steps, Decod
     extent = {picture.width, picture.height};
   }
   preprocess(std::move(picture), steps, chw);
-  return extent;
+  return {extent, content_hash(file)};
 }
 
 void deal_over_threads(std::size_t files, const DataOptions& options, const std::function<void(std::size_t)>& work) {

@@ -29,9 +29,15 @@ struct PictureExtent {
   std::int64_t width = 0, height = 0;
 };
 
-/// Reads one file and brings it to `steps.shape`; tells how large it was. Throws Error with the reason alone.
-PictureExtent load_image(const std::filesystem::path& path, const Preprocessing& steps, DecodeMode mode,
-                         std::span<std::uint8_t> chw);
+/// What is known of a file that was read.
+struct LoadedImage {
+  PictureExtent extent;
+  std::uint64_t content = 0;  // see Dataset::content
+};
+
+/// Reads one file and brings it to `steps.shape`. Throws Error with the reason alone.
+LoadedImage load_image(const std::filesystem::path& path, const Preprocessing& steps, DecodeMode mode,
+                       std::span<std::uint8_t> chw);
 
 /// Calls `work` with each file's number, as options.deal or on threads of its own, and tells the progress.
 void deal_over_threads(std::size_t files, const DataOptions& options, const std::function<void(std::size_t)>& work);

@@ -31,11 +31,12 @@ class ImageFolder : public ClassDataset {
   /// used, "" if it can.
   void decode_all(const DataOptions& options) {
     reasons_.resize(files_.size());
+    contents_.resize(files_.size());
     const auto decode = [this](std::size_t file) {
       thread_local std::vector<std::uint8_t> pixels;
       pixels.resize(steps_.shape.bytes());
       try {
-        load_image(files_[file].path, steps_, mode_, pixels);
+        contents_[file] = load_image(files_[file].path, steps_, mode_, pixels).content;
         cache_.store(file, pixels);
       } catch (const Error& error) {
         reasons_[file] = error.what();
@@ -65,6 +66,9 @@ class ImageFolder : public ClassDataset {
   const std::vector<std::string>& classes() const override { return classes_; }
   std::int32_t label(std::size_t index) const override { return labels_[index]; }
   std::string source(std::size_t index) const override { return files_[samples_[index]].path.string(); }
+  std::optional<std::uint64_t> content(std::size_t index) const override {
+    return contents_.empty() ? std::nullopt : std::optional(contents_[samples_[index]]);
+  }
 
   const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(samples_[index]); }
   void read(std::size_t index, std::span<std::uint8_t> chw) const override {
@@ -84,7 +88,8 @@ class ImageFolder : public ClassDataset {
   DecodeMode mode_;
   PixelCache cache_;
   std::vector<std::string> reasons_;
-  std::vector<std::uint32_t> samples_;  // indices into files_
+  std::vector<std::uint64_t> contents_;  // of each file; empty: they weren't read
+  std::vector<std::uint32_t> samples_;   // indices into files_
   std::vector<std::int32_t> labels_;
   std::vector<std::string> classes_;
 };

@@ -52,10 +52,10 @@ struct DetectImagesFlags : OptionGroup {
   Option<std::string> part{
       *this,
       {"--part", "NAME",
-       "Of data: train, validation, test or all (default: of divided data the test part, or without one the validation "
-       "part; else all)"},
+       "Of data: train, validation, test, new (images that came after the training) or all (default: of divided data "
+       "the test part, or without one the validation part; else all)"},
       "",
-      {.one_of = {"", "train", "validation", "test", "all"}}};
+      {.one_of = {"", "train", "validation", "test", "new", "all"}}};
   Option<std::string> split{
       *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
   Option<std::optional<std::int64_t>> seed{

@@ -93,7 +93,7 @@ DetectImages from_data(const std::string& location, const DetectFlags& flags, co
   ShownPart shown = shown_part(opened, request, run);
   std::vector<std::string> notes = std::move(opened.notes);
   std::vector<std::int32_t> numbers = label_numbers(opened.dataset->classes(), network, classes, location, notes);
-  std::string told = part_note(shown, location);
+  std::string told = part_note(shown, request);
   DetectImages images =
       owned(task::photos_of(std::move(opened.dataset), std::move(shown.indices), std::move(numbers), steps));
   images.shown.location = location;

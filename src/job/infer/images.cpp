@@ -99,7 +99,7 @@ std::optional<InferImages> from_data(const std::string& location, const InferFla
   if (!numbers) return std::nullopt;
   ShownPart shown = shown_part(opened, request, run);
   InferImages images;
-  images.part_note = part_note(shown, location);
+  images.part_note = part_note(shown, request);
   images.part = std::move(shown.name);
   images.labelled = opened.dataset->target_kind() == data::TargetKind::kClasses;
   images.location = location;

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "data/split_manifest.h"
 #include "job/options/data_flags.h"
 
 namespace evener::job {
@@ -18,6 +19,65 @@ bool was_trained_on(const RunConfig& run, const std::string& location) {
   if (trained.empty()) return false;
   std::error_code error;
   return trained == location || std::filesystem::equivalent(trained, location, error);
+}
+
+/// Of data that was not divided by a training: no figure is to be of images that the network learnt from.
+void leave_out_trained(const data::RecalledSplit& recalled, const std::string& location, data::OpenedData& opened) {
+  std::vector<std::uint32_t> trained = recalled.split.train;
+  trained.insert(trained.end(), recalled.were_trained.begin(), recalled.were_trained.end());
+  if (trained.empty()) return;
+  std::ranges::sort(trained);
+  std::size_t judged = 0;
+  for (auto* part : {&opened.split.val, &opened.split.test}) {
+    judged += std::erase_if(*part, [&](std::uint32_t sample) { return std::ranges::binary_search(trained, sample); });
+  }
+  opened.notes.push_back(fmt::format(
+      "the network was trained on {} of the {} images of '{}'{}", trained.size(), opened.dataset->size(), location,
+      judged > 0 ? fmt::format("; the {} of them in a part to validate on or to test with are left out", judged)
+                 : ": what is found on these says nothing of new ones"));
+}
+
+/// Runs from before there were manifests only know how many images their parts had.
+void note_other_counts(const RunConfig& run, const std::string& location, data::OpenedData& opened) {
+  const measure::DataRecord& then = run.data();
+  const data::Split& now = opened.split;
+  if (!then.train || !then.val || !then.test) return;
+  const auto count = [](const std::vector<std::uint32_t>& part) { return static_cast<std::int64_t>(part.size()); };
+  if (count(now.train) == *then.train && count(now.val) == *then.val && count(now.test) == *then.test) return;
+  opened.notes.push_back(fmt::format(
+      "'{}' has changed since the training, which had {}, {} and {} images to train on, to validate on and to test "
+      "with, now {}, {} and {}; the run keeps no list of them, so that the network may have been trained on images of "
+      "any part",
+      location, *then.train, *then.val, *then.test, now.train.size(), now.val.size(), now.test.size()));
+}
+
+/// Whether data is that of the training: by its place, or by most of its images, wherever they lie now.
+bool is_known(const data::RecalledSplit& recalled, bool is_named, std::size_t images) {
+  const std::size_t found = recalled.found();
+  return is_named ? found + recalled.split.changed.size() > 0 : 2 * found > images;
+}
+
+/// Gives images that the training knew their parts back.
+void recall_parts(const LabelledDataRequest& request, const RunConfig& run, data::OpenedData& opened) {
+  const bool is_named = was_trained_on(run, request.location);
+  const auto manifest =
+      data::SplitManifest::can_know(request.location) ? data::SplitManifest::load(run.folder()) : std::nullopt;
+  if (!manifest) {
+    if (is_named && request.split.empty()) note_other_counts(run, request.location, opened);
+    return;
+  }
+  data::RecalledSplit recalled = manifest->recall(opened, request.location, request.threads);
+  if (!request.split.empty() || !is_known(recalled, is_named, opened.dataset->size())) {
+    return leave_out_trained(recalled, request.location, opened);
+  }
+  opened.came_divided = true;
+  if (const std::string changes = recalled.changes(); !changes.empty()) {
+    opened.notes.push_back(
+        fmt::format("'{}' has changed since the training: {}. New images are in none of its parts "
+                    "(--part new shows them), nor are those with other content",
+                    request.location, changes));
+  }
+  opened.split = std::move(recalled.split);
 }
 
 }  // namespace
@@ -42,12 +102,14 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
     options.decode = data::parse_decode_mode(run.get<std::string>("decode").value_or("exact"));
   }
   if (!request.split.empty()) options.split = parse_split(request.split);
-  return data::open_data(options);
+  data::OpenedData opened = data::open_data(options);
+  recall_parts(request, run, opened);
+  return opened;
 }
 
 ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run) {
   ShownPart shown;
-  shown.images = opened.split.train.size() + opened.split.val.size() + opened.split.test.size();
+  shown.images = indices_of(opened.split, "all").size();
   const std::string held_out = !opened.split.test.empty() ? "test" : !opened.split.val.empty() ? "validation" : "";
   if (request.part == kHeldOut) {
     if (held_out.empty()) {
@@ -63,6 +125,9 @@ ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& 
     shown.name = request.part;
   }
   shown.indices = indices_of(opened.split, shown.name);
+  if (shown.indices.empty() && shown.name == "new") {
+    throw UsageError(fmt::format("no image of '{}' is known to be new since the training", request.location));
+  }
   if (shown.indices.empty()) {
     throw UsageError(fmt::format("'{}' has no images in its {} part; take another part, or give --split a share for it",
                                  request.location, shown.name));
@@ -70,18 +135,23 @@ ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& 
   return shown;
 }
 
-std::string part_note(const ShownPart& shown, const std::string& location) {
+std::string part_note(const ShownPart& shown, const LabelledDataRequest& request) {
   if (shown.name == "all") return "";
-  return fmt::format("shown is the {} part of '{}', {} of its {} images; --part all shows all of them", shown.name,
-                     location, shown.indices.size(), shown.images);
+  const bool is_new = shown.name == "new";
+  return fmt::format("shown {} of '{}', {} of its {} images{}",
+                     is_new ? "are the new images" : fmt::format("is the {} part", shown.name), request.location,
+                     shown.indices.size(), shown.images, request.part.empty() ? "; --part all shows all of them" : "");
 }
 
 std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part) {
   if (part == "train") return split.train;
   if (part == "validation") return split.val;
   if (part == "test") return split.test;
+  if (part == "new") return split.added;
   std::vector<std::uint32_t> all;
-  for (const auto* some : {&split.train, &split.val, &split.test}) all.insert(all.end(), some->begin(), some->end());
+  for (const auto* some : {&split.train, &split.val, &split.test, &split.added, &split.changed}) {
+    all.insert(all.end(), some->begin(), some->end());
+  }
   std::ranges::sort(all);
   return all;
 }

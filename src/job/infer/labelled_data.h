@@ -17,7 +17,7 @@ inline constexpr const char* kHeldOut = "held-out";
 
 struct LabelledDataRequest {
   std::string location;
-  std::string part = {};                  // "train", "validation", "test", kHeldOut or "all"; "" = chosen
+  std::string part = {};                  // "train", "validation", "test", "new", kHeldOut or "all"; "" = chosen
   std::string split = {};                 // "85/2/13"; "" = as it comes, or as the network's training had it
   std::optional<std::int64_t> seed = {};  // of the split; absent = the training's
   bool strict = false;
@@ -25,12 +25,14 @@ struct LabelledDataRequest {
 };
 
 /// Opens it in the size that the network takes. The data that it was trained on is divided, decoded and cropped as the
-/// training did, of which `run` tells. Throws as data::open_data does.
+/// training did, of which `run` tells: its images are in the parts that they had then (data/split_manifest.h), however
+/// the data has changed since, and of other data no image that was trained on is in a part to validate on or to test
+/// with; notes tell both. Throws as data::open_data does.
 data::OpenedData open_labelled_data(const LabelledDataRequest& request, const data::Preprocessing& steps,
                                     const RunConfig& run);
 
 struct ShownPart {
-  std::string name;  // "train", "validation", "test" or "all"
+  std::string name;  // "train", "validation", "test", "new" or "all"
   std::vector<std::uint32_t> indices;
   std::size_t images = 0;  // of all parts
 };
@@ -39,10 +41,11 @@ struct ShownPart {
 /// on, and all of it where nothing is. Throws UsageError where it has no images.
 ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run);
 
-/// What a user should know of a part: how many of how many images it is, and how to see all. "" for all of them.
-std::string part_note(const ShownPart& shown, const std::string& location);
+/// What a user should know of a part: how many of how many images it is, and, where nobody asked for it, how to see
+/// all. "" for all of them.
+std::string part_note(const ShownPart& shown, const LabelledDataRequest& request);
 
-/// The samples of a part: "train", "validation" or "test"; of all parts for anything else.
+/// The samples of a part: "train", "validation", "test" or "new"; of all for anything else.
 std::vector<std::uint32_t> indices_of(const data::Split& split, const std::string& part);
 
 }  // namespace evener::job

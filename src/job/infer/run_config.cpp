@@ -1,6 +1,6 @@
 #include "job/infer/run_config.h"
 
-#include "measure/record.h"
+#include <utility>
 
 namespace evener::job {
 namespace {
@@ -11,9 +11,11 @@ constexpr const char* kDataPath = "data-path";
 
 }  // namespace
 
-RunConfig::RunConfig(const std::filesystem::path& run) {
+RunConfig::RunConfig(const std::filesystem::path& run) : folder_(run) {
   if (run.empty() || !std::filesystem::exists(run / "record.json")) return;
-  config_ = measure::read_record(run).config;
+  measure::Record record = measure::read_record(run);
+  config_ = std::move(record.config);
+  data_ = std::move(record.data);
 }
 
 std::string RunConfig::data_location() const {

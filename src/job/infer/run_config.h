@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "measure/record.h"
+
 namespace evener::job {
 
 class RunConfig {
@@ -31,7 +33,14 @@ class RunConfig {
   /// else, in this working folder. Empty = not known.
   std::string data_location() const;
 
+  /// Empty = there is none.
+  const std::filesystem::path& folder() const { return folder_; }
+  /// How many images each part of the training's data had.
+  const measure::DataRecord& data() const { return data_; }
+
  private:
+  std::filesystem::path folder_;
+  measure::DataRecord data_;
   std::map<std::string, std::string> config_;
 };
 

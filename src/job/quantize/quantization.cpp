@@ -15,6 +15,7 @@
 #include "base/plural.h"
 #include "base/simd_level.h"
 #include "base/version.h"
+#include "data/split_manifest.h"
 #include "job/infer/model_sidecar.h"
 #include "job/infer/run_config.h"
 #include "job/quantize/comparison.h"
@@ -148,6 +149,7 @@ class Quantization {
     write_file_atomically(run_->folder() / "layers.csv", layers_csv(found_.layers));
     found_.no_power = machine_meter()->refusal();
     tell_kept();
+    if (!model_.run().empty()) data::SplitManifest::copy(model_.run(), run_->folder());
     run_->take_times(run_->record());
     fill_quantize_metrics(found_, run_->record());
   }

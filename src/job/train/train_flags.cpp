@@ -181,6 +181,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.loader_threads = *flags.data.loader_threads;
   options.trainer.seed = *flags.data.seed;
   options.resume = flags.output.resumes();
+  options.inherits_parts = !flags.data.split.given();
   options.settings = settings_of(flags);
   return options;
 }

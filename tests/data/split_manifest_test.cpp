@@ -1,0 +1,215 @@
+// Images that are known again, whatever has become of the data since.
+#include "data/split_manifest.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/content_hash.h"
+#include "data/boxes_helpers.h"
+#include "data/data_helpers.h"
+#include "data/open_data.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+/// A grey picture of its own for each number.
+std::string picture(int number) {
+  return plain_png(4, 4, {static_cast<std::uint8_t>(number)});
+}
+
+class Manifest : public testing::Test {
+ protected:
+  /// Two classes of ten images, the second one's numbers from 100 on.
+  void SetUp() override {
+    for (int i = 0; i < 10; ++i) {
+      write_bytes(file("a", i), picture(i));
+      write_bytes(file("b", i), picture(100 + i));
+    }
+  }
+
+  fs::path file(const std::string& label, int number) const {
+    return data_ / label / (std::to_string(number) + ".png");
+  }
+  OpenedData open(const fs::path& location) const {
+    DataOptions options;
+    options.location = location.string();
+    options.split = {60, 20, 20};
+    return open_data(options);
+  }
+  OpenedData open() const { return open(data_); }
+  /// Files that `samples` are, without the folder.
+  std::vector<std::string> names(const OpenedData& opened, const std::vector<std::uint32_t>& samples) const {
+    std::vector<std::string> names;
+    for (const std::uint32_t sample : samples) {
+      names.push_back(fs::path(opened.dataset->source(sample)).lexically_relative(data_).string());
+    }
+    return names;
+  }
+
+  TemporaryFolder folder_;
+  fs::path data_ = folder_ / "data";
+};
+
+TEST_F(Manifest, UnchangedDataHasTheSamePartsAgain) {
+  const OpenedData opened = open();
+  const SplitManifest manifest(opened, data_.string(), 2);
+  manifest.save(folder_ / "");
+  const RecalledSplit recalled = SplitManifest::load(folder_ / "")->recall(opened, data_.string(), 2);
+  EXPECT_EQ(recalled.split.train, opened.split.train);
+  EXPECT_EQ(recalled.split.val, opened.split.val);
+  EXPECT_EQ(recalled.split.test, opened.split.test);
+  EXPECT_THAT(recalled.known, ElementsAre(12, 4, 4));
+  EXPECT_EQ(recalled.found(), 20U);
+  EXPECT_EQ(recalled.changes(), "");
+}
+
+TEST_F(Manifest, ImagesKeepTheirPartsWhereOthersComeAndGo) {
+  const OpenedData before = open();
+  const SplitManifest manifest(before, data_.string(), 1);
+  const std::vector<std::string> tested = names(before, before.split.test);
+  fs::remove(before.dataset->source(before.split.train[0]));
+  fs::remove(before.dataset->source(before.split.train[1]));
+  fs::remove(before.dataset->source(before.split.val[0]));
+  write_bytes(data_ / "a" / "0-first.png", picture(200));  // shifts the numbers of all others
+  const OpenedData after = open();
+  const RecalledSplit recalled = manifest.recall(after, data_.string(), 1);
+  EXPECT_EQ(names(after, recalled.split.test), tested);
+  EXPECT_THAT(names(after, recalled.split.added), ElementsAre("a/0-first.png"));
+  EXPECT_THAT(recalled.split.train, SizeIs(10));
+  EXPECT_EQ(recalled.changes(), "2 of 12 training images are gone, 1 of 4 validation images is gone, 1 image is new");
+}
+
+TEST_F(Manifest, ImagesAreKnownUnderOtherNamesAndInAnotherFolder) {
+  const SplitManifest manifest(open(), data_.string(), 1);
+  fs::rename(file("a", 3), file("a", 33));
+  fs::rename(data_, folder_ / "elsewhere");
+  const RecalledSplit recalled = manifest.recall(open(folder_ / "elsewhere"), (folder_ / "elsewhere").string(), 1);
+  EXPECT_EQ(recalled.changes(), "");
+  EXPECT_EQ(recalled.found(), 20U);
+}
+
+// One that was saved anew shows what was trained on, under other bytes: it is no new image.
+TEST_F(Manifest, OtherContentUnderAnOldNameIsInNoPart) {
+  const OpenedData before = open();
+  const SplitManifest manifest(before, data_.string(), 1);
+  const std::string replaced = before.dataset->source(before.split.test[0]);
+  write_bytes(replaced, picture(77));
+  const RecalledSplit recalled = manifest.recall(open(), data_.string(), 1);
+  EXPECT_THAT(recalled.split.test, SizeIs(3));
+  EXPECT_THAT(recalled.split.changed, SizeIs(1));
+  EXPECT_THAT(recalled.split.added, IsEmpty());
+  EXPECT_THAT(recalled.gone, ElementsAre(0, 0, 0));
+  EXPECT_EQ(recalled.changes(), "1 of 4 test images has other content");
+}
+
+TEST_F(Manifest, ACopyOfWhatWasTrainedOnIsNoTest) {
+  const OpenedData before = open();
+  const SplitManifest manifest(before, data_.string(), 1);
+  fs::copy_file(before.dataset->source(before.split.train[0]), data_ / "b" / "copy.png");
+  const OpenedData after = open();
+  const RecalledSplit recalled = manifest.recall(after, data_.string(), 1);
+  EXPECT_THAT(recalled.split.train, SizeIs(13));
+  EXPECT_EQ(recalled.changes(), "");
+}
+
+TEST_F(Manifest, ImagesThatNobodyReadAreKnownByTheirNames) {
+  const OpenedData before = open();
+  const SplitManifest manifest(before, data_.string(), 1);
+  write_bytes(data_ / "a" / "0-first.png", picture(200));
+  DataOptions options;
+  options.location = data_.string();
+  options.look_only = true;
+  const OpenedData looked_at = open_data(options);
+  const RecalledSplit recalled = manifest.recall(looked_at, data_.string(), 1);
+  EXPECT_EQ(names(looked_at, recalled.split.train), names(before, before.split.train));
+  EXPECT_EQ(recalled.changes(), "1 image is new");
+}
+
+TEST_F(Manifest, WhatWeightsSawBeforeIsRemembered) {
+  const OpenedData first = open();
+  const fs::path other = folder_ / "other";
+  for (int i = 0; i < 4; ++i) {
+    write_bytes(other / "a" / (std::to_string(i) + ".png"), picture(50 + i));
+    write_bytes(other / "b" / (std::to_string(i) + ".png"), picture(150 + i));
+  }
+  SplitManifest second(open(other), other.string(), 1);
+  second.add_trained(SplitManifest(first, data_.string(), 1));
+  const RecalledSplit recalled = second.recall(first, data_.string(), 1);
+  EXPECT_EQ(recalled.were_trained, first.split.train);
+  EXPECT_EQ(recalled.found(), 0U);
+}
+
+TEST_F(Manifest, ImagesOfOneFileAreKnownByTheirPixels) {
+  const std::string pixels{"\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20", 16}, labels{"\0\1\0\1", 4};
+  const auto write = [&](const fs::path& folder, const std::string& values) {
+    write_bytes(folder / "train-images-idx3-ubyte", idx_file(0x803, {4, 2, 2}, values));
+    write_bytes(folder / "train-labels-idx1-ubyte", idx_file(0x801, {4}, labels));
+  };
+  const fs::path idx = folder_ / "idx";
+  write(idx, pixels);
+  const OpenedData opened = open(idx);
+  const SplitManifest manifest(opened, idx.string(), 1);
+  EXPECT_EQ(manifest.recall(opened, idx.string(), 1).changes(), "");
+  std::string other = pixels;
+  other[0] = '\77';
+  write(idx, other);
+  const RecalledSplit recalled = manifest.recall(open(idx), idx.string(), 1);
+  EXPECT_THAT(recalled.split.changed, ElementsAre(0));
+}
+
+TEST_F(Manifest, ImagesWithBoxesAreKnownToo) {
+  const fs::path boxed = folder_ / "boxed";
+  for (int i = 0; i < 6; ++i) {
+    write_bytes(boxed / "images" / (std::to_string(i) + ".png"), plain_png(40, 20, {static_cast<std::uint8_t>(i)}));
+    write_bytes(boxed / "labels" / (std::to_string(i) + ".txt"), "0 0.5 0.5 0.5 0.5\n");
+  }
+  const OpenedData before = open_boxes(boxed);
+  const SplitManifest manifest(before, boxed.string(), 1);
+  fs::remove(boxed / "images" / "3.png");
+  fs::remove(boxed / "labels" / "3.txt");
+  write_bytes(boxed / "images" / "0-new.png", plain_png(40, 20, {99}));
+  const OpenedData after = open_boxes(boxed);
+  const RecalledSplit recalled = manifest.recall(after, boxed.string(), 1);
+  EXPECT_EQ(recalled.found(), 5U);
+  EXPECT_THAT(recalled.split.added, SizeIs(1));
+}
+
+TEST_F(Manifest, ADamagedFileIsRefusedByItsName) {
+  SplitManifest(open(), data_.string(), 1).save(folder_ / "");
+  const fs::path path = folder_ / "split.safetensors";
+  const std::string whole = bytes_of(path);
+  write_bytes(path, std::string_view(whole).substr(0, whole.size() - 1));
+  EXPECT_THAT(error_of([&] { SplitManifest::load(folder_ / ""); }), HasSubstr("split.safetensors"));
+  std::string other = whole;
+  other.back() = '\5';  // a part that doesn't exist
+  write_bytes(path, other);
+  EXPECT_THAT(error_of([&] { SplitManifest::load(folder_ / ""); }), HasSubstr("is in the part 5"));
+}
+
+TEST(ContentHash, TellsContentsApartThatDifferInOneByteOrInLength) {
+  const std::string zeros(40, '\0');
+  std::vector<std::uint64_t> hashes;
+  for (std::size_t size = 0; size <= zeros.size(); ++size) hashes.push_back(content_hash(zeros.substr(0, size)));
+  for (std::size_t at = 0; at < zeros.size(); ++at) {
+    std::string one = zeros;
+    one[at] = '\1';
+    hashes.push_back(content_hash(one));
+  }
+  std::ranges::sort(hashes);
+  EXPECT_EQ(std::ranges::adjacent_find(hashes), hashes.end());
+  // Files of earlier runs hold hashes: they may not change.
+  EXPECT_EQ(content_hash("evener"), content_hash(std::string("evener")));
+}
+
+}  // namespace
+}  // namespace evener::data

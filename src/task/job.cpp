@@ -101,6 +101,7 @@ TrainJob::State::State(TrainOptions chosen, TrainObserver& told)
 data::OpenedData TrainJob::State::open() {
   mark_critical_thread();
   network::build(options.model, {});  // a name that is unknown is told before images are decoded for minutes
+  require_data_of_run(options);
   data::DataOptions data_options = options.data;
   data_options.progress = loading_progress(LoadingStep::kDecode);
   data_options.look_only = options.look_only;

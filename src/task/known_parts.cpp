@@ -76,6 +76,16 @@ void move_trained(const TrainOptions& options, const data::RecalledSplit& recall
 
 }  // namespace
 
+void require_data_of_run(const TrainOptions& options) {
+  const std::string& location = options.data.location;
+  std::error_code none;
+  if (!options.resume || !SplitManifest::can_know(location) || std::filesystem::exists(location, none)) return;
+  throw UsageError(
+      fmt::format("'{}', the data of the run in '{}', isn't there any more; name the folder that has its "
+                  "images now with --data",
+                  location, options.out.string()));
+}
+
 void resume_parts(const TrainOptions& options, data::OpenedData& opened) {
   const auto manifest = manifest_of(options.out, options.data);
   if (!manifest) return;

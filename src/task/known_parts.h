@@ -7,6 +7,9 @@
 
 namespace evener::task {
 
+/// Throws UsageError where the data of a run that is gone on with isn't where it was.
+void require_data_of_run(const TrainOptions& options);
+
 /// Gives the images of a run that is gone on with the parts that they had. New ones are in none, which a note tells.
 /// Changes nothing for runs without a manifest. Throws UsageError where an image to train on or to validate on is gone
 /// or has changed: then it would be another training.

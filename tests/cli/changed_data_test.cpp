@@ -132,7 +132,8 @@ TEST_F(ChangedData, AFolderThatMovedIsGoneOnWith) {
   train(data_, whole, "2");
   fs::rename(data_, moved);
   const ProgramResult lost = resume();
-  EXPECT_NE(lost.exit_code, 0);
+  EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("isn't there any more"), HasSubstr("--data")));
   const ProgramResult found = resume({"--data", moved.string()});
   ASSERT_EQ(found.exit_code, 0) << found.err;
   EXPECT_EQ(last_weights(run_), last_weights(whole));

@@ -112,7 +112,7 @@ DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& n
   if (!flags.images.images->empty()) return from_pictures(flags, network);
   const RunConfig run(network.run());
   std::string location = *flags.images.data;
-  if (location.empty()) location = run.data_location();
+  if (location.empty()) location = own_data(run);
   if (location.empty()) {
     throw UsageError("name the photos that are looked at, or data with boxes (evener detect --help)");
   }

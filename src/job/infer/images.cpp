@@ -116,7 +116,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
   const RunConfig run(network.run());
   std::vector<std::string> words = *flags.images.images;
   if (words.empty()) {
-    const std::string own = run.data_location();
+    const std::string own = own_data(run);
     if (own.empty()) {
       throw UsageError("name what is shown to the network: pictures, folders, data or random:N (evener infer --help)");
     }

@@ -72,15 +72,23 @@ void recall_parts(const LabelledDataRequest& request, const RunConfig& run, data
   }
   opened.came_divided = true;
   if (const std::string changes = recalled.changes(); !changes.empty()) {
-    opened.notes.push_back(
-        fmt::format("'{}' has changed since the training: {}. New images are in none of its parts "
-                    "(--part new shows them), nor are those with other content",
-                    request.location, changes));
+    const bool has_new = !recalled.split.added.empty();
+    opened.notes.push_back(fmt::format("'{}' has changed since the training: {}{}", request.location, changes,
+                                       has_new ? "; new ones are in none of its parts (--part new shows them)" : ""));
   }
   opened.split = std::move(recalled.split);
 }
 
 }  // namespace
+
+std::string own_data(const RunConfig& run) {
+  const std::string location = run.data_location();
+  std::error_code none;
+  if (location.empty() || location.starts_with("synth:") || std::filesystem::exists(location, none)) return location;
+  throw UsageError(
+      fmt::format("'{}', the data of the run in '{}', isn't there any more; name the folder that has its images now",
+                  location, run.folder().string()));
+}
 
 data::OpenedData open_labelled_data(const LabelledDataRequest& request, const data::Preprocessing& steps,
                                     const RunConfig& run) {

@@ -24,6 +24,9 @@ struct LabelledDataRequest {
   int threads = 1;
 };
 
+/// Where the data lies that a run was made with; "" = that is not known. Throws UsageError where it isn't there.
+std::string own_data(const RunConfig& run);
+
 /// Opens it in the size that the network takes. The data that it was trained on is divided, decoded and cropped as the
 /// training did, of which `run` tells: its images are in the parts that they had then (data/split_manifest.h), however
 /// the data has changed since, and of other data no image that was trained on is in a part to validate on or to test

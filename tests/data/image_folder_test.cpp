@@ -268,6 +268,29 @@ TEST_F(ImageFolder, SkipsBadImagesAndSaysWhy) {
   EXPECT_THAT(error_of([&] { open_data(strict); }), HasSubstr("8 of 13 image files"));
 }
 
+TEST_F(ImageFolder, FollowsLinksToFoldersOnce) {
+  const TemporaryFolder store;
+  for (const char* name : {"ants/1.png", "ants/deeper/2.png", "bees/3.png"}) {
+    write_bytes(store / name, plain_png(4, 3, {100}));
+  }
+  for (const char* name : {"ants", "bees"}) {
+    std::filesystem::create_directory(folder_ / name);
+    std::filesystem::create_symlink(store / name, folder_ / name / "2024");
+  }
+  add("ants/own/0.png");
+  std::filesystem::create_symlink("own", folder_ / "ants/a_link_that_sorts_before");
+  std::filesystem::create_symlink("..", folder_ / "ants/up");
+  std::filesystem::create_symlink(folder_ / "ants", folder_ / "ants/own/self");
+  std::filesystem::create_symlink("nowhere", folder_ / "bees/nothing");
+  std::filesystem::create_symlink(store / "ants", store / "ants/deeper/circle");
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("ants", "bees"));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < opened.dataset->size(); ++i) names.push_back(name_of(opened.dataset->source(i)));
+  EXPECT_THAT(names, ElementsAre("ants/2024/1.png", "ants/2024/deeper/2.png", "ants/own/0.png", "bees/2024/3.png"));
+  EXPECT_FALSE(has_pictures_only(folder_.path().string()));
+}
+
 TEST_F(ImageFolder, LeavesOutClassesWithoutUsableImages) {
   add("a/1.png");
   add("c/1.png");

@@ -1,11 +1,14 @@
 #include "data/sources/folder_listing.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/glob.h"
@@ -45,7 +48,6 @@ Entries list(const fs::path& folder) {
   return entries;
 }
 
-/// Image files anywhere below a class's folder; links to folders are not followed below it (they may form a circle).
 std::vector<fs::path> images_below(const fs::path& folder) {
   return files_below(folder, has_image_extension);
 }
@@ -56,31 +58,50 @@ struct PartFolder {
   std::vector<fs::path> class_folders;
 };
 
-/// Calls visit(path) for each file below a folder that is not hidden, nor in a hidden folder, until one returns false.
-template <class Visit>
-void visit_files(const fs::path& folder, const Visit& visit) {
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code ignored;
-    const bool is_folder = it->is_directory(ignored);
-    if (is_hidden(it->path())) {
-      if (is_folder) it.disable_recursion_pending();
-    } else if (!is_folder && !visit(it->path())) {
-      return;
-    }
-  }
-  if (error) fail_to_list(folder, error);
+/// What a folder is, whatever its names; nothing where it can't be reached.
+std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
 }
 
-/// Whether a folder has an image file anywhere below it.
+/// Calls visit(path) for each file below a folder that is not hidden, nor in a hidden folder, until one returns false.
+/// Each folder is entered once, those behind links after all others, so that circles end; one that `top` itself lies in
+/// is none of its contents.
+template <class Visit>
+void visit_files(const fs::path& top, const Visit& visit) {
+  std::set<std::pair<dev_t, ino_t>> entered;
+  std::error_code ignored;
+  for (fs::path outer = fs::canonical(top, ignored); outer.has_relative_path();) {
+    outer = outer.parent_path();
+    if (const auto identity = identity_of(outer)) entered.insert(*identity);
+  }
+  std::vector<fs::path> waiting{top}, links;
+  while (!waiting.empty() || !links.empty()) {
+    if (waiting.empty()) {
+      std::sort(links.rbegin(), links.rend());  // the last one that waits is entered next
+      waiting.swap(links);
+    }
+    const fs::path folder = std::move(waiting.back());
+    waiting.pop_back();
+    const auto identity = identity_of(folder);
+    if (identity && !entered.insert(*identity).second) continue;
+    std::error_code error;
+    fs::directory_iterator it(folder, error);
+    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+      if (is_hidden(it->path())) continue;
+      if (it->is_directory(ignored)) {
+        (it->is_symlink(ignored) ? links : waiting).push_back(it->path());
+      } else if (!visit(it->path())) {
+        return;
+      }
+    }
+    if (error) fail_to_list(folder, error);
+  }
+}
+
 bool has_image_below(const fs::path& folder) {
-  bool has_image = false;
-  visit_files(folder, [&](const fs::path& file) {
-    has_image = has_image_extension(file);
-    return !has_image;
-  });
-  return has_image;
+  return has_file_below(folder, has_image_extension);
 }
 
 constexpr const char* kPartNames = "train or training; val, valid, validation or dev; test or testing";
@@ -258,6 +279,15 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::function<bo
   });
   std::sort(files.begin(), files.end());
   return files;
+}
+
+bool has_file_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
+  bool has_file = false;
+  visit_files(folder, [&](const fs::path& file) {
+    has_file = is_wanted(file);
+    return !has_file;
+  });
+  return has_file;
 }
 
 std::optional<Part> part_named(const std::string& name) {

@@ -23,10 +23,14 @@ struct FolderListing {
   std::vector<std::string> notes;
 };
 
-/// Files anywhere below a folder, sorted by path. Names that begin with a dot are passed over, links to folders are not
-/// followed. Throws Error if a folder can't be listed.
+/// Files anywhere below a folder, sorted by path. Names that begin with a dot are passed over; links to folders are
+/// followed, each folder once. Throws Error if a folder can't be listed.
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
                                                const std::function<bool(const std::filesystem::path&)>& is_wanted);
+
+/// Whether there is such a file anywhere below a folder, as files_below() finds them.
+bool has_file_below(const std::filesystem::path& folder,
+                    const std::function<bool(const std::filesystem::path&)>& is_wanted);
 
 /// The part that a folder's name stands for, in any case: train or training; val, valid, validation or dev; test or
 /// testing.

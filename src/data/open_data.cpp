@@ -13,6 +13,7 @@
 #include "base/names.h"
 #include "data/image_files.h"
 #include "data/picture_listing.h"
+#include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
 
@@ -91,9 +92,8 @@ std::optional<Source> open_boxes(const std::filesystem::path& folder, const Data
 
 /// The file of annotations that `path` is by its name, or nothing.
 std::optional<Source> open_annotation_file(const std::filesystem::path& path, const DataOptions& options) {
-  const std::string extension = path.extension().string();
-  if (extension == ".json") return open_coco(path, options);
-  if (extension == ".yaml" || extension == ".yml") return open_yolo(path, options);
+  if (has_extension(path, {".json"})) return open_coco(path, options);
+  if (has_extension(path, {".yaml", ".yml"})) return open_yolo(path, options);
   return std::nullopt;
 }
 

@@ -13,6 +13,7 @@
 #include "base/terminal_text.h"
 #include "data/box_census.h"
 #include "data/open_data.h"
+#include "data/other_annotations.h"
 #include "job/data/picture_info.h"
 #include "job/data/reading_flow.h"
 #include "job/progress.h"
@@ -158,7 +159,12 @@ Description classless_info(const data::DataOptions& options, Observer& observer)
                      "' has no classes, so info tells of its pictures as they are; leave --size, --channels and "
                      "--split out, or say with --class NAME=GLOB which files form which class");
   }
-  return picture_info({options.location, options.threads, options.strict}, observer);
+  Description found = picture_info({options.location, options.threads, options.strict}, observer);
+  if (const std::string others = data::other_annotations(options.location); !others.empty()) {
+    found.text += fmt::format("{:<9} {}\n", "note", one_line(others));
+    found.json["notes"].push_back(others);
+  }
+  return found;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "engine/best_class.h"
 #include "engine/engine.h"
 #include "job/infer/small_picture.h"
+#include "job/sort_folder.h"
 #include "report/answers.h"
 #include "report/format.h"
 #include "task/activation_map.h"
@@ -89,6 +90,7 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
           fmt::format("--sort puts photos into folders, and '{}' is no file: give photos", printable(samples.name(0))));
     }
     sorter_.emplace(*flags.sort, *flags.sort_by == "copy" ? SortBy::kCopy : SortBy::kLink, photos);
+    class_folders_ = folders_of(network.classes());
   }
   const std::size_t classes = network.classes().size();
   if (labelled && task::confusion_classes(classes) > 0) {
@@ -98,6 +100,11 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
 
 std::string AnswerWriter::class_name(std::size_t index) const {
   return index < network_.classes().size() ? network_.classes()[index] : fmt::format("class {}", index);
+}
+
+std::string AnswerWriter::class_folder(std::size_t index) const {
+  const auto found = class_folders_.find(class_name(index));
+  return found == class_folders_.end() ? class_name(index) : found->second;
 }
 
 void AnswerWriter::on_answer(const task::Answer& answer) {
@@ -126,7 +133,7 @@ void AnswerWriter::sort(const task::Answer& answer, std::span<const float> outpu
   // A class may have that name: its photos are not among the unsure ones then.
   const bool is_taken = std::ranges::find(network_.classes(), kUnsure) != network_.classes().end();
   const std::string unsure = std::string(is_taken ? "_" : "") + kUnsure;
-  sorter_->add(samples_.name(answer.index), best.score < *flags_.sort_threshold ? unsure : class_name(best.index));
+  sorter_->add(samples_.name(answer.index), best.score < *flags_.sort_threshold ? unsure : class_folder(best.index));
 }
 
 void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {

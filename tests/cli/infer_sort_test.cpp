@@ -7,6 +7,10 @@
 
 #include "base/paths.h"
 #include "cli/infer_helpers.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "task/model_metadata.h"
+#include "weights/safetensors.h"
 
 namespace evener {
 namespace {
@@ -57,6 +61,27 @@ TEST_F(InferSort, PutsLinksIntoAFolderOfEachClassAndKeepsWhatPeoplePutRight) {
   EXPECT_THAT(second.out, AllOf(HasSubstr("1 into " + found), HasSubstr("3 were there already")));
   EXPECT_EQ(sorted_in(file("sorted")).size(), 4U);
   EXPECT_EQ(sorted_in(file("sorted")).at("1.pgm"), "mine");
+}
+
+TEST_F(InferSort, ClassesOfSimilarNamesHaveFoldersOfTheirOwn) {
+  const std::vector<std::string> classes = {"a/b", "a_b"};
+  pictures({"1.pgm"});
+  for (std::size_t surest = 0; surest < classes.size(); ++surest) {
+    const network::Network network = network::build("mlp:600-2", {.input = network::Shape{1, 30, 20}, .classes = 2});
+    TensorMap state = network::initial_state(network, 3);
+    state.at("0.bias").floats()[surest] += 1000;
+    const task::ModelFacts facts{.model = "mlp:600-2",
+                                 .classes = classes,
+                                 .input = network::Shape{1, 30, 20},
+                                 .normalization = data::ChannelStatistics{{0.5F}, {0.5F}},
+                                 .normalizes_inside = false};
+    weights::write_safetensors(file("model.safetensors"), state, task::model_metadata(facts));
+    const std::string out = file("sorted") + std::to_string(surest);
+    const ProgramResult result =
+        infer({file("model.safetensors"), file("pictures"), "--sort", out, "--format", "none"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(sorted_in(out).at("1.pgm"), surest == 0 ? "a_b-2" : "a_b");
+  }
 }
 
 TEST_F(InferSort, CopiesWhereAskedAndPutsUnsurePhotosAside) {

@@ -204,6 +204,7 @@ TEST(Coco, IsKnownWhateverItsNameAndEncodingAndWhenItIsDamaged) {
   for (const auto& [text, words] : {std::pair(whole.substr(0, whole.size() - 20), "no whole JSON"),
                                     {whole.substr(0, whole.find("annotations")), "no whole JSON"},
                                     {whole.substr(0, whole.size() - 2) + ",]}", "no whole JSON"},
+                                    {"# a comment\n" + whole, "no whole JSON"},
                                     {without, "no list \"categories\""},
                                     {R"({"images":[)" + image("1", "a.png") + many, "no whole JSON"}}) {
     const TemporaryFolder folder;

@@ -92,6 +92,9 @@ TEST(YoloPoints, AreToldFromOutlines) {
   EXPECT_DOUBLE_EQ(boxes_in(either)[0].x1, 0.3);
   EXPECT_THAT(note_of(either), AllOf(HasSubstr("taken as outlines of 3 points"), HasSubstr("kpt_shape: [1, 2]")));
   EXPECT_THAT(boxes_in("0 .5 .5 .2 .2 .45 .45 .9\n"), IsEmpty()) << "eight words, and no key point";
+  const std::string tracked = "0 .5 .5 .2 .2 .9 17\n";  // a probability and the number of a track
+  EXPECT_THAT(boxes_in(tracked), IsEmpty());
+  EXPECT_EQ(note_of(tracked), "");
 }
 
 TEST(YoloPoints, OfASetThatTellsThemAreHeldToIt) {
@@ -141,7 +144,7 @@ TEST(YoloSetFile, IsReadAsItIsWritten) {
 TEST(YoloSetFile, WithMoreClassesThanNamesCallsTheOthersByNumber) {
   const YoloSet set = parse_yolo_set("train: a\nnc: 4\nnames: [cat, dog]\n");
   EXPECT_THAT(set.names, ElementsAre("cat", "dog", "2", "3"));
-  EXPECT_THAT(set.notes, ElementsAre(HasSubstr("\"nc\" tells of 4 classes, but there are 2 names")));
+  EXPECT_THAT(set.notes, ElementsAre(HasSubstr("\"nc\" tells of 4 classes, \"names\" of 2: the others")));
 }
 
 TEST(YoloSetFile, TellsWhatIsWrongAndWhere) {

@@ -28,6 +28,12 @@ struct CocoPlace {
   Part part = Part::kUndivided;
 };
 
+/// Whether a text that is no JSON from its first list on is meant as COCO's, as with single quotes.
+bool has_words_of_coco(const std::string& text) {
+  const auto has = [&text](const char* word) { return text.find(word) != std::string::npos; };
+  return !trimmed(text).starts_with('[') && has("images") && has("file_name") && (has("bbox") || has("category_id"));
+}
+
 /// Whether a file looks like COCO's by its beginning and its end: large ones are not read whole for that. What is
 /// damaged looks so too, so that opening it tells what is wrong.
 bool looks_like_coco(const fs::path& path) {
@@ -46,6 +52,7 @@ bool looks_like_coco(const fs::path& path) {
   const std::string begin = text_without_byte_order_mark(piece(0));
   const CocoGlance glance = glance_at_coco(begin);
   if (glance.lists == kCocoLists) return true;
+  if (glance.lists == 0) return glance.is_damaged && has_words_of_coco(begin);
   if (size <= kLook)
     return glance.ends_early ? glance.has_images || glance.has_boxes : glance.has_images && glance.has_boxes;
   if (glance.lists != 1) return glance.lists > 1;

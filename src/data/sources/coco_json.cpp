@@ -131,6 +131,7 @@ class CocoReader : public nlohmann::json_sax<json> {
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& error) override {
+    damaged_at_ = position;
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string_view what = error.what(), where = "parse error at ";
     const std::size_t begin = what.find(where);
@@ -147,9 +148,10 @@ class CocoReader : public nlohmann::json_sax<json> {
     file_.problems = problems_.sentences();
     return std::move(file_);
   }
-  /// What was read until here.
-  CocoGlance glance() const {
-    return {found_.size() - found_.count(List::kNone), !file_.images.empty(), !file_.boxes.empty(), false};
+  /// What was read until here of a text of so many bytes.
+  CocoGlance glance(std::size_t bytes) const {
+    return {found_.size() - found_.count(List::kNone), !file_.images.empty(), !file_.boxes.empty(), damaged_at_ > 0,
+            damaged_at_ > 0 && damaged_at_ <= bytes};
   }
 
  private:
@@ -226,6 +228,7 @@ class CocoReader : public nlohmann::json_sax<json> {
 
   CocoFile file_;
   Problems problems_;
+  std::size_t damaged_at_ = 0;  // counted from 1
   std::size_t depth_ = 0;
   List list_ = List::kNone;
   std::map<List, std::size_t> found_;  // the lists, and how many elements of each were begun
@@ -246,15 +249,11 @@ void read(const std::string& text, CocoReader& reader) {
 CocoGlance glance_at_coco(std::string beginning) {
   quote_words_of_python(beginning);
   CocoReader reader;
-  bool ends_early = false;
   try {
     read(beginning, reader);
-  } catch (const Error&) {
-    ends_early = true;
+  } catch (const Error&) {  // which the glance tells
   }
-  CocoGlance glance = reader.glance();
-  glance.ends_early = ends_early;
-  return glance;
+  return reader.glance(beginning.size());
 }
 
 CocoFile parse_coco(std::string file) {

@@ -18,6 +18,7 @@ struct CocoGlance {
   std::size_t lists = 0;                       // how many of the three it begins; 0 for what is no JSON
   bool has_images = false, has_boxes = false;  // elements of the lists as COCO has them
   bool ends_early = false;                     // is damaged, or goes on beyond those bytes
+  bool is_damaged = false;                     // before their end
 };
 CocoGlance glance_at_coco(std::string beginning);
 

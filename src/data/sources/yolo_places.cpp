@@ -25,17 +25,27 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-/// Whether what lies beside an image has lines as those with its boxes.
-bool has_boxes_beside(const fs::path& image) {
-  fs::path file = image;
-  std::error_code error;
-  if (!has_image_extension(image) || !fs::is_regular_file(file.replace_extension(".txt"), error)) return false;
+/// Whether a text has lines as those with an image's boxes, and no others.
+bool has_box_lines(const fs::path& file) {
   try {
     const YoloLabels labels = parse_yolo_labels(read_annotation(file, kMaxYoloBytes));
     return !labels.lines.empty() && labels.problems.empty();
   } catch (const Error&) {
     return false;
   }
+}
+
+/// Whether one of the first text files below a folder of images has boxes.
+bool has_boxes_beside_images(const fs::path& folder) {
+  constexpr int kMostRead = 20;
+  int read = 0;
+  bool has_boxes = false;
+  has_file_below(folder, [&](const fs::path& file) {
+    if (!is_text(file)) return false;
+    has_boxes = has_box_lines(file);
+    return has_boxes || ++read == kMostRead;
+  });
+  return has_boxes;
 }
 
 /// Where below `root` a path of another machine leads: to its longest end of two parts at least that is there.
@@ -98,10 +108,10 @@ std::optional<fs::path> images_with_labels(const fs::path& folder) {
   const fs::path images = folder / "images", labels = folder / "labels";
   if (fs::is_directory(images, error)) {
     const bool has_labels = fs::is_directory(labels, error) && has_file_below(labels, is_text);
-    return has_labels || has_file_below(images, has_boxes_beside) ? std::optional(images) : std::nullopt;
+    return has_labels || has_boxes_beside_images(images) ? std::optional(images) : std::nullopt;
   }
   const bool has_classes = fs::is_regular_file(folder / "classes.txt", error);
-  return has_classes && has_file_below(folder, has_boxes_beside) ? std::optional(folder) : std::nullopt;
+  return has_classes && has_boxes_beside_images(folder) ? std::optional(folder) : std::nullopt;
 }
 
 std::optional<std::vector<fs::path>> images_at(const std::string& place, const fs::path& root,

@@ -15,6 +15,12 @@ struct Place {
   double x = 0, y = 0;
 };
 
+/// Farther from the image than an object on its edge reaches.
+bool is_far_off(const YoloCorners& outline) {
+  constexpr double kBeyond = 1;
+  return std::min(outline.x1, outline.y1) < -kBeyond || std::max(outline.x2, outline.y2) > 1 + kBeyond;
+}
+
 bool is_on_image(double share) {
   constexpr double kTolerance = 0.01;  // that tools which round leave
   return share >= -kTolerance && share <= 1 + kTolerance;
@@ -89,13 +95,14 @@ LongLines::LongLines(const std::vector<YoloLabels>& files, const std::optional<K
 }
 
 void LongLines::guess(const std::vector<YoloLabels>& files) {
-  std::size_t lines = 0, words = 0, outlines = 0, of_2 = 0, of_3 = 0;
+  std::size_t lines = 0, words = 0, outlines = 0, of_2 = 0, of_3 = 0, far_off = 0;
   for (const YoloLabels& file : files) {
     for (const YoloLine& line : file.lines) {
       if (!line.is_long()) continue;
       if (lines++ > 0 && words != line.words) return;  // outlines have as many points as they need, key points never
       words = line.words;
-      outlines += line.may_be_outline, of_2 += line.may_have_points_of_2, of_3 += line.may_have_points_of_3;
+      outlines += line.may_be_outline, far_off += is_far_off(line.outline), of_2 += line.may_have_points_of_2,
+          of_3 += line.may_have_points_of_3;
     }
   }
   if (lines == 0) return;
@@ -103,7 +110,7 @@ void LongLines::guess(const std::vector<YoloLabels>& files) {
   const bool are_outlines = fits(outlines);
   are_points_ = fits(of_3) || (fits(of_2) && !are_outlines);
   if (are_outlines && !are_points_ && !fits(of_2)) return;
-  if (!are_points_ && words % 2 == 0) return;  // which refusal() tells
+  if (!are_points_ && (words % 2 == 0 || fits(far_off))) return;  // which refusal() tells
   const std::size_t each = fits(of_3) ? 3 : 2;
   const std::string all =
       counted(lines, "line") + (lines == 1 ? " has " : " have ") + std::to_string(words) + " words: ";
@@ -121,11 +128,13 @@ std::string LongLines::refusal(const YoloLine& line) const {
     return fmt::format("has {} words, but a class, a box and key points of kpt_shape [{}, {}] are {}", line.words,
                        told_->count, told_->numbers, wanted);
   }
-  if (are_points_ || line.words % 2 == 1) return "";
-  return fmt::format(
-      "is not a class and four numbers, nor an outline's points: it has {} words; if they are key points, data.yaml "
-      "has to tell their kpt_shape",
-      line.words);
+  if (are_points_ || (line.words % 2 == 1 && !is_far_off(line.outline))) return "";
+  const std::string why = line.words % 2 == 0
+                              ? fmt::format("it has {} words", line.words)
+                              : fmt::format("they reach from {:g}, {:g} to {:g}, {:g}, of an image from 0 to 1",
+                                            line.outline.x1, line.outline.y1, line.outline.x2, line.outline.y2);
+  return "is not a class and four numbers, nor an outline's points: " + why +
+         "; if they are key points, data.yaml has to tell their kpt_shape";
 }
 
 }  // namespace evener::data

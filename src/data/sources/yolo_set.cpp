@@ -160,8 +160,8 @@ void complete_names(const YAML::Node& set, YoloSet& read) {
   const auto found = value_of(set, "nc");
   const auto count = found && found->IsScalar() ? whole_number(found->Scalar()) : std::nullopt;
   if (!count || *count <= read.names.size()) return;
-  read.notes.push_back("\"nc\" tells of " + counted(*count, "class", "classes") + ", but there are " +
-                       counted(read.names.size(), "name") + ": the others are called by number");
+  read.notes.push_back("\"nc\" tells of " + counted(*count, "class", "classes") + ", \"names\" of " +
+                       std::to_string(read.names.size()) + ": the others are called by number");
   while (read.names.size() < *count) read.names.push_back(std::to_string(read.names.size()));
 }
 

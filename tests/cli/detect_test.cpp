@@ -154,9 +154,9 @@ TEST_F(Detect, TheTableTellsFiveScoresOfAClass) {
 }
 
 TEST_F(Detect, CropsOfSimilarNamesLieInFoldersOfTheirOwn) {
-  write_model(0, {"a/b", "a_b", "../up"});
+  write_model(0, {"a_b", "a/b", "../up"});  // untrained, it finds the second one most
   const ProgramResult result = detect(
-      {file("photos"), "--confidence", "0.05", "--max-boxes", "30", "--out", file("run"), "--crops", file("crops")});
+      {file("photos"), "--confidence", "0.05", "--max-boxes", "10", "--out", file("run"), "--crops", file("crops")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::map<std::string, std::size_t> crops, found;
   for (const auto& each : fs::directory_iterator(folder_ / "crops")) {
@@ -169,7 +169,7 @@ TEST_F(Detect, CropsOfSimilarNamesLieInFoldersOfTheirOwn) {
     }
   }
   EXPECT_EQ(crops, found);
-  EXPECT_GE(found.size(), 2U);
+  EXPECT_TRUE(crops.contains("a_b-2"));
 }
 
 TEST_F(Detect, WritesFilesForEachPhoto) {

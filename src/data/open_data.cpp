@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "data/image_files.h"
+#include "data/passed_over.h"
 #include "data/picture_listing.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
@@ -81,6 +83,7 @@ std::optional<Source> open_boxes(const std::filesystem::path& folder, const Data
   const auto* const first = std::find_if(std::begin(kBoxLayouts), std::end(kBoxLayouts), is_here);
   if (first == std::end(kBoxLayouts)) return std::nullopt;
   Source source = first->open(folder, options);
+  std::ranges::move(passed_over_below(folder), std::back_inserter(source.notes));
   for (const auto* other = first + 1; other != std::end(kBoxLayouts); ++other) {
     if (!is_here(*other)) continue;
     source.notes.push_back(std::string("there are ") + other->name + " annotations too; the " + first->name +

@@ -19,7 +19,8 @@ bool has_wildcard(const std::string& location);
 
 /// Lists the image files that `locations` name, location by location, sorted by path within each. A location is
 ///   a file, whatever its name;
-///   a folder: all files below it that have an image's extension, but nothing whose name begins with a dot;
+///   a folder: all files below it that have an image's extension, but nothing that is_passed_over()
+///     (data/passed_over.h);
 ///   a pattern with *, ?, [...] or ** (base/glob.h): those of such files whose path fits it.
 /// Links are followed. What has two names, by links or because it was given twice, is told once: by its first location,
 /// and there by the name that is no link, if there is one. So links that form a loop do no harm. Throws Error for a

@@ -21,7 +21,10 @@ Pictures::Pictures(const std::vector<std::string>& locations) {
   if (!files_.empty()) return;
   std::string names;
   for (const std::string& location : locations) names += (names.empty() ? "'" : ", '") + location + "'";
-  throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in " + names + first_skipped(skipped_));
+  std::string passed_over;
+  for (const std::string& note : notes_) passed_over += "; " + note;
+  throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in " + names + passed_over +
+              first_skipped(skipped_));
 }
 
 void Pictures::require_readable() const {

@@ -32,7 +32,7 @@ class Pictures {
 
   /// Folders that could not be listed.
   const std::vector<Skipped>& skipped() const { return skipped_; }
-  /// What a user should know: files that were named twice.
+  /// What a user should know: files that were named twice, folders that were passed over.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:

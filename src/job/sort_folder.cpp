@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/passed_over.h"
 
 namespace evener::job {
 
@@ -41,6 +42,13 @@ void require_writable_place(const fs::path& out) {
   } catch (const Error& error) {
     throw Error(fmt::format("--sort '{}': {}", out.string(), error.what()));
   }
+}
+
+void mark_as_no_class(const fs::path& folder) {
+  const fs::path mark = folder / data::kNoClassMark;
+  std::error_code none;
+  if (fs::exists(mark, none)) return;
+  write_file_atomically(mark, "The photos in this folder were sorted into no class: evener doesn't learn it as one.\n");
 }
 
 }  // namespace evener::job

@@ -18,6 +18,10 @@ void require_beside_photos(const std::filesystem::path& out, const std::vector<s
 /// nothing.
 void require_writable_place(const std::filesystem::path& out);
 
+/// Marks a folder of photos that have no class, so that it is none when the sorted folder is trained on. Throws Error
+/// where that can't be done.
+void mark_as_no_class(const std::filesystem::path& folder);
+
 /// A name for the photo that `is_taken` says no to: its own, or "a-2.jpg", "a-3.jpg", ...
 template <class IsTaken>
 std::string free_name(const std::filesystem::path& photo, const IsTaken& is_taken) {

@@ -103,6 +103,8 @@ TEST_F(FacesNamed, SortsPhotosByPersonAndAgain) {
     if (fs::is_symlink(folder_ / "sorted" / name)) links.insert(fs::path(name).filename());
   }
   EXPECT_EQ(links, (std::set<std::string>{"a.pgm", "a2.pgm", "b.pgm", "b2.pgm"})) << "each photo is somewhere";
+  EXPECT_EQ(fs::exists(folder_ / "sorted/unknown"), fs::exists(folder_ / "sorted/unknown/.evener-no-class"));
+  test::write_text(folder_ / "sorted/@eaDir/thumb.txt", "a server's");
   const auto before = tree("sorted");
   const std::string group = who("a.pgm").first;
   const std::string folder = group.empty() ? "unknown" : "person-" + group;

@@ -163,14 +163,14 @@ TEST_F(ImageFolder, RefusesWhatMayBeAPartOrNot) {
   std::filesystem::rename(folder_ / "train", folder_ / "training_set");
   add("test_set/a/3.png");
   EXPECT_THAT(open_error(),
-              AllOf(HasSubstr("test_set' and '"), HasSubstr("both have a folder 'a'"), HasSubstr("rename")));
+              AllOf(HasSubstr("training_set' and '"), HasSubstr("both have a folder 'a'"), HasSubstr("rename")));
 }
 
 TEST_F(ImageFolder, RefusesPartsWithoutClasses) {
   add("train/1.png");
   add("test/2.png");
   EXPECT_THAT(open_error(),
-              AllOf(HasSubstr("test', '"), HasSubstr("train' are by name parts"), HasSubstr("test/CLASS'")));
+              AllOf(HasSubstr("test', '"), HasSubstr("train' are by name parts"), HasSubstr("train/CLASS'")));
   EXPECT_TRUE(has_pictures_only(folder_.path().string()));
   add("train/a/3.png");
   add("train/b/4.png");

@@ -45,7 +45,7 @@ Entries list(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator it(folder, error);
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (is_hidden(it->path())) continue;
+    if (is_passed_over(it->path())) continue;
     std::error_code ignored;
     if (lower_case(it->path().extension().string()) == ".xml") {
       if (!entries.xml || it->path() < *entries.xml) entries.xml = it->path();

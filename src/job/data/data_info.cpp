@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -151,6 +153,20 @@ data::OpenedData open_shown(data::DataOptions options, parallel::FlowReport& rea
   }
 }
 
+/// What a training on a folder without classes would say.
+std::string class_advice(data::DataOptions options) {
+  std::error_code none;
+  options.look_only = true;
+  try {
+    if (std::filesystem::is_directory(options.location, none)) data::open_data(options);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "put the images of each class into a folder with its name, or use --class NAME=GLOB";
+}
+
 /// Pictures without classes are told of as they are: what shapes or divides data does not apply to them.
 Description classless_info(const data::DataOptions& options, Observer& observer) {
   if (options.width || options.channels || !options.split.empty()) {
@@ -158,7 +174,7 @@ Description classless_info(const data::DataOptions& options, Observer& observer)
                      "' has no classes, so info tells of its pictures as they are; leave --size, --channels and "
                      "--split out, or say with --class NAME=GLOB which files form which class");
   }
-  return picture_info({options.location, options.threads, options.strict}, observer);
+  return picture_info({options.location, options.threads, options.strict, class_advice(options)}, observer);
 }
 
 }  // namespace

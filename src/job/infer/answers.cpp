@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "engine/best_class.h"
 #include "engine/engine.h"
 #include "job/infer/small_picture.h"
+#include "job/sort_folder.h"
 #include "report/answers.h"
 #include "report/format.h"
 #include "task/activation_map.h"
@@ -126,7 +128,9 @@ void AnswerWriter::sort(const task::Answer& answer, std::span<const float> outpu
   // A class may have that name: its photos are not among the unsure ones then.
   const bool is_taken = std::ranges::find(network_.classes(), kUnsure) != network_.classes().end();
   const std::string unsure = std::string(is_taken ? "_" : "") + kUnsure;
-  sorter_->add(samples_.name(answer.index), best.score < *flags_.sort_threshold ? unsure : class_name(best.index));
+  const bool is_unsure = best.score < *flags_.sort_threshold;
+  sorter_->add(samples_.name(answer.index), is_unsure ? unsure : class_name(best.index));
+  if (is_unsure && std::filesystem::is_directory(sorter_->out() / unsure)) mark_as_no_class(sorter_->out() / unsure);
 }
 
 void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/passed_over.h"
 #include "job/sort_folder.h"
 
 namespace evener::job {
@@ -42,7 +43,7 @@ PhotoSorter::PhotoSorter(fs::path out, SortBy by, const std::vector<std::string>
   if (!fs::exists(status)) return;
   if (!fs::is_directory(status)) throw UsageError("--sort '" + out_.string() + "' is no folder; name one");
   for (const auto& folder : fs::directory_iterator(out_)) {
-    if (folder.is_symlink() || !folder.is_directory()) continue;
+    if (folder.is_symlink() || !folder.is_directory() || data::is_system_folder(folder.path())) continue;
     for (const auto& file : fs::directory_iterator(folder)) {
       files_.emplace(target_of(file).filename().string(), file.path());
     }

@@ -90,6 +90,15 @@ std::string to_utf8_text(std::string_view bytes) {
   return text;
 }
 
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Character next = first_character(bytes);
+    if (next.bytes == 0) return false;
+    bytes.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
 std::string from_utf8_text(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size());

@@ -12,6 +12,7 @@ namespace evener {
 /// character in the text are taken one by one too, so that from_utf8_text() gives exactly `bytes` back.
 std::string to_utf8_text(std::string_view bytes);
 std::string from_utf8_text(std::string_view text);
+bool is_utf8(std::string_view bytes);
 
 /// A foreign text file's bytes without the byte order mark that editors put before them; UTF-16, which such a mark or a
 /// zero byte beside the first character tells, becomes UTF-8. Throws Error with the reason alone for UTF-32.

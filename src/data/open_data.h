@@ -36,7 +36,8 @@ DecodeMode parse_decode_mode(const std::string& name);
 
 struct DataOptions {
   /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]",
-  /// "synth:shapes[:N]".
+  /// "synth:shapes[:N]". Several folders of classes with " + " between (data/locations.h) are joined: classes by their
+  /// names, parts by theirs; a folder without parts is for training where another has some.
   std::string location;
   /// Absent = of the data: for image folders the first readable image's size, upright.
   std::optional<std::int64_t> width, height;

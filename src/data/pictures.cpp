@@ -10,6 +10,7 @@
 #include "base/plural.h"
 #include "data/image_files.h"
 #include "data/picture_listing.h"
+#include "data/sources/foreign_files.h"
 
 namespace evener::data {
 
@@ -21,6 +22,10 @@ Pictures::Pictures(const std::vector<std::string>& locations) {
   if (!files_.empty()) return;
   std::string names;
   for (const std::string& location : locations) names += (names.empty() ? "'" : ", '") + location + "'";
+  for (const std::string& location : locations) {
+    const std::string hint = foreign_files_hint(location);
+    if (!hint.empty()) throw Error("no image files in " + names + ", but " + hint);
+  }
   std::string passed_over;
   for (const std::string& note : notes_) passed_over += "; " + note;
   throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in " + names + passed_over +

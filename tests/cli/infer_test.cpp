@@ -205,7 +205,12 @@ TEST_F(Infer, ListsPatternsAndRandomImages) {
   ASSERT_EQ(listed.size(), 2u);
   EXPECT_THAT(listed[0], HasSubstr("c.pgm"));
   EXPECT_EQ(lines_of(infer({run, folder + "/[ab].pgm"}).out).size(), 2u);
-  EXPECT_EQ(lines_of(infer({run, "random:5"}).out).size(), 5u);
+  std::ofstream(file("list.txt")) << "\xEF\xBB\xBF" << folder << "/b.pgm\r\n";
+  EXPECT_THAT(infer({run, file("list.txt")}).out, HasSubstr("b.pgm"));
+  const ProgramResult random = infer({run, "random:200"});
+  EXPECT_EQ(random.exit_code, 0) << random.err;
+  EXPECT_LT(lines_of(random.out).size(), 20u) << "they are shown to measure, and their answers say nothing";
+  EXPECT_EQ(lines_of(infer({run, "random:5", "--format", "table"}).out).size(), 5u);
 }
 
 TEST_F(Infer, FoldersThatAreNoClassesAreJustPictures) {

@@ -413,5 +413,16 @@ TEST_F(ImageFolder, RefusesPatternsThatOverlapOrFitNothing) {
   EXPECT_THAT(error({{"x", "**"}}), HasSubstr("only one class"));
 }
 
+TEST_F(ImageFolder, CantBeLookedAtWhereNoFileCanBeRead) {
+  for (const char* name : {"a/1.png", "a/2.png", "b/1.png"}) write_bytes(folder_ / name, "no picture");
+  DataOptions look = options();
+  look.look_only = true;
+  const auto refusal = [&] { return error_of([&] { open_data(look); }); };
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("none of the 3 image files"), HasSubstr("a/1.png: no JPEG")));
+  look.width = look.height = 8;
+  look.channels = 3;
+  EXPECT_THAT(refusal(), HasSubstr("none of the 3 image files"));
+}
+
 }  // namespace
 }  // namespace evener::data

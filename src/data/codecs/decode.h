@@ -17,6 +17,7 @@ struct PictureHeader {
   std::int64_t channels = 0;  // of the picture that decode_picture gives: 1 grey, 3 colour
   std::int64_t height = 0;    // upright, after EXIF orientation
   std::int64_t width = 0;
+  bool has_16_bits = false;  // per channel, of which the upper 8 are kept
 };
 
 /// Reads the header alone; the same refusals as decode_picture as far as they can be known from it.

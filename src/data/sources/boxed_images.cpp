@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -47,7 +48,7 @@ class BoxedImages : public Dataset {
           return;
         }
         pixels.resize(steps_.shape.bytes());
-        extents_[file] = load_image(files_[file].image, steps_, mode_, pixels);
+        extents_[file] = load_image(files_[file].image, steps_, mode_, pixels, &deep_);
         cache_.store(file, pixels);
       } catch (const Interrupted&) {
         throw;
@@ -59,6 +60,8 @@ class BoxedImages : public Dataset {
     };
     deal_over_threads(files_.size(), options, decode);
   }
+
+  std::vector<std::string> deep_notes() const { return deep_.notes(); }
 
   /// Chooses the usable images as samples and places their boxes. What is left out goes to `source`.
   void select(Source& source);
@@ -95,6 +98,7 @@ class BoxedImages : public Dataset {
   std::size_t clipped_ = 0, other_size_ = 0;
   std::string first_clipped_, first_other_size_;
   PixelCache cache_;
+  DeepImages deep_;
 };
 
 bool BoxedImages::is_usable(std::uint32_t file, Source& source) const {
@@ -298,6 +302,7 @@ Source open_boxed_images(AnnotatedListing listing, const fs::path& where, const 
   const auto images =
       std::make_shared<BoxedImages>(std::move(listing.images), std::move(listing.classes), shape, options);
   images->decode_all(options);
+  std::ranges::move(images->deep_notes(), std::back_inserter(source.notes));
   images->select(source);
   check_strict(source, where, options);
   source.dataset = images;

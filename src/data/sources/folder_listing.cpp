@@ -15,6 +15,7 @@
 #include "data/image_files.h"
 #include "data/passed_over.h"
 #include "data/sources/folder_names.h"
+#include "data/sources/foreign_files.h"
 
 namespace evener::data {
 
@@ -323,6 +324,12 @@ std::string or_class_options(const fs::path& folder, const fs::path& images, Pas
               ". If these are classes, say so with --class NAME='FOLDER/**'");
 }
 
+/// Throws Error where a folder without images has files that are known otherwise.
+void fail_with_foreign_files(const fs::path& folder) {
+  const std::string hint = foreign_files_hint(folder);
+  if (!hint.empty()) throw Error("no image files in '" + folder.string() + "', but " + hint);
+}
+
 /// What was passed over, behind the message of an Error.
 std::string joined_notes(const PassedOver& passed_over) {
   std::string text;
@@ -385,6 +392,7 @@ FolderListing list_image_folder(const fs::path& given) {
   if (folder != given) listing.notes.push_back("'" + folder.string() + "' is read, as there is nothing beside it");
   const Entries entries = list(folder, passed_over);
   if (entries.folders.empty()) {
+    if (entries.images.empty()) fail_with_foreign_files(folder);
     throw Error("no class folders in '" + folder.string() + "': found " + counted(entries.images.size(), "image file") +
                 " directly in it; put the images of each class into a folder with the class's name" +
                 or_class_options(folder, folder, passed_over) + joined_notes(passed_over));
@@ -410,6 +418,7 @@ FolderListing list_image_folder(const fs::path& given) {
     }
   }
   if (listing.images.empty()) {
+    fail_with_foreign_files(folder);
     throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in the " +
                 std::to_string(listing.classes.size()) + " folders of '" + folder.string() + "'" +
                 joined_notes(passed_over));

@@ -26,7 +26,8 @@ struct Source {
 };
 
 /// The options with every default filled in but size and channels.
-Source open_image_folder(const std::filesystem::path& folder, const DataOptions& options);
+/// Several folders of classes are joined.
+Source open_image_folder(const std::vector<std::filesystem::path>& folders, const DataOptions& options);
 Source open_idx(const std::filesystem::path& folder, const DataOptions& options);
 /// `location` is a folder with CIFAR files or one such file.
 Source open_cifar(const std::filesystem::path& location, const DataOptions& options);

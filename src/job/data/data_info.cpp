@@ -177,6 +177,31 @@ Description classless_info(const data::DataOptions& options, Observer& observer)
   return picture_info({options.location, options.threads, options.strict, class_advice(options)}, observer);
 }
 
+/// How a training that begins with weights divides the data where --split doesn't say it; "" = as it is divided here.
+std::string split_with_weights(data::DataOptions options, const data::OpenedData& opened) {
+  if (!opened.came_divided) return "70/15/15";
+  // Without a test part it came with one to validate on. Looking at boxes once more takes long.
+  if (opened.split.test.empty() || opened.dataset->target_kind() == data::TargetKind::kBoxes) return "";
+  options.look_only = true;
+  options.split = {85, 15};
+  try {
+    data::open_data(options);
+    return "85/15";  // of the training part, as there is none to validate on
+  } catch (const UsageError&) {
+    return "";
+  }
+}
+
+/// What is told here is how `evener train` takes the data, but not where it goes on with weights.
+std::string note_of_weights(const data::DataOptions& options, const data::OpenedData& opened) {
+  const std::string split = options.split.empty() ? split_with_weights(options, opened) : "";
+  std::string otherwise = split.empty() ? "" : "divides it by " + split;
+  if (!options.width) {
+    otherwise += std::string(otherwise.empty() ? "" : " and ") + "brings images to the size that the weights take";
+  }
+  return otherwise.empty() ? "" : "this is how 'evener train' takes the data; with --weights it " + otherwise;
+}
+
 }  // namespace
 
 Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
@@ -189,6 +214,7 @@ Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
   info.location = *flags.source.location;
   info.opened = open_shown(options, info.reading, observer);
   info.seconds = watch.seconds();
+  if (const std::string note = note_of_weights(options, info.opened); !note.empty()) info.opened.notes.push_back(note);
   count_targets(info);
   return {info_text(info), info_json(info)};
 }

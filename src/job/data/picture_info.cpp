@@ -116,6 +116,7 @@ Description picture_info(const PictureInfoRequest& request, Observer& observer) 
   found.skipped = pictures.skipped();
   found.skipped.insert(found.skipped.end(), found.survey.unreadable.begin(), found.survey.unreadable.end());
   found.notes = pictures.notes();
+  found.notes.insert(found.notes.end(), found.survey.notes.begin(), found.survey.notes.end());
   found.notes.push_back(kTrainingNote + request.advice);
   refuse_bad(found, request.strict);
   return {text_of(found), json_of(found)};

@@ -15,6 +15,7 @@
 #include "base/plural.h"
 #include "base/precision.h"
 #include "base/version.h"
+#include "data/deep_images.h"
 #include "data/each_index.h"
 #include "job/faces/comparison.h"
 #include "job/faces/costs.h"
@@ -270,6 +271,7 @@ class FacesOnPhotos {
     fill_record(run_.record(), flags_, options_, photos_);
     run_.begin();
     for (const std::string& text : photos_.notes()) line_.note("note: " + text);
+    for (const std::string& text : data::deep_notes(photos_)) line_.note("note: " + text);
     for (const auto& skipped : photos_.skipped()) line_.note(skipped.file + ": " + skipped.reason);
     for (const std::string& file : counts_.vanished) line_.note("no longer there: " + file);
     for (const std::string& text : notes) run_.note(text);

@@ -69,7 +69,10 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
       begin_s_(now_s()) {
   // Whoever says how much to tell of each image wants to be told.
   const bool wants_each = flags.topk.given() || flags.threshold.given();
-  if (format_.empty()) format_ = (labelled && !wants_each) || *flags.json == "-" ? "none" : "table";
+  const bool are_random = photos.size() == 1 && photos.front().starts_with("random:");  // shown to measure
+  if (format_.empty()) {
+    format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";
+  }
   if (format_ == "csv") observer_.tell(kAnswersHeading);
   if (!folder.empty()) {
     csv_path_ = folder / "predictions.csv";

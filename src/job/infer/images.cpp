@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/tensor.h"
+#include "data/deep_images.h"
+#include "data/locations.h"
 #include "data/open_data.h"
 #include "data/pack.h"
 #include "data/picture_listing.h"
@@ -50,6 +53,7 @@ InferImages from_pictures(const std::vector<std::string>& locations, const Infer
   data::Pictures pictures(locations);
   images.skipped = pictures.skipped();
   images.notes = pictures.notes();
+  std::ranges::move(data::deep_notes(pictures), std::back_inserter(images.notes));
   images.location = fmt::format("{}", fmt::join(locations, " "));
   const data::Preprocessing steps = flags.model.preprocessing(network);
   images.seen = data::seen_text(steps);
@@ -149,7 +153,7 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
     }
     const bool is_name =
         words.front() != "-" && !words.front().starts_with("synth:") && !data::has_wildcard(words.front());
-    if (is_name && !fs::exists(words.front())) {
+    if (is_name && !data::are_on_disk(words.front())) {
       throw Error(fmt::format("'{}' doesn't exist; name pictures, folders, data or random:N", words.front()));
     }
     const bool is_list = words.front() == "-" || words.front().ends_with(".txt");

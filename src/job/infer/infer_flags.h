@@ -146,7 +146,8 @@ struct AnswerFlags : OptionGroup {
       {.one_of = {"auto", "prob", "logit"}}};
   Option<std::string> format{
       *this,
-      {"--format", "NAME", "On stdout: table, csv, jsonl or none (default: table; of labelled data a summary)"},
+      {"--format", "NAME",
+       "On stdout: table, csv, jsonl or none (default: table; of labelled data a summary, of random:N nothing)"},
       "",
       {.one_of = {"", "table", "csv", "jsonl", "none"}}};
   Option<std::string> features{

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/error.h"
+#include "data/locations.h"
 #include "job/options/data_flags.h"
 
 namespace evener::job {
@@ -15,9 +14,7 @@ namespace {
 /// However the folder is spelt: scores on what was trained on would look too good.
 bool was_trained_on(const RunConfig& run, const std::string& location) {
   const std::string trained = run.data_location();
-  if (trained.empty()) return false;
-  std::error_code error;
-  return trained == location || std::filesystem::equivalent(trained, location, error);
+  return !trained.empty() && data::are_same_locations(trained, location);
 }
 
 }  // namespace

@@ -14,8 +14,10 @@
 #include "base/names.h"
 #include "data/image_files.h"
 #include "data/locations.h"
+#include "data/other_annotations.h"
 #include "data/passed_over.h"
 #include "data/picture_listing.h"
+#include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/foreign_files.h"
 #include "data/sources/source.h"
@@ -28,7 +30,8 @@ constexpr std::string_view kSynthetic = "synth:";
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
-    "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, YOLO's text files), a file that "
+    "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, CVAT's XML, YOLO's text files), a file "
+    "that "
     "'evener data pack' wrote (.safetensors), 'synth:masks[:N]', "
     "'synth:digits[:N]' or 'synth:shapes[:N]'";
 
@@ -77,8 +80,10 @@ struct BoxLayout {
   bool (*is_folder)(const std::filesystem::path&);
   Source (*open)(const std::filesystem::path&, const DataOptions&);
 };
-constexpr BoxLayout kBoxLayouts[] = {
-    {"VOC", is_voc_folder, open_voc}, {"COCO", is_coco_folder, open_coco}, {"YOLO", is_yolo_folder, open_yolo}};
+constexpr BoxLayout kBoxLayouts[] = {{"VOC", is_voc_folder, open_voc},
+                                     {"COCO", is_coco_folder, open_coco},
+                                     {"CVAT", is_cvat_folder, open_cvat},
+                                     {"YOLO", is_yolo_folder, open_yolo}};
 
 std::optional<Source> open_boxes(const std::filesystem::path& folder, const DataOptions& options) {
   const auto is_here = [&folder](const BoxLayout& format) { return format.is_folder(folder); };
@@ -96,9 +101,9 @@ std::optional<Source> open_boxes(const std::filesystem::path& folder, const Data
 
 /// The file of annotations that `path` is by its name, or nothing.
 std::optional<Source> open_annotation_file(const std::filesystem::path& path, const DataOptions& options) {
-  const std::string extension = path.extension().string();
-  if (extension == ".json") return open_coco(path, options);
-  if (extension == ".yaml" || extension == ".yml") return open_yolo(path, options);
+  if (has_extension(path, {".json"})) return open_coco(path, options);
+  if (has_extension(path, {".yaml", ".yml"})) return open_yolo(path, options);
+  if (has_extension(path, {".xml"})) return open_cvat(path, options);
   return std::nullopt;
 }
 
@@ -122,6 +127,23 @@ Source open_joined(const std::vector<std::string>& locations, const DataOptions&
                      "to them into one folder, by links if need be");
   }
   return open_image_folder(std::vector<std::filesystem::path>(locations.begin(), locations.end()), options);
+}
+
+/// Folders of classes; annotations beside them that nothing reads are told of.
+Source open_class_folders(const std::filesystem::path& folder, const DataOptions& options) {
+  const std::string others = other_annotations(folder);
+  if (others.empty()) return open_image_folder({folder}, options);
+  try {
+    Source source = open_image_folder({folder}, options);
+    source.notes.push_back(others);
+    return source;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) + "\n  " + others);
+  }
 }
 
 Source open_source(const DataOptions& options) {
@@ -150,7 +172,7 @@ Source open_source(const DataOptions& options) {
   if (std::optional<Source> source = open_boxes(folder, options)) return std::move(*source);
   if (!options.classes.empty()) return open_image_folder({folder}, options);
   const bool is_idx = is_idx_folder(folder), is_cifar = is_cifar_folder(folder);
-  if (!is_idx && !is_cifar) return open_image_folder({folder}, options);
+  if (!is_idx && !is_cifar) return open_class_folders(folder, options);
   require_one_kind(folder, is_idx, is_cifar);
   return is_idx ? open_idx(folder, options) : open_cifar(folder, options);
 }

@@ -172,7 +172,7 @@ bool has_wildcard(const std::string& location) {
 
 PictureListing list_pictures(const std::vector<std::string>& locations) {
   PictureListing listing;
-  PassedOver passed_over(locations);
+  listing.passed_over = PassedOver(locations);
   std::set<Identity> known;
   std::size_t doubled = 0;
   for (const std::string& location : locations) {
@@ -184,13 +184,13 @@ PictureListing list_pictures(const std::vector<std::string>& locations) {
       if (!status && !has_wildcard(location)) {
         throw Error("no such file or folder: '" + location + "' (" + std::strerror(errno) + ")");
       }
-      FolderWalk walk = status ? FolderWalk(location, kAnyDepth, passed_over) : walk_pattern(location, passed_over);
+      FolderWalk walk =
+          status ? FolderWalk(location, kAnyDepth, listing.passed_over) : walk_pattern(location, listing.passed_over);
       files = std::move(walk.files);
       listing.skipped.insert(listing.skipped.end(), walk.skipped.begin(), walk.skipped.end());
     }
     doubled += add_new(std::move(files), known, listing.files);
   }
-  listing.notes = passed_over.notes();
   if (doubled > 0) {
     listing.notes.push_back(std::to_string(doubled) +
                             " more names lead to files that are listed already; each is read once");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/passed_over.h"
 #include "data/skipped.h"
 
 namespace evener::data {
@@ -12,6 +13,7 @@ struct PictureListing {
   std::vector<std::string> files;
   std::vector<Skipped> skipped;  // folders that could not be listed
   std::vector<std::string> notes;
+  PassedOver passed_over;
 };
 
 /// True if a location that is no file's or folder's name is a pattern.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,10 @@ namespace evener::job {
 
 /// A folder's name for what is called so: without slashes and control characters, and not hidden. `name` isn't empty.
 std::string folder_name(const std::string& name);
+
+/// The folder of each name: folder_name(), and where that is another name's folder too, with a number behind it. Names
+/// that need no change have theirs; "" has none.
+std::map<std::string, std::string> folders_of(const std::vector<std::string>& names);
 
 /// Throws UsageError where `out`, which --sort named, lies within one of the `photos`' folders: what is put there would
 /// be taken for photos the next time.

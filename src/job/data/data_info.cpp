@@ -15,6 +15,7 @@
 #include "base/terminal_text.h"
 #include "data/box_census.h"
 #include "data/open_data.h"
+#include "data/other_annotations.h"
 #include "job/data/picture_info.h"
 #include "job/data/reading_flow.h"
 #include "job/progress.h"
@@ -174,7 +175,14 @@ Description classless_info(const data::DataOptions& options, Observer& observer)
                      "' has no classes, so info tells of its pictures as they are; leave --size, --channels and "
                      "--split out, or say with --class NAME=GLOB which files form which class");
   }
-  return picture_info({options.location, options.threads, options.strict, class_advice(options)}, observer);
+  const std::string advice = class_advice(options);
+  Description found = picture_info({options.location, options.threads, options.strict, advice}, observer);
+  const std::string others = data::other_annotations(options.location);
+  if (!others.empty() && advice.find(others) == std::string::npos) {
+    found.text += fmt::format("{:<9} {}\n", "note", one_line(others));
+    found.json["notes"].push_back(others);
+  }
+  return found;
 }
 
 /// How a training that begins with weights divides the data where --split doesn't say it; "" = as it is divided here.

@@ -14,6 +14,7 @@
 #include "job/faces/embeddings.h"
 #include "job/faces/sort.h"
 #include "job/faces/tables.h"
+#include "job/sort_folder.h"
 #include "report/faces_page.h"
 #include "report/format.h"
 
@@ -164,11 +165,16 @@ std::string sort_by_person(const fs::path& out, const FoundFaces& found, const d
   std::vector<SortedPhoto> sorted;
   std::size_t first = 0;
   std::set<std::string> folders;
+  std::vector<std::string> names;
+  for (const int person : found.persons) names.push_back(person < 0 ? "" : found.names.of(person));
+  const std::map<std::string, std::string> named = folders_of(names);
   for (const SeenPhoto& seen : found.photos) {
     SortedPhoto photo{photos.source(seen.photo), {}};
     for (std::size_t i = first; i < first + seen.faces; ++i) {
       const int person = found.persons[i];
-      if (person >= 0) photo.persons.insert(person_folder(person, found.names.of(person)));
+      if (person < 0) continue;
+      const auto name = named.find(names[i]);
+      photo.persons.insert(person_folder(person, name == named.end() ? "" : name->second));
     }
     first += seen.faces;
     folders.insert(photo.persons.begin(), photo.persons.end());

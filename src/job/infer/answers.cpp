@@ -94,6 +94,7 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
           fmt::format("--sort puts photos into folders, and '{}' is no file: give photos", printable(samples.name(0))));
     }
     sorter_.emplace(*flags.sort, *flags.sort_by == "copy" ? SortBy::kCopy : SortBy::kLink, photos);
+    class_folders_ = folders_of(network.classes());
   }
   const std::size_t classes = network.classes().size();
   if (labelled && task::confusion_classes(classes) > 0) {
@@ -103,6 +104,11 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
 
 std::string AnswerWriter::class_name(std::size_t index) const {
   return index < network_.classes().size() ? network_.classes()[index] : fmt::format("class {}", index);
+}
+
+std::string AnswerWriter::class_folder(std::size_t index) const {
+  const auto found = class_folders_.find(class_name(index));
+  return found == class_folders_.end() ? class_name(index) : found->second;
 }
 
 void AnswerWriter::on_answer(const task::Answer& answer) {
@@ -132,7 +138,7 @@ void AnswerWriter::sort(const task::Answer& answer, std::span<const float> outpu
   const bool is_taken = std::ranges::find(network_.classes(), kUnsure) != network_.classes().end();
   const std::string unsure = std::string(is_taken ? "_" : "") + kUnsure;
   const bool is_unsure = best.score < *flags_.sort_threshold;
-  sorter_->add(samples_.name(answer.index), is_unsure ? unsure : class_name(best.index));
+  sorter_->add(samples_.name(answer.index), is_unsure ? unsure : class_folder(best.index));
   if (is_unsure && std::filesystem::is_directory(sorter_->out() / unsure)) mark_as_no_class(sorter_->out() / unsure);
 }
 

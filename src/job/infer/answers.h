@@ -55,6 +55,7 @@ class AnswerWriter : public task::InferObserver {
 
  private:
   std::string class_name(std::size_t index) const;
+  std::string class_folder(std::size_t index) const;
   void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
   /// The surest mistakes first: as a table, and some of them for the page.
   void tell_mistakes();
@@ -80,6 +81,7 @@ class AnswerWriter : public task::InferObserver {
   std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
   std::vector<report::AnsweredImage> shown_;
   std::optional<PhotoSorter> sorter_;
+  std::map<std::string, std::string> class_folders_;  // of the sorted photos
   std::vector<float> features_;
   std::vector<std::string> feature_files_;
   Scores scores_;

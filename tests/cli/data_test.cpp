@@ -226,9 +226,10 @@ TEST(DataCommand, TellsHowWeightsChangeTheSplitAndTheSize) {
   };
   EXPECT_THAT(
       notes({"synth:digits:40"}),
-      HasSubstr("with --weights it divides it by 70/15/15 and brings images to the size that the weights take"));
+      HasSubstr("with --weights FILE it divides it by 70/15/15 and brings images to the size that the weights take"));
   EXPECT_THAT(notes({"synth:digits:40", "--size", "8x8"}), AllOf(HasSubstr("70/15/15"), Not(HasSubstr("brings"))));
-  EXPECT_THAT(notes({"synth:digits:40", "--split", "50/50"}), AllOf(HasSubstr("it brings"), Not(HasSubstr("70/15"))));
+  EXPECT_THAT(notes({"synth:digits:40", "--split", "50/50"}),
+              AllOf(HasSubstr("FILE it brings"), Not(HasSubstr("70/15"))));
   EXPECT_EQ(notes({"synth:digits:40", "--split", "50/50", "--size", "8x8"}), "[]");
 }
 

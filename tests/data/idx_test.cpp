@@ -171,7 +171,8 @@ TEST_F(Idx, ReadsFilesInFoldersOfTheirNames) {
   write_bytes(folder_ / "train-images-idx3-ubyte/train-images-idx3-ubyte", images(6));
   write_bytes(folder_ / "train-labels-idx1-ubyte/train-labels.idx1-ubyte", labels(6));
   EXPECT_EQ(open().dataset->size(), 6u);
-  write_train(9);
+  write_bytes(folder_ / "train-images.idx3-ubyte", images(9));
+  write_bytes(folder_ / "train-labels.idx1-ubyte.gz", gzipped(labels(9)));
   EXPECT_EQ(open().dataset->size(), 9u) << "those that lie in no folder";
 }
 

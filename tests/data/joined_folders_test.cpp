@@ -60,8 +60,8 @@ TEST_F(JoinedFolders, HaveTheirClassesByName) {
 }
 
 TEST_F(JoinedFolders, HaveTheirPartsByPart) {
-  for (const std::string& name : {"old", "new"}) {
-    for (const std::string& path : {"/train/ants/1.png", "/train/bees/1.png", "/val/ants/2.png"}) add(name + path);
+  for (const std::string name : {"old", "new"}) {
+    for (const std::string path : {"/train/ants/1.png", "/train/bees/1.png", "/val/ants/2.png"}) add(name + path);
   }
   add("old/test/bees/3.png");
   const OpenedData opened = open(both());

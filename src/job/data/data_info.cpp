@@ -187,14 +187,14 @@ Description classless_info(const data::DataOptions& options, Observer& observer)
 
 /// How a training that begins with weights divides the data where --split doesn't say it; "" = as it is divided here.
 std::string split_with_weights(data::DataOptions options, const data::OpenedData& opened) {
-  if (!opened.came_divided) return "70/15/15";
+  if (!opened.came_divided) return "it by 70/15/15";
   // Without a test part it came with one to validate on. Looking at boxes once more takes long.
   if (opened.split.test.empty() || opened.dataset->target_kind() == data::TargetKind::kBoxes) return "";
   options.look_only = true;
   options.split = {85, 15};
   try {
     data::open_data(options);
-    return "85/15";  // of the training part, as there is none to validate on
+    return "the training part by 85/15";  // as there is none to validate on
   } catch (const UsageError&) {
     return "";
   }
@@ -203,11 +203,11 @@ std::string split_with_weights(data::DataOptions options, const data::OpenedData
 /// What is told here is how `evener train` takes the data, but not where it goes on with weights.
 std::string note_of_weights(const data::DataOptions& options, const data::OpenedData& opened) {
   const std::string split = options.split.empty() ? split_with_weights(options, opened) : "";
-  std::string otherwise = split.empty() ? "" : "divides it by " + split;
+  std::string otherwise = split.empty() ? "" : "divides " + split;
   if (!options.width) {
     otherwise += std::string(otherwise.empty() ? "" : " and ") + "brings images to the size that the weights take";
   }
-  return otherwise.empty() ? "" : "this is how 'evener train' takes the data; with --weights it " + otherwise;
+  return otherwise.empty() ? "" : "this is how 'evener train' takes the data; with --weights FILE it " + otherwise;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/forked.h"
 #include "base/names.h"
 #include "task/faces/embedder.h"
+#include "task/imagenet_names.h"
 #include "task/labels.h"
 #include "task/model_metadata.h"
 
@@ -100,11 +101,55 @@ InferenceModel::InferenceModel(const InferenceRequest& request) {
     if (of_file.model.model != request.model.model) run_ = request.model.model;
     is_foreign_ = true;
     take_file(of_file);
+    take_classes(request);
     if (request.describe) describe_file();
   } else {
     take_trained(request);
+    take_classes(request);
   }
-  if (!request.labels.empty()) classes_ = read_labels(request.labels);
+}
+
+void InferenceModel::take_classes(const InferenceRequest& request) {
+  if (!request.tells_classes) return;
+  if (trained_ && !trained_->network.anchors().empty()) {  // a detector counts its names itself
+    if (!request.labels.empty()) classes_ = read_labels(request.labels);
+    return;
+  }
+  if (!request.labels.empty()) {
+    classes_ = read_labels(request.labels);
+    named_by_ = request.labels;
+  }
+  class_output_ = choose_class_output(outputs_, classes_.size(), request.output);
+  const NetworkOutput& output = outputs_[class_output_.index];
+  if (const std::string why = label_mismatch(class_output_, output, classes_); !why.empty()) {
+    if (!named_by_.empty()) throw UsageError(fmt::format("'{}' doesn't fit '{}': {}", named_by_.string(), name_, why));
+    notes_.push_back(fmt::format("'{}' itself names other classes than it has, which are not used: {}", name_, why));
+    classes_.clear();
+    class_output_ = choose_class_output(outputs_, 0, request.output);
+  }
+  if (!class_output_.note.empty()) notes_.push_back(class_output_.note);
+  if (!classes_.empty() || weights_.empty() || class_output_.classes < 0) return;
+  classes_ = imagenet_names(static_cast<std::size_t>(class_output_.classes));
+  names_are_assumed_ = !classes_.empty();
+  if (!names_are_assumed_) return;
+  notes_.push_back(fmt::format(
+      "the names of classes are ImageNet's, assumed because '{}' tells {} apart and doesn't name them; --labels FILE "
+      "gives others",
+      name_, classes_.size()));
+}
+
+std::string InferenceModel::no_classes() const {
+  if (trained_ && !trained_->network.anchors().empty()) return "";
+  std::string why = class_output_.refusal;
+  if (why.empty() && class_output_.from_one_value && trained_) {
+    why = fmt::format("its output {} is one value for each image, not a score for each class",
+                      output_text(outputs_[class_output_.index]));
+  }
+  return why.empty() ? "" : fmt::format("'{}' tells no classes: {}", name_, why);
+}
+
+std::vector<engine::ModelLayer> InferenceModel::file_layers() const {
+  return file_ ? file_->layers() : std::vector<engine::ModelLayer>();
 }
 
 void InferenceModel::take_trained(const InferenceRequest& request) {
@@ -118,10 +163,13 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
   weights_ = trained_->weights;
   run_ = trained_->run;
   classes_ = trained_->classes;
+  named_by_ = trained_->classes_file;
   notes_ = trained_->notes;
   input_.shape = trained_->network.input_shape();
   input_.is_image = input_.shape.size() == 3;
-  main_output_ = trained_->network.outputs().front().name;
+  for (const network::Output& output : trained_->network.outputs()) {
+    outputs_.push_back({.name = output.name, .shape = trained_->network.output_shape(output)});
+  }
   crop_ = trained_->crop;
   take_normalization(request, trained_->normalization);
 }
@@ -143,8 +191,10 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   crop_ = facts.crop;
   if (const fs::path beside = labels_beside(asked.model); classes_.empty() && fs::exists(beside)) {
     classes_ = read_labels(beside);
+    named_by_ = beside;
   }
-  main_output_ = file_->outputs().front().name;
+  take_outputs_of_file();
+  input_.one_is_probability = request.output_type == OutputType::kProbabilities;
   input_.reverse_channels = request.reverse_channels;
   const std::vector<std::int64_t>& shape = file_->inputs().front().shape;
   if (shape.empty()) throw Error(fmt::format("'{}' doesn't say what shape its input has", asked.model));
@@ -169,6 +219,8 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     input_.shape.assign(shape.begin() + 1, shape.end());
     return;
   }
+  const data::ChannelStatistics as_it_is = for_channels(parse_normalization("pixels"), input_.shape.front());
+  if (request.normalization.source == NormalizationRule::Source::kDefault) float_normalization_ = as_it_is;
   const std::string& type = file_->inputs().front().type;
   const bool takes_bytes = type == "u8" || type == "i8";
   if (!takes_bytes && !facts.normalizes_inside) return take_normalization(request, facts.normalization);
@@ -176,7 +228,16 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     throw UsageError(fmt::format("'{}' {}; leave out --normalize", asked.model,
                                  takes_bytes ? "takes bytes as they are" : "normalises images itself"));
   }
-  normalization_ = for_channels(parse_normalization("pixels"), input_.shape.front());
+  normalization_ = as_it_is;
+}
+
+void InferenceModel::take_outputs_of_file() {
+  for (const engine::ModelPort& port : file_->outputs()) {
+    NetworkOutput output{.name = port.name, .shape = port.shape, .type = port.type};
+    output.rank_is_known = !port.shape.empty();
+    if (output.rank_is_known) output.shape.erase(output.shape.begin());
+    outputs_.push_back(std::move(output));
+  }
 }
 
 void InferenceModel::describe_file() {
@@ -187,6 +248,9 @@ void InferenceModel::describe_file() {
   }
   engine::DescribedNetwork described = file_->describe(input_);
   if (described.pixels) normalization_ = normalization_before(*described.pixels, normalization_);
+  if (described.pixels && float_normalization_) {
+    float_normalization_ = normalization_before(*described.pixels, *float_normalization_);
+  }
   trained_.emplace(std::move(described.network));
   trained_->state = std::move(described.state);
   trained_->trained_elsewhere = true;
@@ -241,11 +305,13 @@ std::vector<std::unique_ptr<engine::Runner>> InferenceModel::make_runners(engine
                                                                           const std::vector<std::int64_t>& sample,
                                                                           engine::RunnerOptions options,
                                                                           int count) const {
-  options.mean = normalization_.mean;
-  options.standard_deviation = normalization_.standard_deviation;
+  const data::ChannelStatistics& normalization = normalization_of(options.values == engine::ImageValues::kBytes);
+  options.mean = normalization.mean;
+  options.standard_deviation = normalization.standard_deviation;
   if (trained_) return engine.make_runners(trained_->network, trained_->state, options, count);
   engine::ModelInput input = input_;
   input.shape = sample;
+  if (class_output_.from_one_value) input.two_classes_of = main_output();
   return file_->make_runners(input, options, count);
 }
 

@@ -58,16 +58,22 @@ constexpr const char* kAnswersHeading = "file,rank,class_index,class_name,probab
 
 AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
                            bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
-                           Observer& observer)
+                           const OutputShapes& shapes, Observer& observer)
     : flags_(flags),
       network_(network),
       samples_(samples),
       observer_(observer),
       format_(*flags.format),
+      tells_classes_(network.no_classes().empty() && shapes.empty()),
       begin_s_(now_s()) {
+  if (!shapes.empty()) raw_.emplace(folder, shapes);
   // Whoever says how much to tell of each image wants to be told.
   const bool wants_each = flags.topk.given() || flags.threshold.given();
   if (format_.empty()) format_ = (labelled && !wants_each) || *flags.json == "-" ? "none" : "table";
+  if (!tells_classes_) {
+    format_ = "none";
+    return;
+  }
   if (format_ == "csv") observer_.tell(kAnswersHeading);
   if (!folder.empty()) {
     csv_path_ = folder / "predictions.csv";
@@ -102,6 +108,8 @@ std::string AnswerWriter::class_name(std::size_t index) const {
 
 void AnswerWriter::on_answer(const task::Answer& answer) {
   times_s_.push_back(now_s() - begin_s_);
+  if (raw_) raw_->add(samples_.name(answer.index), answer);
+  if (!tells_classes_) return;
   const auto output = answer.outputs.at(network_.main_output());
   if (const auto label = samples_.label(answer.index)) score(answer, output, *label);
   if (const auto found = answer.outputs.find("features"); found != answer.outputs.end() && !flags_.features->empty()) {
@@ -257,6 +265,7 @@ void AnswerWriter::throw_csv_trouble() const {
 }
 
 void AnswerWriter::finish() {
+  if (raw_) raw_->finish();
   if (csv_) {
     csv_->close();
     if (!*csv_) throw_csv_trouble();

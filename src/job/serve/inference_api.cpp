@@ -162,6 +162,8 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
   std::vector<task::SampleValues> samples;
   const InferRequest asked = read(request, samples);
   const std::vector<WantedOutput> wanted = wanted_outputs(asked, model_);
+  const bool wants_classes = std::ranges::any_of(wanted, [](const WantedOutput& output) { return output.classes > 0; });
+  if (wants_classes && !model_.no_classes.empty()) throw BadRequest(model_.no_classes);
   if (const std::size_t most = queue_.options().capacity; samples.size() > most) {
     throw BadRequest(
         fmt::format("{} samples are more than the queue holds; send at most {} at once", samples.size(), most));

@@ -89,6 +89,7 @@ ServedModel served_model(const ServeFlags& flags, const task::InferenceModel& ne
   if (network.takes_images()) model.pictures = flags.model.preprocessing(network);
   model.outputs = outputs_of(job, samples, network.main_output());
   model.classes = network.classes();
+  model.no_classes = network.no_classes();
   return model;
 }
 

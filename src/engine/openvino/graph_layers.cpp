@@ -9,11 +9,15 @@ namespace {
 
 namespace op = ov::opset14;
 
-/// Values of an input that is a constant, maybe written as another type; 0 of others.
+/// Values of an input that is a constant, maybe written as another type; 0 of others, and of whole numbers that are
+/// shapes, axes and the like.
 std::int64_t constant_values(const ov::Node* node) {
   while (ov::is_type<op::Convert>(node)) node = node->get_input_node_ptr(0);
   const auto* const constant = ov::as_type<const op::Constant>(node);
-  return constant == nullptr ? 0 : static_cast<std::int64_t>(ov::shape_size(constant->get_shape()));
+  if (constant == nullptr) return 0;
+  const ov::element::Type& type = constant->get_element_type();
+  const bool is_index = type == ov::element::i64 || type == ov::element::i32;
+  return is_index ? 0 : static_cast<std::int64_t>(ov::shape_size(constant->get_shape()));
 }
 
 bool is_constant(const ov::Node* node) {

@@ -39,6 +39,13 @@ std::map<std::string, std::string> metadata_of(const ov::Model& graph) {
   return metadata;
 }
 
+/// Shapes that the graph computes are constants where they are known.
+void fold_constants(const std::shared_ptr<ov::Model>& graph) {
+  ov::pass::Manager manager;
+  manager.register_pass<ov::pass::ConstantFolding>();
+  manager.run_passes(graph);
+}
+
 class OpenVinoModelFile : public ModelFile {
  public:
   OpenVinoModelFile(fs::path path, std::shared_ptr<ov::Model> graph)
@@ -79,7 +86,11 @@ class OpenVinoModelFile : public ModelFile {
     return compile(graph, feeding, options, count);
   }
 
-  std::vector<ModelLayer> layers() const override { return layers_of(*graph_); }
+  std::vector<ModelLayer> layers() const override {
+    const auto graph = graph_->clone();
+    fold_constants(graph);
+    return layers_of(*graph);
+  }
 
   DescribedNetwork describe(const ModelInput& input) const override {
     std::vector<std::string> names;
@@ -87,10 +98,7 @@ class OpenVinoModelFile : public ModelFile {
     const std::string name = path_.filename().string();
     return with_errors("'" + path_.string() + "' can't become a network of ours", [&] {
       const auto graph = of_batch(input, 1);
-      // Shapes that the graph computes are known now.
-      ov::pass::Manager manager;
-      manager.register_pass<ov::pass::ConstantFolding>();
-      manager.run_passes(graph);
+      fold_constants(graph);
       return openvino_engine::describe(graph, name, input, names);
     });
   }

@@ -1,15 +1,13 @@
 #include "task/inference_model.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
+#include "base/ask_program.h"
 #include "base/error.h"
-#include "base/forked.h"
 #include "base/names.h"
 #include "task/faces/embedder.h"
 #include "task/labels.h"
@@ -35,41 +33,13 @@ network::Network with_features(network::Network network) {
   throw UsageError("--features gives what the last linear layer reads, and " + network.model() + " has none");
 }
 
-/// What libraries write on stderr about a bad file is for their developers; the error tells users.
-void be_silent() {
-  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nowhere < 0) return;
-  dup2(nowhere, STDERR_FILENO);
-  close(nowhere);
-}
-
-/// Opens the file in a child process first, with a call on zeros where its shape is known: what ends the child, such as
-/// a damaged file that the library's reader doesn't survive, is then an error and not the end of this program.
+/// Has the file opened by another process first: what ends that process, such as a damaged file that the library's
+/// reader doesn't survive, is then an error and not the end of this one.
 void require_survives(const std::string& path) {
   constexpr double kLimit_s = 300;
-  const std::string failure = in_child(
-      [&]() -> std::string {
-        try {
-          be_silent();
-          const auto engine = engine::open_engine("openvino");
-          const auto file = engine->open_model_file(path);
-          const std::vector<std::int64_t>& shape = file->inputs().front().shape;
-          if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
-          engine::RunnerOptions options;
-          options.batch = shape.front();
-          options.values = engine::ImageValues::kFloats;
-          engine::ModelInput input{{shape.begin() + 1, shape.end()}};
-          input.is_image = false;
-          const auto runner = std::move(file->make_runners(input, options, 1).front());
-          runner->start(std::span<const float>(std::vector<float>(static_cast<std::size_t>(element_count(shape)))));
-          runner->wait();
-          return "";
-        } catch (const std::exception& error) {
-          return error.what();
-        }
-      },
-      kLimit_s);
-  if (!failure.empty()) throw Error(failure);
+  if (const std::string failure = ask_program({kModelFileQuestion, path}, kLimit_s); !failure.empty()) {
+    throw Error(failure);
+  }
 }
 
 /// The place of the channels in (N, a, b, c): that of the extent which is a number of channels.
@@ -87,6 +57,26 @@ fs::path foreign_file(const std::string& model) {
 }
 
 }  // namespace
+
+std::string model_file_failure(const std::string& path) {
+  try {
+    const auto engine = engine::open_engine("openvino");
+    const auto file = engine->open_model_file(path);
+    const std::vector<std::int64_t>& shape = file->inputs().front().shape;
+    if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
+    engine::RunnerOptions options;
+    options.batch = shape.front();
+    options.values = engine::ImageValues::kFloats;
+    engine::ModelInput input{{shape.begin() + 1, shape.end()}};
+    input.is_image = false;
+    const auto runner = std::move(file->make_runners(input, options, 1).front());
+    runner->start(std::span<const float>(std::vector<float>(static_cast<std::size_t>(element_count(shape)))));
+    runner->wait();
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
 
 bool is_foreign_model(const std::string& model) {
   return std::ranges::any_of(std::initializer_list<const char*>{".onnx", ".tflite", ".xml"},

@@ -91,4 +91,9 @@ class InferenceModel {
 /// Whether `model` names a file of another program: .onnx, .tflite, .xml.
 bool is_foreign_model(const std::string& model);
 
+/// For ask_program(): with the path of such a file, model_file_failure().
+inline constexpr const char* kModelFileQuestion = "model-file";
+/// Opens such a file, and shows zeros to it where its shape is known. Why that failed; "" = it didn't.
+std::string model_file_failure(const std::string& path);
+
 }  // namespace evener::task

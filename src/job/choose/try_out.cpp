@@ -92,6 +92,19 @@ std::string train_briefly(const TrainFlags& flags, const fs::path& folder, doubl
   return parallel::run_ranks(job.plan(), body, launch).front();
 }
 
+/// What `flags` were given, as options of their own, which a trial then changes.
+void take_words(const TrainFlags& flags, TrainFlags& own) {
+  own.begin_s = flags.begin_s;
+  own.chooses = flags.chooses;
+  for (std::size_t g = 0; g < flags.groups().size(); ++g) {
+    const auto &given = flags.groups()[g]->options(), &taking = own.groups()[g]->options();
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i]->given()) taking[i]->read(given[i]->given_words());
+    }
+  }
+  if (!may_fork() && !own.placement.replicas.given()) own.placement.replicas.preset("threads");
+}
+
 }  // namespace
 
 void take_candidate(const Candidate& candidate, TrainFlags& flags) {
@@ -106,12 +119,14 @@ void take_candidate(const Candidate& candidate, TrainFlags& flags) {
   choose_detector_defaults(flags);
 }
 
-CandidateTrial try_out(TrainFlags& flags, const Candidate& candidate, double seconds) {
+CandidateTrial try_out(const TrainFlags& flags, const Candidate& candidate, double seconds) {
   const PassingFolder folder;
   try {
     const std::string message = in_child([&] {
-      take_candidate(candidate, flags);  // the child's copy
-      return train_briefly(flags, folder.path(), seconds);
+      TrainFlags own;
+      take_words(flags, own);
+      take_candidate(candidate, own);
+      return train_briefly(own, folder.path(), seconds);
     });
     const auto [quality, trained_s, epochs, epoch_s] = unpack_message<TrialMessage>(message, "the result of a trial");
     return {quality, trained_s, epochs, epoch_s, ""};

@@ -25,11 +25,6 @@ constexpr double kHttpEvery_s = 0.45;  // with samples each 0.5 s: as often as t
 constexpr double kCommandEvery_s = 2;  // starting one costs more
 constexpr double kCountsPerMeterJoule = 1e3;
 
-struct MeterUnit {
-  const char* name;
-  bool is_energy;
-  double factor;
-};
 constexpr std::array<MeterUnit, 6> kMeterUnits{{{"W", false, 1},
                                                 {"mW", false, 1e-3},
                                                 {"kW", false, 1e3},
@@ -38,8 +33,8 @@ constexpr std::array<MeterUnit, 6> kMeterUnits{{{"W", false, 1},
                                                 {"kWh", true, 3.6e6}}};
 
 void take_unit(MeterSpec& spec, const std::string& unit, const std::string& text) {
-  const auto known = std::ranges::find_if(kMeterUnits, [&](const MeterUnit& one) { return unit == one.name; });
-  if (known == kMeterUnits.end()) {
+  const MeterUnit* const known = find_meter_unit(unit);
+  if (known == nullptr) {
     throw UsageError(fmt::format("--meter {}: unknown unit {}; there are W, mW, kW, J, Wh, kWh", quoted_text(text),
                                  quoted_text(unit)));
   }
@@ -84,6 +79,11 @@ double json_value(const json& whole, const std::string& path) {
 }
 
 }  // namespace
+
+const MeterUnit* find_meter_unit(const std::string& name) {
+  const auto known = std::ranges::find_if(kMeterUnits, [&](const MeterUnit& one) { return name == one.name; });
+  return known == kMeterUnits.end() ? nullptr : &*known;
+}
 
 MeterSpec parse_meter(const std::string& text) {
   MeterSpec spec;

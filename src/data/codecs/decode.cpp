@@ -82,6 +82,15 @@ std::unique_lock<std::mutex> wait_for_turn(std::int64_t width, std::int64_t heig
   return width * height < kGiantPixels ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(giants);
 }
 
+std::string unknown_format(std::string_view file) {
+  try {
+    codec_of(file);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 PictureHeader read_picture_header(std::string_view file) {
   const StoredHeader stored = codec_of(file).read_header(file);
   PictureHeader header{stored.channels, stored.height, stored.width};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "data/codecs/picture.h"
@@ -18,6 +19,9 @@ struct PictureHeader {
   std::int64_t height = 0;    // upright, after EXIF orientation
   std::int64_t width = 0;
 };
+
+/// Why a file is none that decode_picture() knows, by its first bytes alone; "" = it is one.
+std::string unknown_format(std::string_view file);
 
 /// Reads the header alone; the same refusals as decode_picture as far as they can be known from it.
 PictureHeader read_picture_header(std::string_view file);

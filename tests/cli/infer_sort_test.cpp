@@ -5,7 +5,9 @@
 #include <fstream>
 #include <map>
 
+#include "base/files.h"
 #include "base/paths.h"
+#include "base/test_folder.h"
 #include "cli/infer_helpers.h"
 
 namespace evener {
@@ -70,6 +72,37 @@ TEST_F(InferSort, CopiesWhereAskedAndPutsUnsurePhotosAside) {
   EXPECT_FALSE(fs::is_symlink(file("sorted") + "/unsure/1.pgm"));
 }
 
+TEST_F(InferSort, MakesACutCopyWholeAndKnowsCopiesWithNumbers) {
+  trained();
+  pictures({"1.pgm", "more/1.pgm", "2.pgm"});
+  std::ofstream(file("pictures") + "/more/1.pgm") << "P5\n20 30\n255\n" << std::string(600, 'y');
+  const Words by_copy = {"--sort-by", "copy", "--sort-threshold", "1"};
+  ASSERT_EQ(sort(by_copy).exit_code, 0);
+  const fs::path unsure = file("sorted") + "/unsure";
+  ASSERT_EQ(test::file_count(unsure), 3) << "1.pgm, 1-2.pgm, 2.pgm";
+  fs::resize_file(unsure / "2.pgm", 20);
+  std::ofstream(unsure / "3.pgm.tmp-999999999") << "half";  // no process has that number
+  const ProgramResult again = sort(by_copy);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, AllOf(HasSubstr("1 into unsure"), HasSubstr("2 were there already")));
+  EXPECT_EQ(test::file_count(unsure), 3);
+  EXPECT_EQ(read_file(unsure / "2.pgm"), read_file(file("pictures") + "/2.pgm"));
+}
+
+TEST_F(InferSort, AFullDiskLeavesNoHalfCopy) {
+  trained();
+  pictures({"1.pgm"});
+  const test::SmallDisk disk("size=16k");
+  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
+  const fs::path large = fs::path(file("pictures")) / "large.pgm";
+  std::ofstream(large) << "P5 200 200 255\n" << std::string(40'000, 'x');
+  const Words words = {file("run"), large, "--format", "none", "--sort", disk.path() / "sorted", "--sort-by", "copy"};
+  const ProgramResult full = refused(words);
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, AllOf(HasSubstr("the disk is full"), HasSubstr("large.pgm' needs 40 KB")));
+  for (const auto& folder : fs::directory_iterator(disk.path() / "sorted")) EXPECT_EQ(test::file_count(folder), 0);
+}
+
 TEST_F(InferSort, RefusesWhatIsNoPhotoAndFoldersAmongThem) {
   trained();
   pictures({"1.pgm"});
@@ -110,6 +143,28 @@ TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(sorted_in(file("sorted")).size(), 2U);
   EXPECT_EQ(refused({file("run"), file("pictures"), "--watch", "--out", file("o")}).exit_code, 2);
+  EXPECT_THAT(refused({file("run"), "random:3", "--watch"}).err, HasSubstr("'random:3' is none"));
+}
+
+TEST_F(InferSort, WatchBeginsWithNothingAndComesBackToPhotosThatAreStillWritten) {
+  trained();
+  test::RunningProgram program(test::program_path(), {"infer", file("run"), file("pictures"), "--watch"}, options());
+  ASSERT_TRUE(program.wait_for("waiting for photos")) << program.err();
+  const fs::path late = fs::path(file("pictures")) / "late.pgm",
+                 whole = fs::path(pictures({"whole.pgm"})) / "whole.pgm";
+  EXPECT_TRUE(program.wait_for("whole.pgm"));
+  const std::string bytes = read_file(whole);
+  std::ofstream(late) << bytes.substr(0, 100);
+  std::ofstream(fs::path(file("pictures")) / "empty.jpg") << "";
+  EXPECT_TRUE(program.wait_for("late.pgm: "));
+  std::ofstream(late, std::ios::app) << bytes.substr(100);
+  EXPECT_TRUE(program.wait_for("1 image in "));
+  pictures({"last.pgm"});
+  EXPECT_TRUE(program.wait_for("last.pgm"));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("3 photos answered, 1 photo could not be read"), HasSubstr("empty.jpg: ")));
 }
 
 }  // namespace

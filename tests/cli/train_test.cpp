@@ -42,6 +42,7 @@ TEST_F(TrainCommand, LearnsRecordsAndSaves) {
   const ProgramResult result = run_program(small_run(out()));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("test accuracy"));
+  EXPECT_THAT(result.out, HasSubstr("evener infer " + out().string() + " PHOTOS, or evener report " + out().string()));
   EXPECT_THAT(result.err, HasSubstr("epoch 3/3"));
   EXPECT_THAT(result.err, Not(HasSubstr("\r")));  // no redrawing into a file
   const json record = record_in(out());

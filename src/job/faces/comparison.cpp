@@ -220,6 +220,9 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   write_pairs(request.folder / "pairs.csv", comparison.pairs, rows);
   if (all > 0 && all <= kMostInMatrix) write_matrix(request.folder / "distances.npy", embeddings, request.threads);
   ComparedFaces compared;
+  std::erase_if(comparison.to_group, [&](const task::NearPair& pair) {
+    return request.apart.contains(pair.first) || request.apart.contains(pair.second);
+  });
   compared.groups = task::group_faces(embeddings, facts, comparison.to_group, {request.limit});
   compared.histogram = std::move(comparison.histogram);
   compared.pairs = std::move(comparison.pairs);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct ComparisonRequest {
   std::optional<std::size_t> neighbours = {};  // of each face, in neighbours.csv; absent: 10 where there is no matrix
   int threads = 1;
   std::filesystem::path folder;
+  std::set<std::size_t> apart = {};  // faces that are nobody's, as people said
   /// What tables call the file of a face.
   std::function<std::string(std::size_t face)> file_of = {};
 };

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/plural.h"
 #include "base/utf8.h"
+#include "job/faces/apart.h"
 #include "job/faces/embeddings.h"
 #include "job/faces/sort.h"
 #include "job/faces/tables.h"
@@ -141,12 +142,20 @@ void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRe
                    Observer& line) {
   found.limit = request.limit;
   std::vector<task::FaceFacts> facts;
-  for (std::size_t i = 0; i < found.faces.size(); ++i) facts.push_back({found.faces[i].photo, found.clear[i]});
+  FacesApart apart(request.folder);
+  for (const SeenPhoto& seen : found.photos) {
+    for (std::size_t face = 0; face < seen.faces; ++face) {
+      const std::size_t i = facts.size();
+      facts.push_back({found.faces[i].photo, found.clear[i]});
+      if (apart.contains(photos.source(seen.photo), face)) request.apart.insert(i);
+    }
+  }
   request.file_of = [&](std::size_t face) { return photos.source(found.faces[face].photo); };
   ComparedFaces compared = compare(found.embeddings, facts, request, line);
   found.histogram = std::move(compared.histogram);
   found.pairs = std::move(compared.pairs);
   found.summary = std::move(compared.summary);
+  for (std::string& note : apart.notes()) found.summary.push_back(std::move(note));
   const std::vector<int>& groups = compared.groups;
   found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
   found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());

@@ -177,6 +177,7 @@ class Inference {
       run.was_stopped = scenario_->log.stopped;
     } else {
       end(record);
+      run.unread = result_.skipped;
       run.scores = answers_->scores();
       if (const PhotoSorter* sorter = answers_->sorter()) run.sorted = *sorter;
       run.scores_are_logits = flags_.answers.type() == task::OutputType::kLogits;
@@ -259,6 +260,11 @@ OptionSet InferCommandFlags::options() {
 
 void complete(InferCommandFlags& flags) {
   take_sidecar(flags.model);
+}
+
+void check_network(const InferCommandFlags& flags) {
+  const task::InferenceModel network(flags.model.request(false, 1));
+  require_meaning(flags, classifier(network), {});
 }
 
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop) {

@@ -144,6 +144,39 @@ void set_up(const SweepFlags& flags) {
   if (!trouble.empty()) throw Error(trouble + ", so nothing was run");
 }
 
+/// Values of the options that name what runs read.
+std::vector<std::string> named_places(const SweepPlan& plan) {
+  std::vector<std::string> places;
+  for (const char* key :
+       {"data", "images", "dir", "model", "weights", "labels", "calibration-data", "detector-weights"}) {
+    if (const auto fixed = plan.fixed.find(key); fixed != plan.fixed.end()) {
+      places.insert(places.end(), fixed->second.begin(), fixed->second.end());
+    }
+    if (const auto values = plan.values.find(key); values != plan.values.end()) {
+      for (const auto& [text, words] : values->second) places.insert(places.end(), words.begin(), words.end());
+    }
+  }
+  return places;
+}
+
+/// Throws UsageError for what the runs are to read and isn't there, as all of them would fail: mostly since the sweep
+/// was started in another folder than its author's.
+void require_places(const SweepPlan& plan) {
+  for (const std::string& place : named_places(plan)) {
+    std::error_code none;
+    const bool is_path = place.find('/') != std::string::npos && place.find_first_of(":*?[") == std::string::npos;
+    if (!is_path || fs::exists(place, none)) continue;
+    std::string advice = "look at its name, which counts from the folder that the sweep is started in";
+    fs::path folder = plan.file.empty() ? fs::path() : fs::absolute(plan.file).parent_path();
+    for (; folder.has_relative_path(); folder = folder.parent_path()) {
+      if (!fs::exists(folder / place, none)) continue;
+      advice = fmt::format("it is in '{}': start the sweep there", folder.string());
+      break;
+    }
+    throw UsageError(fmt::format("'{}', which the runs are to read, isn't here; {}", printable(place), advice));
+  }
+}
+
 /// Keeps the figures that were measured elsewhere with the sweep. Throws Error where they can't be read.
 void keep_reference(const SweepFlags& flags, const fs::path& folder) {
   if (flags.reference->empty()) return;
@@ -209,6 +242,7 @@ std::size_t SweepOutcome::invalid_cells() const {
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   set_up(flags);
+  if (flags.prepare->empty()) require_places(flags.plan);  // which may make them
   const fs::path folder = folder_of(flags);
   measure::SweepRecord sweep = asked_for(flags);
   const std::string stopped = make_runs(flags, sweep, folder, observer);

@@ -26,7 +26,7 @@ TEST(NearestName, OffersNothingThatIsFarAway) {
   EXPECT_EQ(nearest_name("x", {"a"}), "");  // one letter replaced by another is not a typo
   EXPECT_EQ(nearest_name(std::string(100000, 'r'), kModels), "");
   EXPECT_EQ(nearest_name("mlp", {}), "");
-  EXPECT_EQ(nearest_name("--out", {"--port", "--html"}), "");
+  EXPECT_EQ(nearest_name("--out", {"--port", "--html", "--cut"}), "");
 }
 
 TEST(UnknownNameMessage, NamesTheNearestAndTheKnown) {

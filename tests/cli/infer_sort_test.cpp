@@ -99,7 +99,7 @@ TEST_F(InferSort, AFullDiskLeavesNoHalfCopy) {
   const Words words = {file("run"), large, "--format", "none", "--sort", disk.path() / "sorted", "--sort-by", "copy"};
   const ProgramResult full = refused(words);
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_THAT(full.err, AllOf(HasSubstr("the disk is full"), HasSubstr("large.pgm' needs 40 KB")));
+  EXPECT_THAT(full.err, AllOf(HasSubstr("the disk is full"), HasSubstr("large.pgm' needs 40 kB")));
   for (const auto& folder : fs::directory_iterator(disk.path() / "sorted")) EXPECT_EQ(test::file_count(folder), 0);
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/built_modules.h"
 #include "base/tensor.h"
+#include "base/tiny_onnx.h"
 #include "cli/in_process_helpers.h"
-#include "cli/onnx_helpers.h"
 #include "measure/record.h"
 #include "network/init.h"
 #include "network/zoo.h"

@@ -13,7 +13,7 @@
 
 #include "base/module.h"
 #include "base/test_folder.h"
-#include "cli/onnx_helpers.h"
+#include "base/tiny_onnx.h"
 #include "evener/evener.h"
 
 namespace evener {

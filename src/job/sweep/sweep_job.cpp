@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -144,28 +146,34 @@ void set_up(const SweepFlags& flags) {
   if (!trouble.empty()) throw Error(trouble + ", so nothing was run");
 }
 
-/// Values of the options that name what runs read.
+/// Relative names of files and folders that runs read.
 std::vector<std::string> named_places(const SweepPlan& plan) {
+  // Of the first of them each value is a place, if it is none such as synth:digits; of the others what has a slash is.
+  constexpr std::size_t kOnlyPlaces = 4;
+  constexpr std::array kKeys = {"data",  "images",  "dir",    "calibration-data",
+                                "model", "weights", "labels", "detector-weights"};
   std::vector<std::string> places;
-  for (const char* key :
-       {"data", "images", "dir", "model", "weights", "labels", "calibration-data", "detector-weights"}) {
-    if (const auto fixed = plan.fixed.find(key); fixed != plan.fixed.end()) {
-      places.insert(places.end(), fixed->second.begin(), fixed->second.end());
-    }
-    if (const auto values = plan.values.find(key); values != plan.values.end()) {
-      for (const auto& [text, words] : values->second) places.insert(places.end(), words.begin(), words.end());
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    const auto take = [&](const SweepValue& words) {
+      std::ranges::copy_if(words, std::back_inserter(places), [&](const std::string& word) {
+        const bool is_place = i < kOnlyPlaces || word.find('/') != std::string::npos;
+        return is_place && word != "-" && !word.starts_with('/') && word.find_first_of(":*?[") == std::string::npos;
+      });
+    };
+    if (const auto fixed = plan.fixed.find(kKeys[i]); fixed != plan.fixed.end()) take(fixed->second);
+    if (const auto values = plan.values.find(kKeys[i]); values != plan.values.end()) {
+      for (const auto& [text, words] : values->second) take(words);
     }
   }
   return places;
 }
 
-/// Throws UsageError for what the runs are to read and isn't there, as all of them would fail: mostly since the sweep
+/// Throws UsageError for what the runs are to read, by a relative name, and isn't there: most often since the sweep
 /// was started in another folder than its author's.
 void require_places(const SweepPlan& plan) {
   for (const std::string& place : named_places(plan)) {
     std::error_code none;
-    const bool is_path = place.find('/') != std::string::npos && place.find_first_of(":*?[") == std::string::npos;
-    if (!is_path || fs::exists(place, none)) continue;
+    if (fs::exists(place, none)) continue;
     std::string advice = "look at its name, which counts from the folder that the sweep is started in";
     fs::path folder = plan.file.empty() ? fs::path() : fs::absolute(plan.file).parent_path();
     for (; folder.has_relative_path(); folder = folder.parent_path()) {

@@ -217,6 +217,20 @@ TEST(HttpMeter, AMeterThatFallsSilentLeavesTheEnergyInvalid) {
   EXPECT_THAT(meter.energy(20).reason, HasSubstr("said nothing for"));
 }
 
+TEST(CommandMeter, ReadsNumbersAsTheyAreWrittenElsewhere) {
+  EXPECT_EQ(value_in("Leistung: 60,5 W", ""), 60.5);
+  EXPECT_EQ(value_in("power 1,234.50, voltage 230", "power"), 1234.5);
+  EXPECT_EQ(value_in("it draws 61.", ""), 61);
+  EXPECT_EQ(value_in("6.15e1 W", ""), 61.5);
+  EXPECT_THROW(value_in("1,234", ""), Error) << "1234 or 1.234";
+  const auto watts = [](const std::string& words, const char* unit) {
+    return next_reading(*open_meter("run:echo " + words + "#=" + unit, boot_now_s)).watts;
+  };
+  EXPECT_EQ(watts("0.0615 kW", "W"), 61.5);
+  EXPECT_EQ(watts("61.5 Watts", "W"), 61.5);
+  EXPECT_THAT(refusal_of("run:echo 61.5 kWh#=W"), HasSubstr("in kWh, not in W"));
+}
+
 TEST(CommandMeter, ReadsWhatACommandSays) {
   const auto sensor = open_meter("run:echo 42.5#", boot_now_s);
   EXPECT_EQ(next_reading(*sensor).watts, 42.5);

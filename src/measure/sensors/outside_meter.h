@@ -37,8 +37,9 @@ const MeterUnit* find_meter_unit(const std::string& name);
 MeterSpec parse_meter(const std::string& text);
 
 /// The number that `path` names in an answer: in JSON the value there ("a.b.0.c"), in another text the first number, or
-/// the first one after `path`. Throws Error that says what there is instead.
-double value_in(const std::string& answer, const std::string& path);
+/// the first one after `path`, which may have a decimal comma. `unit`, if not null, gets the word behind that one.
+/// Throws Error that says what there is instead.
+double value_in(const std::string& answer, const std::string& path, std::string* unit = nullptr);
 
 /// A meter whose answers are asked for one after the other.
 class AskedMeter final : public EnergySensor {

@@ -279,7 +279,8 @@ TEST_F(TrainCommand, ResumeOfARunWithoutACheckpointSaysHowToBeginAgain) {
   }
   const ProgramResult resumed = run_in_process(small_run(out(), {"--resume"}));
   EXPECT_EQ(resumed.exit_code, 1);
-  EXPECT_THAT(resumed.err, AllOf(HasSubstr("before its first checkpoint"), HasSubstr("--overwrite instead of --resume")));
+  EXPECT_THAT(resumed.err,
+              AllOf(HasSubstr("before its first checkpoint"), HasSubstr("--overwrite instead of --resume")));
   EXPECT_EQ(run_in_process(small_run(out(), {"--overwrite"})).exit_code, 0);
 }
 

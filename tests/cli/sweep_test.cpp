@@ -203,8 +203,9 @@ TEST_F(SweepCommand, RefusesWrongWordsBeforeAnyRun) {
 }
 
 TEST_F(SweepCommand, SaysBeforeAnyRunThatItsDataIsElsewhere) {
-  const std::string text = "command = \"train\"\n[options]\nmodel = \"mlp:784-16-10\"\ndata = \"my/photos\"\n"
-                           "[axes]\nlr = [0.1, 0.2]\n";
+  const std::string text =
+      "command = \"train\"\n[options]\nmodel = \"mlp:784-16-10\"\ndata = \"my/photos\"\n"
+      "[axes]\nlr = [0.1, 0.2]\n";
   write_text(folder_ / "study/experiments/a.toml", text);
   fs::create_directories(folder_ / "study/my/photos");
   EXPECT_THAT(refusal({"study/experiments/a.toml", "--out", out()}),

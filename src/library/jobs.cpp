@@ -207,6 +207,7 @@ Result infer(const Options& options, Observer* observer, const StopFlag* stop) {
   job::InferCommandFlags flags;
   tell_nothing_by_default(flags);
   take(flags.options(), options);
+  if (*flags.answers.watch) throw UsageError("--watch is for the command: here a program calls again with what came");
   job::complete(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
     const job::InferenceRun run = job::infer(flags, sender, &own);

@@ -90,7 +90,9 @@ std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, 
   return fmt::format(
       "<p class=\"soft\">Names: type them here or write them into <code>{}</code>, a line for each person as in "
       "<code>3,Anna</code>; the same command with <code>--resume</code> takes them over, without looking at any photo "
-      "again.</p>\n<p id=\"names\" hidden><button type=\"button\" data-others=\"{}\">Save names.csv</button> <span "
+      "again. A face that isn't the person's is taken out by its line of <code>faces.csv</code> in a file "
+      "<code>apart.csv</code> beside it.</p>\n<p id=\"names\" hidden><button type=\"button\" data-others=\"{}\">Save "
+      "names.csv</button> <span "
       "class=\"soft\">as "
       "<code>{}</code>, in place of the one there.</span></p>\n",
       escape_html(page.names_file), escape_html(nlohmann::json(others).dump()), escape_html(page.names_file));

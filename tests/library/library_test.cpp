@@ -80,6 +80,7 @@ TEST(LibraryOptions, AreCheckedBeforeAnythingIsDone) {
   EXPECT_THAT(usage_error([] { train({{"batch_size", 3}}); }), HasSubstr("it is called 'batch' here"));
   EXPECT_THAT(usage_error([] { train({{"epochs", "many"}}); }), HasSubstr("not a whole number"));
   EXPECT_THAT(usage_error([] { train({{"replicas", "processes"}}); }), HasSubstr("threads of the calling process"));
+  EXPECT_THAT(usage_error([] { infer({{"model", "mlp:4-2"}, {"watch", true}}); }), HasSubstr("is for the command"));
   EXPECT_THAT(usage_error([] { infer({{"images", {"a.png"}}}); }), HasSubstr("'model' is missing"));
   EXPECT_THAT(usage_error([] { LoadedNetwork("resnet18", {{"data", "x"}}); }), HasSubstr("unknown option 'data'"));
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/live_children.h"
 
 namespace evener {
 namespace {
@@ -77,12 +78,14 @@ std::string in_child(const std::function<std::string()>& body, double limit_s) {
     if (getppid() != parent) _exit(1);  // it died before the line above
     answer(body, writer.get());
   }
+  add_live_child(child);
   writer.close();
   std::string words;
   const bool in_time = read_all(reader.get(), limit_s, words);
   if (!in_time) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  remove_live_child(child);
   if (!in_time) throw Error("no answer within " + std::to_string(std::lround(limit_s)) + " s");
   if (!words.empty()) {
     const std::string text = words.substr(1);

@@ -95,6 +95,28 @@ TEST(Trouble, OfNothingLearnt) {
   EXPECT_THAT(training.trouble(), IsEmpty());
 }
 
+TEST(Trouble, OfNothingLearntIsToldOnlyWhereTheImagesDecide) {
+  Training training;
+  const auto is_told = [&](std::vector<std::int64_t> counts, std::int64_t right) {
+    training.setup.val_counts = std::move(counts);
+    training.setup.val_images = 0;
+    for (const std::int64_t count : training.setup.val_counts) training.setup.val_images += std::size_t(count);
+    for (auto& epoch : training.result.epochs) {
+      epoch.val_accuracy = static_cast<double>(right) / static_cast<double>(training.setup.val_images);
+      epoch.train_accuracy = *epoch.val_accuracy;
+    }
+    return !training.trouble().empty();
+  };
+  EXPECT_FALSE(is_told({5, 5}, 8)) << "5.5 % of those who guess have 8, and 76 % of those who know three quarters";
+  EXPECT_FALSE(is_told({5, 5}, 5)) << "7.8 % of those who know three quarters have 5";
+  EXPECT_TRUE(is_told({5, 5}, 4));
+  EXPECT_FALSE(is_told({8, 2}, 8)) << "as many as the largest class";
+  EXPECT_TRUE(is_told({500, 500}, 520));
+  EXPECT_FALSE(is_told({500, 500}, 540)) << "0.6 % of those who guess have 540";
+  EXPECT_TRUE(is_told({10, 10, 10, 10}, 13));
+  EXPECT_FALSE(is_told({10, 10, 10, 10}, 16)) << "2.6 % of those who guess have 16";
+}
+
 TEST(Trouble, OfImagesKnownByHeart) {
   Training training;
   for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.75, epoch.train_accuracy = 1;

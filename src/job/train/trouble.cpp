@@ -23,6 +23,8 @@ constexpr double kRisen = 1.5;
 constexpr double kFarAbove = 0.1;
 /// Fewer validation images than this tell nothing of these.
 constexpr std::int64_t kLeastJudged = 10;
+/// What is less likely than this is no chance.
+constexpr double kUnlikely = 0.05;
 
 std::string percent(double share) {
   return fmt::format("{:.3g} %", 100 * share);
@@ -69,12 +71,17 @@ std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& 
       least->train_loss, least->epoch, last->train_loss, last->epoch, last->learning_rate, last->learning_rate / 10);
 }
 
+/// Told only where both are known beyond chance: so many right answers would be no wonder if the largest class was said
+/// of every image, and so few would be one if half of what that leaves wrong had been learnt. Few images leave it open.
 std::string no_better_than_guessing(const task::TrainSetup& setup, const task::EpochResult& best) {
   const auto images = static_cast<std::int64_t>(setup.val_images);
-  if (setup.val_counts.empty() || images < kLeastJudged) return "";
+  if (setup.val_counts.empty() || images == 0) return "";
   const auto largest = std::ranges::max_element(setup.val_counts);
-  const double share = static_cast<double>(*largest) / static_cast<double>(images);
-  if (measure::share_interval(*best.val_accuracy, images).low > share) return "";
+  const double share = static_cast<double>(*largest) / static_cast<double>(images), learnt = (1 + share) / 2;
+  const std::int64_t right = std::llround(*best.val_accuracy * static_cast<double>(images));
+  const bool may_be_guessed = measure::chance_of_at_least(right, images, share) > kUnlikely;
+  const bool may_be_learnt = 1 - measure::chance_of_at_least(right + 1, images, learnt) > kUnlikely;
+  if (!may_be_guessed || may_be_learnt) return "";
   const std::string name = class_text(setup, static_cast<std::size_t>(largest - setup.val_counts.begin()));
   return fmt::format(
       "the validation accuracy, {} of {} (95 %: {}), is no surer than to say {} of every image ({}): nothing, or too "

@@ -189,6 +189,16 @@ TEST_F(Infer, ThreadsShareACallWhereThereAreFewerCallsThanThreads) {
   EXPECT_EQ(setup(joined({"random:17"}, two_replicas)).second, 2);
 }
 
+TEST_F(Infer, StreamsBeyondTheThreadsAreToldWithTheRecord) {
+  const ProgramResult result =
+      infer({"mlp:4-3-2", "random:9", "--on", "cpu/t2", "--streams", "4", "--json", "-", "--seconds", "0"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("warning: --streams 4 came to 2: "));
+  const json record = json::parse(result.out);
+  EXPECT_EQ(record["config"]["streams"], 2);
+  EXPECT_THAT(record["fallbacks"].dump(), HasSubstr("--streams 4 came to 2"));
+}
+
 TEST_F(Infer, FeaturesAreWhatTheLastLayerReads) {
   const std::string run = trained();
   ASSERT_EQ(infer({run, pictures({"a.pgm", "b.pgm"}), "--features", file("features.safetensors")}).exit_code, 0);

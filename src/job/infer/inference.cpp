@@ -195,6 +195,7 @@ class Inference {
       for (const std::string& text : *notes) line_.note("note: " + text);
     }
     for (const std::string& text : stage_notes(job.setup())) line_.note(text);
+    for (const std::string& text : job.setup().fallbacks) line_.note("warning: " + text);
     for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
     tell_unread(images_.skipped, line_);
   }

@@ -118,6 +118,7 @@ void tell_setup(Observer& observer, const ServedModel& model, const task::Infere
   for (const std::vector<std::string>* notes : {&network.notes(), &plan.notes}) {
     for (const std::string& text : *notes) observer.note("note: " + text);
   }
+  for (const std::string& text : setup.fallbacks) observer.note("warning: " + text);
   for (const std::string& text : placement::all_warnings(plan)) observer.note("warning: " + text);
 }
 

@@ -98,6 +98,9 @@ std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, 
 
 std::string persons_part(const FacesPage& page, const std::vector<std::pair<int, Members>>& persons) {
   std::string html = "<h2>Who is who</h2>\n";
+  if (!page.tells_persons) {
+    html += "<p>Can't be told: the embedder has random weights, so that these groups of faces are no persons.</p>\n";
+  }
   if (persons.empty()) return html + "<p>No two faces are alike.</p>\n";
   if (!page.names_file.empty()) html += naming_part(page, persons);
   html += "<div class=\"groups\">\n";
@@ -231,7 +234,9 @@ std::string faces_html(const FacesPage& page) {
   const std::vector<std::pair<int, Members>> persons = persons_of(page);
   html += "<div class=\"numbers\">" + number_part(page.photos, "photo", "photos") +
           number_part(page.all_faces, "face", "faces") +
-          number_part(persons.size(), "person seen more than once", "persons seen more than once") + "</div>\n";
+          (page.tells_persons ? number_part(persons.size(), "person seen more than once", "persons seen more than once")
+                              : "") +
+          "</div>\n";
   for (const std::string& sentence : page.notes) html += "<p class=\"note\">" + escape_html(sentence) + "</p>\n";
   if (page.faces.size() < page.all_faces) {
     html += fmt::format("<p>The page shows {} of the faces; faces.csv has all.</p>\n", page.faces.size());

@@ -176,7 +176,7 @@ ComparisonRequest comparison_request(const FacesComparisonFlags& flags) {
   return request;
 }
 
-void add_comparison(measure::Record& record, std::size_t faces, std::size_t persons) {
+void add_comparison(measure::Record& record, std::size_t faces, std::optional<std::size_t> persons) {
   measure::add_metric(
       record,
       {.name = "faces", .unit = "", .title = "faces", .label = "faces found", .value = static_cast<double>(faces)});
@@ -184,7 +184,8 @@ void add_comparison(measure::Record& record, std::size_t faces, std::size_t pers
                                .unit = "",
                                .title = "persons",
                                .label = "persons seen more than once",
-                               .value = static_cast<double>(persons)});
+                               .value = persons ? std::optional(static_cast<double>(*persons)) : std::nullopt,
+                               .reason = persons ? "" : "the embedder's weights are random: --weights has others"});
 }
 
 bool may_found(const task::FaceBox& box, int founder_size) {

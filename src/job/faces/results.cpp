@@ -62,6 +62,7 @@ report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const
   page.photos = found.photos.size();
   page.all_faces = found.faces.size();
   page.limit = found.limit;
+  page.tells_persons = story.tells_persons;
   page.histogram = found.histogram;
   page.judgement = story.judgement;
   page.chunks = story.chunks;

@@ -117,6 +117,48 @@ TEST(Trouble, OfNothingLearntIsToldOnlyWhereTheImagesDecide) {
   EXPECT_FALSE(is_told({10, 10, 10, 10}, 16)) << "2.6 % of those who guess have 16";
 }
 
+/// A detector whose boxes are right, by its validation.
+Training detector(double val_map, double found_in_blank) {
+  Training training;
+  training.result.is_detector = true;
+  training.setup.train_counts.clear();
+  training.setup.val_counts.clear();
+  for (auto& epoch : training.result.epochs) {
+    epoch.train_accuracy.reset();
+    epoch.val_accuracy.reset();
+  }
+  training.result.epochs.back().figures = {{"val_map_50", val_map}, {task::kFoundInBlank, found_in_blank}};
+  return training;
+}
+
+TEST(Trouble, OfADetectorThatFindsTheSameBoxInBlankImages) {
+  EXPECT_THAT(detector(0.929, 1).trouble(),
+              ElementsAre(AllOf(HasSubstr("the same box in blank images (grey, noise) as in 100 % of the validation"),
+                                HasSubstr("where boxes usually are, not what they look like"), HasSubstr("0.93"))));
+  EXPECT_THAT(detector(0.929, 0.5).trouble(), IsEmpty());
+}
+
+TEST(Trouble, OfATestFarFromTheValidation) {
+  Training training;
+  training.setup.test_images = 100;
+  training.result.test_accuracy = 0.8;
+  EXPECT_THAT(training.trouble(), IsEmpty()) << "by chance 100 images may be so far from 100 others";
+  training.result.test_accuracy = 0.7;
+  EXPECT_THAT(training.trouble(),
+              ElementsAre(AllOf(HasSubstr("the test accuracy (70 % of 100 images; 95 %: 60 to 78 %) is far below the "
+                                          "validation's (90 % of 100 images; 95 %: 83 to 94 %)"))));
+  training.setup.test_images = 20;
+  EXPECT_THAT(training.trouble(), IsEmpty());
+  training.setup.test_images = 100;
+  for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.75, epoch.train_accuracy = 0.8;
+  training.result.test_accuracy = 0.98;
+  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("is far above the validation's")));
+  Training found = detector(0.9, 0);
+  found.setup.test_images = 50;
+  found.result.figures = {{"test_map_50", 0.4}};
+  EXPECT_THAT(found.trouble(), ElementsAre(HasSubstr("the test mAP@0.5 (40 % of 50 images")));
+}
+
 TEST(Trouble, OfImagesKnownByHeart) {
   Training training;
   for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.75, epoch.train_accuracy = 1;

@@ -16,6 +16,7 @@
 #include "base/message.h"
 #include "base/stop.h"
 #include "parallel/launcher.h"
+#include "task/detect/blank_images.h"
 #include "task/train.h"
 
 namespace evener::job {
@@ -42,11 +43,16 @@ class PassingFolder {
   fs::path path_;
 };
 
-using TrialMessage = std::tuple<std::optional<double>, double, double, double>;
+using TrialMessage = std::tuple<std::optional<double>, double, double, double, bool>;
 
 std::optional<double> quality_of(const task::EpochResult& epoch) {
   if (const auto map = epoch.figures.find("val_map_50"); map != epoch.figures.end()) return map->second;
   return epoch.val_accuracy;
+}
+
+bool is_blind(const task::EpochResult& epoch) {
+  const auto share = epoch.figures.find(task::kFoundInBlank);
+  return share != epoch.figures.end() && share->second >= task::kBlindShare;
 }
 
 CandidateTrial trial_of(const task::TrainResult& result) {
@@ -57,7 +63,10 @@ CandidateTrial trial_of(const task::TrainResult& result) {
     trial.seconds += epoch.seconds;
     trial.epochs += epoch.share;
     const std::optional<double> quality = quality_of(epoch);
-    if (quality && *quality > trial.quality.value_or(-1)) trial.quality = quality;
+    if (quality && *quality > trial.quality.value_or(-1)) {
+      trial.quality = quality;
+      trial.is_blind = is_blind(epoch);
+    }
     if (!epoch.head_only) trial.epoch_s = epoch.seconds / epoch.share + epoch.validate_seconds;
   }
   return trial;
@@ -87,7 +96,7 @@ std::string train_briefly(const TrainFlags& flags, const fs::path& folder, doubl
     const task::TrainResult result = job.run(seat);
     if (seat.rank != 0) return std::string();
     const CandidateTrial trial = trial_of(result);
-    return pack_message(TrialMessage(trial.quality, trial.seconds, trial.epochs, trial.epoch_s));
+    return pack_message(TrialMessage(trial.quality, trial.seconds, trial.epochs, trial.epoch_s, trial.is_blind));
   };
   return parallel::run_ranks(job.plan(), body, launch).front();
 }
@@ -113,14 +122,17 @@ CandidateTrial try_out(TrainFlags& flags, const Candidate& candidate, double sec
       take_candidate(candidate, flags);  // the child's copy
       return train_briefly(flags, folder.path(), seconds);
     });
-    const auto [quality, trained_s, epochs, epoch_s] = unpack_message<TrialMessage>(message, "the result of a trial");
-    return {quality, trained_s, epochs, epoch_s, ""};
+    const auto [quality, trained_s, epochs, epoch_s, is_blind] =
+        unpack_message<TrialMessage>(message, "the result of a trial");
+    return {quality, trained_s, epochs, epoch_s, "", is_blind};
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
     if (stop_requested())
       throw Interrupted("interrupted while networks were tried out; nothing was trained or written");
-    return {{}, 0, 0, 0, error.what()};
+    CandidateTrial failed;
+    failed.failure = error.what();
+    return failed;
   }
 }
 

@@ -30,7 +30,7 @@ TEST_F(FacesRun, ARunLeavesItsFilesBehind) {
   write_photo("b.pgm");
   const ProgramResult result = faces({file("photos"), "--out", file("out"), "--json", file("record.json")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("on 2 photos. Whose they are can't be told: the embedder has random weights"),
+  EXPECT_THAT(result.out, AllOf(HasSubstr("on 2 photos; whose they are can't be told: the embedder has random weights"),
                                 Not(HasSubstr("seen more than once")), HasSubstr("faces.html")));
   EXPECT_THAT(result.err, HasSubstr("random")) << "the embedder has no weights";
   const std::vector<Row> rows = rows_of(folder_ / "out/faces.csv");

@@ -131,7 +131,7 @@ std::string count_text(const FoundFaces& found, std::size_t photos, bool tells_p
   const std::string text = fmt::format("{} on {}", counted(found.faces.size(), "face"), counted(photos, "photo"));
   if (tells_persons) return text + fmt::format("; {} seen more than once.", counted(found.person_count, "person"));
   return text +
-         ". Whose they are can't be told: the embedder has random weights, so that its groups of faces are no "
+         "; whose they are can't be told: the embedder has random weights, so that its groups of faces are no "
          "persons. Give --weights";
 }
 

@@ -28,6 +28,7 @@ class Result:
     record: dict[str, Any]
     summary: list[str]
     def table(self, name: str) -> Any: ...
+    def rows(self, name: str) -> list[dict[str, str]]: ...
 
 class Network:
     name: str

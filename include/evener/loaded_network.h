@@ -32,7 +32,8 @@ struct PictureSpan {
 };
 
 /// Values in the network's own shape, as .npy files for `evener infer` have them: (count, channels, height, width) of
-/// images with values from 0 to 255, or (count, features). One of the two pointers is set.
+/// images with values from 0 to 255, or (count, features). Floats for a file of another program (.onnx, .tflite, .xml)
+/// are what its input takes, unless the option "normalize" was given. One of the two pointers is set.
 struct SampleSpan {
   const std::uint8_t* bytes = nullptr;
   const float* floats = nullptr;

@@ -7,6 +7,7 @@
 Options are those of the commands, with '_' for '-': options("train") lists them. Ctrl-C ends work in good order, a
 training with a checkpoint, and raises KeyboardInterrupt then.
 """
+import csv
 import dataclasses
 import json
 import os
@@ -25,7 +26,7 @@ __all__ = ["Error", "Interrupted", "Network", "Result", "UsageError", "detect", 
 __version__ = _evener.version()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Result:
     """What a job came to: its record as `record.json` has it, and the folder of its files, if there are any."""
 
@@ -36,12 +37,32 @@ class Result:
     summary: list[str]
 
     def table(self, name):
-        """A table that the job wrote, such as "epochs" or "predictions", for pandas."""
-        import pandas
+        """A table that the job wrote, such as "epochs" or "predictions", for pandas (pip install pandas)."""
+        path = self._table_file(name)
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError(f"table() makes tables of pandas, which is not installed: pip install pandas; "
+                              f"without it .rows({name!r}) gives the rows as dicts") from None
+        return pandas.read_csv(path)
 
+    def rows(self, name):
+        """The same as a list of dicts of texts, without pandas."""
+        with open(self._table_file(name), newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def _table_file(self, name):
         if self.folder is None:
             raise Error("no files were asked for: give the job a folder with out=")
-        return pandas.read_csv(self.folder / f"{name}.csv")
+        path = self.folder / f"{name}.csv"
+        if not path.exists():
+            there = ", ".join(sorted(file.stem for file in self.folder.glob("*.csv"))) or "none"
+            raise Error(f"there is no table {name!r} in '{self.folder}'; there are {there}")
+        return path
+
+    def __repr__(self):
+        words = [self.status, self.reason, str(self.folder or "")]
+        return f"<evener.Result {', '.join(word for word in words if word)}>"
 
 
 def _run(job, options, **callbacks):

@@ -14,6 +14,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/live_children.h"
 #include "base/stop.h"
 
 namespace evener {
@@ -163,6 +164,7 @@ ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::
   std::vector<char*> environment = pointers_to(variables);
   StderrLines lines(program, options.on_stderr_line);
   const pid_t child = start(program, pointers.data(), environment.data(), lines.writer(), options.keep_stdout);
+  add_live_child(child);
   lines.close_writer();
   bool told = false;
   int status = 0, looks_given_up = 0;
@@ -177,6 +179,7 @@ ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::
     }
     lines.read_for(kLook_ms);
   }
+  remove_live_child(child);
   lines.finish();
   return WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
 }

@@ -10,6 +10,7 @@
 #include <streambuf>
 #include <vector>
 
+#include "base/copy_file.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/names.h"
@@ -158,6 +159,38 @@ void write_file_atomically(const fs::path& path, const std::function<void(std::o
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
   guard.keep();
   sync_folder(folder_of(path));
+}
+
+void copy_file_atomically(const fs::path& from, const fs::path& path) {
+  const Descriptor source = open_for_reading(from);
+  const std::uint64_t bytes = size_of(source, from);
+  struct stat info {};
+  ::fstat(source.get(), &info);
+  Descriptor file = create_temporary(path);
+  const fs::path temporary = temporary_of(path);
+  TemporaryFile guard(temporary);
+  std::uint64_t copied = 0;
+  try {
+    fill_descriptor(file.get(), path, [&](std::ostream& out) {
+      std::vector<char> block(std::size_t{1} << 20);
+      for (std::size_t got = 1; got > 0 && out; copied += got) {
+        got = read_at(source, from, copied, block.data(), block.size());
+        out.write(block.data(), static_cast<std::streamsize>(got));
+      }
+    });
+    ::fchmod(file.get(), info.st_mode & 0777);
+    const timespec times[] = {info.st_atim, info.st_mtim};
+    ::futimens(file.get(), times);
+    if (const int error_number = file.close(); error_number != 0) fail_to_write(path, error_number);
+  } catch (const OutputError& error) {
+    throw OutputError(std::string(error.what()) + "; the copy of '" + from.string() + "' needs " + bytes_text(bytes));
+  }
+  if (copied != bytes || fs::file_size(temporary) != bytes) {
+    throw Error("'" + from.string() + "' changed while it was copied: it had " + std::to_string(bytes) +
+                " bytes, and then " + std::to_string(copied));
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
+  guard.keep();
 }
 
 void require_writable_file(const fs::path& path) {

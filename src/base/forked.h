@@ -10,7 +10,14 @@ namespace evener {
 constexpr double kLongestAnswer_s = 7 * 24 * 3600.0;
 
 /// What `body` returned in a forked child, which does nothing else. Throws an exception of `body` again as UsageError,
-/// Interrupted or Error, and Error when the child died or took longer than `limit_s`; then it is killed.
+/// Interrupted or Error, and Error when the child died or took longer than `limit_s`; then it is killed. Where forks
+/// are forbidden, `body` runs here, without a limit: what it changes stays.
 std::string in_child(const std::function<std::string()>& body, double limit_s = kLongestAnswer_s);
+
+/// From here on this process has threads that are not ours: of a program that uses the library, of OpenVINO. A forked
+/// child has none of them, so that it would wait for good for what they do or for locks that they held. What needs a
+/// process of its own all the same asks the program evener (base/ask_program.h).
+void forbid_forks();
+bool may_fork();
 
 }  // namespace evener

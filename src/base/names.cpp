@@ -48,15 +48,25 @@ std::string three_digits(double value) {
 
 }  // namespace
 
+/// Without dashes before it, which all options have: they would make "--out" resemble "--port".
+static std::string_view bare(std::string_view name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+}
+
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kShort = 3;
   constexpr std::size_t kLongestCompared = 200;  // nothing we know is longer, and the cost is quadratic
   if (name.empty() || name.size() > kLongestCompared) return "";
   std::string best;
   std::size_t best_distance = 0;
   for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(name, candidate);
-    const std::size_t allowed = std::max<std::size_t>(1, std::max(name.size(), candidate.size()) / 3);
-    if (distance > allowed || distance >= candidate.size()) continue;
+    const std::string_view theirs = bare(name), ours = bare(candidate);
+    // Of a short name another first letter makes another word: "out" is no "cut".
+    const bool is_short = std::max(theirs.size(), ours.size()) <= kShort;
+    if (is_short && !theirs.empty() && !ours.empty() && lower(theirs[0]) != lower(ours[0])) continue;
+    const std::size_t distance = edit_distance(theirs, ours);
+    const std::size_t allowed = std::max<std::size_t>(1, std::max(theirs.size(), ours.size()) / 3);
+    if (distance > allowed || distance >= ours.size()) continue;
     if (best.empty() || distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/error.h"
+
 namespace evener {
 namespace {
 
@@ -42,6 +44,34 @@ void append_escape(std::string& text, std::uint8_t byte) {
   text += static_cast<char>(0x80 | (byte & 0x3F));
 }
 
+void append_character(std::string& text, std::uint32_t code) {
+  const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  constexpr std::array<std::uint8_t, 4> kFirst = {0, 0xC0, 0xE0, 0xF0};
+  text += static_cast<char>(kFirst.at(static_cast<std::size_t>(more)) | code >> (6 * more));
+  for (int shift = 6 * (more - 1); shift >= 0; shift -= 6) text += static_cast<char>(0x80 | (code >> shift & 0x3F));
+}
+
+/// Halves of characters without the other one become U+FFFD, as a last odd byte does.
+std::string text_of_utf16(std::string_view bytes, bool is_big_endian) {
+  const auto unit = [&](std::size_t at) -> std::uint32_t {
+    if (at + 1 >= bytes.size()) return 0xFFFD;
+    const auto first = static_cast<std::uint8_t>(bytes[at]), second = static_cast<std::uint8_t>(bytes[at + 1]);
+    return is_big_endian ? first << 8 | second : second << 8 | first;
+  };
+  std::string text;
+  for (std::size_t at = 0; at < bytes.size(); at += 2) {
+    std::uint32_t code = unit(at);
+    if (code >= 0xD800 && code <= 0xDFFF) {
+      const std::uint32_t next = unit(at + 2);
+      const bool is_pair = code < 0xDC00 && next >= 0xDC00 && next <= 0xDFFF;
+      code = is_pair ? 0x10000 + ((code & 0x3FF) << 10 | (next & 0x3FF)) : 0xFFFD;
+      if (is_pair) at += 2;
+    }
+    append_character(text, code);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string to_utf8_text(std::string_view bytes) {
@@ -60,6 +90,15 @@ std::string to_utf8_text(std::string_view bytes) {
   return text;
 }
 
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Character next = first_character(bytes);
+    if (next.bytes == 0) return false;
+    bytes.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
 std::string from_utf8_text(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size());
@@ -74,6 +113,18 @@ std::string from_utf8_text(std::string_view text) {
     text.remove_prefix(length);
   }
   return bytes;
+}
+
+std::string text_without_byte_order_mark(std::string bytes) {
+  const auto begins = [&bytes](std::string_view mark) { return bytes.starts_with(mark); };
+  if (begins("\xEF\xBB\xBF")) return bytes.substr(3);
+  if (begins({"\xFF\xFE\0\0", 4}) || begins({"\0\0\xFE\xFF", 4})) {
+    throw Error("it is a text in UTF-32; save it as UTF-8");
+  }
+  if (begins("\xFF\xFE")) return text_of_utf16(std::string_view(bytes).substr(2), false);
+  if (begins("\xFE\xFF")) return text_of_utf16(std::string_view(bytes).substr(2), true);
+  const bool is_zero_first = bytes.size() >= 2 && bytes[0] == 0, is_zero_second = bytes.size() >= 2 && bytes[1] == 0;
+  return is_zero_first != is_zero_second ? text_of_utf16(bytes, is_zero_first) : bytes;
 }
 
 }  // namespace evener

@@ -1,4 +1,5 @@
-// File names may be any bytes, JSON and metadata have to be UTF-8: a reversible way from the one to the other.
+// File names may be any bytes, JSON and metadata have to be UTF-8: a reversible way from the one to the other. And
+// texts as other systems' editors write them.
 #pragma once
 
 #include <string>
@@ -11,5 +12,14 @@ namespace evener {
 /// character in the text are taken one by one too, so that from_utf8_text() gives exactly `bytes` back.
 std::string to_utf8_text(std::string_view bytes);
 std::string from_utf8_text(std::string_view text);
+bool is_utf8(std::string_view bytes);
+
+/// A foreign text file's bytes without the byte order mark that editors put before them; UTF-16, which such a mark or a
+/// zero byte beside the first character tells, becomes UTF-8. Throws Error with the reason alone for UTF-32.
+std::string text_without_byte_order_mark(std::string bytes);
+
+/// A foreign text file's bytes without the byte order mark that editors put before them; UTF-16, which such a mark or a
+/// zero byte beside the first character tells, becomes UTF-8. Throws Error with the reason alone for UTF-32.
+std::string text_without_byte_order_mark(std::string bytes);
 
 }  // namespace evener

@@ -31,6 +31,8 @@ constexpr ForeignName kForeignNames[] = {
     {"--imgsz", "--size", "the size of images is --size, as in --size 224x224"},
     {"--img-size", "--size", "the size of images is --size, as in --size 224x224"},
     {"--image-size", "--size", "the size of images is --size, as in --size 224x224"},
+    {"--out", "--html", "the page goes where --html says, as in --html page.html"},
+    {"--output", "--html", "the page goes where --html says, as in --html page.html"},
     {"--early-stopping", "--patience", "to end without progress there is --patience, as in --patience 5"},
     {"--limit", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"},
     {"--max-images", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"}};

@@ -6,6 +6,8 @@
 #include <memory>
 #include <numeric>
 #include <ranges>
+#include <set>
+#include <string>
 
 #include "base/error.h"
 #include "base/plural.h"
@@ -13,6 +15,7 @@
 #include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
+#include "data/skipped.h"
 #include "job/infer/inference.h"
 #include "job/infer/scenario.h"
 #include "job/infer/watch.h"
@@ -142,30 +145,77 @@ int tell_scenario(const job::InferenceRun& run, const std::string& json) {
   return run.record.validity.valid == false ? 3 : 0;
 }
 
-int tell_infer(const job::InferCommandFlags& flags) {
-  ProgressLine progress(*flags.answers.quiet);
-  const job::InferenceRun run = job::infer(flags, progress);
-  if (flags.scenario.wanted()) return tell_scenario(run, *flags.answers.json);
+void tell_answers(const job::InferCommandFlags& flags, const job::InferenceRun& run) {
   // Lines that another program reads stay alone.
   const bool for_people = *flags.answers.format != "csv" && *flags.answers.format != "jsonl";
   if (!write_json(*flags.answers.json, measure::to_json(run.record)) && for_people) {
     std::fputs(job::layers_text(run.record).c_str(), stdout);
     print_summary(run);
   }
+}
+
+int tell_infer(const job::InferCommandFlags& flags) {
+  ProgressLine progress(*flags.answers.quiet);
+  const job::InferenceRun run = job::infer(flags, progress);
+  if (flags.scenario.wanted()) return tell_scenario(run, *flags.answers.json);
+  tell_answers(flags, run);
   if (run.answered == 0) throw Error("none of the images could be read");
   return 0;
 }
 
-/// Photos that are there, and then those that come.
-int watch(job::InferCommandFlags& flags) {
-  job::PhotoWatch photos(*flags.images.images);
-  tell_infer(flags);
-  ProgressLine(*flags.answers.quiet).note("waiting for more photos; Ctrl-C ends it");
-  for (auto more = photos.wait(); !more.empty(); more = photos.wait()) {
-    flags.images.images.read(more);
-    tell_infer(flags);
-    std::fflush(stdout);
+/// Photos that are there, and then those that come, until Ctrl-C. One that can't be read is told, and looked at again
+/// once it has changed.
+class WatchedInference {
+ public:
+  explicit WatchedInference(job::InferCommandFlags& flags) : flags_(flags), photos_(*flags.images.images) {
+    for (const std::string& word : *flags.images.images) {
+      if (word != "-" && word.find(':') == std::string::npos) continue;
+      throw UsageError("--watch waits for photos in folders, and '" + word + "' is none; name folders or patterns");
+    }
+    if (flags.images.images->empty()) throw UsageError("--watch waits for photos in folders: name them behind MODEL");
   }
+
+  void run() {
+    try {
+      if (photos_.at_first() > 0) {
+        show();
+        note("waiting for more photos; Ctrl-C ends it");
+      } else {
+        job::check_network(flags_);
+        note("there are no photos yet: waiting for photos; Ctrl-C ends it");
+      }
+      for (auto more = photos_.wait(); !more.empty(); more = photos_.wait()) {
+        for (const std::string& file : more) unread_.erase(file);
+        flags_.images.images.read(more);
+        show();
+      }
+    } catch (const Interrupted&) {  // which is its end
+    }
+    const std::string unread =
+        unread_.empty() ? "" : fmt::format(", {} could not be read", counted(unread_.size(), "photo"));
+    note(fmt::format("{} answered{}", counted(answered_, "photo"), unread));
+  }
+
+ private:
+  void note(const std::string& text) const { ProgressLine(*flags_.answers.quiet).note(text); }
+
+  void show() {
+    ProgressLine progress(*flags_.answers.quiet);
+    const job::InferenceRun run = job::infer(flags_, progress);
+    tell_answers(flags_, run);
+    std::fflush(stdout);
+    answered_ += run.answered;
+    for (const data::Skipped& photo : run.unread) unread_.insert(photo.file);
+  }
+
+  job::InferCommandFlags& flags_;
+  job::PhotoWatch photos_;
+  std::size_t answered_ = 0;
+  std::set<std::string> unread_;
+};
+
+int watch(job::InferCommandFlags& flags) {
+  WatchedInference(flags).run();
   return 0;
 }
 

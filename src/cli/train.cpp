@@ -76,6 +76,21 @@ void print_precision(const measure::Record& record) {
   }
 }
 
+/// What most do with a trained network: names with blanks are quoted as a shell wants them.
+void print_next(const job::TrainingOutcome& outcome) {
+  if (outcome.status != task::TrainStatus::kDone) return;
+  std::string run = outcome.out.string();
+  if (run.find_first_of(" '\"$&;()<>|*?[]#~`\\!") != std::string::npos) {
+    for (std::size_t at = run.find('\''); at != std::string::npos; at = run.find('\'', at + 4))
+      run.replace(at, 1, "'\\''");
+    run = "'" + run + "'";
+  }
+  const bool finds_boxes = measure::find_metric(measure::metrics_of(outcome.record), "val_map_50") != nullptr ||
+                           measure::find_metric(measure::metrics_of(outcome.record), "test_map_50") != nullptr;
+  fmt::print("next                      evener {} {} PHOTOS, or evener report {}\n", finds_boxes ? "detect" : "infer",
+             run, run);
+}
+
 void print_summary(const job::TrainingOutcome& outcome) {
   const measure::Record& record = outcome.record;
   const measure::Accuracy& accuracy = record.training.accuracy;
@@ -109,6 +124,7 @@ void print_summary(const job::TrainingOutcome& outcome) {
   }
   for (const std::string& sentence : record.trouble) fmt::print("trouble                   {}\n", sentence);
   fmt::print("results                   {}\n", outcome.out.string());
+  print_next(outcome);
   if (record.validity.valid == false) {
     std::string rules;
     for (const auto& reason : record.validity.reasons) rules += (rules.empty() ? "" : ", ") + reason.rule;

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/output_error.h"
 
 namespace evener::data {
 
@@ -39,10 +39,11 @@ void NewFolder::create(const fs::path& relative) const {
 
 void NewFolder::write(const fs::path& relative, const std::string& content) const {
   const fs::path path = path_ / relative;
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
-  if (!out) throw Error("can't write '" + path.string() + "': " + std::strerror(errno));
+  if (!out) fail_to_write(path, errno);
 }
 
 void NewFolder::finish() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,8 +13,13 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "data/image_files.h"
+#include "data/locations.h"
+#include "data/other_annotations.h"
+#include "data/passed_over.h"
 #include "data/picture_listing.h"
+#include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
+#include "data/sources/foreign_files.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -24,7 +30,8 @@ constexpr std::string_view kSynthetic = "synth:";
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
-    "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, YOLO's text files), a file that "
+    "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, CVAT's XML, YOLO's text files), a file "
+    "that "
     "'evener data pack' wrote (.safetensors), 'synth:masks[:N]', "
     "'synth:digits[:N]' or 'synth:shapes[:N]'";
 
@@ -73,14 +80,17 @@ struct BoxLayout {
   bool (*is_folder)(const std::filesystem::path&);
   Source (*open)(const std::filesystem::path&, const DataOptions&);
 };
-constexpr BoxLayout kBoxLayouts[] = {
-    {"VOC", is_voc_folder, open_voc}, {"COCO", is_coco_folder, open_coco}, {"YOLO", is_yolo_folder, open_yolo}};
+constexpr BoxLayout kBoxLayouts[] = {{"VOC", is_voc_folder, open_voc},
+                                     {"COCO", is_coco_folder, open_coco},
+                                     {"CVAT", is_cvat_folder, open_cvat},
+                                     {"YOLO", is_yolo_folder, open_yolo}};
 
 std::optional<Source> open_boxes(const std::filesystem::path& folder, const DataOptions& options) {
   const auto is_here = [&folder](const BoxLayout& format) { return format.is_folder(folder); };
   const auto* const first = std::find_if(std::begin(kBoxLayouts), std::end(kBoxLayouts), is_here);
   if (first == std::end(kBoxLayouts)) return std::nullopt;
   Source source = first->open(folder, options);
+  std::ranges::move(passed_over_below(folder), std::back_inserter(source.notes));
   for (const auto* other = first + 1; other != std::end(kBoxLayouts); ++other) {
     if (!is_here(*other)) continue;
     source.notes.push_back(std::string("there are ") + other->name + " annotations too; the " + first->name +
@@ -91,13 +101,55 @@ std::optional<Source> open_boxes(const std::filesystem::path& folder, const Data
 
 /// The file of annotations that `path` is by its name, or nothing.
 std::optional<Source> open_annotation_file(const std::filesystem::path& path, const DataOptions& options) {
-  const std::string extension = path.extension().string();
-  if (extension == ".json") return open_coco(path, options);
-  if (extension == ".yaml" || extension == ".yml") return open_yolo(path, options);
+  if (has_extension(path, {".json"})) return open_coco(path, options);
+  if (has_extension(path, {".yaml", ".yml"})) return open_yolo(path, options);
+  if (has_extension(path, {".xml"})) return open_cvat(path, options);
   return std::nullopt;
 }
 
+/// Whether a folder can't be anything but one of class folders, or of images.
+bool is_plain_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return false;
+  const bool has_boxes = std::any_of(std::begin(kBoxLayouts), std::end(kBoxLayouts),
+                                     [&path](const auto& each) { return each.is_folder(path); });
+  return !has_boxes && !is_idx_folder(path) && !is_cifar_folder(path);
+}
+
+Source open_joined(const std::vector<std::string>& locations, const DataOptions& options) {
+  for (const std::string& location : locations) {
+    if (!location.starts_with(kSynthetic) && !are_on_disk(location)) throw Error("no such data: '" + location + "'");
+  }
+  for (const std::string& location : locations) {
+    if (is_plain_folder(location)) continue;
+    throw UsageError("'" + options.location + "' can't be taken together: '" + location +
+                     "' is no folder of classes, and only such folders can be joined. Put the images and what belongs "
+                     "to them into one folder, by links if need be");
+  }
+  return open_image_folder(std::vector<std::filesystem::path>(locations.begin(), locations.end()), options);
+}
+
+/// Folders of classes; annotations beside them that nothing reads are told of.
+Source open_class_folders(const std::filesystem::path& folder, const DataOptions& options) {
+  const std::string others = other_annotations(folder);
+  if (others.empty()) return open_image_folder({folder}, options);
+  try {
+    Source source = open_image_folder({folder}, options);
+    source.notes.push_back(others);
+    return source;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) + "\n  " + others);
+  }
+}
+
 Source open_source(const DataOptions& options) {
+  if (const auto locations = locations_in(options.location); locations.size() > 1) {
+    return open_joined(locations, options);
+  }
   if (options.location.starts_with(kSynthetic)) {
     refuse_classes(options, "synthetic data");
     return open_synthetic(options.location.substr(kSynthetic.size()), options);
@@ -111,15 +163,16 @@ Source open_source(const DataOptions& options) {
   }
   if (!std::filesystem::is_directory(status)) {
     if (std::optional<Source> source = open_annotation_file(folder, options)) return std::move(*source);
+    if (const std::string hint = foreign_files_hint(folder); !hint.empty()) throw Error(hint);
     const bool is_packed = folder.extension() == ".safetensors";
     if (!is_packed && !is_cifar_file(folder)) throw Error("'" + options.location + "' is not a folder; " + kExpected);
     refuse_classes(options, is_packed ? "a packed file" : "a CIFAR file");
     return is_packed ? open_packed(folder, options) : open_cifar(folder, options);
   }
   if (std::optional<Source> source = open_boxes(folder, options)) return std::move(*source);
-  if (!options.classes.empty()) return open_image_folder(folder, options);
+  if (!options.classes.empty()) return open_image_folder({folder}, options);
   const bool is_idx = is_idx_folder(folder), is_cifar = is_cifar_folder(folder);
-  if (!is_idx && !is_cifar) return open_image_folder(folder, options);
+  if (!is_idx && !is_cifar) return open_class_folders(folder, options);
   require_one_kind(folder, is_idx, is_cifar);
   return is_idx ? open_idx(folder, options) : open_cifar(folder, options);
 }
@@ -182,14 +235,15 @@ DecodeMode parse_decode_mode(const std::string& name) {
 }
 
 bool has_pictures_only(const std::string& location) {
+  if (const auto locations = locations_in(location); locations.size() > 1) {
+    return std::ranges::all_of(locations, has_pictures_only);
+  }
   const std::filesystem::path path = location;
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return !location.starts_with(kSynthetic) && has_wildcard(location);
   if (!std::filesystem::is_directory(status)) return has_image_extension(path);
-  const bool has_boxes = std::any_of(std::begin(kBoxLayouts), std::end(kBoxLayouts),
-                                     [&path](const auto& each) { return each.is_folder(path); });
-  return !has_boxes && !is_idx_folder(path) && !is_cifar_folder(path) && !has_class_folders(path);
+  return is_plain_folder(path) && !has_class_folders(path);
 }
 
 OpenedData open_data(const DataOptions& given) {

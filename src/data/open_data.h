@@ -36,7 +36,8 @@ DecodeMode parse_decode_mode(const std::string& name);
 
 struct DataOptions {
   /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]",
-  /// "synth:shapes[:N]".
+  /// "synth:shapes[:N]". Several folders of classes with " + " between (data/locations.h) are joined: classes by their
+  /// names, parts by theirs; a folder without parts is for training where another has some.
   std::string location;
   /// Absent = of the data: for image folders the first readable image's size, upright.
   std::optional<std::int64_t> width, height;
@@ -88,9 +89,9 @@ struct OpenedData {
 /// Image folder: one folder per class (sorted by name), images anywhere below it, of the formats of
 /// data/codecs/decode.h by content. Folders train/ (training/), val/ (valid/, validation/, dev/) and test/ (testing/),
 /// in capitals or not, with class folders inside are the parts; other folders with images beside them are an error, as
-/// are those that look like parts under other names, and parts beside IDX or CIFAR files. Names that begin with a dot
-/// and files without an image's extension are passed over. With options.classes any tree will do. IDX files:
-/// {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each also with ".idx" for
+/// are those that look like parts under other names, and parts beside IDX or CIFAR files. What is_passed_over()
+/// (data/passed_over.h) and files without an image's extension are passed over. With options.classes any tree will do.
+/// IDX files: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each also with ".idx" for
 /// "-idx", and each with .gz or without; the t10k files are the test part. CIFAR files: data_batch_*.bin,
 /// test_batch.bin; train.bin, test.bin; or one such file; also .gz. A packed file
 /// (.safetensors, data/pack.h) is mapped into memory and comes with its split.

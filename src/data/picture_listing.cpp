@@ -19,6 +19,7 @@
 #include "base/glob.h"
 #include "base/stop.h"
 #include "data/image_files.h"
+#include "data/passed_over.h"
 
 namespace evener::data {
 
@@ -57,7 +58,7 @@ constexpr std::size_t kAnyDepth = std::numeric_limits<std::size_t>::max();
 class FolderWalk {
  public:
   /// `depth`: how many folders deep files may lie; 0: in `top` itself.
-  FolderWalk(const fs::path& top, std::size_t depth) {
+  FolderWalk(const fs::path& top, std::size_t depth, PassedOver& passed_over) : passed_over_(passed_over) {
     waiting_.push_back({top, depth, false});
     while (!waiting_.empty() || !links_.empty()) {
       if (waiting_.empty()) {
@@ -92,7 +93,7 @@ class FolderWalk {
     std::error_code error;
     fs::directory_iterator it(folder.path, error);
     for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-      if (!is_hidden(it->path())) take(*it, folder);
+      if (!passed_over_.is_passed_over(it->path())) take(*it, folder);
     }
     if (error) skipped.push_back({folder.path.string(), "can't be listed: " + error.message()});
   }
@@ -109,6 +110,7 @@ class FolderWalk {
     }
   }
 
+  PassedOver& passed_over_;
   std::vector<Folder> waiting_, links_;
   std::set<Identity> visited_;
 };
@@ -132,12 +134,12 @@ Pattern parse_pattern(const std::string& text) {
 }
 
 /// The files that fit a pattern. Throws Error if there is none.
-FolderWalk walk_pattern(const std::string& text) {
+FolderWalk walk_pattern(const std::string& text, PassedOver& passed_over) {
   const Pattern pattern = parse_pattern(text);
   const fs::path top = pattern.folder.empty() ? "." : pattern.folder;
   const bool is_deep = pattern.rest.find("**") != std::string::npos;
   const auto depth = static_cast<std::size_t>(std::count(pattern.rest.begin(), pattern.rest.end(), '/'));
-  FolderWalk walk(top, is_deep ? kAnyDepth : depth);
+  FolderWalk walk(top, is_deep ? kAnyDepth : depth, passed_over);
   std::erase_if(walk.files, [&](const FoundFile& file) {
     return !glob_matches(pattern.rest, file.path.lexically_relative(top).generic_string());
   });
@@ -170,6 +172,7 @@ bool has_wildcard(const std::string& location) {
 
 PictureListing list_pictures(const std::vector<std::string>& locations) {
   PictureListing listing;
+  listing.passed_over = PassedOver(locations);
   std::set<Identity> known;
   std::size_t doubled = 0;
   for (const std::string& location : locations) {
@@ -181,7 +184,8 @@ PictureListing list_pictures(const std::vector<std::string>& locations) {
       if (!status && !has_wildcard(location)) {
         throw Error("no such file or folder: '" + location + "' (" + std::strerror(errno) + ")");
       }
-      FolderWalk walk = status ? FolderWalk(location, kAnyDepth) : walk_pattern(location);
+      FolderWalk walk =
+          status ? FolderWalk(location, kAnyDepth, listing.passed_over) : walk_pattern(location, listing.passed_over);
       files = std::move(walk.files);
       listing.skipped.insert(listing.skipped.end(), walk.skipped.begin(), walk.skipped.end());
     }

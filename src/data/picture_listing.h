@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/passed_over.h"
 #include "data/skipped.h"
 
 namespace evener::data {
@@ -12,6 +13,7 @@ struct PictureListing {
   std::vector<std::string> files;
   std::vector<Skipped> skipped;  // folders that could not be listed
   std::vector<std::string> notes;
+  PassedOver passed_over;
 };
 
 /// True if a location that is no file's or folder's name is a pattern.
@@ -19,7 +21,8 @@ bool has_wildcard(const std::string& location);
 
 /// Lists the image files that `locations` name, location by location, sorted by path within each. A location is
 ///   a file, whatever its name;
-///   a folder: all files below it that have an image's extension, but nothing whose name begins with a dot;
+///   a folder: all files below it that have an image's extension, but nothing that is_passed_over()
+///     (data/passed_over.h);
 ///   a pattern with *, ?, [...] or ** (base/glob.h): those of such files whose path fits it.
 /// Links are followed. What has two names, by links or because it was given twice, is told once: by its first location,
 /// and there by the name that is no link, if there is one. So links that form a loop do no harm. Throws Error for a

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "data/deep_images.h"
 #include "data/image_shape.h"
 
 namespace evener::data {
@@ -12,9 +13,11 @@ namespace evener::data {
 PictureSurvey survey_pictures(const Pictures& pictures, int threads, const Progress& progress) {
   std::vector<ImageShape> shapes(pictures.size());
   std::vector<std::string> reasons(pictures.size());
+  DeepImages deep;
   const auto look = [&](std::size_t i) {
     try {
       const Picture picture = pictures.read(i);
+      deep.add(picture);
       shapes[i] = {picture.channels, picture.height, picture.width};
     } catch (const Interrupted&) {
       throw;
@@ -25,6 +28,7 @@ PictureSurvey survey_pictures(const Pictures& pictures, int threads, const Progr
   for_each_index(pictures.size(), threads, look, progress);
 
   PictureSurvey survey;
+  survey.notes = deep.notes();
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::size_t> sizes;  // pixels, width, height
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const ImageShape& shape = shapes[i];

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "data/each_index.h"
@@ -22,6 +23,7 @@ struct PictureSurvey {
   /// By the number of pixels. All three have 0 pictures where none can be decoded.
   PictureSize smallest, largest, commonest;
   std::vector<Skipped> unreadable;  // in the order of the files
+  std::vector<std::string> notes;   // of images of 16 bits that use few of their values
 
   std::size_t readable() const { return grey + colour; }
 };

@@ -10,6 +10,7 @@
 #include "base/plural.h"
 #include "data/image_files.h"
 #include "data/picture_listing.h"
+#include "data/sources/foreign_files.h"
 
 namespace evener::data {
 
@@ -18,10 +19,24 @@ Pictures::Pictures(const std::vector<std::string>& locations) {
   files_ = std::move(listing.files);
   skipped_ = std::move(listing.skipped);
   notes_ = std::move(listing.notes);
+  passed_over_ = std::move(listing.passed_over);
   if (!files_.empty()) return;
   std::string names;
   for (const std::string& location : locations) names += (names.empty() ? "'" : ", '") + location + "'";
-  throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in " + names + first_skipped(skipped_));
+  for (const std::string& location : locations) {
+    const std::string hint = foreign_files_hint(location);
+    if (!hint.empty()) throw Error("no image files in " + names + ", but " + hint);
+  }
+  std::string passed_over;
+  for (const std::string& note : notes()) passed_over += "; " + note;
+  throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in " + names + passed_over +
+              first_skipped(skipped_));
+}
+
+std::vector<std::string> Pictures::notes() const {
+  std::vector<std::string> all = passed_over_.notes();
+  all.insert(all.end(), notes_.begin(), notes_.end());
+  return all;
 }
 
 void Pictures::require_readable() const {

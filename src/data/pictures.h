@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/codecs/picture.h"
+#include "data/passed_over.h"
 #include "data/skipped.h"
 
 namespace evener::data {
@@ -32,13 +33,14 @@ class Pictures {
 
   /// Folders that could not be listed.
   const std::vector<Skipped>& skipped() const { return skipped_; }
-  /// What a user should know: files that were named twice.
-  const std::vector<std::string>& notes() const { return notes_; }
+  /// What a user should know: files that were named twice, folders that were passed over, whose images are counted now.
+  std::vector<std::string> notes() const;
 
  private:
   std::vector<std::string> files_;
   std::vector<Skipped> skipped_;
   std::vector<std::string> notes_;
+  PassedOver passed_over_;
 };
 
 }  // namespace evener::data

@@ -95,6 +95,36 @@ class ArraySamples : public Samples {
   std::vector<std::int64_t> shape_;
 };
 
+class ChannelsFirst : public Samples {
+ public:
+  explicit ChannelsFirst(std::unique_ptr<Samples> samples) : samples_(std::move(samples)) {
+    const std::vector<std::int64_t>& stored = samples_->shape();
+    shape_ = {stored.at(2), stored.at(0), stored.at(1)};
+  }
+
+  std::size_t size() const override { return samples_->size(); }
+  const std::vector<std::int64_t>& shape() const override { return shape_; }
+  bool is_bytes() const override { return samples_->is_bytes(); }
+  std::string name(std::size_t index) const override { return samples_->name(index); }
+  void read(std::size_t index, std::span<std::uint8_t> values) const override { transpose(index, values); }
+  void read(std::size_t index, std::span<float> values) const override { transpose(index, values); }
+
+ private:
+  template <class T>
+  void transpose(std::size_t index, std::span<T> values) const {
+    std::vector<T> stored(values.size());
+    samples_->read(index, std::span(stored));
+    const auto channels = static_cast<std::size_t>(shape_[0]);
+    const std::size_t pixels = values.size() / channels;
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t pixel = 0; pixel < pixels; ++pixel) values[c * pixels + pixel] = stored[pixel * channels + c];
+    }
+  }
+
+  const std::unique_ptr<Samples> samples_;
+  std::vector<std::int64_t> shape_;
+};
+
 class RandomSamples : public Samples {
  public:
   RandomSamples(std::size_t count, std::vector<std::int64_t> shape, std::uint64_t seed)
@@ -122,8 +152,13 @@ class RandomSamples : public Samples {
 
 HostTensor array_in(const std::string& path) {
   if (!path.ends_with(".safetensors")) return read_npy(path);
-  TensorMap tensors = weights::read_safetensors(path).tensors;
+  weights::SafetensorsFile file = weights::read_safetensors(path);
+  TensorMap& tensors = file.tensors;
   const auto found = tensors.size() == 1 ? tensors.begin() : tensors.find("images");
+  if (found == tensors.end() && tensors.empty() && !file.passed_over.empty()) {
+    throw Error("'" + path + "' has tensor " + quoted_text(file.passed_over.front().name) + " of type " +
+                file.passed_over.front().type + "; images of U8, F16, BF16, F32 and F64 are read");
+  }
   if (found == tensors.end()) {
     throw Error("'" + path + "' holds " + std::to_string(tensors.size()) +
                 " tensors, and none is called 'images': give a file with the images alone");
@@ -152,6 +187,10 @@ std::unique_ptr<Samples> dataset_samples(std::shared_ptr<const Dataset> dataset,
 
 std::unique_ptr<Samples> array_samples(const std::string& path) {
   return std::make_unique<ArraySamples>(path, array_in(path));
+}
+
+std::unique_ptr<Samples> channels_first(std::unique_ptr<Samples> samples) {
+  return std::make_unique<ChannelsFirst>(std::move(samples));
 }
 
 std::unique_ptr<Samples> random_samples(std::size_t count, std::vector<std::int64_t> shape, std::uint64_t seed) {

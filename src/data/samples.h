@@ -48,6 +48,9 @@ std::unique_ptr<Samples> dataset_samples(std::shared_ptr<const Dataset> dataset,
 /// tensor, or with one called "images". Throws Error naming the file and what is wrong with it.
 std::unique_ptr<Samples> array_samples(const std::string& path);
 
+/// Those of images that are stored as (H, W, C) as the (C, H, W) that networks take.
+std::unique_ptr<Samples> channels_first(std::unique_ptr<Samples> samples);
+
 /// `count` images of random pixels, keyed by the seed: for measuring.
 std::unique_ptr<Samples> random_samples(std::size_t count, std::vector<std::int64_t> shape, std::uint64_t seed);
 

@@ -12,6 +12,7 @@
 #include "base/plural.h"
 #include "base/random.h"
 #include "data/each_index.h"
+#include "data/locations.h"
 #include "weights/safetensors.h"
 
 namespace evener::data {
@@ -30,7 +31,7 @@ struct Identity {
   std::uint64_t name = 0;
 };
 
-/// The folder below which images have the same names after it was moved.
+/// A folder below which images have the same names after it was moved.
 std::string folder_of(const std::string& location) {
   std::error_code none;
   const fs::path path = fs::path(location).lexically_normal();
@@ -40,12 +41,14 @@ std::string folder_of(const std::string& location) {
 }
 
 std::vector<Identity> identities_of(const Dataset& dataset, const std::string& location, int threads) {
-  const std::string folder = folder_of(location);
+  std::vector<std::string> folders;
+  for (const std::string& each : locations_in(location)) folders.push_back(folder_of(each));
   std::vector<Identity> identities(dataset.size());
   for_each_index(dataset.size(), threads, [&](std::size_t i) {
     const std::string source = fs::path(dataset.source(i)).lexically_normal().string();
-    const bool is_below = source.starts_with(folder);
-    identities[i] = {dataset.content(i), hash_text(std::string_view(source).substr(is_below ? folder.size() : 0))};
+    const auto above = std::ranges::find_if(folders, [&](const std::string& each) { return source.starts_with(each); });
+    const std::size_t above_length = above == folders.end() ? 0 : above->size();
+    identities[i] = {dataset.content(i), hash_text(std::string_view(source).substr(above_length))};
   });
   return identities;
 }

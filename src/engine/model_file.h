@@ -22,6 +22,13 @@ struct ModelPort {
   std::string type;                 // of its values: "f32", "u8", "i8"
 };
 
+/// A step of a model's graph, as the engine reads it.
+struct ModelLayer {
+  std::string name, kind;
+  std::vector<std::int64_t> shape;  // of its first result; -1 = any extent
+  std::int64_t parameters = 0;      // values of constants that it alone is given
+};
+
 /// Where a model's input has the channels of an image: (N, C, H, W) or (N, H, W, C).
 enum class ChannelPlace : std::uint8_t { kFirst, kLast };
 
@@ -31,6 +38,10 @@ struct ModelInput {
   ChannelPlace channels = ChannelPlace::kFirst;
   bool is_image = true;           // whether values are scaled by mean and deviation, and moved to where channels are
   bool reverse_channels = false;  // the model takes blue, green, red
+  /// An output that is one value for each sample, which is to become two: how likely the first and the second of two
+  /// classes are, or scores of them. "" = none.
+  std::string two_classes_of = {};
+  bool one_is_probability = false;  // that value, also where the graph doesn't make it by a sigmoid
 };
 
 /// A file's network in our own description.
@@ -49,6 +60,8 @@ class ModelFile {
 
   virtual const std::vector<ModelPort>& inputs() const = 0;
   virtual const std::vector<ModelPort>& outputs() const = 0;
+  /// In the order of computation, without constants.
+  virtual std::vector<ModelLayer> layers() const = 0;
   /// What the file says of itself (metadata_props of ONNX).
   virtual const std::map<std::string, std::string>& metadata() const = 0;
 

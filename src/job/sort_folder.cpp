@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/passed_over.h"
 
 namespace evener::job {
 
@@ -16,6 +18,20 @@ std::string folder_name(const std::string& name) {
   std::ranges::replace_if(
       folder, [](char c) { return c == '/' || (static_cast<unsigned char>(c) < ' '); }, '_');
   return folder.front() == '.' ? "_" + folder : folder;
+}
+
+std::map<std::string, std::string> folders_of(const std::vector<std::string>& names) {
+  std::map<std::string, std::string> folders;
+  std::set<std::string> taken;
+  for (const bool takes_changed : {false, true}) {
+    for (const std::string& name : names) {
+      if (name.empty() || folders.contains(name) || (folder_name(name) != name) != takes_changed) continue;
+      std::string folder = folder_name(name);
+      for (int n = 2; !taken.insert(folder).second; ++n) folder = folder_name(name) + "-" + std::to_string(n);
+      folders.emplace(name, folder);
+    }
+  }
+  return folders;
 }
 
 void require_beside_photos(const fs::path& out, const std::vector<std::string>& photos) {
@@ -41,6 +57,13 @@ void require_writable_place(const fs::path& out) {
   } catch (const Error& error) {
     throw Error(fmt::format("--sort '{}': {}", out.string(), error.what()));
   }
+}
+
+void mark_as_no_class(const fs::path& folder) {
+  const fs::path mark = folder / data::kNoClassMark;
+  std::error_code none;
+  if (fs::exists(mark, none)) return;
+  write_file_atomically(mark, "The photos in this folder were sorted into no class: evener doesn't learn it as one.\n");
 }
 
 }  // namespace evener::job

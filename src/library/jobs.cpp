@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/clock.h"
+#include "base/forked.h"
 #include "base/names.h"
 #include "base/this_work.h"
 #include "base/version.h"
@@ -76,6 +77,7 @@ class Sender : public job::TrainWatcher {
 
 /// Does `work` on a thread of its own, which the job may pin, while this one tells the observer.
 Result run_job(Observer* observer, const StopFlag* stop, const std::function<Result(Sender&, const StopFlag&)>& work) {
+  forbid_forks();  // the calling program's threads aren't ours
   EventPost post(observer, stop);
   post.deliver();  // a stop that was asked for before
   Result result;
@@ -205,6 +207,7 @@ Result infer(const Options& options, Observer* observer, const StopFlag* stop) {
   job::InferCommandFlags flags;
   tell_nothing_by_default(flags);
   take(flags.options(), options);
+  if (*flags.answers.watch) throw UsageError("--watch is for the command: here a program calls again with what came");
   job::complete(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
     const job::InferenceRun run = job::infer(flags, sender, &own);

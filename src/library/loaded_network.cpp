@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/cpu.h"
+#include "base/forked.h"
 #include "base/tensor.h"
 #include "base/this_work.h"
 #include "job/infer/compile_cache.h"
@@ -42,6 +43,7 @@ class Collector : public task::InferObserver {
 class LoadedNetwork::Implementation {
  public:
   Implementation(const std::string& model, const Options& options) {
+    forbid_forks();  // the calling program's threads aren't ours
     Options all = options;
     const job::OptionSet known = library::givable(flags_.options());
     library::give(known, all.set("model", model));

@@ -286,6 +286,9 @@ Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const {
   sum_up(energy, idle);
   if (process_known_) energy.process_joules = process_j_;
   if (phases_known_) energy.phases = phases_.phases(step_s);
+  if (energy.kind == EnergyClass::kEstimated) {
+    for (PhaseEnergy& phase : energy.phases) phase.kind = EnergyClass::kEstimated;  // a share of an estimate is one
+  }
   if (energy.phases.empty()) energy.phases_reason = "no phase was marked on the run's own thread";
   return energy;
 }

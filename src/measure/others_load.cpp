@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/live_children.h"
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {
@@ -22,12 +23,12 @@ struct OthersLoad::Start {
 };
 
 OthersLoad::OthersLoad(std::filesystem::path root)
-    : root_(std::move(root)), start_(std::make_unique<Start>(Start{read_counters(root_)})) {}
+    : root_(std::move(root)), start_(std::make_unique<Start>(Start{read_counters(root_, live_children())})) {}
 
 OthersLoad::~OthersLoad() = default;
 
 std::optional<double> OthersLoad::share() const {
-  const Counters now = read_counters(root_);
+  const Counters now = read_counters(root_, live_children());
   const Usage usage = usage_between(start_->counters, now);
   if (!usage.others_percent || now.cores.empty()) return std::nullopt;
   const double percent = *usage.others_percent + usage.steal_percent.value_or(0);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/live_children.h"
 #include "measure/energy_columns.h"
 #include "measure/sampler_readings.h"
 
@@ -112,12 +113,13 @@ struct ProcessSampler::State {
   explicit State(SamplerOptions chosen)
       : options(std::move(chosen)),
         meter(open_sensors(options.energy, options.root, boot_now_s)),
-        first(read_counters(options.root)),
+        first(read_counters(options.root, live_children())),
         last(first),
         newest(first),
         throttle_before(read_throttle_events(options.root)) {}
 
   void open_csv();
+  std::vector<int> counted_children() const;
   void sample(double wait_s = 0);
   void poll_energy(double wait_s);
   void write_row(double time_s, const Usage& usage, const MemoryReading& memory);
@@ -187,8 +189,20 @@ void ProcessSampler::State::poll_energy(double wait_s) {
   for (const DeviceState& state : meter.states()) add_state(devices, state);
 }
 
+/// All that run: one whose time were told only at its end would have computed all of it in the last interval.
+std::vector<int> ProcessSampler::State::counted_children() const {
+  std::vector<int> all = live_children();
+  for (const int child : children) {
+    if (std::ranges::find(all, child) == all.end()) all.push_back(child);
+  }
+  return all;
+}
+
 void ProcessSampler::State::sample(double wait_s) {
-  newest = read_counters(options.root, children);
+  const std::optional<std::uint64_t> ticks_before = newest.process_ticks;
+  newest = read_counters(options.root, counted_children());
+  // Of a child that was waited for while counters were read neither the kernel's sum nor its own file told.
+  if (newest.process_ticks && ticks_before) newest.process_ticks = std::max(*newest.process_ticks, *ticks_before);
   const double time_s = newest.time_s - first.time_s;
   since_last_s = time_s - std::exchange(sampled_s, time_s);
   const Usage usage = usage_between(last, newest);

@@ -35,15 +35,24 @@ MemoryReading read_process_memory(const fs::path& folder, bool with_pss) {
 }  // namespace
 
 Counters read_counters(const fs::path& root, const std::vector<int>& children) {
+  // Where others compute as well, a thread may have to wait between looking at the clock and reading; what was computed
+  // meanwhile would seem to have been computed at once.
+  constexpr double kAtOnce_s = 0.002;
+  constexpr int kMostTries = 5;
   Counters counters;
-  counters.time_s = now_s();
-  if (const auto stat = read_small_file(root / "proc/self/stat")) counters.process_ticks = parse_process_ticks(*stat);
-  for (const int pid : children) {
-    const auto stat = read_small_file(root / "proc" / std::to_string(pid) / "stat");
-    if (stat && counters.process_ticks) *counters.process_ticks += parse_process_ticks(*stat).value_or(0);
+  std::optional<std::string> stat;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    counters.time_s = now_s();
+    stat = read_small_file(root / "proc/self/stat");
+    if (now_s() - counters.time_s < kAtOnce_s) break;
   }
-  if (const auto stat = read_small_file(root / "proc/stat")) {
-    const std::vector<CpuTicks> lines = parse_stat(*stat);
+  if (stat) counters.process_ticks = parse_process_ticks(*stat);
+  for (const int pid : children) {
+    const auto of_child = read_small_file(root / "proc" / std::to_string(pid) / "stat");
+    if (of_child && counters.process_ticks) *counters.process_ticks += parse_process_ticks(*of_child).value_or(0);
+  }
+  if (const auto of_all = read_small_file(root / "proc/stat")) {
+    const std::vector<CpuTicks> lines = parse_stat(*of_all);
     if (!lines.empty()) {
       counters.all = lines.front();
       counters.cores.assign(lines.begin() + 1, lines.end());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
+
 namespace evener::measure {
 
 Interval share_interval(double share, std::int64_t count) {
@@ -25,6 +27,12 @@ std::string share_interval_text(double share, std::int64_t count) {
     return fmt::format("{:.{}f}", percent, is_near_end ? 1 : 0);
   };
   return fmt::format("{} to {} %", text(interval.low), text(interval.high));
+}
+
+double chance_of_at_least(std::int64_t correct, std::int64_t count, double share) {
+  if (correct <= 0) return 1;
+  if (correct > count) return 0;
+  return incomplete_beta(share, static_cast<double>(correct), static_cast<double>(count - correct + 1));
 }
 
 }  // namespace evener::measure

@@ -14,4 +14,8 @@ Interval share_interval(double share, std::int64_t count);
 /// "51 to 100 %", of that interval.
 std::string share_interval_text(double share, std::int64_t count);
 
+/// How likely at least `correct` of `count` answers are right where each is with probability `share`: an exact binomial
+/// test's p-value.
+double chance_of_at_least(std::int64_t correct, std::int64_t count, double share);
+
 }  // namespace evener::measure

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <set>
 #include <thread>
@@ -84,6 +85,23 @@ std::int64_t trained_channels(const Network& network, const Parameter& wanted, c
   shape[1] = wanted.shape[1];
   const bool is_usual = found.shape[1] == 1 || found.shape[1] == 3;
   return shape == wanted.shape && is_usual ? found.shape[1] : 0;
+}
+
+/// A counter without extents, of int64: other programs write it as a list of one number, or as they write weights.
+HostTensor as_counter(HostTensor tensor) {
+  if (element_count(tensor.shape) != 1) return tensor;
+  tensor.shape.clear();
+  if (tensor.dtype == DType::kI64) return tensor;
+  std::int32_t whole = 0;
+  if (tensor.dtype == DType::kI32) {
+    std::memcpy(&whole, tensor.bytes.data(), sizeof whole);
+    return HostTensor::scalar_i64(whole);
+  }
+  if (tensor.dtype == DType::kU8 || tensor.dtype == DType::kI8) return tensor;
+  const float value = *tensor.to_floats().floats();
+  constexpr float kMost = 1e18F;
+  return std::isfinite(value) && std::abs(value) < kMost ? HostTensor::scalar_i64(static_cast<std::int64_t>(value))
+                                                         : tensor;
 }
 
 }  // namespace
@@ -218,6 +236,7 @@ FittedState fit_state(const Network& network, TensorMap given, const std::string
       continue;
     }
     HostTensor& tensor = found->second;
+    if (is_counter(parameter)) tensor = as_counter(std::move(tensor));
     const bool convertible = tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16 || tensor.dtype == DType::kF64;
     if (convertible && !is_counter(parameter)) {
       tensor = tensor.to_floats();

@@ -1,6 +1,7 @@
 #include "parallel/host_list.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -48,6 +49,14 @@ std::vector<std::string> hosts_of_file(const std::string& path) {
   return hosts;
 }
 
+/// Hosts have no slashes in their names, and end in a domain.
+bool is_called_like_a_file(const std::string& text) {
+  if (text.find(',') != std::string::npos) return false;
+  const std::string ending = std::filesystem::path(text).extension().string();
+  constexpr std::array<std::string_view, 7> kOfTexts = {".txt", ".lst", ".list", ".conf", ".cfg", ".csv", ".hosts"};
+  return text.find('/') != std::string::npos || std::ranges::find(kOfTexts, ending) != kOfTexts.end();
+}
+
 [[noreturn]] void bad_nodes(const std::string& text) {
   throw UsageError("the list of nodes '" + printable(text) + "' (SLURM_JOB_NODELIST) is not understood; give --hosts");
 }
@@ -71,6 +80,10 @@ void add_range(std::vector<std::string>& hosts, const std::string& prefix, std::
 std::vector<std::string> parse_hosts(const std::string& text) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(text, ignored)) return hosts_of_file(text);
+  if (is_called_like_a_file(text)) {
+    throw UsageError("--hosts: there is no file '" + printable(text) +
+                     "' here; give a file that has the name of a host on each line, or names with commas between");
+  }
   std::vector<std::string> hosts;
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) add(hosts, name);

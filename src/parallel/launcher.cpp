@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/forked.h"
 #include "base/host_name.h"
 #include "base/phase.h"
 #include "comm/hierarchical_communicator.h"
@@ -146,7 +147,7 @@ bool Seat::failed_first() const {
 
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options) {
   const int ranks = placement::rank_count(plan), local_ranks = ranks / options.hosts.hosts;
-  const bool processes = plan.processes.size() > 1 || options.always_fork;
+  const bool processes = plan.processes.size() > 1 || (options.always_fork && may_fork());
   std::unique_ptr<comm::SharedGroup> group;
   if (local_ranks > 1 || options.always_group || processes) {
     comm::SharedGroupOptions of_group;

@@ -71,8 +71,10 @@ inline constexpr const char* kResumeAdvice = ". The same command with --resume g
 inline constexpr const char* kNothingSaved = ". Nothing was saved yet: the same command with --overwrite begins again";
 
 struct LaunchOptions {
-  bool always_group = false;     // make a group also for one rank, so that collectives are really run
-  bool always_fork = false;      // processes of their own also for a plan of one process: nothing of theirs stays here
+  bool always_group = false;  // make a group also for one rank, so that collectives are really run
+  /// A process of its own also for a plan of one, of which nothing stays here; unless forks are forbidden
+  /// (base/forked.h).
+  bool always_fork = false;
   std::size_t shared_bytes = 0;  // that the replicas' engines want to have in common (Engine::shared_bytes)
   /// The children's process numbers by rank, once they run; not called where the ranks are threads of this process.
   std::function<void(const std::vector<pid_t>&)> on_started = {};

@@ -20,6 +20,7 @@
 #include "base/cgroup.h"
 #include "base/child.h"
 #include "base/descriptor.h"
+#include "base/live_children.h"
 #include "base/message.h"
 #include "base/phase.h"
 #include "base/stop.h"
@@ -175,6 +176,7 @@ class Watch {
     child.pid = fork();
     if (child.pid < 0) throw Error(std::string("can't start a process for a replica: ") + std::strerror(errno));
     if (child.pid == 0) become_child(parent, seats, body, writer.get());
+    add_live_child(child.pid);
     children_.push_back(std::move(child));
   }
 
@@ -243,6 +245,7 @@ class Watch {
     int status = 0;
     rusage usage{};
     while (wait4(child.pid, &status, 0, &usage) < 0 && errno == EINTR) continue;
+    remove_live_child(child.pid);
     child.ended = true;
     if (options_.on_ended) options_.on_ended(child.pid, static_cast<std::uint64_t>(usage.ru_maxrss) * 1024);
     return status;

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <tuple>
 
+#include "base/ask_program.h"
 #include "base/error.h"
-#include "base/forked.h"
 #include "base/host_name.h"
 #include "base/message.h"
 #include "placement/cuda_driver.h"
@@ -35,6 +34,8 @@ static constexpr auto message_members(const AcceleratorList*) {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char *kCuda = "cuda", *kOpencl = "opencl";
 
 // Entries of a folder whose names start with `prefix`, sorted.
 std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
@@ -71,13 +72,15 @@ Machine cpu_only() {
   return machine;
 }
 
-// What `find` finds, in a child process: a process that has called cuInit, or a driver behind OpenCL, can't have
-// children that use these, and replicas are children. `what`: "CUDA driver".
-AcceleratorList found_in_child(const char* what, const char* remedy, const std::function<AcceleratorList()>& find) {
+// In another process: one that has called cuInit, or a driver behind OpenCL, can't have children that use these, and
+// replicas are children. `what`: "CUDA driver".
+AcceleratorList asked_of(const char* drivers, const char* what, const char* remedy) {
   constexpr double kLongest_s = 60;  // drivers that have to start the GPU first take seconds
   try {
-    const std::string message = in_child([&find] { return pack_message(find()); }, kLongest_s);
+    const std::string message = ask_program({kAcceleratorsQuestion, drivers}, kLongest_s);
     return unpack_message<AcceleratorList>(message, std::string("the answer of the ") + what);
+  } catch (const Interrupted&) {
+    throw;
   } catch (const Error& error) {
     AcceleratorList list;
     list.reason = std::string("the ") + what + " could not be asked: " + error.what();
@@ -87,14 +90,11 @@ AcceleratorList found_in_child(const char* what, const char* remedy, const std::
 }
 
 AcceleratorList cuda_gpus() {
-  return found_in_child("CUDA driver", "see whether nvidia-smi works", [] {
-    const auto driver = open_cuda_driver();
-    return find_cuda_gpus(driver.get());
-  });
+  return asked_of(kCuda, "CUDA driver", "see whether nvidia-smi works");
 }
 
 AcceleratorList opencl_devices() {
-  return found_in_child("OpenCL drivers", "see whether clinfo works", find_opencl_devices);
+  return asked_of(kOpencl, "OpenCL drivers", "see whether clinfo works");
 }
 
 }  // namespace
@@ -149,6 +149,12 @@ AcceleratorList find_npus(const fs::path& root) {
     list.remedy = "if the processor has an NPU, load its kernel driver (intel_vpu)";
   }
   return list;
+}
+
+std::string accelerators_message(const std::string& drivers) {
+  if (drivers == kOpencl) return pack_message(find_opencl_devices());
+  const auto driver = open_cuda_driver();
+  return pack_message(find_cuda_gpus(driver.get()));
 }
 
 const Machine& machine() {

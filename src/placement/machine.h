@@ -45,6 +45,10 @@ const Machine& machine();
 /// What a job wants: a CPU placement costs no time for GPUs.
 Machine machine_for(const Placement& placement);
 
+/// For ask_program(): with "cuda" or "opencl", the message of what their drivers find in the process that is asked.
+inline constexpr const char* kAcceleratorsQuestion = "accelerators";
+std::string accelerators_message(const std::string& drivers);
+
 /// Intel GPUs (render nodes of vendor 0x8086) and NPUs (/dev/accel) under `root`; another root than "/" is for tests.
 AcceleratorList find_intel_gpus(const std::filesystem::path& root = "/");
 AcceleratorList find_npus(const std::filesystem::path& root = "/");

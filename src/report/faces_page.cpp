@@ -90,7 +90,9 @@ std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, 
   return fmt::format(
       "<p class=\"soft\">Names: type them here or write them into <code>{}</code>, a line for each person as in "
       "<code>3,Anna</code>; the same command with <code>--resume</code> takes them over, without looking at any photo "
-      "again.</p>\n<p id=\"names\" hidden><button type=\"button\" data-others=\"{}\">Save names.csv</button> <span "
+      "again. A face that isn't the person's is taken out by its line of <code>faces.csv</code> in a file "
+      "<code>apart.csv</code> beside it.</p>\n<p id=\"names\" hidden><button type=\"button\" data-others=\"{}\">Save "
+      "names.csv</button> <span "
       "class=\"soft\">as "
       "<code>{}</code>, in place of the one there.</span></p>\n",
       escape_html(page.names_file), escape_html(nlohmann::json(others).dump()), escape_html(page.names_file));
@@ -98,6 +100,9 @@ std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, 
 
 std::string persons_part(const FacesPage& page, const std::vector<std::pair<int, Members>>& persons) {
   std::string html = "<h2>Who is who</h2>\n";
+  if (!page.tells_persons) {
+    html += "<p>Can't be told: the embedder has random weights, so that these groups of faces are no persons.</p>\n";
+  }
   if (persons.empty()) return html + "<p>No two faces are alike.</p>\n";
   if (!page.names_file.empty()) html += naming_part(page, persons);
   html += "<div class=\"groups\">\n";
@@ -231,7 +236,9 @@ std::string faces_html(const FacesPage& page) {
   const std::vector<std::pair<int, Members>> persons = persons_of(page);
   html += "<div class=\"numbers\">" + number_part(page.photos, "photo", "photos") +
           number_part(page.all_faces, "face", "faces") +
-          number_part(persons.size(), "person seen more than once", "persons seen more than once") + "</div>\n";
+          (page.tells_persons ? number_part(persons.size(), "person seen more than once", "persons seen more than once")
+                              : "") +
+          "</div>\n";
   for (const std::string& sentence : page.notes) html += "<p class=\"note\">" + escape_html(sentence) + "</p>\n";
   if (page.faces.size() < page.all_faces) {
     html += fmt::format("<p>The page shows {} of the faces; faces.csv has all.</p>\n", page.faces.size());

@@ -72,6 +72,7 @@ struct FacesPage {
   std::map<int, std::string> names = {};  // of groups, also of some that are not on the page
   std::string names_file = {};            // where people write them
   double limit = 1;                       // distance up to which faces are taken for one person
+  bool tells_persons = true;              // false: random weights made the groups
 };
 
 /// The page, with everything inside but the photos: it shows them where they lie.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/terminal_text.h"
+#include "base/utf8.h"
 
 namespace evener::report {
 
@@ -43,6 +44,7 @@ std::string listed(const std::vector<std::string>& words, std::size_t most) {
 }
 
 std::string escape_html(std::string_view text) {
+  if (!is_utf8(text)) return escape_html(to_utf8_text(text));
   std::string escaped;
   escaped.reserve(text.size());
   for (const char c : text) {
@@ -98,6 +100,7 @@ std::string url_path(std::string_view path) {
 }
 
 std::string escape_markdown(std::string_view text) {
+  if (!is_utf8(text)) return escape_markdown(to_utf8_text(text));
   std::string escaped;
   for (const char c : text) {
     if (c == '\n' || c == '\r') {
@@ -111,6 +114,7 @@ std::string escape_markdown(std::string_view text) {
 }
 
 std::string csv_cell(std::string_view text) {
+  if (!is_utf8(text)) return csv_cell(to_utf8_text(text));
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string doubled;
   for (const char c : text) doubled.append(c == '"' ? 2 : 1, c);

@@ -18,6 +18,8 @@ std::string percent_text(const std::optional<double>& share);
 /// "a", "a and b", "a, b and c"; of more than `most` the first ones: "a, b and 7 more".
 std::string listed(const std::vector<std::string>& words, std::size_t most = std::string::npos);
 
+// Names of files and classes may be any bytes: what is written into pages, Markdown and CSV is UTF-8 (base/utf8.h).
+
 /// & < > " ' as entities, control characters left out: safe between tags and in quoted attributes.
 std::string escape_html(std::string_view text);
 /// JSON that may stand in a <script> element: no '<', '>', '&', U+2028 or U+2029 in it.

@@ -100,6 +100,15 @@ std::string plot_card(const std::string& id, const std::string& title, const std
       escape_html(title), control, explanation, id);
 }
 
+/// Detectors have none.
+bool has_accuracies(std::span<const Run> runs, const Job& job) {
+  return std::ranges::any_of(job, [&](std::size_t n) {
+    return std::ranges::any_of(runs[n].record.training.epochs, [](const measure::EpochRecord& epoch) {
+      return epoch.train_accuracy || epoch.val_accuracy;
+    });
+  });
+}
+
 std::string plots_of_job(std::span<const Run> runs, const Job& job, std::size_t number) {
   const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
   const std::size_t epochs = most_epochs(runs, job), samples = most_samples(runs, job);
@@ -117,9 +126,11 @@ std::string plots_of_job(std::span<const Run> runs, const Job& job, std::size_t 
                               number));
   }
   if (epochs >= kFewestEpochs) {
-    html += plot_card(id("accuracy"), "Accuracy",
-                      "Solid: validation, its best epoch circled. Dotted: training, as the weights changed." +
-                          coinciding_text(runs, job, Curve::kAccuracy));
+    if (has_accuracies(runs, job)) {
+      html += plot_card(id("accuracy"), "Accuracy",
+                        "Solid: validation, its best epoch circled. Dotted: training, as the weights changed." +
+                            coinciding_text(runs, job, Curve::kAccuracy));
+    }
     html += plot_card(id("loss"), "Loss",
                       "Solid: validation, circled where overfitting begins. Dotted: training. Logarithmic." +
                           coinciding_text(runs, job, Curve::kLoss));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "report/figures.h"
+#include "report/sweep_alike.h"
 #include "report/sweep_claims.h"
 #include "report/sweep_scaling.h"
 
@@ -42,19 +43,35 @@ std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const meas
   return name.empty() ? "the cell" : name;
 }
 
-bool is_of_energy(const Metric& metric) {
+/// Joules, and their products with time, which runs for energy alone give.
+bool is_of_energy_runs(const Metric& metric) {
   return metric.unit == "J" || metric.unit == "J s";
+}
+
+/// "energy (estimated)".
+void name_energy_class(SweepFigure& figure) {
+  if (figure.energy == measure::EnergyClass::kAbsent) return;
+  std::string& label = figure.metric.label;
+  label = fmt::format("{} ({})", label.substr(0, label.rfind(" (")), measure::energy_class_name(figure.energy));
+}
+
+/// The class of a run's figure. What is a share of the processor's energy by CPU time is no better than that.
+measure::EnergyClass class_of(const Metric& metric, const measure::Record& record) {
+  if (!is_of_energy(metric) || !metric.value) return measure::EnergyClass::kAbsent;
+  const bool is_share = metric.name == "process_joules" && record.energy.kind == measure::EnergyClass::kMeasured;
+  return is_share ? measure::EnergyClass::kDerived : record.energy.kind;
 }
 
 /// Adds the figures of a run; those of energy come from a part of their own where there is one.
 void add_figures(SweepCellRuns& cell, const measure::Record& record, const SweepRun& run, bool energy_apart) {
   for (Metric& metric : measure::metrics_of(record)) {
     const bool from_energy_run = run.part == measure::kEnergyPart;
-    if (energy_apart && is_of_energy(metric) != from_energy_run) continue;
+    if (energy_apart && is_of_energy_runs(metric) != from_energy_run) continue;
     auto known = std::ranges::find(cell.figures, metric.name, [](const SweepFigure& one) { return one.metric.name; });
     if (known == cell.figures.end()) {
       known = cell.figures.insert(known, SweepFigure{.metric = metric, .values = {}, .mean = {}});
     }
+    known->energy = measure::together(known->energy, class_of(metric, record));
     if (metric.value) known->values.push_back({run.block, *metric.value});
   }
 }
@@ -66,10 +83,12 @@ bool asks_for_accuracy(const measure::Record& record) {
 }
 
 void take_run(SweepCellRuns& cell, SweepRun run, const RecordOfRun& record_of, bool energy_apart) {
+  cell.energies.push_back(measure::EnergyClass::kAbsent);
   if (measure::has_figures(run.end)) {
     try {
       measure::Record record = record_of(run);
       add_figures(cell, record, run, energy_apart);
+      cell.energies.back() = record.energy.kind;
       if (asks_for_accuracy(record)) cell.to_accuracy_s.push_back(record.times.to_accuracy);
       if (!cell.record) cell.record = std::move(record);
     } catch (const Error& error) {
@@ -175,6 +194,10 @@ std::string name_among(const Sweep& sweep, const std::vector<std::size_t>& among
   return name.empty() ? sweep.cells[cell].name : name;
 }
 
+bool is_of_energy(const Metric& metric) {
+  return metric.unit.find('J') != std::string::npos;
+}
+
 bool is_sweep(const fs::path& folder) {
   std::error_code none;
   return fs::exists(folder / measure::kSweepFile, none);
@@ -216,10 +239,12 @@ Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& 
   for (SweepCellRuns& cell : sweep.cells) {
     for (SweepFigure& figure : cell.figures) {
       figure.mean = measure::mean_of_runs(figure.values, sweep.record.first_stage());
+      name_energy_class(figure);
     }
   }
   number_jobs(sweep);
   make_claims(sweep);
+  for (std::string& note : alike_notes(sweep)) sweep.notes.push_back(std::move(note));
   sweep.scalings = scalings_of(sweep);
   return sweep;
 }

@@ -23,6 +23,7 @@ struct SweepFigure {
   measure::Metric metric;                   // its name, unit, words and direction; without a value
   std::vector<measure::BlockValue> values;  // of its runs
   measure::MeanOfRuns mean;
+  measure::EnergyClass energy = measure::EnergyClass::kAbsent;  // of its runs, of a figure of energy
 };
 
 /// How a cell stands to the one that it is compared with, by the sweep's main figure.
@@ -38,9 +39,10 @@ struct CellClaim {
 
 struct SweepCellRuns {
   measure::SweepCell cell;
-  std::string name;                       // "on=cpu/t2, batch=32"
-  std::vector<measure::SweepRun> runs;    // that ended, of the series that is shown; with their reasons
-  std::optional<measure::Record> record;  // of the first run that has one
+  std::string name;                            // "on=cpu/t2, batch=32"
+  std::vector<measure::SweepRun> runs;         // that ended, of the series that is shown; with their reasons
+  std::optional<measure::Record> record;       // of the first run that has one
+  std::vector<measure::EnergyClass> energies;  // of each run
   std::vector<SweepFigure> figures;
   /// Of runs that were to reach an accuracy, how long that took; absent where it was never reached.
   std::vector<std::optional<double>> to_accuracy_s;
@@ -78,6 +80,9 @@ struct Sweep {
   std::vector<ReferenceRow> reference;  // figures that were measured elsewhere, beside these
   std::vector<std::string> notes;
 };
+
+/// Whether a figure tells of energy, so that it has a class.
+bool is_of_energy(const measure::Metric& metric);
 
 /// Whether the folder is that of a sweep.
 bool is_sweep(const std::filesystem::path& folder);

@@ -21,11 +21,13 @@ ReportJson ends_json(const std::optional<measure::Interval>& interval) {
 ReportJson figure_json(const SweepFigure& figure) {
   std::vector<double> values;
   for (const measure::BlockValue& one : figure.values) values.push_back(one.value);
-  return {{"unit", figure.metric.unit},
-          {"better", measure::better_name(figure.metric.better)},
-          {"mean", known_or_null(figure.mean.mean)},
-          {"interval_95", ends_json(figure.mean.interval)},
-          {"values", values}};
+  ReportJson json = {{"unit", figure.metric.unit},
+                     {"better", measure::better_name(figure.metric.better)},
+                     {"mean", known_or_null(figure.mean.mean)},
+                     {"interval_95", ends_json(figure.mean.interval)},
+                     {"values", values}};
+  if (is_of_energy(figure.metric)) json["class"] = measure::energy_class_name(figure.energy);
+  return json;
 }
 
 /// Of each run that was to reach an accuracy; null where it never did.

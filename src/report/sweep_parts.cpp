@@ -28,11 +28,19 @@ bool has_figure(const Sweep& sweep, const std::string& name) {
   });
 }
 
+/// A text that may be broken before what stands in brackets, and nowhere else.
+std::string breakable_html(const std::string& text) {
+  const std::size_t bracket = std::min(text.find(" ("), text.find(" ["));
+  if (bracket == std::string::npos) return escape_html(text);
+  return fmt::format("<span>{}</span> <span>{}</span>", escape_html(text.substr(0, bracket)),
+                     escape_html(text.substr(bracket + 1)));
+}
+
 /// `sort`: what the cell is sorted by; "" = its text.
 std::string sortable_cell(const std::string& title, const std::string& text, bool numeric, const std::string& sort) {
   return fmt::format("<td{} data-title=\"{}\"{}><span>{}</span></td>", numeric ? " class=\"number\"" : "",
                      escape_html(title), sort.empty() ? "" : fmt::format(" data-sort=\"{}\"", escape_html(sort)),
-                     escape_html(text));
+                     numeric ? breakable_html(text) : escape_html(text));
 }
 
 /// The leading number of a text such as "26.9 (26.1 to 27.7)" or "1,234 MB"; "" where there is none.

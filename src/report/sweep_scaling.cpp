@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "base/plural.h"
 #include "report/format.h"
 
 namespace evener::report {
@@ -28,6 +30,12 @@ Workers workers_of(const measure::Record& record) {
     ++workers.replicas;
   }
   return workers;
+}
+
+/// CPUs that all workers share; more threads than these are no more workers. 0 = not known.
+int cpus_of(const measure::MachineRecord& machine) {
+  if (!machine.quota_cpus) return machine.logical_cpus;
+  return std::min(machine.logical_cpus, static_cast<int>(std::ceil(*machine.quota_cpus)));
 }
 
 /// The values of the cell but for where it computes: cells with the same text differ in nothing else.
@@ -70,7 +78,7 @@ std::string percent_words(const std::optional<measure::BlockMean>& mean) {
 
 }  // namespace
 
-std::vector<SweepScaling> scalings_of(const Sweep& sweep) {
+std::vector<SweepScaling> scalings_of(Sweep& sweep) {
   // By what the workers are and what else the cells are: of each number of workers the first cell.
   std::map<std::string, std::map<int, std::size_t>> found;
   for (std::size_t n = 0; n < sweep.cells.size(); ++n) {
@@ -78,6 +86,12 @@ std::vector<SweepScaling> scalings_of(const Sweep& sweep) {
     const SweepFigure* figure = cell.figure(sweep.main_figure);
     if (!cell.record || figure == nullptr || figure->values.empty()) continue;
     const Workers workers = workers_of(*cell.record);
+    const int threads = workers.replicas * workers.threads, cpus = cpus_of(cell.record->machine);
+    if (cpus > 0 && threads > cpus) {
+      sweep.notes.push_back(fmt::format("{} is left out of the scaling: {} threads on {} are no more workers",
+                                        cell.name, threads, counted(static_cast<std::size_t>(cpus), "CPU")));
+      continue;
+    }
     const std::string others = others_text(sweep, cell);
     if (workers.replicas == 1) found["threads" + others].emplace(workers.threads, n);
     if (workers.threads == 1) found["processes of one thread" + others].emplace(workers.replicas, n);

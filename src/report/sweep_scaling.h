@@ -8,8 +8,8 @@
 namespace evener::report {
 
 /// Of cells that differ only in how many threads one replica has, and of those that differ only in how many replicas
-/// there are: with two numbers of workers or more.
-std::vector<SweepScaling> scalings_of(const Sweep& sweep);
+/// there are: with two numbers of workers or more. A cell of more threads than there are CPUs is left out, and noted.
+std::vector<SweepScaling> scalings_of(Sweep& sweep);
 
 /// Speedup, efficiency and the serial fractions, a row for each number of workers.
 Table scaling_table(const Sweep& sweep);

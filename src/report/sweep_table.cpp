@@ -84,6 +84,14 @@ std::string to_accuracy_text(const SweepCellRuns& cell) {
                                   std::isfinite(middle) ? " never" : "");
 }
 
+constexpr const char* kEnergyFigure = "energy_joules";
+
+/// "estimated", of the cell's energies.
+std::string energy_class_of(const SweepCellRuns& cell) {
+  const SweepFigure* figure = cell.figure(kEnergyFigure);
+  return figure == nullptr || figure->values.empty() ? kNothing : measure::energy_class_name(figure->energy);
+}
+
 bool is_predicted(const SweepCellRuns& cell) {
   return cell.cell.predicted.has_value();
 }
@@ -180,6 +188,7 @@ Table sweep_table(const Sweep& sweep) {
   table.columns.push_back({"runs", true});
   for (const auto& [name, title] : figures) {
     table.columns.push_back({title, true});
+    if (name == kEnergyFigure) table.columns.push_back({"energy is", false});
     if (name != sweep.main_figure || sweep.cells.size() < 2) continue;
     table.columns.push_back({"speedup", true});
     table.columns.push_back({"verdict", false});
@@ -196,6 +205,7 @@ Table sweep_table(const Sweep& sweep) {
     for (const auto& [name, title] : figures) {
       const SweepFigure* figure = cell.figure(name);
       row.push_back(figure == nullptr ? kNothing : mean_text(*figure, name == sweep.main_figure));
+      if (name == kEnergyFigure) row.push_back(energy_class_of(cell));
       if (name != sweep.main_figure || sweep.cells.size() < 2) continue;
       row.push_back(cell.claim.base ? speedup_text(cell.claim) : cell.record ? "1x, the base" : kNothing);
       row.push_back(cell.claim.base ? verdict_word(cell.claim.verdict) : kNothing);
@@ -213,10 +223,14 @@ std::string sweep_csv(const Sweep& sweep) {
   std::vector<std::string> titles = axes;
   for (const char* title : {"block", "part", "began", "status", "seconds", "reason", "folder"})
     titles.emplace_back(title);
-  titles.insert(titles.end(), figures.begin(), figures.end());
+  for (const std::string& name : figures) {
+    titles.push_back(name);
+    if (name == kEnergyFigure) titles.emplace_back("energy_class");
+  }
   std::string text = csv_line(titles);
   for (const SweepCellRuns& cell : sweep.cells) {
-    for (const measure::SweepRun& run : cell.runs) {
+    for (std::size_t n = 0; n < cell.runs.size(); ++n) {
+      const measure::SweepRun& run = cell.runs[n];
       std::vector<std::string> row;
       for (const std::string& axis : axes) row.push_back(value_on(cell, axis));
       for (const std::string& word : {std::to_string(run.block), run.part, run.began,
@@ -230,7 +244,9 @@ std::string sweep_csv(const Sweep& sweep) {
         const auto* values = figure == nullptr || apart || !measure::has_figures(run.end) ? nullptr : &figure->values;
         const auto value = values == nullptr ? std::vector<measure::BlockValue>::const_iterator()
                                              : std::ranges::find(*values, run.block, &measure::BlockValue::block);
-        row.push_back(values == nullptr || value == values->end() ? "" : fmt::format("{}", value->value));
+        const bool is_known = values != nullptr && value != values->end();
+        row.push_back(is_known ? fmt::format("{}", value->value) : "");
+        if (name == kEnergyFigure) row.emplace_back(is_known ? measure::energy_class_name(cell.energies[n]) : "");
       }
       text += csv_line(row);
     }

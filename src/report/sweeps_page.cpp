@@ -87,7 +87,7 @@ std::string all_references_part(std::span<const Sweep> sweeps) {
     all.columns = table.columns;
     all.columns.insert(all.columns.begin(), Column{"sweep", false});
     for (std::vector<std::string> row : table.rows) {
-      row.insert(row.begin(), title_of_sweep(sweep));
+      row.insert(row.begin(), sweep.name);
       all.rows.push_back(std::move(row));
     }
     for (const std::string& note : table.notes) {

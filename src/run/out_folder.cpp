@@ -82,6 +82,11 @@ OutFolder::OutFolder(const OutFolderOptions& options) : path_(options.path), exi
                      (goes_on ? "--resume " + path_.string() + " to go on with it, " : "") +
                      "or --overwrite to replace it");
   }
+  if (options.resume && holds_run && !task::has_checkpoint(path_)) {
+    throw Error("nothing to resume: the run in " + path_.string() +
+                " ended before its first checkpoint, which is written after its first epoch; begin again with "
+                "--overwrite instead of --resume");
+  }
   if (options.resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
   require_writable_directory(path_);
   if (!lock_) lock_ = locked(path_);

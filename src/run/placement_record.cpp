@@ -1,5 +1,6 @@
 #include "run/placement_record.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace evener::run {
@@ -20,6 +21,14 @@ measure::PlacementRecord placement_record(const placement::Plan& plan) {
     record.replicas.push_back(std::move(entry));
   }
   return record;
+}
+
+void limit_threads(measure::PlacementRecord& placement, int most) {
+  for (measure::ReplicaRecord& replica : placement.replicas) {
+    for (measure::StageRecord& stage : replica.stages) {
+      if (stage.threads) stage.threads = std::min(*stage.threads, most);
+    }
+  }
 }
 
 }  // namespace evener::run

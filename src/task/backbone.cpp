@@ -18,6 +18,7 @@
 #include "base/module.h"
 #include "base/names.h"
 #include "network/init.h"
+#include "network/weight_names.h"
 #include "network/zoo.h"
 #include "task/quantize/probe.h"
 
@@ -142,15 +143,26 @@ LayerStatistics observed(const Network& network, const TensorMap& state, const d
   return statistics;
 }
 
+bool has_beginning(const TensorMap& tensors, const std::string& part) {
+  const auto first = tensors.lower_bound(part);
+  return first != tensors.end() && first->first.starts_with(part);
+}
+
 }  // namespace
+
+std::vector<std::string> adapt_to_network_or_backbone(const Network& network, weights::SafetensorsFile& file,
+                                                      const std::string& source) {
+  const std::string classifier = network::classifier_of(network.model());
+  const bool may_be_classifiers =
+      !classifier.empty() && !has_beginning(file.tensors, "backbone.") && !has_beginning(file.tensors, "head.");
+  std::vector<std::string> notes = network::adapt_names(network, file, source);
+  if (!may_be_classifiers || network::has_all_names(network, file.tensors)) return notes;
+  return network::adapt_names(network::build(classifier, {}), file, source);
+}
 
 bool is_of_backbone(const Network& network, const TensorMap& given) {
   if (network.anchors().empty() || network::classifier_of(network.model()).empty()) return false;
-  const auto begins = [&given](const std::string& part) {
-    const auto first = given.lower_bound(part);
-    return first != given.end() && first->first.starts_with(part);
-  };
-  return begins(kClassifiersPart) && !begins("backbone.") && !begins("head.");
+  return has_beginning(given, kClassifiersPart) && !has_beginning(given, "backbone.") && !has_beginning(given, "head.");
 }
 
 Backbone backbone_of_classifier(const Network& network, TensorMap given, const std::string& source,

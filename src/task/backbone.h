@@ -11,6 +11,7 @@
 #include "data/channel_statistics.h"
 #include "data/samples.h"
 #include "network/network.h"
+#include "weights/safetensors.h"
 #include "weights/tflite_file.h"
 
 namespace evener::task {
@@ -22,6 +23,10 @@ struct Backbone {
   TensorMap state;                 // of the whole network (network::check_state)
   std::vector<std::string> notes;  // what is not from the file, for people
 };
+
+/// See network::adapt_names; of a detector's or of its classifier's names, whichever the file has.
+std::vector<std::string> adapt_to_network_or_backbone(const network::Network& network, weights::SafetensorsFile& file,
+                                                      const std::string& source);
 
 /// Whether `given` are a classifier's, where `network` is a detector on the same layers.
 bool is_of_backbone(const network::Network& network, const TensorMap& given);

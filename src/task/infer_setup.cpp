@@ -80,6 +80,13 @@ void InferJob::choose_batch(const data::Samples& samples) {
   const std::int64_t calls = divided_up(divided_up(shown_, setup_.batch), replicas);
   const int usual = static_cast<int>(std::clamp<std::int64_t>(calls, 1, threads));
   setup_.streams = std::min(options_.streams.value_or(usual), threads);
+  if (const int asked = options_.streams.value_or(0); asked > setup_.streams) {
+    setup_.fallbacks.push_back(
+        fmt::format("--streams {} came to {}: of a replica's calls side by side each takes a CPU thread of its own, "
+                    "which --on {} has "
+                    "no more of",
+                    asked, setup_.streams, options_.plan.text));
+  }
 }
 
 void InferJob::make_lanes(const data::Samples& samples) {

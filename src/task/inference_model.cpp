@@ -1,17 +1,16 @@
 #include "task/inference_model.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
+#include "base/ask_program.h"
 #include "base/error.h"
-#include "base/forked.h"
 #include "base/names.h"
 #include "task/faces/embedder.h"
+#include "task/imagenet_names.h"
 #include "task/labels.h"
 #include "task/model_metadata.h"
 
@@ -35,41 +34,13 @@ network::Network with_features(network::Network network) {
   throw UsageError("--features gives what the last linear layer reads, and " + network.model() + " has none");
 }
 
-/// What libraries write on stderr about a bad file is for their developers; the error tells users.
-void be_silent() {
-  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nowhere < 0) return;
-  dup2(nowhere, STDERR_FILENO);
-  close(nowhere);
-}
-
-/// Opens the file in a child process first, with a call on zeros where its shape is known: what ends the child, such as
-/// a damaged file that the library's reader doesn't survive, is then an error and not the end of this program.
+/// Has the file opened by another process first: what ends that process, such as a damaged file that the library's
+/// reader doesn't survive, is then an error and not the end of this one.
 void require_survives(const std::string& path) {
   constexpr double kLimit_s = 300;
-  const std::string failure = in_child(
-      [&]() -> std::string {
-        try {
-          be_silent();
-          const auto engine = engine::open_engine("openvino");
-          const auto file = engine->open_model_file(path);
-          const std::vector<std::int64_t>& shape = file->inputs().front().shape;
-          if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
-          engine::RunnerOptions options;
-          options.batch = shape.front();
-          options.values = engine::ImageValues::kFloats;
-          engine::ModelInput input{{shape.begin() + 1, shape.end()}};
-          input.is_image = false;
-          const auto runner = std::move(file->make_runners(input, options, 1).front());
-          runner->start(std::span<const float>(std::vector<float>(static_cast<std::size_t>(element_count(shape)))));
-          runner->wait();
-          return "";
-        } catch (const std::exception& error) {
-          return error.what();
-        }
-      },
-      kLimit_s);
-  if (!failure.empty()) throw Error(failure);
+  if (const std::string failure = ask_program({kModelFileQuestion, path}, kLimit_s); !failure.empty()) {
+    throw Error(failure);
+  }
 }
 
 /// The place of the channels in (N, a, b, c): that of the extent which is a number of channels.
@@ -88,6 +59,26 @@ fs::path foreign_file(const std::string& model) {
 
 }  // namespace
 
+std::string model_file_failure(const std::string& path) {
+  try {
+    const auto engine = engine::open_engine("openvino");
+    const auto file = engine->open_model_file(path);
+    const std::vector<std::int64_t>& shape = file->inputs().front().shape;
+    if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
+    engine::RunnerOptions options;
+    options.batch = shape.front();
+    options.values = engine::ImageValues::kFloats;
+    engine::ModelInput input{{shape.begin() + 1, shape.end()}};
+    input.is_image = false;
+    const auto runner = std::move(file->make_runners(input, options, 1).front());
+    runner->start(std::span<const float>(std::vector<float>(static_cast<std::size_t>(element_count(shape)))));
+    runner->wait();
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 bool is_foreign_model(const std::string& model) {
   return std::ranges::any_of(std::initializer_list<const char*>{".onnx", ".tflite", ".xml"},
                              [&](const char* ending) { return model.ends_with(ending); });
@@ -100,11 +91,55 @@ InferenceModel::InferenceModel(const InferenceRequest& request) {
     if (of_file.model.model != request.model.model) run_ = request.model.model;
     is_foreign_ = true;
     take_file(of_file);
+    take_classes(request);
     if (request.describe) describe_file();
   } else {
     take_trained(request);
+    take_classes(request);
   }
-  if (!request.labels.empty()) classes_ = read_labels(request.labels);
+}
+
+void InferenceModel::take_classes(const InferenceRequest& request) {
+  if (!request.tells_classes) return;
+  if (trained_ && !trained_->network.anchors().empty()) {  // a detector counts its names itself
+    if (!request.labels.empty()) classes_ = read_labels(request.labels);
+    return;
+  }
+  if (!request.labels.empty()) {
+    classes_ = read_labels(request.labels);
+    named_by_ = request.labels;
+  }
+  class_output_ = choose_class_output(outputs_, classes_.size(), request.output);
+  const NetworkOutput& output = outputs_[class_output_.index];
+  if (const std::string why = label_mismatch(class_output_, output, classes_); !why.empty()) {
+    if (!named_by_.empty()) throw UsageError(fmt::format("'{}' doesn't fit '{}': {}", named_by_.string(), name_, why));
+    notes_.push_back(fmt::format("'{}' itself names other classes than it has, which are not used: {}", name_, why));
+    classes_.clear();
+    class_output_ = choose_class_output(outputs_, 0, request.output);
+  }
+  if (!class_output_.note.empty()) notes_.push_back(class_output_.note);
+  if (!classes_.empty() || weights_.empty() || class_output_.classes < 0) return;
+  classes_ = imagenet_names(static_cast<std::size_t>(class_output_.classes));
+  names_are_assumed_ = !classes_.empty();
+  if (!names_are_assumed_) return;
+  notes_.push_back(fmt::format(
+      "the names of classes are ImageNet's, assumed because '{}' tells {} apart and doesn't name them; --labels FILE "
+      "gives others",
+      name_, classes_.size()));
+}
+
+std::string InferenceModel::no_classes() const {
+  if (trained_ && !trained_->network.anchors().empty()) return "";
+  std::string why = class_output_.refusal;
+  if (why.empty() && class_output_.from_one_value && trained_) {
+    why = fmt::format("its output {} is one value for each image, not a score for each class",
+                      output_text(outputs_[class_output_.index]));
+  }
+  return why.empty() ? "" : fmt::format("'{}' tells no classes: {}", name_, why);
+}
+
+std::vector<engine::ModelLayer> InferenceModel::file_layers() const {
+  return file_ ? file_->layers() : std::vector<engine::ModelLayer>();
 }
 
 void InferenceModel::take_trained(const InferenceRequest& request) {
@@ -118,10 +153,13 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
   weights_ = trained_->weights;
   run_ = trained_->run;
   classes_ = trained_->classes;
+  named_by_ = trained_->classes_file;
   notes_ = trained_->notes;
   input_.shape = trained_->network.input_shape();
   input_.is_image = input_.shape.size() == 3;
-  main_output_ = trained_->network.outputs().front().name;
+  for (const network::Output& output : trained_->network.outputs()) {
+    outputs_.push_back({.name = output.name, .shape = trained_->network.output_shape(output)});
+  }
   crop_ = trained_->crop;
   take_normalization(request, trained_->normalization);
 }
@@ -143,8 +181,10 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   crop_ = facts.crop;
   if (const fs::path beside = labels_beside(asked.model); classes_.empty() && fs::exists(beside)) {
     classes_ = read_labels(beside);
+    named_by_ = beside;
   }
-  main_output_ = file_->outputs().front().name;
+  take_outputs_of_file();
+  input_.one_is_probability = request.output_type == OutputType::kProbabilities;
   input_.reverse_channels = request.reverse_channels;
   const std::vector<std::int64_t>& shape = file_->inputs().front().shape;
   if (shape.empty()) throw Error(fmt::format("'{}' doesn't say what shape its input has", asked.model));
@@ -169,6 +209,8 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     input_.shape.assign(shape.begin() + 1, shape.end());
     return;
   }
+  const data::ChannelStatistics as_it_is = for_channels(parse_normalization("pixels"), input_.shape.front());
+  if (request.normalization.source == NormalizationRule::Source::kDefault) float_normalization_ = as_it_is;
   const std::string& type = file_->inputs().front().type;
   const bool takes_bytes = type == "u8" || type == "i8";
   if (!takes_bytes && !facts.normalizes_inside) return take_normalization(request, facts.normalization);
@@ -176,7 +218,16 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     throw UsageError(fmt::format("'{}' {}; leave out --normalize", asked.model,
                                  takes_bytes ? "takes bytes as they are" : "normalises images itself"));
   }
-  normalization_ = for_channels(parse_normalization("pixels"), input_.shape.front());
+  normalization_ = as_it_is;
+}
+
+void InferenceModel::take_outputs_of_file() {
+  for (const engine::ModelPort& port : file_->outputs()) {
+    NetworkOutput output{.name = port.name, .shape = port.shape, .type = port.type};
+    output.rank_is_known = !port.shape.empty();
+    if (output.rank_is_known) output.shape.erase(output.shape.begin());
+    outputs_.push_back(std::move(output));
+  }
 }
 
 void InferenceModel::describe_file() {
@@ -187,6 +238,9 @@ void InferenceModel::describe_file() {
   }
   engine::DescribedNetwork described = file_->describe(input_);
   if (described.pixels) normalization_ = normalization_before(*described.pixels, normalization_);
+  if (described.pixels && float_normalization_) {
+    float_normalization_ = normalization_before(*described.pixels, *float_normalization_);
+  }
   trained_.emplace(std::move(described.network));
   trained_->state = std::move(described.state);
   trained_->trained_elsewhere = true;
@@ -241,11 +295,13 @@ std::vector<std::unique_ptr<engine::Runner>> InferenceModel::make_runners(engine
                                                                           const std::vector<std::int64_t>& sample,
                                                                           engine::RunnerOptions options,
                                                                           int count) const {
-  options.mean = normalization_.mean;
-  options.standard_deviation = normalization_.standard_deviation;
+  const data::ChannelStatistics& normalization = normalization_of(options.values == engine::ImageValues::kBytes);
+  options.mean = normalization.mean;
+  options.standard_deviation = normalization.standard_deviation;
   if (trained_) return engine.make_runners(trained_->network, trained_->state, options, count);
   engine::ModelInput input = input_;
   input.shape = sample;
+  if (class_output_.from_one_value) input.two_classes_of = main_output();
   return file_->make_runners(input, options, count);
 }
 

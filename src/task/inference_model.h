@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "task/class_output.h"
 #include "task/normalization.h"
 #include "task/trained_model.h"
 
 namespace evener::task {
+
+/// How answers become probabilities.
+enum class OutputType { kAuto, kProbabilities, kLogits };
 
 struct InferenceRequest {
   ModelRequest model;
@@ -22,11 +26,11 @@ struct InferenceRequest {
   bool features = false;                            // give out what the last linear layer reads, as "features"
   /// Makes a file of another program a network of ours, which network(), state() and all engines have then.
   bool describe = false;
-  std::filesystem::path labels = {};  // a text file with a class name on each line; empty = the model's own
+  std::filesystem::path labels = {};           // a text file with a class name on each line; empty = the model's own
+  bool tells_classes = true;                   // false: nobody wants classes of its outputs, nor notes on them
+  std::string output = {};                     // that classes are told by; empty = chosen (class_output.h)
+  OutputType output_type = OutputType::kAuto;  // of a file's output that is one value
 };
-
-/// How answers become probabilities.
-enum class OutputType { kAuto, kProbabilities, kLogits };
 
 class InferenceModel {
  public:
@@ -42,7 +46,15 @@ class InferenceModel {
   const std::vector<std::int64_t>& input_shape() const { return input_.shape; }
   bool takes_images() const { return input_.is_image; }
   const std::vector<std::string>& classes() const { return classes_; }
+  /// Whether classes() are ImageNet's names, because nothing else names as many classes.
+  bool names_are_assumed() const { return names_are_assumed_; }
   const data::ChannelStatistics& normalization() const { return normalization_; }
+  /// Whether images that come as floats are what its input takes, and not pixels from 0 to 255.
+  bool takes_floats_as_they_are() const { return float_normalization_.has_value(); }
+  /// Of images that come as bytes, or as floats.
+  const data::ChannelStatistics& normalization_of(bool are_bytes) const {
+    return are_bytes || !float_normalization_ ? normalization_ : *float_normalization_;
+  }
   /// How it was shown pictures in training; absent where its file doesn't tell.
   std::optional<data::CropMode> crop() const { return crop_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -56,12 +68,19 @@ class InferenceModel {
   const network::QuantizationScheme* quantization() const { return trained_ ? &trained_->quantization : nullptr; }
   /// Whether it comes from a file of another program.
   bool is_foreign() const { return is_foreign_; }
-  /// The name of the output that classes are told by: the first.
-  const std::string& main_output() const { return main_output_; }
+  const std::vector<NetworkOutput>& outputs() const { return outputs_; }
+  /// The name of the output that classes are told by; where none can tell them, of the first.
+  const std::string& main_output() const { return outputs_[class_output_.index].name; }
+  /// Why its answers are no classes, beginning with its name; "" = they are. A detector's aren't either, and "".
+  std::string no_classes() const;
+  /// The layers of a file of another program, or empty.
+  std::vector<engine::ModelLayer> file_layers() const;
 
   /// Why the engine can't run this; "" = it can.
   std::string refusal(const engine::Engine& engine, const engine::RunnerOptions& options) const;
-  /// `sample`: the shape of one sample, where input_shape() is open. See Engine::make_runners.
+  /// `sample`: the shape of one sample, where input_shape() is open. Bytes are normalised, and floats as bytes are;
+  /// those for a file of another program are what its input takes already, unless a normalisation was asked for. See
+  /// Engine::make_runners.
   std::vector<std::unique_ptr<engine::Runner>> make_runners(engine::Engine& engine,
                                                             const std::vector<std::int64_t>& sample,
                                                             engine::RunnerOptions options, int count) const;
@@ -73,13 +92,20 @@ class InferenceModel {
   void take_trained(const InferenceRequest& request);
   void take_file(const InferenceRequest& request);
   void describe_file();
+  void take_outputs_of_file();
+  void take_classes(const InferenceRequest& request);
   void take_normalization(const InferenceRequest& request, const std::optional<data::ChannelStatistics>& of_file);
 
-  std::string name_, main_output_;
+  std::string name_;
   std::filesystem::path weights_, run_;
   engine::ModelInput input_;
   std::vector<std::string> classes_, notes_;
+  std::filesystem::path named_by_;  // the file that the names of classes are from
+  bool names_are_assumed_ = false;
+  std::vector<NetworkOutput> outputs_;
+  ClassOutput class_output_;
   data::ChannelStatistics normalization_;
+  std::optional<data::ChannelStatistics> float_normalization_;  // absent = the same
   std::optional<data::CropMode> crop_;
   std::optional<std::int64_t> fixed_batch_;
   bool is_foreign_ = false;
@@ -90,5 +116,10 @@ class InferenceModel {
 
 /// Whether `model` names a file of another program: .onnx, .tflite, .xml.
 bool is_foreign_model(const std::string& model);
+
+/// For ask_program(): with the path of such a file, model_file_failure().
+inline constexpr const char* kModelFileQuestion = "model-file";
+/// Opens such a file, and shows zeros to it where its shape is known. Why that failed; "" = it didn't.
+std::string model_file_failure(const std::string& path);
 
 }  // namespace evener::task

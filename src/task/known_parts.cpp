@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "data/locations.h"
 
 namespace evener::task {
 namespace {
@@ -78,8 +79,7 @@ void move_trained(const TrainOptions& options, const data::RecalledSplit& recall
 
 void require_data_of_run(const TrainOptions& options) {
   const std::string& location = options.data.location;
-  std::error_code none;
-  if (!options.resume || !SplitManifest::can_know(location) || std::filesystem::exists(location, none)) return;
+  if (!options.resume || !SplitManifest::can_know(location) || data::are_on_disk(location)) return;
   throw UsageError(
       fmt::format("'{}', the data of the run in '{}', isn't there any more; name the folder that has its "
                   "images now with --data",

@@ -1,7 +1,10 @@
 #include "task/normalization.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -34,6 +37,21 @@ std::vector<float> numbers(const std::string& text, std::string_view part) {
   }
 }
 
+/// Many give mean and deviation of pixels from 0 to 255, which would make nearly equal numbers of all pixels.
+void require_unit_scale(const std::string& text, const data::ChannelStatistics& given) {
+  const float most = std::ranges::max(given.mean), widest = std::ranges::max(given.standard_deviation);
+  if (most <= 1 && widest <= 1) return;
+  std::vector<std::string> mean, deviation;
+  const auto scaled = [](float value) { return fmt::format("{:.6g}", static_cast<double>(value) / 255); };
+  std::ranges::transform(given.mean, std::back_inserter(mean), scaled);
+  std::ranges::transform(given.standard_deviation, std::back_inserter(deviation), scaled);
+  throw UsageError(fmt::format(
+      "--normalize '{}' has {} {}, which is none of values from 0 to 1. Of pixels from 0 to 255 it would be "
+      "--normalize {}/{}",
+      text, most > 1 ? "the mean" : "the deviation", most > 1 ? most : widest, fmt::join(mean, ":"),
+      fmt::join(deviation, ":")));
+}
+
 bool usable(const data::ChannelStatistics& statistics) {
   const auto is_finite = [](float value) { return std::isfinite(value); };
   const auto is_positive = [](float value) { return std::isfinite(value) && value > 0; };
@@ -55,6 +73,7 @@ NormalizationRule parse_normalization(const std::string& text) {
   NormalizationRule result{
       Source::kGiven, text, {numbers(text, view.substr(0, slash)), numbers(text, view.substr(slash + 1))}};
   if (result.given.mean.size() != result.given.standard_deviation.size() || !usable(result.given)) malformed(text);
+  require_unit_scale(text, result.given);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "base/plural.h"
 #include "data/samples.h"
 #include "network/init.h"
+#include "network/weight_names.h"
 #include "network/zoo.h"
 #include "task/backbone.h"
 #include "task/quantize/learn.h"
@@ -211,6 +212,7 @@ void start_from_file(const TrainOptions& options, const TrainSetup& setup, const
   metadata = std::move(file.metadata);
   unpack(file.tensors);
   const std::string source = source_text(options, metadata);
+  std::ranges::move(adapt_to_network_or_backbone(network, file, source), std::back_inserter(start.notes));
   if (is_of_backbone(network, file.tensors)) {
     require_training_of_head(options);
     take(backbone_of_classifier(network, std::move(file.tensors), source, options.trainer.seed), options, start);

@@ -12,6 +12,7 @@
 #include "parallel/data_parallel.h"
 #include "parallel/first_shares.h"
 #include "task/copied_files.h"
+#include "task/detect/blank_images.h"
 #include "task/evaluation.h"
 #include "task/job.h"
 #include "task/kept_weights.h"
@@ -27,13 +28,14 @@ constexpr std::int64_t kWarmUpSteps = 10;
 /// A training run from its first step to its test, as rank 0 leads it.
 class TrainRun {
  public:
-  TrainRun(TrainJob::State& job, parallel::DataParallel& replicas)
+  TrainRun(TrainJob::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer)
       : job_(job),
         options_(job.options),
         observer_(job.observer),
         setup_(job.setup),
         progress_(job.progress),
         replicas_(replicas),
+        trainer_(trainer),
         kept_(job, replicas),
         time_limit_(job.end_by_s, job.setup, job.options.batch) {}
 
@@ -74,6 +76,7 @@ class TrainRun {
       result_.val_loss = found->loss;
       result_.val_accuracy = found->accuracy;
       add_figures(result_.figures, "val", found->figures);
+      look_at_blank_images(result_.figures);
       result_.confusion = std::move(found->confusion);
     }
     finish();
@@ -244,12 +247,29 @@ class TrainRun {
     const bool better = quality > progress_.best_accuracy ||
                         (quality == progress_.best_accuracy && *epoch.val_loss < progress_.best_loss);
     if (!better) return;
+    look_at_blank_images(epoch.figures);
     epoch.best = true;
     result_.confusion = std::move(found.confusion);
     progress_.best_epoch = epoch.epoch;
     progress_.best_accuracy = quality;
     progress_.best_loss = *epoch.val_loss;
     kept_.take_best();
+  }
+
+  /// Of a detector: adds which share of some validation images it answers as it does blank ones.
+  void look_at_blank_images(std::map<std::string, double>& figures) {
+    constexpr std::size_t kPhotos = 16;
+    const auto& val = job_.data.split.val;
+    const bool is_whole = setup_.division.stages.empty();
+    if (!result_.is_detector || !is_whole || options_.data_on_device || val.empty()) return;
+    std::vector<std::uint32_t> some;
+    const std::size_t count = std::min({kPhotos, val.size(), static_cast<std::size_t>(options_.batch)});
+    for (std::size_t i = 0; i < count; ++i) some.push_back(val[i * val.size() / count]);
+    data::Loader loader(job_.data.dataset, {.batch = static_cast<std::int64_t>(count), .threads = 0});
+    loader.start(std::move(some), 0);
+    const data::Batch* photos = loader.next();
+    const auto share = photos ? share_found_in_blank(trainer_, setup_.network, *photos) : std::nullopt;
+    if (share) figures[kFoundInBlank] = *share;
   }
 
   /// Tests the best weights. Afterwards the trainer has the last ones again.
@@ -329,6 +349,7 @@ class TrainRun {
   const TrainSetup& setup_;
   Progress& progress_;
   parallel::DataParallel& replicas_;
+  engine::Trainer& trainer_;  // this rank's own
   KeptWeights kept_;
   TimeLimit time_limit_;
   TrainResult result_;
@@ -365,7 +386,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     job.init_s += starting.seconds();
     const bool may_leave = seat.hosts == 1 && seat.stages == 1;
     parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
-    TrainResult result = TrainRun(job, replicas).execute();
+    TrainResult result = TrainRun(job, replicas, replica.trainer()).execute();
     if (result.status == TrainStatus::kDone && job.options.epochs > 0) {
       result.copies = copied_files(job.data, placement::cpu_threads(job.options.plan));
     }

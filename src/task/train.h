@@ -125,6 +125,10 @@ struct TrainSetup {
   std::int64_t resumed_step = 0;  // and steps of the next one
 };
 
+/// Of a detector, among the figures of an epoch that was the best so far: the share of validation images that it
+/// answers as it does blank ones (task/detect/blank_images.h).
+inline constexpr const char* kFoundInBlank = "val_found_in_blank";
+
 struct EpochResult {
   int epoch = 0;       // from 1
   double seconds = 0;  // of training; validation apart

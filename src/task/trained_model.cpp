@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/fitting.h"
 #include "task/labels.h"
 #include "task/model_metadata.h"
 #include "task/quantize/packed_weights.h"
@@ -85,37 +86,25 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   const ModelFacts facts = model_facts(read.metadata);
   const std::string name = is_path ? facts.model : request.model;
   if (name.empty()) {
-    throw UsageError(
-        fmt::format("'{}' doesn't say which network its weights are of; name it, as in 'resnet18 "
-                    "--weights {}'",
-                    file.string(), file.string()));
+    throw UsageError(fmt::format("'{}' doesn't say which network its weights are of; {}", file.string(),
+                                 fitting_text(fitting_networks(read), file)));
   }
   network::ModelOptions options{.input = input_of(request, facts, name), .classes = request.classes};
   if (!options.classes && !facts.classes.empty()) options.classes = static_cast<std::int64_t>(facts.classes.size());
-  const auto build = [&] { return quantized_network(network::build(name, options), facts.quantization); };
-  TrainedModel model(build());
-  // A file without class names: its last layer tells how many there are.
-  const network::HeadOutputs outputs = network::head_outputs(model.network, read.tensors);
-  if (!request.classes && outputs.of_file > 0 && outputs.of_file != outputs.of_network) {
-    options.classes = outputs.of_file;
-    model.network = build();
-  }
-  network::FittedState fitted =
-      network::fit_state(model.network, std::move(read.tensors), "'" + file.string() + "'", request.seed);
-  if (!fitted.new_head.empty()) {
-    const char* what = model.network.anchors().empty() ? "outputs" : "classes";
-    if (fitted.file_outputs == 0) {
-      throw Error(fmt::format("'{}' has other anchors or scores than {}", file.string(), model.network.model()));
-    }
-    throw Error(fmt::format("'{}' has {} {}, not {}: leave out --classes", file.string(), fitted.file_outputs, what,
-                            outputs.of_network));
-  }
-  model.state = std::move(fitted.state);
+  WeightedNetwork weighted = with_weights(
+      [&](const network::ModelOptions& asked) {
+        return quantized_network(network::build(name, asked), facts.quantization);
+      },
+      options, request.classes.has_value(), std::move(read), "'" + file.string() + "'", request.seed);
+  TrainedModel model(std::move(weighted.network));
+  model.notes = std::move(weighted.notes);
+  model.state = std::move(weighted.state);
   model.weights = file;
   model.run = run;
   model.classes = facts.classes;
   if (const fs::path beside = labels_beside(file); model.classes.empty() && fs::exists(beside)) {
     model.classes = read_labels(beside);
+    model.classes_file = beside;
   }
   model.normalization = facts.normalization;
   model.trained_elsewhere = facts.trained_elsewhere;

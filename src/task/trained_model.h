@@ -32,9 +32,10 @@ struct TrainedModel {
   explicit TrainedModel(network::Network described) : network(std::move(described)) {}
 
   network::Network network;
-  TensorMap state;                   // parameters and buffers (network::check_state)
-  std::filesystem::path weights;     // the file they come from; empty = they are random
-  std::vector<std::string> classes;  // names, of the file or of one beside it (labels_beside); empty = none
+  TensorMap state;                     // parameters and buffers (network::check_state)
+  std::filesystem::path weights;       // the file they come from; empty = they are random
+  std::vector<std::string> classes;    // names, of the file or of one beside it (labels_beside); empty = none
+  std::filesystem::path classes_file;  // the one beside it, where the names are from there
   std::optional<data::ChannelStatistics> normalization;  // as it was trained with; absent = the file tells none
   std::optional<data::CropMode> crop;                    // how it was shown pictures; absent = not known
   bool trained_elsewhere = false;                        // ModelFacts::trained_elsewhere

@@ -17,7 +17,9 @@ constexpr std::size_t kMostValues = 2'000'000;
 constexpr std::size_t kMostStack = 1'000'000;
 constexpr std::size_t kMostMemo = 1'000'000;
 
-constexpr std::string_view kOrderedDict = "collections.OrderedDict";
+constexpr std::size_t kMostForeignNames = 10'000;
+
+constexpr std::string_view kOrderedDict = "collections.OrderedDict", kDefaultDict = "collections.defaultdict";
 
 /// The bytes from front to back.
 class Bytes {
@@ -61,7 +63,7 @@ class Bytes {
 
 class Machine {
  public:
-  Machine(std::string_view bytes, std::span<const std::string_view> allowed) : bytes_(bytes), allowed_(allowed) {}
+  Machine(std::string_view bytes, std::span<const std::string_view> known) : bytes_(bytes), known_(known) {}
 
   Pickle run() {
     while (step(bytes_.number<std::uint8_t>())) continue;
@@ -148,14 +150,18 @@ class Machine {
     std::uint64_t length = 0;
     switch (opcode) {
       case 'U':   // SHORT_BINSTRING
+      case 'C':   // SHORT_BINBYTES
       case 0x8c:  // SHORT_BINUNICODE
         length = bytes_.number<std::uint8_t>();
         break;
       case 'T':  // BINSTRING
+      case 'B':  // BINBYTES
       case 'X':  // BINUNICODE
         length = bytes_.number<std::uint32_t>();
         break;
       case 0x8d:  // BINUNICODE8
+      case 0x8e:  // BINBYTES8
+      case 0x96:  // BYTEARRAY8
         length = bytes_.number<std::uint64_t>();
         break;
       default:
@@ -180,9 +186,18 @@ class Machine {
       case '}':
         push({.kind = Kind::kDict});
         return true;
+      case 0x8f:  // EMPTY_SET
+        push({.kind = Kind::kSet});
+        return true;
+      case 0x91:  // FROZENSET
+        push({.kind = Kind::kSet, .items = take_marked()});
+        return true;
       case 'a':
       case 'e':
         append(Kind::kList, opcode == 'a' ? take_top(1) : take_marked());
+        return true;
+      case 0x90:  // ADDITEMS
+        append(Kind::kSet, take_marked());
         return true;
       case 's':
       case 'u':
@@ -230,16 +245,25 @@ class Machine {
         push_global(module.text, name.text);
         return true;
       }
-      case 'R': {  // REDUCE
+      case 'R':     // REDUCE
+      case 0x81: {  // NEWOBJ, the same with a class
         const std::vector<Ref> call = take_top(2);
         reduce(call[0], call[1]);
         return true;
       }
-      case 'b':  // BUILD: attributes of an OrderedDict, which weights have no need of
-        pop();
-        if (result_[top()].kind != Kind::kDict)
-          throw Error("its pickle sets the state of something that is no OrderedDict");
+      case 0x92: {  // NEWOBJ_EX, with arguments by name
+        const std::vector<Ref> call = take_top(3);
+        if (result_[call[0]].kind != Kind::kForeign) throw Error("its pickle makes an object of something unknown");
+        push_ref(call[0]);
         return true;
+      }
+      case 'b': {  // BUILD: attributes, which weights have no need of
+        pop();
+        const Kind kind = result_[top()].kind;
+        if (kind != Kind::kDict && kind != Kind::kForeign)
+          throw Error("its pickle sets the state of something that has none");
+        return true;
+      }
       case 'Q':  // BINPERSID
         push({.kind = Kind::kPersistent, .items = take_top(1)});
         return true;
@@ -271,21 +295,27 @@ class Machine {
 
   void push_global(std::string_view module, std::string_view name) {
     // "__builtin__" was Python 2's; nothing of it is on any list, so no translation is needed.
-    const std::string whole = std::string(module) + "." + std::string(name);
-    if (whole == kOrderedDict) return push({.kind = Kind::kGlobal, .text = kOrderedDict});
-    const auto found = std::find(allowed_.begin(), allowed_.end(), whole);
-    if (found == allowed_.end()) {
-      throw Error("its pickle asks for '" + printable(whole) +
-                  "', which is not run here: only tensors and plain containers are read");
+    std::string whole = std::string(module) + "." + std::string(name);
+    for (const std::string_view dict : {kOrderedDict, kDefaultDict}) {
+      if (whole == dict) return push({.kind = Kind::kGlobal, .text = dict});
     }
-    push({.kind = Kind::kGlobal, .text = *found});
+    const auto found = std::find(known_.begin(), known_.end(), whole);
+    if (found != known_.end()) return push({.kind = Kind::kGlobal, .text = *found});
+    const auto [place, fresh] = foreign_.try_emplace(std::move(whole));
+    if (fresh) {
+      if (foreign_.size() > kMostForeignNames) throw Error("its pickle uses too many names for a file of weights");
+      place->second = result_.foreign_names.emplace_back(place->first);
+    }
+    push({.kind = Kind::kForeign, .text = place->second});
   }
 
   void reduce(Ref function, Ref arguments) {
-    if (result_[function].kind != Kind::kGlobal || result_[arguments].kind != Kind::kTuple) {
-      throw Error("its pickle calls something that is no function");
-    }
+    if (result_[arguments].kind != Kind::kTuple) throw Error("its pickle calls something without arguments");
+    // Nothing of a foreign object is needed: what it is made of is dropped, and it stands for whatever it makes.
+    if (result_[function].kind == Kind::kForeign) return push_ref(function);
+    if (result_[function].kind != Kind::kGlobal) throw Error("its pickle calls something that is no function");
     if (result_[function].text == kOrderedDict) return push({.kind = Kind::kDict, .items = pairs_of(arguments)});
+    if (result_[function].text == kDefaultDict) return push({.kind = Kind::kDict});
     push({.kind = Kind::kCall, .items = {function, arguments}});
   }
 
@@ -316,6 +346,7 @@ class Machine {
 
   void append(Kind kind, const std::vector<Ref>& items) {
     Value& target = result_.values[top()];
+    if (target.kind == Kind::kForeign) return;  // a subclass of a container
     if (target.kind != kind) throw Error("its pickle adds elements to something that is no container of that kind");
     if (kind == Kind::kDict && items.size() % 2 != 0) throw Error("its pickle has a key without a value");
     target.items.insert(target.items.end(), items.begin(), items.end());
@@ -358,7 +389,8 @@ class Machine {
   }
 
   Bytes bytes_;
-  std::span<const std::string_view> allowed_;
+  std::span<const std::string_view> known_;
+  std::map<std::string, std::string_view> foreign_;
   Pickle result_;
   std::vector<Ref> stack_;
   std::vector<std::size_t> marks_;     // heights of the stack
@@ -377,8 +409,8 @@ const Value* Pickle::find(const Value& dict, std::string_view key) const {
   return found;
 }
 
-Pickle parse(std::string_view bytes, std::span<const std::string_view> allowed) {
-  return Machine(bytes, allowed).run();
+Pickle parse(std::string_view bytes, std::span<const std::string_view> known) {
+  return Machine(bytes, known).run();
 }
 
 }  // namespace evener::weights::pickle

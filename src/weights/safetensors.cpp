@@ -5,8 +5,10 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include "base/descriptor.h"
@@ -25,29 +27,42 @@ constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the refer
 constexpr std::size_t kMostDimensions = 64;
 constexpr std::size_t kDeepestHeader = 4;  // file > tensor > shape; anything deeper is an attack or another format
 
-struct TypeName {
-  const char* name;
-  DType dtype;
+struct ElementType {
+  std::string_view name;
+  std::uint64_t bits;
+  std::optional<DType> dtype = {};  // absent: HostTensor can't hold it
 };
-constexpr std::array<TypeName, 8> kTypes = {{{"U8", DType::kU8},
-                                             {"I8", DType::kI8},
-                                             {"I32", DType::kI32},
-                                             {"I64", DType::kI64},
-                                             {"BF16", DType::kBF16},
-                                             {"F16", DType::kF16},
-                                             {"F32", DType::kF32},
-                                             {"F64", DType::kF64}}};
+constexpr std::array<ElementType, 23> kTypes = {{{"BOOL", 8},
+                                                 {"F4", 4},
+                                                 {"F6_E2M3", 6},
+                                                 {"F6_E3M2", 6},
+                                                 {"U8", 8, DType::kU8},
+                                                 {"I8", 8, DType::kI8},
+                                                 {"F8_E5M2", 8},
+                                                 {"F8_E4M3", 8},
+                                                 {"F8_E8M0", 8},
+                                                 {"F8_E4M3FNUZ", 8},
+                                                 {"F8_E5M2FNUZ", 8},
+                                                 {"I16", 16},
+                                                 {"U16", 16},
+                                                 {"F16", 16, DType::kF16},
+                                                 {"BF16", 16, DType::kBF16},
+                                                 {"I32", 32, DType::kI32},
+                                                 {"U32", 32},
+                                                 {"F32", 32, DType::kF32},
+                                                 {"C64", 64},
+                                                 {"F64", 64, DType::kF64},
+                                                 {"I64", 64, DType::kI64},
+                                                 {"U64", 64},
+                                                 {"C128", 128}}};
 
-const char* type_name(DType dtype) {
-  for (const auto& type : kTypes) {
-    if (type.dtype == dtype) return type.name;
-  }
-  throw Error("unknown element type " + std::to_string(static_cast<int>(dtype)));
+const ElementType& type_of(DType dtype) {
+  return *std::ranges::find(kTypes, dtype, &ElementType::dtype);
 }
 
 struct Entry {
   std::string name;
-  DType dtype;
+  const ElementType* type = nullptr;
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0, end = 0;  // within the data part
 };
@@ -124,6 +139,7 @@ class HeaderReader {
   }
 
   Metadata metadata(const json& value) const {
+    if (value.is_null()) return {};  // what some writers make of metadata that there are none of
     if (!value.is_object()) fail("'__metadata__' is not a table of texts");
     Metadata result;
     for (const auto& [key, text] : value.items()) {
@@ -142,7 +158,7 @@ class HeaderReader {
     for (const char* key : {"dtype", "shape", "data_offsets"}) {
       if (!value.contains(key)) fail_tensor(std::string("has no '") + key + "'");
     }
-    Entry result{name, dtype(name, value["dtype"]), shape(name, value["shape"])};
+    Entry result{name, &type(name, value["dtype"]), shape(name, value["shape"])};
     const json& offsets = value["data_offsets"];
     if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
         !offsets[1].is_number_unsigned()) {
@@ -155,10 +171,10 @@ class HeaderReader {
     return result;
   }
 
-  DType dtype(const std::string& name, const json& value) const {
+  const ElementType& type(const std::string& name, const json& value) const {
     std::vector<std::string> known;
-    for (const auto& type : kTypes) {
-      if (value == type.name) return type.dtype;
+    for (const ElementType& type : kTypes) {
+      if (value == std::string(type.name)) return type;
       known.emplace_back(type.name);
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
@@ -187,12 +203,12 @@ class HeaderReader {
       fail("tensor '" + entry.name + "': " + error.what());
     }
     std::uint64_t needed = 0;
-    const bool overflow =
-        __builtin_mul_overflow(static_cast<std::uint64_t>(count), std::uint64_t{size_bytes(entry.dtype)}, &needed);
+    const bool overflow = __builtin_mul_overflow(static_cast<std::uint64_t>(count), entry.type->bits, &needed);
+    needed = needed / 8 + (needed % 8 > 0 ? 1 : 0);
     if (overflow || needed != entry.end - entry.begin) {
-      fail("tensor '" + entry.name + "' of shape " + shape_text(entry.shape) + " and type " + type_name(entry.dtype) +
-           " needs " + (overflow ? "more than 2^64" : std::to_string(needed)) + " bytes, but its data has " +
-           std::to_string(entry.end - entry.begin));
+      fail("tensor '" + entry.name + "' of shape " + shape_text(entry.shape) + " and type " +
+           std::string(entry.type->name) + " needs " + (overflow ? "more than 2^61" : std::to_string(needed)) +
+           " bytes, but its data has " + std::to_string(entry.end - entry.begin));
     }
   }
 
@@ -248,7 +264,7 @@ std::string header_for(const std::filesystem::path& path, const std::vector<Tens
     }
     const std::uint64_t end = offset + bytes_of(tensor);
     header[tensor.name] = {
-        {"dtype", type_name(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+        {"dtype", std::string(type_of(tensor.dtype).name)}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   try {
@@ -276,7 +292,11 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   SafetensorsFile result;
   result.metadata = std::move(header.metadata);
   for (Entry& entry : header.entries) {
-    HostTensor tensor{entry.dtype, std::move(entry.shape), std::vector<std::byte>(entry.end - entry.begin)};
+    if (!entry.type->dtype) {
+      result.passed_over.push_back({std::move(entry.name), std::string(entry.type->name), std::move(entry.shape)});
+      continue;
+    }
+    HostTensor tensor{*entry.type->dtype, std::move(entry.shape), std::vector<std::byte>(entry.end - entry.begin)};
     const std::size_t got =
         read_at(reader.file(), path, header.data_begin + entry.begin, tensor.bytes.data(), tensor.bytes.size());
     if (got != tensor.bytes.size()) reader.fail("it was cut short while tensor '" + entry.name + "' was being read");
@@ -316,7 +336,8 @@ SafetensorsLayout read_safetensors_layout(const std::filesystem::path& path) {
   SafetensorsLayout layout;
   layout.metadata = std::move(header.metadata);
   for (Entry& entry : header.entries) {
-    layout.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape),
+    if (!entry.type->dtype) continue;
+    layout.tensors.push_back({std::move(entry.name), *entry.type->dtype, std::move(entry.shape),
                               header.data_begin + entry.begin, entry.end - entry.begin});
   }
   return layout;

@@ -17,13 +17,24 @@ namespace evener::weights {
 /// The free-form "__metadata__" table of a file.
 using Metadata = std::map<std::string, std::string>;
 
+/// What a file keeps under a name, and no HostTensor can hold: a tensor of another type, or no tensor at all.
+struct PassedOver {
+  std::string name;
+  std::string type;  // as the file calls it: "BOOL", "F8_E4M3"; or what stands there instead of a tensor
+  std::vector<std::int64_t> shape = {};
+};
+
 struct SafetensorsFile {
   TensorMap tensors;
   Metadata metadata;
+  std::vector<PassedOver> passed_over = {};
+  std::vector<std::string> foreign_names =
+      {};  // "module.name" that a PyTorch file asks for beside tensors; none was run
 };
 
-/// Reads a whole file. Throws Error naming the file, the tensor and what is wrong with it:
-/// cut short, header too long or not JSON, overlapping or outside offsets, size and shape that disagree.
+/// Reads a whole file; tensors of types that a HostTensor can't hold are named, and checked like the others. Throws
+/// Error naming the file, the tensor and what is wrong with it: cut short, header too long or not JSON, overlapping or
+/// outside offsets, size and shape that disagree.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 
 /// Reads the metadata alone, without the tensors' data; the same checks on the header.
@@ -32,7 +43,7 @@ Metadata read_safetensors_metadata(const std::filesystem::path& path);
 /// Writes to a temporary name beside `path`, syncs, then renames: a file is whole or absent.
 void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Where the tensors of a file lie, for readers that map it into memory.
+/// Where the tensors of a file lie that a HostTensor could hold, for readers that map it into memory.
 struct SafetensorsLayout {
   struct Tensor {
     std::string name;

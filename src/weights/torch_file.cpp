@@ -1,5 +1,6 @@
 #include "weights/torch_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -24,6 +25,8 @@ constexpr std::uint64_t kCopyAllowance_bytes = 1 << 20;
 /// Keys under which training programs keep the state dict in their checkpoints, the surest first.
 constexpr std::array<std::string_view, 7> kWrappers = {"state_dict", "model_state_dict", "net_state_dict", "model",
                                                        "net",        "weights",          "params"};
+constexpr const char* kRemedy =
+    "load it with PyTorch and write its weights alone: torch.save(model.state_dict(), FILE)";
 
 [[noreturn]] void fail(const std::string& what) {
   throw Error(what);
@@ -44,6 +47,25 @@ const Value* tensor_call(const Pickle& pickle, const Value& value) {
   const bool is_tensor =
       calls(pickle, *call, "torch._utils._rebuild_tensor_v2") || calls(pickle, *call, "torch._utils._rebuild_tensor");
   return is_tensor ? call : nullptr;
+}
+
+/// What stands in a state dict instead of a tensor.
+std::string kind_text(const Pickle& pickle, const Value& value) {
+  switch (value.kind) {
+    case Kind::kForeign:
+      return std::string(value.text);
+    case Kind::kCall:
+      return std::string(pickle[value.items[0]].text);
+    case Kind::kText:
+      return "a text";
+    case Kind::kTuple:
+    case Kind::kList:
+    case Kind::kSet:
+    case Kind::kDict:
+      return "a container";
+    default:
+      return "a number";
+  }
 }
 
 /// Where the elements of a tensor lie in its storage.
@@ -100,23 +122,27 @@ class StateDictReader {
       : content_(std::move(content)),
         left_bytes_(kMostCopies * content_.storages->total_bytes() + kCopyAllowance_bytes) {}
 
-  TensorMap read() {
+  SafetensorsFile read() {
     const Value& dict = state_dict();
-    TensorMap tensors;
+    SafetensorsFile file;
     for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
       const Value& key = pickle()[dict.items[i]];
       if (key.kind != Kind::kText) fail("a key of its state dict is not a text");
       const std::string name(key.text);
-      const Value* call = tensor_call(pickle(), pickle()[dict.items[i + 1]]);
-      if (call == nullptr) fail("'" + printable(name) + "' of its state dict is not a tensor");
+      const Value& value = pickle()[dict.items[i + 1]];
+      const Value* call = tensor_call(pickle(), value);
+      if (call == nullptr) {
+        file.passed_over.push_back({name, kind_text(pickle(), value)});
+        continue;
+      }
       try {
-        const bool fresh = tensors.emplace(name, tensor(*call)).second;
-        if (!fresh) fail("is there twice");
+        read_tensor(name, *call, file);
       } catch (const Error& error) {
         fail("tensor '" + printable(name) + "' " + error.what());
       }
     }
-    return tensors;
+    file.foreign_names.assign(pickle().foreign_names.begin(), pickle().foreign_names.end());
+    return file;
   }
 
  private:
@@ -134,29 +160,60 @@ class StateDictReader {
   /// tensors of its own beside the weights, such as the best accuracy.
   const Value& state_dict() const {
     const Value& root = pickle()[pickle().root];
-    if (root.kind != Kind::kDict) fail("it holds no state dict; save model.state_dict() with PyTorch");
+    if (root.kind == Kind::kForeign) fail_whole("it holds", root);
+    if (root.kind != Kind::kDict) fail(std::string("it holds no state dict; ") + kRemedy);
     for (const std::string_view key : kWrappers) {
       const Value* inner = pickle().find(root, key);
       if (inner != nullptr && holds_tensor(*inner)) return *inner;
     }
     if (holds_tensor(root)) return root;
+    const std::vector<const Value*> others = dicts_with_tensors(root);
+    if (others.size() == 1) return *others.front();
+    for (const std::string_view key : kWrappers) {
+      const Value* inner = pickle().find(root, key);
+      if (inner != nullptr && inner->kind == Kind::kForeign) fail_whole("its '" + std::string(key) + "' is", *inner);
+    }
+    fail((others.empty() ? "it holds no state dict: none of its keys"
+                         : "which of its state dicts is meant is unclear: its keys") +
+         keys_text(root) + (others.empty() ? " leads to tensors" : "") +
+         ". Load it with PyTorch and save the one with torch.save(checkpoint[\"KEY\"], FILE)");
+  }
+
+  [[noreturn]] static void fail_whole(const std::string& where, const Value& object) {
+    fail(where + " an object of " + quoted_text(object.text) + ", a whole model and not its state dict; " + kRemedy);
+  }
+
+  std::vector<const Value*> dicts_with_tensors(const Value& root) const {
+    std::vector<const Value*> found;
+    for (std::size_t i = 1; i < root.items.size(); i += 2) {
+      const Value& value = pickle()[root.items[i]];
+      if (holds_tensor(value) && std::ranges::find(found, &value) == found.end()) found.push_back(&value);
+    }
+    return found;
+  }
+
+  std::string keys_text(const Value& root) const {
     std::string keys;
     for (std::size_t i = 0; i < root.items.size() && i < 20; i += 2) {
       keys += (i > 0 ? ", '" : " '") + printable(pickle()[root.items[i]].text) + "'";
     }
-    fail("it holds no state dict: none of its keys" + keys + " leads to tensors");
+    return keys;
   }
 
   /// Its messages go after the tensor's name.
-  HostTensor tensor(const Value& call) {
+  void read_tensor(const std::string& name, const Value& call, SafetensorsFile& file) {
     const std::vector<pickle::Ref>& arguments = pickle()[call.items[1]].items;
     if (arguments.size() < 4 || pickle()[arguments[0]].kind != Kind::kPersistent) fail("is built in an unknown way");
     const Layout layout = layout_of(arguments);
     const Storage storage = content_.storages->find(pickle(), pickle()[arguments[0]]);
     if (!storage.kind->dtype) {
-      fail("has elements of " + std::string(storage.kind->storage) +
-           "; float64, float32, float16, bfloat16, uint8, int32, int64 and bool can be read");
+      file.passed_over.push_back({name, std::string(storage.kind->storage), layout.shape});
+    } else if (!file.tensors.emplace(name, tensor(layout, storage)).second) {
+      fail("is there twice");
     }
+  }
+
+  HostTensor tensor(const Layout& layout, const Storage& storage) {
     HostTensor result{*storage.kind->dtype, layout.shape, {}};
     const auto count = static_cast<std::uint64_t>(element_count(layout.shape));
     if (count == 0) return result;
@@ -220,7 +277,7 @@ bool is_legacy_torch(std::string_view bytes) {
   return bytes.starts_with('\x80') && bytes.substr(0, 32).find(kLegacyMagic) != std::string_view::npos;
 }
 
-TensorMap parse_torch_file(std::string_view bytes) {
+SafetensorsFile parse_torch_file(std::string_view bytes) {
   return StateDictReader(is_legacy_torch(bytes) ? open_torch_legacy(bytes) : open_torch_zip(bytes)).read();
 }
 

@@ -27,7 +27,7 @@ constexpr std::array<ElementKind, 13> kKinds = {{{"torch.DoubleStorage", 8, DTyp
                                                  {"torch.ByteStorage", 1, DType::kU8},
                                                  {"torch.BoolStorage", 1, DType::kU8, true},
                                                  {"torch.ShortStorage", 2, {}},
-                                                 {"torch.CharStorage", 1, {}},
+                                                 {"torch.CharStorage", 1, DType::kI8},
                                                  {"torch.ComplexFloatStorage", 8, {}},
                                                  {"torch.ComplexDoubleStorage", 16, {}},
                                                  {"torch.QInt8Storage", 1, {}}}};

@@ -1,4 +1,4 @@
-// Inside base/: the memory that the tensors of a PyTorch file lie in, by key, for both formats of the file.
+// Inside weights/: the memory that the tensors of a PyTorch file lie in, by key, for both formats of the file.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ElementKind {
   bool is_bool = false;
 };
 
-/// What pickles of tensors may name, besides OrderedDict.
+/// The names whose calls make tensors.
 std::span<const std::string_view> torch_names();
 
 /// The kind of storage "torch.FloatStorage"; nullptr for another name.

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 using namespace std::string_view_literals;
 
 constexpr std::size_t kHeadBytes = 512;
-constexpr std::string_view kPrefix = "module.";
 
 std::string head_of(const fs::path& path) {
   const Descriptor file = open_for_reading(path);
@@ -76,25 +75,13 @@ bool is_safetensors(const std::string& head) {
   return head[sizeof length] == '{' && length < std::uint64_t{1} << 32;
 }
 
-TensorMap read_torch(const fs::path& path) {
+SafetensorsFile read_torch(const fs::path& path) {
   const std::string bytes = read_file(path);
   try {
     return parse_torch_file(bytes);
   } catch (const Error& error) {
     throw Error("'" + path.string() + "' can't be read as PyTorch weights: " + error.what());
   }
-}
-
-void strip_prefix(TensorMap& tensors) {
-  const auto prefixed = [](const auto& item) { return item.first.starts_with(kPrefix); };
-  if (tensors.empty() || !std::ranges::all_of(tensors, prefixed)) return;
-  TensorMap stripped;
-  while (!tensors.empty()) {
-    auto node = tensors.extract(tensors.begin());
-    node.key().erase(0, kPrefix.size());
-    stripped.insert(std::move(node));
-  }
-  tensors = std::move(stripped);
 }
 
 }  // namespace
@@ -105,12 +92,11 @@ SafetensorsFile read_weights(const fs::path& path) {
   if (is_safetensors(head)) {
     file = read_safetensors(path);
   } else if (head.starts_with("PK\x03\x04") || is_legacy_torch(head)) {
-    file.tensors = read_torch(path);
+    file = read_torch(path);
   } else {
     throw Error("'" + path.string() + "' holds no weights that can be read: it seems to be " + guess(head) +
                 ". Safetensors files and state dicts saved by PyTorch can be read");
   }
-  strip_prefix(file.tensors);
   return file;
 }
 

@@ -7,9 +7,9 @@
 
 namespace evener::weights {
 
-/// The tensors of a file of weights, and the metadata if it has some. "module.", which data-parallel training in
-/// PyTorch puts in front of every name, is taken away. Throws Error naming the file and what is wrong with it; a file
-/// of another kind is refused by saying what it seems to be.
+/// The tensors of a file of weights by the names that it has for them (network::name_as_in brings those of a network),
+/// and the metadata if it has some. Throws Error naming the file and what is wrong with it; a file of another kind is
+/// refused by saying what it seems to be.
 SafetensorsFile read_weights(const std::filesystem::path& path);
 
 }  // namespace evener::weights

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/live_children.h"
 
 namespace evener {
 namespace {
@@ -22,6 +23,27 @@ std::string error_of(const std::function<std::string()>& body, double limit_s = 
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+TEST(InChild, IsAmongTheLiveChildrenWhileItIsWaitedFor) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::vector<int> seen;
+  std::thread onlooker([&] {
+    while (seen = live_children(), seen.empty()) std::this_thread::yield();
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+  });
+  const std::string pid = in_child(
+      [&] {
+        char byte = 0;
+        return read(ends[0], &byte, 1) == 1 ? std::to_string(getpid()) : "";
+      },
+      60);
+  onlooker.join();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(std::to_string(seen.front()), pid);
+  EXPECT_EQ(live_children().size(), 0u);
+  for (const int end : ends) close(end);
 }
 
 TEST(InChild, BringsTheAnswerAndNothingElse) {

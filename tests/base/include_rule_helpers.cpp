@@ -57,6 +57,7 @@ const Vendor kVendors[] = {
     {"^httplib", "job/http/http_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
     {"^pugixml", "data/sources"},
+    {"^yaml-cpp", "data/sources"},
     {"^omp\\.h$", "engine/torch"},
 };
 

@@ -16,6 +16,8 @@ TEST(NearestName, FindsTyposOfEachKind) {
   EXPECT_EQ(nearest_name("resmet34", kModels), "resnet34");   // replaced
   EXPECT_EQ(nearest_name("ResNet18", kModels), "resnet18");   // case
   EXPECT_EQ(nearest_name("mpl", kModels), "mlp");
+  EXPECT_EQ(nearest_name("--epoch", {"--port", "--epochs"}), "--epochs");
+  EXPECT_EQ(nearest_name("-epochs", {"--epochs"}), "--epochs");
 }
 
 TEST(NearestName, OffersNothingThatIsFarAway) {
@@ -24,6 +26,7 @@ TEST(NearestName, OffersNothingThatIsFarAway) {
   EXPECT_EQ(nearest_name("x", {"a"}), "");  // one letter replaced by another is not a typo
   EXPECT_EQ(nearest_name(std::string(100000, 'r'), kModels), "");
   EXPECT_EQ(nearest_name("mlp", {}), "");
+  EXPECT_EQ(nearest_name("--out", {"--port", "--html", "--cut"}), "");
 }
 
 TEST(UnknownNameMessage, NamesTheNearestAndTheKnown) {

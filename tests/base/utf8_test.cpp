@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/error.h"
+
 namespace evener {
 namespace {
 
@@ -30,6 +32,26 @@ TEST(Utf8, EveryByteComesBack) {
   const std::string text = to_utf8_text(bytes);
   EXPECT_EQ(from_utf8_text(text), bytes);
   EXPECT_EQ(to_utf8_text(text).size() > text.size(), true);  // what was escaped is escaped again, not lost
+}
+
+TEST(Utf8, TextsOfOtherEditorsBecomeUtf8WithoutAMark) {
+  const std::string plain = "n\xC3\xA9 \xE2\x82\xAC\xF0\x9F\x90\x9F\n";
+  EXPECT_EQ(text_without_byte_order_mark(plain), plain);
+  EXPECT_EQ(text_without_byte_order_mark("\xEF\xBB\xBF" + plain), plain);
+  const std::u16string units = u"n\u00E9 \u20AC\U0001F41F\n";
+  std::string little, big;
+  for (const char16_t unit : units) {
+    const auto high = static_cast<char>(unit >> 8), low = static_cast<char>(unit & 0xFF);
+    little += {low, high};
+    big += {high, low};
+  }
+  EXPECT_EQ(text_without_byte_order_mark("\xFF\xFE" + little), plain);
+  EXPECT_EQ(text_without_byte_order_mark("\xFE\xFF" + big), plain);
+  EXPECT_EQ(text_without_byte_order_mark(little), plain) << "without a mark";
+  EXPECT_EQ(text_without_byte_order_mark(big), plain);
+  EXPECT_EQ(text_without_byte_order_mark(std::string("\xFF\xFE\x20\xD8\x41", 5)), "\xEF\xBF\xBD\xEF\xBF\xBD") << "cut";
+  EXPECT_THROW(text_without_byte_order_mark(std::string("\xFF\xFE\0\0a\0\0\0", 8)), Error);
+  for (const char* text : {"", "a"}) EXPECT_EQ(text_without_byte_order_mark(text), text);
 }
 
 }  // namespace

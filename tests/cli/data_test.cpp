@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/in_process_helpers.h"
+#include "cli/run_helpers.h"
 #include "data/codecs/png_encode.h"
 
 namespace evener::test {
@@ -216,6 +217,20 @@ TEST(DataCommand, TakesClassesByPattern) {
   EXPECT_EQ(json["per_class"]["low"], 9);
   EXPECT_THAT(json["notes"][0].get<std::string>(), HasSubstr("18 image files belong to no --class"));
   EXPECT_THAT(run_in_process({"data", "info", fish, "--class", "low"}).err, HasSubstr("not NAME=GLOB"));
+}
+
+TEST(DataCommand, TellsHowWeightsChangeTheSplitAndTheSize) {
+  const auto notes = [](const Words& words) {
+    const ProgramResult info = run_in_process(joined({"data", "info", "--json", "-"}, words));
+    return info.exit_code == 0 ? nlohmann::json::parse(info.out)["notes"].dump() : info.err;
+  };
+  EXPECT_THAT(
+      notes({"synth:digits:40"}),
+      HasSubstr("with --weights FILE it divides it by 70/15/15 and brings images to the size that the weights take"));
+  EXPECT_THAT(notes({"synth:digits:40", "--size", "8x8"}), AllOf(HasSubstr("70/15/15"), Not(HasSubstr("brings"))));
+  EXPECT_THAT(notes({"synth:digits:40", "--split", "50/50"}),
+              AllOf(HasSubstr("FILE it brings"), Not(HasSubstr("70/15"))));
+  EXPECT_EQ(notes({"synth:digits:40", "--split", "50/50", "--size", "8x8"}), "[]");
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ class Detect : public testing::Test {
 
   /// Weights that were never trained: what it finds means nothing, but is the same every time. `background`: how much
   /// the logits of it are larger at the first level's anchors.
-  void write_model(float background = 0) const {
-    const std::vector<std::string> classes = {"circle", "square", "triangle"};
+  void write_model(float background = 0,
+                   const std::vector<std::string>& classes = {"circle", "square", "triangle"}) const {
     const network::Network network =
         network::build("ssdlite_mobilenet_v2", {.input = network::Shape{3, 64, 64}, .classes = 3});
     const task::ModelFacts facts{.model = "ssdlite_mobilenet_v2",
@@ -151,6 +151,25 @@ TEST_F(Detect, TheTableTellsFiveScoresOfAClass) {
   EXPECT_THAT(line_of("1"), testing::MatchesRegex(".*/a\\.pgm  square \\(" + score + "\\)\n"));
   EXPECT_THAT(line_of("5"), testing::MatchesRegex(".*/a\\.pgm  5 square \\(" + five + "\\)\n"));
   EXPECT_THAT(line_of("6"), testing::MatchesRegex(".*/a\\.pgm  6 square \\(" + five + ", \\.\\.\\.\\)\n"));
+}
+
+TEST_F(Detect, CropsOfSimilarNamesLieInFoldersOfTheirOwn) {
+  write_model(0, {"a/b", "a_b", "a\tb"});  // untrained, it finds others than the second
+  const ProgramResult result = detect(
+      {file("photos"), "--confidence", "0.05", "--max-boxes", "10", "--out", file("run"), "--crops", file("crops")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, std::size_t> crops, found;
+  for (const auto& each : fs::directory_iterator(folder_ / "crops")) {
+    crops[each.path().filename()] =
+        static_cast<std::size_t>(std::distance(fs::directory_iterator(each.path()), fs::directory_iterator()));
+  }
+  for (const std::string& line : lines_of(text_of(folder_ / "run" / "detections.csv"))) {
+    for (const auto& [name, folder] : {std::pair(",a/b,", "a_b-2"), {",a_b,", "a_b"}, {",a\tb,", "a_b-3"}}) {
+      if (line.find(name) != std::string::npos) ++found[folder];
+    }
+  }
+  EXPECT_EQ(crops, found);
+  EXPECT_FALSE(crops.contains("a_b"));
 }
 
 TEST_F(Detect, WritesFilesForEachPhoto) {

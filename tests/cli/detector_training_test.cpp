@@ -73,6 +73,22 @@ TEST_F(DetectorTraining, GoesOnAndDividesItsBatches) {
   EXPECT_EQ(run_program(small_detector({"--overwrite", "--accumulate", "2"})).exit_code, 0);
 }
 
+// Without a weight in its heads a detector has only biases: the same boxes for every image.
+TEST_F(DetectorTraining, ADetectorThatDoesNotLookIsTold) {
+  const auto file = (folder_ / "w.safetensors").string();
+  const auto detector = network::build("ssdlite_mobilenet_v2", {.input = network::Shape{3, 64, 64}, .classes = 3});
+  TensorMap state = network::initial_state(detector, 1);
+  for (auto& [name, tensor] : state) {
+    const auto values = static_cast<std::size_t>(element_count(tensor.shape));
+    if (name.starts_with("head.") && tensor.shape.size() > 1)
+      tensor = HostTensor::of_floats(tensor.shape, std::vector<float>(values));
+  }
+  weights::write_safetensors(file, state);
+  const auto judged = run_program(small_detector({"--weights", file, "--epochs", "0", "--json", "-"}));
+  ASSERT_EQ(judged.exit_code, 0) << judged.err;
+  EXPECT_THAT(json::parse(judged.out).at("trouble").dump(), HasSubstr("finds the same box in blank images"));
+}
+
 // A set as people have them: one class, an image full of boxes, others without one, boxes that are wrong.
 TEST_F(DetectorTraining, LearnsFromASetWithOddBoxes) {
   const auto write = [&](const std::string& name, const std::string& boxes) {

@@ -1,8 +1,10 @@
 // Every file in experiments/ is one that evener sweep takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/files.h"
@@ -38,6 +40,34 @@ TEST(Experiments, AreWhatSweepTakesAtEachScale) {
       EXPECT_THAT(result.out, testing::HasSubstr("0 runs done")) << file;
     }
   }
+}
+
+/// What experiments/run-all says and its exit code, with a program in evener's place that does nothing but what the
+/// shell's words say where sweeps would run.
+std::pair<std::string, int> run_all_with(const std::string& words, const fs::path& folder) {
+  const fs::path program = folder / "program";
+  write_file_atomically(program, "#!/bin/bash\n[ $1 = sweep ] || exit 0\n" + words + "\n");
+  fs::permissions(program, fs::perms::owner_all);
+  const std::string command = "EVENER='" + program.string() + "' '" +
+                              (source_folder() / "experiments/run-all").string() + "' '" + (folder / "out").string() +
+                              "' > '" + (folder / "said").string() + "' 2>&1";
+  fs::create_directories(folder / "out");
+  const int status = std::system(command.c_str());
+  return {read_file(folder / "said"), WEXITSTATUS(status)};
+}
+
+TEST(RunAll, TellsOfDownloadsBeforeAndGoesOnWithoutThem) {
+  const TemporaryFolder folder;
+  const std::string makes_record = "mkdir -p $4; touch $4/sweep.json";
+  const auto [said, code] = run_all_with("case $2 in */000*) exit 1;; esac; " + makes_record, folder.path());
+  EXPECT_EQ(code, 0) << said;
+  EXPECT_LT(said.find("000-faces-workers downloads what it needs"), said.find("== 000-faces-workers"));
+  EXPECT_THAT(said, testing::AllOf(testing::HasSubstr("== 004-resolutions"),
+                                   testing::HasSubstr("could not be downloaded: 000-faces-workers\n")));
+  fs::remove_all(folder.path() / "out");
+  const auto [told, other] = run_all_with("case $2 in */002-ways*) exit 1;; esac; " + makes_record, folder.path());
+  EXPECT_EQ(other, 1);
+  EXPECT_THAT(told, testing::HasSubstr("failed: 002-ways\n"));
 }
 
 TEST(PublishedFigures, BelongToAnExperimentAndNameItsCells) {

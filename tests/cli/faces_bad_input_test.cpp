@@ -6,9 +6,9 @@
 
 #include "base/files.h"
 #include "base/paths.h"
+#include "base/tiny_onnx.h"
 #include "cli/faces_helpers.h"
 #include "cli/in_process_helpers.h"
-#include "cli/onnx_helpers.h"
 
 namespace evener {
 namespace {

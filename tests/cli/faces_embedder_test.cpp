@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/tiny_onnx.h"
 #include "cli/faces_helpers.h"
-#include "cli/onnx_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener {

@@ -84,6 +84,27 @@ TEST_F(FacesNamed, NamesLastAndFollowTheFaces) {
   EXPECT_EQ(who("z2.pgm").first, after);
 }
 
+TEST_F(FacesNamed, AFaceIsTakenOutOfAPersonAndStaysOut) {
+  write_pairs();
+  ASSERT_EQ(faces(words_out()).exit_code, 0);
+  const std::string group = who("a.pgm").first;
+  ASSERT_EQ(who("a2.pgm").first, group);
+  test::write_text(folder_ / "out/apart.csv",
+                   "\xEF\xBB\xBF" + ("file;face\r\n\"" + file("photos/a2.pgm")) + "\";0;1.5\r\n");
+  for (const char* how : {"--resume", "--overwrite"}) {
+    ASSERT_EQ(faces(words_out({how})).exit_code, 0);
+    EXPECT_EQ(who("a2.pgm").first, "") << how;
+    EXPECT_EQ(who("a.pgm").first, "") << "nobody else is like it";
+    EXPECT_EQ(who("b2.pgm").first, who("b.pgm").first);
+  }
+  test::write_text(folder_ / "out/apart.csv", "gone.pgm,0\n");
+  const ProgramResult gone = faces(words_out({"--resume"}));
+  EXPECT_THAT(gone.out, HasSubstr("'gone.pgm', which is not there"));
+  EXPECT_EQ(who("a2.pgm").first, who("a.pgm").first);
+  test::write_text(folder_ / "out/apart.csv", "a2.pgm\n");
+  EXPECT_THAT(faces(words_out({"--resume"})).err, HasSubstr("line 1 of"));
+}
+
 TEST_F(FacesNamed, ALineThatIsNoNameIsTold) {
   write_photo("a.pgm");
   ASSERT_EQ(faces(words_out()).exit_code, 0);
@@ -103,6 +124,8 @@ TEST_F(FacesNamed, SortsPhotosByPersonAndAgain) {
     if (fs::is_symlink(folder_ / "sorted" / name)) links.insert(fs::path(name).filename());
   }
   EXPECT_EQ(links, (std::set<std::string>{"a.pgm", "a2.pgm", "b.pgm", "b2.pgm"})) << "each photo is somewhere";
+  EXPECT_EQ(fs::exists(folder_ / "sorted/unknown"), fs::exists(folder_ / "sorted/unknown/.evener-no-class"));
+  test::write_text(folder_ / "sorted/@eaDir/thumb.txt", "a server's");
   const auto before = tree("sorted");
   const std::string group = who("a.pgm").first;
   const std::string folder = group.empty() ? "unknown" : "person-" + group;

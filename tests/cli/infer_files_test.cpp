@@ -3,8 +3,8 @@
 #include <fstream>
 
 #include "base/tensor.h"
+#include "base/tiny_onnx.h"
 #include "cli/infer_helpers.h"
-#include "cli/onnx_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener {

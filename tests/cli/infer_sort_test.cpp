@@ -5,8 +5,14 @@
 #include <fstream>
 #include <map>
 
+#include "base/files.h"
 #include "base/paths.h"
+#include "base/test_folder.h"
 #include "cli/infer_helpers.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "task/model_metadata.h"
+#include "weights/safetensors.h"
 
 namespace evener {
 namespace {
@@ -23,7 +29,9 @@ using Words = test::Words;
 std::map<std::string, std::string> sorted_in(const fs::path& out) {
   std::map<std::string, std::string> folders;
   for (const auto& file : fs::recursive_directory_iterator(out)) {
-    if (!file.is_directory()) folders[file.path().filename().string()] = file.path().parent_path().filename().string();
+    const bool is_mark = file.path().filename() == ".evener-no-class";
+    if (!file.is_directory() && !is_mark)
+      folders[file.path().filename().string()] = file.path().parent_path().filename().string();
   }
   return folders;
 }
@@ -59,6 +67,27 @@ TEST_F(InferSort, PutsLinksIntoAFolderOfEachClassAndKeepsWhatPeoplePutRight) {
   EXPECT_EQ(sorted_in(file("sorted")).at("1.pgm"), "mine");
 }
 
+TEST_F(InferSort, ClassesOfSimilarNamesHaveFoldersOfTheirOwn) {
+  const std::vector<std::string> classes = {"a/b", "a_b"};
+  pictures({"1.pgm"});
+  for (std::size_t surest = 0; surest < classes.size(); ++surest) {
+    const network::Network network = network::build("mlp:600-2", {.input = network::Shape{1, 30, 20}, .classes = 2});
+    TensorMap state = network::initial_state(network, 3);
+    state.at("0.bias").floats()[surest] += 1000;
+    const task::ModelFacts facts{.model = "mlp:600-2",
+                                 .classes = classes,
+                                 .input = network::Shape{1, 30, 20},
+                                 .normalization = data::ChannelStatistics{{0.5F}, {0.5F}},
+                                 .normalizes_inside = false};
+    weights::write_safetensors(file("model.safetensors"), state, task::model_metadata(facts));
+    const std::string out = file("sorted") + std::to_string(surest);
+    const ProgramResult result =
+        infer({file("model.safetensors"), file("pictures"), "--sort", out, "--format", "none"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(sorted_in(out).at("1.pgm"), surest == 0 ? "a_b-2" : "a_b");
+  }
+}
+
 TEST_F(InferSort, CopiesWhereAskedAndPutsUnsurePhotosAside) {
   trained();
   pictures({"1.pgm"});
@@ -68,6 +97,38 @@ TEST_F(InferSort, CopiesWhereAskedAndPutsUnsurePhotosAside) {
   }
   EXPECT_EQ(sorted_in(file("sorted")), (std::map<std::string, std::string>{{"1.pgm", "unsure"}}));
   EXPECT_FALSE(fs::is_symlink(file("sorted") + "/unsure/1.pgm"));
+  EXPECT_TRUE(fs::exists(file("sorted") + "/unsure/.evener-no-class"));
+}
+
+TEST_F(InferSort, MakesACutCopyWholeAndKnowsCopiesWithNumbers) {
+  trained();
+  pictures({"1.pgm", "more/1.pgm", "2.pgm"});
+  std::ofstream(file("pictures") + "/more/1.pgm") << "P5\n20 30\n255\n" << std::string(600, 'y');
+  const Words by_copy = {"--sort-by", "copy", "--sort-threshold", "1"};
+  ASSERT_EQ(sort(by_copy).exit_code, 0);
+  const fs::path unsure = file("sorted") + "/unsure";
+  ASSERT_EQ(test::file_count(unsure), 4) << "1.pgm, 1-2.pgm, 2.pgm, and the mark";
+  fs::resize_file(unsure / "2.pgm", 20);
+  std::ofstream(unsure / "3.pgm.tmp-999999999") << "half";  // no process has that number
+  const ProgramResult again = sort(by_copy);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, AllOf(HasSubstr("1 into unsure"), HasSubstr("2 were there already")));
+  EXPECT_EQ(test::file_count(unsure), 4);
+  EXPECT_EQ(read_file(unsure / "2.pgm"), read_file(file("pictures") + "/2.pgm"));
+}
+
+TEST_F(InferSort, AFullDiskLeavesNoHalfCopy) {
+  trained();
+  pictures({"1.pgm"});
+  const test::SmallDisk disk("size=16k");
+  if (!disk.problem().empty()) GTEST_SKIP() << disk.problem();
+  const fs::path large = fs::path(file("pictures")) / "large.pgm";
+  std::ofstream(large) << "P5 200 200 255\n" << std::string(40'000, 'x');
+  const Words words = {file("run"), large, "--format", "none", "--sort", disk.path() / "sorted", "--sort-by", "copy"};
+  const ProgramResult full = refused(words);
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, AllOf(HasSubstr("the disk is full"), HasSubstr("large.pgm' needs 40 kB")));
+  for (const auto& folder : fs::directory_iterator(disk.path() / "sorted")) EXPECT_EQ(test::file_count(folder), 0);
 }
 
 TEST_F(InferSort, RefusesWhatIsNoPhotoAndFoldersAmongThem) {
@@ -110,6 +171,28 @@ TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(sorted_in(file("sorted")).size(), 2U);
   EXPECT_EQ(refused({file("run"), file("pictures"), "--watch", "--out", file("o")}).exit_code, 2);
+  EXPECT_THAT(refused({file("run"), "random:3", "--watch"}).err, HasSubstr("'random:3' is none"));
+}
+
+TEST_F(InferSort, WatchBeginsWithNothingAndComesBackToPhotosThatAreStillWritten) {
+  trained();
+  test::RunningProgram program(test::program_path(), {"infer", file("run"), file("pictures"), "--watch"}, options());
+  ASSERT_TRUE(program.wait_for("waiting for photos")) << program.err();
+  const fs::path late = fs::path(file("pictures")) / "late.pgm",
+                 whole = fs::path(pictures({"whole.pgm"})) / "whole.pgm";
+  EXPECT_TRUE(program.wait_for("whole.pgm"));
+  const std::string bytes = read_file(whole);
+  std::ofstream(late) << bytes.substr(0, 100);
+  std::ofstream(fs::path(file("pictures")) / "empty.jpg") << "";
+  EXPECT_TRUE(program.wait_for("late.pgm: "));
+  std::ofstream(late, std::ios::app) << bytes.substr(100);
+  EXPECT_TRUE(program.wait_for("1 image in "));
+  pictures({"last.pgm"});
+  EXPECT_TRUE(program.wait_for("last.pgm"));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("3 photos answered, 1 photo could not be read"), HasSubstr("empty.jpg: ")));
 }
 
 }  // namespace

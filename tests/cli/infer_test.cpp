@@ -189,6 +189,16 @@ TEST_F(Infer, ThreadsShareACallWhereThereAreFewerCallsThanThreads) {
   EXPECT_EQ(setup(joined({"random:17"}, two_replicas)).second, 2);
 }
 
+TEST_F(Infer, StreamsBeyondTheThreadsAreToldWithTheRecord) {
+  const ProgramResult result =
+      infer({"mlp:4-3-2", "random:9", "--on", "cpu/t2", "--streams", "4", "--json", "-", "--seconds", "0"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("warning: --streams 4 came to 2: "));
+  const json record = json::parse(result.out);
+  EXPECT_EQ(record["config"]["streams"], 2);
+  EXPECT_THAT(record["fallbacks"].dump(), HasSubstr("--streams 4 came to 2"));
+}
+
 TEST_F(Infer, FeaturesAreWhatTheLastLayerReads) {
   const std::string run = trained();
   ASSERT_EQ(infer({run, pictures({"a.pgm", "b.pgm"}), "--features", file("features.safetensors")}).exit_code, 0);
@@ -205,7 +215,12 @@ TEST_F(Infer, ListsPatternsAndRandomImages) {
   ASSERT_EQ(listed.size(), 2u);
   EXPECT_THAT(listed[0], HasSubstr("c.pgm"));
   EXPECT_EQ(lines_of(infer({run, folder + "/[ab].pgm"}).out).size(), 2u);
-  EXPECT_EQ(lines_of(infer({run, "random:5"}).out).size(), 5u);
+  std::ofstream(file("list.txt")) << "\xEF\xBB\xBF" << folder << "/b.pgm\r\n";
+  EXPECT_THAT(infer({run, file("list.txt")}).out, HasSubstr("b.pgm"));
+  const ProgramResult random = infer({run, "random:200"});
+  EXPECT_EQ(random.exit_code, 0) << random.err;
+  EXPECT_LT(lines_of(random.out).size(), 20u) << "they are shown to measure, and their answers say nothing";
+  EXPECT_EQ(lines_of(infer({run, "random:5", "--format", "table"}).out).size(), 5u);
 }
 
 TEST_F(Infer, FoldersThatAreNoClassesAreJustPictures) {

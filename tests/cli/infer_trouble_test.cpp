@@ -68,7 +68,7 @@ TEST_F(InferTrouble, CtrlCKeepsTheAnswersSoFar) {
 TEST_F(InferTrouble, AFullDiskEndsItEarly) {
   const ProgramResult answers = bash(
       "exec $evener infer "
-      "mlp:4-3-2 random:5000 --on cpu/t1 --seconds 0 > /dev/full");
+      "mlp:4-3-2 random:5000 --on cpu/t1 --seconds 0 --format table > /dev/full");
   EXPECT_EQ(answers.exit_code, 1);
   EXPECT_THAT(answers.err, HasSubstr("can't write to standard output: No space left on device"));
   const test::SmallDisk disk("size=64k");

@@ -1,13 +1,14 @@
 // evener info as a user runs it: the table and its width, the JSON, and requests that make no sense.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/built_modules.h"
 #include "base/tensor.h"
+#include "base/tiny_onnx.h"
 #include "cli/in_process_helpers.h"
-#include "cli/onnx_helpers.h"
 #include "measure/record.h"
 #include "network/init.h"
 #include "network/zoo.h"
@@ -176,6 +177,37 @@ TEST(InfoCommand, APathThatNamesNothingIsSaidToBeMissing) {
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr(std::string("'") + path + "' doesn't exist"));
   }
+}
+
+TEST(InfoCommand, ItAndInferNameTheSameNetworkOfAFileOfWeights) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "w.safetensors").string();
+  const network::Network network = network::build("resnet20", {.input = network::Shape{1, 8, 8}, .classes = 4});
+  TensorMap state;
+  for (const auto& [name, tensor] : network::initial_state(network, 1))
+    state.emplace("_orig_mod.model." + name, tensor);
+  state.emplace("criterion.weight", HostTensor::of_floats({1}, {1}));
+  weights::write_safetensors(file, state);
+  const std::string use = "resnet20 --weights " + file + " --channels 1'";
+  const ProgramResult info = run_in_process({"info", file});
+  EXPECT_THAT(info.out, AllOf(HasSubstr("resnet20 with 4 outputs: use it as '" + use),
+                              HasSubstr("under '_orig_mod.model.'"), HasSubstr("criterion.weight")));
+  EXPECT_THAT(run_in_process({"infer", file, "random:1"}).err, HasSubstr("name it, as in '" + use));
+}
+
+TEST(InfoCommand, AFileWithoutTensorsAndOneOfOtherTypesAreTold) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "w.safetensors").string();
+  weights::write_safetensors(file, {}, {{"format", "pt"}});
+  EXPECT_THAT(run_in_process({"info", file}).out, HasSubstr("it holds no tensors"));
+  const std::string header = R"({"mask":{"dtype":"BOOL","shape":[4],"data_offsets":[0,4]}})";
+  std::ofstream out(file, std::ios::binary);
+  const std::uint64_t length = header.size();
+  out.write(reinterpret_cast<const char*>(&length), sizeof length);
+  out << header << "\1\1\1\1";
+  out.close();
+  EXPECT_THAT(run_in_process({"info", file}).out, ContainsRegex("mask +4 +BOOL +4"));
+  EXPECT_EQ(info_json({file}).at("tensors").at(0).at("type"), "BOOL");
 }
 
 }  // namespace

@@ -124,6 +124,7 @@ TEST_F(ReportCommand, BadFoldersAreNamed) {
 }
 
 TEST_F(ReportCommand, WrongUsage) {
+  EXPECT_THAT(run_in_process({"report", "runs/a", "--out", "page.html"}).err, HasSubstr("--html page.html"));
   EXPECT_EQ(run_in_process({"report"}).exit_code, 2);
   EXPECT_EQ(run_in_process({"report", run("a", "cpu/t1", 1), "--csv", "-", "--json", "-"}).exit_code, 2);
 }

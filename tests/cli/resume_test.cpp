@@ -272,5 +272,17 @@ TEST_F(TrainCommand, ResumeNamesADamagedCheckpoint) {
   EXPECT_FALSE(fs::exists(folder_ / "none"));
 }
 
+TEST_F(TrainCommand, ResumeOfARunWithoutACheckpointSaysHowToBeginAgain) {
+  ASSERT_EQ(run_in_process(small_run(out())).exit_code, 0);
+  for (const auto& file : fs::directory_iterator(out())) {  // as a run that was killed in its first epoch leaves it
+    if (file.path().filename() != "record.json") fs::remove(file.path());
+  }
+  const ProgramResult resumed = run_in_process(small_run(out(), {"--resume"}));
+  EXPECT_EQ(resumed.exit_code, 1);
+  EXPECT_THAT(resumed.err,
+              AllOf(HasSubstr("before its first checkpoint"), HasSubstr("--overwrite instead of --resume")));
+  EXPECT_EQ(run_in_process(small_run(out(), {"--overwrite"})).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace evener

@@ -202,6 +202,19 @@ TEST_F(SweepCommand, RefusesWrongWordsBeforeAnyRun) {
   EXPECT_EQ(file_count(folder_.path()), 0);
 }
 
+TEST_F(SweepCommand, SaysBeforeAnyRunThatItsDataIsElsewhere) {
+  const std::string text =
+      "command = \"train\"\n[options]\nmodel = \"mlp:784-16-10\"\ndata = \"my/photos\"\n"
+      "[axes]\nlr = [0.1, 0.2]\n";
+  write_text(folder_ / "study/experiments/a.toml", text);
+  fs::create_directories(folder_ / "study/my/photos");
+  EXPECT_THAT(refusal({"study/experiments/a.toml", "--out", out()}),
+              AllOf(HasSubstr("'my/photos'"), HasSubstr("study': start the sweep there")));
+  EXPECT_THAT(refusal({"train", "mlp:784-16-10", "--data", "my/photos", "--lr", "0.1,0.2", "--out", out()}),
+              HasSubstr("'my/photos', which the runs are to read, isn't here"));
+  EXPECT_FALSE(fs::exists(out()));
+}
+
 TEST_F(SweepCommand, RefusesWrongFilesWithTheLine) {
   EXPECT_THAT(refused_file("repeats = 2\n"), HasSubstr("'command' is missing"));
   EXPECT_THAT(refused_file("command = \"train\"\nrepaets = 2\n"), AllOf(HasSubstr("line 2"), HasSubstr("'repeats'")));

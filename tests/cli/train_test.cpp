@@ -42,6 +42,7 @@ TEST_F(TrainCommand, LearnsRecordsAndSaves) {
   const ProgramResult result = run_program(small_run(out()));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("test accuracy"));
+  EXPECT_THAT(result.out, HasSubstr("evener infer " + out().string() + " PHOTOS, or evener report " + out().string()));
   EXPECT_THAT(result.err, HasSubstr("epoch 3/3"));
   EXPECT_THAT(result.err, Not(HasSubstr("\r")));  // no redrawing into a file
   const json record = record_in(out());
@@ -377,6 +378,35 @@ TEST_F(TrainCommand, OptionsCanStandInAFile) {
   ASSERT_EQ(run_program(words).exit_code, 0);
   EXPECT_EQ(record_in(out())["config"]["epochs"], 1);
   EXPECT_EQ(record_in(out())["config"]["momentum"], 0.5);
+}
+
+TEST_F(TrainCommand, JoinsFoldersOfClassesThatAreNamedTogether) {
+  for (const char* name : {"old/dark", "old/light", "new/dark", "new/light"}) {
+    fs::create_directories(folder_ / name);
+    const char value = fs::path(name).filename() == "dark" ? 20 : 120;
+    for (int i = 0; i < 8; ++i) {
+      std::ofstream(folder_ / name / (std::to_string(i) + ".pgm"), std::ios::binary)
+          << "P5 8 8 255\n"
+          << std::string(64, static_cast<char>(value + i));
+    }
+  }
+  const std::string old = (folder_ / "old").string(), fresh = (folder_ / "new").string();
+  const Words words = {"train", "mlp:64-4-2", "--data", old,    "--data", fresh,   "--epochs",
+                       "1",     "--batch",    "8",      "--on", "cpu/t1", "--out", out().string()};
+  const ProgramResult first = run_in_process(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const json record = record_in(out());
+  EXPECT_EQ(record["config"]["data"], old + " + " + fresh);
+  EXPECT_EQ(record["data"]["images"], 32);
+  const ProgramResult resumed = run_in_process({"train", "--resume", out().string(), "--epochs", "2"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  const ProgramResult answers = run_in_process({"infer", out().string()});
+  EXPECT_EQ(answers.exit_code, 0) << answers.err;
+
+  std::ofstream(folder_ / "both.toml") << "model = 'mlp:64-4-2'\ndata = ['" << old << "', '" << fresh << "']\n";
+  const ProgramResult plan = run_in_process({"train", "--config", (folder_ / "both.toml").string(), "--dry-run"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("1x8x8: "));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "data/data_helpers.h"
 #include "data/open_data.h"
+#include "data/pictures.h"
 #include "data/sources/cifar_file.h"
 
 namespace evener::data {
@@ -118,6 +119,33 @@ TEST(Cifar, NamesTheFileThatCantBeUsed) {
   write_bytes(folder / "test_batch.bin", records({0, 1}));
   write_bytes(folder / "batches.meta.txt", "one\ntwo\n");
   EXPECT_THAT(error(), HasSubstr("has 2 names, but the data has 10 classes"));
+}
+
+TEST(Cifar, PythonVersionIsNamedWithWhatToTake) {
+  const TemporaryFolder folder;
+  const auto told = ::testing::AllOf(HasSubstr("CIFAR's Python version"), HasSubstr("cifar-10-binary.tar.gz"),
+                                     HasSubstr("evener data fetch cifar10"), ::testing::Not(HasSubstr("put the")));
+  const auto errors = [&](const std::string& location) {
+    EXPECT_THAT(error_of([&] { open_data(options_for(folder / location)); }), told) << location;
+  };
+  for (const char* name : {"data_batch_1", "test_batch", "batches.meta"}) {
+    write_bytes(folder / "cifar-10-batches-py" / name, "\x80\x02}q\x01");
+  }
+  for (const char* name : {"train", "test", "meta"}) write_bytes(folder / "100" / name, "\x80\x04}q\x01");
+  for (const char* location : {"cifar-10-batches-py", "100", ".", "cifar-10-batches-py/data_batch_1"}) errors(location);
+  EXPECT_THAT(error_of([&] { Pictures({(folder / "100").string()}); }), told) << "as data info says it";
+  write_bytes(folder / "cifar-100-python.tar.gz", "\x1f\x8b");
+  errors("cifar-100-python.tar.gz");
+  write_bytes(folder / "more/photos.zip", "PK");
+  write_bytes(folder / "more/notes.txt", "");
+  EXPECT_THAT(error_of([&] { open_data(options_for(folder / "more")); }),
+              HasSubstr("photos.zip' is an archive: unpack it"));
+}
+
+TEST(Cifar, TellsClassesThatNoRecordHas) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "data_batch_1.bin", records({0, 1, 2, 3, 4, 5, 6, 7, 8, 0}));
+  EXPECT_THAT(open_data(options_for(folder.path())).notes, ::testing::ElementsAre(HasSubstr("the class '9' has no")));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace evener::data {
 namespace {
 
 using namespace test;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -57,12 +58,11 @@ TEST(CocoJson, NamesWhatIsBad) {
       coco(R"({"id":1},{"file_name":"b.png"})",
            annotation("1", "7", "[1,2,3]") + "," + annotation("1", "7", "[1,2,3,4,5]") + R"(,{"bbox":[1,2,3,4]})"));
   EXPECT_THAT(file.problems, ElementsAre("image 1 has no \"file_name\"", "image 2 has no \"id\"",
-                                         "annotation 1 has no \"bbox\" of four numbers",
-                                         "annotation 2 has no \"bbox\" of four numbers",
+                                         "2 annotations, the first number 1, have no \"bbox\" of four numbers",
                                          "annotation 3 has no \"image_id\"", "annotation 3 has no \"category_id\""));
   // What is no number keeps its place: the others would be another box without it.
-  for (const char* box : {"[null,1,2,3,4]", "[1,2,null,4]", "[1,\"2\",3,4]", "[1,2,3,true]", "[1,2,3,4,[5]]",
-                          "[[1],2,3,4,5]", "[1,{\"a\":2},2,3,4]", "null", "\"1 2 3 4\""}) {
+  for (const char* box : {"[null,1,2,3,4]", "[1,2,null,4]", "[1,\"b\",3,4]", "[1,\"\",3,4]", "[1,2,3,true]",
+                          "[1,2,3,4,[5]]", "[[1],2,3,4,5]", "[1,{\"a\":2},2,3,4]", "null", "\"1 2 3 4\""}) {
     const CocoFile damaged = parse_coco(coco(image("1", "a.png"), annotation("1", "7", box)));
     EXPECT_THAT(damaged.boxes, IsEmpty()) << box;
     EXPECT_THAT(damaged.problems, ElementsAre("annotation 1 has no \"bbox\" of four numbers")) << box;
@@ -135,12 +135,83 @@ TEST(Coco, ReadsFoldersWithAFileForEachPart) {
   EXPECT_EQ(opened.split.test.size(), 1u);
 }
 
-TEST(CocoJson, CountsTheListsOfABeginning) {
-  EXPECT_EQ(coco_lists_in(coco("", "")), kCocoLists);
-  EXPECT_EQ(coco_lists_in(R"({"images":[{"id":1},{"file_na)"), 1u);
+// As Python's json writes and reads them.
+TEST(CocoJson, ReadsNanAndInfinityWhereTheyDontMatter) {
+  for (const char* number : {"NaN", "Infinity", "-Infinity"}) {
+    const std::string area = std::string(R"(,"area":)") + number;
+    const CocoFile file = parse_coco(coco(
+        R"({"id":1,"file_name":"NaN \" Infinity.png","width":)" + std::string(number) + "}",
+        annotation("1", "7", "[1,2,3,4]", area) + "," + annotation("1", "7", std::string("[1,2,3, ") + number + "]") +
+            "," + annotation("1", "0", "[1,-2,3,4]", area)));
+    EXPECT_EQ(file.images.at(0).file_name, "NaN \" Infinity.png");
+    EXPECT_EQ(file.images.at(0).width, 0);
+    ASSERT_THAT(file.boxes, SizeIs(2)) << number;
+    EXPECT_EQ(file.boxes[1].y, -2);
+    EXPECT_THAT(file.problems, ElementsAre("annotation 2 has NaN or Infinity in its \"bbox\"")) << number;
+  }
+}
+
+TEST(CocoJson, ReadsNumbersThatAreTextsAndPassesOverComments) {
+  const CocoFile file =
+      parse_coco("// \"a\" NaN\n/* { \" */" +
+                 coco(R"({"id":"1","file_name":"a.png","width":" 40 ","height":"20"})",
+                      annotation("1", "7", R"(["1","2.5"," 3","4e0"])", R"(,"iscrowd":"1","area":NaN)")));
+  EXPECT_EQ(file.images.at(0).width, 40);
+  ASSERT_THAT(file.boxes, SizeIs(1));
+  EXPECT_EQ(file.boxes[0].y, 2.5);
+  EXPECT_EQ(file.boxes[0].height, 4);
+  EXPECT_TRUE(file.boxes[0].is_crowd);
+  EXPECT_THAT(file.problems, IsEmpty());
+}
+
+TEST(CocoJson, SaysWhereAFileIsDamaged) {
+  EXPECT_THAT(error_of([] { parse_coco("{\"images\":[\n{\"id\": nan}]}"); }),
+              AllOf(HasSubstr("at byte 21"), HasSubstr("line 2, column 9"), HasSubstr("na'")));
+}
+
+TEST(CocoJson, TellsWhatABeginningHas) {
+  const CocoGlance whole = glance_at_coco(coco(image("1", "a.png"), annotation("1", "7", "[1,2,3,4]")));
+  EXPECT_EQ(whole.lists, kCocoLists);
+  EXPECT_TRUE(whole.has_images && whole.has_boxes && !whole.ends_early);
+  const CocoGlance cut = glance_at_coco(R"({"images":[{"id":1,"file_name":"a.png"},{"file_na)");
+  EXPECT_EQ(cut.lists, 1u);
+  EXPECT_TRUE(cut.has_images && !cut.has_boxes && cut.ends_early);
   for (const char* other : {R"([{"images":[],"annotations":[]}])", R"({"set":{"images":[],"annotations":[]}})",
                             R"({"images":3,"annotations":"categories"})", "no JSON", ""}) {
-    EXPECT_EQ(coco_lists_in(other), 0u) << other;
+    EXPECT_EQ(glance_at_coco(other).lists, 0u) << other;
+  }
+}
+
+TEST(Coco, IsKnownWhateverItsNameAndEncodingAndWhenItIsDamaged) {
+  const std::string whole = coco(image("1", "a.png"), annotation("1", "7", "[2,4,10,6]", R"(,"area":NaN)"));
+  std::string wide = "\xFF\xFE";
+  for (const char c : whole) wide += {c, '\0'};
+  for (const auto& [name, text] : {std::pair("a.json", whole),
+                                   {"a.JSON", whole},
+                                   {"a.json", "\xEF\xBB\xBF" + whole},
+                                   {"a.json", wide},
+                                   {"a.json", "// a comment\n" + whole}}) {
+    const TemporaryFolder folder;
+    write_bytes(folder.path() / "images/a.png", small_image());
+    write_bytes(folder.path() / name, text);
+    EXPECT_THAT(boxes_of(open_boxes(folder.path()), 0), ElementsAre(LabelledBox{2, 4, 12, 10, 1})) << name;
+    EXPECT_EQ(open_boxes(folder.path() / name).dataset->size(), 1u) << name;
+  }
+  const std::string without =
+      R"({"images":[)" + image("1", "a.png") + R"(],"annotations":[)" + annotation("1", "7", "[2,4,10,6]") + "]}";
+  std::string many;
+  for (int i = 2; i < 2000; ++i) many += "," + image(std::to_string(i), "gone.png");
+  for (const auto& [text, words] : {std::pair(whole.substr(0, whole.size() - 20), "no whole JSON"),
+                                    {whole.substr(0, whole.find("annotations")), "no whole JSON"},
+                                    {whole.substr(0, whole.size() - 2) + ",]}", "no whole JSON"},
+                                    {"# a comment\n" + whole, "no whole JSON"},
+                                    {without, "no list \"categories\""},
+                                    {R"({"images":[)" + image("1", "a.png") + many, "no whole JSON"}}) {
+    const TemporaryFolder folder;
+    write_bytes(folder.path() / "images/a.png", small_image());
+    write_bytes(folder.path() / "birds.json", text);
+    EXPECT_FALSE(has_pictures_only(folder.path().string()));
+    EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), AllOf(HasSubstr("birds.json"), HasSubstr(words)));
   }
 }
 
@@ -152,6 +223,7 @@ TEST(Coco, PassesOverOtherJson) {
        {std::string(R"({"task":{"images":["a.png"],"annotations":"boxes","categories":[]}})"),
         std::string(R"([{"image_id":1,"category_id":7,"bbox":[1,2,3,4],"from":"annotations"}])"),
         std::string(R"({"images":[],"annotations":[]})"),
+        std::string(R"({"images":[{"id":1,"file_name":"a.png"}],"annotations":[{"id":1,"image_id":1,"caption":"a"}]})"),
         "{\"notes\":\"" + std::string(70'000, 'x') + R"(","about":["images","annotations","categories"]})"}) {
     write_bytes(name, other);
     EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), testing::Not(HasSubstr("settings.json")))

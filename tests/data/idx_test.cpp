@@ -150,5 +150,41 @@ TEST(IdxFile, MayHaveSeveralGzipMembers) {
   EXPECT_EQ(parse_idx(file, 3).values, parse_idx(whole, 3).values);
 }
 
+TEST_F(Idx, ReadsOtherSetsByWhatStandsBeforeTheirNames) {
+  const std::string letters = idx_file(kLabels, {6}, std::string("\1\2\3\1\2\3", 6));
+  write_bytes(folder_ / "emnist-letters-train-images-idx3-ubyte.gz", gzipped(images(6)));
+  write_bytes(folder_ / "emnist-letters-train-labels-idx1-ubyte.gz", gzipped(letters));
+  write_bytes(folder_ / "emnist-letters-test-images-idx3-ubyte.gz", gzipped(images(6)));
+  write_bytes(folder_ / "emnist-letters-test-labels-idx1-ubyte.gz", gzipped(letters));
+  const OpenedData opened = open();
+  EXPECT_EQ(opened.dataset->size(), 12u);
+  EXPECT_THAT(opened.split.test, SizeIs(6));
+  EXPECT_THAT(opened.dataset->classes(), SizeIs(4));
+  EXPECT_THAT(opened.notes,
+              ::testing::ElementsAre(HasSubstr("the class '0' has no image"), HasSubstr("rows and columns exchanged")));
+  write_train(6);
+  EXPECT_THAT(open_error(), ::testing::AllOf(HasSubstr("the IDX files of 2 sets"), HasSubstr("'train-images...'"),
+                                             HasSubstr("'emnist-letters-train-images...'")));
+}
+
+TEST_F(Idx, ReadsFilesInFoldersOfTheirNames) {
+  write_bytes(folder_ / "train-images-idx3-ubyte/train-images-idx3-ubyte", images(6));
+  write_bytes(folder_ / "train-labels-idx1-ubyte/train-labels.idx1-ubyte", labels(6));
+  EXPECT_EQ(open().dataset->size(), 6u);
+  write_bytes(folder_ / "train-images.idx3-ubyte", images(9));
+  write_bytes(folder_ / "train-labels.idx1-ubyte.gz", gzipped(labels(9)));
+  EXPECT_EQ(open().dataset->size(), 9u) << "those that lie in no folder";
+}
+
+TEST_F(Idx, AreNamedWhereTheyCantBeRead) {
+  write_bytes(folder_ / "mine/images-idx3-ubyte", images(6));
+  EXPECT_THAT(open_error(), ::testing::AllOf(HasSubstr("mine/images-idx3-ubyte' seems to be an IDX file"),
+                                             HasSubstr("train-labels-idx1-ubyte"), HasSubstr("rename it")));
+  std::filesystem::create_directories(folder_ / "MNIST");
+  std::filesystem::rename(folder_ / "mine", folder_ / "MNIST/raw");
+  write_bytes(folder_ / "MNIST/raw/train-images-idx3-ubyte", images(6));
+  EXPECT_THAT(open_error(), HasSubstr("MNIST/raw' has IDX files: give that folder"));
+}
+
 }  // namespace
 }  // namespace evener::data

@@ -163,14 +163,14 @@ TEST_F(ImageFolder, RefusesWhatMayBeAPartOrNot) {
   std::filesystem::rename(folder_ / "train", folder_ / "training_set");
   add("test_set/a/3.png");
   EXPECT_THAT(open_error(),
-              AllOf(HasSubstr("test_set' and '"), HasSubstr("both have a folder 'a'"), HasSubstr("rename")));
+              AllOf(HasSubstr("training_set' and '"), HasSubstr("both have a folder 'a'"), HasSubstr("rename")));
 }
 
 TEST_F(ImageFolder, RefusesPartsWithoutClasses) {
   add("train/1.png");
   add("test/2.png");
   EXPECT_THAT(open_error(),
-              AllOf(HasSubstr("test', '"), HasSubstr("train' are by name parts"), HasSubstr("test/CLASS'")));
+              AllOf(HasSubstr("test', '"), HasSubstr("train' are by name parts"), HasSubstr("train/CLASS'")));
   EXPECT_TRUE(has_pictures_only(folder_.path().string()));
   add("train/a/3.png");
   add("train/b/4.png");
@@ -266,6 +266,29 @@ TEST_F(ImageFolder, SkipsBadImagesAndSaysWhy) {
   DataOptions strict = options();
   strict.strict = true;
   EXPECT_THAT(error_of([&] { open_data(strict); }), HasSubstr("8 of 13 image files"));
+}
+
+TEST_F(ImageFolder, FollowsLinksToFoldersOnce) {
+  const TemporaryFolder store;
+  for (const char* name : {"ants/1.png", "ants/deeper/2.png", "bees/3.png"}) {
+    write_bytes(store / name, plain_png(4, 3, {100}));
+  }
+  for (const char* name : {"ants", "bees"}) {
+    std::filesystem::create_directory(folder_ / name);
+    std::filesystem::create_symlink(store / name, folder_ / name / "2024");
+  }
+  add("ants/own/0.png");
+  std::filesystem::create_symlink("own", folder_ / "ants/a_link_that_sorts_before");
+  std::filesystem::create_symlink("..", folder_ / "ants/up");
+  std::filesystem::create_symlink(folder_ / "ants", folder_ / "ants/own/self");
+  std::filesystem::create_symlink("nowhere", folder_ / "bees/nothing");
+  std::filesystem::create_symlink(store / "ants", store / "ants/deeper/circle");
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("ants", "bees"));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < opened.dataset->size(); ++i) names.push_back(name_of(opened.dataset->source(i)));
+  EXPECT_THAT(names, ElementsAre("ants/2024/1.png", "ants/2024/deeper/2.png", "ants/own/0.png", "bees/2024/3.png"));
+  EXPECT_FALSE(has_pictures_only(folder_.path().string()));
 }
 
 TEST_F(ImageFolder, LeavesOutClassesWithoutUsableImages) {
@@ -388,6 +411,17 @@ TEST_F(ImageFolder, RefusesPatternsThatOverlapOrFitNothing) {
               ::testing::AllOf(HasSubstr("class 'y' has no image files"), HasSubstr("'b/*.jpg'")));
   EXPECT_THAT(error({{"x", "a/**"}, {"y", "b"}}), HasSubstr("write 'b/**'"));
   EXPECT_THAT(error({{"x", "**"}}), HasSubstr("only one class"));
+}
+
+TEST_F(ImageFolder, CantBeLookedAtWhereNoFileCanBeRead) {
+  for (const char* name : {"a/1.png", "a/2.png", "b/1.png"}) write_bytes(folder_ / name, "no picture");
+  DataOptions look = options();
+  look.look_only = true;
+  const auto refusal = [&] { return error_of([&] { open_data(look); }); };
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("none of the 3 image files"), HasSubstr("a/1.png: no JPEG")));
+  look.width = look.height = 8;
+  look.channels = 3;
+  EXPECT_THAT(refusal(), HasSubstr("none of the 3 image files"));
 }
 
 }  // namespace

@@ -1,85 +1,214 @@
 // YOLO's text files: lines, YAML, folders, and what is told of bad ones.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "base/error.h"
 #include "data/boxes_helpers.h"
+#include "data/sources/yolo_points.h"
+#include "data/sources/yolo_set.h"
 #include "data/sources/yolo_text.h"
 
 namespace evener::data {
 namespace {
 
 using namespace test;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
+
+/// The boxes that the lines of one file are taken for, without key points being told of.
+std::vector<YoloCorners> boxes_in(const std::string& text) {
+  const std::vector<YoloLabels> files{parse_yolo_labels(text)};
+  const LongLines long_lines(files, std::nullopt);
+  std::vector<YoloCorners> boxes;
+  for (const YoloLine& line : files[0].lines) {
+    if (long_lines.refusal(line).empty()) boxes.push_back(long_lines.box_of(line));
+  }
+  return boxes;
+}
+
+std::string note_of(const std::string& text) {
+  return LongLines({parse_yolo_labels(text)}, std::nullopt).note();
+}
 
 TEST(YoloText, ReadsBoxesAndOutlines) {
   const YoloLabels labels =
-      parse_yolo_labels("0 0.5 0.5 0.5 0.25\r\n\n 1\t.25 0.5 0.5 1 0.9\n2 0.1 0.2 0.4 0.3 0.2 0.9\n");
-  ASSERT_THAT(labels.boxes, SizeIs(3));
+      parse_yolo_labels("0 0.5 0.5 0.5 0.25\r\n\n 1.0\t.25 0.5 0.5 1 0.9\n2 0.1 0.2 0.4 0.3 0.2 0.9\n");
+  ASSERT_THAT(labels.lines, SizeIs(3));
   EXPECT_THAT(labels.problems, IsEmpty());
-  EXPECT_EQ(labels.boxes[0].x1, 0.25);
-  EXPECT_EQ(labels.boxes[0].y2, 0.625);
-  EXPECT_EQ(labels.boxes[1].x1, 0);
-  EXPECT_EQ(labels.boxes[2].class_index, 2);
-  EXPECT_EQ(labels.boxes[2].x1, 0.1);
-  EXPECT_EQ(labels.boxes[2].x2, 0.4);
-  EXPECT_EQ(labels.boxes[2].y1, 0.2);
-  EXPECT_EQ(labels.boxes[2].y2, 0.9);
+  EXPECT_EQ(labels.lines[0].box.x1, 0.25);
+  EXPECT_EQ(labels.lines[0].box.y2, 0.625);
+  EXPECT_EQ(labels.lines[1].class_index, 1);
+  EXPECT_EQ(labels.lines[1].box.x1, 0);
+  EXPECT_EQ(labels.lines[2].class_index, 2);
+  EXPECT_EQ(labels.lines[2].number, 4);
+  const std::vector<YoloCorners> boxes = boxes_in("2 0.1 0.2 0.4 0.3 0.2 0.9\n");
+  ASSERT_THAT(boxes, SizeIs(1));
+  EXPECT_EQ(boxes[0].x1, 0.1);
+  EXPECT_EQ(boxes[0].x2, 0.4);
+  EXPECT_EQ(boxes[0].y1, 0.2);
+  EXPECT_EQ(boxes[0].y2, 0.9);
 }
 
 TEST(YoloText, NamesBadLines) {
-  const YoloLabels labels = parse_yolo_labels(
-      "0 0.5 0.5 0.5\n0 a 1 1 1\n-1 .5 .5 .1 .1\n0.5 .5 .5 .1 .1\n0 .5 .5 0 .1\n0 .5 .5 -1 .1\n0 .5 .5 nan .1\n0 .5 .5 "
-      ".1 .1x\n");
-  EXPECT_THAT(labels.boxes, IsEmpty());
+  const YoloLabels labels =
+      parse_yolo_labels("0 0.5 0.5 0.5\n0 a 1 1 1\n-1 .5 .5 .1 .1\n0.5 .5 .5 .1 .1\n0 .5 .5 nan .1\n0 .5 .5 .1 .1x\n");
+  EXPECT_THAT(labels.lines, IsEmpty());
   EXPECT_THAT(labels.problems,
               ElementsAre(HasSubstr("line 1 is not a class and four numbers"), HasSubstr("line 2 is not"),
                           HasSubstr("line 3 begins with what is no class's number"), HasSubstr("line 4 begins"),
-                          HasSubstr("line 5 has zero area"), HasSubstr("line 6 has swapped corners"),
-                          HasSubstr("line 7 is not"), HasSubstr("line 8 is not")));
+                          HasSubstr("line 5 is not"), HasSubstr("line 6 is not")));
 }
 
-TEST(YoloText, ReadsSetsAsTheyAreWritten) {
-  for (const char* names : {"names: ['cat', \"big dog\"]", "names: [cat,\n  big dog]  # two",
-                            "names:\n- cat\n- big dog", "names:\n  - cat\n  - 'big dog'",
-                            "names:\n  0: cat # the first\n  1: big dog", "names: {0: cat, 1: 'big dog'}"}) {
-    const YoloSet set =
-        parse_yolo_set(std::string("# a set\npath: ../data\ntrain: images/train\nval: [a, b]\n\nnc: 2\n") + names +
-                       "\ndownload: https://example.org/x.zip\n");
-    EXPECT_THAT(set.names, ElementsAre("cat", "big dog")) << names;
-    EXPECT_EQ(set.path, "../data");
-    EXPECT_THAT(set.train, ElementsAre("images/train"));
-    EXPECT_THAT(set.val, ElementsAre("a", "b"));
-    EXPECT_THAT(set.test, IsEmpty());
+// Lines of as many words throughout, whose points lie in the box before them and go around nothing, are key points.
+TEST(YoloPoints, AreToldFromOutlines) {
+  const std::string least = "0 0.5 0.5 0.2 0.2 0.45 0.45 0.55 0.55\n";
+  ASSERT_THAT(boxes_in(least), SizeIs(1));
+  EXPECT_DOUBLE_EQ(boxes_in(least)[0].x1, 0.4);
+  EXPECT_DOUBLE_EQ(boxes_in(least)[0].y2, 0.6);
+  EXPECT_THAT(note_of(least), HasSubstr("1 line has 9 words: taken as boxes with key points"));
+  EXPECT_THAT(note_of(least), HasSubstr("kpt_shape: [2, 2]"));
+  for (const char* of_three : {"0 .5 .5 .2 .2 .45 .45 2\n", "0 .5 .5 .2 .2 .45 .45 2 .55 .55 1\n",
+                               "0 .5 .5 .2 .2 .45 .45 2 .1 .1 0 0 0 0\n"}) {
+    ASSERT_THAT(boxes_in(of_three), SizeIs(1)) << of_three;
+    EXPECT_DOUBLE_EQ(boxes_in(of_three)[0].x1, 0.4) << of_three;
+    EXPECT_THAT(note_of(of_three), HasSubstr(", 3]")) << of_three;
   }
-  EXPECT_THAT(error_of([] { parse_yolo_set("train: a\n"); }), HasSubstr("no \"names\""));
-  EXPECT_THAT(error_of([] { parse_yolo_set("names:\n  0: cat\n  2: dog\n"); }), HasSubstr("class 1 has no name"));
-  EXPECT_THAT(error_of([] { parse_yolo_set("names:\n  9999999999: cat\n"); }), HasSubstr("no number"));
-  EXPECT_THAT(error_of([] { parse_yolo_set("names: [cat,\n"); }), HasSubstr("line 1 can't be read"));
-  EXPECT_THAT(error_of([] { parse_yolo_set("just text\n"); }), HasSubstr("line 1 can't be read"));
+  // A turned box; its points as a box with key points would reach beyond the image.
+  const std::string turned = "0 0.8 0.2 0.9 0.3 0.8 0.4 0.7 0.3\n";
+  EXPECT_DOUBLE_EQ(boxes_in(turned)[0].x1, 0.7);
+  EXPECT_EQ(note_of(turned), "");
+  // Outlines of several counts of points, though the first alone might be a box with key points.
+  const std::string outlines = least + turned + "0 0.1 0.1 0.3 0.1 0.2 0.3\n";
+  EXPECT_DOUBLE_EQ(boxes_in(outlines)[0].x1, 0.2);
+  EXPECT_EQ(note_of(outlines), "");
+  // May be either: it is told.
+  const std::string either = "0 0.5 0.5 0.3 0.4 0.4 0.6\n";
+  EXPECT_DOUBLE_EQ(boxes_in(either)[0].x1, 0.3);
+  EXPECT_THAT(note_of(either), AllOf(HasSubstr("taken as outlines of 3 points"), HasSubstr("kpt_shape: [1, 2]")));
+  EXPECT_THAT(boxes_in("0 .5 .5 .2 .2 .45 .45 .9\n"), IsEmpty()) << "eight words, and no key point";
+  const std::string tracked = "0 .5 .5 .2 .2 .9 17\n";  // a probability and the number of a track
+  EXPECT_THAT(boxes_in(tracked), IsEmpty());
+  EXPECT_EQ(note_of(tracked), "");
 }
 
-TEST(YoloText, PassesOverTextsAndWhatItDoesNotKnow) {
+TEST(YoloPoints, OfASetThatTellsThemAreHeldToIt) {
+  const std::vector<YoloLabels> files{
+      parse_yolo_labels("0 0.8 0.2 0.9 0.3 0.8 0.4 0.7 0.3\n0 .5 .5 .2 .2\n0 .5 .5 .2 .2 .4 .4\n"
+                        "0 .5 .5 .2 .2 .4 .4 .6 .6 .99\n")};
+  const LongLines long_lines(files, KeyPoints{2, 2});
+  EXPECT_DOUBLE_EQ(long_lines.box_of(files[0].lines[0]).x1, 0.35) << "the first four numbers, whatever follows";
+  EXPECT_EQ(long_lines.refusal(files[0].lines[0]), "");
+  EXPECT_EQ(long_lines.refusal(files[0].lines[1]), "");
+  EXPECT_EQ(long_lines.refusal(files[0].lines[2]),
+            "has 7 words, but a class, a box and key points of kpt_shape [2, 2] are 9");
+  EXPECT_EQ(long_lines.refusal(files[0].lines[3]), "") << "with a probability behind it";
+  EXPECT_EQ(long_lines.note(), "");
+}
+
+TEST(YoloSetFile, IsReadAsItIsWritten) {
+  for (const char* names :
+       {"names: ['cat', \"big dog\"]", "names: [cat,\n  big dog]  # two", "names:\n- cat\n- big dog",
+        "names:\n  - cat\n  - 'big dog'", "names:\n  0: cat # the first\n  1: big dog", "names: {0: cat, 1: 'big dog'}",
+        "\"names\" : {\"1\": big dog, \"0\": cat}", "'names': &all [cat, big dog]",
+        "names: !!seq\n - cat\n - big dog"}) {
+    for (const char* head : {"# a set\n", "%YAML 1.2\n---\n", "--- # a set\n"}) {
+      const YoloSet set =
+          parse_yolo_set(std::string(head) + "path : ../data\ntrain: images/train\n'val': [a, b]\n\nnc: 2\n" + names +
+                         "\ntest:\ndownload: https://example.org/x.zip\nkpt_shape: [17, 3]\n");
+      EXPECT_THAT(set.names, ElementsAre("cat", "big dog")) << head << names;
+      EXPECT_EQ(set.path, "../data");
+      EXPECT_THAT(set.train, ElementsAre("images/train"));
+      EXPECT_THAT(set.val, ElementsAre("a", "b"));
+      EXPECT_THAT(set.test, IsEmpty());
+      EXPECT_EQ(set.key_points.value().count, 17u);
+      EXPECT_EQ(set.key_points.value().numbers, 3u);
+      EXPECT_THAT(set.notes, IsEmpty());
+    }
+  }
+  const YoloSet json =
+      parse_yolo_set(R"({"train": "a", "val": ["b"], "names": {"0": "\ud83d\udc1f", "1": "\u00e9\\ud83d"}})");
+  EXPECT_THAT(json.names, ElementsAre("\xF0\x9F\x90\x9F", "\xC3\xA9\\ud83d"));
+  const YoloSet merged =
+      parse_yolo_set("base: &base {train: a, val: b}\nlist: &list [cat, dog]\n<<: *base\nval: c\nnames: *list\n");
+  EXPECT_THAT(merged.train, ElementsAre("a"));
+  EXPECT_THAT(merged.val, ElementsAre("c"));
+  EXPECT_THAT(merged.names, ElementsAre("cat", "dog"));
+}
+
+TEST(YoloSetFile, WithMoreClassesThanNamesCallsTheOthersByNumber) {
+  const YoloSet set = parse_yolo_set("train: a\nnc: 4\nnames: [cat, dog]\n");
+  EXPECT_THAT(set.names, ElementsAre("cat", "dog", "2", "3"));
+  EXPECT_THAT(set.notes, ElementsAre(HasSubstr("\"nc\" tells of 4 classes, \"names\" of 2: the others")));
+}
+
+TEST(YoloSetFile, TellsWhatIsWrongAndWhere) {
+  for (const auto& [file, words] :
+       {std::pair("train: a\n", "no \"names\""),
+        {"names:\n  0: cat\n  2: dog\n", "line 2: class 1 has no name"},
+        {"names:\n  9999999999: cat\n", "line 2: the class 'cat' has no number"},
+        {"names: [cat,\ntrain: a\n", "it can't be read as YAML: end of sequence flow"},
+        {"names: cat\n", "line 1: \"names\" is 'cat', not a list"},
+        {"names:\n  cat\ntrain: \"D:\\data\"\n", "line 3: it can't be read as YAML: unknown"},
+        {"names: [a, [b]]\n", "line 1: what stands there is no class's name"},
+        {"names: [a]\ntrain:\n  b: c\n", "line 3: what stands there is no place of images"},
+        {"names: [a]\nkpt_shape: 17\n", "line 2: \"kpt_shape\" is not"},
+        {"names: [a]\nkpt_shape: [17, 4]\n", "line 2: \"kpt_shape\" is not"},
+        {"just text\n", "no keys"},
+        {"", "no keys"},
+        {"names: &a [*a]\n", "no class's name"}}) {
+    EXPECT_THAT(error_of([file = file] { parse_yolo_set(file); }), HasSubstr(words)) << file;
+  }
+}
+
+TEST(YoloSetFile, IsNotBlownUpByHostileFiles) {
+  std::string bomb = "a0: &a0 [x, x]\n";
+  for (int i = 1; i < 40; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1), here = "a" + std::to_string(i);
+    bomb += here + ": &" + here + " [" + before + ", " + before + ", " + before + "]\n";
+  }
+  EXPECT_THAT(error_of([&] { parse_yolo_set(bomb + "names: *a39\n"); }), HasSubstr("no class's name"));
+  EXPECT_EQ(parse_yolo_set(bomb + "names: [cat]\n").names.size(), 1u);
+  for (const char* part : {"[", "{a: ", "- ", "? "}) {
+    std::string deep;
+    while (deep.size() < 1'000'000) deep += part;
+    EXPECT_THAT(error_of([&] { parse_yolo_set(deep); }), HasSubstr("line 1")) << part;
+  }
+  EXPECT_THAT(error_of([] { parse_yolo_set(std::string(kMaxYoloSetBytes + 1, ' ')); }), HasSubstr("at most"));
+}
+
+TEST(YoloSetFile, IsKnownByItsKeys) {
+  for (const char* file : {"names: [a]\ntrain: b\n", "{\"train\": \"a\", \"names\": [\"b\"]}",
+                           "train : a\n'names' : [b]\n", "names: [a\ntrain: b\n"}) {
+    EXPECT_TRUE(is_yolo_set(file)) << file;
+  }
+  for (const char* other : {"", "names: [a]\n", "model:\n  names: [a]\n  train: b\n", "train the names: [\n",
+                            "- names\n- train\n", "the names of trains"}) {
+    EXPECT_FALSE(is_yolo_set(other)) << other;
+  }
+}
+
+TEST(YoloSetFile, PassesOverTextsAndWhatItDoesNotKnow) {
   for (const char* mark : {"|", ">-", "|2+  # Python"}) {
     const YoloSet set =
         parse_yolo_set(std::string("---\ntrain: a\ndownload: ") + mark +
                        "\n  import os  # not: [YAML\n\n    names: {0: bird\n  'open\nval: b\nroboflow:\n"
-                       "  licence: >\n    two lines\n    - of it\n  version: 1\n  and this\n"
+                       "  licence: >\n    two lines\n    - of it\n  version: 1\n"
                        "names:\n  0: cat\n");
     EXPECT_THAT(set.names, ElementsAre("cat")) << mark;
     EXPECT_THAT(set.train, ElementsAre("a"));
     EXPECT_THAT(set.val, ElementsAre("b"));
   }
-  EXPECT_THAT(error_of([] { parse_yolo_set("notes: |\n  a\n  b\nnames:\n  cat\n"); }),
-              HasSubstr("line 5 can't be read"));
 }
 
-TEST(YoloText, ReadsQuotesAsYamlHasThem) {
-  const YoloSet set =
-      parse_yolo_set("names: ['it''s, #1', \"a \\\"b\\\": \\u00e9\", driver's cab, \"c\\q\"] # four\ntrain: 'a: b'\n");
+TEST(YoloSetFile, HasQuotesAsYamlHasThem) {
+  const YoloSet set = parse_yolo_set(
+      "names: ['it''s, #1', \"a \\\"b\\\": \\u00e9\", driver's cab, \"c\\\\q\"] # four\ntrain: 'a: b'\n");
   EXPECT_THAT(set.names, ElementsAre("it's, #1", "a \"b\": é", "driver's cab", "c\\q"));
   EXPECT_THAT(set.train, ElementsAre("a: b"));
 }
@@ -112,7 +241,8 @@ TEST(Yolo, ReadsASetByItsYaml) {
     EXPECT_EQ(opened.split.val, std::vector<std::uint32_t>{2});
   }
   write_bytes(folder.path() / "data.yaml", "train: images/gone\nval: images/val\nnames: [cat]\n");
-  EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), HasSubstr("'images/gone' that the set names are not in"));
+  EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }),
+              AllOf(HasSubstr("'images/gone' that"), HasSubstr("names are not in")));
 }
 
 TEST(Yolo, ReadsAListOfImages) {
@@ -136,6 +266,154 @@ TEST(Yolo, ReadsFoldersWithoutYaml) {
   EXPECT_THAT(reasons_of(named, folder.path()),
               ElementsAre(HasSubstr("labels/train/a.txt: a box of class 1, of which the 1 name"),
                           HasSubstr("labels/val/c.txt: a box of class 1")));
+}
+
+/// UTF-16 as Windows writes it, of a text in ASCII.
+std::string utf16(const std::string& text) {
+  std::string wide = "\xFF\xFE";
+  for (const char c : text) wide += {c, '\0'};
+  return wide;
+}
+
+TEST(Yolo, ReadsTextsOfOtherEditors) {
+  const std::string mark = "\xEF\xBB\xBF", line = "1 0.5 0.5 0.5 0.5\r\n";
+  for (const auto& change :
+       {std::function([](const std::string& text) { return text; }),
+        std::function([&](const std::string& text) { return mark + text; }), std::function(utf16)}) {
+    const TemporaryFolder folder;
+    for (const char* name : {"train/a", "val/b"}) {
+      write_bytes(folder.path() / "pictures" / (std::string(name) + ".png"), small_image());
+      write_bytes(folder.path() / "pictures" / (std::string(name) + ".txt"), change(line));
+    }
+    write_bytes(folder.path() / "train.txt", change("pictures/train/a.png\r\n"));
+    for (const char* set : {"train: train.txt\r\nval: pictures/val\r\nnames: [cat, dog]\r\n",
+                            "names: [cat, dog]\r\ntrain: pictures/train\r\nval: pictures/val\r\n"}) {
+      write_bytes(folder.path() / "data.yaml", change(set));
+      const OpenedData opened = open_boxes(folder.path());
+      EXPECT_THAT(opened.skipped, IsEmpty());
+      ASSERT_EQ(opened.dataset->size(), 2u);
+      EXPECT_THAT(opened.dataset->classes(), ElementsAre("cat", "dog"));
+      EXPECT_THAT(boxes_of(opened, 0), ElementsAre(LabelledBox{10, 5, 30, 15, 1}));
+      EXPECT_EQ(opened.split.train.size(), 1u);
+    }
+  }
+  const TemporaryFolder folder;
+  write_yolo_set(folder.path());
+  write_bytes(folder.path() / "classes.txt", mark + "cat\ndog\n");
+  EXPECT_THAT(open_boxes(folder.path()).dataset->classes(), ElementsAre("cat", "dog"));
+  write_bytes(folder.path() / "data.yaml", std::string("\xFF\xFE\0\0t\0\0\0", 8));
+  EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), AllOf(HasSubstr("data.yaml"), HasSubstr("UTF-32")));
+}
+
+TEST(Yolo, ADamagedYamlIsNamedWithItsLine) {
+  const TemporaryFolder folder;
+  write_yolo_set(folder.path());
+  write_bytes(folder.path() / "data.yaml", "train: images\nnames: [cat\nval: images\n");
+  EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }),
+              AllOf(HasSubstr("data.yaml' can't be used: line "), HasSubstr("YAML")));
+}
+
+TEST(Yolo, TakesTheFirstNumbersOfLinesWithKeyPoints) {
+  const TemporaryFolder folder;
+  write_yolo_set(folder.path());
+  for (const char* name : {"train/a", "train/b", "val/c"}) {
+    write_bytes(folder.path() / "labels" / (std::string(name) + ".txt"),
+                "1 0.5 0.5 0.5 0.5 0.3 0.3 0.7 0.3 0.7 0.7\n");  // an outline of five points as well
+  }
+  const std::string set = "train: images/train\nval: images/val\nnames: [cat, dog]\n";
+  write_bytes(folder.path() / "data.yaml", set + "kpt_shape: [3, 2]\n");
+  const OpenedData opened = open_boxes(folder.path());
+  EXPECT_THAT(boxes_of(opened, 0), ElementsAre(LabelledBox{10, 5, 30, 15, 1}));
+  EXPECT_THAT(opened.notes, Not(Contains(HasSubstr("key points"))));
+  write_bytes(folder.path() / "data.yaml", set + "kpt_shape: [4, 3]\n");
+  EXPECT_THAT(open_boxes(folder.path()).skipped, SizeIs(3));
+  write_bytes(folder.path() / "data.yaml", set);
+  EXPECT_THAT(open_boxes(folder.path()).notes, Contains(HasSubstr("kpt_shape: [3, 2]")));
+}
+
+TEST(Yolo, ReadsTextsBesideImagesWhereLabelsHasNone) {
+  const TemporaryFolder folder;
+  write_yolo_set(folder.path());
+  write_bytes(folder.path() / "images/train/b.txt", "0 0.5 0.5 0.5 0.5\n");
+  write_bytes(folder.path() / "images/train/a.txt", "0 0.5 0.5 1 1\n");  // labels/ has one
+  write_bytes(folder.path() / "data.yaml", "train: images/train\nval: images/val\nnames: [cat, dog]\n");
+  const OpenedData opened = open_boxes(folder.path());
+  EXPECT_THAT(boxes_of(opened, 0), SizeIs(2));
+  EXPECT_THAT(boxes_of(opened, 1), ElementsAre(LabelledBox{10, 5, 30, 15, 0}));
+  EXPECT_THAT(opened.notes, Not(Contains(HasSubstr("text file"))));
+  // Without YAML and labels/ too.
+  std::filesystem::remove_all(folder.path() / "labels");
+  std::filesystem::remove(folder.path() / "data.yaml");
+  EXPECT_EQ(boxes_of(open_boxes(folder.path()), 1).size(), 1u);
+  // Texts of another kind don't make a folder one with boxes.
+  write_bytes(folder.path() / "images/train/a.txt", "a cat on a mat\n");
+  std::filesystem::remove(folder.path() / "images/train/b.txt");
+  EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), HasSubstr("class"));
+}
+
+TEST(Yolo, ReadsImagesAndTextsInOneFolderWithTheNames) {
+  const TemporaryFolder folder;
+  write_bytes(folder.path() / "a.png", small_image());
+  write_bytes(folder.path() / "a.txt", "1 0.5 0.5 0.5 0.5\n");
+  write_bytes(folder.path() / "classes.txt", "cat\ndog\n");
+  EXPECT_THAT(boxes_of(open_boxes(folder.path()), 0), ElementsAre(LabelledBox{10, 5, 30, 15, 1}));
+}
+
+TEST(Yolo, FollowsLinksToFolders) {
+  const TemporaryFolder store, folder;
+  write_yolo_set(store.path());
+  std::filesystem::create_directories(folder.path() / "images");
+  std::filesystem::create_directories(folder.path() / "labels");
+  for (const char* each : {"images/train", "images/val", "labels/train", "labels/val"}) {
+    std::filesystem::create_symlink(store.path() / each, folder.path() / each);
+  }
+  std::filesystem::create_symlink("..", folder.path() / "images/up");
+  EXPECT_EQ(open_boxes(folder.path()).split.train.size(), 2u);
+  write_bytes(folder.path() / "data.yaml", "train: images\nval: images/val\nnames: [cat, dog]\n");
+  const OpenedData above = open_boxes(folder.path());
+  EXPECT_EQ(above.split.train.size(), 2u);
+  EXPECT_EQ(above.split.val.size(), 1u);
+  EXPECT_THAT(boxes_of(above, 0), SizeIs(2));
+}
+
+TEST(Yolo, GoesWithoutATestPartThatIsAbsent) {
+  const TemporaryFolder folder;
+  write_yolo_set(folder.path());
+  const auto open_with = [&](const std::string& places) {
+    write_bytes(folder.path() / "data.yaml", places + "\nnames: [cat, dog]\n");
+    return open_boxes(folder.path());
+  };
+  for (const char* test : {"../test/images", "test.txt", "[test, images/gone]"}) {
+    const OpenedData opened = open_with(std::string("train: images/train\nval: images/val\ntest: ") + test);
+    EXPECT_EQ(opened.dataset->size(), 3u);
+    EXPECT_THAT(opened.notes, Contains(HasSubstr("the test part goes without them"))) << test;
+  }
+  for (const char* other : {"train: images/train\nval: val.txt", "train: gone/images\nval: images/val"}) {
+    EXPECT_THAT(error_of([&] { open_with(other); }), AllOf(HasSubstr("data.yaml"), HasSubstr("are not in"))) << other;
+  }
+}
+
+TEST(Yolo, FindsWhatAnotherMachinesPathsEndWith) {
+  const TemporaryFolder folder;
+  write_yolo_set(folder.path());
+  const auto open_with = [&](const std::string& train) {
+    write_bytes(folder.path() / "data.yaml", "train: " + train + "\nval: images/val\nnames: [cat, dog]\n");
+    return open_boxes(folder.path());
+  };
+  for (const char* train : {"D:\\sets\\images\\train", "/content/set-3/images/train", "images\\train"}) {
+    const OpenedData opened = open_with(train);
+    EXPECT_EQ(opened.split.train.size(), 2u) << train;
+    EXPECT_THAT(opened.notes, Contains(AllOf(HasSubstr(train), HasSubstr("is taken for it"))));
+  }
+  for (const char* front : {"/home/me/set/images/train/", "D:\\set\\images\\train\\", "images\\train\\"}) {
+    write_bytes(folder.path() / "train.txt", std::string(front) + "a.png\r\n" + front + "b.png\r\n");
+    const OpenedData opened = open_with("train.txt");
+    EXPECT_EQ(opened.split.train.size(), 2u) << front;
+    EXPECT_THAT(boxes_of(opened, 0), SizeIs(2));
+    EXPECT_THAT(opened.notes, Contains(HasSubstr("another machine's paths")));
+  }
+  EXPECT_THAT(error_of([&] { open_with("/content/train"); }), HasSubstr("'/content/train' that"))
+      << "one part alone might be any folder";
 }
 
 }  // namespace

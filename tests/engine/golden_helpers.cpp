@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
+#include <tuple>
 
 #include "base/paths.h"
 #include "base/precision.h"
@@ -63,8 +64,9 @@ std::vector<std::vector<data::LabelledBox>> boxes_of(const std::vector<double>& 
 }  // namespace
 
 GoldenCase read_golden(const std::string& name, Precision precision) {
-  const auto [tensors, metadata] =
+  const weights::SafetensorsFile file =
       weights::read_safetensors(source_folder() / ("tests/golden/" + name + ".safetensors"));
+  const auto& [tensors, metadata] = std::tie(file.tensors, file.metadata);
   const std::string kind = precision == Precision::kFp32 ? "fp32" : "bf16";
   GoldenCase golden;
   golden.name = name;

@@ -75,6 +75,65 @@ TEST_F(WholeNumbers, NumbersThatNothingWasRoundedToAreLeftAsTheyAre) {
   EXPECT_THAT(answers({255, 255, 0, 0})["class"], ElementsAre(4, 4, 2, 2));
 }
 
+TEST_F(WholeNumbers, OneValueBecomesTwoClasses) {
+  test::GraphFile graph;
+  const int value = graph.input("f32", "1,1");
+  const int sigmoid = graph.node("Sigmoid", "opset1", "", {value});
+  graph.output(graph.converted("f32", value, "score"));
+  graph.output(graph.converted("f32", sigmoid, "probability"));
+  graph.output(graph.converted("u8", graph.rounded(sigmoid, 0, 0.99609375F, 0, 255), "byte"));
+  graph.write(path_);
+  const auto two = [&](const std::string& output, bool is_probability) {
+    const auto file = engine_->open_model_file(path_);
+    engine::ModelInput input{
+        .shape = {1}, .is_image = false, .two_classes_of = output, .one_is_probability = is_probability};
+    engine::RunnerOptions options;
+    options.values = engine::ImageValues::kFloats;
+    const auto runner = std::move(file->make_runners(input, options, 1).front());
+    const std::vector<float> one = {1.0986123F};  // of which the sigmoid is 3/4
+    runner->start(std::span<const float>(one));
+    const TensorMap outputs = runner->wait();
+    const HostTensor& tensor = outputs.at(output);
+    EXPECT_EQ(tensor.shape, (std::vector<std::int64_t>{1, 2}));
+    return std::vector<float>(tensor.floats(), tensor.floats() + 2);
+  };
+  const auto near = [](float first, float second) {
+    return ElementsAre(testing::FloatNear(first, 0.003F), testing::FloatNear(second, 0.003F));
+  };
+  EXPECT_THAT(two("score", false), near(0, 1.0986F));
+  EXPECT_THAT(two("score", true), near(-0.0986F, 1.0986F));
+  EXPECT_THAT(two("probability", false), near(0.25F, 0.75F));
+  EXPECT_THAT(two("byte", false), near(0.25F, 0.75F));
+}
+
+TEST_F(WholeNumbers, LayersAreToldWithTheirParameters) {
+  test::GraphFile graph;
+  const int input = graph.input("f32", "1,1,2,2");
+  const int scaled = graph.node("Multiply", "opset1", "auto_broadcast=\"numpy\"",
+                                {input, graph.constant({1, 2}, "1,1,1,2")}, "scaled");
+  graph.output(graph.node("Sigmoid", "opset1", "", {scaled}, "squashed"));
+  graph.write(path_);
+  const auto layers = engine_->open_model_file(path_)->layers();
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_EQ(layers[0].name + " " + layers[0].kind, "scaled Multiply");
+  EXPECT_EQ(layers[0].parameters, 2);
+  EXPECT_EQ(layers[1].kind, "Sigmoid");
+  EXPECT_EQ(layers[1].shape, (std::vector<std::int64_t>{1, 1, 2, 2}));
+}
+
+TEST_F(WholeNumbers, AGraphWithoutTheFileOfItsWeightsNamesIt) {
+  test::GraphFile graph;
+  graph.output(graph.converted("f32", graph.input("f32", "1,1,2,2"), "value"));
+  graph.write(path_);
+  std::filesystem::remove(folder_ / "model.bin");
+  try {
+    engine_->open_model_file(path_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("'model.bin' beside it, which is missing"));
+  }
+}
+
 TEST_F(WholeNumbers, ADescriptionTellsWhatBytesStandFor) {
   for (const auto& [type, least, most] : kByteTypes) {
     test::GraphFile graph;

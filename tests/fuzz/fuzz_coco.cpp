@@ -2,14 +2,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
+#include <string>
 
 #include "base/error.h"
 #include "data/sources/coco_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(bytes), size);
+  evener::data::glance_at_coco(text);
   try {
-    const auto file = evener::data::parse_coco({reinterpret_cast<const char*>(bytes), size});
+    const auto file = evener::data::parse_coco(text);
     for (const auto& box : file.boxes) {
       for (const double number : {box.x, box.y, box.width, box.height}) {
         if (!std::isfinite(number)) std::abort();

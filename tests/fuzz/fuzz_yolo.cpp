@@ -2,16 +2,25 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
+#include "data/sources/yolo_points.h"
+#include "data/sources/yolo_set.h"
 #include "data/sources/yolo_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(bytes), size);
-  for (const evener::data::YoloBox& box : evener::data::parse_yolo_labels(file).boxes) {
-    if (box.class_index < 0 || !(box.x1 < box.x2) || !(box.y1 < box.y2)) std::abort();
+  const std::vector<evener::data::YoloLabels> files{evener::data::parse_yolo_labels(file)};
+  const evener::data::LongLines long_lines(files, std::nullopt);
+  for (const evener::data::YoloLine& line : files[0].lines) {
+    const evener::data::YoloCorners box = long_lines.box_of(line);
+    if (line.class_index < 0) std::abort();
+    if (long_lines.refusal(line).empty() && !std::isfinite(box.x1 + box.y1)) std::abort();
   }
+  evener::data::is_yolo_set(file);
   try {
     const evener::data::YoloSet set = evener::data::parse_yolo_set(file);
     if (set.names.empty()) std::abort();

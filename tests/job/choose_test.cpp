@@ -102,13 +102,39 @@ TEST(Candidates, LittleMemoryMakesSmallerBatchesAndThenRefuses) {
   EXPECT_THROW(candidates_for(facts), UsageError);
 }
 
-TEST(ChoiceOfNetwork, TheLargestOfThoseThatChanceCantTellApart) {
+TEST(ChoiceOfNetwork, TheBestAlsoWhereChanceCantTellThemApart) {
   const auto candidates = candidates_for(with_weights());
   const std::vector<CandidateTrial> trials = {trial(0.92, 1), trial(0.60, 2), trial(0.90, 4)};
   const NetworkChoice choice = choose_network(with_weights(), candidates, trials, 500);
-  EXPECT_EQ(choice.candidate, 2u);
-  EXPECT_THAT(choice.reason, AllOf(HasSubstr("not surely worse"), HasSubstr("125 of about 4.0 s"),
+  EXPECT_EQ(choice.candidate, 0u);
+  EXPECT_THAT(choice.reason, AllOf(HasSubstr("(92.0 %) is the best"), HasSubstr("epochs enough for it (500 of about"),
                                    HasSubstr("others were surely worse")));
+  const std::vector<CandidateTrial> unsure = {trial(0.8, 1), trial(0.85, 2), trial(0.75, 4)};
+  EXPECT_EQ(choose_network(with_weights(), candidates, unsure, 500).candidate, 1u);
+  const std::vector<CandidateTrial> equal = {trial(0.9, 1), trial(0.9, 2), trial(0.9, 4)};
+  EXPECT_EQ(choose_network(with_weights(), candidates, equal, 500).candidate, 2u) << "the largest of the best";
+}
+
+ChoiceFacts boxes() {
+  ChoiceFacts facts = photos();
+  facts.has_boxes = true;
+  return facts;
+}
+
+TEST(ChoiceOfNetwork, ADetectorThatFindsTheSameBoxInBlankImagesIsNoneToPrefer) {
+  const auto candidates = candidates_for(boxes());
+  std::vector<CandidateTrial> trials = {trial(0.93, 1), trial(0.6, 2), trial(0.95, 4, 1)};
+  trials[0].is_blind = trials[2].is_blind = true;
+  const NetworkChoice choice = choose_network(boxes(), candidates, trials, 5000);
+  EXPECT_EQ(choice.candidate, 1u);
+  EXPECT_THAT(choice.reason, HasSubstr("(0.600) is the best"));
+  EXPECT_THAT(trials_table(boxes(), candidates, trials)[1], HasSubstr("0.930, the same box in blank images"));
+  trials[1].is_blind = true;
+  const NetworkChoice blind = choose_network(boxes(), candidates, trials, 5000);
+  EXPECT_EQ(blind.candidate, 2u);
+  EXPECT_THAT(blind.reason, HasSubstr("no trial came far enough to go by its validation"));
+  const std::vector<CandidateTrial> nothing = {trial(0.011, 1), trial(0.003, 2), trial(0.002, 4)};
+  EXPECT_EQ(choose_network(boxes(), candidates, nothing, 5000).candidate, 2u) << "next to nothing was found by any";
 }
 
 TEST(ChoiceOfNetwork, TheTimeHasToHaveEpochsEnough) {
@@ -129,6 +155,8 @@ TEST(ChoiceOfNetwork, ATrialOfLessThanTwoEpochsFromScratchJudgesNobody) {
   const NetworkChoice choice = choose_network(facts, candidates, trials, 500);
   EXPECT_EQ(choice.candidate, 1u);
   EXPECT_THAT(choice.reason, HasSubstr("too short to judge it by"));
+  const std::vector<CandidateTrial> close = {trial(0.9, 1, 10), trial(0.85, 10, 1)};
+  EXPECT_EQ(choose_network(facts, candidates, close, 500).candidate, 1u) << "it has only begun";
 }
 
 TEST(ChoiceOfNetwork, WithoutValidationOrTrialsCostsDecide) {
@@ -173,6 +201,22 @@ TEST(EpochsInTime, SmallerStepsTellTheTimeOfAnImage) {
   const EpochCost cost = epoch_cost(measured, {.train_images = 100, .val_images = 30, .test_images = 0, .batch = 16});
   EXPECT_DOUBLE_EQ(cost.train_s, 10);
   EXPECT_DOUBLE_EQ(cost.validate_s, 1) << "a third of training";
+}
+
+TEST(EpochsInTime, WhatATrialSawOfAnEpochLimitsWhatStepsSay) {
+  const EpochCost cost{.train_s = 3, .validate_s = 1, .test_s = 2};
+  EXPECT_DOUBLE_EQ(no_longer_than(cost, 2).epoch_s(), 2);
+  EXPECT_DOUBLE_EQ(no_longer_than(cost, 2).test_s, 1);
+  EXPECT_DOUBLE_EQ(no_longer_than(cost, 5).epoch_s(), 4) << "a trial may have been kept from its work, too";
+  EXPECT_DOUBLE_EQ(no_longer_than(cost, 0).epoch_s(), 4);
+}
+
+TEST(EpochsInTime, TimeThatWasAskedForMayTakeMoreEpochs) {
+  EXPECT_EQ(most_epochs({.given = true, .epochs = 7, .has_weights = true, .wants_time = true}), 7);
+  EXPECT_EQ(most_epochs({.epochs = 6, .has_weights = true}), 6);
+  EXPECT_EQ(most_epochs({.epochs = 6, .has_weights = true, .wants_time = true}), 30);
+  EXPECT_EQ(most_epochs({.epochs = 10}), 100);
+  EXPECT_EQ(most_epochs({.epochs = 10, .wants_time = true}), 1000);
 }
 
 TEST(EpochsInTime, ATenthIsKeptBackAndOneIsTheLeast) {

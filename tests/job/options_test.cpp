@@ -30,6 +30,7 @@ struct OvenFlags : OptionGroup {
       *this, {"--heat", "NAME", "From where"}, "both", {.one_of = {"top", "bottom", "both"}, .stays = {"heat/from"}}};
   Option<double> fan{*this, {"--fan", "SHARE", "How fast"}, 0, {.range = share(), .stays = {"heat/fan"}}};
   Option<bool> steam{*this, {"--steam", "", "With water"}, false, {.in_plans = false}};
+  Option<std::string> dough{*this, {"--dough", "NAME", "All of them"}, "", {.recorded = false, .joint = " + "}};
   Option<std::vector<std::string>> spices{*this, {"--spice", "NAME", "May be repeated"}, {}, {.stays = {"spices"}}};
 
  private:
@@ -62,6 +63,19 @@ TEST(Option, ReadsValuesOfItsType) {
   EXPECT_THAT(*oven.spices, ElementsAre("salt", "dill"));
   EXPECT_TRUE(oven.degrees.given());
   EXPECT_FALSE(oven.heat.given());
+}
+
+TEST(Option, MayJoinWhatItIsGivenSeveralTimes) {
+  OvenFlags oven;
+  oven.dough.read({"rye"});
+  EXPECT_EQ(*oven.dough, "rye");
+  oven.dough.read({"rye", "oats"});
+  EXPECT_EQ(*oven.dough, "rye + oats");
+  GivenWords words;
+  oven.tell_words(words);
+  OvenFlags resumed;
+  resumed.inherit(words);
+  EXPECT_EQ(*resumed.dough, "rye + oats");
 }
 
 TEST(Option, SaysWhatAValueIsNot) {
@@ -159,6 +173,7 @@ TEST(ConfigFile, IsReadByTheDescriptionOfTheOptions) {
   EXPECT_THAT(read("dish = 'bread'\ndegrees = 220\nsteam = true\nspice = ['salt', 'dill']\n"),
               testing::UnorderedElementsAre("bread", "--degrees=220", "--steam", "--spice=salt", "--spice=dill"));
   EXPECT_THAT(read("steam = false\n"), ElementsAre());
+  EXPECT_THAT(read("dough = ['rye', 'oats']\n"), ElementsAre("--dough=rye", "--dough=oats"));
   EXPECT_THAT(error_of([&] { read("dish = 'bread'\nracks = [1, 2]\n"); }),
               HasSubstr("line 2: 'racks' takes one value"));
   EXPECT_THAT(error_of([&] { read("degres = 3\n"); }), HasSubstr("did you mean 'degrees'?"));

@@ -21,6 +21,7 @@ using nlohmann::json;
 using test::HttpAnswer;
 using test::HttpClient;
 using test::TestServer;
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -129,6 +130,29 @@ TEST_F(Serve, AnswersPictures) {
                                      {{"Inference-Header-Content-Length", std::to_string(head.size())}})),
               ElementsAre(21, 6, 21, 6));
   EXPECT_THAT(client.post(kInfer, "no picture", {{"Content-Type", "image/jpeg"}}).body, HasSubstr("can't be read"));
+}
+
+TEST_F(Serve, KnowsAPictureByItsBytesWhateverTypeTheClientSays) {
+  TestServer server(test::model_of_bytes());
+  HttpClient client(server.port());
+  const std::string file = data::encode_png({1, 2, 3}, std::vector<std::uint8_t>{1, 2, 3, 4, 5, 6});
+  for (const char* type : {"IMAGE/PNG", "Image/Png; charset=binary", "application/x-www-form-urlencoded",
+                           "application/octet-stream", "application/json"}) {
+    EXPECT_THAT(numbers_of(client.post(kInfer, file, {{"Content-Type", type}})), ElementsAre(21, 6)) << type;
+  }
+  EXPECT_THAT(numbers_of(client.post(kInfer, file)), ElementsAre(21, 6));
+  const auto refused = [&](const std::string& body, const char* type) {
+    const HttpAnswer answer = client.post(kInfer, body, {{"Content-Type", type}});
+    EXPECT_EQ(answer.status, 400) << type;
+    return answer.body;
+  };
+  EXPECT_THAT(refused(file.substr(0, 40), "application/x-www-form-urlencoded"), HasSubstr("curl --data-binary"));
+  EXPECT_THAT(refused("GIF89a", "application/x-www-form-urlencoded"),
+              AllOf(HasSubstr("but a GIF file"), HasSubstr("curl --data-binary")));
+  EXPECT_THAT(refused("", "image/png"), HasSubstr("is empty"));
+  EXPECT_THAT(refused("", "application/json"), HasSubstr("is empty"));
+  EXPECT_THAT(refused("{\"inputs\": ", "application/x-www-form-urlencoded"), HasSubstr("is no JSON"));
+  EXPECT_EQ(client.post(kInfer, asking({1, 2, 3, 4, 5, 6}), {{"Content-Type", "text/plain"}}).status, 200);
 }
 
 TEST_F(Serve, RefusesWithAStatusAndGoesOn) {

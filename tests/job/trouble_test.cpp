@@ -95,6 +95,70 @@ TEST(Trouble, OfNothingLearnt) {
   EXPECT_THAT(training.trouble(), IsEmpty());
 }
 
+TEST(Trouble, OfNothingLearntIsToldOnlyWhereTheImagesDecide) {
+  Training training;
+  const auto is_told = [&](std::vector<std::int64_t> counts, std::int64_t right) {
+    training.setup.val_counts = std::move(counts);
+    training.setup.val_images = 0;
+    for (const std::int64_t count : training.setup.val_counts) training.setup.val_images += std::size_t(count);
+    for (auto& epoch : training.result.epochs) {
+      epoch.val_accuracy = static_cast<double>(right) / static_cast<double>(training.setup.val_images);
+      epoch.train_accuracy = *epoch.val_accuracy;
+    }
+    return !training.trouble().empty();
+  };
+  EXPECT_FALSE(is_told({5, 5}, 8)) << "5.5 % of those who guess have 8, and 76 % of those who know three quarters";
+  EXPECT_FALSE(is_told({5, 5}, 5)) << "7.8 % of those who know three quarters have 5";
+  EXPECT_TRUE(is_told({5, 5}, 4));
+  EXPECT_FALSE(is_told({8, 2}, 8)) << "as many as the largest class";
+  EXPECT_TRUE(is_told({500, 500}, 520));
+  EXPECT_FALSE(is_told({500, 500}, 540)) << "0.6 % of those who guess have 540";
+  EXPECT_TRUE(is_told({10, 10, 10, 10}, 13));
+  EXPECT_FALSE(is_told({10, 10, 10, 10}, 16)) << "2.6 % of those who guess have 16";
+}
+
+/// A detector whose boxes are right, by its validation.
+Training detector(double val_map, double found_in_blank) {
+  Training training;
+  training.result.is_detector = true;
+  training.setup.train_counts.clear();
+  training.setup.val_counts.clear();
+  for (auto& epoch : training.result.epochs) {
+    epoch.train_accuracy.reset();
+    epoch.val_accuracy.reset();
+  }
+  training.result.epochs.back().figures = {{"val_map_50", val_map}, {task::kFoundInBlank, found_in_blank}};
+  return training;
+}
+
+TEST(Trouble, OfADetectorThatFindsTheSameBoxInBlankImages) {
+  EXPECT_THAT(detector(0.929, 1).trouble(),
+              ElementsAre(AllOf(HasSubstr("the same box in blank images (grey, noise) as in 100 % of the validation"),
+                                HasSubstr("where boxes usually are, not what they look like"), HasSubstr("0.93"))));
+  EXPECT_THAT(detector(0.929, 0.5).trouble(), IsEmpty());
+}
+
+TEST(Trouble, OfATestFarFromTheValidation) {
+  Training training;
+  training.setup.test_images = 100;
+  training.result.test_accuracy = 0.8;
+  EXPECT_THAT(training.trouble(), IsEmpty()) << "by chance 100 images may be so far from 100 others";
+  training.result.test_accuracy = 0.7;
+  EXPECT_THAT(training.trouble(),
+              ElementsAre(AllOf(HasSubstr("the test accuracy (70 % of 100 images; 95 %: 60 to 78 %) is far below the "
+                                          "validation's (90 % of 100 images; 95 %: 83 to 94 %)"))));
+  training.setup.test_images = 20;
+  EXPECT_THAT(training.trouble(), IsEmpty());
+  training.setup.test_images = 100;
+  for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.75, epoch.train_accuracy = 0.8;
+  training.result.test_accuracy = 0.98;
+  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("is far above the validation's")));
+  Training found = detector(0.9, 0);
+  found.setup.test_images = 50;
+  found.result.figures = {{"test_map_50", 0.4}};
+  EXPECT_THAT(found.trouble(), ElementsAre(HasSubstr("the test mAP@0.5 (40 % of 50 images")));
+}
+
 TEST(Trouble, OfImagesKnownByHeart) {
   Training training;
   for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.75, epoch.train_accuracy = 1;

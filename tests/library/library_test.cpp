@@ -1,6 +1,7 @@
 // The library as another program uses it: the installed headers alone, in one process, with callbacks and stops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "base/module.h"
 #include "base/test_folder.h"
+#include "base/tiny_onnx.h"
 #include "evener/evener.h"
 
 namespace evener {
@@ -78,6 +80,7 @@ TEST(LibraryOptions, AreCheckedBeforeAnythingIsDone) {
   EXPECT_THAT(usage_error([] { train({{"batch_size", 3}}); }), HasSubstr("it is called 'batch' here"));
   EXPECT_THAT(usage_error([] { train({{"epochs", "many"}}); }), HasSubstr("not a whole number"));
   EXPECT_THAT(usage_error([] { train({{"replicas", "processes"}}); }), HasSubstr("threads of the calling process"));
+  EXPECT_THAT(usage_error([] { infer({{"model", "mlp:4-2"}, {"watch", true}}); }), HasSubstr("is for the command"));
   EXPECT_THAT(usage_error([] { infer({{"images", {"a.png"}}}); }), HasSubstr("'model' is missing"));
   EXPECT_THAT(usage_error([] { LoadedNetwork("resnet18", {{"data", "x"}}); }), HasSubstr("unknown option 'data'"));
 }
@@ -242,6 +245,36 @@ TEST_F(Library, ALoadedNetworkSaysBitByBitWhatInferSays) {
   const Outputs first = network.run(SampleSpan{nullptr, values.data(), {3, 1, 28, 28}});
   EXPECT_EQ(first.at(network.main_output()).values,
             std::vector<float>(logits.values.begin(), logits.values.begin() + 30));
+}
+
+/// Ends the process where a test hangs.
+class TimeLimit {
+ public:
+  explicit TimeLimit(unsigned int seconds) { alarm(seconds); }
+  ~TimeLimit() { alarm(0); }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+};
+
+TEST_F(Library, DoesASecondJobBesideTheThreadsOfTheFirst) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  const TimeLimit limit(200);
+  const std::string file = (folder_ / "means.onnx").string();
+  test::write_tiny_onnx(file, {.op = "ReduceMean", .input = {1, 3, 8, 8}, .axes = {2, 3}});
+  fs::create_directory(folder_ / "photos");
+  std::ofstream(folder_ / "photos" / "a.ppm") << "P6 8 8 255\n" << std::string(192, 'x');
+  const auto infer_file = [&] { return infer({{"model", file}, {"images", {(folder_ / "photos").string()}}}); };
+  const LoadedNetwork loaded(file, {});
+  EXPECT_EQ(infer_file().status, Result::Status::kDone);
+  EXPECT_EQ(infer_file().status, Result::Status::kDone);
+  const Result run = train(digits_training(folder_ / "run"));
+  const LoadedNetwork again(file, {});
+  EXPECT_EQ(infer_file().status, Result::Status::kDone);
+  const Result quantized =
+      quantize({{"model", run.folder}, {"images", 20}, {"seconds", 0.01}, {"on", "cpu/t1"}, {"out", folder_ / "int8"}});
+  EXPECT_EQ(quantized.status, Result::Status::kDone);
+  std::ofstream(folder_ / "damaged.onnx") << "no network";
+  EXPECT_THROW(LoadedNetwork((folder_ / "damaged.onnx").string(), {}), Error);
 }
 
 TEST_F(Library, PicturesAreBroughtToTheNetworksSize) {

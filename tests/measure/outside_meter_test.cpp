@@ -19,6 +19,7 @@
 namespace evener::measure {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// A meter that answers each connection with what it was told, after a while, or never.
@@ -216,6 +217,20 @@ TEST(HttpMeter, AMeterThatFallsSilentLeavesTheEnergyInvalid) {
   EXPECT_THAT(meter.energy(20).reason, HasSubstr("said nothing for"));
 }
 
+TEST(CommandMeter, ReadsNumbersAsTheyAreWrittenElsewhere) {
+  EXPECT_EQ(value_in("Leistung: 60,5 W", ""), 60.5);
+  EXPECT_EQ(value_in("power 1,234.50, voltage 230", "power"), 1234.5);
+  EXPECT_EQ(value_in("it draws 61.", ""), 61);
+  EXPECT_EQ(value_in("6.15e1 W", ""), 61.5);
+  EXPECT_THROW(value_in("1,234", ""), Error) << "1234 or 1.234";
+  const auto watts = [](const std::string& words, const char* unit) {
+    return next_reading(*open_meter("run:echo " + words + "#=" + unit, boot_now_s)).watts;
+  };
+  EXPECT_EQ(watts("0.0615 kW", "W"), 61.5);
+  EXPECT_EQ(watts("61.5 Watts", "W"), 61.5);
+  EXPECT_THAT(refusal_of("run:echo 61.5 kWh#=W"), HasSubstr("in kWh, not in W"));
+}
+
 TEST(CommandMeter, ReadsWhatACommandSays) {
   const auto sensor = open_meter("run:echo 42.5#", boot_now_s);
   EXPECT_EQ(next_reading(*sensor).watts, 42.5);
@@ -252,6 +267,64 @@ TEST(CsvMeter, FollowsAFileWhateverItsClockSays) {
   EXPECT_THAT(energy.devices[0].note, HasSubstr("its clock is -"));
   EXPECT_THAT(refusal_of("csv:" + file.string() + "#watts"), HasSubstr("there are n, timestamp, power"));
   EXPECT_THAT(refusal_of("csv:/nonexistent.csv"), HasSubstr("can't be read"));
+}
+
+/// What a meter says of rows that come after `before`; its trouble in brackets where there is one.
+std::string read_rows(const std::string& before, const std::string& rows, const std::string& options = "#power=W") {
+  const test::TestFolder folder;
+  const auto file = folder / "log.csv";
+  std::ofstream log(file);
+  log << before << std::flush;
+  test::TurnedClock clock;
+  const auto meter = open_meter("csv:" + file.string() + options, clock.reader());
+  log << rows << std::flush;
+  const Reading reading = meter->read(0).front();
+  const std::string watts = reading.watts ? std::to_string(*reading.watts) : "nothing";
+  return reading.trouble.empty() ? watts : watts + " (" + reading.trouble + ")";
+}
+
+TEST(CsvMeter, ReadsNumbersAndTimesAsTheyAreWrittenElsewhere) {
+  const std::string semicolons = "time;power;note\n", commas = "time,power,note\n", seconds = "1764171600.5";
+  EXPECT_EQ(read_rows(semicolons, seconds + ";60,50;x\r\n"), "60.500000");
+  EXPECT_EQ(read_rows(semicolons, "1764171600,125;61,5;x\n"), "61.500000");
+  EXPECT_EQ(read_rows(semicolons, seconds + ";1.234,50;x\n"), "1234.500000");
+  EXPECT_EQ(read_rows(semicolons, seconds + ";1 234,5;x\n"), "1234.500000");
+  EXPECT_EQ(read_rows(commas, seconds + ",\"1,234.50\",x\n"), "1234.500000");
+  EXPECT_EQ(read_rows(commas, seconds + ",\"60,5\",x\n"), "60.500000");
+  EXPECT_EQ(read_rows(commas, seconds + ",61.5 W,x\n"), "61.500000");
+  EXPECT_EQ(read_rows(commas, seconds + ",0.0615kW,x\n"), "61.500000");
+  EXPECT_EQ(read_rows("\xEF\xBB\xBFpower,time,note\n", "61.5," + seconds + ",x\n"), "61.500000");
+  EXPECT_EQ(read_rows("time\tpower\n", seconds + "\t60,5\n"), "60.500000");
+  EXPECT_EQ(read_rows(commas, "26.11.2026 15:00:00,61.5,x\n"), "61.500000");
+  EXPECT_EQ(read_rows(semicolons, "\"26.11.2026, 15:00:00,5\";61,5;\n"), "61.500000");
+  EXPECT_EQ(read_rows(commas, "2026/11/26 15:00:00.5+01:00,61.5,x,\n"), "61.500000");
+  // What the rows before say of the decimal mark holds for one that could be two numbers.
+  EXPECT_EQ(read_rows(semicolons + seconds + ";60,5;x\n", seconds + ";1,234;x\n"), "1.234000");
+  EXPECT_EQ(read_rows(semicolons + seconds + ";60,5;x\n", seconds + ";1.234;x\n"), "1234.000000");
+  EXPECT_EQ(read_rows(semicolons + seconds + ";60.5;x\n", seconds + ";1,234;x\n"), "1234.000000");
+}
+
+TEST(CsvMeter, TellsTheRowThatItCantRead) {
+  const std::string commas = "time,power,note\n", good = "1764171600,61.5,x\n";
+  const auto trouble = [&](const std::string& row) { return read_rows(commas + good, row + "\n" + good); };
+  EXPECT_THAT(trouble("1764171600,60,50,x"), AllOf(HasSubstr("61.5"), HasSubstr("row 3"), HasSubstr("4 cells")));
+  EXPECT_THAT(trouble("1764171600,much,x"), AllOf(HasSubstr("'much' is no number"), HasSubstr("1764171600,much,x")));
+  EXPECT_THAT(trouble("1764171600,61.5 VA,x"), HasSubstr("in 'VA', not in W"));
+  EXPECT_THAT(trouble("1764171600,61.5 Wh,x"), HasSubstr("in 'Wh', not in W"));
+  EXPECT_THAT(trouble("11/26/2026 15:00:00,61.5,x"), HasSubstr("is no time"));
+  EXPECT_THAT(trouble("2026-11-26 03:00:00 PM,61.5,x"), HasSubstr("is no time"));
+  EXPECT_THAT(trouble("1764171600,-3.0,x"), HasSubstr("row 3 says -3"));
+  EXPECT_THAT(trouble("1764171600,\"60,5\",x"), HasSubstr("otherwise than the rows before"));
+  EXPECT_THAT(read_rows(commas, "1764171600,\"1,234\",x\n"), HasSubstr("may be 1234 or 1.234"));
+}
+
+TEST(CsvMeter, RefusesAtTheStartWhatItCantRead) {
+  const test::TestFolder folder;
+  const auto file = folder / "log.csv";
+  std::ofstream(file) << "time,power\n1764171600,61.5\n1764171601,61.5 hp\n";
+  EXPECT_THAT(refusal_of("csv:" + file.string() + "#power=W"), AllOf(HasSubstr("row 3"), HasSubstr("'hp'")));
+  std::ofstream(file) << "time,power\n1764171600,hp\n1764171601,61.5\n";  // it began anew meanwhile
+  EXPECT_EQ(open_meter("csv:" + file.string() + "#power=W", boot_now_s)->refusal(), "");
 }
 
 TEST(Ipmi, WithoutItsDeviceIsNotAsked) {

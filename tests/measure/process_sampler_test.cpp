@@ -9,12 +9,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/live_children.h"
 #include "base/test_folder.h"
 #include "measure/others_load.h"
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kStatus =
     "Name:\tevener\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nVmSwap:\t    16 kB\nThreads:\t3\n";
@@ -194,6 +197,40 @@ TEST(ProcessSampler, CountsChildrenThatEndedBetweenSamples) {
   EXPECT_EQ(summary.child_peak_rss_bytes, std::vector{kPeak_bytes});
   EXPECT_GT(summary.peak_rss_bytes.value_or(0), kPeak_bytes);
   EXPECT_LT(summary.peak_rss_bytes.value_or(0), 2 * kPeak_bytes);
+}
+
+// The kernel adds a child's time to its parent's when it was waited for: all of it at once.
+TEST(ProcessSampler, AChildComputesWhileItRunsAndNotAllAtItsEnd) {
+  constexpr int kNobody = 1 << 30;  // no process has this number
+  const test::TestFolder root;
+  const fs::path of_child = root / "proc" / std::to_string(kNobody) / "stat";
+  put_proc(root, 100, 100, 50);
+  test::write_text(of_child, "7 (child) R 1 1 1 0 -1 4194560 5 6 7 8 300 150 30 20 20 0 1 0 5 6 7\n");
+  add_live_child(kNobody);
+  SamplerOptions options;
+  options.root = root.path();
+  ProcessSampler sampler(options);
+  fs::remove(of_child);
+  put_proc(root, 100 + 500, 600, 50);
+  remove_live_child(kNobody);
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));  // the shortest time that says anything
+  const SamplerSummary summary = sampler.stop();
+  EXPECT_EQ(summary.process_cpu_s, 0.0);
+  ASSERT_TRUE(summary.process_percent);
+  EXPECT_EQ(summary.process_percent->max, 0);
+}
+
+TEST(ProcessSampler, AChildThatWasWaitedForAsCountersWereReadTakesNothingBack) {
+  const test::TestFolder root;
+  put_proc(root, 600, 600, 50);
+  SamplerOptions options;
+  options.root = root.path();
+  options.interval_ms = 100;
+  ProcessSampler sampler(options);
+  put_proc(root, 100, 600, 50);
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  put_proc(root, 600, 600, 50);
+  EXPECT_EQ(sampler.stop().process_percent->max, 0);
 }
 
 TEST(ProcessSampler, RefusesWhatItCantDo) {

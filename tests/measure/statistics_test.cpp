@@ -36,6 +36,10 @@ TEST(Statistics, SharesOfFewAreUncertain) {
   EXPECT_NEAR(share_interval(0.5, 100).low, 0.4038, 1e-4);
   EXPECT_NEAR(share_interval(0.5, 100).high, 0.5962, 1e-4);
   EXPECT_EQ(share_interval(0.5, 0), (Interval{0, 1}));
+  EXPECT_NEAR(chance_of_at_least(8, 10, 0.5), 56.0 / 1024, 1e-9);
+  EXPECT_DOUBLE_EQ(chance_of_at_least(0, 10, 0.5), 1);
+  EXPECT_DOUBLE_EQ(chance_of_at_least(11, 10, 0.5), 0);
+  EXPECT_DOUBLE_EQ(chance_of_at_least(10, 10, 1), 1);
   EXPECT_EQ(share_interval_text(1, 4), "51 to 100 %");
   EXPECT_EQ(share_interval_text(0, 1000), "0 to 0.4 %");
   EXPECT_EQ(share_interval_text(1, 1000), "99.6 to 100 %");

@@ -265,6 +265,17 @@ TEST_F(FitState, CountersOfOlderPyTorchBeginAtZero) {
   EXPECT_THROW(fit_state(network_, given_, "x", 2), Error) << "statistics are more than a counter";
 }
 
+TEST_F(FitState, CountersMayBeListsOfOneOrWrittenAsWeights) {
+  given_["bn1.num_batches_tracked"].shape = {1};
+  given_["layer1.0.bn1.num_batches_tracked"] = HostTensor::of_floats({1}, {7});
+  given_["layer1.0.bn2.num_batches_tracked"] = {DType::kI32, {}, std::vector<std::byte>(4)};
+  const FittedState fitted = fit_state(network_, given_, "x", 2);
+  EXPECT_EQ(fitted.state.at("bn1.num_batches_tracked"), HostTensor::scalar_i64(0));
+  EXPECT_EQ(fitted.state.at("layer1.0.bn1.num_batches_tracked"), HostTensor::scalar_i64(7));
+  given_["bn1.num_batches_tracked"] = HostTensor::of_floats({2}, {1, 2});
+  EXPECT_THROW(fit_state(network_, given_, "x", 2), Error);
+}
+
 TEST_F(FitState, OtherPrecisionsAreConverted) {
   const std::uint16_t half[4] = {0x3c00, 0xc000, 0, 0x3800};  // 1, -2, 0, 0.5
   HostTensor& bias = given_["linear.bias"];

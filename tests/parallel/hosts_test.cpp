@@ -39,6 +39,9 @@ TEST(HostLists, AreNamesOrAFile) {
   EXPECT_THAT(parse_hosts((folder / "hosts").string()), ElementsAre("node1", "node2"));
   std::ofstream(folder / "none") << "# nobody\n";
   EXPECT_THAT(usage_error_of([&] { parse_hosts((folder / "none").string()); }), HasSubstr("names no host"));
+  for (const std::string& missing : {std::string("hosts.txt"), std::string("./hosts"), (folder / "gone").string()}) {
+    EXPECT_THAT(usage_error_of([&] { parse_hosts(missing); }), HasSubstr("there is no file '" + missing + "'"));
+  }
 }
 
 TEST(HostLists, RefuseWhatCouldBeAnOption) {

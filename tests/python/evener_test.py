@@ -196,11 +196,64 @@ class EvenerTest(unittest.TestCase):
         with mock.patch("evener_command._pinned", return_value={"no-such-wheel": "2.0"}):
             self.assertIn("no-such-wheel 2.0, which is not installed", evener_command.complaint())
 
+    def test_a_second_job_of_a_process_answers_too(self):
+        """In processes of their own, as a child that were forked would wait for threads that only its parent has."""
+        run = self.train().folder
+        (self.folder / "tiny.onnx").write_bytes(tiny_onnx())
+        (self.folder / "photos").mkdir()
+        (self.folder / "photos" / "a.ppm").write_bytes(b"P6 8 8 255\n" + bytes(range(192)))
+        program = "import sys, evener\n" + "\n".join([
+            "def infer(): evener.infer('tiny.onnx', images='photos')",
+            "def load(): evener.load('tiny.onnx')",
+            f"def infer_run(): evener.infer({str(run)!r}, images='random:20')",
+            f"def train(): evener.train('mlp:784-16-10', epochs=1, **{DIGITS!r})",
+            "for word in sys.argv[1:]: globals()[word]()"])
+        for words in (["infer", "infer"], ["infer_run", "load"], ["load", "infer"], ["train", "infer", "load", "train"]):
+            with self.subTest(words):
+                try:
+                    done = subprocess.run([sys.executable, "-c", program, *words], cwd=self.folder, timeout=120,
+                                          capture_output=True, text=True, check=False)
+                except subprocess.TimeoutExpired:
+                    self.fail("it hangs")
+                if "openvino" in done.stderr and "not built" in done.stderr:
+                    self.skipTest("OpenVINO is not built")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_results_tell_themselves_shortly(self):
+        run = self.train()
+        self.assertEqual(repr(run), f"<evener.Result done, {run.folder}>")
+        with mock.patch.dict(sys.modules, {"pandas": None}):
+            with self.assertRaisesRegex(ImportError, r"pip install pandas.*\.rows\('epochs'\)"):
+                run.table("epochs")
+        rows = run.rows("epochs")
+        self.assertEqual([row["epoch"] for row in rows], ["1", "2"])
+        with self.assertRaisesRegex(evener.Error, r"no table 'epoch'.* epochs"):
+            run.rows("epoch")
+
     def test_stubs_know_every_option(self):
         stubs = (pathlib.Path(evener.__file__).parent / "__init__.pyi").read_text()
         compile(stubs, "__init__.pyi", "exec")
         self.assertIn("    class_: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,", stubs)
         self.assertIn("    epochs: int | None = None,", stubs)
+
+
+def tiny_onnx():
+    """A network of three classes for one image of 3x8x8: the mean of each channel. Fields are those of onnx.proto."""
+    def number(field, value):
+        return bytes([field << 3, value]) if field < 16 else bytes([(field << 3 & 127) | 128, field >> 4, value])
+
+    def words(field, content):
+        return bytes([field << 3 | 2, len(content) & 127 | 128, len(content) >> 7]) + content
+
+    def value(name, shape):
+        extents = b"".join(words(1, number(1, extent)) for extent in shape)
+        return words(1, name) + words(2, words(1, number(1, 1) + words(2, extents)))
+
+    axes = words(1, b"axes") + number(8, 2) + number(8, 3) + number(20, 7)
+    keep = words(1, b"keepdims") + number(3, 0) + number(20, 2)
+    node = words(1, b"input") + words(2, b"output") + words(4, b"ReduceMean") + words(5, axes) + words(5, keep)
+    graph = words(1, node) + words(2, b"tiny") + words(11, value(b"input", (1, 3, 8, 8))) + words(12, value(b"output", (1, 3)))
+    return number(1, 8) + words(7, graph) + words(8, words(1, b"") + number(2, 13))
 
 
 def tensors(path):

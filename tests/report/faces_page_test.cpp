@@ -66,6 +66,14 @@ TEST(FacesPage, NotesStandBeforeTheFaces) {
   EXPECT_LT(html.find("random weights, &lt;b&gt;mind"), html.find("Who is who"));
 }
 
+TEST(FacesPage, GroupsByRandomWeightsAreNoPersons) {
+  FacesPage page = sample();
+  page.tells_persons = false;
+  const std::string html = faces_html(page);
+  EXPECT_THAT(part(html, "Who is who"), HasSubstr("the embedder has random weights, so that these groups"));
+  EXPECT_THAT(html, Not(HasSubstr("person seen more than once")));
+}
+
 TEST(FacesPage, AFaceStandsInOnePairOnly) {
   FacesPage page = sample();
   page.pairs = {{0, 1, 0.25}, {0, 2, 0.3}, {1, 2, 0.35}, {2, 3, 0.4}};

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+
+#include "base/utf8.h"
 
 namespace evener::report {
 namespace {
@@ -35,6 +38,11 @@ TEST(Format, JsonCantEndAScriptElement) {
 
 TEST(Format, CsvIsQuotedWhereNeeded) {
   EXPECT_EQ(csv_cell("plain"), "plain");
+  const std::string name = "caf\xe9, b\"r", told = to_utf8_text(name);
+  EXPECT_EQ(csv_cell(name), "\"caf\xEF\x9F\xA9, b\"\"r\"");
+  EXPECT_EQ(csv_cell(told), csv_cell(name)) << "once";
+  EXPECT_EQ(escape_html("caf\xe9"), "caf\xEF\x9F\xA9");
+  EXPECT_EQ(escape_markdown("caf\xe9"), "caf\xEF\x9F\xA9");
   EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_cell("say \"hi\""), "\"say \"\"hi\"\"\"");
 }

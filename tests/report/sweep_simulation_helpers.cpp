@@ -43,6 +43,8 @@ report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep&
     const auto cell = std::ranges::find(of_trial.cells, run.cell, &measure::SweepCell::key) - of_trial.cells.begin();
     measure::Record made;
     made.model.name = "model";
+    if (sweep.cpus > 0) made.config = {{"seed", "1"}};
+    made.machine.logical_cpus = sweep.cpus;
     made.images_per_s.median = run.figure;
     measure::ReplicaRecord& replica = made.placement.replicas.emplace_back();
     replica.stages.push_back(

@@ -16,6 +16,7 @@ struct SimulatedSweep {
   double drift = 0;            // by which the machine becomes slower, over drift_runs runs
   double drift_runs = 1;
   std::function<int(std::size_t)> threads = [](std::size_t) { return 1; };  // of each cell
+  int cpus = 0;                                                             // of the machine; 0 = not known
 };
 
 /// A sweep of so many cells, "on" being its axis.

@@ -1,5 +1,6 @@
 // What a sweep claims is true as often as it says: shown on sweeps whose truth is known, drawn by chance from fixed
 // seeds, through the same schedule, stopping rule and claims as real ones.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -128,6 +129,25 @@ TEST(SweepTruth, TheStoppingRuleMakesIntervalsAsNarrowAsAskedFor) {
     if (mean.runs < 200) narrow += mean.interval->high / *mean.mean <= 1.0201;
   }
   EXPECT_GE(narrow, 95);
+}
+
+// Sixteen threads on four CPUs: as an engine that takes them all, and as one that takes as many as there are CPUs.
+TEST(SweepTruth, ThreadsBeyondTheCpusAreNoWorkers) {
+  SimulatedSweep simulated{.speeds = {}, .cpus = 4};
+  for (const double workers : {1.0, 2.0, 4.0, 3.0}) simulated.speeds.push_back(100 / (0.1 + 0.9 / workers));
+  std::vector<int> threads = {1, 2, 4, 16};
+  simulated.threads = [&](std::size_t cell) { return threads[cell]; };
+  for (const int ran : {16, 4}) {
+    threads[3] = ran;
+    const Sweep sweep = simulate(simulated_record(4, 10), simulated, 1);
+    ASSERT_EQ(sweep.scalings.size(), 1U);
+    EXPECT_THAT(sweep.scalings[0].cells, testing::ElementsAre(0, 1, 2));
+    EXPECT_NEAR(sweep.scalings[0].scaling.fit->serial_share, 0.1, 0.02);
+    EXPECT_THAT(
+        sweep.notes,
+        testing::ElementsAre(testing::HasSubstr(ran == 16 ? "on=way-3 is left out of the scaling: 16 threads on 4 CPUs"
+                                                          : "on=way-3 ran as on=way-2: they computed the same")));
+  }
 }
 
 TEST(SweepTruth, AmdahlsLawIsFoundAgain) {

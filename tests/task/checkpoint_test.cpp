@@ -87,11 +87,11 @@ TEST(Checkpoint, ReadsTheSumsOfRunsFromBeforeTheyHadNames) {
   const test::TestFolder dir;
   save_last(dir.path(), state_of(1), kInfo, progress_at(2, 5), {});
   const fs::path resume = resume_file(dir.path());
-  auto [tensors, metadata] = weights::read_safetensors(resume);
-  auto progress = nlohmann::json::parse(metadata.at("progress"));
+  weights::SafetensorsFile file = weights::read_safetensors(resume);
+  auto progress = nlohmann::json::parse(file.metadata.at("progress"));
   progress["partial"] = {{"loss_sum", 0.1 + 0.2}, {"correct", 3}, {"count", 7}, {"seconds", 1.5}};
-  metadata["progress"] = progress.dump();
-  weights::write_safetensors(resume, tensors, metadata);
+  file.metadata["progress"] = progress.dump();
+  weights::write_safetensors(resume, file.tensors, file.metadata);
   const Checkpoint read = load_last(dir.path());
   EXPECT_EQ(read.progress.partial, engine::classification_sums(0.1 + 0.2, 3, 7));
   EXPECT_EQ(read.progress.partial_seconds, 1.5);

@@ -1,10 +1,15 @@
 // How a network's own scaling of its input joins the normalisation of images.
 #include "task/normalization.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include "base/error.h"
 
 namespace evener::task {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
 
 TEST(Normalization, OfANetworkThatScalesItsInputComesToTheSameValues) {
   const engine::PixelScale scaled{{2, 0.5F, 4}, {-1, 0.25F, 0}};
@@ -19,6 +24,25 @@ TEST(Normalization, OfANetworkThatScalesItsInputComesToTheSameValues) {
           << "channel " << c << ", " << pixel;
     }
   }
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_normalization(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Normalization, OfPixelsFrom0To255IsToldAsWhatItIsFrom0To1) {
+  EXPECT_THAT(refusal("104/1"), AllOf(HasSubstr("the mean 104"), HasSubstr("--normalize 0.407843/0.00392157")));
+  EXPECT_THAT(refusal("123.675:116.28:103.53/58.395:57.12:57.375"),
+              AllOf(HasSubstr("the mean 123.675"), HasSubstr("--normalize 0.485:0.456:0.406/0.229:0.224:0.225")));
+  EXPECT_THAT(refusal("0/255"), AllOf(HasSubstr("the deviation 255"), HasSubstr("--normalize 0/1")));
+  EXPECT_THAT(refusal("0.5/0"), HasSubstr("neither"));
+  EXPECT_THAT(refusal("0.5/-1"), HasSubstr("neither"));
+  for (const char* good : {"0/1", "1/1", "0.5/0.5", "-1/1", "imagenet", "pixels"}) EXPECT_EQ(refusal(good), "") << good;
 }
 
 }  // namespace

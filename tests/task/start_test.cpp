@@ -57,8 +57,8 @@ TEST(Normalization, TakesNamesAndNumbers) {
   EXPECT_EQ(imagenet.mean, (std::vector<float>{0.485F, 0.456F, 0.406F}));
   EXPECT_EQ(imagenet.standard_deviation, (std::vector<float>{0.229F, 0.224F, 0.225F}));
   EXPECT_EQ(for_channels(parse_normalization("0.5/0.25"), 3).mean, (std::vector<float>{0.5F, 0.5F, 0.5F}));
-  EXPECT_EQ(for_channels(parse_normalization("0.1:0.2:0.3/1:2:3"), 3).standard_deviation,
-            (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(for_channels(parse_normalization("0.1:0.2:0.3/0.25:0.5:1"), 3).standard_deviation,
+            (std::vector<float>{0.25F, 0.5F, 1}));
 }
 
 TEST(Normalization, OtherTextsAndNumbersOfChannelsAreRefused) {

@@ -211,7 +211,7 @@ TEST(Safetensors, RefusesSizesThatDisagree) {
               AllOf(HasSubstr("shape 2"), HasSubstr("needs 8 bytes"), HasSubstr("has 4")));
   // Products that wrap around to the right size must not pass: 2^62 * 4 elements = 2^64, and 2^62 * 8 bytes.
   EXPECT_THAT(refusal(one_tensor("\"U8\"", "[4611686018427387904,4]", "[0,0]"), 0), HasSubstr("elements"));
-  EXPECT_THAT(refusal(one_tensor("\"F64\"", "[4611686018427387904]", "[0,0]"), 0), HasSubstr("more than 2^64"));
+  EXPECT_THAT(refusal(one_tensor("\"F64\"", "[4611686018427387904]", "[0,0]"), 0), HasSubstr("more than 2^61"));
 }
 
 TEST(Safetensors, RefusesDataThatDoesNotCoverTheFile) {
@@ -241,6 +241,48 @@ TEST(Safetensors, AFullDiskLeavesNothing) {
   const HostTensor large = HostTensor::of_floats({1 << 17}, std::vector<float>(1 << 17, 1));
   EXPECT_THROW(write_safetensors(disk.path() / "a", {{"w", large}}), Error);
   EXPECT_EQ(test::file_count(disk.path()), 0);
+}
+
+TEST(Safetensors, TensorsOfOtherTypesAreNamedAndTheOthersRead) {
+  struct Type {
+    const char* name;
+    std::size_t bytes;  // of six elements
+  };
+  for (const Type& type : {Type{"BOOL", 6},
+                           {"F8_E4M3", 6},
+                           {"F8_E5M2", 6},
+                           {"F8_E8M0", 6},
+                           {"I16", 12},
+                           {"U16", 12},
+                           {"U32", 24},
+                           {"U64", 48},
+                           {"C64", 48},
+                           {"F4", 3},
+                           {"F6_E2M3", 5},
+                           {"F6_E3M2", 5}}) {
+    const TestFolder folder;
+    const std::string end = std::to_string(type.bytes), last = std::to_string(type.bytes + 4);
+    const std::string header = R"({"mask":{"dtype":")" + std::string(type.name) +
+                               R"(","shape":[2,3],"data_offsets":[0,)" + end +
+                               R"(]},"w":{"dtype":"F32","shape":[1],"data_offsets":[)" + end + "," + last + "]}}";
+    test::write_text(folder / "a.safetensors", file_of(header, std::string(type.bytes + 4, '\0')));
+    const SafetensorsFile file = read_safetensors(folder / "a.safetensors");
+    EXPECT_EQ(file.tensors, (TensorMap{{"w", HostTensor::of_floats({1}, {0})}})) << type.name;
+    ASSERT_EQ(file.passed_over.size(), 1U) << type.name;
+    EXPECT_EQ(file.passed_over[0].name, "mask");
+    EXPECT_EQ(file.passed_over[0].type, type.name);
+    EXPECT_EQ(file.passed_over[0].shape, (std::vector<std::int64_t>{2, 3}));
+    EXPECT_EQ(read_safetensors_layout(folder / "a.safetensors").tensors.size(), 1U);
+    EXPECT_THAT(refusal(one_tensor("\"" + std::string(type.name) + "\"", "[2,3]", "[0," + last + "]"), type.bytes + 4),
+                AllOf(HasSubstr("tensor 'w'"), HasSubstr(type.name), HasSubstr("needs " + end + " bytes")));
+  }
+  EXPECT_THAT(refusal(one_tensor("\"F3\"", "[1]", "[0,1]"), 1), AllOf(HasSubstr("'w'"), HasSubstr("'F3'")));
+}
+
+TEST(Safetensors, MetadataMayBeNull) {
+  const TestFolder folder;
+  test::write_text(folder / "a.safetensors", file_of(R"({"__metadata__":null})", ""));
+  EXPECT_TRUE(read_safetensors(folder / "a.safetensors").metadata.empty());
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ TEST_P(TorchFile, HoldsWhatPyTorchReads) {
   const std::string name = GetParam();
   const TensorMap golden = expected(name);
   ASSERT_FALSE(golden.empty());
-  EXPECT_EQ(parse_torch_file(content(name + "_zip.pt")), golden);
-  EXPECT_EQ(parse_torch_file(content(name + "_legacy.pt")), golden);
+  EXPECT_EQ(parse_torch_file(content(name + "_zip.pt")).tensors, golden);
+  EXPECT_EQ(parse_torch_file(content(name + "_legacy.pt")).tensors, golden);
 }
 
 INSTANTIATE_TEST_SUITE_P(Base, TorchFile, testing::Values("types", "views", "model", "checkpoint", "parameters"),
@@ -60,18 +60,19 @@ INSTANTIATE_TEST_SUITE_P(Base, TorchFile, testing::Values("types", "views", "mod
 TEST(TorchFile, OtherProtocolsAndPackedArchivesAreReadToo) {
   const TensorMap golden = expected("model");
   for (const char* name : {"protocol4_zip.pt", "protocol4_legacy.pt", "deflated_zip.pt"}) {
-    EXPECT_EQ(parse_torch_file(content(name)), golden) << name;
+    EXPECT_EQ(parse_torch_file(content(name)).tensors, golden) << name;
   }
 }
 
-TEST(TorchFile, PrefixesOfDataParallelTrainingAreTakenAway) {
-  const TensorMap tensors = read_weights(kFolder / "checkpoint_zip.pt").tensors;
-  EXPECT_EQ(tensors, expected("model"));
-}
-
 TEST(TorchFile, WhatCanNotBeReadIsNamed) {
-  EXPECT_THAT(refusal(content("complex_zip.pt")), AllOf(HasSubstr("'weights'"), HasSubstr("ComplexFloatStorage")));
-  EXPECT_THAT(refusal(content("whole_model_zip.pt")), HasSubstr("'torch.nn.modules.linear.Linear'"));
+  const SafetensorsFile complex = parse_torch_file(content("complex_zip.pt"));
+  ASSERT_EQ(complex.passed_over.size(), 1U);
+  EXPECT_EQ(complex.passed_over[0].name, "weights");
+  EXPECT_EQ(complex.passed_over[0].type, "torch.ComplexFloatStorage");
+  EXPECT_EQ(complex.passed_over[0].shape, std::vector<std::int64_t>{2});
+  EXPECT_THAT(refusal(content("whole_model_zip.pt")),
+              AllOf(HasSubstr("its 'model' is an object of"), HasSubstr("'torch.nn.modules.linear.Linear'"),
+                    HasSubstr("torch.save(model.state_dict(), FILE)")));
 }
 
 TEST(TorchFile, CutShortFilesAreRefusedWhereverTheCutIs) {
@@ -147,7 +148,7 @@ std::string refusal_of(const Tensor& t) {
 
 TEST(TorchFile, TensorsMadeByHandAreRead) {
   const std::string file = legacy(dict({{"w", tensor_pickle({6, 0, {3, 2}, {1, 3}})}}), {1, 2, 3, 4, 5, 6});
-  EXPECT_EQ(parse_torch_file(file).at("w"), HostTensor::of_floats({3, 2}, {1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(parse_torch_file(file).tensors.at("w"), HostTensor::of_floats({3, 2}, {1, 4, 2, 5, 3, 6}));
 }
 
 TEST(TorchFile, TensorsOutsideOfTheirMemoryAreRefused) {
@@ -186,24 +187,47 @@ TEST(TorchFile, SharedMemoryIsCopiedButNotWithoutEnd) {
     }
     return legacy(dict(items), values);
   };
-  EXPECT_EQ(parse_torch_file(file(3)).size(), 3u);
+  EXPECT_EQ(parse_torch_file(file(3)).tensors.size(), 3u);
   EXPECT_THAT(refusal(file(1000)), HasSubstr("more than 4 times as large"));
 }
 
 TEST(TorchFile, OnlyStateDictsAreTaken) {
   const std::string good = tensor_pickle({6, 0, {2}, {1}});
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
-  EXPECT_THAT(refusal(legacy("cos\nsystem\n" + text("echo") + "\x85R"s, values)), HasSubstr("'os.system'"));
-  EXPECT_THAT(refusal(legacy(dict({{"w", good}, {"lr", whole(1)}}), values)), HasSubstr("'lr' of its state dict"));
+  EXPECT_THAT(refusal(legacy("cos\nsystem\n" + good + "\x85R"s, values)), HasSubstr("'os.system'"));
   EXPECT_THAT(refusal(legacy(dict({{"w", good}, {"w", good}}), values)), HasSubstr("'w' is there twice"));
   EXPECT_THAT(refusal(legacy("](" + good + "e", values)), HasSubstr("no state dict"));
-  EXPECT_THAT(refusal(legacy(dict({{"epoch", whole(1)}, {"other", dict({{"w", good}})}}), values)),
+  EXPECT_THAT(refusal(legacy(dict({{"epoch", whole(1)}, {"other", "](" + good + "e"}}), values)),
               AllOf(HasSubstr("none of its keys"), HasSubstr("'epoch', 'other'")));
+  EXPECT_THAT(refusal(legacy(dict({{"g", dict({{"w", good}})}, {"d", dict({{"w", good}})}}), values)),
+              AllOf(HasSubstr("which of its state dicts"), HasSubstr("'g', 'd'"), HasSubstr("checkpoint[\"KEY\"]")));
   EXPECT_THAT(refusal(legacy("}(" + whole(1) + good + "u", values)), HasSubstr("not a text"));
   EXPECT_THAT(refusal(legacy(dict({{"a", good}, {"w", "ctorch._utils\n_rebuild_tensor_v2\n)R"}}), values)),
               HasSubstr("unknown way"));
   const std::string module = "(" + text("module") + "NNNtQ";
   EXPECT_THAT(refusal(legacy(dict({{"w", module}}), values)), HasSubstr("state_dict()"));
+}
+
+// What training programs keep beside the weights: options, an optimiser's objects, NumPy's numbers.
+TEST(TorchFile, ForeignObjectsBesideTheWeightsArePassedOver) {
+  const std::string good = tensor_pickle({6, 0, {2}, {1}});
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const std::string namespace_ = "cargparse\nNamespace\n)\x81}" + text("lr") + "K\x01sb";
+  const std::string scalar =
+      "cnumpy.core.multiarray\nscalar\ncnumpy\ndtype\n" + text("f8") + "\x89\x88\x87R" + "C\x02xy\x86R";
+  const std::string set = "c__builtin__\nset\n]" + text("a") + "a\x85R";
+  const SafetensorsFile file = parse_torch_file(legacy(
+      dict(
+          {{"args", namespace_}, {"best", scalar}, {"classes", set}, {"model", dict({{"w", good}, {"lr", whole(1)}})}}),
+      values));
+  EXPECT_EQ(file.tensors, (TensorMap{{"w", HostTensor::of_floats({2}, {1, 2})}}));
+  ASSERT_EQ(file.passed_over.size(), 1U);
+  EXPECT_EQ(file.passed_over[0].name + " " + file.passed_over[0].type, "lr a number");
+  EXPECT_THAT(file.foreign_names, testing::ElementsAre("argparse.Namespace", "numpy.core.multiarray.scalar",
+                                                       "numpy.dtype", "__builtin__.set"));
+  EXPECT_EQ(parse_torch_file(legacy(dict({{"epoch", whole(1)}, {"ema", dict({{"w", good}})}}), values)).tensors.size(),
+            1U)
+      << "the one dictionary with tensors, whatever its name";
 }
 
 // --- other kinds of files --------------------------------------------------------------------------------------------
@@ -238,7 +262,7 @@ TEST(WeightsFile, SafetensorsAreReadWithTheirMetadata) {
   const TensorMap tensors = {{"module.w", HostTensor::of_floats({2}, {1, 2})}};
   write_safetensors(folder / "a.pt", tensors, {{"model", "net"}});  // chosen by content, not by name
   const SafetensorsFile file = read_weights(folder / "a.pt");
-  EXPECT_EQ(file.tensors, (TensorMap{{"w", tensors.at("module.w")}}));
+  EXPECT_EQ(file.tensors, tensors);
   EXPECT_EQ(file.metadata.at("model"), "net");
 }
 
@@ -265,7 +289,7 @@ TEST_P(RealTorchFile, HasTheTensorsThatItsListSays) {
 
 INSTANTIATE_TEST_SUITE_P(
     Base, RealTorchFile,
-    testing::Values(RealFile{"resnet_cifar10/resnet20-12fca82f.th", 271098, "layer3.2.bn2.running_var", {64}},
+    testing::Values(RealFile{"resnet_cifar10/resnet20-12fca82f.th", 271098, "module.layer3.2.bn2.running_var", {64}},
                     RealFile{"mtcnn/pnet.pt", 6632, "conv4_2.weight", {4, 32, 1, 1}},
                     RealFile{"mtcnn/rnet.pt", 100178, "dense4.weight", {128, 576}},
                     RealFile{"mtcnn/onet.pt", 389040, "dense6_3.bias", {10}},

@@ -14,6 +14,7 @@ struct StoredHeader {
   std::int64_t height = 0;    // as stored
   std::int64_t width = 0;
   int orientation = 1;
+  bool has_16_bits = false;  // per channel, of which the upper 8 are kept
 };
 
 struct StoredPicture {

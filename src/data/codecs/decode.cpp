@@ -25,6 +25,7 @@ constexpr Codec kCodecs[] = {
     {kJpegMagic, read_jpeg_header, decode_jpeg},   {{"\x89PNG\r\n\x1a\n", 8}, read_png_header, decode_png},
     {kRiffMagic, read_webp_header, decode_webp},   {"BM", read_bmp_header, decode_bmp},
     {{"II*\0", 4}, read_tiff_header, decode_tiff}, {{"MM\0*", 4}, read_tiff_header, decode_tiff},
+    {{"II+\0", 4}, read_tiff_header, decode_tiff}, {{"MM\0+", 4}, read_tiff_header, decode_tiff},  // BigTIFF
 };
 
 bool has_at(std::string_view file, std::size_t offset, std::string_view text) {
@@ -82,9 +83,18 @@ std::unique_lock<std::mutex> wait_for_turn(std::int64_t width, std::int64_t heig
   return width * height < kGiantPixels ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(giants);
 }
 
+std::string unknown_format(std::string_view file) {
+  try {
+    codec_of(file);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 PictureHeader read_picture_header(std::string_view file) {
   const StoredHeader stored = codec_of(file).read_header(file);
-  PictureHeader header{stored.channels, stored.height, stored.width};
+  PictureHeader header{stored.channels, stored.height, stored.width, stored.has_16_bits};
   if (is_transposed(stored.orientation)) std::swap(header.height, header.width);
   return header;
 }

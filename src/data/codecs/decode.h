@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "data/codecs/picture.h"
@@ -17,7 +18,11 @@ struct PictureHeader {
   std::int64_t channels = 0;  // of the picture that decode_picture gives: 1 grey, 3 colour
   std::int64_t height = 0;    // upright, after EXIF orientation
   std::int64_t width = 0;
+  bool has_16_bits = false;  // per channel, of which the upper 8 are kept
 };
+
+/// Why a file is none that decode_picture() knows, by its first bytes alone; "" = it is one.
+std::string unknown_format(std::string_view file);
 
 /// Reads the header alone; the same refusals as decode_picture as far as they can be known from it.
 PictureHeader read_picture_header(std::string_view file);

@@ -61,6 +61,7 @@ Picture turn_upright(Picture stored, int orientation) {
       stored.pixels.get() + ((from_bottom ? height - 1 : 0) * width + (from_right ? width - 1 : 0)) * channels;
 
   Picture upright = transposed ? Picture::unset(channels, width, height) : Picture::unset(channels, height, width);
+  upright.largest_of_16_bits = stored.largest_of_16_bits;
   for (std::int64_t y = 0; y < upright.height; ++y) {
     std::uint8_t* out = upright.row(y);
     for (std::int64_t x = 0; x < upright.width; ++x) {

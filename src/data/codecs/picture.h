@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace evener::data {
 
@@ -16,10 +17,12 @@ struct Picture {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::unique_ptr<std::uint8_t[]> pixels;
+  /// The largest value of a file with 16 bits per channel, of which the upper 8 were kept.
+  std::optional<std::uint16_t> largest_of_16_bits = {};
 
   /// Room for a picture; the pixels are not set, so that a large one costs no memory before it is filled.
   static Picture unset(std::int64_t channels, std::int64_t height, std::int64_t width) {
-    Picture picture{channels, height, width, nullptr};
+    Picture picture{channels, height, width, nullptr, {}};
     picture.pixels = std::make_unique_for_overwrite<std::uint8_t[]>(picture.bytes() + kSlackBytes);
     return picture;
   }

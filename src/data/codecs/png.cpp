@@ -2,9 +2,11 @@
 // that would need a destructor.
 #include <png.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "base/error.h"
@@ -38,6 +40,8 @@ class PngDecoder {
   bool parse_header();
   bool choose_output();
   bool decode_rows(std::uint8_t* pixels);
+  bool decode_deep_rows(std::uint8_t* stored, png_size_t step, std::uint8_t* pixels);
+  void cut_row(const std::uint8_t* stored, std::uint8_t* pixels, std::size_t values);
   int orientation();
   [[noreturn]] void fail() const;
 
@@ -48,6 +52,7 @@ class PngDecoder {
   std::jmp_buf jump_;
   char message_[128] = {};
   bool cut_short_ = false;
+  std::uint16_t largest_ = 0;  // of 16 bits
 };
 
 void PngDecoder::on_error(png_structp png, png_const_charp message) {
@@ -98,6 +103,7 @@ StoredHeader PngDecoder::read_header() {
                 std::to_string(header.width) + "x" + std::to_string(header.height) + " pixels");
   }
   header.orientation = orientation();
+  header.has_16_bits = png_get_bit_depth(png_, info_) == 16;
   return header;
 }
 
@@ -109,10 +115,9 @@ int PngDecoder::orientation() {
   return exif_orientation({reinterpret_cast<const char*>(content), size});
 }
 
-/// Asks for 8 bits, palettes looked up, no alpha.
+/// Asks for 8 bits, or the 16 that there are, palettes looked up, no alpha.
 bool PngDecoder::choose_output() {
   if (setjmp(jump_)) return false;
-  if (png_get_bit_depth(png_, info_) == 16) png_set_strip_16(png_);
   if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
   if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
   png_set_strip_alpha(png_);
@@ -121,11 +126,38 @@ bool PngDecoder::choose_output() {
   return true;
 }
 
+int passes_of(png_structp png, png_infop info) {
+  return png_get_interlace_type(png, info) == PNG_INTERLACE_ADAM7 ? PNG_INTERLACE_ADAM7_PASSES : 1;
+}
+
+/// Keeps the upper 8 of 16 bits.
+void PngDecoder::cut_row(const std::uint8_t* stored, std::uint8_t* pixels, std::size_t values) {
+  for (std::size_t i = 0; i < values; ++i, stored += 2) {
+    largest_ = std::max(largest_, static_cast<std::uint16_t>(stored[0] << 8 | stored[1]));
+    pixels[i] = stored[0];
+  }
+}
+
+/// `stored` has room for a row of 16 bits, or, where `step` is a row's bytes and not 0, for all rows.
+bool PngDecoder::decode_deep_rows(std::uint8_t* stored, png_size_t step, std::uint8_t* pixels) {
+  if (setjmp(jump_)) return false;
+  const png_size_t values = png_get_rowbytes(png_, info_) / 2;
+  const png_uint_32 height = png_get_image_height(png_, info_);
+  const int passes = passes_of(png_, info_);
+  for (int pass = 0; pass < passes; ++pass) {
+    for (png_uint_32 y = 0; y < height; ++y) {
+      png_read_row(png_, stored + y * step, nullptr);
+      if (pass + 1 == passes) cut_row(stored + y * step, pixels + y * values, values);
+    }
+  }
+  return true;
+}
+
 bool PngDecoder::decode_rows(std::uint8_t* pixels) {
   if (setjmp(jump_)) return false;
   const png_size_t stride = png_get_rowbytes(png_, info_);
   const png_uint_32 height = png_get_image_height(png_, info_);
-  const int passes = png_get_interlace_type(png_, info_) == PNG_INTERLACE_ADAM7 ? PNG_INTERLACE_ADAM7_PASSES : 1;
+  const int passes = passes_of(png_, info_);
   for (int pass = 0; pass < passes; ++pass) {
     for (png_uint_32 y = 0; y < height; ++y) png_read_row(png_, pixels + y * stride, nullptr);
   }
@@ -135,12 +167,22 @@ bool PngDecoder::decode_rows(std::uint8_t* pixels) {
 Picture PngDecoder::read_pixels() {
   if (!choose_output()) fail();
   const std::int64_t channels = png_get_channels(png_, info_);
-  if ((channels != 1 && channels != 3) || png_get_bit_depth(png_, info_) != 8) {
-    throw Error("libpng gave " + std::to_string(channels) + " channels of " +
-                std::to_string(png_get_bit_depth(png_, info_)) + " bits where 1 or 3 of 8 bits were asked for");
+  const int bits = png_get_bit_depth(png_, info_);
+  if ((channels != 1 && channels != 3) || (bits != 8 && bits != 16)) {
+    throw Error("libpng gave " + std::to_string(channels) + " channels of " + std::to_string(bits) +
+                " bits where 1 or 3 of 8 or 16 bits were asked for");
   }
   Picture picture = Picture::unset(channels, png_get_image_height(png_, info_), png_get_image_width(png_, info_));
-  if (!decode_rows(picture.pixels.get())) fail();
+  if (bits == 8) {
+    if (!decode_rows(picture.pixels.get())) fail();
+    return picture;
+  }
+  const png_size_t stride = png_get_rowbytes(png_, info_);
+  const bool is_interlaced = passes_of(png_, info_) > 1;
+  const auto stored =
+      std::make_unique<std::uint8_t[]>(is_interlaced ? stride * static_cast<png_size_t>(picture.height) : stride);
+  if (!decode_deep_rows(stored.get(), is_interlaced ? stride : 0, picture.pixels.get())) fail();
+  picture.largest_of_16_bits = largest_;
   return picture;
 }
 

@@ -20,6 +20,8 @@ struct PnmHeader {
   bool is_text() const { return kind <= '3'; }
   bool is_bitmap() const { return kind == '1' || kind == '4'; }
   std::int64_t channels() const { return kind == '3' || kind == '6' ? 3 : 1; }
+  /// Others of more than 8 bits are scaled.
+  bool has_16_bits() const { return largest == 65535; }
 };
 
 [[noreturn]] void fail_cut_short() {
@@ -108,7 +110,9 @@ void check_length(const PnmHeader& header, std::string_view file) {
   if (file.size() - header.pixels_begin < needed) fail_cut_short();
 }
 
-std::uint8_t to_8_bit(std::uint32_t value, std::uint32_t largest) {
+/// `found`: the largest value until now.
+std::uint8_t to_8_bit(std::uint32_t value, std::uint32_t largest, std::uint32_t& found) {
+  found = std::max(found, value);
   if (value > largest) {
     throw Error("damaged PNM file: it has the value " + std::to_string(value) + ", but says that " +
                 std::to_string(largest) + " is the largest");
@@ -118,22 +122,23 @@ std::uint8_t to_8_bit(std::uint32_t value, std::uint32_t largest) {
   return static_cast<std::uint8_t>((value * 255 + largest / 2) / largest);
 }
 
-void read_text(const PnmHeader& header, std::string_view file, Picture& picture) {
+void read_text(const PnmHeader& header, std::string_view file, Picture& picture, std::uint32_t& found) {
   TextReader reader(file, header.pixels_begin);
   for (std::size_t i = 0; i < picture.bytes(); ++i) {
     picture.pixels[i] =
-        header.is_bitmap() ? (reader.bit() == 0 ? 255 : 0) : to_8_bit(reader.number("pixel"), header.largest);
+        header.is_bitmap() ? (reader.bit() == 0 ? 255 : 0) : to_8_bit(reader.number("pixel"), header.largest, found);
   }
 }
 
-void read_row(const PnmHeader& header, const unsigned char* in, std::int64_t values, std::uint8_t* out) {
+void read_row(const PnmHeader& header, const unsigned char* in, std::int64_t values, std::uint8_t* out,
+              std::uint32_t& found) {
   for (std::int64_t i = 0; i < values; ++i) {
     if (header.is_bitmap()) {
       out[i] = (in[i / 8] >> (7 - i % 8) & 1) == 0 ? 255 : 0;  // 1 is black
     } else if (header.largest > 255) {
-      out[i] = to_8_bit(std::uint32_t{in[2 * i]} << 8 | in[2 * i + 1], header.largest);
+      out[i] = to_8_bit(std::uint32_t{in[2 * i]} << 8 | in[2 * i + 1], header.largest, found);
     } else {
-      out[i] = to_8_bit(in[i], header.largest);
+      out[i] = to_8_bit(in[i], header.largest, found);
     }
   }
 }
@@ -143,7 +148,7 @@ void read_row(const PnmHeader& header, const unsigned char* in, std::int64_t val
 StoredHeader read_pnm_header(std::string_view file) {
   const PnmHeader header = parse_pnm_header(file);
   check_length(header, file);
-  return {header.channels(), header.height, header.width, 1};
+  return {header.channels(), header.height, header.width, 1, header.has_16_bits()};
 }
 
 StoredPicture decode_pnm(std::string_view file) {
@@ -151,15 +156,20 @@ StoredPicture decode_pnm(std::string_view file) {
   check_length(header, file);
   const auto turn = wait_for_turn(header.width, header.height);
   Picture picture = Picture::unset(header.channels(), header.height, header.width);
+  std::uint32_t found = 0;
+  const auto done = [&] {
+    if (header.has_16_bits()) picture.largest_of_16_bits = static_cast<std::uint16_t>(found);
+    return StoredPicture{std::move(picture), 1};
+  };
   if (header.is_text()) {
-    read_text(header, file, picture);
-    return {std::move(picture), 1};
+    read_text(header, file, picture, found);
+    return done();
   }
   const auto* row = reinterpret_cast<const unsigned char*>(file.data()) + header.pixels_begin;
   for (std::int64_t y = 0; y < header.height; ++y, row += row_bytes(header)) {
-    read_row(header, row, header.width * header.channels(), picture.row(y));
+    read_row(header, row, header.width * header.channels(), picture.row(y), found);
   }
-  return {std::move(picture), 1};
+  return done();
 }
 
 }  // namespace evener::data

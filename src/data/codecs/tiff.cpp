@@ -86,7 +86,10 @@ class TiffDecoder {
     const std::uint16_t photometric = field(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
     const bool is_grey = photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_MINISWHITE;
     const std::uint16_t orientation = field(TIFFTAG_ORIENTATION, 1);
-    return {is_grey ? 1 : 3, height, width, orientation >= 1 && orientation <= 8 ? orientation : 1};
+    const std::uint16_t format = field(TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+    const bool is_deep = field(TIFFTAG_BITSPERSAMPLE, 1) == 16 && format == SAMPLEFORMAT_UINT &&
+                         (is_grey || photometric == PHOTOMETRIC_RGB);
+    return {is_grey ? 1 : 3, height, width, orientation >= 1 && orientation <= 8 ? orientation : 1, is_deep};
   }
 
   Picture read_pixels(const StoredHeader& header) {
@@ -119,6 +122,7 @@ class TiffDecoder {
       *out++ = static_cast<std::uint8_t>(TIFFGetG(raster[i]));
       *out++ = static_cast<std::uint8_t>(TIFFGetB(raster[i]));
     }
+    if (header.has_16_bits) picture.largest_of_16_bits = largest_value(static_cast<std::size_t>(header.channels));
     return picture;
   }
 
@@ -130,6 +134,29 @@ class TiffDecoder {
   std::uint16_t field(std::uint32_t tag, std::uint16_t otherwise) const {
     std::uint16_t value = otherwise;
     return TIFFGetFieldDefaulted(tiff_.get(), tag, &value) != 0 ? value : otherwise;
+  }
+
+  /// The largest of the values of 16 bits, without those of alpha; or the first that is large enough to be seen. They
+  /// are decoded once more, as the interface that knows all ways to store pixels gives 8 bits alone.
+  std::uint16_t largest_value(std::size_t colours) const {
+    constexpr std::uint16_t kEnough = 1 << 15;
+    const bool is_tiled = TIFFIsTiled(tiff_.get()) != 0;
+    const std::uint32_t blocks = is_tiled ? TIFFNumberOfTiles(tiff_.get()) : TIFFNumberOfStrips(tiff_.get());
+    const tmsize_t bytes = is_tiled ? TIFFTileSize(tiff_.get()) : TIFFStripSize(tiff_.get());
+    const std::size_t samples = field(TIFFTAG_SAMPLESPERPIXEL, 1);
+    const bool is_separate = field(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) == PLANARCONFIG_SEPARATE;
+    const std::size_t of_plane = std::max<std::size_t>(blocks / samples, 1);
+    const auto values = std::make_unique<std::uint16_t[]>(static_cast<std::size_t>(bytes) / 2 + 1);
+    std::uint16_t largest = 0;
+    for (std::uint32_t block = 0; block < blocks && largest < kEnough; ++block) {
+      if (is_separate && block / of_plane >= colours) break;
+      const tmsize_t read = is_tiled ? TIFFReadEncodedTile(tiff_.get(), block, values.get(), bytes)
+                                     : TIFFReadEncodedStrip(tiff_.get(), block, values.get(), bytes);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(std::max<tmsize_t>(read, 0)) / 2; ++i) {
+        if (is_separate || i % samples < colours) largest = std::max(largest, values[i]);
+      }
+    }
+    return largest;
   }
 
   /// Refuses what would take memory out of proportion, and what no file that short can hold.

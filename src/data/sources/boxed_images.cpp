@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
 #include <new>
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/glob.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "base/utf8.h"
 #include "data/boxes.h"
 #include "data/pixel_cache.h"
 #include "data/sources/common_shape.h"
@@ -48,7 +52,7 @@ class BoxedImages : public Dataset {
           return;
         }
         pixels.resize(steps_.shape.bytes());
-        const LoadedImage loaded = load_image(files_[file].image, steps_, mode_, pixels);
+        const LoadedImage loaded = load_image(files_[file].image, steps_, mode_, pixels, &deep_);
         extents_[file] = loaded.extent;
         contents_[file] = loaded.content;
         cache_.store(file, pixels);
@@ -62,6 +66,8 @@ class BoxedImages : public Dataset {
     };
     deal_over_threads(files_.size(), options, decode);
   }
+
+  std::vector<std::string> deep_notes() const { return deep_.notes(); }
 
   /// Chooses the usable images as samples and places their boxes. What is left out goes to `source`.
   void select(Source& source);
@@ -102,6 +108,7 @@ class BoxedImages : public Dataset {
   std::size_t clipped_ = 0, other_size_ = 0;
   std::string first_clipped_, first_other_size_;
   PixelCache cache_;
+  DeepImages deep_;
 };
 
 bool BoxedImages::is_usable(std::uint32_t file, Source& source) const {
@@ -269,6 +276,16 @@ void check_strict(const Source& source, const fs::path& where, const DataOptions
 
 }  // namespace
 
+std::string read_annotation(const fs::path& file, std::uint64_t most_bytes) {
+  return text_without_byte_order_mark(read_file(file, most_bytes));
+}
+
+bool has_extension(const fs::path& file, std::initializer_list<std::string_view> extensions) {
+  std::string extension = file.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::ranges::find(extensions, extension) != extensions.end();
+}
+
 std::string corners_refusal(double x1, double y1, double x2, double y2) {
   constexpr double kFarthest = 1e7;  // beyond it floats don't tell pixels apart
   for (const double corner : {x1, y1, x2, y2}) {
@@ -305,6 +322,7 @@ Source open_boxed_images(AnnotatedListing listing, const fs::path& where, const 
   const auto images =
       std::make_shared<BoxedImages>(std::move(listing.images), std::move(listing.classes), shape, options);
   images->decode_all(options);
+  std::ranges::move(images->deep_notes(), std::back_inserter(source.notes));
   images->select(source);
   check_strict(source, where, options);
   source.dataset = images;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/sources/source.h"
@@ -28,6 +30,13 @@ struct AnnotatedListing {
   std::vector<Skipped> skipped;  // images and boxes that were left out already
   std::vector<std::string> notes;
 };
+
+/// The bytes of a text file beside images, from whatever editor: in UTF-8 without a byte order mark. Throws Error with
+/// the reason alone, as for what is larger.
+std::string read_annotation(const std::filesystem::path& file, std::uint64_t most_bytes);
+
+/// Whether a file's name ends so, in capitals too; `extensions` are in small letters.
+bool has_extension(const std::filesystem::path& file, std::initializer_list<std::string_view> extensions);
 
 /// Why a box with those corners can't be used, "" if it can: not finite, of zero area, or its corners are swapped.
 std::string corners_refusal(double x1, double y1, double x2, double y2);

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/phase.h"
+#include "base/utf8.h"
 #include "data/codecs/colour.h"
 #include "data/resize.h"
 #include "data/sources/cifar_file.h"
+#include "data/sources/class_notes.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -73,7 +75,7 @@ std::vector<std::string> class_names(const fs::path& folder, CifarKind kind) {
   std::vector<std::string> names;
   std::error_code error;
   if (fs::is_regular_file(path, error)) {
-    std::istringstream lines(read_file(path, 1 << 20));
+    std::istringstream lines(text_without_byte_order_mark(read_file(path, 1 << 20)));
     for (std::string line; std::getline(lines, line);) {
       if (line.ends_with('\r')) line.pop_back();
       if (!line.empty()) names.push_back(line);
@@ -180,6 +182,7 @@ Source open_cifar(const fs::path& location, const DataOptions& options) {
   source.kind = kind == CifarKind::kCifar10 ? "CIFAR-10 files" : "CIFAR-100 files";
   for (std::size_t i = 0; i < dataset->size(); ++i) source.parts.push_back(dataset->part(i));
   source.dataset = dataset;
+  note_empty_classes(source);
   return source;
 }
 

@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "base/utf8.h"
+#include "data/sources/annotation_names.h"
 #include "data/sources/boxed_images.h"
 #include "data/sources/coco_json.h"
 #include "data/sources/folder_listing.h"
@@ -27,10 +28,17 @@ struct CocoPlace {
   Part part = Part::kUndivided;
 };
 
-/// Whether a file looks like COCO's by its beginning and its end: large ones are not read whole for that.
+/// Whether a text that is no JSON from its first list on is meant as COCO's, as with single quotes.
+bool has_words_of_coco(const std::string& text) {
+  const auto has = [&text](const char* word) { return text.find(word) != std::string::npos; };
+  return !trimmed(text).starts_with('[') && has("images") && has("file_name") && (has("bbox") || has("category_id"));
+}
+
+/// Whether a file looks like COCO's by its beginning and its end: large ones are not read whole for that. What is
+/// damaged looks so too, so that opening it tells what is wrong.
 bool looks_like_coco(const fs::path& path) {
   constexpr std::streamoff kLook = 64 * 1024;
-  if (path.extension() != ".json") return false;
+  if (!has_extension(path, {".json"})) return false;
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = in.tellg();
   if (!in || size <= 0) return false;
@@ -41,14 +49,22 @@ bool looks_like_coco(const fs::path& path) {
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     return text;
   };
-  const std::string begin = piece(0);
-  const std::size_t lists = coco_lists_in(begin);
-  if (size <= kLook) return lists == kCocoLists;
+  const std::string begin = text_without_byte_order_mark(piece(0));
+  const CocoGlance glance = glance_at_coco(begin);
+  if (glance.lists == kCocoLists) return true;
+  if (glance.lists == 0) return glance.is_damaged && has_words_of_coco(begin);
+  if (size <= kLook)
+    return glance.ends_early ? glance.has_images || glance.has_boxes : glance.has_images && glance.has_boxes;
+  if (glance.lists != 1) return glance.lists > 1;
   // Lists may be long, so that the others begin where nothing is read; the elements of one tell of another.
-  const std::string end = piece(size - kLook), in_annotations = "\"category_id\"";
-  return lists >= 2 || (lists == 1 && (end.find("\"categories\"") != std::string::npos ||
-                                       end.find(in_annotations) != std::string::npos ||
-                                       begin.find(in_annotations) != std::string::npos));
+  std::string end = piece(size - kLook);
+  std::erase(end, '\0');  // UTF-16
+  const std::string in_annotations = "\"category_id\"";
+  const bool is_told = end.find("\"categories\"") != std::string::npos ||
+                       end.find(in_annotations) != std::string::npos || begin.find(in_annotations) != std::string::npos;
+  if (is_told || !(glance.has_images || glance.has_boxes)) return is_told;
+  const CocoGlance whole = glance_at_coco(read_annotation(path, kMaxCocoBytes));
+  return whole.has_boxes || whole.ends_early;
 }
 
 /// The part that a word of the name stands for, as in "instances_val2017".
@@ -101,34 +117,12 @@ std::vector<CocoPlace> find_files(const fs::path& folder) {
   return places;
 }
 
-/// Finds images by the names that a JSON file gives them.
-class CocoImages {
- public:
-  explicit CocoImages(const CocoPlace& place) {
-    const std::string stem = place.json.stem().string();
-    const std::string last = stem.substr(stem.rfind('_') + 1);  // "train2017"
-    folders_ = {place.json.parent_path(), place.root, place.root / "images", place.root / last,
-                place.root / "images" / last};
-  }
-
-  /// Absent: in none of the folders. Names that lead out of them are not followed.
-  std::optional<fs::path> find(const std::string& name) {
-    const fs::path path = name;
-    if (name.empty() || path.is_absolute() || std::ranges::find(path, fs::path("..")) != path.end())
-      return std::nullopt;
-    for (std::size_t i = 0; i < folders_.size(); ++i) {
-      std::error_code error;
-      if (!fs::is_regular_file(folders_[i] / path, error)) continue;
-      std::swap(folders_[0], folders_[i]);  // the others are probably there too
-      return folders_[0] / path;
-    }
-    return std::nullopt;
-  }
-  const fs::path& folder() const { return folders_.front(); }
-
- private:
-  std::vector<fs::path> folders_;
-};
+NamedImages images_of(const CocoPlace& place) {
+  const std::string stem = place.json.stem().string();
+  const std::string last = stem.substr(stem.rfind('_') + 1);  // "train2017"
+  const fs::path images = place.root / "images";
+  return NamedImages({place.json.parent_path(), place.root, images, place.root / last, images / last});
+}
 
 /// Adds the categories in the order of their numbers, as programs that train on COCO do; tells each one's label.
 std::unordered_map<std::string, std::int32_t> number_categories(std::vector<CocoCategory> categories,
@@ -195,7 +189,7 @@ void add_place(const CocoPlace& place, AnnotatedListing& listing) {
   constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
   CocoFile file;
   try {
-    file = parse_coco(read_file(place.json, kMaxCocoBytes));
+    file = parse_coco(read_annotation(place.json, kMaxCocoBytes));
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
@@ -205,7 +199,7 @@ void add_place(const CocoPlace& place, AnnotatedListing& listing) {
     listing.skipped.push_back({place.json.string(), problem + "; left out"});
   }
   const auto labels = number_categories(std::move(file.categories), listing.classes);
-  CocoImages finder(place);
+  NamedImages finder = images_of(place);
   std::unordered_map<std::string, std::size_t> images;  // by id: index into the listing
   for (const CocoImage& image : file.images) {
     const std::optional<fs::path> path = finder.find(image.file_name);

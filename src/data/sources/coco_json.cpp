@@ -10,12 +10,74 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
+#include "base/plural.h"
 
 namespace evener::data {
 
 namespace {
 
 using nlohmann::json;
+
+/// Texts that stand for NaN and Infinity, which JSON doesn't have, consist of these.
+constexpr char kNoNumber = '?';
+
+/// Makes texts of as many bytes of the words that Python writes for numbers that are none, where they stand by
+/// themselves.
+void quote_words_of_python(std::string& file) {
+  if (file.find("NaN") == std::string::npos && file.find("Infinity") == std::string::npos) return;
+  const auto begins = [&file](std::size_t at, std::string_view text) {
+    return file.compare(at, text.size(), text) == 0;
+  };
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    if (file[i] == '"') {
+      for (++i; i < file.size() && file[i] != '"'; ++i) i += file[i] == '\\';
+    } else if (begins(i, "//")) {
+      i = std::min(file.find('\n', i), file.size());
+    } else if (begins(i, "/*")) {
+      i = std::min(file.find("*/", i + 2), file.size());
+    } else if (file[i] == 'N' || file[i] == 'I' || file[i] == '-') {
+      for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+        if (!begins(i, word)) continue;
+        file.replace(i, word.size(), '"' + std::string(word.size() - 2, kNoNumber) + '"');
+        i += word.size() - 1;
+        break;
+      }
+    }
+  }
+}
+
+/// Elements that were left out, counted by what is wrong with them.
+class Problems {
+ public:
+  /// `element` and `trouble` as in "annotation 3 has TROUBLE".
+  void add(const std::string& element, std::size_t number, const std::string& trouble) {
+    const auto is_same = [&](const Kind& kind) { return kind.element == element && kind.trouble == trouble; };
+    const auto found = std::ranges::find_if(kinds_, is_same);
+    if (found == kinds_.end())
+      kinds_.push_back({element, trouble, number});
+    else
+      ++found->count;
+  }
+  std::vector<std::string> sentences() const {
+    std::vector<std::string> texts;
+    for (const Kind& kind : kinds_) {
+      const std::string first = std::to_string(kind.first);
+      texts.push_back(kind.count == 1
+                          ? kind.element + " " + first + " has " + kind.trouble
+                          : counted(kind.count, kind.element, kind.element == "category" ? "categories" : "") +
+                                ", the first number " + first + ", have " + kind.trouble);
+    }
+    return texts;
+  }
+
+ private:
+  struct Kind {
+    std::string element, trouble;
+    std::size_t first = 0, count = 1;
+  };
+  std::vector<Kind> kinds_;
+};
 
 /// Collects the plain values of the elements of the three lists as they are parsed: depth 1 is the file's object, 2 a
 /// list, 3 an element, 4 a box's four numbers. What is deeper, or has another name, is passed over, so that the memory
@@ -34,7 +96,13 @@ class CocoReader : public nlohmann::json_sax<json> {
     const bool is_whole = std::abs(value) < 1e15 && value == std::floor(value);
     return (!is_whole || take_text(std::to_string(static_cast<std::int64_t>(value)))) && take_number(value);
   }
-  bool string(string_t& value) override { return take_no_number() && take_text(std::move(value)); }
+  bool string(string_t& value) override {
+    const auto number = to_number<double>(trimmed(value));
+    has_no_number_ =
+        has_no_number_ || (is_box_ && !value.empty() && value.find_first_not_of(kNoNumber) == std::string::npos);
+    if (number) take_member(*number);
+    return take_corner(number.value_or(std::numeric_limits<double>::quiet_NaN())) && take_text(std::move(value));
+  }
   bool binary(binary_t& /*value*/) override { return true; }
 
   bool start_object(std::size_t /*elements*/) override {
@@ -63,7 +131,12 @@ class CocoReader : public nlohmann::json_sax<json> {
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& error) override {
-    throw Error("it is no whole JSON (at byte " + std::to_string(position) + "): " + printable(error.what()));
+    damaged_at_ = position;
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    const std::string_view what = error.what(), where = "parse error at ";
+    const std::size_t begin = what.find(where);
+    throw Error("it is no whole JSON (at byte " + std::to_string(position) +
+                "): " + printable(begin == std::string_view::npos ? what : what.substr(begin + where.size())));
   }
 
   /// What was read. Throws Error if a list is missing.
@@ -72,10 +145,14 @@ class CocoReader : public nlohmann::json_sax<json> {
                                      std::pair(List::kCategories, "categories")}) {
       if (!found_.contains(list)) throw Error(std::string("it has no list \"") + name + "\"");
     }
+    file_.problems = problems_.sentences();
     return std::move(file_);
   }
-  /// How many of the three were begun.
-  std::size_t lists() const { return found_.size() - found_.count(List::kNone); }
+  /// What was read until here of a text of so many bytes.
+  CocoGlance glance(std::size_t bytes) const {
+    return {found_.size() - found_.count(List::kNone), !file_.images.empty(), !file_.boxes.empty(), damaged_at_ > 0,
+            damaged_at_ > 0 && damaged_at_ <= bytes};
+  }
 
  private:
   enum class List { kNone, kImages, kAnnotations, kCategories };
@@ -92,6 +169,7 @@ class CocoReader : public nlohmann::json_sax<json> {
     texts_.clear();
     numbers_.clear();
     box_.clear();
+    has_no_number_ = false;
   }
   bool take_text(std::string value) {
     if (depth_ == 3 && list_ != List::kNone) texts_[key_] = std::move(value);
@@ -112,7 +190,7 @@ class CocoReader : public nlohmann::json_sax<json> {
   std::optional<std::string> needed(const char* what, const char* key) {
     const auto found = texts_.find(key);
     if (found != texts_.end()) return found->second;
-    file_.problems.push_back(std::string(what) + " " + std::to_string(found_[list_]) + " has no \"" + key + "\"");
+    problems_.add(what, found_[list_], std::string("no \"") + key + "\"");
     return std::nullopt;
   }
   std::int64_t extent(const char* key) const {
@@ -135,7 +213,8 @@ class CocoReader : public nlohmann::json_sax<json> {
     if (!image || !category) return;
     const bool are_numbers = std::ranges::all_of(box_, [](double value) { return std::isfinite(value); });
     if (box_.size() != 4 || !are_numbers) {
-      file_.problems.push_back("annotation " + std::to_string(found_[list_]) + " has no \"bbox\" of four numbers");
+      problems_.add("annotation", found_[list_],
+                    has_no_number_ ? "NaN or Infinity in its \"bbox\"" : "no \"bbox\" of four numbers");
       return;
     }
     const auto crowd = numbers_.find("iscrowd");
@@ -148,31 +227,40 @@ class CocoReader : public nlohmann::json_sax<json> {
   }
 
   CocoFile file_;
+  Problems problems_;
+  std::size_t damaged_at_ = 0;  // counted from 1
   std::size_t depth_ = 0;
   List list_ = List::kNone;
   std::map<List, std::size_t> found_;  // the lists, and how many elements of each were begun
   std::string key_;
-  bool is_box_ = false;
+  bool is_box_ = false, has_no_number_ = false;
   std::map<std::string, std::string> texts_;  // of the element that is being read
   std::map<std::string, double> numbers_;
   std::vector<double> box_;
 };
 
-}  // namespace
-
-std::size_t coco_lists_in(std::string_view beginning) {
-  CocoReader reader;
-  try {
-    json::sax_parse(beginning.begin(), beginning.end(), &reader);
-  } catch (const Error&) {  // it is cut off
-  }
-  return reader.lists();
+void read(const std::string& text, CocoReader& reader) {
+  json::sax_parse(text.begin(), text.end(), &reader, json::input_format_t::json, /*strict=*/true,
+                  /*ignore_comments=*/true);
 }
 
-CocoFile parse_coco(std::string_view file) {
-  if (file.empty()) throw Error("it is empty");
+}  // namespace
+
+CocoGlance glance_at_coco(std::string beginning) {
+  quote_words_of_python(beginning);
   CocoReader reader;
-  json::sax_parse(file.begin(), file.end(), &reader);
+  try {
+    read(beginning, reader);
+  } catch (const Error&) {  // which the glance tells
+  }
+  return reader.glance(beginning.size());
+}
+
+CocoFile parse_coco(std::string file) {
+  if (file.empty()) throw Error("it is empty");
+  quote_words_of_python(file);
+  CocoReader reader;
+  read(file, reader);
   return reader.finish();
 }
 

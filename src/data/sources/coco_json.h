@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace evener::data {
@@ -14,8 +13,14 @@ constexpr std::uint64_t kMaxCocoBytes = std::uint64_t{4} << 30;
 /// How many lists such a file has: "images", "annotations" and "categories".
 constexpr std::size_t kCocoLists = 3;
 
-/// How many of them the object of a file begins in `beginning`, the first of its bytes; 0 for what is no JSON.
-std::size_t coco_lists_in(std::string_view beginning);
+/// What the object of a file begins with, by the first of its bytes.
+struct CocoGlance {
+  std::size_t lists = 0;                       // how many of the three it begins; 0 for what is no JSON
+  bool has_images = false, has_boxes = false;  // elements of the lists as COCO has them
+  bool ends_early = false;                     // is damaged, or goes on beyond those bytes
+  bool is_damaged = false;                     // before their end
+};
+CocoGlance glance_at_coco(std::string beginning);
 
 /// Numbers that join the lists are kept as text: 0 is one of them, and some programs write them as texts.
 struct CocoImage {
@@ -35,11 +40,13 @@ struct CocoFile {
   std::vector<CocoImage> images;
   std::vector<CocoBox> boxes;
   std::vector<CocoCategory> categories;
-  std::vector<std::string> problems;  // a sentence for each element that was left out, for it lacks something
+  std::vector<std::string>
+      problems;  // a sentence for each kind of elements that were left out, for they lack something
 };
 
-/// Reads the bytes of a file without keeping what isn't asked for, such as masks. Throws Error with the reason alone:
-/// no JSON, cut short, without the lists "images", "annotations" and "categories".
-CocoFile parse_coco(std::string_view file);
+/// Reads the text of a file without keeping what isn't asked for, such as masks: JSON with comments, and with the NaN
+/// and Infinity that Python writes; numbers may be texts. Throws Error with the reason alone: no JSON, cut short,
+/// without the lists "images", "annotations" and "categories".
+CocoFile parse_coco(std::string file);
 
 }  // namespace evener::data

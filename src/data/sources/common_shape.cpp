@@ -82,7 +82,8 @@ ImageShape choose_shape(const std::vector<fs::path>& files, const DataOptions& o
   return shape;
 }
 
-LoadedImage load_image(const fs::path& path, const Preprocessing& steps, DecodeMode mode, std::span<std::uint8_t> chw) {
+LoadedImage load_image(const fs::path& path, const Preprocessing& steps, DecodeMode mode, std::span<std::uint8_t> chw,
+                       DeepImages* deep) {
   const std::string file = read_image_file(path);
   const PhaseMark mark(Phase::kDecode);
   PictureExtent extent;
@@ -95,6 +96,7 @@ LoadedImage load_image(const fs::path& path, const Preprocessing& steps, DecodeM
     picture = decode_picture(file);
     extent = {picture.width, picture.height};
   }
+  if (deep != nullptr) deep->add(picture);
   preprocess(std::move(picture), steps, chw);
   return {extent, content_hash(file)};
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/codecs/decode.h"
+#include "data/deep_images.h"
 #include "data/open_data.h"
 #include "data/preprocess.h"
 
@@ -35,9 +36,10 @@ struct LoadedImage {
   std::uint64_t content = 0;  // see Dataset::content
 };
 
-/// Reads one file and brings it to `steps.shape`. Throws Error with the reason alone.
+/// Reads one file and brings it to `steps.shape`, and tells `deep` what its values are. Throws Error with the reason
+/// alone.
 LoadedImage load_image(const std::filesystem::path& path, const Preprocessing& steps, DecodeMode mode,
-                       std::span<std::uint8_t> chw);
+                       std::span<std::uint8_t> chw, DeepImages* deep = nullptr);
 
 /// Calls `work` with each file's number, as options.deal or on threads of its own, and tells the progress.
 void deal_over_threads(std::size_t files, const DataOptions& options, const std::function<void(std::size_t)>& work);

@@ -1,16 +1,21 @@
 #include "data/sources/folder_listing.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <cctype>
-#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/plural.h"
 #include "data/image_files.h"
+#include "data/passed_over.h"
+#include "data/sources/folder_names.h"
+#include "data/sources/foreign_files.h"
 
 namespace evener::data {
 
@@ -26,15 +31,15 @@ struct Entries {
   std::vector<fs::path> folders, images;  // sorted
 };
 
-Entries list(const fs::path& folder) {
+Entries list(const fs::path& folder, PassedOver& passed_over) {
   Entries entries;
   std::error_code error;
   fs::directory_iterator it(folder, error);
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (is_hidden(it->path())) continue;
+    if (passed_over.is_passed_over(it->path())) continue;
     std::error_code ignored;  // a dangling link is no folder
     if (it->is_directory(ignored)) {
-      entries.folders.push_back(it->path());
+      if (!passed_over.is_no_class(it->path())) entries.folders.push_back(it->path());
     } else if (has_image_extension(it->path())) {
       entries.images.push_back(it->path());
     }
@@ -45,9 +50,8 @@ Entries list(const fs::path& folder) {
   return entries;
 }
 
-/// Image files anywhere below a class's folder; links to folders are not followed below it (they may form a circle).
-std::vector<fs::path> images_below(const fs::path& folder) {
-  return files_below(folder, has_image_extension);
+std::vector<fs::path> images_below(const fs::path& folder, PassedOver& passed_over) {
+  return files_below(folder, has_image_extension, passed_over);
 }
 
 struct PartFolder {
@@ -56,31 +60,51 @@ struct PartFolder {
   std::vector<fs::path> class_folders;
 };
 
-/// Calls visit(path) for each file below a folder that is not hidden, nor in a hidden folder, until one returns false.
-template <class Visit>
-void visit_files(const fs::path& folder, const Visit& visit) {
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code ignored;
-    const bool is_folder = it->is_directory(ignored);
-    if (is_hidden(it->path())) {
-      if (is_folder) it.disable_recursion_pending();
-    } else if (!is_folder && !visit(it->path())) {
-      return;
-    }
-  }
-  if (error) fail_to_list(folder, error);
+/// What a folder is, whatever its names; nothing where it can't be reached.
+std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
 }
 
-/// Whether a folder has an image file anywhere below it.
+/// Calls visit(path) for each file below a folder that is not passed over, nor in such a folder, until one returns
+/// false. Each folder is entered once, those behind links after all others, so that circles end; one that `top` itself
+/// lies in is none of its contents.
+template <class Visit>
+void visit_files(const fs::path& top, PassedOver& passed_over, const Visit& visit) {
+  std::set<std::pair<dev_t, ino_t>> entered;
+  std::error_code ignored;
+  for (fs::path outer = fs::canonical(top, ignored); outer.has_relative_path();) {
+    outer = outer.parent_path();
+    if (const auto identity = identity_of(outer)) entered.insert(*identity);
+  }
+  std::vector<fs::path> waiting{top}, links;
+  while (!waiting.empty() || !links.empty()) {
+    if (waiting.empty()) {
+      std::sort(links.rbegin(), links.rend());  // the last one that waits is entered next
+      waiting.swap(links);
+    }
+    const fs::path folder = std::move(waiting.back());
+    waiting.pop_back();
+    const auto identity = identity_of(folder);
+    if (identity && !entered.insert(*identity).second) continue;
+    std::error_code error;
+    fs::directory_iterator it(folder, error);
+    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+      if (passed_over.is_passed_over(it->path())) continue;
+      if (it->is_directory(ignored)) {
+        if (passed_over.is_no_class(it->path())) continue;
+        (it->is_symlink(ignored) ? links : waiting).push_back(it->path());
+      } else if (!visit(it->path())) {
+        return;
+      }
+    }
+    if (error) fail_to_list(folder, error);
+  }
+}
+
 bool has_image_below(const fs::path& folder) {
-  bool has_image = false;
-  visit_files(folder, [&](const fs::path& file) {
-    has_image = has_image_extension(file);
-    return !has_image;
-  });
-  return has_image;
+  return has_file_below(folder, has_image_extension);
 }
 
 constexpr const char* kPartNames = "train or training; val, valid, validation or dev; test or testing";
@@ -89,23 +113,10 @@ const char* part_text(Part part) {
   return part == Part::kTrain ? "training" : part == Part::kVal ? "validation" : "test";
 }
 
-/// Whether a word of the name stands for a part, as in "training_set" and "val2017".
-bool resembles_part(const std::string& name) {
-  std::string word;
-  for (const char c : name + "_") {
-    if (std::isalpha(static_cast<unsigned char>(c))) {
-      word += c;
-    } else {
-      if (part_named(word)) return true;
-      word.clear();
-    }
-  }
-  return false;
-}
-
 /// A folder of those that the user named directly.
 struct TopFolder {
   fs::path path;
+  fs::path inner;            // the same, or where an archive was unpacked into a folder of its own name: train/train
   std::optional<Part> part;  // that its name stands for
   std::vector<fs::path> class_folders;
   std::size_t loose_images = 0;  // that lie in it, not in a folder of it
@@ -113,21 +124,50 @@ struct TopFolder {
   std::string name() const { return path.filename().string(); }
   bool is_part() const { return part && !class_folders.empty(); }
   bool has_images() const { return loose_images > 0 || (!class_folders.empty() && has_image_below(path)); }
+  bool holds_folders_alone() const { return loose_images == 0 && !class_folders.empty(); }
 };
 
-std::vector<TopFolder> look_into(const std::vector<fs::path>& folders) {
-  std::vector<TopFolder> tops;
-  for (const fs::path& path : folders) {
-    Entries entries = list(path);
-    tops.push_back({path, part_named(path.filename().string()), std::move(entries.folders), entries.images.size()});
+TopFolder look_into(const fs::path& path, PassedOver& passed_over) {
+  const std::optional<Part> part = part_named(path.filename().string());
+  TopFolder top{path, path, part, {}, 0};
+  Entries entries = list(path, passed_over);
+  while (entries.images.empty() && entries.folders.size() == 1) {
+    const std::string outer = top.inner.filename().string(), name = entries.folders.front().filename().string();
+    if (!are_alike(outer, name) && !(part && resembles_part(name))) break;
+    top.inner = entries.folders.front();
+    entries = list(top.inner, passed_over);
   }
+  top.class_folders = std::move(entries.folders);
+  top.loose_images = entries.images.size();
+  return top;
+}
+
+std::vector<TopFolder> look_into(const std::vector<fs::path>& folders, PassedOver& passed_over) {
+  std::vector<TopFolder> tops;
+  for (const fs::path& path : folders) tops.push_back(look_into(path, passed_over));
   return tops;
+}
+
+/// The folder itself, or where it holds nothing but one folder that holds the parts, or that is called as it is, that
+/// one: archives are often unpacked so. A single folder of another kind may be the first of the classes.
+fs::path unwrapped(const fs::path& folder, PassedOver& passed_over) {
+  const Entries entries = list(folder, passed_over);
+  if (!entries.images.empty() || entries.folders.size() != 1 || part_named(entries.folders.front().filename())) {
+    return folder;
+  }
+  const fs::path& only = entries.folders.front();
+  const auto is_divided = [&](const fs::path& inner) {
+    return std::ranges::any_of(look_into(list(inner, passed_over).folders, passed_over), &TopFolder::is_part);
+  };
+  fs::path inner = unwrapped(only, passed_over);
+  const bool is_same = are_alike(fs::weakly_canonical(folder).filename().string(), only.filename().string());
+  return is_same || inner != only || is_divided(only) ? inner : folder;
 }
 
 /// "'a/train', 'a/test'"
 std::string quoted_paths(const std::vector<const TopFolder*>& tops) {
   std::string text;
-  for (const TopFolder* top : tops) text += (text.empty() ? "'" : ", '") + top->path.string() + "'";
+  for (const TopFolder* top : tops) text += (text.empty() ? "'" : ", '") + top->inner.string() + "'";
   return text;
 }
 
@@ -152,22 +192,64 @@ void require_only_parts(const std::vector<TopFolder>& tops) {
               "NAME='FOLDER/**' for each");
 }
 
-/// Folders such as training_set/ and test_set/ with the same classes in them are parts, not classes.
+std::set<std::string> folder_names(const TopFolder& top) {
+  std::set<std::string> names;
+  for (const fs::path& folder : top.class_folders) names.insert(folder.filename().string());
+  return names;
+}
+
+[[noreturn]] void fail_with_parts(const TopFolder& top, const TopFolder& other, const std::string& why) {
+  throw Error("'" + top.inner.string() + "' and '" + other.inner.string() + "' " + why +
+              ", so they look like parts of divided data, but their names are not (" + kPartNames +
+              "): rename them, or give the one to train on, such as '" + top.inner.string() +
+              "'. If they are classes, say so with --class NAME='FOLDER/**' for each");
+}
+
+/// Folders such as training_set/ and test_set/ with the same classes in them are parts, not classes; so are seg_train/
+/// with classes in it and seg_pred/ with images alone.
 void refuse_parts_under_other_names(const std::vector<TopFolder>& tops) {
+  std::vector<const TopFolder*> holders, others;  // the likely training part first
+  bool are_all_parts = true;
   for (const TopFolder& top : tops) {
-    if (top.loose_images > 0 || top.class_folders.empty() || !resembles_part(top.name())) continue;
-    std::set<std::string> names;
-    for (const fs::path& folder : top.class_folders) names.insert(folder.filename().string());
-    for (const TopFolder& other : tops) {
-      const auto common = std::ranges::find_if(
-          other.class_folders, [&names](const fs::path& folder) { return names.contains(folder.filename().string()); });
-      if (&other == &top || other.loose_images > 0 || common == other.class_folders.end()) continue;
-      throw Error("'" + top.path.string() + "' and '" + other.path.string() + "' both have a folder '" +
-                  common->filename().string() +
-                  "', so they look like parts of divided data, but their names are not (" + kPartNames +
-                  "): rename them. If they are classes, say so with --class NAME='FOLDER/**' for each");
+    if (!top.has_images()) continue;
+    const std::optional<Part> part = resembles_part(top.name());
+    are_all_parts = are_all_parts && part;
+    if (part && top.holds_folders_alone()) holders.insert(part == Part::kTrain ? holders.begin() : holders.end(), &top);
+    others.insert(part == Part::kTest ? others.begin() : others.end(), &top);
+  }
+  for (const TopFolder* top : holders) {
+    const std::set<std::string> names = folder_names(*top);
+    for (const TopFolder* other : others) {
+      const auto common = std::ranges::find_if(other->class_folders, [&names](const fs::path& folder) {
+        return names.contains(folder.filename().string());
+      });
+      if (other == top || other->loose_images > 0 || common == other->class_folders.end()) continue;
+      fail_with_parts(*top, *other, "both have a folder '" + common->filename().string() + "'");
     }
   }
+  for (const TopFolder* top : holders) {
+    if (!are_all_parts || others.size() < 2 || top->class_folders.size() < 2) continue;
+    fail_with_parts(*top, *(others.front() == top ? others.back() : others.front()), "have such names");
+  }
+}
+
+/// Two folders or more that hold the same folders may be cameras or years, and those in them the classes.
+void note_classes_within(const std::vector<TopFolder>& tops, std::vector<std::string>& notes) {
+  std::vector<const TopFolder*> with_images;
+  std::set<std::string> common;
+  for (const TopFolder& top : tops) {
+    if (!top.has_images()) continue;
+    std::set<std::string> names = folder_names(top);
+    if (!with_images.empty()) std::erase_if(names, [&common](const auto& name) { return !common.contains(name); });
+    common = std::move(names);
+    if (top.loose_images > 0 || common.size() < 2) return;
+    with_images.push_back(&top);
+  }
+  if (with_images.size() < 2) return;
+  const std::string first = *common.begin(), second = *std::next(common.begin());
+  notes.push_back("each of the " + std::to_string(with_images.size()) + " classes has the folders '" + first +
+                  "' and '" + second + "': if those are the classes, say so with --class '" + first + "=*/" + first +
+                  "/**' --class '" + second + "=*/" + second + "/**'");
 }
 
 /// Two folders that both mean the same part, or images that have no class.
@@ -179,14 +261,19 @@ void check_parts(const std::vector<PartFolder>& parts) {
   }
 }
 
+/// Whether images lie directly in a folder whose name says nothing but a part: train/, test1/, "training images".
+bool is_flat_part(const TopFolder& top) {
+  return top.loose_images > 0 && top.class_folders.empty() && is_called_as_part(top.name());
+}
+
 /// The folders with the classes in them: those of the parts, or `folder` itself; none where there are parts, but with
 /// images that lie in no class's folder.
 std::vector<PartFolder> part_folders(const fs::path& folder, const std::vector<TopFolder>& tops) {
   std::vector<PartFolder> parts;
   bool has_classes = false;  // folders with images that are no parts by name
   for (const TopFolder& top : tops) {
-    if (top.is_part()) parts.push_back({*top.part, top.path, top.class_folders});
-    has_classes = has_classes || (!top.part && top.has_images());
+    if (top.is_part()) parts.push_back({*top.part, top.inner, top.class_folders});
+    has_classes = has_classes || (!top.part && top.has_images() && !is_flat_part(top));
   }
   if (!parts.empty()) {
     require_only_parts(tops);
@@ -194,8 +281,7 @@ std::vector<PartFolder> part_folders(const fs::path& folder, const std::vector<T
     check_parts(parts);
     return parts;
   }
-  const bool has_named_parts = std::ranges::any_of(tops, [](const TopFolder& top) { return top.part.has_value(); });
-  if (has_named_parts && !has_classes && std::ranges::any_of(tops, &TopFolder::has_images)) return {};
+  if (!has_classes && std::ranges::any_of(tops, &TopFolder::has_images)) return {};
   refuse_parts_under_other_names(tops);
   std::vector<fs::path> class_folders;
   for (const TopFolder& top : tops) class_folders.push_back(top.path);
@@ -216,16 +302,39 @@ std::vector<std::string> class_names(const std::vector<PartFolder>& parts) {
   return {names.begin(), names.end()};
 }
 
-[[noreturn]] void fail_without_classes(const std::vector<TopFolder>& tops) {
+/// "; or name the files of each class: --class ..." where the files are called after their classes.
+std::string or_class_options(const fs::path& folder, const fs::path& images, PassedOver& passed_over) {
+  const std::string options = class_options_of_names(list(images, passed_over).images, folder);
+  return options.empty() ? "" : "; or, as their names seem to tell the classes, use " + options;
+}
+
+[[noreturn]] void fail_without_classes(const fs::path& folder, const std::vector<TopFolder>& tops,
+                                       PassedOver& passed_over) {
   std::vector<const TopFolder*> named;
   for (const TopFolder& top : tops) {
     if (top.has_images()) named.push_back(&top);
   }
+  const auto train =
+      std::ranges::find_if(named, [](const TopFolder* top) { return resembles_part(top->name()) == Part::kTrain; });
+  const fs::path& first = (train == named.end() ? named.front() : *train)->inner;
   throw Error(quoted_paths(named) + by_name_parts(named.size()) + " (" + kPartNames +
               "), but the images lie directly in there: put those of each class into a folder with the class's name "
               "inside, such as '" +
-              (named.front()->path / "CLASS").string() +
-              "'. If these are classes, say so with --class NAME='FOLDER/**'");
+              (first / "CLASS").string() + "'" + or_class_options(folder, first, passed_over) +
+              ". If these are classes, say so with --class NAME='FOLDER/**'");
+}
+
+/// Throws Error where a folder without images has files that are known otherwise.
+void fail_with_foreign_files(const fs::path& folder) {
+  const std::string hint = foreign_files_hint(folder);
+  if (!hint.empty()) throw Error("no image files in '" + folder.string() + "', but " + hint);
+}
+
+/// What was passed over, behind the message of an Error.
+std::string joined_notes(const PassedOver& passed_over) {
+  std::string text;
+  for (const std::string& note : passed_over.notes()) text += ". " + note;
+  return text;
 }
 
 std::string loose_text(std::size_t images, const fs::path& folder) {
@@ -244,15 +353,21 @@ void note_odd_folders(const std::vector<TopFolder>& tops, bool is_divided, std::
                       part_text(*top.part) + " part it needs a folder for each class");
       continue;
     }
-    notes.push_back(loose_text(top.loose_images, top.path));
+    notes.push_back(loose_text(top.loose_images, top.inner));
   }
 }
 
 }  // namespace
 
 std::vector<fs::path> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
+  PassedOver passed_over;
+  return files_below(folder, is_wanted, passed_over);
+}
+
+std::vector<fs::path> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted,
+                                  PassedOver& passed_over) {
   std::vector<fs::path> files;
-  visit_files(folder, [&](const fs::path& file) {
+  visit_files(folder, passed_over, [&](const fs::path& file) {
     if (is_wanted(file)) files.push_back(file);
     return true;
   });
@@ -260,61 +375,86 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::function<bo
   return files;
 }
 
-std::optional<Part> part_named(const std::string& name) {
-  std::string lower = name;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto is_one_of = [&lower](std::initializer_list<const char*> names) {
-    return std::ranges::find(names, lower) != names.end();
-  };
-  if (is_one_of({"train", "training"})) return Part::kTrain;
-  if (is_one_of({"val", "valid", "validation", "dev"})) return Part::kVal;
-  if (is_one_of({"test", "testing"})) return Part::kTest;
-  return std::nullopt;
+bool has_file_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
+  bool has_file = false;
+  PassedOver passed_over;
+  visit_files(folder, passed_over, [&](const fs::path& file) {
+    has_file = is_wanted(file);
+    return !has_file;
+  });
+  return has_file;
 }
 
-FolderListing list_image_folder(const fs::path& folder) {
-  const Entries entries = list(folder);
+FolderListing list_image_folder(const fs::path& given) {
+  PassedOver passed_over;
   FolderListing listing;
+  const fs::path folder = unwrapped(given, passed_over);
+  if (folder != given) listing.notes.push_back("'" + folder.string() + "' is read, as there is nothing beside it");
+  const Entries entries = list(folder, passed_over);
   if (entries.folders.empty()) {
+    if (entries.images.empty()) fail_with_foreign_files(folder);
     throw Error("no class folders in '" + folder.string() + "': found " + counted(entries.images.size(), "image file") +
-                " directly in it; put the images of each class into a folder with the class's name");
+                " directly in it; put the images of each class into a folder with the class's name" +
+                or_class_options(folder, folder, passed_over) + joined_notes(passed_over));
   }
   if (!entries.images.empty()) {
     listing.notes.push_back(loose_text(entries.images.size(), folder));
   }
-  const std::vector<TopFolder> tops = look_into(entries.folders);
+  const std::vector<TopFolder> tops = look_into(entries.folders, passed_over);
   const std::vector<PartFolder> parts = part_folders(folder, tops);
-  if (parts.empty()) fail_without_classes(tops);
-  note_odd_folders(tops, parts.front().part != Part::kUndivided, listing.notes);
+  if (parts.empty()) fail_without_classes(folder, tops, passed_over);
+  const bool is_divided = parts.front().part != Part::kUndivided;
+  note_odd_folders(tops, is_divided, listing.notes);
+  if (!is_divided) note_classes_within(tops, listing.notes);
   listing.classes = class_names(parts);
   for (const PartFolder& part : parts) {
     for (const fs::path& class_folder : part.class_folders) {
       const auto found =
           std::lower_bound(listing.classes.begin(), listing.classes.end(), class_folder.filename().string());
       const auto label = static_cast<std::int32_t>(found - listing.classes.begin());
-      for (fs::path& path : images_below(class_folder)) listing.images.push_back({std::move(path), label, part.part});
+      for (fs::path& path : images_below(class_folder, passed_over)) {
+        listing.images.push_back({std::move(path), label, part.part});
+      }
     }
   }
   if (listing.images.empty()) {
+    fail_with_foreign_files(folder);
     throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in the " +
-                std::to_string(listing.classes.size()) + " folders of '" + folder.string() + "'");
+                std::to_string(listing.classes.size()) + " folders of '" + folder.string() + "'" +
+                joined_notes(passed_over));
   }
+  std::ranges::move(passed_over.notes(), std::back_inserter(listing.notes));
   return listing;
+}
+
+fs::path innermost_single(const fs::path& folder) {
+  std::error_code none;
+  if (!fs::is_directory(folder, none)) return folder;
+  PassedOver passed_over;
+  fs::path inner = folder;
+  for (Entries entries = list(inner, passed_over); entries.folders.size() == 1 && entries.images.empty();) {
+    inner = entries.folders.front();
+    entries = list(inner, passed_over);
+  }
+  return inner;
 }
 
 std::vector<std::string> part_folders_with_images(const fs::path& folder) {
   std::vector<std::string> found;
-  for (const fs::path& path : list(folder).folders) {
+  PassedOver passed_over;
+  for (const fs::path& path : list(folder, passed_over).folders) {
     if (part_named(path.filename().string()) && has_image_below(path)) found.push_back(path.string());
   }
   return found;
 }
 
-bool has_class_folders(const fs::path& folder) {
+bool has_class_folders(const fs::path& given) {
+  PassedOver passed_over;
+  const fs::path folder = unwrapped(given, passed_over);
   std::set<std::string> names;
-  for (const PartFolder& part : part_folders(folder, look_into(list(folder).folders))) {
+  for (const PartFolder& part : part_folders(folder, look_into(list(folder, passed_over).folders, passed_over))) {
     for (const fs::path& class_folder : part.class_folders) {
-      if (!images_below(class_folder).empty()) names.insert(class_folder.filename().string());
+      if (has_image_below(class_folder)) names.insert(class_folder.filename().string());
       if (names.size() >= 2) return true;
     }
   }
@@ -365,7 +505,10 @@ FolderListing list_classes(const fs::path& folder, const std::vector<ClassFiles>
   listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
   std::vector<std::size_t> counts(listing.classes.size());
   std::size_t others = 0;
-  for (fs::path& path : images_below(folder)) {
+  std::vector<std::string> patterns;
+  for (const ClassFiles& files : classes) patterns.push_back(files.pattern);
+  PassedOver passed_over(patterns);
+  for (fs::path& path : images_below(folder, passed_over)) {
     const auto found = class_of(path.lexically_relative(folder).generic_string(), listing.classes, classes);
     if (!found) {
       ++others;
@@ -382,6 +525,7 @@ FolderListing list_classes(const fs::path& folder, const std::vector<ClassFiles>
   if (others > 0)
     listing.notes.push_back(counted(others, "image file") + (others == 1 ? " belongs" : " belong") +
                             " to no --class: left out");
+  std::ranges::move(passed_over.notes(), std::back_inserter(listing.notes));
   return listing;
 }
 

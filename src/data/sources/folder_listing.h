@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "data/passed_over.h"
+#include "data/sources/folder_names.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -23,14 +25,18 @@ struct FolderListing {
   std::vector<std::string> notes;
 };
 
-/// Files anywhere below a folder, sorted by path. Names that begin with a dot are passed over, links to folders are not
-/// followed. Throws Error if a folder can't be listed.
+/// Files anywhere below a folder, sorted by path. Hidden names and system folders are passed over; links to folders are
+/// followed, each folder once. Throws Error if a folder can't be listed.
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
                                                const std::function<bool(const std::filesystem::path&)>& is_wanted);
+/// The same, with what was passed over.
+std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
+                                               const std::function<bool(const std::filesystem::path&)>& is_wanted,
+                                               PassedOver& passed_over);
 
-/// The part that a folder's name stands for, in any case: train or training; val, valid, validation or dev; test or
-/// testing.
-std::optional<Part> part_named(const std::string& name);
+/// Whether there is such a file anywhere below a folder, as files_below() finds them.
+bool has_file_below(const std::filesystem::path& folder,
+                    const std::function<bool(const std::filesystem::path&)>& is_wanted);
 
 /// Lists all image files below a folder that fit the patterns of `classes`, undivided. Throws Error naming both classes
 /// if a file fits two, and the class if no file fits it.
@@ -39,6 +45,10 @@ FolderListing list_classes(const std::filesystem::path& folder, const std::vecto
 /// Lists a folder as open_data describes it. Throws Error if there are no class folders, no image files, a class in
 /// val/ or test/ that train/ lacks, or folders of which nobody can tell whether they are parts or classes.
 FolderListing list_image_folder(const std::filesystem::path& folder);
+
+/// The folder that may hold the class folders where `folder` has one folder alone, which may have one alone, and so on;
+/// itself where it is none.
+std::filesystem::path innermost_single(const std::filesystem::path& folder);
 
 /// The folders in `folder` whose names stand for a part (train, val, test) and that have image files anywhere below.
 std::vector<std::string> part_folders_with_images(const std::filesystem::path& folder);

@@ -1,7 +1,10 @@
-// A folder with MNIST's four files (or two of them).
+// A folder with MNIST's four files (or two of them), or those of a set with such names.
 #include <algorithm>
-#include <array>
+#include <map>
 #include <optional>
+#include <string>
+#include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -9,6 +12,7 @@
 #include "base/phase.h"
 #include "data/codecs/colour.h"
 #include "data/resize.h"
+#include "data/sources/class_notes.h"
 #include "data/sources/idx_file.h"
 #include "data/sources/source.h"
 
@@ -20,16 +24,45 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 34;
 
-/// The file of `part` ("train", "t10k") and `what` ("images-idx3") under any of its spellings.
-std::optional<fs::path> find_file(const fs::path& folder, const std::string& part, const std::string& what, int rank) {
-  for (const char* separator : {"-", "."}) {
-    for (const char* ending : {"", ".gz"}) {
-      const fs::path path = folder / (part + "-" + what + separator + "idx" + std::to_string(rank) + "-ubyte" + ending);
-      std::error_code error;
-      if (fs::is_regular_file(path, error)) return path;
-    }
+/// The files of one set, such as MNIST's four.
+struct IdxSet {
+  std::map<Part, fs::path> images, labels;
+};
+
+/// Where a name stands for a folder, as some archives are unpacked, the file of such a name in it; else the path.
+fs::path file_within(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
+  std::vector<fs::path> inner;
+  fs::directory_iterator it(path, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (parse_idx_name(it->path())) inner.push_back(it->path());
   }
-  return std::nullopt;
+  std::ranges::sort(inner);
+  return inner.empty() ? path : inner.front();
+}
+
+/// By what stands before "train-images": "" or "emnist-letters-". Of a file that lies there twice the one that isn't in
+/// a folder of its name, and then the unpacked one, is taken.
+std::map<std::string, IdxSet> find_sets(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (parse_idx_name(it->path())) found.push_back(file_within(it->path()));
+  }
+  const auto rank = [&folder](const fs::path& path) {
+    return std::tuple(path.parent_path() != folder, path.extension() == ".gz", path);
+  };
+  std::ranges::sort(found, {}, rank);
+  std::map<std::string, IdxSet> sets;
+  for (const fs::path& path : found) {
+    if (!fs::is_regular_file(path, error)) continue;
+    const IdxName name = *parse_idx_name(path);
+    IdxSet& set = sets[name.prefix];
+    (name.has_images ? set.images : set.labels).try_emplace(name.is_test ? Part::kTest : Part::kTrain, path);
+  }
+  return sets;
 }
 
 IdxArray read_idx(const fs::path& path, int dimensions) {
@@ -53,22 +86,25 @@ struct IdxPart {
   IdxArray labels;  // (N)
 };
 
-std::optional<IdxPart> read_part(const fs::path& folder, Part part, const std::string& name) {
-  const auto images = find_file(folder, name, "images", 3);
-  const auto labels = find_file(folder, name, "labels", 1);
-  if (!images && !labels) return std::nullopt;
-  if (!images || !labels) {
-    throw Error("'" + (images ? *images : *labels).string() + "' needs '" + name +
-                (images ? "-labels-idx1" : "-images-idx3") + "-ubyte' (or .gz) beside it, which is missing");
+std::optional<IdxPart> read_part(const IdxSet& set, Part part) {
+  const auto images = set.images.find(part), labels = set.labels.find(part);
+  const bool has_images = images != set.images.end(), has_labels = labels != set.labels.end();
+  if (!has_images && !has_labels) return std::nullopt;
+  if (!has_images || !has_labels) {
+    const fs::path& there = has_images ? images->second : labels->second;
+    const std::string name = parse_idx_name(there)->prefix + (part == Part::kTrain ? "train" : "t10k");
+    throw Error("'" + there.string() + "' needs '" + name + (has_images ? "-labels-idx1" : "-images-idx3") +
+                "-ubyte' (or .gz) beside it, which is missing");
   }
-  IdxPart read{part, *images, read_idx(*images, 3), read_idx(*labels, 1)};
+  const fs::path &images_path = images->second, &labels_path = labels->second;
+  IdxPart read{part, images_path, read_idx(images_path, 3), read_idx(labels_path, 1)};
   if (read.images.extents[0] != read.labels.extents[0]) {
-    throw Error("'" + images->string() + "' has " + std::to_string(read.images.extents[0]) + " images, but '" +
-                labels->string() + "' " + std::to_string(read.labels.extents[0]) + " labels");
+    throw Error("'" + images_path.string() + "' has " + std::to_string(read.images.extents[0]) + " images, but '" +
+                labels_path.string() + "' " + std::to_string(read.labels.extents[0]) + " labels");
   }
   const std::int64_t height = read.images.extents[1], width = read.images.extents[2];
   if (height < 1 || width < 1 || height > kMaxExtent || width > kMaxExtent) {
-    throw Error("'" + images->string() + "' has images of " + std::to_string(width) + "x" + std::to_string(height) +
+    throw Error("'" + images_path.string() + "' has images of " + std::to_string(width) + "x" + std::to_string(height) +
                 " pixels; 1x1 to " + std::to_string(kMaxExtent) + "x" + std::to_string(kMaxExtent) + " are possible");
   }
   return read;
@@ -132,16 +168,21 @@ class IdxDataset : public ClassDataset {
 }  // namespace
 
 bool is_idx_folder(const fs::path& folder) {
-  for (const char* part : {"train", "t10k"}) {
-    if (find_file(folder, part, "images", 3) || find_file(folder, part, "labels", 1)) return true;
-  }
-  return false;
+  return !find_sets(folder).empty();
 }
 
 Source open_idx(const fs::path& folder, const DataOptions& options) {
+  const std::map<std::string, IdxSet> sets = find_sets(folder);
+  if (sets.size() > 1) {
+    std::string names;
+    for (const auto& [prefix, set] : sets) names += (names.empty() ? "'" : ", '") + prefix + "train-images...'";
+    throw Error("'" + folder.string() + "' has the IDX files of " + std::to_string(sets.size()) + " sets (" + names +
+                "): put those of the one to read into a folder of their own");
+  }
+  const auto& [prefix, set] = *sets.begin();
   std::vector<IdxPart> parts;
-  if (auto train = read_part(folder, Part::kTrain, "train")) parts.push_back(std::move(*train));
-  if (auto test = read_part(folder, Part::kTest, "t10k")) parts.push_back(std::move(*test));
+  if (auto train = read_part(set, Part::kTrain)) parts.push_back(std::move(*train));
+  if (auto test = read_part(set, Part::kTest)) parts.push_back(std::move(*test));
   const std::int64_t height = parts.front().images.extents[1], width = parts.front().images.extents[2];
   const ImageShape shape{options.channels.value_or(1), options.height.value_or(height), options.width.value_or(width)};
 
@@ -155,6 +196,11 @@ Source open_idx(const fs::path& folder, const DataOptions& options) {
   source.kind = "IDX files";
   for (std::size_t i = 0; i < dataset->size(); ++i) source.parts.push_back(dataset->part(i));
   source.dataset = dataset;
+  note_empty_classes(source);
+  if (prefix.starts_with("emnist")) {
+    source.notes.push_back(
+        "EMNIST stores its images with rows and columns exchanged: they are read as they are stored");
+  }
   return source;
 }
 

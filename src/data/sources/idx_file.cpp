@@ -1,6 +1,9 @@
 #include "data/sources/idx_file.h"
 
+#include <cctype>
 #include <cstdio>
+#include <iterator>
+#include <regex>
 
 #include "base/error.h"
 #include "data/sources/byte_reader.h"
@@ -37,6 +40,19 @@ std::uint64_t product(const std::vector<std::int64_t>& extents) {
 }
 
 }  // namespace
+
+std::optional<IdxName> parse_idx_name(const std::filesystem::path& path) {
+  static const std::regex kPattern(
+      "([^.].*[-_.])?(train|t10k|test)[-_](images|labels)([-._]idx[13])?([-._]u?byte)?([.]idx)?([.]gz)?",
+      std::regex::icase | std::regex::optimize);
+  const std::string name = path.filename().string();
+  std::smatch found;
+  if (name.find("mages") == std::string::npos && name.find("abels") == std::string::npos) return std::nullopt;
+  if (name.size() > 200 || !std::regex_match(name, found, kPattern)) return std::nullopt;
+  if (!found[4].matched && !found[5].matched && !found[6].matched) return std::nullopt;
+  const auto second_letter = [&found](std::size_t group) { return std::tolower(*std::next(found[group].first)); };
+  return IdxName{found[1].str(), second_letter(2) != 'r', second_letter(3) == 'm'};
+}
 
 IdxArray parse_idx(std::string_view file, int dimensions) {
   if (file.empty()) throw Error("the file is empty");

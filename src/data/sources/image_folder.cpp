@@ -1,14 +1,18 @@
 // Folders of images, one step after the other: lists the files by their names alone, decodes each of them once, so that
 // bad ones are known before the data is divided, and keeps as many as fit in memory.
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "base/stop.h"
+#include "data/image_files.h"
 #include "data/pixel_cache.h"
+#include "data/sources/class_notes.h"
 #include "data/sources/common_shape.h"
-#include "data/sources/folder_listing.h"
+#include "data/sources/joined_listing.h"
 #include "data/sources/single_files.h"
 #include "data/sources/source.h"
 
@@ -36,7 +40,7 @@ class ImageFolder : public ClassDataset {
       thread_local std::vector<std::uint8_t> pixels;
       pixels.resize(steps_.shape.bytes());
       try {
-        contents_[file] = load_image(files_[file].path, steps_, mode_, pixels).content;
+        contents_[file] = load_image(files_[file].path, steps_, mode_, pixels, &deep_).content;
         cache_.store(file, pixels);
       } catch (const Error& error) {
         reasons_[file] = error.what();
@@ -47,10 +51,23 @@ class ImageFolder : public ClassDataset {
     deal_over_threads(files_.size(), options, decode);
   }
 
-  /// Instead of decode_all(): takes all files for good.
-  void trust_all() { reasons_.resize(files_.size()); }
+  /// Instead of decode_all(): takes all files for good if there is one whose header can be read.
+  void trust_all() {
+    reasons_.resize(files_.size());
+    for (std::size_t file = 0; file < files_.size(); ++file) {
+      if (stop_requested()) throw Interrupted("stopped while looking for a readable image");
+      try {
+        read_picture_header(read_image_file(files_[file].path));
+        std::ranges::fill(reasons_, "");
+        return;
+      } catch (const Error& error) {
+        reasons_[file] = error.what();
+      }
+    }
+  }
 
   const std::vector<std::string>& reasons() const { return reasons_; }
+  const DeepImages& deep() const { return deep_; }
   const ListedImage& file(std::size_t file) const { return files_[file]; }
   std::size_t file_count() const { return files_.size(); }
 
@@ -87,6 +104,7 @@ class ImageFolder : public ClassDataset {
   Preprocessing steps_;
   DecodeMode mode_;
   PixelCache cache_;
+  DeepImages deep_;
   std::vector<std::string> reasons_;
   std::vector<std::uint64_t> contents_;  // of each file; empty: they weren't read
   std::vector<std::uint32_t> samples_;   // indices into files_
@@ -109,19 +127,6 @@ std::vector<Skipped> skipped_of(const ImageFolder& images, const fs::path& folde
                 "' are bad; remove or repair them:" + first_skipped(skipped));
   }
   return skipped;
-}
-
-/// "the class 'a' ONE", for few classes each by itself, for many all in one sentence: "40 classes MANY: 'a', 'b', ...".
-void note_classes(const std::vector<std::string>& names, const std::string& one, const std::string& many,
-                  Source& source) {
-  constexpr std::size_t kEach = 3;
-  if (names.size() <= kEach) {
-    for (const std::string& name : names) source.notes.push_back("the class '" + name + "' " + one);
-    return;
-  }
-  std::string text = std::to_string(names.size()) + " classes " + many + ":";
-  for (std::size_t i = 0; i < kEach; ++i) text += " '" + names[i] + "',";
-  source.notes.push_back(text + " ...");
 }
 
 /// Chooses the good files, numbers the classes that have any, and notes what is odd about them.
@@ -154,7 +159,7 @@ void select_samples(ImageFolder& images, const std::vector<std::string>& names, 
   if (classes.size() == 1) {
     throw Error("only one class with images in '" + folder.string() + "': '" + classes[0] + "' (" +
                 std::to_string(images.file_count()) + " files); at least two folders with images are needed. If '" +
-                classes[0] + "' holds the class folders, give that folder");
+                innermost_single(folder / classes[0]).string() + "' holds the class folders, give that folder");
   }
   std::vector<std::uint32_t> files;
   std::vector<std::int32_t> labels;
@@ -190,8 +195,9 @@ void take_each_file_once(FolderListing& listing, const DataOptions& options, std
 
 }  // namespace
 
-Source open_image_folder(const fs::path& folder, const DataOptions& options) {
-  FolderListing listing = options.classes.empty() ? list_image_folder(folder) : list_classes(folder, options.classes);
+Source open_image_folder(const std::vector<fs::path>& folders, const DataOptions& options) {
+  FolderListing listing = list_folders(folders, options.classes);
+  const fs::path folder = options.location;
   Source source;
   source.kind = "image folder";
   source.has_files = true;
@@ -207,6 +213,7 @@ Source open_image_folder(const fs::path& folder, const DataOptions& options) {
   } else {
     images->decode_all(options);
   }
+  std::ranges::move(images->deep().notes(), std::back_inserter(source.notes));
   const std::vector<Skipped> bad = skipped_of(*images, folder, options.strict);
   source.skipped.insert(source.skipped.end(), bad.begin(), bad.end());
   select_samples(*images, listing.classes, folder, source);

@@ -26,7 +26,8 @@ struct Source {
 };
 
 /// The options with every default filled in but size and channels.
-Source open_image_folder(const std::filesystem::path& folder, const DataOptions& options);
+/// Several folders of classes are joined.
+Source open_image_folder(const std::vector<std::filesystem::path>& folders, const DataOptions& options);
 Source open_idx(const std::filesystem::path& folder, const DataOptions& options);
 /// `location` is a folder with CIFAR files or one such file.
 Source open_cifar(const std::filesystem::path& location, const DataOptions& options);
@@ -40,6 +41,8 @@ Source open_synthetic(const std::string& name, const DataOptions& options);
 Source open_voc(const std::filesystem::path& folder, const DataOptions& options);
 /// Images with COCO's JSON of instances: a JSON file, or a folder with one for each part.
 Source open_coco(const std::filesystem::path& location, const DataOptions& options);
+/// Images with CVAT's own XML of images, or a folder with such files.
+Source open_cvat(const std::filesystem::path& location, const DataOptions& options);
 /// Images with a text file each, as YOLO has them: a YAML file that names classes and parts, or its folder, or a folder
 /// with images/ and labels/.
 Source open_yolo(const std::filesystem::path& location, const DataOptions& options);
@@ -53,6 +56,7 @@ bool is_cifar_file(const std::filesystem::path& path);
 /// By what begins as such a file; nothing is read whole.
 bool is_voc_folder(const std::filesystem::path& folder);
 bool is_coco_folder(const std::filesystem::path& folder);
+bool is_cvat_folder(const std::filesystem::path& folder);
 bool is_yolo_folder(const std::filesystem::path& folder);
 
 /// Width and height at most this.

@@ -1,6 +1,5 @@
 // Images with PASCAL VOC's XML: each file is read in parallel, checked, and told of when it can't be used.
 #include <algorithm>
-#include <map>
 #include <new>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "base/plural.h"
 #include "data/each_index.h"
 #include "data/image_files.h"
+#include "data/sources/annotation_names.h"
 #include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
@@ -59,27 +59,6 @@ class ImageFinder {
   using Names = std::unordered_map<std::string, fs::path>;
   fs::path folder_;
   Names by_relative_, by_file_name_, by_stem_;
-};
-
-/// Numbers names in the order in which they are first met, until all are known.
-class ClassNames {
- public:
-  std::int32_t number(const std::string& name) {
-    return numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size())).first->second;
-  }
-  /// The names sorted, and for each number met the one by that order.
-  std::pair<std::vector<std::string>, std::vector<std::int32_t>> sorted() const {
-    std::vector<std::string> names;
-    std::vector<std::int32_t> renumbered(numbers_.size());
-    for (const auto& [name, number] : numbers_) {
-      renumbered[static_cast<std::size_t>(number)] = static_cast<std::int32_t>(names.size());
-      names.push_back(name);
-    }
-    return {std::move(names), std::move(renumbered)};
-  }
-
- private:
-  std::map<std::string, std::int32_t> numbers_;
 };
 
 /// What reading an XML file came to: an annotation, or the reason why there is none.
@@ -211,11 +190,7 @@ Source open_voc(const fs::path& folder, const DataOptions& options) {
     listing.notes.push_back("images of " + std::to_string(trees.size()) + " folders are taken together");
   }
   unify_parts(listing);
-  auto [names, numbers] = classes.sorted();
-  for (AnnotatedImage& image : listing.images) {
-    for (LabelledBox& box : image.boxes) box.label = numbers[static_cast<std::size_t>(box.label)];
-  }
-  listing.classes = std::move(names);
+  classes.finish(listing);
   return open_boxed_images(std::move(listing), folder, options);
 }
 

@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "data/image_files.h"
+#include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
 
 namespace evener::data {
@@ -26,18 +26,20 @@ std::string lower_case(std::string text) {
 
 /// Whether a file is the XML of a VOC annotation, by its beginning.
 bool is_voc_file(const fs::path& path) {
-  if (lower_case(path.extension().string()) != ".xml") return false;
+  constexpr std::string_view kRoot = "<annotation";
   std::ifstream in(path, std::ios::binary);
   std::string beginning(4096, '\0');
   in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
   beginning.resize(static_cast<std::size_t>(in.gcount()));
   std::erase(beginning, '\0');  // UTF-16
-  return beginning.find("<annotation") != std::string::npos;
+  const std::size_t at = beginning.find(kRoot);
+  if (at == std::string::npos) return false;
+  const char next = at + kRoot.size() < beginning.size() ? beginning[at + kRoot.size()] : '>';
+  return next == '>' || next == '/' || std::isspace(static_cast<unsigned char>(next)) != 0;  // not CVAT's <annotations>
 }
 
 struct Entries {
-  std::vector<fs::path> folders;  // sorted
-  std::optional<fs::path> xml;    // one that lies directly in there
+  std::vector<fs::path> folders, xml;  // sorted
 };
 
 Entries list(const fs::path& folder) {
@@ -45,17 +47,25 @@ Entries list(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator it(folder, error);
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (is_hidden(it->path())) continue;
+    if (is_passed_over(it->path())) continue;
     std::error_code ignored;
-    if (lower_case(it->path().extension().string()) == ".xml") {
-      if (!entries.xml || it->path() < *entries.xml) entries.xml = it->path();
+    if (has_extension(it->path(), {".xml"})) {
+      entries.xml.push_back(it->path());
     } else if (!has_image_extension(it->path()) && it->is_directory(ignored)) {
       entries.folders.push_back(it->path());
     }
   }
   if (error) throw Error("can't list the folder '" + folder.string() + "': " + error.message());
   std::sort(entries.folders.begin(), entries.folders.end());
+  std::sort(entries.xml.begin(), entries.xml.end());
   return entries;
+}
+
+/// Whether there is VOC's XML in a folder; files of another kind may lie between.
+bool has_voc_files(const Entries& entries) {
+  constexpr std::size_t kMostRead = 10;
+  const std::size_t read = std::min(entries.xml.size(), kMostRead);
+  return std::any_of(entries.xml.begin(), entries.xml.begin() + static_cast<std::ptrdiff_t>(read), is_voc_file);
 }
 
 fs::path folder_called(const std::vector<fs::path>& folders, std::initializer_list<const char*> names) {
@@ -67,14 +77,11 @@ fs::path folder_called(const std::vector<fs::path>& folders, std::initializer_li
   return {};
 }
 
-/// The first XML file of a folder or of those in it, which may be parts.
-std::optional<fs::path> first_xml(const fs::path& folder) {
+/// Whether there is VOC's XML in a folder or in those in it, which may be parts.
+bool has_voc_files_within(const fs::path& folder) {
   const Entries entries = list(folder);
-  if (entries.xml) return entries.xml;
-  for (const fs::path& inner : entries.folders) {
-    if (const std::optional<fs::path> xml = list(inner).xml) return xml;
-  }
-  return std::nullopt;
+  const auto has_files = [](const fs::path& inner) { return has_voc_files(list(inner)); };
+  return has_voc_files(entries) || std::ranges::any_of(entries.folders, has_files);
 }
 
 /// The names in a file of ImageSets/Main: of each line all, or what stands before the number that VOC's files of a
@@ -82,7 +89,7 @@ std::optional<fs::path> first_xml(const fs::path& folder) {
 std::vector<std::string> names_in(const fs::path& file, const AnnotationNames& known) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
   constexpr std::string_view kBlank = " \t\r";
-  std::istringstream lines(read_file(file, kMostBytes));
+  std::istringstream lines(read_annotation(file, kMostBytes));
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
     const std::size_t begin = line.find_first_not_of(kBlank);
@@ -106,11 +113,12 @@ std::vector<VocTree> find_voc_trees(const fs::path& folder, int depth) {
   const fs::path annotations =
       folder_called(entries.folders, {"annotations", "annotation", "xmls", "xml", "anns", "labels"});
   if (!images.empty() && !annotations.empty()) {
-    const std::optional<fs::path> xml = first_xml(annotations);
     const fs::path sets = folder / "ImageSets" / "Main";
-    if (xml && is_voc_file(*xml)) return {{images, annotations, fs::is_directory(sets) ? sets : fs::path()}};
+    if (has_voc_files_within(annotations)) {
+      return {{images, annotations, fs::is_directory(sets) ? sets : fs::path()}};
+    }
   }
-  if (entries.xml && is_voc_file(*entries.xml)) return {{folder, folder, {}}};
+  if (has_voc_files(entries)) return {{folder, folder, {}}};
   std::vector<VocTree> trees;
   for (std::size_t i = 0; i < entries.folders.size() && depth > 0; ++i) {
     for (VocTree& tree : find_voc_trees(entries.folders[i], depth - 1)) {

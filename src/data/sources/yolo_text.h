@@ -1,4 +1,4 @@
-// The text files of YOLO's way of keeping boxes: one with the boxes of an image, and the YAML file of a whole set.
+// YOLO's text file of an image: a line for each box, outline, or box with key points.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,30 @@ namespace evener::data {
 constexpr std::uint64_t kMaxYoloBytes = std::uint64_t{16} << 20;
 
 /// Corners in shares of the image's sides.
-struct YoloBox {
-  std::int32_t class_index = 0;
+struct YoloCorners {
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
 };
 
+/// A line that begins with a class's number. Of seven words and more the line alone doesn't tell what they are: the
+/// points of an outline, or a box and its key points, of two numbers each or with a third that tells what is seen.
+struct YoloLine {
+  int number = 0;  // in its file
+  std::int32_t class_index = 0;
+  std::size_t words = 0;
+  YoloCorners box;      // by the first four numbers: centre, width, height
+  YoloCorners outline;  // around all points, where their count is even
+  bool may_be_outline = false, may_have_points_of_2 = false, may_have_points_of_3 = false;
+
+  bool is_long() const { return words > 6; }
+};
+
 struct YoloLabels {
-  std::vector<YoloBox> boxes;
+  std::vector<YoloLine> lines;
   std::vector<std::string> problems;  // a sentence for each line that was left out
 };
 
-/// Reads lines of a class's number and the centre, width and height of a box in shares of the image; or, with more
-/// numbers, of a class's number and the points of an outline, around which the box is. A sixth number is a probability
-/// and passed over.
+/// Reads lines of a class's number and the centre, width and height of a box in shares of the image, or of more
+/// numbers. A sixth word is a probability and passed over.
 YoloLabels parse_yolo_labels(std::string_view file);
-
-/// What a set's YAML file says.
-struct YoloSet {
-  std::vector<std::string> names;
-  std::string path;                           // what the next are relative to; "" = the file's own folder
-  std::vector<std::string> train, val, test;  // folders of images, or files that list images
-};
-
-/// Reads the plain YAML that such files are written in: keys with a text, a list or a map of texts, over one line or
-/// several; other keys are passed over. Throws Error with the reason alone: no names, numbers of names with gaps, or
-/// a line that can't be read.
-YoloSet parse_yolo_set(std::string_view file);
 
 }  // namespace evener::data

@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/forked.h"
 #include "base/phase.h"
 #include "engine/openvino/compile_cache.h"
 #include "engine/openvino/errors.h"
@@ -281,6 +282,7 @@ std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& g
     const auto ready = with_preprocessing(graph, feeding.input, options);
     ov::AnyMap properties = properties_of(options, count);
     if (!cache.folder().empty()) properties.insert(ov::cache_dir(cache.folder().string()));
+    forbid_forks();  // its threads stay with this process
     compiled->model = core().compile_model(ready, device_name(options.device), properties);
   });
   std::vector<std::unique_ptr<Runner>> runners;

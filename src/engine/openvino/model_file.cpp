@@ -10,6 +10,9 @@
 #include "engine/openvino/compiled.h"
 #include "engine/openvino/describe.h"
 #include "engine/openvino/errors.h"
+#include "engine/openvino/graph_layers.h"
+#include "engine/openvino/two_classes.h"
+#include "weights/onnx_parts.h"
 
 namespace evener::engine::openvino_engine {
 namespace {
@@ -20,12 +23,7 @@ ModelPort port_of(const ov::Output<const ov::Node>& port, std::size_t index, con
   ModelPort described;
   const auto& names = port.get_names();
   described.name = names.empty() ? kind + std::to_string(index) : *std::ranges::min_element(names);
-  const ov::PartialShape shape = port.get_partial_shape();
-  if (shape.rank().is_static()) {
-    for (const ov::Dimension& extent : shape) {
-      described.shape.push_back(extent.is_static() ? extent.get_length() : -1);
-    }
-  }
+  described.shape = extents_of(port.get_partial_shape());
   described.type = port.get_element_type().get_type_name();
   return described;
 }
@@ -39,6 +37,13 @@ std::map<std::string, std::string> metadata_of(const ov::Model& graph) {
     if (value.is<std::string>()) metadata.emplace(key, value.as<std::string>());
   }
   return metadata;
+}
+
+/// Shapes that the graph computes are constants where they are known.
+void fold_constants(const std::shared_ptr<ov::Model>& graph) {
+  ov::pass::Manager manager;
+  manager.register_pass<ov::pass::ConstantFolding>();
+  manager.run_passes(graph);
 }
 
 class OpenVinoModelFile : public ModelFile {
@@ -60,7 +65,14 @@ class OpenVinoModelFile : public ModelFile {
     if (const std::string refusal = device_refusal(options.device); !refusal.empty()) throw Error(refusal);
     const std::string name = "'" + path_.string() + "'";
     const auto graph = of_batch(input, options.batch);
-    Feeding feeding{input, {}};
+    std::vector<LinearMap> meanings;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      meanings.push_back(meaning_of(std::as_const(*graph).output(i)));
+      if (outputs_[i].name != input.two_classes_of) continue;
+      give_two_classes(*graph, i, meanings.back(), input.one_is_probability);
+      meanings.back() = {};
+    }
+    Feeding feeding{input, {}, std::move(meanings)};
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const ov::PartialShape given = graph->output(i).get_partial_shape();
       const bool batched = given.rank().is_static() && given.size() > 0 &&
@@ -70,9 +82,14 @@ class OpenVinoModelFile : public ModelFile {
                     std::to_string(options.batch) + ": its results don't belong to single images. Try --batch 1");
       }
       feeding.outputs.push_back(outputs_[i].name);
-      feeding.meanings.push_back(meaning_of(std::as_const(*graph).output(i)));
     }
     return compile(graph, feeding, options, count);
+  }
+
+  std::vector<ModelLayer> layers() const override {
+    const auto graph = graph_->clone();
+    fold_constants(graph);
+    return layers_of(*graph);
   }
 
   DescribedNetwork describe(const ModelInput& input) const override {
@@ -81,10 +98,7 @@ class OpenVinoModelFile : public ModelFile {
     const std::string name = path_.filename().string();
     return with_errors("'" + path_.string() + "' can't become a network of ours", [&] {
       const auto graph = of_batch(input, 1);
-      // Shapes that the graph computes are known now.
-      ov::pass::Manager manager;
-      manager.register_pass<ov::pass::ConstantFolding>();
-      manager.run_passes(graph);
+      fold_constants(graph);
       return openvino_engine::describe(graph, name, input, names);
     });
   }
@@ -107,10 +121,21 @@ class OpenVinoModelFile : public ModelFile {
   std::map<std::string, std::string> metadata_;
 };
 
+/// Files keep their weights in others beside them, whose absence libraries tell in words of their own.
+void require_parts(const fs::path& path) {
+  if (path.extension() == ".onnx") weights::require_external_data(path);
+  const fs::path values = fs::path(path).replace_extension(".bin");
+  if (path.extension() == ".xml" && fs::exists(path) && !fs::exists(values)) {
+    throw Error("'" + path.string() + "' has its weights in '" + values.filename().string() +
+                "' beside it, which is missing: copy that file there as well");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<ModelFile> read_model_file(const fs::path& path) {
   const std::string name = "'" + path.string() + "'";
+  require_parts(path);
   auto graph = with_errors(name + " can't be read", [&] { return core().read_model(path.string()); });
   if (graph->inputs().size() != 1) {
     throw Error(name + " takes " + std::to_string(graph->inputs().size()) +

@@ -240,6 +240,7 @@ void choose_by_trying(TrainFlags& flags, Observer& observer, const StopFlag* sto
   }
   const NetworkChoice choice = choose_network(facts, candidates, trials, flags.end_by_s().value_or(now_s()) - now_s());
   take_candidate(candidates[choice.candidate], flags);
+  flags.tried_epoch_s = trials[choice.candidate].epoch_s;
   const std::string equal = "without choosing: " + command_text(flags);
   for (const std::string& text : {choice.reason, equal}) {
     flags.decisions.push_back(text);

@@ -17,6 +17,8 @@ constexpr double kEnoughEpochs = 10, kEnoughTuningEpochs = 3;
 /// Multiply-adds that a core does a second, cautiously; training takes three times those of the forward pass.
 constexpr double kGuessedMacsPerCore = 5e9, kTrainingFactor = 3;
 
+constexpr const char* kBlindWords = ", the same box in blank images";
+
 /// Whether a trial tells how good the network can be. From scratch it has seen too little in fewer epochs.
 bool tells(const ChoiceFacts& facts, const CandidateTrial& trial) {
   constexpr double kTellingEpochs = 2;
@@ -32,6 +34,45 @@ double enough_epochs(const ChoiceFacts& facts, const Candidate& candidate) {
 std::string quality_text(const ChoiceFacts& facts, double quality) {
   return facts.has_boxes ? fmt::format("{:.3f}", quality) : fmt::format("{:.1f} %", 100 * quality);
 }
+
+/// Whether the validation says anything of the network. That of a detector does not while it finds next to nothing, or
+/// the same box in blank images.
+bool is_worth_comparing(const ChoiceFacts& facts, const CandidateTrial& trial) {
+  constexpr double kNothing = 0.1;
+  return trial.quality && !trial.is_blind && (!facts.has_boxes || *trial.quality >= kNothing);
+}
+
+/// What the trials' validations are worth, by candidate.
+class Qualities {
+ public:
+  Qualities(const ChoiceFacts& facts, std::span<const CandidateTrial> trials) : facts_(facts), trials_(trials) {
+    for (const CandidateTrial& trial : trials) {
+      any_ = any_ || trial.quality;
+      if (is_worth_comparing(facts, trial)) best_ = std::max(best_.value_or(0), *trial.quality);
+    }
+  }
+
+  bool any() const { return any_; }
+  /// Absent where none is worth comparing.
+  std::optional<double> best() const { return best_; }
+  /// 0 of what is not worth comparing, where another one is.
+  std::optional<double> of(std::size_t candidate) const {
+    if (!best_ || candidate >= trials_.size() || !trials_[candidate].quality) return std::nullopt;
+    return is_worth_comparing(facts_, trials_[candidate]) ? *trials_[candidate].quality : 0;
+  }
+  bool is_surely_below_best(std::size_t candidate) const {
+    return is_surely_worse(of(candidate).value_or(0), *best_, facts_.val_images);
+  }
+  bool tells(std::size_t candidate) const {
+    return trials_[candidate].is_blind || job::tells(facts_, trials_[candidate]);
+  }
+
+ private:
+  const ChoiceFacts& facts_;
+  std::span<const CandidateTrial> trials_;
+  std::optional<double> best_;
+  bool any_ = false;
+};
 
 std::string judgement(const ChoiceFacts& facts, const CandidateTrial& trial, double best) {
   const std::string quality = quality_text(facts, *trial.quality);
@@ -66,17 +107,15 @@ bool is_surely_worse(double quality, double best, std::size_t images) {
 
 NetworkChoice choose_network(const ChoiceFacts& facts, std::span<const Candidate> candidates,
                              std::span<const CandidateTrial> trials, double left_s) {
-  std::optional<double> best;
-  for (const CandidateTrial& trial : trials) {
-    if (trial.quality) best = std::max(best.value_or(0), *trial.quality);
-  }
+  const Qualities qualities(facts, trials);
   std::optional<std::size_t> enough, cheapest;
-  bool passed_over_dearer = false, dropped_worse = false;
+  bool passed_over_dearer = false, dropped_worse = false, is_largest = false;
+  // They become dearer from one to the next.
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (!candidates[i].refusal.empty()) continue;
-    const CandidateTrial trial = i < trials.size() ? trials[i] : CandidateTrial{};
-    if (best && !trial.quality) continue;
-    if (best && tells(facts, trial) && is_surely_worse(*trial.quality, *best, facts.val_images)) {
+    if (qualities.best() && !qualities.of(i)) continue;
+    const bool tells = !qualities.best() || qualities.tells(i);
+    if (tells && qualities.best() && qualities.is_surely_below_best(i)) {
       dropped_worse = true;
       continue;
     }
@@ -84,7 +123,8 @@ NetworkChoice choose_network(const ChoiceFacts& facts, std::span<const Candidate
     const double epochs = left_s / epoch_seconds(facts, candidates, trials, i);
     if (epochs < enough_epochs(facts, candidates[i])) {
       passed_over_dearer = true;
-    } else {
+    } else if (!enough || !tells || !qualities.best() || *qualities.of(i) >= *qualities.of(*enough)) {
+      is_largest = !tells || !qualities.best();
       enough = i;
     }
   }
@@ -92,15 +132,18 @@ NetworkChoice choose_network(const ChoiceFacts& facts, std::span<const Candidate
   const Candidate& candidate = candidates[chosen];
   const double epoch_s = epoch_seconds(facts, candidates, trials, chosen);
   NetworkChoice choice{chosen, fmt::format("{} was chosen", candidate.text())};
-  if (best) {
-    choice.reason += ": " + judgement(facts, trials[chosen], *best);
+  if (qualities.best()) {
+    choice.reason += ": " + judgement(facts, trials[chosen], *qualities.best());
+  } else if (qualities.any()) {
+    choice.reason += ": no trial came far enough to go by its validation, so that its costs alone decide";
   } else {
     choice.reason += ": nothing was validated, so that its costs alone decide";
   }
   if (enough) {
-    choice.reason +=
-        fmt::format(", and it is the largest such that the time has epochs enough for ({:.0f} of about {})",
-                    std::floor(left_s / epoch_s), duration_text(epoch_s));
+    choice.reason += fmt::format(
+        ", and {} ({:.0f} of about {})",
+        is_largest ? "it is the largest such that the time has epochs enough for" : "the time has epochs enough for it",
+        std::floor(left_s / epoch_s), duration_text(epoch_s));
   } else {
     choice.reason += fmt::format(
         ", and it is the fastest such; an epoch takes about {}, so that the time is short: give --minutes more",
@@ -122,8 +165,9 @@ std::vector<std::string> trials_table(const ChoiceFacts& facts, std::span<const 
     const CandidateTrial trial = i < trials.size() ? trials[i] : CandidateTrial{};
     const std::string& refusal = candidates[i].refusal.empty() ? trial.failure : candidates[i].refusal;
     const std::string result = !refusal.empty() ? "not tried: " + refusal
-                               : trial.quality  ? quality_text(facts, *trial.quality)
-                                                : "nothing to validate on";
+                               : trial.quality
+                                   ? quality_text(facts, *trial.quality) + (trial.is_blind ? kBlindWords : "")
+                                   : "nothing to validate on";
     lines.push_back(fmt::format("  {:<{}}  {:>9}  {:>9}  {:>9}  {}", candidates[i].text(), widest,
                                 trial.seconds > 0 ? duration_text(trial.seconds) : "-",
                                 trial.epoch_s > 0 ? duration_text(trial.epoch_s) : "-",

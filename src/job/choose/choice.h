@@ -18,6 +18,7 @@ struct CandidateTrial {
   double epochs = 0;              // that it came to, the fit of a last layer included
   double epoch_s = 0;             // of an epoch with its validation; 0 = unknown
   std::string failure;            // why there is no more; "" = it was tried
+  bool is_blind = false;          // a detector that found the same box in blank images: its quality says nothing
 };
 
 struct NetworkChoice {
@@ -33,8 +34,9 @@ double epoch_seconds(const ChoiceFacts& facts, std::span<const Candidate> candid
 /// Whether `quality` on so many images is below `best` by more than chance would have it (95 %).
 bool is_surely_worse(double quality, double best, std::size_t images);
 
-/// Of those whose validation isn't surely worse than the best one's, or whose trial was too short to tell: the one with
-/// the most multiply-adds for which `left_s` has epochs enough. One of them where none has been validated, too.
+/// Of those for which `left_s` has epochs enough: the one of the best validation; or the one with the most
+/// multiply-adds, where its trial was too short to tell, and where no validation says anything. A blind detector is no
+/// better than none. Where the time suffices for none, the cheapest of those that aren't surely worse than the best.
 NetworkChoice choose_network(const ChoiceFacts& facts, std::span<const Candidate> candidates,
                              std::span<const CandidateTrial> trials, double left_s);
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "network/zoo.h"
+#include "task/fitting.h"
 #include "task/model_metadata.h"
 #include "weights/weights_file.h"
 
@@ -12,39 +13,6 @@ namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Of the values of the network's parameters the share that the file has, of the same names and shapes. Its last layer
-/// may be for other classes.
-double shared_values(const network::Network& network, const TensorMap& tensors) {
-  double shared = 0, all = 0;
-  for (const network::Parameter& parameter : network.parameters()) {
-    const auto values = static_cast<double>(element_count(parameter.shape));
-    const auto found = tensors.find(parameter.name);
-    all += values;
-    if (found != tensors.end() && found->second.shape == parameter.shape) shared += values;
-  }
-  return all > 0 ? shared / all : 0;
-}
-
-/// "" = none fits.
-std::string network_with(const TensorMap& tensors) {
-  constexpr double kNearlyAll = 0.99;
-  for (const network::ModelInfo& model : network::known_models()) {
-    if (model.name.find(':') != std::string::npos) continue;  // its sizes aren't known
-    const network::Network network = network::build(model.name, {});
-    const bool has_other_head = shared_values(network, tensors) < kNearlyAll;
-    if (!has_other_head) return model.name;
-    // The same with as many classes as the file has: of the last matrix that it holds.
-    for (const char* head : {"fc.weight", "linear.weight", "classifier.1.weight", "classifier.3.weight"}) {
-      const auto found = tensors.find(head);
-      if (found == tensors.end() || found->second.shape.size() != 2) continue;
-      network::ModelOptions options;
-      options.classes = found->second.shape.front();
-      if (shared_values(network::build(model.name, options), tensors) >= kNearlyAll) return model.name;
-    }
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -62,7 +30,8 @@ std::string network_of_weights(const fs::path& file, bool for_boxes) {
   } else {
     const weights::SafetensorsFile read = weights::read_weights(file);
     model = task::model_facts(read.metadata).model;
-    if (model.empty()) model = network_with(read.tensors);
+    const auto fitting = model.empty() ? task::fitting_networks(read) : std::vector<task::FittingNetwork>();
+    if (!fitting.empty()) model = fitting.front().model;
   }
   if (model.empty()) {
     throw UsageError("which network the weights in '" + file.string() +

@@ -16,6 +16,7 @@
 #include "base/message.h"
 #include "base/stop.h"
 #include "parallel/launcher.h"
+#include "task/detect/blank_images.h"
 #include "task/train.h"
 
 namespace evener::job {
@@ -42,11 +43,16 @@ class PassingFolder {
   fs::path path_;
 };
 
-using TrialMessage = std::tuple<std::optional<double>, double, double, double>;
+using TrialMessage = std::tuple<std::optional<double>, double, double, double, bool>;
 
 std::optional<double> quality_of(const task::EpochResult& epoch) {
   if (const auto map = epoch.figures.find("val_map_50"); map != epoch.figures.end()) return map->second;
   return epoch.val_accuracy;
+}
+
+bool is_blind(const task::EpochResult& epoch) {
+  const auto share = epoch.figures.find(task::kFoundInBlank);
+  return share != epoch.figures.end() && share->second >= task::kBlindShare;
 }
 
 CandidateTrial trial_of(const task::TrainResult& result) {
@@ -57,7 +63,10 @@ CandidateTrial trial_of(const task::TrainResult& result) {
     trial.seconds += epoch.seconds;
     trial.epochs += epoch.share;
     const std::optional<double> quality = quality_of(epoch);
-    if (quality && *quality > trial.quality.value_or(-1)) trial.quality = quality;
+    if (quality && *quality > trial.quality.value_or(-1)) {
+      trial.quality = quality;
+      trial.is_blind = is_blind(epoch);
+    }
     if (!epoch.head_only) trial.epoch_s = epoch.seconds / epoch.share + epoch.validate_seconds;
   }
   return trial;
@@ -87,9 +96,22 @@ std::string train_briefly(const TrainFlags& flags, const fs::path& folder, doubl
     const task::TrainResult result = job.run(seat);
     if (seat.rank != 0) return std::string();
     const CandidateTrial trial = trial_of(result);
-    return pack_message(TrialMessage(trial.quality, trial.seconds, trial.epochs, trial.epoch_s));
+    return pack_message(TrialMessage(trial.quality, trial.seconds, trial.epochs, trial.epoch_s, trial.is_blind));
   };
   return parallel::run_ranks(job.plan(), body, launch).front();
+}
+
+/// What `flags` were given, as options of their own, which a trial then changes.
+void take_words(const TrainFlags& flags, TrainFlags& own) {
+  own.begin_s = flags.begin_s;
+  own.chooses = flags.chooses;
+  for (std::size_t g = 0; g < flags.groups().size(); ++g) {
+    const auto &given = flags.groups()[g]->options(), &taking = own.groups()[g]->options();
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i]->given()) taking[i]->read(given[i]->given_words());
+    }
+  }
+  if (!may_fork() && !own.placement.replicas.given()) own.placement.replicas.preset("threads");
 }
 
 }  // namespace
@@ -106,21 +128,26 @@ void take_candidate(const Candidate& candidate, TrainFlags& flags) {
   choose_detector_defaults(flags);
 }
 
-CandidateTrial try_out(TrainFlags& flags, const Candidate& candidate, double seconds) {
+CandidateTrial try_out(const TrainFlags& flags, const Candidate& candidate, double seconds) {
   const PassingFolder folder;
   try {
     const std::string message = in_child([&] {
-      take_candidate(candidate, flags);  // the child's copy
-      return train_briefly(flags, folder.path(), seconds);
+      TrainFlags own;
+      take_words(flags, own);
+      take_candidate(candidate, own);
+      return train_briefly(own, folder.path(), seconds);
     });
-    const auto [quality, trained_s, epochs, epoch_s] = unpack_message<TrialMessage>(message, "the result of a trial");
-    return {quality, trained_s, epochs, epoch_s, ""};
+    const auto [quality, trained_s, epochs, epoch_s, is_blind] =
+        unpack_message<TrialMessage>(message, "the result of a trial");
+    return {quality, trained_s, epochs, epoch_s, "", is_blind};
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
     if (stop_requested())
       throw Interrupted("interrupted while networks were tried out; nothing was trained or written");
-    return {{}, 0, 0, 0, error.what()};
+    CandidateTrial failed;
+    failed.failure = error.what();
+    return failed;
   }
 }
 

@@ -12,6 +12,6 @@ void take_candidate(const Candidate& candidate, TrainFlags& flags);
 /// Trains the candidate for about `seconds` after its images are read (and, with weights of other classes, its last
 /// layer is fitted), in a process of its own that leaves `flags` as they are. What fails is told in the result. Throws
 /// Interrupted.
-CandidateTrial try_out(TrainFlags& flags, const Candidate& candidate, double seconds);
+CandidateTrial try_out(const TrainFlags& flags, const Candidate& candidate, double seconds);
 
 }  // namespace evener::job

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -13,6 +15,7 @@
 #include "base/terminal_text.h"
 #include "data/box_census.h"
 #include "data/open_data.h"
+#include "data/other_annotations.h"
 #include "job/data/picture_info.h"
 #include "job/data/reading_flow.h"
 #include "job/progress.h"
@@ -151,6 +154,20 @@ data::OpenedData open_shown(data::DataOptions options, parallel::FlowReport& rea
   }
 }
 
+/// What a training on a folder without classes would say.
+std::string class_advice(data::DataOptions options) {
+  std::error_code none;
+  options.look_only = true;
+  try {
+    if (std::filesystem::is_directory(options.location, none)) data::open_data(options);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "put the images of each class into a folder with its name, or use --class NAME=GLOB";
+}
+
 /// Pictures without classes are told of as they are: what shapes or divides data does not apply to them.
 Description classless_info(const data::DataOptions& options, Observer& observer) {
   if (options.width || options.channels || !options.split.empty()) {
@@ -158,7 +175,39 @@ Description classless_info(const data::DataOptions& options, Observer& observer)
                      "' has no classes, so info tells of its pictures as they are; leave --size, --channels and "
                      "--split out, or say with --class NAME=GLOB which files form which class");
   }
-  return picture_info({options.location, options.threads, options.strict}, observer);
+  const std::string advice = class_advice(options);
+  Description found = picture_info({options.location, options.threads, options.strict, advice}, observer);
+  const std::string others = data::other_annotations(options.location);
+  if (!others.empty() && advice.find(others) == std::string::npos) {
+    found.text += fmt::format("{:<9} {}\n", "note", one_line(others));
+    found.json["notes"].push_back(others);
+  }
+  return found;
+}
+
+/// How a training that begins with weights divides the data where --split doesn't say it; "" = as it is divided here.
+std::string split_with_weights(data::DataOptions options, const data::OpenedData& opened) {
+  if (!opened.came_divided) return "it by 70/15/15";
+  // Without a test part it came with one to validate on. Looking at boxes once more takes long.
+  if (opened.split.test.empty() || opened.dataset->target_kind() == data::TargetKind::kBoxes) return "";
+  options.look_only = true;
+  options.split = {85, 15};
+  try {
+    data::open_data(options);
+    return "the training part by 85/15";  // as there is none to validate on
+  } catch (const UsageError&) {
+    return "";
+  }
+}
+
+/// What is told here is how `evener train` takes the data, but not where it goes on with weights.
+std::string note_of_weights(const data::DataOptions& options, const data::OpenedData& opened) {
+  const std::string split = options.split.empty() ? split_with_weights(options, opened) : "";
+  std::string otherwise = split.empty() ? "" : "divides " + split;
+  if (!options.width) {
+    otherwise += std::string(otherwise.empty() ? "" : " and ") + "brings images to the size that the weights take";
+  }
+  return otherwise.empty() ? "" : "this is how 'evener train' takes the data; with --weights FILE it " + otherwise;
 }
 
 }  // namespace
@@ -173,6 +222,7 @@ Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
   info.location = *flags.source.location;
   info.opened = open_shown(options, info.reading, observer);
   info.seconds = watch.seconds();
+  if (const std::string note = note_of_weights(options, info.opened); !note.empty()) info.opened.notes.push_back(note);
   count_targets(info);
   return {info_text(info), info_json(info)};
 }

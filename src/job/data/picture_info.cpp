@@ -16,9 +16,7 @@ namespace evener::job {
 namespace {
 
 constexpr const char* kKind = "pictures without classes";
-constexpr const char* kTrainingNote =
-    "no classes were found, so nothing can be trained on this: put the images of each class into a folder with its "
-    "name, or use --class NAME=GLOB";
+constexpr const char* kTrainingNote = "no classes were found, so nothing can be trained on this: ";
 
 /// Everything that was found.
 struct Found {
@@ -118,7 +116,8 @@ Description picture_info(const PictureInfoRequest& request, Observer& observer) 
   found.skipped = pictures.skipped();
   found.skipped.insert(found.skipped.end(), found.survey.unreadable.begin(), found.survey.unreadable.end());
   found.notes = pictures.notes();
-  found.notes.emplace_back(kTrainingNote);
+  found.notes.insert(found.notes.end(), found.survey.notes.begin(), found.survey.notes.end());
+  found.notes.push_back(kTrainingNote + request.advice);
   refuse_bad(found, request.strict);
   return {text_of(found), json_of(found)};
 }

@@ -11,7 +11,8 @@ namespace evener::job {
 struct PictureInfoRequest {
   std::string location;  // a folder, a file or a pattern (data/picture_listing.h)
   int threads = 1;
-  bool strict = false;  // an unusable picture is an error
+  bool strict = false;      // an unusable picture is an error
+  std::string advice = {};  // what to do so that they can be trained on
 };
 
 /// Decodes every picture once; tells how many there are, their sizes and colours, and which are unusable. Throws Error

@@ -1,6 +1,7 @@
 // The options of `evener detect`.
 #pragma once
 
+#include "data/locations.h"
 #include "data/preprocess.h"
 #include "job/infer/infer_flags.h"
 #include "job/options/energy_flags.h"
@@ -48,7 +49,9 @@ struct DetectImagesFlags : OptionGroup {
       *this,
       {"--data", "DATA",
        "Images whose boxes are known, to see how well it finds them: VOC, COCO or YOLO, synth:shapes (default "
-       "without IMAGES: what the run's own data has to test on)"}};
+       "without IMAGES: what the run's own data has to test on)"},
+      "",
+      {.joint = data::kLocationJoint}};
   Option<std::string> part{
       *this,
       {"--part", "NAME",

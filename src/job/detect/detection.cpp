@@ -124,6 +124,7 @@ class Detection {
          {&network_.notes(), &std::as_const(images_.shown.notes), &plan_.notes}) {
       for (const std::string& text : *notes) line_.note("note: " + text);
     }
+    for (const std::string& text : setup.fallbacks) line_.note("warning: " + text);
     for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
     tell_skipped(images_.shown.skipped, line_);
   }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "data/deep_images.h"
 #include "data/open_data.h"
 #include "data/pictures.h"
 #include "job/infer/image_lists.h"
@@ -30,6 +32,7 @@ DetectImages from_pictures(const DetectFlags& flags, const task::InferenceModel&
   data::Pictures pictures(locations);
   std::vector<data::Skipped> skipped = pictures.skipped();
   std::vector<std::string> notes = pictures.notes();
+  std::ranges::move(data::deep_notes(pictures), std::back_inserter(notes));
   DetectImages images = owned(task::photos_of(std::move(pictures), flags.model.preprocessing(network)));
   images.shown.location = fmt::format("{}", fmt::join(locations, " "));
   images.shown.skipped = std::move(skipped);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "data/codecs/jpeg_encode.h"
 #include "data/each_index.h"
 #include "data/resize.h"
+#include "job/sort_folder.h"
 #include "report/answers.h"
 #include "report/pictures_page.h"
 
@@ -57,9 +59,12 @@ std::vector<std::string> file_names(const std::vector<LookedAt>& photos) {
 }
 
 /// A class's name as that of a folder.
-std::string folder_name(std::string name) {
-  std::ranges::replace(name, '/', '_');
-  return name.empty() || name.front() == '.' ? "_" + name : name;
+/// The folder of each class's crops.
+std::vector<std::string> crop_folders(const std::vector<std::string>& classes) {
+  std::map<std::string, std::string> folders = folders_of(classes);
+  std::vector<std::string> of_classes;
+  for (const std::string& name : classes) of_classes.push_back(name.empty() ? "_" : folders.at(name));
+  return of_classes;
 }
 
 std::string label_of(const task::Detection& box, const std::vector<std::string>& classes) {
@@ -79,7 +84,7 @@ std::string jpeg_refusal(const data::Picture& picture) {
 
 /// Why one was left out; "" if none was.
 std::string write_crops(const LookedAt& photo, const data::Picture& picture, float least, const std::string& name,
-                        const fs::path& folder, const std::vector<std::string>& classes) {
+                        const fs::path& folder, const std::vector<std::string>& class_folders) {
   std::string refusal;
   for (std::size_t i = 0; i < photo.found.boxes.size(); ++i) {
     const task::Detection& box = photo.found.boxes[i];
@@ -89,7 +94,7 @@ std::string write_crops(const LookedAt& photo, const data::Picture& picture, flo
       refusal = "what was found on it: " + why;
       continue;
     }
-    const fs::path of_class = folder / folder_name(classes[static_cast<std::size_t>(box.label)]);
+    const fs::path of_class = folder / class_folders[static_cast<std::size_t>(box.label)];
     fs::create_directories(of_class);
     write_file_atomically(of_class / fmt::format("{}-{}.jpg", name, i), data::encode_jpeg(cut, kQuality));
   }
@@ -208,6 +213,7 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
   const std::vector<std::string> names = file_names(all);
   const float least = writer.shown_confidence();
   make_folders(flags, folder, classes);
+  const std::vector<std::string> class_folders = crop_folders(classes);
   std::vector<report::PictureOnPage> pictures(*flags.save ? all.size() : 0);
   std::mutex mutex;
   std::vector<data::Skipped> lost;
@@ -227,7 +233,7 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
       return;
     }
     std::string lost_crops;
-    if (!crops.empty()) lost_crops = write_crops(photo, picture, least, names[i], crops, classes);
+    if (!crops.empty()) lost_crops = write_crops(photo, picture, least, names[i], crops, class_folders);
     const std::string lost_picture = *flags.save ? jpeg_refusal(picture) : "";
     if (const std::string& why = lost_picture.empty() ? lost_crops : lost_picture; !why.empty()) lose(photo, why);
     if (!*flags.save || !lost_picture.empty()) return;

@@ -176,7 +176,7 @@ ComparisonRequest comparison_request(const FacesComparisonFlags& flags) {
   return request;
 }
 
-void add_comparison(measure::Record& record, std::size_t faces, std::size_t persons) {
+void add_comparison(measure::Record& record, std::size_t faces, std::optional<std::size_t> persons) {
   measure::add_metric(
       record,
       {.name = "faces", .unit = "", .title = "faces", .label = "faces found", .value = static_cast<double>(faces)});
@@ -184,7 +184,8 @@ void add_comparison(measure::Record& record, std::size_t faces, std::size_t pers
                                .unit = "",
                                .title = "persons",
                                .label = "persons seen more than once",
-                               .value = static_cast<double>(persons)});
+                               .value = persons ? std::optional(static_cast<double>(*persons)) : std::nullopt,
+                               .reason = persons ? "" : "the embedder's weights are random: --weights has others"});
 }
 
 bool may_found(const task::FaceBox& box, int founder_size) {
@@ -220,6 +221,9 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   write_pairs(request.folder / "pairs.csv", comparison.pairs, rows);
   if (all > 0 && all <= kMostInMatrix) write_matrix(request.folder / "distances.npy", embeddings, request.threads);
   ComparedFaces compared;
+  std::erase_if(comparison.to_group, [&](const task::NearPair& pair) {
+    return request.apart.contains(pair.first) || request.apart.contains(pair.second);
+  });
   compared.groups = task::group_faces(embeddings, facts, comparison.to_group, {request.limit});
   compared.histogram = std::move(comparison.histogram);
   compared.pairs = std::move(comparison.pairs);

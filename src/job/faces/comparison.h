@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct ComparisonRequest {
   std::optional<std::size_t> neighbours = {};  // of each face, in neighbours.csv; absent: 10 where there is no matrix
   int threads = 1;
   std::filesystem::path folder;
+  std::set<std::size_t> apart = {};  // faces that are nobody's, as people said
   /// What tables call the file of a face.
   std::function<std::string(std::size_t face)> file_of = {};
 };
@@ -41,8 +43,9 @@ ComparisonRequest comparison_request(const FacesComparisonFlags& flags);
 ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task::FaceFacts>& facts,
                       const ComparisonRequest& request, Observer& line);
 
-/// The figures of a comparison: how many faces there are, how many persons were seen more than once.
-void add_comparison(measure::Record& record, std::size_t faces, std::size_t persons);
+/// The figures of a comparison: how many faces there are, how many persons were seen more than once; absent = the
+/// embedder's weights are random, so that groups of faces are no persons.
+void add_comparison(measure::Record& record, std::size_t faces, std::optional<std::size_t> persons);
 
 /// Whether a face is large and likely enough to found a group. `founder_size`: pixels of its shorter side.
 bool may_found(const task::FaceBox& box, int founder_size);

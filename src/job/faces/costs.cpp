@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cpu.h"
 #include "base/files.h"
 #include "base/plural.h"
 #include "base/statistics.h"
@@ -92,7 +93,7 @@ void forget_scaling(const std::filesystem::path& folder) {
 std::optional<WorkerScaling> measure_scaling(task::FacesJob& job, const data::Pictures& photos,
                                              const std::vector<std::size_t>& which, const std::filesystem::path& folder,
                                              Observer& line) {
-  const std::vector<int> numbers = numbers_of_workers(static_cast<int>(job.lanes()));
+  const std::vector<int> numbers = numbers_of_workers(std::min(static_cast<int>(job.lanes()), usable_cpus()));
   if (numbers.size() < 2 || which.size() < job.lanes()) {
     line.note(fmt::format("note: --scaling has nothing to compare: {} for {}", counted(which.size(), "photo"),
                           counted(job.lanes(), "worker")));

@@ -15,6 +15,7 @@
 #include "base/plural.h"
 #include "base/precision.h"
 #include "base/version.h"
+#include "data/deep_images.h"
 #include "data/each_index.h"
 #include "job/faces/comparison.h"
 #include "job/faces/costs.h"
@@ -127,13 +128,19 @@ PhotoCounts take_known(const data::Pictures& photos, const KnownFaces& known, st
   return counts;
 }
 
+std::string count_text(const FoundFaces& found, std::size_t photos, bool tells_persons) {
+  const std::string text = fmt::format("{} on {}", counted(found.faces.size(), "face"), counted(photos, "photo"));
+  if (tells_persons) return text + fmt::format("; {} seen more than once.", counted(found.person_count, "person"));
+  return text +
+         "; whose they are can't be told: the embedder has random weights, so that its groups of faces are no "
+         "persons. Give --weights";
+}
+
 std::vector<std::string> summary_of(const task::FacesResult& result, const FoundFaces& found, const PhotoCounts& counts,
-                                    int min_size) {
+                                    int min_size, bool tells_persons) {
   const auto& times = result.detector_times;
   const double all_s = times.proposal_s + times.refinement_s + times.output_s;
-  std::vector<std::string> summary = {
-      fmt::format("{} on {}; {} seen more than once.", counted(found.faces.size(), "face"),
-                  counted(result.photos + counts.known, "photo"), counted(found.person_count, "person"))};
+  std::vector<std::string> summary = {count_text(found, result.photos + counts.known, tells_persons)};
   if (counts.known > 0 || !counts.vanished.empty()) {
     summary.push_back(fmt::format("{} known from before, {} new, {} no longer there.", counts.known,
                                   counts.to_do.size(), counts.vanished.size()));
@@ -225,6 +232,9 @@ class FacesOnPhotos {
   }
 
  private:
+  /// Random weights tell nobody apart.
+  bool tells_persons() const { return !flags_.networks.weights->empty() || found_.faces.empty(); }
+
   measure::Record find_and_compare() {
     const nlohmann::json settings = face_settings(flags_.networks, flags_.placement, options_.embedder);
     const KnownFaces known = resumes_ ? KnownFaces(run_.folder(), settings) : KnownFaces();
@@ -270,6 +280,7 @@ class FacesOnPhotos {
     fill_record(run_.record(), flags_, options_, photos_);
     run_.begin();
     for (const std::string& text : photos_.notes()) line_.note("note: " + text);
+    for (const std::string& text : data::deep_notes(photos_)) line_.note("note: " + text);
     for (const auto& skipped : photos_.skipped()) line_.note(skipped.file + ": " + skipped.reason);
     for (const std::string& file : counts_.vanished) line_.note("no longer there: " + file);
     for (const std::string& text : notes) run_.note(text);
@@ -300,7 +311,7 @@ class FacesOnPhotos {
     run_.take_times(record);
     fill_speed(record, result_, lanes_);
     record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
-    add_comparison(record, found_.faces.size(), found_.person_count);
+    add_comparison(record, found_.faces.size(), tells_persons() ? std::optional(found_.person_count) : std::nullopt);
     add_chunks(record, chunks_);
     if (scaling_) add_scaling(record, *scaling_);
     if (pairs_.empty()) return;
@@ -311,8 +322,8 @@ class FacesOnPhotos {
 
   /// Writes the tables and the page. The summary.
   std::vector<std::string> tell(const measure::Record& record) {
-    std::vector<std::string> summary = summary_of(result_, found_, counts_, *flags_.networks.min_size);
-    FacesStory story{.title = record.data.location, .notes = record.notes};
+    std::vector<std::string> summary = summary_of(result_, found_, counts_, *flags_.networks.min_size, tells_persons());
+    FacesStory story{.title = record.data.location, .notes = record.notes, .tells_persons = tells_persons()};
     if (judged_ && judged_->result) {
       summary.push_back(judgement_text(*judged_));
       story.judgement = {summary.back(), {}, judged_->result->equal_error_rate};

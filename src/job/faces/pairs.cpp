@@ -61,7 +61,7 @@ std::map<std::size_t, std::size_t> largest_face_by_photo(const FoundFaces& found
 std::vector<PhotoPair> read_photo_pairs(const fs::path& list, const data::Pictures& photos) {
   std::map<fs::path, std::size_t> number_of;
   for (std::size_t i = 0; i < photos.size(); ++i) number_of[fs::weakly_canonical(photos.source(i))] = i;
-  std::istringstream lines(read_file(list));
+  std::istringstream lines(text_without_byte_order_mark(read_file(list)));
   std::vector<PhotoPair> pairs;
   int line_number = 0;
   for (std::string line; std::getline(lines, line);) {

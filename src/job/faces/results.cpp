@@ -11,9 +11,11 @@
 #include "base/files.h"
 #include "base/plural.h"
 #include "base/utf8.h"
+#include "job/faces/apart.h"
 #include "job/faces/embeddings.h"
 #include "job/faces/sort.h"
 #include "job/faces/tables.h"
+#include "job/sort_folder.h"
 #include "report/faces_page.h"
 #include "report/format.h"
 
@@ -62,6 +64,7 @@ report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const
   page.photos = found.photos.size();
   page.all_faces = found.faces.size();
   page.limit = found.limit;
+  page.tells_persons = story.tells_persons;
   page.histogram = found.histogram;
   page.judgement = story.judgement;
   page.chunks = story.chunks;
@@ -141,12 +144,20 @@ void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRe
                    Observer& line) {
   found.limit = request.limit;
   std::vector<task::FaceFacts> facts;
-  for (std::size_t i = 0; i < found.faces.size(); ++i) facts.push_back({found.faces[i].photo, found.clear[i]});
+  FacesApart apart(request.folder);
+  for (const SeenPhoto& seen : found.photos) {
+    for (std::size_t face = 0; face < seen.faces; ++face) {
+      const std::size_t i = facts.size();
+      facts.push_back({found.faces[i].photo, found.clear[i]});
+      if (apart.contains(photos.source(seen.photo), face)) request.apart.insert(i);
+    }
+  }
   request.file_of = [&](std::size_t face) { return photos.source(found.faces[face].photo); };
   ComparedFaces compared = compare(found.embeddings, facts, request, line);
   found.histogram = std::move(compared.histogram);
   found.pairs = std::move(compared.pairs);
   found.summary = std::move(compared.summary);
+  for (std::string& note : apart.notes()) found.summary.push_back(std::move(note));
   const std::vector<int>& groups = compared.groups;
   found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
   found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());
@@ -164,11 +175,16 @@ std::string sort_by_person(const fs::path& out, const FoundFaces& found, const d
   std::vector<SortedPhoto> sorted;
   std::size_t first = 0;
   std::set<std::string> folders;
+  std::vector<std::string> names;
+  for (const int person : found.persons) names.push_back(person < 0 ? "" : found.names.of(person));
+  const std::map<std::string, std::string> named = folders_of(names);
   for (const SeenPhoto& seen : found.photos) {
     SortedPhoto photo{photos.source(seen.photo), {}};
     for (std::size_t i = first; i < first + seen.faces; ++i) {
       const int person = found.persons[i];
-      if (person >= 0) photo.persons.insert(person_folder(person, found.names.of(person)));
+      if (person < 0) continue;
+      const auto name = named.find(names[i]);
+      photo.persons.insert(person_folder(person, name == named.end() ? "" : name->second));
     }
     first += seen.faces;
     folders.insert(photo.persons.begin(), photo.persons.end());

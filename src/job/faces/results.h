@@ -65,6 +65,7 @@ struct FacesStory {
   std::optional<report::JudgementOnPage> judgement = {};
   std::vector<report::ChunkOnPage> chunks = {};
   std::optional<report::ScalingOnPage> scaling = {};
+  bool tells_persons = true;
 };
 
 /// Writes the other files into `folder`. Throws Error where one can't be written.

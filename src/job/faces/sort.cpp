@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/passed_over.h"
 #include "job/sort_folder.h"
 
 namespace evener::job {
@@ -28,6 +29,11 @@ constexpr const char* kUnknown = "unknown";
                   out.string(), what.lexically_relative(out).string()));
 }
 
+/// What may lie among the links: a server's thumbnails, and our own mark.
+bool is_harmless(const fs::path& path) {
+  return data::is_system_folder(path) || path.filename() == data::kNoClassMark;
+}
+
 /// Throws UsageError where there is anything that sort_photos() hasn't made.
 void check_content(const fs::path& out) {
   const fs::file_status status = fs::status(out);
@@ -35,10 +41,10 @@ void check_content(const fs::path& out) {
   if (!fs::is_directory(status)) throw UsageError("--sort '" + out.string() + "' is no folder; name one");
   const bool is_ours = fs::exists(out / kSortMark);
   for (const auto& entry : fs::directory_iterator(out)) {
-    if (entry.path().filename() == kSortMark) continue;
+    if (entry.path().filename() == kSortMark || data::is_system_folder(entry.path())) continue;
     if (!is_ours || entry.is_symlink() || !entry.is_directory()) refuse(out, entry.path());
     for (const auto& link : fs::directory_iterator(entry)) {
-      if (!link.is_symlink()) refuse(out, link.path());
+      if (!link.is_symlink() && !is_harmless(link.path())) refuse(out, link.path());
     }
   }
 }
@@ -62,18 +68,25 @@ Links links_of(const std::vector<SortedPhoto>& photos) {
 void remove_wrong_links(const fs::path& out, const Links& links) {
   std::vector<fs::path> wrong;
   for (const auto& folder : fs::directory_iterator(out)) {
-    if (!folder.is_directory()) continue;
+    if (!folder.is_directory() || data::is_system_folder(folder.path())) continue;
     const auto wanted = links.find(folder.path().filename().string());
     for (const auto& link : fs::directory_iterator(folder)) {
       const auto stays = [&](const std::map<std::string, fs::path>& names) {
         const auto found = names.find(link.path().filename().string());
         return found != names.end() && found->second == fs::read_symlink(link.path());
       };
+      if (is_harmless(link.path())) continue;
       if (wanted == links.end() || !stays(wanted->second)) wrong.push_back(link.path());
     }
-    if (wanted == links.end()) wrong.push_back(folder.path());  // after its links
+    if (wanted != links.end()) continue;
+    wrong.push_back(folder.path() / data::kNoClassMark);
+    wrong.push_back(folder.path());  // after all that is in it
   }
-  for (const fs::path& path : wrong) fs::remove(path);
+  for (const fs::path& path : wrong) {
+    std::error_code error;
+    fs::remove(path, error);
+    if (error && error != std::errc::directory_not_empty) throw fs::filesystem_error("", path, error);
+  }
 }
 
 }  // namespace
@@ -103,6 +116,7 @@ std::size_t sort_photos(const fs::path& out, const std::vector<SortedPhoto>& pho
         ++count;
         if (!fs::is_symlink(out / folder / name)) fs::create_symlink(target, out / folder / name);
       }
+      if (folder == kUnknown) mark_as_no_class(out / folder);
     }
     return count;
   } catch (const fs::filesystem_error& error) {

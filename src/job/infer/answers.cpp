@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "engine/best_class.h"
 #include "engine/engine.h"
 #include "job/infer/small_picture.h"
+#include "job/sort_folder.h"
 #include "report/answers.h"
 #include "report/format.h"
 #include "task/activation_map.h"
@@ -58,16 +60,25 @@ constexpr const char* kAnswersHeading = "file,rank,class_index,class_name,probab
 
 AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
                            bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
-                           Observer& observer)
+                           const OutputShapes& shapes, Observer& observer)
     : flags_(flags),
       network_(network),
       samples_(samples),
       observer_(observer),
       format_(*flags.format),
+      tells_classes_(network.no_classes().empty() && shapes.empty()),
       begin_s_(now_s()) {
+  if (!shapes.empty()) raw_.emplace(folder, shapes);
   // Whoever says how much to tell of each image wants to be told.
   const bool wants_each = flags.topk.given() || flags.threshold.given();
-  if (format_.empty()) format_ = (labelled && !wants_each) || *flags.json == "-" ? "none" : "table";
+  const bool are_random = photos.size() == 1 && photos.front().starts_with("random:");  // shown to measure
+  if (format_.empty()) {
+    format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";
+  }
+  if (!tells_classes_) {
+    format_ = "none";
+    return;
+  }
   if (format_ == "csv") observer_.tell(kAnswersHeading);
   if (!folder.empty()) {
     csv_path_ = folder / "predictions.csv";
@@ -89,6 +100,7 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
           fmt::format("--sort puts photos into folders, and '{}' is no file: give photos", printable(samples.name(0))));
     }
     sorter_.emplace(*flags.sort, *flags.sort_by == "copy" ? SortBy::kCopy : SortBy::kLink, photos);
+    class_folders_ = folders_of(network.classes());
   }
   const std::size_t classes = network.classes().size();
   if (labelled && task::confusion_classes(classes) > 0) {
@@ -100,8 +112,15 @@ std::string AnswerWriter::class_name(std::size_t index) const {
   return index < network_.classes().size() ? network_.classes()[index] : fmt::format("class {}", index);
 }
 
+std::string AnswerWriter::class_folder(std::size_t index) const {
+  const auto found = class_folders_.find(class_name(index));
+  return found == class_folders_.end() ? class_name(index) : found->second;
+}
+
 void AnswerWriter::on_answer(const task::Answer& answer) {
   times_s_.push_back(now_s() - begin_s_);
+  if (raw_) raw_->add(samples_.name(answer.index), answer);
+  if (!tells_classes_) return;
   const auto output = answer.outputs.at(network_.main_output());
   if (const auto label = samples_.label(answer.index)) score(answer, output, *label);
   if (const auto found = answer.outputs.find("features"); found != answer.outputs.end() && !flags_.features->empty()) {
@@ -126,7 +145,9 @@ void AnswerWriter::sort(const task::Answer& answer, std::span<const float> outpu
   // A class may have that name: its photos are not among the unsure ones then.
   const bool is_taken = std::ranges::find(network_.classes(), kUnsure) != network_.classes().end();
   const std::string unsure = std::string(is_taken ? "_" : "") + kUnsure;
-  sorter_->add(samples_.name(answer.index), best.score < *flags_.sort_threshold ? unsure : class_name(best.index));
+  const bool is_unsure = best.score < *flags_.sort_threshold;
+  sorter_->add(samples_.name(answer.index), is_unsure ? unsure : class_folder(best.index));
+  if (is_unsure && std::filesystem::is_directory(sorter_->out() / unsure)) mark_as_no_class(sorter_->out() / unsure);
 }
 
 void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {
@@ -257,6 +278,7 @@ void AnswerWriter::throw_csv_trouble() const {
 }
 
 void AnswerWriter::finish() {
+  if (raw_) raw_->finish();
   if (csv_) {
     csv_->close();
     if (!*csv_) throw_csv_trouble();

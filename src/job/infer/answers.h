@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "data/samples.h"
 #include "job/infer/infer_flags.h"
+#include "job/infer/raw_outputs.h"
 #include "job/infer/sort.h"
 #include "job/observer.h"
 #include "report/run.h"
@@ -37,11 +39,11 @@ struct Scores {
 class AnswerWriter : public task::InferObserver {
  public:
   /// `folder`: of predictions.csv; empty = none is written. `photos`: the places that the samples are from, as they
-  /// were named. Throws Error where a file can't be written, UsageError where samples that are no files are to be
-  /// sorted.
+  /// were named. `shapes`: of the outputs, where these are to be written as they are, and nothing is told. Throws Error
+  /// where a file can't be written, UsageError where samples that are no files are to be sorted.
   AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
                bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
-               Observer& observer);
+               const OutputShapes& shapes, Observer& observer);
 
   void on_answer(const task::Answer& answer) override;
   /// Writes what is left: the features. Throws Error where something could not be written.
@@ -55,6 +57,7 @@ class AnswerWriter : public task::InferObserver {
 
  private:
   std::string class_name(std::size_t index) const;
+  std::string class_folder(std::size_t index) const;
   void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
   /// The surest mistakes first: as a table, and some of them for the page.
   void tell_mistakes();
@@ -80,6 +83,9 @@ class AnswerWriter : public task::InferObserver {
   std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
   std::vector<report::AnsweredImage> shown_;
   std::optional<PhotoSorter> sorter_;
+  std::map<std::string, std::string> class_folders_;  // of the sorted photos
+  std::optional<RawOutputs> raw_;
+  const bool tells_classes_;
   std::vector<float> features_;
   std::vector<std::string> feature_files_;
   Scores scores_;

@@ -1,10 +1,12 @@
 #include "job/infer/image_lists.h"
 
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
 
 namespace evener::job {
 namespace {
@@ -29,7 +31,7 @@ std::vector<std::string> with_lists(const std::vector<std::string>& words) {
     if (word == "-") {
       append(lines_of(std::cin));
     } else if (word.ends_with(".txt") && std::filesystem::is_regular_file(word)) {
-      std::ifstream file(word);
+      std::istringstream file(text_without_byte_order_mark(read_file(word)));
       append(lines_of(file));
     } else {
       locations.push_back(word);

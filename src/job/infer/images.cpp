@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/tensor.h"
+#include "data/deep_images.h"
+#include "data/locations.h"
 #include "data/open_data.h"
 #include "data/pack.h"
 #include "data/picture_listing.h"
@@ -50,10 +53,36 @@ InferImages from_pictures(const std::vector<std::string>& locations, const Infer
   data::Pictures pictures(locations);
   images.skipped = pictures.skipped();
   images.notes = pictures.notes();
+  std::ranges::move(data::deep_notes(pictures), std::back_inserter(images.notes));
   images.location = fmt::format("{}", fmt::join(locations, " "));
   const data::Preprocessing steps = flags.model.preprocessing(network);
   images.seen = data::seen_text(steps);
   images.samples = data::picture_samples(std::move(pictures), steps);
+  return images;
+}
+
+/// (H, W, C), where the network takes (C, H, W).
+bool is_channels_last(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& wanted) {
+  return shape.size() == 3 && wanted.size() == 3 && shape != wanted && shape[0] == wanted[1] && shape[1] == wanted[2] &&
+         shape[2] == wanted[0];
+}
+
+InferImages from_array(const std::string& location, const task::InferenceModel& network) {
+  InferImages images;
+  images.location = location;
+  images.samples = data::array_samples(location);
+  if (!network.takes_images()) return images;
+  if (is_channels_last(images.samples->shape(), network.input_shape())) {
+    images.samples = data::channels_first(std::move(images.samples));
+    images.notes.push_back(fmt::format("'{}' has the channels last (N, H, W, C), and is taken so", location));
+  }
+  if (!images.samples->is_bytes()) {
+    images.notes.push_back(fmt::format(
+        "'{}' has floats, which {}", location,
+        network.takes_floats_as_they_are()
+            ? "are given to the network as they are; --normalize makes of values from 0 to 255 what it takes"
+            : "are taken for pixels from 0 to 255, and normalised"));
+  }
   return images;
 }
 
@@ -77,7 +106,11 @@ std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::st
     if (found == known.end()) unknown.push_back(name);
     numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
   }
-  if (unknown.size() == of_data.size()) return std::nullopt;
+  if (network.names_are_assumed() && unknown.size() == of_data.size() && of_data.size() == known.size()) {
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+  if (unknown.size() == of_data.size() || (network.names_are_assumed() && !unknown.empty())) return std::nullopt;
   if (unknown.empty()) return numbers;
   throw UsageError(
       fmt::format("'{}' has images of class {}, which {} doesn't know (it knows {}); leave that folder out, "
@@ -142,14 +175,11 @@ InferImages open_images(const InferFlags& flags, const task::InferenceModel& net
     }
     if (is_array(words.front())) {
       require_no_part();
-      InferImages images;
-      images.location = words.front();
-      images.samples = data::array_samples(words.front());
-      return images;
+      return from_array(words.front(), network);
     }
     const bool is_name =
         words.front() != "-" && !words.front().starts_with("synth:") && !data::has_wildcard(words.front());
-    if (is_name && !fs::exists(words.front())) {
+    if (is_name && !data::are_on_disk(words.front())) {
       throw Error(fmt::format("'{}' doesn't exist; name pictures, folders, data or random:N", words.front()));
     }
     const bool is_list = words.front() == "-" || words.front().ends_with(".txt");

@@ -46,6 +46,7 @@ task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t see
   request.reverse_channels = *channel_order == "bgr";
   request.features = features;
   request.labels = *labels;
+  request.output = *output_name;
   return request;
 }
 
@@ -117,6 +118,12 @@ task::OutputType AnswerFlags::type() const {
 void AnswerFlags::check_together() const {
   if (*json == "-" && !format->empty() && *format != "none") {
     throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");
+  }
+  if (*outputs == "raw" && (out->empty() || *watch || !sort->empty() || (!format->empty() && *format != "none"))) {
+    throw UsageError(
+        "--outputs raw writes files: give --out DIR for them, and leave out --format, --sort and --watch, which are "
+        "for "
+        "classes");
   }
   if (sort->empty() && (sort_by.given() || sort_threshold.given())) {
     throw UsageError("--sort-by and --sort-threshold say how --sort sorts: give --sort DIR, too");

@@ -48,6 +48,11 @@ struct InferModelFlags : OptionGroup {
   Option<std::string> channel_order{
       *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
 
+  Option<std::string> output_name{
+      *this,
+      {"--output-name", "NAME",
+       "The output that tells classes (default: the one with as many values as there are names, or the first row)"}};
+
   std::filesystem::path sidecar;  // the file beside the network's that gave values; empty = none
 
   /// `features`: see task::InferenceRequest. Throws UsageError.
@@ -144,9 +149,16 @@ struct AnswerFlags : OptionGroup {
       {"--output-type", "NAME", "prob or logit; auto: probabilities, made of scores unless they are such already"},
       "auto",
       {.one_of = {"auto", "prob", "logit"}}};
+  Option<std::string> outputs{
+      *this,
+      {"--outputs", "KIND",
+       "classes, or raw: all that the network gives of each image, into --out as OUTPUT.npy with files.txt"},
+      "classes",
+      {.one_of = {"classes", "raw"}}};
   Option<std::string> format{
       *this,
-      {"--format", "NAME", "On stdout: table, csv, jsonl or none (default: table; of labelled data a summary)"},
+      {"--format", "NAME",
+       "On stdout: table, csv, jsonl or none (default: table; of labelled data a summary, of random:N nothing)"},
       "",
       {.one_of = {"", "table", "csv", "jsonl", "none"}}};
   Option<std::string> features{

@@ -44,7 +44,28 @@ void require_meaning(const InferCommandFlags& flags, const task::InferenceModel&
                    "FILE, or give --random to see what random weights say");
 }
 
-const task::InferenceModel& classifier(const task::InferenceModel& network) {
+/// Measuring needs no classes; nor does whoever wants what the network gives.
+bool tells_answers(const InferCommandFlags& flags) {
+  return *flags.answers.outputs != "raw" && !flags.scenario.wanted() && *flags.answers.format != "none";
+}
+
+task::InferenceRequest request_of(const InferCommandFlags& flags) {
+  task::InferenceRequest request =
+      flags.model.request(!flags.answers.features->empty(), static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
+  request.output_type = flags.answers.type();
+  return request;
+}
+
+/// Of random images nobody expects an answer: then a note says why there is none.
+void require_classes(const InferCommandFlags& flags, const task::InferenceModel& network, InferImages& images) {
+  const std::string why = network.no_classes();
+  if (why.empty() || !tells_answers(flags)) return;
+  if (!images.are_random) throw UsageError(why);
+  images.notes.push_back(why);
+}
+
+const task::InferenceModel& classifier(const InferCommandFlags& flags, const task::InferenceModel& network) {
+  if (*flags.answers.outputs == "raw") return network;
   if (network.network() != nullptr && !network.network()->anchors().empty()) {
     throw UsageError("'" + network.name() + "' finds boxes, not one class for each image; use evener detect");
   }
@@ -137,9 +158,8 @@ class Inference {
         plan_(flags.placement.plan()),
         precision_(flags.placement.precision_on(plan_)),
         threads_(flags.placement.reading_threads->value_or(usable_cpus())),
-        network_(flags.model.request(!flags.answers.features->empty(),
-                                     static_cast<std::uint64_t>(flags.images.seed->value_or(1)))),
-        images_(open_images(flags, classifier(network_), threads_)),
+        network_(request_of(flags)),
+        images_(open_images(flags, classifier(flags, network_), threads_)),
         run_({.kind = "infer",
               .version = program_version(),
               .command = command_line(),
@@ -151,6 +171,7 @@ class Inference {
               .trace = *flags.measuring.trace,
               .json = *flags.answers.json},
              line_) {
+    require_classes(flags, network_, images_);
     require_meaning(flags, network_, images_);
     if (!images_.part_note.empty()) images_.notes.push_back(images_.part_note);
     if (const fs::path& sidecar = flags.model.sidecar; !sidecar.empty()) {
@@ -177,6 +198,7 @@ class Inference {
       run.was_stopped = scenario_->log.stopped;
     } else {
       end(record);
+      run.unread = result_.skipped;
       run.scores = answers_->scores();
       if (const PhotoSorter* sorter = answers_->sorter()) run.sorted = *sorter;
       run.scores_are_logits = flags_.answers.type() == task::OutputType::kLogits;
@@ -195,13 +217,26 @@ class Inference {
       for (const std::string& text : *notes) line_.note("note: " + text);
     }
     for (const std::string& text : stage_notes(job.setup())) line_.note(text);
+    for (const std::string& text : job.setup().fallbacks) line_.note("warning: " + text);
     for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
     tell_unread(images_.skipped, line_);
   }
 
+  /// A call on zeros tells them.
+  OutputShapes output_shapes(task::InferJob& job) const {
+    const auto values = static_cast<std::size_t>(element_count(images_.samples->shape()));
+    task::SampleValues zeros;
+    images_.samples->is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
+    OutputShapes shapes;
+    for (const auto& [name, tensor] : job.call(0, {&zeros})) {
+      shapes[name].assign(tensor.shape.begin() + 1, tensor.shape.end());
+    }
+    return shapes;
+  }
+
   void answer(task::InferJob& job) {
     answers_.emplace(flags_.answers, network_, *images_.samples, images_.labelled, run_.folder(), *flags_.images.images,
-                     line_);
+                     *flags_.answers.outputs == "raw" ? output_shapes(job) : OutputShapes(), line_);
     ShownAnswers shown(*answers_, line_, images_.samples->size(), *flags_.answers.format == "none" || images_.labelled);
     result_ = job.run(*images_.samples, shown);
     line_.finish();
@@ -259,6 +294,11 @@ OptionSet InferCommandFlags::options() {
 
 void complete(InferCommandFlags& flags) {
   take_sidecar(flags.model);
+}
+
+void check_network(const InferCommandFlags& flags) {
+  const task::InferenceModel network(flags.model.request(false, 1));
+  require_meaning(flags, classifier(flags, network), {});
 }
 
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop) {

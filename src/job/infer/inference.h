@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/this_work.h"
+#include "data/skipped.h"
 #include "job/infer/answers.h"
 #include "job/infer/infer_flags.h"
 #include "job/infer/scenario_flags.h"
@@ -47,12 +49,16 @@ struct InferenceRun {
   std::string seen;                        // of each picture; see InferImages
   std::filesystem::path folder;            // empty: none was asked for
   std::size_t answered = 0;                // images
+  std::vector<data::Skipped> unread = {};  // images that could not be read
   std::optional<PhotoSorter> sorted = {};  // photos, where that was asked for
   bool was_stopped = false;                // a scenario before its end
 };
 
 /// Gives values to options that were not given, from the file beside the network's. Throws UsageError.
 void complete(InferCommandFlags& flags);
+
+/// Opens the network, to know whether photos that are still to come can be shown to it. Throws UsageError and Error.
+void check_network(const InferCommandFlags& flags);
 
 /// Answers, or measures a scenario; tells the answers to `observer` in the format that was asked for, and writes the
 /// files of the run. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals alone.

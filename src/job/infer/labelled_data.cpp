@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/error.h"
+#include "data/locations.h"
 #include "data/split_manifest.h"
 #include "job/options/data_flags.h"
 
@@ -16,9 +15,7 @@ namespace {
 /// However the folder is spelt: scores on what was trained on would look too good.
 bool was_trained_on(const RunConfig& run, const std::string& location) {
   const std::string trained = run.data_location();
-  if (trained.empty()) return false;
-  std::error_code error;
-  return trained == location || std::filesystem::equivalent(trained, location, error);
+  return !trained.empty() && data::are_same_locations(trained, location);
 }
 
 /// Of data that was not divided by a training: no figure is to be of images that the network learnt from.
@@ -83,8 +80,7 @@ void recall_parts(const LabelledDataRequest& request, const RunConfig& run, data
 
 std::string own_data(const RunConfig& run) {
   const std::string location = run.data_location();
-  std::error_code none;
-  if (location.empty() || location.starts_with("synth:") || std::filesystem::exists(location, none)) return location;
+  if (location.empty() || location.starts_with("synth:") || data::are_on_disk(location)) return location;
   throw UsageError(
       fmt::format("'{}', the data of the run in '{}', isn't there any more; name the folder that has its images now",
                   location, run.folder().string()));

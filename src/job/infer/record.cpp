@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu.h"
 #include "base/module.h"
 #include "base/names.h"
 #include "base/precision.h"
@@ -61,9 +62,14 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
   record.placement = run::placement_record(plan);
   record.engine = setup.engines.front();
   for (const std::string& engine : setup.engines) record.versions[engine] = module_status(engine).version;
+  // A call takes a thread of each CPU at most, whatever it was given; several at once keep theirs.
+  if (setup.engines.front() == "openvino" && setup.streams == 1) {
+    run::limit_threads(record.placement, static_cast<int>(cpu_topology().allowed.size()));
+  }
   record.precision = precision_name(precision);
   record.batch = setup.batch;
   record.fallbacks = plan.fallbacks;
+  record.fallbacks.insert(record.fallbacks.end(), setup.fallbacks.begin(), setup.fallbacks.end());
   for (const auto& replica : plan.replicas) {
     for (const auto& stage : replica.stages) {
       const std::string fallback = precision_fallback(precision, stage.device.kind);

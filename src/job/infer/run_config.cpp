@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "data/locations.h"
+
 namespace evener::job {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kDataPath = "data-path";
 
@@ -20,14 +20,12 @@ RunConfig::RunConfig(const std::filesystem::path& run) : folder_(run) {
 
 std::string RunConfig::data_location() const {
   const std::string named = get<std::string>("data").value_or(""), path = get<std::string>(kDataPath).value_or("");
-  std::error_code none;
-  if (path.empty() || !fs::exists(path, none) || fs::equivalent(named, path, none)) return named;
+  if (path.empty() || !data::are_on_disk(path) || data::are_same_locations(named, path)) return named;
   return path;
 }
 
 void add_data_path(const std::string& data, nlohmann::json& config) {
-  std::error_code none;
-  if (!data.empty() && fs::exists(data, none)) config[kDataPath] = fs::absolute(data).lexically_normal().string();
+  if (!data.empty() && data::are_on_disk(data)) config[kDataPath] = data::absolute_locations(data);
 }
 
 }  // namespace evener::job

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class PhotoSorter {
 
  private:
   bool is_there(const std::filesystem::path& photo) const;
+  /// A copy that was cut short, which is made whole where it lies.
+  std::optional<std::filesystem::path> cut_copy_of(const std::filesystem::path& photo) const;
 
   std::filesystem::path out_;
   SortBy by_;

@@ -1,10 +1,9 @@
 #include "job/infer/watch.h"
 
 #include <chrono>
-#include <filesystem>
+#include <optional>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -13,12 +12,18 @@
 namespace evener::job {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::vector<std::string> photos_in(const std::vector<std::string>& locations) {
   std::vector<std::string> files;
-  try {
-    const data::Pictures pictures(locations);
-    for (std::size_t i = 0; i < pictures.size(); ++i) files.push_back(pictures.source(i));
-  } catch (const Error&) {  // there are none at this moment
+  for (const std::string& location : locations) {  // one of them may not be there yet
+    try {
+      const data::Pictures pictures({location});
+      for (std::size_t i = 0; i < pictures.size(); ++i) files.push_back(pictures.source(i));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {  // there are none at this moment
+    }
   }
   return files;
 }
@@ -32,27 +37,38 @@ bool wait_a_second() {
   return !stop_requested();
 }
 
+/// Absent: the file has vanished.
+std::optional<std::pair<std::uintmax_t, fs::file_time_type>> state_of(const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(file, error);
+  if (error) return std::nullopt;
+  const fs::file_time_type time = fs::last_write_time(file, error);
+  return error ? std::nullopt : std::optional(std::pair(bytes, time));
+}
+
 }  // namespace
 
 PhotoWatch::PhotoWatch(std::vector<std::string> locations) : locations_(std::move(locations)) {
-  for (std::string& file : photos_in(locations_)) known_.insert(std::move(file));
+  for (const std::string& file : photos_in(locations_)) {
+    if (const auto state = state_of(file)) known_.emplace(file, *state);
+  }
+  at_first_ = known_.size();
 }
 
 std::vector<std::string> PhotoWatch::wait() {
   std::vector<std::string> complete;
   while (complete.empty() && wait_a_second()) {
     for (const std::string& file : photos_in(locations_)) {
-      if (known_.contains(file)) continue;
-      std::error_code vanished;
-      const std::uintmax_t bytes = std::filesystem::file_size(file, vanished);
-      if (vanished) continue;
+      const std::optional<State> state = state_of(file);
+      const auto known = known_.find(file);
+      if (!state || (known != known_.end() && known->second == *state)) continue;
       const auto before = growing_.find(file);
-      if (before == growing_.end() || before->second != bytes) {
-        growing_[file] = bytes;
+      if (before == growing_.end() || before->second != *state) {
+        growing_[file] = *state;
         continue;
       }
       growing_.erase(before);
-      known_.insert(file);
+      known_[file] = *state;
       complete.push_back(file);
     }
   }

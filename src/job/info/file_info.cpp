@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -24,6 +27,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::size_t kNamesShown = 10;
+constexpr std::size_t kWidestName = 60;  // of a layer; longer ones push their row
 
 std::string class_names_text(const std::vector<std::string>& classes) {
   if (classes.empty()) return "their names are not known";
@@ -120,6 +124,50 @@ Description trained_info(const FileInfoRequest& request) {
   return info;
 }
 
+std::string foreign_output_text(const task::InferenceModel& model, const task::NetworkOutput& output) {
+  const bool tells = model.no_classes().empty() && output.name == model.main_output();
+  return fmt::format("{}, {}{}", task::output_text(output), output.type, tells ? ", tells classes" : "");
+}
+
+ordered_json foreign_outputs_json(const task::InferenceModel& model) {
+  ordered_json outputs = ordered_json::array();
+  for (const task::NetworkOutput& output : model.outputs()) {
+    outputs.push_back({{"name", output.name},
+                       {"shape", output.rank_is_known ? ordered_json(output.shape) : ordered_json()},
+                       {"type", output.type}});
+  }
+  return outputs;
+}
+
+/// The graph's steps, and how many there are of each kind.
+void add_layers(const std::vector<engine::ModelLayer>& layers, Description& info) {
+  std::map<std::string, std::size_t> kinds;
+  std::int64_t parameters = 0;
+  std::size_t widest = 5, widest_kind = 4;
+  ordered_json list = ordered_json::array();
+  for (const engine::ModelLayer& layer : layers) {
+    ++kinds[layer.kind];
+    parameters += layer.parameters;
+    widest = std::max(widest, std::min(printable(layer.name).size(), kWidestName));
+    widest_kind = std::max(widest_kind, layer.kind.size());
+    list.push_back(
+        {{"name", layer.name}, {"kind", layer.kind}, {"output", layer.shape}, {"parameters", layer.parameters}});
+  }
+  std::string counts;
+  for (const auto& [kind, count] : kinds) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, kind);
+  info.text += info_row("parameters", fmt::format("{}, in constants of the graph", parameters));
+  info.text += info_row("layers", fmt::format("{}: {}", layers.size(), counts));
+  info.text +=
+      fmt::format("\n{:<{}}  {:<{}}  {:<16} {:>12}\n", "layer", widest, "kind", widest_kind, "output", "parameters");
+  for (const engine::ModelLayer& layer : layers) {
+    info.text +=
+        fmt::format("{:<{}}  {:<{}}  {:<16} {:>12}\n", printable(layer.name), widest, layer.kind, widest_kind,
+                    task::open_shape_text(layer.shape), layer.parameters > 0 ? std::to_string(layer.parameters) : "");
+  }
+  info.json["parameters"] = parameters;
+  info.json["layers"] = std::move(list);
+}
+
 /// A network of another program.
 Description foreign_info(const FileInfoRequest& request) {
   task::InferenceRequest asked;
@@ -131,8 +179,10 @@ Description foreign_info(const FileInfoRequest& request) {
   info.text +=
       info_row("input", shape_text(shape) + (model.takes_images() ? " (C, H, W)" : "") +
                             (model.fixed_batch() ? fmt::format(", batch {}", *model.fixed_batch()) : ", any batch"));
-  info.text += info_row("output", model.main_output());
-  info.text += info_row("classes", class_names_text(model.classes()));
+  for (std::size_t i = 0; i < model.outputs().size(); ++i) {
+    info.text += info_row(i == 0 ? "output" : "", foreign_output_text(model, model.outputs()[i]));
+  }
+  info.text += info_row("classes", model.no_classes().empty() ? class_names_text(model.classes()) : model.no_classes());
   if (model.takes_images())
     info.text += info_row("preprocessing", preprocessing_text(model.normalization(), model.crop()));
   for (const std::string& note : model.notes()) info.text += info_row("note", note);
@@ -142,11 +192,13 @@ Description foreign_info(const FileInfoRequest& request) {
                {"model", model.name()},
                {"input", shape},
                {"batch", model.fixed_batch() ? ordered_json(*model.fixed_batch()) : ordered_json()},
-               {"outputs", {model.main_output()}},
+               {"outputs", foreign_outputs_json(model)},
+               {"class_output", model.no_classes().empty() ? ordered_json(model.main_output()) : ordered_json()},
                {"classes", model.classes()}};
   put_preprocessing(info.json, model.takes_images() ? std::optional(model.normalization()) : std::nullopt,
                     model.crop());
   add_record(model.run(), info);
+  add_layers(model.file_layers(), info);
   return info;
 }
 
@@ -193,9 +245,9 @@ Description file_info(const FileInfoRequest& request) {
     const bool is_foreign = fs::exists(path / task::kQuantizedForeign, unreadable);
     return is_foreign ? foreign_info(request) : trained_info(request);
   }
-  weights::SafetensorsFile read = weights::read_weights(path);
+  const weights::SafetensorsFile read = weights::read_weights(path);
   if (!task::model_facts(read.metadata).model.empty()) return trained_info(request);
-  return tensors_info(path, read.tensors);
+  return tensors_info(path, read);
 }
 
 }  // namespace evener::job

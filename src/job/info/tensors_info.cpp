@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/names.h"
 #include "base/plural.h"
-#include "network/init.h"
-#include "network/zoo.h"
+#include "base/tensor.h"
+#include "task/fitting.h"
 
 namespace evener::job {
 namespace {
@@ -41,33 +40,33 @@ const char* type_name(DType type) {
   return "?";
 }
 
-/// Whether `tensors` are those of `name`, whatever their last layer tells apart; `classes` are then as many as it does.
-bool fits(const std::string& name, const TensorMap& tensors, std::int64_t& classes) {
-  network::Network net = network::build(name, {});
-  const network::HeadOutputs outputs = network::head_outputs(net, tensors);
-  if (outputs.of_file > 0 && outputs.of_file != outputs.of_network) {
-    net = network::build(name, {.classes = outputs.of_file});
-  }
-  classes = outputs.of_file;
-  std::size_t matched = 0;
-  for (const network::Parameter& parameter : net.parameters()) {
-    const auto found = tensors.find(parameter.name);
-    const bool is_counter = parameter.name.ends_with("num_batches_tracked");
-    if (found == tensors.end() ? !is_counter : !is_counter && found->second.shape != parameter.shape) return false;
-    matched += found == tensors.end() ? 0 : 1;
-  }
-  return matched == tensors.size();
+/// A tensor as the list tells it.
+struct TensorRow {
+  std::string name, shape, type;
+  std::int64_t numbers = 0;
+};
+
+std::string shape_cell(const std::vector<std::int64_t>& shape) {
+  return shape.empty() ? "one number" : shape_text(shape);
 }
 
-/// The networks of the zoo that tensors could be of; those with open names (mlp) are left out.
-std::vector<std::pair<std::string, std::int64_t>> fitting_networks(const TensorMap& tensors) {
-  std::vector<std::pair<std::string, std::int64_t>> found;
-  for (const network::ModelInfo& model : network::known_models()) {
-    if (model.name.find(':') != std::string::npos) continue;
-    std::int64_t classes = 0;
-    if (fits(model.name, tensors, classes)) found.emplace_back(model.name, classes);
+/// Those that can be read, and those of other types, by their names.
+std::vector<TensorRow> rows_of(const weights::SafetensorsFile& file) {
+  std::vector<TensorRow> rows;
+  for (const auto& [name, tensor] : file.tensors) {
+    rows.push_back({name, shape_cell(tensor.shape), type_name(tensor.dtype), element_count(tensor.shape)});
   }
-  return found;
+  for (const weights::PassedOver& one : file.passed_over) {
+    rows.push_back({one.name, shape_cell(one.shape), one.type, element_count(one.shape)});
+  }
+  std::ranges::sort(rows, {}, &TensorRow::name);
+  return rows;
+}
+
+std::string heading_text(const fs::path& path, std::size_t tensors, std::int64_t numbers) {
+  if (tensors == 0) return path.string() + ": it holds no tensors\n";
+  return fmt::format("{}: {} with {} numbers; it doesn't say of which network\n", path.string(),
+                     counted(tensors, "tensor"), numbers);
 }
 
 }  // namespace
@@ -76,35 +75,45 @@ std::string info_row(const char* what, const std::string& value) {
   return fmt::format("{:<14}{}\n", what, value);
 }
 
-Description tensors_info(const fs::path& path, const TensorMap& tensors) {
+Description tensors_info(const fs::path& path, const weights::SafetensorsFile& file) {
   Description info;
   std::int64_t numbers = 0;
-  std::size_t widest = 4;
+  std::size_t widest = 4, widest_shape = 20, widest_type = 9;
   ordered_json list = ordered_json::array();
-  for (const auto& [name, tensor] : tensors) {
-    numbers += element_count(tensor.shape);
-    widest = std::max(widest, printable(name).size());
+  for (const auto& [name, tensor] : file.tensors) {
     list.push_back({{"name", name},
                     {"shape", tensor.shape},
                     {"type", type_name(tensor.dtype)},
                     {"numbers", element_count(tensor.shape)}});
   }
-  info.text = fmt::format("{}: {} with {} numbers; it doesn't say of which network\n", path.string(),
-                          counted(tensors.size(), "tensor"), numbers);
+  for (const weights::PassedOver& one : file.passed_over) {
+    list.push_back(
+        {{"name", one.name}, {"shape", one.shape}, {"type", one.type}, {"numbers", element_count(one.shape)}});
+  }
+  const std::vector<TensorRow> rows = rows_of(file);
+  for (const TensorRow& row : rows) {
+    numbers += row.numbers;
+    widest = std::max(widest, printable(row.name).size());
+    widest_shape = std::max(widest_shape, row.shape.size());
+    widest_type = std::max(widest_type, printable(row.type).size());
+  }
+  info.text = heading_text(path, rows.size(), numbers);
   ordered_json fitting = ordered_json::array();
-  for (const auto& [name, classes] : fitting_networks(tensors)) {
+  for (const task::FittingNetwork& one : task::fitting_networks(file)) {
+    const std::string outputs = one.outputs > 0 ? fmt::format(" with {} outputs", one.outputs) : "";
+    info.text += info_row("fits", fmt::format("{}{}: use it as '{}'", one.model, outputs, one.usage(path)));
+    for (const std::string& note : one.notes) info.text += info_row("", note);
+    fitting.push_back(
+        {{"model", one.model}, {"outputs", one.outputs > 0 ? ordered_json(one.outputs) : ordered_json()}});
+  }
+  if (!rows.empty() && fitting.empty()) info.text += info_row("fits", "no network of the zoo");
+  const auto line = [&](const std::string& name, const std::string& shape, const std::string& type, const auto& count) {
     info.text +=
-        info_row("fits", fmt::format("{}{}: use it as '{} --weights {}'", name,
-                                     classes > 0 ? fmt::format(" with {} outputs", classes) : "", name, path.string()));
-    fitting.push_back({{"model", name}, {"outputs", classes > 0 ? ordered_json(classes) : ordered_json()}});
-  }
-  if (fitting.empty()) info.text += info_row("fits", "no network of the zoo");
-  info.text += fmt::format("\n{:<{}}  {:<20} {:<9} {:>12}\n", "name", widest, "shape", "type", "numbers");
-  for (const auto& [name, tensor] : tensors) {
-    info.text += fmt::format("{:<{}}  {:<20} {:<9} {:>12}\n", printable(name), widest,
-                             tensor.shape.empty() ? "one number" : shape_text(tensor.shape), type_name(tensor.dtype),
-                             element_count(tensor.shape));
-  }
+        fmt::format("{:<{}}  {:<{}} {:<{}} {:>12}\n", name, widest, shape, widest_shape, type, widest_type, count);
+  };
+  if (!rows.empty()) info.text += "\n";
+  if (!rows.empty()) line("name", "shape", "type", "numbers");
+  for (const TensorRow& row : rows) line(printable(row.name), row.shape, printable(row.type), row.numbers);
   info.json = {{"schema", 1},           {"kind", "info"},  {"file", path.string()}, {"model", nullptr},
                {"parameters", numbers}, {"fits", fitting}, {"tensors", list}};
   return info;

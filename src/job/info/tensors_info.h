@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "base/tensor.h"
 #include "job/description.h"
+#include "weights/safetensors.h"
 
 namespace evener::job {
 
@@ -12,6 +12,6 @@ namespace evener::job {
 std::string info_row(const char* what, const std::string& value);
 
 /// Its tensors, and which networks of the zoo they fit.
-Description tensors_info(const std::filesystem::path& path, const TensorMap& tensors);
+Description tensors_info(const std::filesystem::path& path, const weights::SafetensorsFile& file);
 
 }  // namespace evener::job

@@ -66,7 +66,8 @@ class ConfigReader {
     }
     const toml::array* list = node.as_array();
     if (!list) return {option.name() + "=" + value_text(key, node)};
-    if (option.kind() != ValueKind::kMany) fail(node.source().begin.line, fmt::format("'{}' takes one value", key));
+    if (option.kind() != ValueKind::kMany && option.rules().joint.empty())
+      fail(node.source().begin.line, fmt::format("'{}' takes one value", key));
     std::vector<std::string> result;
     for (const toml::node& item : *list) result.push_back(option.name() + "=" + value_text(key, item));
     return result;

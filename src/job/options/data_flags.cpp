@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "data/locations.h"
 #include "job/options/image_size.h"
 
 namespace evener::job {
@@ -15,6 +16,7 @@ constexpr const char* kLocationHelp =
     "Image folder, images with boxes (VOC, COCO, YOLO), folder of IDX or CIFAR files, packed file (.safetensors), "
     "synth:masks[:N], synth:digits[:N] or "
     "synth:shapes[:N]";
+constexpr const char* kSeveralHelp = "; given several times, folders of classes are joined";
 
 /// -1 for what is not a number.
 double percent(const std::string& text) {
@@ -62,7 +64,8 @@ void set_size(const std::string& text, data::DataOptions& options) {
 
 SourceFlags::SourceFlags(const std::string& name)
     : OptionGroup("Data"),
-      location(*this, {name, "DATA", kLocationHelp}, "", {.required = true, .stays = {"data", true}}) {
+      location(*this, {name, "DATA", kLocationHelp}, "",
+               {.required = true, .stays = {"data", true}, .joint = data::kLocationJoint}) {
   split.record_as([this](nlohmann::json& value) {
     if (!split->empty()) value = parse_split(*split);
   });
@@ -83,6 +86,7 @@ data::DataOptions SourceFlags::data_options() const {
 }
 
 DataFlags::DataFlags() : SourceFlags("--data") {
+  location.explain(std::string(kLocationHelp) + kSeveralHelp);
   seed.explain("Of the split, the first weights and the order");
   const auto standard_spelling = [this](nlohmann::json& value) { value = data::augment_text(augment_options()); };
   augment.record_as(standard_spelling);

@@ -129,6 +129,7 @@ void OptionBase::read(const std::vector<std::string>& values) {
     throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(some, " "), value_words()));
   };
   if (kind() == ValueKind::kMany || values.empty()) return read_some(values);
+  if (!rules_.joint.empty()) return read_some({fmt::format("{}", fmt::join(values, rules_.joint))});
   for (const std::string& value : values) {
     read_some({value});
     if (&value != &values.back()) check();  // the last one, which counts, is checked with its group

@@ -49,7 +49,8 @@ struct OptionRules {
   bool recorded = true;  // stands in the config of a run's record under its key
   bool in_plans = true;  // makes a difference to what `evener plan` finds out
   MustStay stays = {};
-  bool inherited = true;  // --resume RUN_DIR takes it from the run, where it isn't given
+  std::string joint = {};  // of a text: given several times, all count, with this between them
+  bool inherited = true;   // --resume RUN_DIR takes it from the run, where it isn't given
 };
 
 class OptionGroup;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "data/locations.h"
 #include "data/open_data.h"
 #include "data/picture_listing.h"
 #include "job/infer/labelled_data.h"
@@ -21,7 +22,7 @@ bool is_array_or_random(const std::string& location) {
 bool has_parts(const std::string& location) {
   if (location.empty()) return true;  // the run's own
   if (is_array_or_random(location) || location.ends_with(".txt")) return false;
-  return location.starts_with("synth:") || (fs::exists(location) && !data::has_pictures_only(location));
+  return location.starts_with("synth:") || (data::are_on_disk(location) && !data::has_pictures_only(location));
 }
 
 DetectImages open_for_detector(const QuantizeFlags& flags, const task::InferenceModel& network,

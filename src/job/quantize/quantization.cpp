@@ -217,7 +217,8 @@ class Quantization {
 
   void compare_engines(const task::InferenceModel& quantized) {
     found_.classes_known = !model_.classes().empty() || images_.evaluation.shown.labelled;
-    if (quantized.network() == nullptr || is_detector() || found_.after.images == 0) return;
+    if (quantized.network() == nullptr || is_detector() || !quantized.no_classes().empty() || found_.after.images == 0)
+      return;
     line_.note("comparing fake quantisation with int8");
     found_.engines =
         task::engine_agreement(quantized, *images_.evaluation.shown.samples, placement::cpu_threads(plan_));

@@ -1,6 +1,7 @@
 // The options of `evener quantize`.
 #pragma once
 
+#include "data/locations.h"
 #include "job/infer/infer_flags.h"
 #include "job/options/energy_flags.h"
 #include "task/quantize/quantizer.h"
@@ -14,9 +15,14 @@ struct CalibrationDataFlags : OptionGroup {
   Option<std::string> data{*this,
                            {"--data", "DATA",
                             "Images, as train and infer take them: its training part calibrates, its test part "
-                            "(or without one its validation part) is evaluated (default: the data of the run)"}};
+                            "(or without one its validation part) is evaluated (default: the data of the run)"},
+                           "",
+                           {.joint = data::kLocationJoint}};
   Option<std::string> calibration_data{
-      *this, {"--calibration-data", "DATA", "Other images to calibrate with; all of --data is evaluated then"}};
+      *this,
+      {"--calibration-data", "DATA", "Other images to calibrate with; all of --data is evaluated then"},
+      "",
+      {.joint = data::kLocationJoint}};
   Option<std::int64_t> images{
       *this, {"--images", "N", "Images to calibrate with"}, 300, {.range = from_to(1, 1000000)}};
   Option<std::string> split{

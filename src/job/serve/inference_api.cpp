@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/version.h"
+#include "data/codecs/decode.h"
 
 namespace evener::job {
 namespace {
@@ -43,6 +46,39 @@ std::size_t classes_asked_for(const HttpRequest& request) {
   if (found == request.query.end()) return 0;
   if (const auto classes = to_number<std::size_t>(found->second)) return *classes;
   throw BadRequest(fmt::format("classification={} has to be a number of classes", printable(found->second)));
+}
+
+constexpr const char* kSendPictures = "a picture is sent by curl --data-binary @cat.jpg -H 'Content-Type: image/jpeg'";
+constexpr const char* kForm = "application/x-www-form-urlencoded";  // what curl says of all that it posts
+
+/// "image/jpeg" of "Image/JPEG; q=1": media types have no case.
+std::string media_type(const HttpRequest& request) {
+  const std::string& header = request.header("content-type");
+  std::string type(trimmed(std::string_view(header).substr(0, header.find(';'))));
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return type;
+}
+
+/// Whether the body is a picture, whatever its type says, as clients that aren't told a type send one of their own.
+/// Throws BadRequest where it is neither a picture nor can be JSON.
+bool is_picture(const HttpRequest& request) {
+  if (request.body.empty()) throw BadRequest(fmt::format("the body of the request is empty; {}", kSendPictures));
+  if (!request.header(kJsonLengthInLowerCase).empty()) return false;
+  if (media_type(request).starts_with("image/")) return true;
+  const std::string refusal = data::unknown_format(request.body);
+  if (refusal.empty()) return true;
+  const std::size_t first = request.body.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && (request.body[first] == '{' || request.body[first] == '[')) return false;
+  throw BadRequest(fmt::format("the request is no JSON, and no picture: {}; {}", refusal, kSendPictures));
+}
+
+task::SampleValues sample_of_body(const HttpRequest& request, const ServedModel& model) {
+  try {
+    return sample_of_picture(request.body, model);
+  } catch (const BadRequest& error) {
+    if (media_type(request) != kForm) throw;
+    throw BadRequest(fmt::format("{}; curl's -d leaves bytes out: {}", error.what(), kSendPictures));
+  }
 }
 
 class Reading {
@@ -162,6 +198,8 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
   std::vector<task::SampleValues> samples;
   const InferRequest asked = read(request, samples);
   const std::vector<WantedOutput> wanted = wanted_outputs(asked, model_);
+  const bool wants_classes = std::ranges::any_of(wanted, [](const WantedOutput& output) { return output.classes > 0; });
+  if (wants_classes && !model_.no_classes.empty()) throw BadRequest(model_.no_classes);
   if (const std::size_t most = queue_.options().capacity; samples.size() > most) {
     throw BadRequest(
         fmt::format("{} samples are more than the queue holds; send at most {} at once", samples.size(), most));
@@ -181,10 +219,10 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
 
 InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleValues>& samples) {
   const Reading reading(readers_);
-  if (request.header("content-type").starts_with("image/")) {
+  if (is_picture(request)) {
     InferRequest asked;
     asked.outputs = {{.name = model_.outputs.front().name, .classes = classes_asked_for(request)}};
-    samples.push_back(sample_of_picture(request.body, model_));
+    samples.push_back(sample_of_body(request, model_));
     return asked;
   }
   InferRequest asked = parse_infer_request(request.body, parse_length(request.header(kJsonLengthInLowerCase)));

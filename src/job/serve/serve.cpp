@@ -89,6 +89,7 @@ ServedModel served_model(const ServeFlags& flags, const task::InferenceModel& ne
   if (network.takes_images()) model.pictures = flags.model.preprocessing(network);
   model.outputs = outputs_of(job, samples, network.main_output());
   model.classes = network.classes();
+  model.no_classes = network.no_classes();
   return model;
 }
 
@@ -118,6 +119,7 @@ void tell_setup(Observer& observer, const ServedModel& model, const task::Infere
   for (const std::vector<std::string>* notes : {&network.notes(), &plan.notes}) {
     for (const std::string& text : *notes) observer.note("note: " + text);
   }
+  for (const std::string& text : setup.fallbacks) observer.note("warning: " + text);
   for (const std::string& text : placement::all_warnings(plan)) observer.note("warning: " + text);
 }
 

@@ -26,6 +26,7 @@ struct ServedModel {
   std::optional<data::Preprocessing> pictures = {};  // how files become samples; absent = it takes none
   std::vector<ServedOutput> outputs;                 // the one that tells classes first
   std::vector<std::string> classes = {};             // names; empty = not known
+  std::string no_classes = {};                       // why it tells none; "" = it does
 
   const char* datatype() const { return is_bytes ? "UINT8" : "FP32"; }
 };

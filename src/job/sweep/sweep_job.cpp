@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -144,6 +146,45 @@ void set_up(const SweepFlags& flags) {
   if (!trouble.empty()) throw Error(trouble + ", so nothing was run");
 }
 
+/// Relative names of files and folders that runs read.
+std::vector<std::string> named_places(const SweepPlan& plan) {
+  // Of the first of them each value is a place, if it is none such as synth:digits; of the others what has a slash is.
+  constexpr std::size_t kOnlyPlaces = 4;
+  constexpr std::array kKeys = {"data",  "images",  "dir",    "calibration-data",
+                                "model", "weights", "labels", "detector-weights"};
+  std::vector<std::string> places;
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    const auto take = [&](const SweepValue& words) {
+      std::ranges::copy_if(words, std::back_inserter(places), [&](const std::string& word) {
+        const bool is_place = i < kOnlyPlaces || word.find('/') != std::string::npos;
+        return is_place && word != "-" && !word.starts_with('/') && word.find_first_of(":*?[") == std::string::npos;
+      });
+    };
+    if (const auto fixed = plan.fixed.find(kKeys[i]); fixed != plan.fixed.end()) take(fixed->second);
+    if (const auto values = plan.values.find(kKeys[i]); values != plan.values.end()) {
+      for (const auto& [text, words] : values->second) take(words);
+    }
+  }
+  return places;
+}
+
+/// Throws UsageError for what the runs are to read, by a relative name, and isn't there: most often since the sweep
+/// was started in another folder than its author's.
+void require_places(const SweepPlan& plan) {
+  for (const std::string& place : named_places(plan)) {
+    std::error_code none;
+    if (fs::exists(place, none)) continue;
+    std::string advice = "look at its name, which counts from the folder that the sweep is started in";
+    fs::path folder = plan.file.empty() ? fs::path() : fs::absolute(plan.file).parent_path();
+    for (; folder.has_relative_path(); folder = folder.parent_path()) {
+      if (!fs::exists(folder / place, none)) continue;
+      advice = fmt::format("it is in '{}': start the sweep there", folder.string());
+      break;
+    }
+    throw UsageError(fmt::format("'{}', which the runs are to read, isn't here; {}", printable(place), advice));
+  }
+}
+
 /// Keeps the figures that were measured elsewhere with the sweep. Throws Error where they can't be read.
 void keep_reference(const SweepFlags& flags, const fs::path& folder) {
   if (flags.reference->empty()) return;
@@ -209,6 +250,7 @@ std::size_t SweepOutcome::invalid_cells() const {
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   set_up(flags);
+  if (flags.prepare->empty()) require_places(flags.plan);  // which may make them
   const fs::path folder = folder_of(flags);
   measure::SweepRecord sweep = asked_for(flags);
   const std::string stopped = make_runs(flags, sweep, folder, observer);

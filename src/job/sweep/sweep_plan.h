@@ -16,6 +16,7 @@ using SweepValue = std::vector<std::string>;
 
 struct SweepPlan {
   std::string title, command, default_out;
+  std::string file;                         // of the experiment; empty: words were typed
   std::map<std::string, SweepValue> fixed;  // by key: "batch", "$OMP_WAIT_POLICY"
   std::vector<measure::SweepAxis> axes;
   std::map<std::string, std::map<std::string, SweepValue>> values;  // of an axis' name: what its texts stand for

@@ -36,6 +36,7 @@ class ExperimentReader {
     const std::optional<std::string> command = text_at("command");
     if (!command) fail(1, "'command' is missing: the measured command, such as command = \"train\"");
     plan_.command = *command;
+    plan_.file = path_;
     plan_.title = text_at("title").value_or("");
     plan_.default_out = "runs/" + std::filesystem::path(path_).stem().string();
     if (!flags_.scale->empty()) plan_.default_out += "-" + *flags_.scale;

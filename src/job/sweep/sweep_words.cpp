@@ -156,6 +156,10 @@ class WordReader {
       plan_.fixed[option.key()].push_back(*value);
       return;
     }
+    if (!option.rules().joint.empty() && plan_.fixed.contains(option.key())) {  // it may, too
+      plan_.fixed[option.key()].push_back(*value);
+      return;
+    }
     add(option.key(), divided(option.key(), *value, has_commas));
   }
 

@@ -28,6 +28,20 @@ EpochCost epoch_cost(const task::TrialResult& trial, const EpochWork& work) {
   return cost;
 }
 
+EpochCost no_longer_than(EpochCost cost, double epoch_s) {
+  if (epoch_s <= 0 || epoch_s >= cost.epoch_s()) return cost;
+  const double scale = epoch_s / cost.epoch_s();
+  return {cost.train_s * scale, cost.validate_s * scale, cost.test_s * scale};
+}
+
+int most_epochs(const EpochWish& wish) {
+  constexpr int kFromScratch = 100, kManyFromScratch = 1000;  // small images have short epochs
+  constexpr int kLongerTuning = 5;                            // the best weights are kept, and --patience ends it
+  if (wish.given) return wish.epochs;
+  if (wish.has_weights) return wish.wants_time ? kLongerTuning * wish.epochs : wish.epochs;
+  return wish.wants_time ? kManyFromScratch : kFromScratch;
+}
+
 int epochs_within(double seconds, const EpochCost& cost, int most) {
   constexpr double kUsed = 0.9;
   if (cost.epoch_s() <= 0) return most;

@@ -24,6 +24,21 @@ struct EpochWork {
 /// From the steps of a trial. What wasn't timed is taken from training, of which a third is the forward pass.
 EpochCost epoch_cost(const task::TrialResult& trial, const EpochWork& work);
 
+/// An epoch takes no longer than `epoch_s`, which was seen in a trial (0 = in none): whatever else the machine does
+/// makes either measurement longer, and none shorter.
+EpochCost no_longer_than(EpochCost cost, double epoch_s);
+
+/// What is known of the number of epochs before their time is.
+struct EpochWish {
+  bool given = false;        // by the user
+  int epochs = 0;            // that, or what suits the weights
+  bool has_weights = false;  // from scratch it may take as many as there is time for
+  bool wants_time = false;   // whoever gives minutes and leaves all else to be chosen wants them used
+};
+
+/// The most epochs that --minutes may come to.
+int most_epochs(const EpochWish& wish);
+
 /// The epochs that fit into `seconds` with the test, a tenth of that time kept back: it is measured and not known; at
 /// least 1 and at most `most`.
 int epochs_within(double seconds, const EpochCost& cost, int most);

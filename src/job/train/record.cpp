@@ -245,6 +245,7 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const task::Tr
   const bool fewer_threads = std::ranges::any_of(
       plan.replicas, [](const placement::PlanReplica& r) { return r.stages.front().threads > usable_cpus(); });
   if (setup.engine == "native" && fewer_threads) {
+    run::limit_threads(record.placement, usable_cpus());
     record.fallbacks.push_back("the native engine took " + std::to_string(usable_cpus()) +
                                " threads for a replica: there are no more CPUs here");
   }

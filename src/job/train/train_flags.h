@@ -32,6 +32,7 @@ struct TrainFlags {
 
   double begin_s = now_s();            // when the command began: --minutes counts from here
   bool chooses = false;                // the network, or what goes with it (job/choose/)
+  double tried_epoch_s = 0;            // of the network that was chosen, as its trial saw it; 0 = not tried
   std::vector<std::string> decisions;  // what was chosen for options that were not given, for the record
 
   /// When --minutes are over; absent: it wasn't given.

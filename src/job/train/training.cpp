@@ -165,12 +165,11 @@ double left_s(const TrainFlags& flags) {
   return flags.end_by_s().value_or(now_s()) - now_s();
 }
 
-/// The most epochs that --minutes may come to: those that were asked for or suit the weights; from scratch as many as
-/// it takes where each of them is short.
-int most_epochs(const TrainFlags& flags) {
-  constexpr int kFromScratch = 100;
-  const bool is_known = flags.optimisation.epochs.given() || !flags.model.weights->empty();
-  return is_known ? *flags.optimisation.epochs : kFromScratch;
+EpochWish wished_epochs(const TrainFlags& flags) {
+  return {.given = flags.optimisation.epochs.given(),
+          .epochs = *flags.optimisation.epochs,
+          .has_weights = !flags.model.weights->empty(),
+          .wants_time = flags.chooses && flags.optimisation.minutes.given()};
 }
 
 /// Whether the epochs are as many as --minutes has time for. Several hosts, and stages, aren't timed beforehand: there
@@ -188,10 +187,11 @@ int choose_epochs(const TrainFlags& flags, const task::Trials& trials, const pla
   const task::TrainSetup& setup = trials.setup();
   progress.show("timing steps, to see how many epochs fit");
   const EpochCost cost =
-      epoch_cost(trials.run(plan, std::clamp(kTrialShare * left_s(flags), kLeastTrial_s, kMostTrial_s)),
-                 {setup.train_images, setup.val_images, setup.test_images, trials.batch()});
+      no_longer_than(epoch_cost(trials.run(plan, std::clamp(kTrialShare * left_s(flags), kLeastTrial_s, kMostTrial_s)),
+                                {setup.train_images, setup.val_images, setup.test_images, trials.batch()}),
+                     flags.tried_epoch_s);
   progress.finish();
-  const int head = setup.begins_with_head ? 1 : 0, most = most_epochs(flags);
+  const int head = setup.begins_with_head ? 1 : 0, most = most_epochs(wished_epochs(flags));
   const int epochs = std::min(most, head + epochs_within(left_s(flags), cost, most));
   observer.decided(epochs_text(flags.optimisation.minutes->value_or(0), epochs, most, cost));
   return epochs;

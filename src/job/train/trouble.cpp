@@ -9,6 +9,7 @@
 #include "base/plural.h"
 #include "measure/share_interval.h"
 #include "measure/statistics.h"
+#include "task/detect/blank_images.h"
 
 namespace evener::job {
 namespace {
@@ -23,20 +24,37 @@ constexpr double kRisen = 1.5;
 constexpr double kFarAbove = 0.1;
 /// Fewer validation images than this tell nothing of these.
 constexpr std::int64_t kLeastJudged = 10;
+/// What is less likely than this is no chance.
+constexpr double kUnlikely = 0.05;
 
 std::string percent(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
+constexpr const char* kValidationMap = "val_map_50";
+
 std::string class_text(const task::TrainSetup& setup, std::size_t index) {
   return "'" + printable(setup.classes[index]) + "'";
 }
 
+const task::EpochResult* best_epoch_of(const task::TrainResult& result) {
+  const auto found = std::ranges::find(result.epochs, result.best_epoch, &task::EpochResult::epoch);
+  return found == result.epochs.end() ? nullptr : &*found;
+}
+
 const task::EpochResult* best_of(const task::TrainResult& result) {
-  for (const task::EpochResult& epoch : result.epochs) {
-    if (epoch.epoch == result.best_epoch && epoch.val_accuracy) return &epoch;
+  const task::EpochResult* best = best_epoch_of(result);
+  return best != nullptr && best->val_accuracy ? best : nullptr;
+}
+
+/// A figure of the best weights: of their epoch, or of what was only evaluated.
+std::optional<double> figure_of(const task::TrainResult& result, const std::string& name) {
+  const task::EpochResult* best = best_epoch_of(result);
+  for (const auto* figures : {best != nullptr ? &best->figures : nullptr, &result.figures}) {
+    if (figures == nullptr) continue;
+    if (const auto found = figures->find(name); found != figures->end()) return found->second;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 /// Batches are drawn anew in each epoch, so that a small loss, which a few images make, wavers with them also where
@@ -69,12 +87,17 @@ std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& 
       least->train_loss, least->epoch, last->train_loss, last->epoch, last->learning_rate, last->learning_rate / 10);
 }
 
+/// Told only where both are known beyond chance: so many right answers would be no wonder if the largest class was said
+/// of every image, and so few would be one if half of what that leaves wrong had been learnt. Few images leave it open.
 std::string no_better_than_guessing(const task::TrainSetup& setup, const task::EpochResult& best) {
   const auto images = static_cast<std::int64_t>(setup.val_images);
-  if (setup.val_counts.empty() || images < kLeastJudged) return "";
+  if (setup.val_counts.empty() || images == 0) return "";
   const auto largest = std::ranges::max_element(setup.val_counts);
-  const double share = static_cast<double>(*largest) / static_cast<double>(images);
-  if (measure::share_interval(*best.val_accuracy, images).low > share) return "";
+  const double share = static_cast<double>(*largest) / static_cast<double>(images), learnt = (1 + share) / 2;
+  const std::int64_t right = std::llround(*best.val_accuracy * static_cast<double>(images));
+  const bool may_be_guessed = measure::chance_of_at_least(right, images, share) > kUnlikely;
+  const bool may_be_learnt = 1 - measure::chance_of_at_least(right + 1, images, learnt) > kUnlikely;
+  if (!may_be_guessed || may_be_learnt) return "";
   const std::string name = class_text(setup, static_cast<std::size_t>(largest - setup.val_counts.begin()));
   return fmt::format(
       "the validation accuracy, {} of {} (95 %: {}), is no surer than to say {} of every image ({}): nothing, or too "
@@ -86,14 +109,51 @@ std::string no_better_than_guessing(const task::TrainSetup& setup, const task::E
 
 std::string no_boxes_found(const task::TrainResult& result) {
   constexpr double kNothing = 0.1;
-  const auto found = std::ranges::find(result.epochs, result.best_epoch, &task::EpochResult::epoch);
-  if (!result.is_detector || found == result.epochs.end()) return "";
-  const auto quality = found->figures.find("val_map_50");
-  if (quality == found->figures.end() || quality->second >= kNothing) return "";
+  const std::optional<double> quality = figure_of(result, kValidationMap);
+  if (!result.is_detector || best_epoch_of(result) == nullptr || !quality || *quality >= kNothing) return "";
   return fmt::format(
       "the validation mAP@0.5 is {:.2g}: nothing, or too little, was learnt. --weights of a trained network (imagenet) "
       "help most; then more --epochs or --minutes, a smaller --size, which makes them shorter, and more images",
-      quality->second);
+      *quality);
+}
+
+/// It looks good wherever all boxes lie alike.
+std::string same_box_in_blank_images(const task::TrainResult& result) {
+  const std::optional<double> share = figure_of(result, task::kFoundInBlank);
+  if (!share || *share < task::kBlindShare) return "";
+  const std::optional<double> quality = figure_of(result, kValidationMap);
+  return fmt::format(
+      "the detector finds the same box in blank images (grey, noise) as in {} of the validation images it was shown: "
+      "it "
+      "has learnt where boxes usually are, not what they look like{}, and finds that box in any image. Add images "
+      "whose "
+      "boxes lie elsewhere, and some without any; --augment flip,iou-crop moves boxes, and --weights of a trained "
+      "network (imagenet) or more --epochs help it to look",
+      percent(*share),
+      quality ? fmt::format("; its validation mAP@0.5 of {:.2g} comes of boxes that lie alike", *quality) : "");
+}
+
+/// Both intervals apart: the larger one of 95 % would differ by chance in one of twenty trainings.
+std::string parts_apart(const task::TrainSetup& setup, const task::TrainResult& result) {
+  const auto val = result.is_detector           ? figure_of(result, kValidationMap)
+                   : best_of(result) != nullptr ? best_of(result)->val_accuracy
+                                                : result.val_accuracy;
+  const auto test = result.is_detector ? figure_of(result, "test_map_50") : result.test_accuracy;
+  const auto val_images = static_cast<std::int64_t>(setup.val_images);
+  const auto test_images = static_cast<std::int64_t>(setup.test_images);
+  if (!val || !test || val_images == 0 || test_images == 0) return "";
+  const measure::Interval of_val = measure::share_interval(*val, val_images);
+  const measure::Interval of_test = measure::share_interval(*test, test_images);
+  if (of_val.low <= of_test.high && of_test.low <= of_val.high) return "";
+  const char* const what = result.is_detector ? "mAP@0.5" : "accuracy";
+  return fmt::format(
+      "the test {} ({} of {}; 95 %: {}) is far {} the validation's ({} of {}; 95 %: {}), more than so few images "
+      "explain: "
+      "the parts show different things, or one of them is like the images to train on. Look how the data was divided: "
+      "images of one series (a place, a day, a person) belong into one part",
+      what, percent(*test), counted(test_images, "image"), measure::share_interval_text(*test, test_images),
+      *test < *val ? "below" : "above", percent(*val), counted(val_images, "image"),
+      measure::share_interval_text(*val, val_images));
 }
 
 std::string learnt_by_heart(const task::TrainSetup& setup, const task::EpochResult& best) {
@@ -150,7 +210,8 @@ std::string copied_images(const task::TrainSetup& setup, const task::TrainResult
 }  // namespace
 
 std::vector<std::string> trouble_of(const task::TrainSetup& setup, const task::TrainResult& result) {
-  std::vector<std::string> sentences = {rising_loss(setup, result), no_boxes_found(result)};
+  std::vector<std::string> sentences = {rising_loss(setup, result), no_boxes_found(result),
+                                        same_box_in_blank_images(result), parts_apart(setup, result)};
   if (const task::EpochResult* best = best_of(result)) {
     const std::string guessing = no_better_than_guessing(setup, *best);
     sentences.push_back(guessing.empty() ? learnt_by_heart(setup, *best) : guessing);

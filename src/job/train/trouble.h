@@ -9,9 +9,10 @@
 
 namespace evener::job {
 
-/// A sentence for each trouble of a classifier's training, which says what it is by and what to do about it: a loss
-/// that rises, validation no better than always the largest class, training far above validation, classes of few
-/// images or out of balance, images that are both in training and in validation or test. Empty where there is none.
+/// A sentence for each trouble of a training, which says what it is by and what to do about it: a loss that rises,
+/// validation no better than always the largest class, a detector that finds the same box in blank images, training far
+/// above validation, test far from validation, classes of few images or out of balance, images that are both in
+/// training and in validation or test. Empty where there is none.
 std::vector<std::string> trouble_of(const task::TrainSetup& setup, const task::TrainResult& result);
 
 }  // namespace evener::job

@@ -2,7 +2,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -11,7 +10,8 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "base/numbers.h"
+#include "base/utf8.h"
+#include "measure/sensors/csv_cells.h"
 #include "measure/sensors/outside_meter.h"
 
 namespace evener::measure {
@@ -19,34 +19,42 @@ namespace {
 
 constexpr std::size_t kMostNewBytes = 16 << 20;
 constexpr double kLookEvery_s = 0.05;
+constexpr const char* kHowToWrite = "have the logger write rows such as 2026-11-24T22:12:22.5,61.5";
 
-std::vector<std::string> csv_cells(const std::string& line) {
-  std::vector<std::string> cells;
-  const char separator = line.find(';') != std::string::npos && line.find(',') == std::string::npos ? ';' : ',';
-  std::size_t begin = 0;
-  while (begin <= line.size()) {
-    const std::size_t end = std::min(line.find(separator, begin), line.size());
-    std::string cell(trimmed(std::string_view(line).substr(begin, end - begin)));
-    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = cell.substr(1, cell.size() - 2);
-    cells.push_back(std::move(cell));
-    begin = end + 1;
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return cells;
+  return lines;
 }
 
-/// Seconds since 1970, or milliseconds (for numbers so large), or "2026-11-24T22:12:22.5Z"; other zones only move the
-/// offset, which is measured.
-std::optional<double> csv_time(const std::string& cell) {
-  constexpr double kMilliseconds = 1e11;
-  if (const auto number = to_number<double>(cell)) return *number > kMilliseconds ? *number / 1000 : *number;
-  tm parts{};
-  const char* rest = strptime(cell.c_str(), "%Y-%m-%d", &parts);
-  if (rest == nullptr || (*rest != 'T' && *rest != ' ')) return std::nullopt;
-  rest = strptime(rest + 1, "%H:%M:%S", &parts);
-  if (rest == nullptr) return std::nullopt;
-  double fraction = 0;
-  if (*rest == '.') std::from_chars(rest, cell.c_str() + cell.size(), fraction);
-  return static_cast<double>(timegm(&parts)) + fraction;
+/// The end of a file that may be very long.
+struct LastLines {
+  std::vector<std::string> lines;  // whole ones
+  std::size_t before = 0;          // lines before them
+  std::uintmax_t bytes = 0;        // of all whole lines
+};
+
+LastLines last_lines(const std::string& path) {
+  constexpr std::size_t kLooked = 1 << 16;
+  std::ifstream file(path, std::ios::binary);
+  LastLines found;
+  std::string block(kLooked, '\0'), text;
+  while (file.read(block.data(), kLooked), file.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+    const std::size_t cut = text.size() > 2 * kLooked ? text.find('\n', text.size() - kLooked) : std::string::npos;
+    if (cut == std::string::npos) continue;
+    found.before += lines_of(std::string_view(text).substr(0, cut + 1)).size();
+    found.bytes += cut + 1;
+    text.erase(0, cut + 1);
+  }
+  const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is none
+  found.lines = lines_of(std::string_view(text).substr(0, whole));
+  found.bytes += whole;
+  return found;
 }
 
 }  // namespace
@@ -59,7 +67,10 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
     refuse(fmt::format("{} can't be read, or is empty", spec_.source), "start the logger first");
     return;
   }
-  const std::vector<std::string> titles = csv_cells(header);
+  header = text_without_byte_order_mark(std::move(header));
+  separator_ = csv_separator(header);
+  const std::vector<std::string> titles = csv_cells(header, separator_);
+  columns_ = titles.size();
   const auto column = [&](const std::string& title) {
     return static_cast<std::size_t>(std::ranges::find(titles, title) - titles.begin());
   };
@@ -78,13 +89,67 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
            "name one: csv:FILE#COLUMN=W");
     return;
   }
-  // What stands in the file already was before the run.
-  std::error_code error;
-  offset_ = std::filesystem::file_size(spec_.source, error);
+  if (const std::string trouble = trouble_at_the_start(); !trouble.empty()) {
+    refuse(fmt::format("{}: {}", spec_.source, trouble), kHowToWrite);
+    return;
+  }
   channels_.push_back({.name = std::move(channel),
                        .covers = Covers::kMachine,
                        .joules_per_count = spec_.is_energy ? 1e-3 : 0,
                        .step_s = 1});
+}
+
+/// Why the newest row that is there, or the first one that comes, can't be read; "" = it can, or none came.
+std::string CsvMeter::trouble_at_the_start() {
+  constexpr double kLongest_s = 5;
+  const double until_s = now_s_() + kLongest_s;
+  while (true) {
+    const double before_s = now_s_();
+    const LastLines last = last_lines(spec_.source);
+    offset_ = last.bytes;  // what stands there already was before the run
+    rows_ = last.before + last.lines.size();
+    if (rows_ > 1) {
+      for (std::size_t i = last.before == 0 ? 1 : 0; i < last.lines.size(); ++i) row_of(last.lines[i]);  // learns
+      return last.lines.empty() ? "" : row_of(last.lines.back()).trouble;
+    }
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLookEvery_s));
+    const bool stands_still = now_s_() == before_s;  // a clock of a test
+    if (stands_still || now_s_() >= until_s) return "";
+  }
+}
+
+CsvMeter::Row CsvMeter::row_of(const std::string& line) {
+  Row row;
+  try {
+    std::vector<std::string> cells = csv_cells(line, separator_);
+    while (cells.size() > columns_ && cells.back().empty()) cells.pop_back();
+    if (cells.size() == 1 && cells.front().empty()) return row;
+    if (cells.size() > columns_ || cells.size() <= std::max(time_column_, value_column_)) {
+      throw Error(fmt::format("it has {} cells, and the first line {}{}", cells.size(), columns_,
+                              cells.size() > columns_ && separator_ == ','
+                                  ? "; decimal commas need semicolons or tabs between the cells, or quotes"
+                                  : ""));
+    }
+    std::string& value = cells[value_column_];
+    const MeterUnit* own = find_meter_unit(spec_.unit);
+    if (const std::string unit = take_unit_off(value); !unit.empty()) {
+      own = find_meter_unit(unit);
+      if (own == nullptr || own->is_energy != spec_.is_energy) {
+        throw Error(fmt::format("its value is in {}, not in {}", quoted_text(unit), spec_.unit));
+      }
+    }
+    const double number = csv_number(value, mark_);
+    const std::optional<double> time_s = csv_time(cells[time_column_]);
+    if (!time_s) {
+      throw Error(quoted_text(cells[time_column_]) +
+                  " is no time: neither seconds since 1970, nor such as 2026-11-24T22:12:22.5 or 24.11.2026 22:12:22");
+    }
+    row.time_s = *time_s;
+    row.value = number * own->factor;
+  } catch (const Error& error) {
+    row.trouble = fmt::format("row {} can't be read: {}: {}", rows_, error.what(), quoted_text(line.substr(0, 60)));
+  }
+  return row;
 }
 
 /// The rows since the last look; the newest one becomes the reading, those before it stand in front of it.
@@ -100,23 +165,16 @@ bool CsvMeter::take_rows(Reading& reading) {
   const std::size_t whole = text.rfind('\n');
   if (whole == std::string::npos) return false;
   offset_ += whole + 1;
-  struct Row {
-    double time_s, value;
-  };
   std::vector<Row> rows;
-  std::size_t begin = 0;
-  while (begin < whole) {
-    const std::size_t end = std::min(text.find('\n', begin), whole);
-    const std::vector<std::string> cells = csv_cells(text.substr(begin, end - begin));
-    begin = end + 1;
-    if (cells.size() <= std::max(time_column_, value_column_)) continue;
-    const auto time_s = csv_time(cells[time_column_]);
-    const auto value = to_number<double>(cells[value_column_]);
-    if (!time_s || !value || *value < 0) {
-      reading.trouble = "a row has no time or no value: " + quoted_text(text.substr(begin, 60));
-      continue;
+  for (const std::string& line : lines_of(std::string_view(text).substr(0, whole + 1))) {
+    ++rows_;
+    Row row = row_of(line);
+    if (row.value && *row.value < 0) row.trouble = fmt::format("row {} says {:g} W or J", rows_, *row.value);
+    if (!row.trouble.empty()) {
+      reading.trouble = row.trouble;
+    } else if (row.value) {
+      rows.push_back(std::move(row));
     }
-    rows.push_back({*time_s, *value * spec_.factor});
   }
   if (rows.empty()) return false;
   const double lag_s = now_s_() - rows.back().time_s;
@@ -126,10 +184,10 @@ bool CsvMeter::take_rows(Reading& reading) {
   for (const Row& row : rows) {
     const double at_s = row.time_s + *least_lag_s_;
     if (spec_.is_energy) {
-      reading.count = static_cast<std::uint64_t>(std::llround(row.value * 1e3));
+      reading.count = static_cast<std::uint64_t>(std::llround(*row.value * 1e3));
     } else {
       if (reading.watts) reading.earlier.push_back({*reading.at_s, *reading.watts});
-      reading.watts = row.value;
+      reading.watts = *row.value;
     }
     reading.at_s = at_s;
   }

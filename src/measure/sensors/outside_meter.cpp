@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -25,11 +25,6 @@ constexpr double kHttpEvery_s = 0.45;  // with samples each 0.5 s: as often as t
 constexpr double kCommandEvery_s = 2;  // starting one costs more
 constexpr double kCountsPerMeterJoule = 1e3;
 
-struct MeterUnit {
-  const char* name;
-  bool is_energy;
-  double factor;
-};
 constexpr std::array<MeterUnit, 6> kMeterUnits{{{"W", false, 1},
                                                 {"mW", false, 1e-3},
                                                 {"kW", false, 1e3},
@@ -38,8 +33,8 @@ constexpr std::array<MeterUnit, 6> kMeterUnits{{{"W", false, 1},
                                                 {"kWh", true, 3.6e6}}};
 
 void take_unit(MeterSpec& spec, const std::string& unit, const std::string& text) {
-  const auto known = std::ranges::find_if(kMeterUnits, [&](const MeterUnit& one) { return unit == one.name; });
-  if (known == kMeterUnits.end()) {
+  const MeterUnit* const known = find_meter_unit(unit);
+  if (known == nullptr) {
     throw UsageError(fmt::format("--meter {}: unknown unit {}; there are W, mW, kW, J, Wh, kWh", quoted_text(text),
                                  quoted_text(unit)));
   }
@@ -83,7 +78,34 @@ double json_value(const json& whole, const std::string& path) {
                           printable(value->dump(-1, ' ', false, json::error_handler_t::replace))));
 }
 
+constexpr const char* kDigits = "0123456789";
+
+/// With decimal point or comma, marks between thousands and an exponent, but without a comma or point behind it.
+std::string number_at(const std::string& text, std::size_t begin) {
+  std::size_t end = std::min(text.find_first_not_of("0123456789.,", begin + 1), text.size());
+  if (end < text.size() && (text[end] == 'e' || text[end] == 'E')) {
+    const std::size_t sign = end + 1 < text.size() && (text[end + 1] == '-' || text[end + 1] == '+') ? 2 : 1;
+    const std::size_t digits_end = std::min(text.find_first_not_of(kDigits, end + sign), text.size());
+    if (digits_end > end + sign) end = digits_end;
+  }
+  while (end > begin && (text[end - 1] == '.' || text[end - 1] == ',')) --end;
+  return text.substr(begin, end - begin);
+}
+
+/// The letters there, behind blanks.
+std::string word_at(const std::string& text, std::size_t begin) {
+  begin = std::min(text.find_first_not_of(' ', begin), text.size());
+  std::size_t end = begin;
+  while (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end])) != 0) ++end;
+  return text.substr(begin, end - begin);
+}
+
 }  // namespace
+
+const MeterUnit* find_meter_unit(const std::string& name) {
+  const auto known = std::ranges::find_if(kMeterUnits, [&](const MeterUnit& one) { return name == one.name; });
+  return known == kMeterUnits.end() ? nullptr : &*known;
+}
 
 MeterSpec parse_meter(const std::string& text) {
   MeterSpec spec;
@@ -113,21 +135,20 @@ MeterSpec parse_meter(const std::string& text) {
   return spec;
 }
 
-double value_in(const std::string& answer, const std::string& path) {
+double value_in(const std::string& answer, const std::string& path, std::string* unit) {
   const json parsed = json::parse(answer, nullptr, false);
   if (!parsed.is_discarded()) return json_value(parsed, path);
   const std::size_t found = path.empty() ? 0 : answer.find(path);
   if (found == std::string::npos) {
     throw Error(fmt::format("its answer is neither JSON nor has it {}: {}", quoted_text(path), quoted_text(answer)));
   }
-  const std::size_t digit = answer.find_first_of("0123456789", found + path.size());
-  double value = 0;
-  if (digit != std::string::npos) {
-    const std::size_t begin = digit > 0 && answer[digit - 1] == '-' ? digit - 1 : digit;
-    const auto parsed_number = std::from_chars(answer.data() + begin, answer.data() + answer.size(), value);
-    if (parsed_number.ec == std::errc()) return value;
-  }
-  throw Error("its answer holds no number: " + quoted_text(answer));
+  const std::size_t digit = answer.find_first_of(kDigits, found + path.size());
+  if (digit == std::string::npos) throw Error("its answer holds no number: " + quoted_text(answer));
+  const std::size_t begin = digit > 0 && answer[digit - 1] == '-' ? digit - 1 : digit;
+  const std::string number = number_at(answer, begin);
+  if (unit != nullptr) *unit = word_at(answer, begin + number.size());
+  DecimalMark mark = DecimalMark::kUnknown;
+  return csv_number(number, mark);
 }
 
 AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, double every_s,
@@ -163,7 +184,13 @@ Reading AskedMeter::reading_of(const Answer& answer) {
   if (!answer.trouble.empty()) return {.trouble = answer.trouble};
   if (answer.text.empty()) return {};
   try {
-    const double value = value_in(answer.text, spec_.path) * spec_.factor;
+    std::string unit;
+    const double number = value_in(answer.text, spec_.path, &unit);
+    const MeterUnit* const told = find_meter_unit(unit);  // null for other words, which aren't about the number
+    if (told != nullptr && told->is_energy != spec_.is_energy) {
+      return {.trouble = fmt::format("its value is in {}, not in {}", told->name, spec_.unit)};
+    }
+    const double value = number * (told == nullptr ? spec_.factor : told->factor);
     if (!std::isfinite(value) || value < 0) return {.trouble = fmt::format("it said {:g} {}", value, spec_.unit)};
     note_clock(answer);
     if (!spec_.is_energy) return {.watts = value, .at_s = answer.at_s};

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "measure/sensors/answer.h"
+#include "measure/sensors/csv_cells.h"
 #include "measure/sensors/energy_sensor.h"
 
 namespace evener::measure {
@@ -22,13 +24,22 @@ struct MeterSpec {
   std::string unit = "W";
 };
 
+struct MeterUnit {
+  const char* name;
+  bool is_energy;
+  double factor;  // to watts or joules
+};
+/// nullptr where there is no such unit.
+const MeterUnit* find_meter_unit(const std::string& name);
+
 /// Reads "http://10.0.0.5/rpc/Switch.GetStatus?id=0#aenergy.total=Wh", "run:COMMAND#=W", "csv:FILE#watts". Units: W
 /// (the default), mW, kW, Wh, kWh, J. Throws UsageError.
 MeterSpec parse_meter(const std::string& text);
 
 /// The number that `path` names in an answer: in JSON the value there ("a.b.0.c"), in another text the first number, or
-/// the first one after `path`. Throws Error that says what there is instead.
-double value_in(const std::string& answer, const std::string& path);
+/// the first one after `path`, which may have a decimal comma. `unit`, if not null, gets the word behind that one.
+/// Throws Error that says what there is instead.
+double value_in(const std::string& answer, const std::string& path, std::string* unit = nullptr);
 
 /// A meter whose answers are asked for one after the other.
 class AskedMeter final : public EnergySensor {
@@ -62,12 +73,22 @@ class CsvMeter final : public EnergySensor {
   std::vector<Reading> read(double wait_s) override;
 
  private:
+  struct Row {
+    double time_s = 0;
+    std::optional<double> value = {};  // watts or joules; absent: the line is empty
+    std::string trouble = {};          // why it can't be read
+  };
+  std::string trouble_at_the_start();
+  Row row_of(const std::string& line);
   bool take_rows(Reading& reading);
 
   const MeterSpec spec_;
   const std::function<double()> now_s_;
-  std::size_t time_column_ = 0, value_column_ = 0;
+  char separator_ = ',';
+  DecimalMark mark_ = DecimalMark::kUnknown;
+  std::size_t columns_ = 0, time_column_ = 0, value_column_ = 0;
   std::uintmax_t offset_ = 0;          // in the file, behind the last whole row
+  std::size_t rows_ = 0;               // until there, as an editor counts lines
   std::optional<double> least_lag_s_;  // our clock less the file's, when a row was found: as little as it ever was
 };
 

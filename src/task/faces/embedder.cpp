@@ -88,6 +88,7 @@ void FaceEmbedder::take_file(engine::Engine& engine, const EmbedderRequest& requ
   InferenceRequest asked = request.file;
   asked.model.model = request.name;
   asked.model.weights = request.weights;
+  asked.tells_classes = false;
   asked.usual_normalization = "0.5/0.5";  // what most networks for faces were trained with
   file_ = std::make_unique<InferenceModel>(asked);
   const std::vector<std::int64_t>& shape = file_->input_shape();

@@ -88,7 +88,8 @@ json compare_here(const InferenceModel& model, const data::Samples& samples, std
         if (before.best != scores.best) widest = std::max(widest, before.gap);
       }
     };
-    observe_results({*engine, model.normalization(), threads}, network, *model.state(), {}, samples, images, look);
+    observe_results({*engine, model.normalization_of(samples.is_bytes()), threads}, network, *model.state(), {},
+                    samples, images, look);
     if (torch.empty()) break;
   }
   json told = {{"images", found.images}, {"same", found.same}};

@@ -92,7 +92,8 @@ std::vector<data::Skipped> show(InferJob& job, const InferenceModel& model, cons
     boxes.finish();
     return skipped;
   }
-  if (model.network() != nullptr && !model.network()->anchors().empty()) {
+  const bool is_detector = model.network() != nullptr && !model.network()->anchors().empty();
+  if (is_detector || !model.no_classes().empty()) {
     Answers answers(figures);
     return job.run(samples, answers).skipped;
   }

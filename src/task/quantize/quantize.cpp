@@ -24,12 +24,17 @@ using nlohmann::json;
 
 constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measured on
 
+/// What is assumed of a file doesn't become a fact of the one that is written.
+std::vector<std::string> told_classes(const InferenceModel& model) {
+  return model.names_are_assumed() ? std::vector<std::string>() : model.classes();
+}
+
 /// As ONNX: nothing builds the network of another program's file but the file.
 void write_onnx_file(const InferenceModel& model, const network::Network& network, TensorMap state,
                      std::optional<data::CropMode> crop, const std::filesystem::path& file) {
   TrainedModel written(network);
   written.state = std::move(state);
-  written.classes = model.classes();
+  written.classes = told_classes(model);
   written.crop = crop;
   ExportOptions options{.onnx = file, .normalization = {}};
   if (model.takes_images()) options.normalization = model.normalization();
@@ -39,7 +44,7 @@ void write_onnx_file(const InferenceModel& model, const network::Network& networ
 void write_file(const InferenceModel& model, const network::Network& network, TensorMap state,
                 const network::QuantizationScheme& scheme, std::optional<data::CropMode> crop,
                 const std::filesystem::path& file) {
-  ModelFacts facts{network.model(), model.classes(), {}, {}};
+  ModelFacts facts{network.model(), told_classes(model), {}, {}};
   if (model.takes_images()) {
     facts.input = network.input_shape();
     facts.normalization = model.normalization();
@@ -72,7 +77,7 @@ Quality quality_for(const QuantizeRequest& request, const Probe& probe) {
 
 json quantize_here(const QuantizeRequest& request, const std::filesystem::path& file) {
   const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
-  const Probe probe{*engine, request.model.normalization(), request.threads};
+  const Probe probe{*engine, request.model.normalization_of(request.calibration.is_bytes()), request.threads};
   const Quantizer quantizer(probe, *request.model.network(), *request.model.state(), request.calibration,
                             request.options);
   std::set<std::string> kept;

@@ -200,7 +200,8 @@ class LibraryServer::Library : public httplib::Server {
     // No handler would match a line break, and the library would read the body by itself.
     const bool is_text = std::ranges::none_of(request.path, [](unsigned char c) { return c < ' '; });
     if (!is_text) return refuse(400, "the address has control characters in it");
-    if (request.is_multipart_form_data()) return refuse(415, "forms are not taken; send the body alone");
+    if (request.is_multipart_form_data())
+      return refuse(415, "forms are not taken; send the body alone, as curl --data-binary @FILE does instead of -F");
     return HandlerResponse::Unhandled;
   }
 

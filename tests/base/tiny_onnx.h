@@ -1,37 +1,50 @@
-#include "cli/onnx_helpers.h"
+// Smallest ONNX files, for tests of what reads foreign networks.
+#pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace evener::test {
-namespace {
 
+/// One operator with the input "input" of this shape (-1 = any extent) and the output "output".
+struct TinyOnnx {
+  std::string op = "ReduceMean";  // or "ReduceMax", over `axes`, which vanish; or an operator that nobody knows
+  std::vector<std::int64_t> input;
+  std::vector<std::int64_t> axes;
+};
+
+namespace tiny_onnx {
 // Protobuf's wire format: each field begins with its number and its kind; the numbers are those of onnx.proto.
 
-std::string varint(std::uint64_t value) {
+inline std::string varint(std::uint64_t value) {
   std::string bytes;
   for (; value >= 128; value >>= 7) bytes += static_cast<char>((value & 127) | 128);
   return bytes + static_cast<char>(value);
 }
 
-std::string number(int field, std::int64_t value) {
+inline std::string number(int field, std::int64_t value) {
   return varint(static_cast<std::uint64_t>(field) << 3) + varint(static_cast<std::uint64_t>(value));
 }
 
-std::string bytes(int field, const std::string& content) {
+inline std::string bytes(int field, const std::string& content) {
   return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(content.size()) + content;
 }
 
 /// ValueInfoProto: floats of a shape.
-std::string value_info(const std::string& name, const std::vector<std::int64_t>& shape) {
+inline std::string value_info(const std::string& name, const std::vector<std::int64_t>& shape) {
   std::string extents;
   for (const std::int64_t extent : shape) extents += bytes(1, extent < 0 ? bytes(2, "any") : number(1, extent));
   return bytes(1, name) + bytes(2, bytes(1, number(1, 1) + bytes(2, extents)));
 }
 
-}  // namespace
+}  // namespace tiny_onnx
 
-void write_tiny_onnx(const std::filesystem::path& path, const TinyOnnx& network) {
+inline void write_tiny_onnx(const std::filesystem::path& path, const TinyOnnx& network) {
+  using namespace tiny_onnx;
   std::string axes = bytes(1, "axes");
   for (const std::int64_t axis : network.axes) axes += number(8, axis);
   axes += number(20, 7);  // its type: a list of numbers

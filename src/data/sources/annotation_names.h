@@ -1,0 +1,42 @@
+// What the names in files of annotations mean: images in folders, and classes by number.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/sources/boxed_images.h"
+
+namespace evener::data {
+
+/// Finds images by the names that a file gives them.
+class NamedImages {
+ public:
+  explicit NamedImages(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
+
+  /// Absent: in none of the folders. Names that lead out of them are not followed.
+  std::optional<std::filesystem::path> find(const std::string& name);
+  /// The one in which the last was found.
+  const std::filesystem::path& folder() const { return folders_.front(); }
+
+ private:
+  std::vector<std::filesystem::path> folders_;
+};
+
+/// Numbers names in the order in which they are first met, until all are known.
+class ClassNames {
+ public:
+  std::int32_t number(const std::string& name) {
+    return numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size())).first->second;
+  }
+  /// Gives a listing the names, sorted, and its boxes their numbers in that order.
+  void finish(AnnotatedListing& listing) const;
+
+ private:
+  std::map<std::string, std::int32_t> numbers_;
+};
+
+}  // namespace evener::data

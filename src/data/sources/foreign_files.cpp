@@ -1,0 +1,120 @@
+#include "data/sources/foreign_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "data/passed_over.h"
+#include "data/sources/idx_file.h"
+#include "data/sources/source.h"
+
+namespace evener::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ForeignKind {
+  std::string_view ending, what;
+};
+
+constexpr const char* kUnpack = "an archive: unpack it and give the folder";
+constexpr const char* kExport =
+    "a table of another program, which isn't read: write its images as files, a folder for "
+    "each class";
+
+constexpr std::array<ForeignKind, 16> kForeignKinds = {{{".zip", kUnpack},
+                                                        {".tar", kUnpack},
+                                                        {".tar.gz", kUnpack},
+                                                        {".tgz", kUnpack},
+                                                        {".tar.bz2", kUnpack},
+                                                        {".tar.xz", kUnpack},
+                                                        {".rar", kUnpack},
+                                                        {".7z", kUnpack},
+                                                        {".parquet", kExport},
+                                                        {".arrow", kExport},
+                                                        {".tfrecord", kExport},
+                                                        {".tfrecords", kExport},
+                                                        {".npz", kExport},
+                                                        {".h5", kExport},
+                                                        {".hdf5", kExport},
+                                                        {".mat", kExport}}};
+
+std::string lower_name(const fs::path& path) {
+  std::string name = path.filename().string();
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+/// One of the pickles that CIFAR's Python version consists of.
+bool is_cifar_pickle(const fs::path& path) {
+  const std::string name = lower_name(path);
+  constexpr std::array<std::string_view, 5> kNames = {"test_batch", "batches.meta", "train", "test", "meta"};
+  if (!name.starts_with("data_batch_") && std::ranges::find(kNames, name) == kNames.end()) return false;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  char bytes[2] = {};
+  std::ifstream(path, std::ios::binary).read(bytes, 2);
+  return bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
+}
+
+std::string hint_of_file(const fs::path& path) {
+  const std::string name = lower_name(path);
+  if (is_cifar_pickle(path) || name.starts_with("cifar-10-python") || name.starts_with("cifar-100-python")) {
+    return "'" + path.string() +
+           "' is of CIFAR's Python version, which isn't read: take the binary version (cifar-10-binary.tar.gz or "
+           "cifar-100-binary.tar.gz, unpacked), or 'evener data fetch cifar10'";
+  }
+  for (const ForeignKind& kind : kForeignKinds) {
+    if (name.ends_with(kind.ending)) return "'" + path.string() + "' is " + std::string(kind.what);
+  }
+  return "";
+}
+
+/// `levels`: how many folders below are looked into.
+std::string hint_of_folder(const fs::path& folder, int levels) {
+  std::vector<fs::path> files, folders;
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    std::error_code ignored;
+    if (!is_passed_over(it->path())) (it->is_directory(ignored) ? folders : files).push_back(it->path());
+  }
+  std::ranges::sort(files);
+  std::ranges::sort(folders);
+  for (const fs::path& file : files) {
+    if (std::string hint = hint_of_file(file); !hint.empty()) return hint;
+  }
+  const auto is_named_so = [](const fs::path& file) {
+    const std::string name = lower_name(file);
+    return name.find("ubyte") != std::string::npos || name.find("idx") != std::string::npos;
+  };
+  if (const auto found = std::ranges::find_if(files, is_named_so); found != files.end()) {
+    return "'" + found->string() + "' seems to be an IDX file; these are known by names such as " +
+           "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, also "
+           "with .gz and with something before 'train': rename it so";
+  }
+  for (const fs::path& inner : folders) {
+    const bool is_idx = is_idx_folder(inner);
+    if (!is_idx && !is_cifar_folder(inner)) continue;
+    return "'" + inner.string() + "' has " + (is_idx ? "IDX" : "CIFAR") + " files: give that folder";
+  }
+  for (const fs::path& inner : folders) {
+    if (levels == 0) break;
+    if (std::string hint = hint_of_folder(inner, levels - 1); !hint.empty()) return hint;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string foreign_files_hint(const fs::path& location) {
+  std::error_code error;
+  return fs::is_directory(location, error) ? hint_of_folder(location, 2) : hint_of_file(location);
+}
+
+}  // namespace evener::data

@@ -1,0 +1,43 @@
+// What a network gives of each image, as it is, in NumPy's files: for networks whose outputs are no classes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "task/infer.h"
+
+namespace evener::job {
+
+/// The shape of each output, of one image.
+using OutputShapes = std::map<std::string, std::vector<std::int64_t>>;
+
+/// Writes OUTPUT.npy for each output, float32 (images, ...), as answers come, and files.txt with the image of each row.
+class RawOutputs {
+ public:
+  /// Throws Error where a file can't be written.
+  RawOutputs(std::filesystem::path folder, OutputShapes shapes);
+
+  void add(const std::string& image, const task::Answer& answer);
+  /// Throws Error where something could not be written.
+  void finish();
+
+ private:
+  struct File {
+    std::filesystem::path path;
+    std::ofstream stream;
+  };
+
+  const std::filesystem::path folder_;
+  const OutputShapes shapes_;
+  std::map<std::string, File> files_;
+  std::ofstream names_;
+  std::int64_t images_ = 0;
+};
+
+}  // namespace evener::job

@@ -1,0 +1,210 @@
+// Folders as archives, file servers and sorting leave them: what is read as parts and classes, what is passed over.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <set>
+
+#include "data/data_helpers.h"
+#include "data/open_data.h"
+#include "data/passed_over.h"
+#include "data/pictures.h"
+
+namespace evener::data {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace test;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class FolderLayouts : public ::testing::Test {
+ protected:
+  void add(const std::string& name) { write_bytes(folder_ / name, plain_png(4, 3, {++value_})); }
+  /// `each` images of each class below `part`.
+  void add_classes(const std::string& part, const std::vector<std::string>& classes, int each = 2) {
+    for (const std::string& name : classes) {
+      for (int i = 0; i < each; ++i) add((fs::path(part) / name / (std::to_string(i) + ".png")).string());
+    }
+  }
+  DataOptions options(const std::string& below = "") const {
+    DataOptions options;
+    options.location = (folder_ / below).lexically_normal().string();
+    return options;
+  }
+  OpenedData open(const std::string& below = "") const { return open_data(options(below)); }
+  std::string open_error(const std::string& below = "") const {
+    return error_of([&] { open(below); });
+  }
+
+  TemporaryFolder folder_;
+  std::uint8_t value_ = 0;
+};
+
+// As Kaggle's "Intel Image Classification" unpacks, and once unpacked without the doubled folders.
+TEST_F(FolderLayouts, RefusesPartsUnderOtherNamesAndNamesTheOneToTrainOn) {
+  for (const std::string& outer : {std::string("seg_train/"), std::string()}) {
+    const std::string test = outer.empty() ? "" : "seg_test/", pred = outer.empty() ? "" : "seg_pred/";
+    add_classes(outer + "seg_train", {"forest", "glacier"});
+    add_classes(test + "seg_test", {"forest", "glacier"});
+    add(pred + "seg_pred/1.png");
+    const std::string train = (folder_ / (outer + "seg_train")).string();
+    EXPECT_THAT(open_error(), AllOf(HasSubstr("'" + train + "' and '"), HasSubstr("both have a folder 'forest'"),
+                                    HasSubstr("give the one to train on, such as '" + train + "'")));
+    fs::remove_all(folder_ / "seg_test");
+    EXPECT_THAT(open_error(), AllOf(HasSubstr("'" + train + "' and '"), HasSubstr("seg_pred' have such names")));
+    EXPECT_THAT(open(outer + "seg_train").dataset->classes(), ElementsAre("forest", "glacier"));
+    for (const char* name : {"seg_train", "seg_test", "seg_pred"}) fs::remove_all(folder_ / name);
+  }
+}
+
+TEST_F(FolderLayouts, ReadsPartsThatWereUnpackedIntoFoldersOfTheirOwnNames) {
+  add_classes("train/train", {"cat", "dog"});
+  add_classes("Validation/validation", {"cat", "dog"}, 1);
+  add("test/test/1.png");
+  add("test/test/2.png");
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("cat", "dog"));
+  EXPECT_THAT(opened.split.train, SizeIs(4));
+  EXPECT_THAT(opened.split.val, SizeIs(2));
+  EXPECT_THAT(opened.notes, Contains(AllOf(HasSubstr("2 image files directly in"), HasSubstr("/test/test'"))));
+}
+
+TEST_F(FolderLayouts, ReadsTheOnlyFolderWhereItHoldsThePartsOrHasTheSameName) {
+  add_classes("pets/archive/train", {"cat", "dog"});
+  add_classes("pets/archive/test", {"cat", "dog"});
+  add("pets/__MACOSX/archive/._1.png");
+  const OpenedData opened = open("pets");
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("cat", "dog"));
+  EXPECT_THAT(opened.split.test, SizeIs(4));
+  EXPECT_THAT(opened.notes, Contains(HasSubstr("pets/archive' is read, as there is nothing beside it")));
+  EXPECT_FALSE(has_pictures_only((folder_ / "pets").string()));
+
+  add_classes("PetImages/PetImages/petimages", {"cat", "dog"});
+  EXPECT_THAT(open("PetImages").dataset->classes(), ElementsAre("cat", "dog"));
+  add_classes("one/cat", {"2023", "2024"});  // the first class, it may be
+  EXPECT_THAT(open_error("one"),
+              AllOf(HasSubstr("only one class"), HasSubstr("one/cat' holds the class folders, give")));
+  add_classes("three/train", {"cat"});
+  EXPECT_THAT(open_error("three"), HasSubstr("only one class with images"));
+  add_classes("two/archive/animals", {"cat", "dog"});
+  EXPECT_THAT(open_error("two"), HasSubstr("If '" + (folder_ / "two/archive/animals").string() + "' holds the class"));
+}
+
+TEST_F(FolderLayouts, SuggestsClassesFromTheNamesOfFilesThatLieInNoFolders) {
+  for (const char* name : {"cat.0", "cat.12", "dog.0", "dog.1"}) add(std::string("pets/train/") + name + ".png");
+  add("pets/test1/1.png");
+  const std::string advice = "--class cat='train/cat.*' --class dog='train/dog.*'";
+  EXPECT_THAT(open_error("pets"), AllOf(HasSubstr("test1', '"), HasSubstr(advice)));
+  EXPECT_TRUE(has_pictures_only((folder_ / "pets").string()));
+  EXPECT_THAT(open_error("pets/train"), HasSubstr("--class cat='cat.*' --class dog='dog.*'"));
+  DataOptions told = options("pets");
+  told.classes = {{"cat", "train/cat.*"}, {"dog", "train/dog.*"}};
+  EXPECT_EQ(open_data(told).dataset->size(), 4u);
+
+  for (const char* name : {"wire_fox_1", "wire_fox_2", "pug (1)", "pug (2)", "bulldog-1", "bulldog-2", "a1", "a2"}) {
+    add(std::string("more/") + name + ".png");
+  }
+  EXPECT_THAT(open_error("more"), HasSubstr("--class a='a*' --class bulldog='bulldog-*' --class pug='pug (*' ..."));
+  add("plain/1.png");
+  add("plain/2.png");
+  EXPECT_THAT(open_error("plain"), Not(HasSubstr("--class ")));
+}
+
+TEST_F(FolderLayouts, SaysWhereClassesMayLieOneFolderDeeper) {
+  add_classes("folds/fold1", {"cat", "dog"});
+  add_classes("folds/fold2", {"cat", "dog"});
+  EXPECT_THAT(open_error("folds"), HasSubstr("both have a folder 'cat'"));
+  fs::remove_all(folder_ / "folds");
+  add_classes("camera1", {"cat", "dog"});
+  add_classes("camera2", {"cat", "dog", "fox"});
+  EXPECT_THAT(open().notes, Contains(AllOf(HasSubstr("each of the 2 classes has the folders 'cat' and 'dog'"),
+                                           HasSubstr("--class 'cat=*/cat/**'"))));
+  add("camera1/1.png");
+  EXPECT_THAT(open().notes, Not(Contains(HasSubstr("each of the"))));
+}
+
+TEST_F(FolderLayouts, PassesOverTheFoldersOfFileServersAndSystems) {
+  add_classes("", {"ants", "bees"});
+  EXPECT_THAT(open().notes, IsEmpty());
+  for (const char* name : {"ants/@eaDir/0.png/THUMB.png", "@eaDir/1.png/THUMB.png", "#recycle/ants/old.png",
+                           "$RECYCLE.BIN/S-1-5/1.png", "System Volume Information/1.png", "bees/lost+found/1.png",
+                           ".thumbnails/1.png", ".Trash-1000/files/1.png", "bees/._0.png", "__MACOSX/ants/._0.png"}) {
+    add(name);
+  }
+  const auto passed =
+      AllOf(HasSubstr("2 image files in '@eaDir' (2 folders)"), HasSubstr("1 image file in '#recycle'"),
+            HasSubstr("in '$RECYCLE.BIN'"), HasSubstr("in 'System Volume Information'"), HasSubstr("in 'lost+found'"),
+            HasSubstr("in '.thumbnails'"), HasSubstr("in '.Trash-1000'"), Not(HasSubstr("__MACOSX")));
+  const OpenedData opened = open();
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("ants", "bees"));
+  EXPECT_EQ(opened.dataset->size(), 4u);
+  EXPECT_THAT(opened.notes, ElementsAre(passed));
+  const Pictures pictures({folder_.path().string()});
+  EXPECT_EQ(pictures.size(), 4u);
+  EXPECT_THAT(pictures.notes(), ElementsAre(passed));
+  DataOptions told = options();
+  told.classes = {{"ants", "ants/**"}, {"bees", "bees/**"}};
+  EXPECT_EQ(open_data(told).dataset->size(), 4u);
+}
+
+TEST_F(FolderLayouts, ReadsASystemFolderThatIsNamed) {
+  add("ants/1.png");
+  add("ants/@eaDir/2.png");
+  add("@eaDir/3.png");
+  const auto count = [&](const std::string& location) { return Pictures({(folder_ / location).string()}).size(); };
+  EXPECT_EQ(count("ants/@eaDir"), 1u);
+  EXPECT_EQ(count("*/@eaDir/*.png"), 1u);
+  EXPECT_EQ(count("**/*.png"), 1u);
+  EXPECT_THAT(error_of([&] {
+                count("@eaDir/..");
+                count("*.png");
+              }),
+              HasSubstr("no image files fit"));
+  DataOptions told = options();
+  told.classes = {{"ants", "ants/*"}, {"thumbs", "**/@eaDir/*"}};
+  EXPECT_EQ(open_data(told).dataset->size(), 3u);
+}
+
+TEST_F(FolderLayouts, PassesThemOverAmongImagesWithBoxes) {
+  for (const char* name : {"1", "2", "@eaDir/1.png/3"}) {
+    add(std::string("images/train/") + name + ".png");
+    write_bytes(folder_ / "labels/train" / (std::string(name) + ".txt"), "0 0.5 0.5 0.5 0.5\n");
+  }
+  const OpenedData opened = open();
+  EXPECT_EQ(opened.dataset->size(), 2u);
+  EXPECT_THAT(opened.notes, Contains(HasSubstr("1 image file in '@eaDir'")));
+}
+
+TEST_F(FolderLayouts, TellsWhatWasPassedOverWhereNothingIsLeft) {
+  add("photos/@eaDir/1.png");
+  const auto told = AllOf(HasSubstr("no image files"), HasSubstr("1 image file in '@eaDir'"));
+  EXPECT_THAT(error_of([&] { Pictures({(folder_ / "photos").string()}); }), told);
+  fs::create_directory(folder_ / "photos/ants");
+  EXPECT_THAT(open_error("photos"), told);
+}
+
+// `unsure` of a sorted folder; one that nobody marked is a class as any other.
+TEST_F(FolderLayouts, TakesNoFolderForAClassThatIsMarkedAsNone) {
+  for (const std::string& part : {std::string(), std::string("train/")}) {
+    add_classes(part, {"ants", "bees", "unsure"});
+    EXPECT_THAT(open().dataset->classes(), ElementsAre("ants", "bees", "unsure"));
+    write_bytes(folder_ / (part + "unsure") / kNoClassMark, "");
+    const OpenedData opened = open();
+    EXPECT_THAT(opened.dataset->classes(), ElementsAre("ants", "bees"));
+    EXPECT_EQ(opened.dataset->size(), 4u);
+    EXPECT_THAT(opened.notes, Contains(AllOf(HasSubstr("unsure' with 2 image files is no class"))));
+    EXPECT_EQ(Pictures({folder_.path().string()}).size(), 6u);
+    DataOptions told = options();
+    told.classes = {{"ants", part + "ants/**"}, {"unsure", part + "unsure/**"}};
+    EXPECT_EQ(open_data(told).dataset->size(), 4u);
+    for (const char* name : {"ants", "bees", "unsure"}) fs::remove_all(folder_ / name);
+  }
+}
+
+}  // namespace
+}  // namespace evener::data

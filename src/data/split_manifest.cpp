@@ -236,6 +236,11 @@ std::optional<SplitManifest> SplitManifest::load(const fs::path& run) {
   }
 }
 
+std::optional<SplitManifest> SplitManifest::beside(const fs::path& weights) {
+  const fs::path folder = weights.parent_path();
+  return load(folder.empty() && !weights.empty() ? "." : folder);
+}
+
 void SplitManifest::save(const fs::path& run) const {
   std::vector<std::uint64_t> contents, names;
   std::vector<std::uint8_t> parts;

@@ -22,6 +22,7 @@ struct RecalledSplit {
   std::array<std::size_t, 3> changed{};     // whose file has other content
   std::vector<std::uint32_t> were_trained;  // in other data than the run's, by a run that the weights began with
 
+  /// How many images are there as they were.
   std::size_t found() const;
   /// "1 of 28 training images is gone, 2 of 8 test images have other content, 5 images are new"; "" = all is as it was.
   std::string changes() const;
@@ -37,6 +38,8 @@ class SplitManifest {
   /// That of a run's folder; nothing where there is none, as of runs from before there were any. Throws Error naming
   /// the file and what is wrong with it.
   static std::optional<SplitManifest> load(const std::filesystem::path& run);
+  /// That of the run in whose folder a file of weights lies; nothing for no file.
+  static std::optional<SplitManifest> beside(const std::filesystem::path& weights);
   /// Into a run's folder, whole or not at all.
   void save(const std::filesystem::path& run) const;
   /// Copies it from one run's folder to another's, whose weights are made of the first one's.

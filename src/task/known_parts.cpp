@@ -14,13 +14,12 @@ namespace {
 
 using data::SplitManifest;
 
-std::optional<SplitManifest> manifest_of(const std::filesystem::path& run, const data::DataOptions& data) {
-  return SplitManifest::can_know(data.location) ? SplitManifest::load(run) : std::nullopt;
+std::optional<SplitManifest> manifest_of_run(const TrainOptions& options) {
+  return SplitManifest::can_know(options.data.location) ? SplitManifest::load(options.out) : std::nullopt;
 }
 
 std::optional<SplitManifest> manifest_of_weights(const TrainOptions& options) {
-  if (options.weights.empty()) return std::nullopt;
-  return manifest_of(options.weights.parent_path(), options.data);
+  return SplitManifest::can_know(options.data.location) ? SplitManifest::beside(options.weights) : std::nullopt;
 }
 
 void sort_parts(data::Split& split) {
@@ -87,7 +86,7 @@ void require_data_of_run(const TrainOptions& options) {
 }
 
 void resume_parts(const TrainOptions& options, data::OpenedData& opened) {
-  const auto manifest = manifest_of(options.out, options.data);
+  const auto manifest = manifest_of_run(options);
   if (!manifest) return;
   data::RecalledSplit recalled = manifest->recall(opened, options.data.location, options.data.threads);
   const std::string changes = recalled.changes();
@@ -121,7 +120,7 @@ void inherit_parts(const TrainOptions& options, data::OpenedData& opened) {
 }
 
 bool knows_its_images(const TrainOptions& options) {
-  return manifest_of(options.out, options.data).has_value();
+  return manifest_of_run(options).has_value();
 }
 
 void save_manifest(const TrainOptions& options, const data::OpenedData& opened) {

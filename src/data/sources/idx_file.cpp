@@ -1,9 +1,11 @@
 #include "data/sources/idx_file.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <iterator>
-#include <regex>
+#include <initializer_list>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "data/sources/byte_reader.h"
@@ -42,16 +44,25 @@ std::uint64_t product(const std::vector<std::int64_t>& extents) {
 }  // namespace
 
 std::optional<IdxName> parse_idx_name(const std::filesystem::path& path) {
-  static const std::regex kPattern(
-      "([^.].*[-_.])?(train|t10k|test)[-_](images|labels)([-._]idx[13])?([-._]u?byte)?([.]idx)?([.]gz)?",
-      std::regex::icase | std::regex::optimize);
   const std::string name = path.filename().string();
-  std::smatch found;
-  if (name.find("mages") == std::string::npos && name.find("abels") == std::string::npos) return std::nullopt;
-  if (name.size() > 200 || !std::regex_match(name, found, kPattern)) return std::nullopt;
-  if (!found[4].matched && !found[5].matched && !found[6].matched) return std::nullopt;
-  const auto second_letter = [&found](std::size_t group) { return std::tolower(*std::next(found[group].first)); };
-  return IdxName{found[1].str(), second_letter(2) != 'r', second_letter(3) == 'm'};
+  std::string rest = name;
+  for (char& c : rest) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  // Takes the last word off where it is one of these; "" where it isn't.
+  const auto take = [&rest](std::initializer_list<std::string_view> words) -> std::string {
+    const std::size_t separator = rest.find_last_of("-_.");
+    const std::size_t begin = separator == std::string::npos ? 0 : separator + 1;
+    const std::string last = rest.substr(begin);
+    if (std::ranges::find(words, last) == words.end()) return "";
+    rest.resize(begin == 0 ? 0 : begin - 1);
+    return last;
+  };
+  take({"gz"});
+  const std::string ending = take({"idx"}), bytes = take({"ubyte", "byte"}), kind = take({"idx1", "idx3"});
+  const std::string what = take({"images", "labels"}), part = take({"train", "t10k", "test"});
+  const bool is_marked = !ending.empty() || !bytes.empty() || !kind.empty();
+  if (!is_marked || what.empty() || part.empty() || name.starts_with('.')) return std::nullopt;
+  const std::size_t prefix_length = rest.empty() ? 0 : rest.size() + 1;
+  return IdxName{name.substr(0, prefix_length), part != "train", what == "images"};
 }
 
 IdxArray parse_idx(std::string_view file, int dimensions) {

@@ -48,7 +48,7 @@ struct DetectImagesFlags : OptionGroup {
   Option<std::string> data{
       *this,
       {"--data", "DATA",
-       "Images whose boxes are known, to see how well it finds them: VOC, COCO or YOLO, synth:shapes (default "
+       "Images whose boxes are known, to see how well it finds them: VOC, COCO, YOLO, CVAT, synth:shapes (default "
        "without IMAGES: what the run's own data has to test on)"},
       "",
       {.joint = data::kLocationJoint}};

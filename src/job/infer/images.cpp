@@ -122,6 +122,7 @@ std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::st
 std::optional<InferImages> from_data(const std::string& location, const InferFlags& flags,
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
   const LabelledDataRequest request{.location = location,
+                                    .weights = network.weights(),
                                     .part = *flags.images.part,
                                     .split = *flags.images.split,
                                     .seed = *flags.images.seed,

@@ -58,7 +58,7 @@ bool is_known(const data::RecalledSplit& recalled, bool is_named, std::size_t im
 void recall_parts(const LabelledDataRequest& request, const RunConfig& run, data::OpenedData& opened) {
   const bool is_named = was_trained_on(run, request.location);
   const auto manifest =
-      data::SplitManifest::can_know(request.location) ? data::SplitManifest::load(run.folder()) : std::nullopt;
+      data::SplitManifest::can_know(request.location) ? data::SplitManifest::beside(request.weights) : std::nullopt;
   if (!manifest) {
     if (is_named && request.split.empty()) note_other_counts(run, request.location, opened);
     return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ inline constexpr const char* kHeldOut = "held-out";
 
 struct LabelledDataRequest {
   std::string location;
+  std::filesystem::path weights = {};     // the network's; a run's manifest lies beside them; empty = none
   std::string part = {};                  // "train", "validation", "test", "new", kHeldOut or "all"; "" = chosen
   std::string split = {};                 // "85/2/13"; "" = as it comes, or as the network's training had it
   std::optional<std::int64_t> seed = {};  // of the split; absent = the training's

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/utf8.h"
 
 namespace evener::parallel {
 namespace {
@@ -38,7 +40,8 @@ void add(std::vector<std::string>& hosts, const std::string& name) {
 }
 
 std::vector<std::string> hosts_of_file(const std::string& path) {
-  std::ifstream file(path);
+  constexpr std::uint64_t kMostBytes = 1 << 24;
+  std::istringstream file(text_without_byte_order_mark(read_file(path, kMostBytes)));
   std::vector<std::string> hosts;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line.substr(0, line.find('#')));

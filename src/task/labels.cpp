@@ -2,26 +2,31 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <string_view>
+#include <cstdint>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
 
 namespace evener::task {
 
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostLabels = 1'000'000;
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // that editors of Windows begin a file with
+constexpr std::uint64_t kMostBytes = 1 << 28;
 
 std::vector<std::string> read_labels(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file)
-    throw Error(fmt::format("the labels '{}' can't be read; give a text file with a name on each line", path.string()));
+  std::istringstream text;
+  try {
+    text.str(text_without_byte_order_mark(read_file(path, kMostBytes)));
+  } catch (const Error& error) {
+    throw Error(fmt::format("the labels '{}' can't be read ({}); give a text file with a name on each line",
+                            path.string(), error.what()));
+  }
   std::vector<std::string> labels;
-  for (std::string line; std::getline(file, line) && labels.size() < kMostLabels;) {
-    if (labels.empty() && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+  for (std::string line; std::getline(text, line) && labels.size() < kMostLabels;) {
     if (line.ends_with('\r')) line.pop_back();
     labels.push_back(std::move(line));
   }

@@ -37,6 +37,8 @@ TEST(HostLists, AreNamesOrAFile) {
   const TestFolder folder;
   std::ofstream(folder / "hosts") << "# ours\n\nnode1 slots=8\nnode2  # the old one\n";
   EXPECT_THAT(parse_hosts((folder / "hosts").string()), ElementsAre("node1", "node2"));
+  std::ofstream(folder / "marked") << "\xEF\xBB\xBFnode1\r\n";
+  EXPECT_THAT(parse_hosts((folder / "marked").string()), ElementsAre("node1"));
   std::ofstream(folder / "none") << "# nobody\n";
   EXPECT_THAT(usage_error_of([&] { parse_hosts((folder / "none").string()); }), HasSubstr("names no host"));
   for (const std::string& missing : {std::string("hosts.txt"), std::string("./hosts"), (folder / "gone").string()}) {

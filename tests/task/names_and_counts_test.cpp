@@ -16,6 +16,9 @@ TEST(Labels, AreTheLinesWhateverEndsThem) {
   const test::TestFolder folder;
   test::write_text(folder / "names.txt", "cat\r\nbig dog\r\n\r\nfish\n\n");
   EXPECT_THAT(read_labels(folder / "names.txt"), ElementsAre("cat", "big dog", "", "fish"));
+  using namespace std::string_literals;
+  std::ofstream(folder / "utf16.txt") << "\xFF\xFE"s + "c\0a\0\r\0\n\0b\0\r\0\n\0"s;
+  EXPECT_THAT(read_labels(folder / "utf16.txt"), ElementsAre("ca", "b"));
 }
 
 TEST(WantedLabels, AreNamesOrNumbersOfClasses) {

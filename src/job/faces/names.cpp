@@ -68,9 +68,7 @@ fs::path names_file(const fs::path& folder) {
 PersonNames::PersonNames(const fs::path& folder) {
   const fs::path path = names_file(folder);
   if (!fs::exists(path)) return;
-  std::string text = read_file(path, kMostNamesBytes);
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // as spreadsheets mark UTF-8
-  std::istringstream lines(text);
+  std::istringstream lines(text_without_byte_order_mark(read_file(path, kMostNamesBytes)));
   std::size_t number = 0;
   for (std::string all; std::getline(lines, all);) {
     ++number;

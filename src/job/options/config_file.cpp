@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/utf8.h"
 
 namespace evener::job {
 namespace {
@@ -20,7 +21,7 @@ class ConfigReader {
       : file_(file), options_(options.options()), path_(path) {}
 
   ConfigValues read() {
-    const std::string text = read_file(file_, kLargestFile);
+    const std::string text = text_without_byte_order_mark(read_file(file_, kLargestFile));
     toml::table table;
     try {
       table = toml::parse(text, file_.string());

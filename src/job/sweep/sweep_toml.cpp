@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/utf8.h"
 #include "job/sweep/sweep_flags.h"
 
 namespace evener::job {
@@ -51,7 +52,7 @@ class ExperimentReader {
 
  private:
   void parse() {
-    const std::string text = read_file(path_, kLargestExperiment);
+    const std::string text = text_without_byte_order_mark(read_file(path_, kLargestExperiment));
     try {
       table_ = toml::parse(text, path_);
     } catch (const toml::parse_error& error) {

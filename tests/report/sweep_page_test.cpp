@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "base/random.h"
 #include "base/test_folder.h"
@@ -58,6 +59,7 @@ measure::Record record_of_cell(std::size_t cell, double speed, double joules) {
       test::sample_record({.placement = "cpu/t" + std::to_string(threads), .images_per_s = speed, .threads = threads});
   record.images_per_s.median = speed;
   record.energy.joules = joules;
+  record.energy.kind = cell == 0 ? measure::EnergyClass::kEstimated : measure::EnergyClass::kMeasured;
   record.energy.edp_js = joules * record.times.total.value_or(1);
   record.placement.replicas = {{.stages = {{.device = "cpu", .threads = threads, .cpus = {}, .emulated_speed = {}}}}};
   return record;
@@ -106,6 +108,21 @@ TEST(SweepPage, SaysWhatTheSweepShowed) {
   EXPECT_THAT(csv, HasSubstr("energy_joules"));
   ASSERT_EQ(sweep.scalings.size(), 5U);
   for (const SweepScaling& scaling : sweep.scalings) EXPECT_NEAR(scaling.scaling.fit->serial_share, 0.1, 0.02);
+}
+
+// Guesses stand beside what was measured: in each table it is told which is which.
+TEST(SweepPage, EnergiesKeepTheirClass) {
+  const Sweep sweep = load_sweep(sweep_folder());
+  const Table table = sweep_table(sweep);
+  const auto classes = std::ranges::find(table.columns, "energy is", &Column::title);
+  ASSERT_NE(classes, table.columns.end());
+  const auto column = static_cast<std::size_t>(classes - table.columns.begin());
+  std::map<std::string, int> rows;
+  for (const auto& row : table.rows) ++rows[row[column]];
+  EXPECT_EQ(rows, (std::map<std::string, int>{{"estimated", 1}, {"measured", 19}}));
+  const std::string csv = sweep_csv(sweep), json = sweep_json(sweep);
+  EXPECT_THAT(csv, AllOf(HasSubstr("energy_class"), HasSubstr(",estimated"), HasSubstr(",measured")));
+  EXPECT_THAT(json, AllOf(HasSubstr(R"("estimated")"), HasSubstr(R"("measured")")));
 }
 
 TEST(SweepPage, TheFrontHasWhatNothingBeats) {

@@ -104,9 +104,9 @@ TEST(Pickle, WhatIsMadeByOtherNamesHasNoContent) {
 }
 
 TEST(Pickle, SetsAndBytesOfNewerProtocols) {
-  const Pickle pickle = parse("\x80\x05(\x8f(K\x01K\x02\x90(K\x03\x91"s + "C\x02\x00\xff"s + "B\x01\x00\x00\x00z"s +
-                                  "\x8e\x01\x00\x00\x00\x00\x00\x00\x00y"s + "\x96\x00\x00\x00\x00\x00\x00\x00\x00t."s,
-                              {});
+  const std::string bytes = "\x80\x05(\x8f(K\x01K\x02\x90(K\x03\x91"s + "C\x02\x00\xff"s + "B\x01\x00\x00\x00z"s +
+                            "\x8e\x01\x00\x00\x00\x00\x00\x00\x00y"s + "\x96\x00\x00\x00\x00\x00\x00\x00\x00t."s;
+  const Pickle pickle = parse(bytes, {});
   const std::vector<Ref>& items = pickle[pickle.root].items;
   ASSERT_EQ(items.size(), 6U);
   EXPECT_EQ(pickle[items[0]].kind, Kind::kSet);
@@ -116,7 +116,8 @@ TEST(Pickle, SetsAndBytesOfNewerProtocols) {
   EXPECT_EQ(pickle[items[3]].text, "z");
   EXPECT_EQ(pickle[items[4]].text, "y");
   EXPECT_EQ(pickle[items[5]].text, "");
-  const Pickle dict = parse("\x80\x02"s + "ccollections\ndefaultdict\ncmine\nf\n\x85R(U\x01"s + "aK\x01u."s, {});
+  const std::string of_dict = "\x80\x02"s + "ccollections\ndefaultdict\ncmine\nf\n\x85R(U\x01"s + "aK\x01u."s;
+  const Pickle dict = parse(of_dict, {});
   ASSERT_NE(dict.find(dict[dict.root], "a"), nullptr) << "a defaultdict keeps its items";
 }
 

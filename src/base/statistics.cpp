@@ -54,7 +54,10 @@ std::optional<double> median(std::span<const double> samples) {
 double incomplete_beta(double x, double a, double b) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
-  const double log_front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x);
+  // std::lgamma writes a global sign, which threads would race for; of positive numbers there is none to know.
+  int sign = 0;
+  const auto log_gamma = [&sign](double value) { return lgamma_r(value, &sign); };
+  const double log_front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) + b * std::log1p(-x);
   if (x < (a + 1) / (a + b + 2)) return std::exp(log_front) * beta_fraction(x, a, b) / a;
   return 1 - std::exp(log_front) * beta_fraction(1 - x, b, a) / b;
 }

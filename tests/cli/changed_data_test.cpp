@@ -39,6 +39,7 @@ class ChangedData : public testing::Test {
   /// A run that learnt from 40 of 60 digits, in a folder of files.
   void SetUp() override {
     if (!test::module_is_built("native")) GTEST_SKIP() << "the native engine is not built";
+    if (!test::module_is_built("openvino")) GTEST_SKIP() << "the openvino engine is not built";
     synth(data_, "1");
     train(data_, run_, "1");
   }
@@ -190,7 +191,6 @@ TEST_F(ChangedData, NoAccuracyIsToldOfWhatWasTrainedOn) {
 }
 
 TEST_F(ChangedData, QuantizingAndSharingTestWithTheSamePart) {
-  if (!test::module_is_built("openvino")) GTEST_SKIP() << "the openvino engine is not built";
   const Names tested = shown(run_, data_, "test");
   add_new();
   const fs::path quantized = folder_ / "quantized";

@@ -29,8 +29,7 @@ bool KeptWeights::save(bool averaged) {
   job_.observer.on_checkpoint();
   const std::filesystem::path& out = job_.options.out;
   const Progress& progress = job_.progress;
-  if (!is_manifest_saved_) save_manifest(job_.options, job_.data);
-  is_manifest_saved_ = true;
+  keep_manifest();
   if (!best_saved_) stage_best(out, best_, job_.info, progress.best_epoch);
   if (progress.best_epoch == 0 && progress.epoch == job_.options.epochs) {
     if (averaged) replicas_.swap_average();
@@ -46,9 +45,15 @@ bool KeptWeights::save(bool averaged) {
   return true;
 }
 
+void KeptWeights::keep_manifest() {
+  if (!is_manifest_saved_) save_manifest(job_.options, job_.data);
+  is_manifest_saved_ = true;
+}
+
 void KeptWeights::save_best() {
   if (best_saved_) return;
   const Stopwatch clock;
+  keep_manifest();
   task::save_best(job_.options.out, best_, job_.info, job_.progress.best_epoch);
   best_saved_ = true;
   seconds_ += clock.seconds();

@@ -32,6 +32,9 @@ class KeptWeights {
   double seconds() const { return seconds_; }
 
  private:
+  /// Before the first weights: whoever finds weights finds the list of their images.
+  void keep_manifest();
+
   TrainJob::State& job_;
   parallel::DataParallel& replicas_;
   TensorMap best_;  // empty: what the folder has

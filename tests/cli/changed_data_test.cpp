@@ -174,6 +174,15 @@ TEST_F(ChangedData, ANewRunFromItsWeightsDoesntTestWithWhatTheyLearnt) {
   EXPECT_THAT(shown(divided, data_, "train"), testing::IsSupersetOf(trained));
 }
 
+// What the weights learnt before they came to other data stays known.
+TEST_F(ChangedData, WhatWeightsLearntBeforeIsKnownToo) {
+  synth(folder_ / "others", "7");
+  const fs::path tuned = folder_ / "tuned";
+  train(folder_ / "others", tuned, "1", {"--weights", (run_ / "best.safetensors").string()});
+  const ProgramResult told = done({"infer", tuned.string(), data_.string(), "--format", "none", "--on", "cpu/t1"});
+  EXPECT_THAT(told.err, HasSubstr("the network was trained on 40 of the 60 images"));
+}
+
 TEST_F(ChangedData, NoAccuracyIsToldOfWhatWasTrainedOn) {
   const fs::path trained_alone = folder_ / "trained";
   for (const std::string& name : shown(run_, data_, "train")) {

@@ -405,7 +405,7 @@ TEST(Yolo, FindsWhatAnotherMachinesPathsEndWith) {
     EXPECT_EQ(opened.split.train.size(), 2u) << train;
     EXPECT_THAT(opened.notes, Contains(AllOf(HasSubstr(train), HasSubstr("is taken for it"))));
   }
-  for (const char* front : {"/home/me/set/images/train/", "D:\\set\\images\\train\\", "images\\train\\"}) {
+  for (const char* front : {"/elsewhere/set/images/train/", "D:\\set\\images\\train\\", "images\\train\\"}) {
     write_bytes(folder.path() / "train.txt", std::string(front) + "a.png\r\n" + front + "b.png\r\n");
     const OpenedData opened = open_with("train.txt");
     EXPECT_EQ(opened.split.train.size(), 2u) << front;

@@ -1,7 +1,5 @@
 #include "data/sources/folder_listing.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -10,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/glob.h"
 #include "base/plural.h"
 #include "data/image_files.h"
 #include "data/passed_over.h"
@@ -23,85 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_to_list(const fs::path& folder, const std::error_code& error) {
-  throw Error("can't list the folder '" + folder.string() + "': " + error.message());
-}
-
-struct Entries {
-  std::vector<fs::path> folders, images;  // sorted
-};
-
-Entries list(const fs::path& folder, PassedOver& passed_over) {
-  Entries entries;
-  std::error_code error;
-  fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (passed_over.is_passed_over(it->path())) continue;
-    std::error_code ignored;  // a dangling link is no folder
-    if (it->is_directory(ignored)) {
-      if (!passed_over.is_no_class(it->path())) entries.folders.push_back(it->path());
-    } else if (has_image_extension(it->path())) {
-      entries.images.push_back(it->path());
-    }
-  }
-  if (error) fail_to_list(folder, error);
-  std::sort(entries.folders.begin(), entries.folders.end());
-  std::sort(entries.images.begin(), entries.images.end());
-  return entries;
-}
-
-std::vector<fs::path> images_below(const fs::path& folder, PassedOver& passed_over) {
-  return files_below(folder, has_image_extension, passed_over);
-}
-
 struct PartFolder {
   Part part = Part::kUndivided;
   fs::path path;
   std::vector<fs::path> class_folders;
 };
-
-/// What a folder is, whatever its names; nothing where it can't be reached.
-std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& folder) {
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
-  return std::pair(status.st_dev, status.st_ino);
-}
-
-/// Calls visit(path) for each file below a folder that is not passed over, nor in such a folder, until one returns
-/// false. Each folder is entered once, those behind links after all others, so that circles end; one that `top` itself
-/// lies in is none of its contents.
-template <class Visit>
-void visit_files(const fs::path& top, PassedOver& passed_over, const Visit& visit) {
-  std::set<std::pair<dev_t, ino_t>> entered;
-  std::error_code ignored;
-  for (fs::path outer = fs::canonical(top, ignored); outer.has_relative_path();) {
-    outer = outer.parent_path();
-    if (const auto identity = identity_of(outer)) entered.insert(*identity);
-  }
-  std::vector<fs::path> waiting{top}, links;
-  while (!waiting.empty() || !links.empty()) {
-    if (waiting.empty()) {
-      std::sort(links.rbegin(), links.rend());  // the last one that waits is entered next
-      waiting.swap(links);
-    }
-    const fs::path folder = std::move(waiting.back());
-    waiting.pop_back();
-    const auto identity = identity_of(folder);
-    if (identity && !entered.insert(*identity).second) continue;
-    std::error_code error;
-    fs::directory_iterator it(folder, error);
-    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-      if (passed_over.is_passed_over(it->path())) continue;
-      if (it->is_directory(ignored)) {
-        if (passed_over.is_no_class(it->path())) continue;
-        (it->is_symlink(ignored) ? links : waiting).push_back(it->path());
-      } else if (!visit(it->path())) {
-        return;
-      }
-    }
-    if (error) fail_to_list(folder, error);
-  }
-}
 
 bool has_image_below(const fs::path& folder) {
   return has_file_below(folder, has_image_extension);
@@ -130,12 +53,12 @@ struct TopFolder {
 TopFolder look_into(const fs::path& path, PassedOver& passed_over) {
   const std::optional<Part> part = part_named(path.filename().string());
   TopFolder top{path, path, part, {}, 0};
-  Entries entries = list(path, passed_over);
+  FolderEntries entries = list_folder(path, passed_over);
   while (entries.images.empty() && entries.folders.size() == 1) {
     const std::string outer = top.inner.filename().string(), name = entries.folders.front().filename().string();
     if (!are_alike(outer, name) && !(part && resembles_part(name))) break;
     top.inner = entries.folders.front();
-    entries = list(top.inner, passed_over);
+    entries = list_folder(top.inner, passed_over);
   }
   top.class_folders = std::move(entries.folders);
   top.loose_images = entries.images.size();
@@ -151,13 +74,13 @@ std::vector<TopFolder> look_into(const std::vector<fs::path>& folders, PassedOve
 /// The folder itself, or where it holds nothing but one folder that holds the parts, or that is called as it is, that
 /// one: archives are often unpacked so. A single folder of another kind may be the first of the classes.
 fs::path unwrapped(const fs::path& folder, PassedOver& passed_over) {
-  const Entries entries = list(folder, passed_over);
+  const FolderEntries entries = list_folder(folder, passed_over);
   if (!entries.images.empty() || entries.folders.size() != 1 || part_named(entries.folders.front().filename())) {
     return folder;
   }
   const fs::path& only = entries.folders.front();
   const auto is_divided = [&](const fs::path& inner) {
-    return std::ranges::any_of(look_into(list(inner, passed_over).folders, passed_over), &TopFolder::is_part);
+    return std::ranges::any_of(look_into(list_folder(inner, passed_over).folders, passed_over), &TopFolder::is_part);
   };
   fs::path inner = unwrapped(only, passed_over);
   const bool is_same = are_alike(fs::weakly_canonical(folder).filename().string(), only.filename().string());
@@ -304,7 +227,7 @@ std::vector<std::string> class_names(const std::vector<PartFolder>& parts) {
 
 /// "; or name the files of each class: --class ..." where the files are called after their classes.
 std::string or_class_options(const fs::path& folder, const fs::path& images, PassedOver& passed_over) {
-  const std::string options = class_options_of_names(list(images, passed_over).images, folder);
+  const std::string options = class_options_of_names(list_folder(images, passed_over).images, folder);
   return options.empty() ? "" : "; or, as their names seem to tell the classes, use " + options;
 }
 
@@ -359,38 +282,12 @@ void note_odd_folders(const std::vector<TopFolder>& tops, bool is_divided, std::
 
 }  // namespace
 
-std::vector<fs::path> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
-  PassedOver passed_over;
-  return files_below(folder, is_wanted, passed_over);
-}
-
-std::vector<fs::path> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted,
-                                  PassedOver& passed_over) {
-  std::vector<fs::path> files;
-  visit_files(folder, passed_over, [&](const fs::path& file) {
-    if (is_wanted(file)) files.push_back(file);
-    return true;
-  });
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-bool has_file_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
-  bool has_file = false;
-  PassedOver passed_over;
-  visit_files(folder, passed_over, [&](const fs::path& file) {
-    has_file = is_wanted(file);
-    return !has_file;
-  });
-  return has_file;
-}
-
 FolderListing list_image_folder(const fs::path& given) {
   PassedOver passed_over;
   FolderListing listing;
   const fs::path folder = unwrapped(given, passed_over);
   if (folder != given) listing.notes.push_back("'" + folder.string() + "' is read, as there is nothing beside it");
-  const Entries entries = list(folder, passed_over);
+  const FolderEntries entries = list_folder(folder, passed_over);
   if (entries.folders.empty()) {
     if (entries.images.empty()) fail_with_foreign_files(folder);
     throw Error("no class folders in '" + folder.string() + "': found " + counted(entries.images.size(), "image file") +
@@ -412,7 +309,7 @@ FolderListing list_image_folder(const fs::path& given) {
       const auto found =
           std::lower_bound(listing.classes.begin(), listing.classes.end(), class_folder.filename().string());
       const auto label = static_cast<std::int32_t>(found - listing.classes.begin());
-      for (fs::path& path : images_below(class_folder, passed_over)) {
+      for (fs::path& path : files_below(class_folder, has_image_extension, passed_over)) {
         listing.images.push_back({std::move(path), label, part.part});
       }
     }
@@ -432,9 +329,10 @@ fs::path innermost_single(const fs::path& folder) {
   if (!fs::is_directory(folder, none)) return folder;
   PassedOver passed_over;
   fs::path inner = folder;
-  for (Entries entries = list(inner, passed_over); entries.folders.size() == 1 && entries.images.empty();) {
+  for (FolderEntries entries = list_folder(inner, passed_over);
+       entries.folders.size() == 1 && entries.images.empty();) {
     inner = entries.folders.front();
-    entries = list(inner, passed_over);
+    entries = list_folder(inner, passed_over);
   }
   return inner;
 }
@@ -442,7 +340,7 @@ fs::path innermost_single(const fs::path& folder) {
 std::vector<std::string> part_folders_with_images(const fs::path& folder) {
   std::vector<std::string> found;
   PassedOver passed_over;
-  for (const fs::path& path : list(folder, passed_over).folders) {
+  for (const fs::path& path : list_folder(folder, passed_over).folders) {
     if (part_named(path.filename().string()) && has_image_below(path)) found.push_back(path.string());
   }
   return found;
@@ -452,81 +350,14 @@ bool has_class_folders(const fs::path& given) {
   PassedOver passed_over;
   const fs::path folder = unwrapped(given, passed_over);
   std::set<std::string> names;
-  for (const PartFolder& part : part_folders(folder, look_into(list(folder, passed_over).folders, passed_over))) {
+  for (const PartFolder& part :
+       part_folders(folder, look_into(list_folder(folder, passed_over).folders, passed_over))) {
     for (const fs::path& class_folder : part.class_folders) {
       if (has_image_below(class_folder)) names.insert(class_folder.filename().string());
       if (names.size() >= 2) return true;
     }
   }
   return false;
-}
-
-namespace {
-
-/// The index into `names` of the class that the file belongs to, or nothing.
-std::optional<std::size_t> class_of(const std::string& path, const std::vector<std::string>& names,
-                                    const std::vector<ClassFiles>& classes) {
-  const ClassFiles* found = nullptr;
-  for (const ClassFiles& files : classes) {
-    if (!glob_matches(files.pattern, path)) continue;
-    if (found != nullptr && found->name != files.name) {
-      throw Error("the file '" + path + "' belongs to two classes: to '" + found->name + "' (" + found->pattern +
-                  ") and to '" + files.name + "' (" + files.pattern + "); make one of the patterns narrower");
-    }
-    found = &files;
-  }
-  if (found == nullptr) return std::nullopt;
-  return static_cast<std::size_t>(std::lower_bound(names.begin(), names.end(), found->name) - names.begin());
-}
-
-[[noreturn]] void fail_without_files(const std::string& name, const std::vector<ClassFiles>& classes,
-                                     const fs::path& folder) {
-  std::string patterns;
-  std::string advice = "the paths are relative to that folder";
-  for (const ClassFiles& files : classes) {
-    if (files.name != name) continue;
-    patterns += (patterns.empty() ? "'" : ", '") + files.pattern + "'";
-    std::error_code ignored;
-    if (fs::is_directory(folder / files.pattern, ignored)) {
-      advice = "'" + files.pattern + "' is a folder: for all files below it write '" + files.pattern +
-               (files.pattern.ends_with('/') ? "**'" : "/**'");
-    }
-  }
-  throw Error("the class '" + name + "' has no image files: nothing in '" + folder.string() + "' fits " + patterns +
-              "; " + advice);
-}
-
-}  // namespace
-
-FolderListing list_classes(const fs::path& folder, const std::vector<ClassFiles>& classes) {
-  FolderListing listing;
-  for (const ClassFiles& files : classes) listing.classes.push_back(files.name);
-  std::sort(listing.classes.begin(), listing.classes.end());
-  listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
-  std::vector<std::size_t> counts(listing.classes.size());
-  std::size_t others = 0;
-  std::vector<std::string> patterns;
-  for (const ClassFiles& files : classes) patterns.push_back(files.pattern);
-  PassedOver passed_over(patterns);
-  for (fs::path& path : images_below(folder, passed_over)) {
-    const auto found = class_of(path.lexically_relative(folder).generic_string(), listing.classes, classes);
-    if (!found) {
-      ++others;
-      continue;
-    }
-    ++counts[*found];
-    listing.images.push_back({std::move(path), static_cast<std::int32_t>(*found), Part::kUndivided});
-  }
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    if (counts[c] == 0) fail_without_files(listing.classes[c], classes, folder);
-  }
-  std::stable_sort(listing.images.begin(), listing.images.end(),
-                   [](const auto& a, const auto& b) { return a.label < b.label; });
-  if (others > 0)
-    listing.notes.push_back(counted(others, "image file") + (others == 1 ? " belongs" : " belong") +
-                            " to no --class: left out");
-  std::ranges::move(passed_over.notes(), std::back_inserter(listing.notes));
-  return listing;
 }
 
 }  // namespace evener::data

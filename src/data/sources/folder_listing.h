@@ -2,13 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "data/passed_over.h"
 #include "data/sources/folder_names.h"
+#include "data/sources/folder_walk.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -24,19 +22,6 @@ struct FolderListing {
   std::vector<ListedImage> images;   // sorted by part, class and path
   std::vector<std::string> notes;
 };
-
-/// Files anywhere below a folder, sorted by path. Hidden names and system folders are passed over; links to folders are
-/// followed, each folder once. Throws Error if a folder can't be listed.
-std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
-                                               const std::function<bool(const std::filesystem::path&)>& is_wanted);
-/// The same, with what was passed over.
-std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
-                                               const std::function<bool(const std::filesystem::path&)>& is_wanted,
-                                               PassedOver& passed_over);
-
-/// Whether there is such a file anywhere below a folder, as files_below() finds them.
-bool has_file_below(const std::filesystem::path& folder,
-                    const std::function<bool(const std::filesystem::path&)>& is_wanted);
 
 /// Lists all image files below a folder that fit the patterns of `classes`, undivided. Throws Error naming both classes
 /// if a file fits two, and the class if no file fits it.

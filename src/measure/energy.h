@@ -33,6 +33,8 @@ struct DeviceEnergy {
   bool added = false;  // is part of Energy::joules
   bool used = true;    // the run computed on it
   std::optional<double> joules = {}, mean_watts = {}, peak_watts = {};
+  /// By the steps of its counter, and by what was held to the ends of the run; absent for what is no measurement.
+  std::optional<double> uncertainty_joules = {};
   std::optional<double> idle_watts = {};  // before the run
   std::optional<double> net_joules = {};  // without that; below zero where the run drew less
   std::string note = {};                  // what a reader has to know
@@ -69,15 +71,18 @@ struct Energy {
   std::string reason = {};             // why joules is absent; empty otherwise
   std::vector<Domain> domains = {};    // what was added up
   EnergyClass kind = EnergyClass::kAbsent;
-  std::optional<double> ed2p_js2 = {};          // joules x seconds x seconds
-  std::map<std::string, double> by_class = {};  // "measured" -> joules: the parts of a mixed sum
-  std::optional<double> used_joules = {};       // without the devices that the run left idle
+  std::optional<double> uncertainty_joules = {};  // of the measured part: of its devices together
+  std::optional<double> ed2p_js2 = {};            // joules x seconds x seconds
+  std::map<std::string, double> by_class = {};    // "measured" -> joules: the parts of a mixed sum
+  std::optional<double> used_joules = {};         // without the devices that the run left idle
   std::optional<double> used_edp_js = {};
+  std::string used_reason = {};  // why used_joules is absent where `joules` is not
   IdleEnergy idle = {};
   std::optional<double> net_joules = {};      // joules - idle power x seconds; below zero is told
   std::optional<Interval> net_interval = {};  // from that of the idle power
   std::string net_reason = {};                // why net_joules is absent
   std::optional<double> process_joules = {};  // derived: of the processor's, this program's share of the busy CPU time
+  std::string process_reason = {};            // why that is absent where `joules` is not
   std::vector<DeviceEnergy> devices = {};     // every channel that was read, added or not
   std::vector<PhaseEnergy> phases = {};
   std::string phases_reason = {};      // why there are none

@@ -4,6 +4,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace evener::measure {
 namespace {
@@ -13,7 +15,7 @@ constexpr double kShortestWindow_s = 1;
 constexpr double kLongestPowerGap_s = 5, kLongestPowerGapSteps = 5;
 /// As much of a window may be without a known power.
 constexpr double kMostUnseenShare = 0.01;
-/// Less than so many steps of a counter are told as few.
+/// Less than so many steps of a counter are few.
 constexpr double kFewestSteps = 10;
 
 /// A right that is missing can be given; of other sensors the first one's refusal says enough.
@@ -39,6 +41,20 @@ double EnergyMeter::Meter::joules() const {
   return channel->joules_per_count > 0 ? static_cast<double>(counts) * channel->joules_per_count : summed_j;
 }
 
+/// By how much the counter grows at a time, as its sensor says, or as was seen: a meter whose display has three digits
+/// of a kilowatt-hour stands still most of the time, and then moves by as much as it can't tell apart.
+double EnergyMeter::Meter::step_j() const {
+  if (channel->step_j > 0) return channel->step_j;
+  constexpr std::int64_t kFewestMoves = 3;  // of fewer one can't tell what they have in common
+  const double of_digits_j = static_cast<double>(divisor) * channel->joules_per_count;
+  if (stood_still) return std::max(of_digits_j, largest_move_j);
+  return moves < kFewestMoves ? 0 : of_digits_j;
+}
+
+double EnergyMeter::Meter::longest_gap_s() const {
+  return std::max(kLongestPowerGap_s, kLongestPowerGapSteps * channel->step_s);
+}
+
 double EnergyMeter::seconds() const {
   return last_s_ && first_s_ ? *last_s_ - *first_s_ : 0;
 }
@@ -54,8 +70,8 @@ EnergyMeter::EnergyMeter(Sensors sensors, Clock clock) : sensors_(std::move(sens
   if (std::ranges::none_of(meters_, &Meter::added)) refusal_ = sensors_refusal(sensors_);
 }
 
-/// Each thing once: a power that was stated only where nothing measures it, a meter of the whole machine only where
-/// nothing sees its parts.
+/// Each thing once, and what is measured before what was stated: a meter of the whole machine where nothing measures
+/// its processors, or where a stated power would have to stand in for a part that this meter sees; else the parts.
 void EnergyMeter::choose_added() {
   const auto of = [&](Covers covers, EnergyClass kind) {
     std::vector<Meter*> found;
@@ -64,23 +80,27 @@ void EnergyMeter::choose_added() {
     }
     return found;
   };
-  bool any_part = false;
+  std::vector<Meter*> chosen;
+  bool all_measured = !of(Covers::kPackage, EnergyClass::kMeasured).empty();
   for (const Covers covers : {Covers::kPackage, Covers::kDram, Covers::kGpu}) {
-    auto chosen = of(covers, EnergyClass::kMeasured);
-    if (chosen.empty()) chosen = of(covers, EnergyClass::kEstimated);
-    for (Meter* meter : chosen) meter->added = true;
-    any_part = any_part || !chosen.empty();
+    auto parts = of(covers, EnergyClass::kMeasured);
+    if (parts.empty()) {
+      parts = of(covers, EnergyClass::kEstimated);
+      all_measured = all_measured && parts.empty();
+    }
+    chosen.insert(chosen.end(), parts.begin(), parts.end());
   }
-  if (any_part) return;
-  if (const auto machine = of(Covers::kMachine, EnergyClass::kMeasured); !machine.empty())
-    machine.front()->added = true;
+  const auto machine = of(Covers::kMachine, EnergyClass::kMeasured);
+  if (!all_measured && !machine.empty()) chosen = {machine.front()};
+  for (Meter* meter : chosen) meter->added = true;
 }
 
 void EnergyMeter::take_count(Meter& meter, std::uint64_t count, double at_s) {
   const Channel& channel = *meter.channel;
+  meter.divisor = std::gcd(meter.divisor, count);
   if (!meter.last_count) {
     meter.last_count = count;
-    meter.last_s = at_s;
+    meter.first_s = meter.moved_s = meter.last_s = at_s;
     return;
   }
   const double gap_s = at_s - meter.last_s;
@@ -103,8 +123,15 @@ void EnergyMeter::take_count(Meter& meter, std::uint64_t count, double at_s) {
   }
   meter.counts += used;
   meter.last_count = count;
-  meter.last_s = at_s;
+  meter.last_s = std::max(at_s, meter.last_s);
   meter.step_watts_j = static_cast<double>(used) * channel.joules_per_count;
+  if (used == 0) {
+    meter.stood_still = meter.stood_still || at_s - meter.moved_s > channel.step_s;
+    return;
+  }
+  ++meter.moves;
+  meter.moved_s = meter.last_s;
+  if (gap_s <= meter.longest_gap_s()) meter.largest_move_j = std::max(meter.largest_move_j, meter.step_watts_j);
 }
 
 /// The straight line between two powers. Where the gap is too long it is nobody's.
@@ -112,19 +139,22 @@ void EnergyMeter::take_watts(Meter& meter, double watts, double at_s) {
   if (meter.last_watts && at_s <= meter.last_s) return;  // nothing new
   if (meter.last_watts) {
     const double gap_s = at_s - meter.last_s;
-    if (gap_s > std::max(kLongestPowerGap_s, kLongestPowerGapSteps * meter.channel->step_s)) {
+    if (gap_s > meter.longest_gap_s()) {
       meter.unseen_s += gap_s;
     } else {
       meter.step_watts_j = gap_s * (watts + *meter.last_watts) / 2;
       meter.summed_j += meter.step_watts_j;
     }
+  } else {
+    meter.first_s = at_s;
+    meter.first_watts = watts;
   }
   meter.last_watts = watts;
   meter.last_s = at_s;
   meter.peak_watts = std::max(meter.peak_watts, watts);
 }
 
-void EnergyMeter::take(Meter& meter, const Reading& reading, double now) {
+void EnergyMeter::take(Meter& meter, const Reading& reading, double asked_s, double now) {
   meter.step_watts_j = meter.step_watts_s = 0;
   if (!reading.problem.empty()) {
     if (meter.problem.empty()) meter.problem = reading.problem;
@@ -132,7 +162,7 @@ void EnergyMeter::take(Meter& meter, const Reading& reading, double now) {
   }
   if (!reading.trouble.empty()) meter.trouble = reading.trouble;
   for (const Reading::Power& power : reading.earlier) take_watts(meter, power.watts, power.at_s);
-  const double at_s = std::min(reading.at_s.value_or(now), now);
+  const double at_s = std::min(reading.at_s.value_or(asked_s), now);
   const double before_s = meter.last_s;
   const bool first = meter.readings == 0;
   if (reading.count) {
@@ -154,6 +184,8 @@ void EnergyMeter::take(Meter& meter, const Reading& reading, double now) {
 void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const PhaseTotals* phases) {
   std::size_t n = 0;
   double cpu_j = 0, added_j = 0;
+  const double begin_s = clock_();
+  double asked_s = begin_s;
   for (const auto& sensor : sensors_) {
     const std::size_t channels = sensor->channels().size();
     if (channels == 0) continue;
@@ -162,18 +194,18 @@ void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const Pha
     for (std::size_t c = 0; c < channels; ++c, ++n) {
       Meter& meter = meters_[n];
       const double before_j = meter.joules();
-      take(meter, c < readings.size() ? readings[c] : Reading{.problem = "it gave no reading"}, now);
+      take(meter, c < readings.size() ? readings[c] : Reading{.problem = "it gave no reading"}, asked_s, now);
       const double step_j = meter.joules() - before_j;
       if (!meter.added) continue;
       added_j += step_j;
       if (meter.channel->covers == Covers::kPackage) cpu_j += step_j;
     }
+    asked_s = now;
   }
   look_at_devices();
-  const double now = clock_();
-  if (!first_s_) first_s_ = now;
-  const double seconds = now - last_s_.value_or(now);
-  last_s_ = now;
+  if (!first_s_) first_s_ = begin_s;
+  const double seconds = begin_s - last_s_.value_or(begin_s);
+  last_s_ = begin_s;
   if (cpu_share && seconds > 0) {
     process_j_ += cpu_j * std::clamp(*cpu_share, 0.0, 1.0);
     process_known_ = true;
@@ -204,10 +236,15 @@ std::optional<double> EnergyMeter::joules_so_far() const {
   for (const Meter& meter : meters_) {
     if (!meter.added) continue;
     if (!meter.problem.empty() || meter.readings == 0) return std::nullopt;
-    joules += meter.joules() + held_j(meter);
+    joules += meter.joules() + held(meter).joules;
     any = true;
   }
   return any ? std::optional(joules) : std::nullopt;
+}
+
+bool EnergyMeter::sees_processors() const {
+  return std::ranges::any_of(
+      meters_, [](const Meter& meter) { return meter.added && meter.channel->covers == Covers::kPackage; });
 }
 
 void EnergyMeter::look_at_devices() {
@@ -217,10 +254,36 @@ void EnergyMeter::look_at_devices() {
   }
 }
 
-/// A power holds until the next is known; what is missing at the end is a step or two.
-double EnergyMeter::held_j(const Meter& meter) const {
-  if (!meter.last_watts) return 0;
-  return *meter.last_watts * std::max(0.0, last_s_.value_or(meter.last_s) - meter.last_s);
+/// What is missing at both ends, between a poll() and the reading that came of it or before it (below zero where that
+/// was later than the last poll() or earlier than the first): the nearest power holds for a meter that tells power, the
+/// mean for one that counts.
+EnergyMeter::Held EnergyMeter::held(const Meter& meter) const {
+  if (meter.readings == 0 || !first_s_ || !last_s_) return {};
+  const double begin_s = meter.first_s - *first_s_, end_s = *last_s_ - meter.last_s;
+  const double counted_s = meter.last_s - meter.first_s, mean_watts = counted_s > 0 ? meter.joules() / counted_s : 0;
+  const double begin_j = begin_s * (meter.last_watts ? meter.first_watts : mean_watts);
+  const double end_j = end_s * meter.last_watts.value_or(mean_watts);
+  return {begin_j + end_j, std::abs(begin_j) + std::abs(end_j)};
+}
+
+/// Why a counter's joules say too little, where its sensor doesn't say what it counts in; empty = they are fine.
+std::string EnergyMeter::coarseness(const Meter& meter) const {
+  const Channel& channel = *meter.channel;
+  if (channel.joules_per_count == 0 || channel.step_j > 0 || channel.kind != EnergyClass::kMeasured) return "";
+  const double joules = meter.joules(), step_j = meter.step_j(), still_s = meter.last_s - meter.moved_s;
+  constexpr const char* kRemedy = "run longer, or take the meter's power where it tells it";
+  if (joules <= 0) {
+    return fmt::format("INVALID: its counter did not move in {:.1f} s: {}", meter.last_s - meter.first_s, kRemedy);
+  }
+  if (meter.stood_still && joules < kFewestSteps * step_j) {
+    return fmt::format(
+        "INVALID: its counter moves by {:g} J at a time, and it came to {:g} J, less than ten times that: {}", step_j,
+        joules, kRemedy);
+  }
+  if (still_s > meter.longest_gap_s() && still_s * joules > kFewestSteps * step_j * (meter.moved_s - meter.first_s)) {
+    return fmt::format("INVALID: its counter stood still in the last {:.1f} s", still_s);
+  }
+  return "";
 }
 
 std::string EnergyMeter::absence(const Meter& meter, double window_s) const {
@@ -229,18 +292,18 @@ std::string EnergyMeter::absence(const Meter& meter, double window_s) const {
     return fmt::format("a window of {:.2f} s is too short for the counters (at least {} s)", window_s,
                        kShortestWindow_s);
   }
-  if (meter.readings < 2) {
-    return "it was read less than twice" + (meter.trouble.empty() ? "" : "; last: " + meter.trouble);
+  const std::string last = meter.trouble.empty() ? "" : "; last: " + meter.trouble;
+  double unseen_s = meter.readings == 0 ? window_s : meter.unseen_s;
+  if (meter.readings > 0 && first_s_ && last_s_) {
+    for (const double gap_s : {meter.first_s - *first_s_, *last_s_ - meter.last_s}) {
+      if (gap_s > meter.longest_gap_s()) unseen_s += gap_s;
+    }
   }
-  if (meter.channel->joules_per_count > 0) return "";
-  const double end_gap_s = last_s_.value_or(0) - meter.last_s;
-  const double most_gap_s = std::max(kLongestPowerGap_s, kLongestPowerGapSteps * meter.channel->step_s);
-  const double unseen_s = meter.unseen_s + (end_gap_s > most_gap_s ? end_gap_s : 0);
-  if (unseen_s > kMostUnseenShare * window_s) {
-    return fmt::format("INVALID: it said nothing for {:.1f} of {:.1f} s{}", unseen_s, window_s,
-                       meter.trouble.empty() ? "" : "; last: " + meter.trouble);
+  if (unseen_s > meter.longest_gap_s() && unseen_s > kMostUnseenShare * window_s) {
+    return fmt::format("INVALID: it said nothing for {:.1f} of {:.1f} s{}", unseen_s, window_s, last);
   }
-  return "";
+  if (meter.readings < 2) return "it was read less than twice" + last;
+  return coarseness(meter);
 }
 
 DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const IdlePower& idle) const {
@@ -250,10 +313,12 @@ DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const Idle
   device.reason = absence(meter, window_s);
   if (!device.reason.empty()) return device;
   device.kind = channel.kind;
-  double joules = meter.joules();
-  joules += held_j(meter);
-  if (channel.step_j > 0 && joules < kFewestSteps * channel.step_j) {
-    device.note += fmt::format("{}less than ten steps of {:g} J", device.note.empty() ? "" : "; ", channel.step_j);
+  const Held held = this->held(meter);
+  const double joules = meter.joules() + held.joules;
+  const double step_j = channel.joules_per_count > 0 ? meter.step_j() : 0;
+  if (channel.kind == EnergyClass::kMeasured) device.uncertainty_joules = step_j + held.at_most_j;
+  if (step_j > kMostUnseenShare * joules) {
+    device.note += fmt::format("{}its counter moves by {:g} J at a time", device.note.empty() ? "" : "; ", step_j);
   }
   device.joules = joules;
   device.mean_watts = joules / window_s;
@@ -274,17 +339,23 @@ Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const {
   for (const Meter& meter : meters_) {
     energy.devices.push_back(device(meter, window_s, idle));
     if (meter.added) step_s = std::max(step_s, meter.channel->step_s);
-    if (!meter.problem.empty()) {
-      energy.lost.push_back(fmt::format("{} ({}): {}", meter.channel->name, meter.sensor, meter.problem));
+    const std::string& why = energy.devices.back().reason;
+    if (!meter.problem.empty() || (meter.added && why.starts_with("INVALID"))) {
+      energy.lost.push_back(fmt::format("{} ({}): {}", meter.channel->name, meter.sensor, why));
     }
     if (meter.added && energy.reason.empty() && !energy.devices.back().joules) {
-      energy.reason = fmt::format("{} ({}): {}", meter.channel->name, meter.sensor, energy.devices.back().reason);
+      energy.reason = fmt::format("{} ({}): {}", meter.channel->name, meter.sensor, why);
     }
   }
   if (idle.watts) energy.idle = {idle.watts, idle.interval, idle.seconds};
   if (!energy.reason.empty()) return energy;
   sum_up(energy, idle);
-  if (process_known_) energy.process_joules = process_j_;
+  if (process_known_ && sees_processors()) {
+    energy.process_joules = process_j_;
+  } else {
+    energy.process_reason = sees_processors() ? "the use of the processors is not known"
+                                              : "no sensor tells the processors' energy apart from the rest";
+  }
   if (phases_known_) energy.phases = phases_.phases(step_s);
   if (energy.kind == EnergyClass::kEstimated) {
     for (PhaseEnergy& phase : energy.phases) phase.kind = EnergyClass::kEstimated;  // a share of an estimate is one
@@ -300,6 +371,9 @@ void EnergyMeter::sum_up(Energy& energy, const IdlePower& idle) const {
   for (const DeviceEnergy& device : energy.devices) {
     if (!device.added) continue;
     joules += *device.joules;
+    if (device.uncertainty_joules) {
+      energy.uncertainty_joules = energy.uncertainty_joules.value_or(0) + *device.uncertainty_joules;
+    }
     energy.domains.push_back({device.name, *device.joules});
     energy.kind = together(energy.kind, device.kind);
     energy.by_class[energy_class_name(device.kind)] += *device.joules;

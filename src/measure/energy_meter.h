@@ -45,7 +45,7 @@ class EnergyMeter {
   /// program's.
   void poll(double wait_s = 0, std::optional<double> cpu_share = {}, const PhaseTotals* phases = nullptr);
 
-  /// Between the first and the last poll().
+  /// Between the beginnings of the first and the last poll().
   double seconds() const;
   /// What was used in that time, over `window_s`. Windows under one second are refused.
   Energy energy(double window_s, const IdlePower& idle = {}) const;
@@ -71,6 +71,12 @@ class EnergyMeter {
     std::optional<std::uint64_t> last_count = {};
     std::optional<double> last_watts = {};
     double last_s = 0;                          // when either was so
+    double first_s = 0, first_watts = 0;        // of the first reading
+    double moved_s = 0;                         // when the counter was last seen to have moved
+    std::uint64_t divisor = 0;                  // that all its counts have in common
+    double largest_move_j = 0;                  // between two readings that came soon after each other
+    std::int64_t moves = 0;                     // readings at which it had moved
+    bool stood_still = false;                   // for longer than it takes to change
     std::uint64_t counts = 0;                   // added up
     double summed_j = 0;                        // of powers
     double unseen_s = 0;                        // for which no power is known
@@ -81,13 +87,20 @@ class EnergyMeter {
     std::string trouble = {};  // why it had no value at some time
 
     double joules() const;
+    double step_j() const;
+    double longest_gap_s() const;
   };
-  void take(Meter& meter, const Reading& reading, double now);
+  void take(Meter& meter, const Reading& reading, double asked_s, double now);
   static void take_count(Meter& meter, std::uint64_t count, double at_s);
   static void take_watts(Meter& meter, double watts, double at_s);
   void choose_added();
+  bool sees_processors() const;
   void look_at_devices();
-  double held_j(const Meter& meter) const;
+  struct Held {
+    double joules = 0, at_most_j = 0;
+  };
+  Held held(const Meter& meter) const;
+  std::string coarseness(const Meter& meter) const;
   std::string absence(const Meter& meter, double window_s) const;
   DeviceEnergy device(const Meter& meter, double window_s, const IdlePower& idle) const;
   void sum_up(Energy& energy, const IdlePower& idle) const;

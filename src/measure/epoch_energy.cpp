@@ -81,7 +81,8 @@ void fill_epoch_energy(Record& record, const std::filesystem::path& samples, dou
     if (!epoch.from_s || !epoch.to_s || epoch.joules) continue;
     const Moment &from = moments[n], &to = moments[n + 1];
     n += 2;
-    if (from.joules && to.joules) epoch.joules = *to.joules - *from.joules;
+    // What was held until a late answer came may be more than that told.
+    if (from.joules && to.joules && *to.joules >= *from.joules) epoch.joules = *to.joules - *from.joules;
   }
 }
 

@@ -46,7 +46,11 @@ void add_hosts(Energy& energy, const std::vector<std::string>& names, const std:
     for (const auto& [kind, joules] : other.by_class) energy.by_class[kind] += joules;
     energy.kind = together(energy.kind, other.kind);
     add_optional(energy.joules, other.joules);
+    add_optional(energy.uncertainty_joules, other.uncertainty_joules);
     add_optional(energy.process_joules, other.process_joules);
+    if (energy.process_reason.empty() && !energy.process_joules) {
+      energy.process_reason = "what this program used of another host's processors is not known";
+    }
     // The other hosts' idle power is theirs, and was not measured.
     energy.net_joules.reset();
     energy.net_interval.reset();

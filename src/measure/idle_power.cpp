@@ -15,8 +15,8 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
     idle.reason = meter.refusal();
     return idle;
   }
-  constexpr double kFirstWait_s = 2;
-  meter.poll(kFirstWait_s);
+  constexpr double kEndsWait_s = 2;  // for a value that has to come from elsewhere
+  meter.poll(kEndsWait_s);
   const auto looks = static_cast<std::size_t>(std::max(1.0, seconds / step_s));
   struct End {
     double joules = 0, seconds = 0;
@@ -27,7 +27,7 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
   for (std::size_t part = 0; part < kParts && !stop_requested(); ++part) {
     for (; done < (part + 1) * looks / kParts; ++done) {
       sleep(step_s);
-      meter.poll();
+      meter.poll(done + 1 == looks ? kEndsWait_s : 0);
     }
     ends.push_back(end());
   }

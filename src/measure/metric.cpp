@@ -59,6 +59,7 @@ std::string energy_label(const Energy& energy) {
 
 /// What every run has, whatever its task.
 std::vector<Metric> costs(const Record& record) {
+  const Energy& energy = record.energy;
   const auto missing = record.missing.find("memory.peak_rss_bytes");
   std::optional<double> peak_bytes;
   if (record.memory.peak_rss_bytes) peak_bytes = static_cast<double>(*record.memory.peak_rss_bytes);
@@ -71,14 +72,14 @@ std::vector<Metric> costs(const Record& record) {
       cost("edp_joule_seconds", "J s", "", "energy-delay product", record.energy.edp_js, record.energy.reason),
       cost("ed2p_joule_square_seconds", "J s2", "", "energy-delay-squared product", record.energy.ed2p_js2,
            record.energy.reason),
-      cost("used_devices_joules", "J", "", "energy of the devices that were used", record.energy.used_joules,
-           record.energy.reason),
+      cost("used_devices_joules", "J", "", "energy of the devices that were used", energy.used_joules,
+           energy.joules ? energy.used_reason : energy.reason),
       cost("used_devices_edp_joule_seconds", "J s", "", "energy-delay product of the devices that were used",
-           record.energy.used_edp_js, record.energy.reason),
+           energy.used_edp_js, energy.joules ? energy.used_reason : energy.reason),
       cost("net_energy_joules", "J", record.energy.net_joules ? "net energy" : "", "energy without idle power",
            record.energy.net_joules, record.energy.joules ? record.energy.net_reason : record.energy.reason),
       cost("process_joules", "J", "", "energy of the processor by this program's share of CPU time (derived)",
-           record.energy.process_joules, record.energy.reason),
+           energy.process_joules, energy.joules ? energy.process_reason : energy.reason),
       images_per_joule(record),
   };
 }

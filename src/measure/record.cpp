@@ -93,14 +93,15 @@ void mark_used(Record& record) {
       used.insert(fmt::format("gpu {}", card_of(std::atoi(stage.device.c_str() + colon + 1))));
     }
   }
-  double joules = 0;
+  std::optional<double> joules;
   for (DeviceEnergy& device : energy.devices) {
     const bool numbered = device.covers == Covers::kGpu && device.name.starts_with("gpu ");
     if (device.name.starts_with("idle gpu")) device.used = false;
     if (numbered && device.kind != EnergyClass::kEstimated) device.used = used.contains(device.name);
-    if (device.added && device.used) joules += device.joules.value_or(0);
+    if (device.added && device.used) joules = joules.value_or(0) + device.joules.value_or(0);
   }
   if (energy.joules) energy.used_joules = joules;
+  if (energy.joules && !joules) energy.used_reason = "no sensor sees the devices that the run computed on";
   set_products(energy);
 }
 

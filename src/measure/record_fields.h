@@ -271,6 +271,7 @@ void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
   fields.value("added", device.added);
   fields.value("used", device.used);
   fields.not_negative("joules", device.joules);
+  fields.not_negative("uncertainty_joules", device.uncertainty_joules);
   fields.not_negative("mean_watts", device.mean_watts);
   fields.not_negative("peak_watts", device.peak_watts);
   fields.not_negative("idle_watts", device.idle_watts);
@@ -299,6 +300,7 @@ void describe(Fields& fields, Of<PhaseEnergy> auto& phase) {
 template <typename Fields>
 void describe(Fields& fields, Of<Energy> auto& energy) {
   fields.not_negative("joules", energy.joules);
+  fields.not_negative("uncertainty_joules", energy.uncertainty_joules);
   fields.value("class", energy.kind);
   fields.not_negative("edp", energy.edp_js);
   fields.not_negative("ed2p", energy.ed2p_js2);
@@ -308,11 +310,13 @@ void describe(Fields& fields, Of<Energy> auto& energy) {
   fields.value("joules_by_class", energy.by_class);
   fields.not_negative("used_devices_joules", energy.used_joules);
   fields.not_negative("used_devices_edp", energy.used_edp_js);
+  fields.text("used_devices_reason", energy.used_reason);
   fields.value("idle", energy.idle);
   fields.value("net_joules", energy.net_joules);
   fields.interval("net_interval_95", energy.net_interval);
   fields.text("net_reason", energy.net_reason);
   fields.not_negative("process_joules", energy.process_joules);
+  fields.text("process_reason", energy.process_reason);
   fields.value("devices", energy.devices);
   fields.value("phases", energy.phases);
   fields.text("phases_reason", energy.phases_reason);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/statistics.h"
+#include "measure/record_kind.h"
 
 namespace evener::measure {
 namespace {
@@ -46,7 +47,15 @@ void put_in_front(std::vector<std::string>& lines, const std::vector<std::string
 }
 
 void add_times(Record& record, const Record& earlier) {
-  const Times& before = earlier.times;
+  Times before = earlier.times;
+  // What a session that ended before its first step had spent on that one is not known, and no part of any sum.
+  const bool no_step = !earlier.sessions.empty() && std::ranges::all_of(earlier.sessions, [](const auto& session) {
+    return !session.started.empty() && session.images == 0 &&
+           (session.status == Status::kInterrupted || session.status == Status::kKilled);
+  });
+  if (no_step && record.kind == kTrainingKind.name) {
+    for (auto* part : {&before.train, &before.validate, &before.test}) *part = part->value_or(0);
+  }
   Times& times = record.times;
   add(record, "times_s.total", times.total, before.total, earlier);
   add(record, "times_s.init", times.init, before.init, earlier);
@@ -169,6 +178,10 @@ void take_larger(Record& record, const char* path, std::optional<std::uint64_t>&
   record.missing[path] = why_unknown(earlier);
 }
 
+std::optional<double> both_or_none(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b ? std::optional(*a + *b) : std::nullopt;
+}
+
 void add_devices(Energy& energy, const Energy& before) {
   for (DeviceEnergy& device : energy.devices) {
     const auto known = std::ranges::find_if(before.devices, [&](const DeviceEnergy& other) {
@@ -178,17 +191,19 @@ void add_devices(Energy& energy, const Energy& before) {
     if (!both) {
       if (device.reason.empty()) device.reason = "a session before did not know it";
       device.joules.reset();
+      device.uncertainty_joules.reset();
+      device.mean_watts.reset();
       device.net_joules.reset();
       device.kind = EnergyClass::kAbsent;
       continue;
     }
     *device.joules += *known->joules;
+    device.uncertainty_joules = both_or_none(device.uncertainty_joules, known->uncertainty_joules);
     device.mean_watts =
         energy.seconds && *energy.seconds > 0 ? std::optional(*device.joules / *energy.seconds) : std::nullopt;
     device.peak_watts = std::max(device.peak_watts, known->peak_watts);
     device.kind = together(device.kind, known->kind);
-    device.net_joules =
-        device.net_joules && known->net_joules ? std::optional(*device.net_joules + *known->net_joules) : std::nullopt;
+    device.net_joules = both_or_none(device.net_joules, known->net_joules);
   }
 }
 
@@ -214,21 +229,24 @@ void add_phases(Energy& energy, const Energy& before) {
 void add_energy(Record& record, const Record& earlier) {
   Energy& energy = record.energy;
   const Energy& before = earlier.energy;
+  put_in_front(energy.lost, before.lost);
   if (!energy.joules) return;
   if (!before.joules) {
-    energy = {};
+    energy = {.lost = std::move(energy.lost)};
     energy.reason = why_unknown(earlier);
     return;
   }
-  const auto sum = [](std::optional<double>& a, const std::optional<double>& b) {
-    a = a && b ? std::optional(*a + *b) : std::nullopt;
-  };
+  const auto sum = [](std::optional<double>& a, const std::optional<double>& b) { a = both_or_none(a, b); };
   *energy.joules += *before.joules;
   sum(energy.seconds, before.seconds);
+  sum(energy.uncertainty_joules, before.uncertainty_joules);
   sum(energy.used_joules, before.used_joules);
   sum(energy.net_joules, before.net_joules);
   sum(energy.process_joules, before.process_joules);
   if (!energy.net_joules && energy.net_reason.empty()) energy.net_reason = "not all sessions measured their idle power";
+  const char* const not_all = "not all sessions knew it";
+  if (!energy.used_joules && energy.used_reason.empty()) energy.used_reason = not_all;
+  if (!energy.process_joules && energy.process_reason.empty()) energy.process_reason = not_all;
   energy.net_interval.reset();  // each session has its own idle power
   energy.kind = together(energy.kind, before.kind);
   for (const auto& [kind, joules] : before.by_class) energy.by_class[kind] += joules;

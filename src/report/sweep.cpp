@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/plural.h"
@@ -43,11 +44,6 @@ std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const meas
   return name.empty() ? "the cell" : name;
 }
 
-/// Joules, and their products with time, which runs for energy alone give.
-bool is_of_energy_runs(const Metric& metric) {
-  return metric.unit == "J" || metric.unit == "J s";
-}
-
 /// "energy (estimated)".
 void name_energy_class(SweepFigure& figure) {
   if (figure.energy == measure::EnergyClass::kAbsent) return;
@@ -62,18 +58,36 @@ measure::EnergyClass class_of(const Metric& metric, const measure::Record& recor
   return is_share ? measure::EnergyClass::kDerived : record.energy.kind;
 }
 
-/// Adds the figures of a run; those of energy come from a part of their own where there is one.
-void add_figures(SweepCellRuns& cell, const measure::Record& record, const SweepRun& run, bool energy_apart) {
+void add_figures(const Sweep& sweep, SweepCellRuns& cell, const measure::Record& record, const SweepRun& run) {
   for (Metric& metric : measure::metrics_of(record)) {
-    const bool from_energy_run = run.part == measure::kEnergyPart;
-    if (energy_apart && is_of_energy_runs(metric) != from_energy_run) continue;
+    if (!counts_in(sweep.record, metric, run.part)) continue;
     auto known = std::ranges::find(cell.figures, metric.name, [](const SweepFigure& one) { return one.metric.name; });
     if (known == cell.figures.end()) {
       known = cell.figures.insert(known, SweepFigure{.metric = metric, .values = {}, .mean = {}});
     }
     known->energy = measure::together(known->energy, class_of(metric, record));
-    if (metric.value) known->values.push_back({run.block, *metric.value});
+    if (metric.value) {
+      known->values.push_back({run.block, *metric.value});
+    } else if (known->reason.empty()) {
+      known->reason = metric.reason;  // of the first run without it
+    }
   }
+}
+
+/// A mean over all runs in which the figure counts. Energy that only some of them know would be that of other runs than
+/// the times beside it: the long ones, for instance, where the short ones are too short for a counter. It has no mean.
+void take_mean(const Sweep& sweep, const SweepCellRuns& cell, SweepFigure& figure) {
+  const std::string why = std::exchange(figure.reason, {});
+  const auto runs = static_cast<std::size_t>(std::ranges::count_if(cell.runs, [&](const SweepRun& run) {
+    return measure::has_figures(run.end) && counts_in(sweep.record, figure.metric, run.part);
+  }));
+  if (is_of_energy(figure.metric) && figure.values.size() < runs) {
+    if (figure.values.empty()) return;
+    figure.reason = fmt::format("{} of {} have it, so there is no mean{}{}", figure.values.size(), counted(runs, "run"),
+                                why.empty() ? "" : "; another one: ", why);
+    return;
+  }
+  figure.mean = measure::mean_of_runs(figure.values, sweep.record.first_stage());
 }
 
 /// Whether the run was to end once it was good enough, and so tells how long that took.
@@ -82,12 +96,12 @@ bool asks_for_accuracy(const measure::Record& record) {
   return asked != record.config.end() && std::strtod(asked->second.c_str(), nullptr) > 0;
 }
 
-void take_run(SweepCellRuns& cell, SweepRun run, const RecordOfRun& record_of, bool energy_apart) {
+void take_run(const Sweep& sweep, SweepCellRuns& cell, SweepRun run, const RecordOfRun& record_of) {
   cell.energies.push_back(measure::EnergyClass::kAbsent);
   if (measure::has_figures(run.end)) {
     try {
       measure::Record record = record_of(run);
-      add_figures(cell, record, run, energy_apart);
+      add_figures(sweep, cell, record, run);
       cell.energies.back() = record.energy.kind;
       if (asks_for_accuracy(record)) cell.to_accuracy_s.push_back(record.times.to_accuracy);
       if (!cell.record) cell.record = std::move(record);
@@ -118,7 +132,6 @@ void note_left_out(Sweep& sweep, std::size_t other_series, std::size_t other_cel
 }
 
 void take_runs(Sweep& sweep, const measure::SweepJournal& journal, const RecordOfRun& record_of) {
-  const bool energy_apart = sweep.record.energy_repeats > 0;
   std::size_t other_series = 0, other_cells = 0, unfinished = 0;
   std::map<std::string, SweepCellRuns*> by_key;
   for (SweepCellRuns& cell : sweep.cells) by_key[cell.cell.key] = &cell;
@@ -132,7 +145,7 @@ void take_runs(Sweep& sweep, const measure::SweepJournal& journal, const RecordO
     } else if (run.end == measure::RunEnd::kBegun) {
       ++unfinished;
     } else {
-      take_run(*cell->second, run, record_of, energy_apart);
+      take_run(sweep, *cell->second, run, record_of);
     }
   }
   note_left_out(sweep, other_series, other_cells, unfinished);
@@ -198,6 +211,10 @@ bool is_of_energy(const Metric& metric) {
   return metric.unit.find('J') != std::string::npos;
 }
 
+bool counts_in(const measure::SweepRecord& sweep, const Metric& metric, const std::string& part) {
+  return sweep.energy_repeats == 0 || is_of_energy(metric) == (part == measure::kEnergyPart);
+}
+
 bool is_sweep(const fs::path& folder) {
   std::error_code none;
   return fs::exists(folder / measure::kSweepFile, none);
@@ -238,8 +255,11 @@ Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& 
   for (const std::string& warning : journal.warnings) sweep.notes.push_back(warning);
   for (SweepCellRuns& cell : sweep.cells) {
     for (SweepFigure& figure : cell.figures) {
-      figure.mean = measure::mean_of_runs(figure.values, sweep.record.first_stage());
+      take_mean(sweep, cell, figure);
       name_energy_class(figure);
+    }
+    if (const SweepFigure* energy = cell.figure("energy_joules"); energy != nullptr && !energy->reason.empty()) {
+      sweep.notes.push_back(fmt::format("{}: the energy of {}", cell.name, energy->reason));
     }
   }
   number_jobs(sweep);

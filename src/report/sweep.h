@@ -24,6 +24,7 @@ struct SweepFigure {
   std::vector<measure::BlockValue> values;  // of its runs
   measure::MeanOfRuns mean;
   measure::EnergyClass energy = measure::EnergyClass::kAbsent;  // of its runs, of a figure of energy
+  std::string reason = {};                                      // why there is no mean although some runs have a value
 };
 
 /// How a cell stands to the one that it is compared with, by the sweep's main figure.
@@ -83,6 +84,9 @@ struct Sweep {
 
 /// Whether a figure tells of energy, so that it has a class.
 bool is_of_energy(const measure::Metric& metric);
+/// Whether the figure counts in runs of this part: where a sweep has runs for energy alone, these give the figures of
+/// energy and no other, and the other runs no energy.
+bool counts_in(const measure::SweepRecord& sweep, const measure::Metric& metric, const std::string& part);
 
 /// Whether the folder is that of a sweep.
 bool is_sweep(const std::filesystem::path& folder);

@@ -27,6 +27,7 @@ ReportJson figure_json(const SweepFigure& figure) {
                      {"interval_95", ends_json(figure.mean.interval)},
                      {"values", values}};
   if (is_of_energy(figure.metric)) json["class"] = measure::energy_class_name(figure.energy);
+  if (!figure.reason.empty()) json["reason"] = figure.reason;
   return json;
 }
 

@@ -112,8 +112,13 @@ std::vector<measure::Metric> sweep_metrics(const Sweep& sweep) {
   std::vector<measure::Metric> metrics;
   for (const SweepCellRuns& cell : sweep.cells) {
     for (const SweepFigure& figure : cell.figures) {
-      const bool known = std::ranges::any_of(metrics, [&](const auto& one) { return one.name == figure.metric.name; });
-      if (!known && !figure.values.empty()) metrics.push_back(figure.metric);
+      if (figure.values.empty()) continue;
+      const auto known = std::ranges::find(metrics, figure.metric.name, &measure::Metric::name);
+      if (known == metrics.end()) {
+        metrics.push_back(figure.metric);
+      } else if (known->label != figure.metric.label && figure.energy != measure::EnergyClass::kAbsent) {
+        known->label = figure.metric.label.substr(0, figure.metric.label.rfind(" (")) + " (of several classes)";
+      }
     }
   }
   std::ranges::stable_partition(metrics, [&](const auto& metric) { return metric.name == sweep.main_figure; });

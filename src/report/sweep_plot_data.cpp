@@ -28,7 +28,7 @@ SweepJson cell_json(const Sweep& sweep, std::size_t n) {
   const SweepCellRuns& cell = sweep.cells[n];
   SweepJson figures = SweepJson::object();
   for (const SweepFigure& figure : cell.figures) {
-    if (figure.values.empty()) continue;
+    if (!figure.mean.mean) continue;
     SweepJson json = mean_json(figure.mean);
     json["values"] = SweepJson::array();
     json["blocks"] = SweepJson::array();
@@ -37,6 +37,7 @@ SweepJson cell_json(const Sweep& sweep, std::size_t n) {
       json["blocks"].push_back(one.block);
     }
     json["text"] = mean_text(figure, false);
+    if (is_of_energy(figure.metric)) json["class"] = measure::energy_class_name(figure.energy);
     figures[figure.metric.name] = std::move(json);
   }
   return {{"name", cell.name},

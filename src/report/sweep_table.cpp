@@ -239,9 +239,8 @@ std::string sweep_csv(const Sweep& sweep) {
       }
       for (const std::string& name : figures) {
         const SweepFigure* figure = cell.figure(name);
-        const bool is_energy = figure != nullptr && (figure->metric.unit == "J" || figure->metric.unit == "J s");
-        const bool apart = sweep.record.energy_repeats > 0 && is_energy != (run.part == measure::kEnergyPart);
-        const auto* values = figure == nullptr || apart || !measure::has_figures(run.end) ? nullptr : &figure->values;
+        const bool counts = figure != nullptr && counts_in(sweep.record, figure->metric, run.part);
+        const auto* values = counts && measure::has_figures(run.end) ? &figure->values : nullptr;
         const auto value = values == nullptr ? std::vector<measure::BlockValue>::const_iterator()
                                              : std::ranges::find(*values, run.block, &measure::BlockValue::block);
         const bool is_known = values != nullptr && value != values->end();

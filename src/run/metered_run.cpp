@@ -13,6 +13,7 @@
 #include "measure/energy_meter.h"
 #include "measure/epoch_energy.h"
 #include "measure/machine.h"
+#include "measure/record_kind.h"
 #include "measure/sessions.h"
 #include "measure/validity.h"
 
@@ -46,6 +47,14 @@ measure::SamplerOptions sampling_options(const RunOptions& options, const fs::pa
 void require_writable_outputs(const RunOptions& options) {
   for (const fs::path& output : {options.trace, options.json}) {
     if (!output.empty() && output != "-") require_writable_file(output);
+  }
+}
+
+/// Of a training that ended before it told of a step: what it had done of its first one nobody measured.
+void leave_steps_out(measure::Record& record) {
+  record.times.train = record.times.validate = record.times.test = std::nullopt;
+  for (const char* path : {"times_s.train", "times_s.validate", "times_s.test"}) {
+    record.missing[path] = "the session ended before its first step";
   }
 }
 
@@ -211,7 +220,7 @@ measure::Record MeteredRun::end_session(measure::Status status) {
     saved_s = seconds;
   } else {
     ended = record_;
-    ended->times.train = ended->times.validate = ended->times.test = 0;
+    if (ended->kind == measure::kTrainingKind.name && ended->sessions.back().images == 0) leave_steps_out(*ended);
     take_figures(*ended);
     if (earlier_) measure::add_earlier_work(*ended, *earlier_);
   }

@@ -1,8 +1,10 @@
 // The sensors themselves, on made-up trees.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
@@ -93,6 +95,43 @@ TEST(PerfPowerSensor, OpensEachEventOnTheCpusThatTheKernelNames) {
   EXPECT_EQ(sensor.read(0)[3].count, 10u);
   EXPECT_DOUBLE_EQ(sensor.channels()[0].joules_per_count, 2.5e-10);
   EXPECT_THAT(sensor.read(0)[0].problem, HasSubstr("could not be read any more"));
+}
+
+/// On which CPUs the event of the packages is opened where the kernel's mask says so.
+std::vector<int> package_cpus(const std::string& mask) {
+  const test::TestFolder tree;
+  put_power_pmu(tree);
+  test::write_text(tree / "sys/bus/event_source/devices/power/cpumask", mask);
+  std::vector<int> cpus;
+  const PerfPower sensor(tree.path(), [&](std::uint32_t, std::uint64_t config, int cpu) {
+    if (config == 2) cpus.push_back(cpu);
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+  });
+  EXPECT_EQ(std::ranges::count(channel_names(sensor), "package-0"), cpus.empty() ? 0 : 1);
+  return cpus;
+}
+
+TEST(PerfPowerSensor, ReadsListsAndRangesOfCpus) {
+  EXPECT_THAT(package_cpus("0\n"), ElementsAre(0));
+  EXPECT_THAT(package_cpus("0-1\n"), ElementsAre(0, 1));
+  EXPECT_THAT(package_cpus("2-4,18\n"), ElementsAre(2, 3, 4, 18));
+  EXPECT_THAT(package_cpus("7,36-37,120\n"), ElementsAre(7, 36, 37, 120));
+  EXPECT_THAT(package_cpus("none\n"), ElementsAre()) << "then the event is not opened at all";
+}
+
+TEST(PerfPowerSensor, ReadsTheNumbersOfEvents) {
+  const test::TestFolder tree;
+  put_power_pmu(tree);
+  test::write_text(tree / "sys/bus/event_source/devices/power/events/energy-pkg", "event=0x1f\n");
+  test::write_text(tree / "sys/bus/event_source/devices/power/events/energy-ram", "event=10\n");
+  std::vector<std::uint64_t> configs;
+  const PerfPower sensor(tree.path(), [&](std::uint32_t, std::uint64_t config, int) {
+    configs.push_back(config);
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+  });
+  EXPECT_THAT(configs, ElementsAre(31, 31, 10, 10));
+  EXPECT_DOUBLE_EQ(sensor.channels()[2].joules_per_count, 1e-9);
+  EXPECT_EQ(sensor.channels()[2].covers, Covers::kDram);
 }
 
 TEST(PerfPowerSensor, WithoutTheRightSaysWhichSettingGivesIt) {

@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <ctime>
 #include <mutex>
 #include <thread>
 
@@ -267,6 +269,77 @@ TEST(CsvMeter, FollowsAFileWhateverItsClockSays) {
   EXPECT_THAT(energy.devices[0].note, HasSubstr("its clock is -"));
   EXPECT_THAT(refusal_of("csv:" + file.string() + "#watts"), HasSubstr("there are n, timestamp, power"));
   EXPECT_THAT(refusal_of("csv:/nonexistent.csv"), HasSubstr("can't be read"));
+}
+
+std::string row_at(double time_s, double value) {
+  return std::to_string(time_s) + "," + std::to_string(value) + "\n";
+}
+
+/// The joules from 0 to 20 s where the power rises by 100 W a second from 0 on, or the meter has counted that: 20 kJ.
+/// Rows are written each second with their times, but seen so much later.
+double joules_of_late_rows(const std::function<double(int)>& late_s, bool counts) {
+  const test::TestFolder folder;
+  const auto file = folder / "log.csv";
+  std::ofstream log(file);
+  log << "time,value\n" << std::flush;
+  test::TurnedClock clock;
+  const double begin_s = clock.now(), theirs_s = 1'600'000'000;
+  EnergyMeter meter(test::only(open_meter("csv:" + file.string() + (counts ? "#value=J" : "#value=W"), clock.reader())),
+                    clock.reader());
+  for (int second = 0; second <= 20; ++second) {
+    log << row_at(theirs_s + second, counts ? 50.0 * second * second : 100.0 * second) << std::flush;
+    clock.turn(begin_s + second + late_s(second) - clock.now());
+    meter.poll();
+  }
+  const Energy energy = meter.energy(20);
+  return energy.joules.value_or(-1);
+}
+
+// How far its clock is from ours is known best from the row that was seen soonest.
+TEST(CsvMeter, LateLooksDoNotMoveItsRows) {
+  const auto all = [](double late_s) { return [late_s](int) { return late_s; }; };
+  const auto only = [](int soon) { return [soon](int second) { return second == soon || second == 20 ? 0 : 0.7; }; };
+  for (const bool counts : {false, true}) {
+    EXPECT_NEAR(joules_of_late_rows(all(0), counts), 20'000, 1) << counts;
+    EXPECT_NEAR(joules_of_late_rows(only(0), counts), 20'000, 1) << counts;
+  }
+  // From the second row on it is known that they come at once; the first one was taken to be older by 0.7 s, which is
+  // 35 J of a power that has hardly begun.
+  EXPECT_NEAR(joules_of_late_rows(only(1), false), 20'000, 100);
+}
+
+/// What the note says of the clock of a meter, in seconds from ours.
+double told_clock_s(const EnergySensor& sensor) {
+  const std::string& note = sensor.channels()[0].note;
+  const std::size_t at = note.find("its clock is ");
+  return at == std::string::npos ? NAN : std::strtod(note.c_str() + at + 13, nullptr);
+}
+
+TEST(CsvMeter, TellsHowFarItsClockIsFromOurs) {
+  for (const double ahead_s : {7200.0, -7200.0}) {
+    const test::TestFolder folder;
+    const auto file = folder / "log.csv";
+    std::ofstream log(file);
+    log << "time,power\n" << std::flush;
+    test::TurnedClock clock;
+    const auto sensor = open_meter("csv:" + file.string() + "#power=W", clock.reader());
+    log << row_at(static_cast<double>(time(nullptr)) + ahead_s, 10) << std::flush;
+    sensor->read(0);
+    EXPECT_NEAR(told_clock_s(*sensor), ahead_s, 60) << "however long this test took";
+  }
+}
+
+TEST(HttpMeter, TellsHowFarItsClockIsFromOurs) {
+  for (const double ahead_s : {7200.0, -7200.0}) {
+    const time_t theirs = time(nullptr) + static_cast<time_t>(ahead_s);
+    tm parts{};
+    gmtime_r(&theirs, &parts);
+    char date[64];
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    MadeUpMeter meter;
+    meter.answers(std::string("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nDate: ") + date + "\r\n\r\n12.5");
+    EXPECT_NEAR(told_clock_s(*open_meter(meter.url("/#"), boot_now_s)), ahead_s, 60) << date;
+  }
 }
 
 /// What a meter says of rows that come after `before`; its trouble in brackets where there is one.

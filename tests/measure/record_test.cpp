@@ -66,6 +66,10 @@ Record full_record() {
   record.cpu = {1, Spread{1, 2, 3}, {4, 5}, Spread{6, 7, 8}, 9, 10, 11};
   record.gpus = {{1, "H200", 50, 60, 70, {{"forward", 0.002}}}};
   record.energy = {100, 200, 2, "powercap", "", {{"package-0", 100}}};
+  record.energy.uncertainty_joules = 0.5;
+  record.energy.used_reason = "none was seen";
+  record.energy.process_reason = "none is known";
+  record.energy.devices = {{.name = "package-0", .sensor = "powercap", .uncertainty_joules = 0.25}};
   record.missing = {{"accuracy.test", "why"}};
   return record;
 }
@@ -85,6 +89,10 @@ TEST(Record, SurvivesTheWayThroughJson) {
   EXPECT_EQ(back.images_per_s.interval, (Interval{19, 21}));
   EXPECT_EQ(back.memory.ranks[0].peak_rss_bytes, 9u);
   EXPECT_EQ(back.energy.domains[0].name, "package-0");
+  EXPECT_EQ(back.energy.uncertainty_joules, 0.5);
+  EXPECT_EQ(back.energy.devices[0].uncertainty_joules, 0.25);
+  EXPECT_EQ(back.energy.used_reason, "none was seen");
+  EXPECT_EQ(back.energy.process_reason, "none is known");
   EXPECT_EQ(back.data.test, 13);
   EXPECT_EQ(back.config.at("split"), "[85,2,13]");
   const Metric& metric = back.metrics.at("p99_latency_s");

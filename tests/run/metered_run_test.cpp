@@ -134,6 +134,60 @@ TEST_F(MeteredRunTest, InterruptedWorkLeavesARecord) {
   EXPECT_THAT(shown_.notes, ElementsAre("half of it"));
 }
 
+TEST_F(MeteredRunTest, WhatNobodyTimedIsNullAndNotZero) {
+  const auto interrupted = [&](const std::string& kind, std::int64_t images) {
+    RunOptions chosen = options();
+    chosen.kind = kind;
+    chosen.overwrite = true;
+    {
+      MeteredRun run(chosen, shown_);
+      EXPECT_THROW(run.measure([&]() -> measure::Record {
+        run.begin();
+        run.record().times.train = images > 0 ? 2.5 : 0;
+        run.record().sessions.back().images = images;
+        throw Interrupted("Ctrl-C");
+      }),
+                   Interrupted);
+    }
+    return measure::read_record(out_);
+  };
+  EXPECT_EQ(interrupted("train", 0).times.train, std::nullopt);
+  EXPECT_THAT(interrupted("train", 0).missing.at("times_s.train"), HasSubstr("before its first step"));
+  EXPECT_EQ(interrupted("train", 32).times.train, 2.5) << "what was timed stays, also where no record was saved";
+  const measure::Record other = interrupted("count", 0);
+  EXPECT_EQ(other.times.validate, std::nullopt);
+  EXPECT_EQ(other.times.test, std::nullopt);
+}
+
+TEST_F(MeteredRunTest, ATrainingThatGoesOnAfterASessionWithoutAStepKeepsItsSums) {
+  RunOptions chosen = options();
+  chosen.kind = "train";
+  chosen.can_resume = true;
+  {
+    MeteredRun run(chosen, shown_);
+    EXPECT_THROW(run.measure([&]() -> measure::Record {
+      run.begin();
+      throw Interrupted("Ctrl-C");
+    }),
+                 Interrupted);
+  }
+  chosen.resume = true;
+  MeteredRun run(chosen, shown_);
+  run.measure([&] {
+    run.begin();
+    run.record().times.train = 3;
+    run.record().times.validate = 0.5;
+    measure::Record record = run.record();
+    run.take_times(record);
+    return record;
+  });
+  const measure::Record record = measure::read_record(out_);
+  EXPECT_EQ(record.sessions.size(), 2u);
+  EXPECT_EQ(record.times.train, 3);
+  EXPECT_EQ(record.times.validate, 0.5);
+  EXPECT_FALSE(record.missing.contains("times_s.train"));
+}
+
 TEST_F(MeteredRunTest, WhatIsInterruptedBeforeItBeginsLeavesNothing) {
   {
     MeteredRun run(options(), shown_);

@@ -35,13 +35,19 @@ void sleep_s(double seconds) {
   }
 }
 
-double others_load(const fs::path& root) {
-  const measure::OthersLoad load(root);
-  sleep_s(kLook_s);
-  return load.share().value_or(0);
-}
-
 }  // namespace
+
+CoolDownMachine machine_to_cool(const fs::path& root) {
+  return {.now_s = now_s,
+          .sleep_s = sleep_s,
+          .others_load =
+              [root] {
+                const measure::OthersLoad load(root);
+                sleep_s(kLook_s);
+                return load.share().value_or(0);
+              },
+          .warmest_celsius = [root] { return warmest_celsius(root); }};
+}
 
 std::optional<double> warmest_celsius(const fs::path& root) {
   std::optional<double> warmest;
@@ -55,12 +61,12 @@ std::optional<double> warmest_celsius(const fs::path& root) {
   return warmest;
 }
 
-CoolDown::CoolDown(const std::string& text, fs::path root) : root_(std::move(root)) {
+CoolDown::CoolDown(const std::string& text, CoolDownMachine machine) : machine_(std::move(machine)) {
   if (text.empty()) return;
   if (text == "load") {
     by_load_ = true;
-    load_at_start_ = others_load(root_);
-    celsius_at_start_ = warmest_celsius(root_);
+    load_at_start_ = machine_.others_load();
+    celsius_at_start_ = machine_.warmest_celsius();
     return;
   }
   seconds_ = to_number<double>(text).value_or(-1);
@@ -70,15 +76,18 @@ CoolDown::CoolDown(const std::string& text, fs::path root) : root_(std::move(roo
 }
 
 bool CoolDown::is_as_at_start() const {
-  if (others_load(root_) > load_at_start_ + kMoreLoad) return false;
-  const auto celsius = warmest_celsius(root_);
+  if (machine_.others_load() > load_at_start_ + kMoreLoad) return false;
+  const auto celsius = machine_.warmest_celsius();
   return !celsius || !celsius_at_start_ || *celsius <= *celsius_at_start_ + kWarmer_celsius;
 }
 
 void CoolDown::wait() const {
-  sleep_s(seconds_);
-  const Stopwatch clock;
-  while (by_load_ && clock.seconds() < kLongestWait_s && !stop_requested() && !is_as_at_start()) continue;
+  if (!by_load_) {
+    if (seconds_ > 0) machine_.sleep_s(seconds_);
+    return;
+  }
+  const double begin_s = machine_.now_s();
+  while (machine_.now_s() - begin_s < kLongestWait_s && !stop_requested() && !is_as_at_start()) continue;
 }
 
 }  // namespace evener::bench

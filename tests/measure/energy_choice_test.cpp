@@ -1,0 +1,185 @@
+// Which of several sensors make the figure, and what of it is this program's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "measure/energy_meter.h"
+#include "measure/metric.h"
+#include "measure/record.h"
+#include "measure/record_json.h"
+#include "measure/sensors_helpers.h"
+#include "measure/sessions.h"
+
+namespace evener::measure {
+namespace {
+
+using test::TurnedClock;
+using testing::HasSubstr;
+
+constexpr EnergyClass kStated = EnergyClass::kEstimated, kMeasured = EnergyClass::kMeasured;
+
+/// A channel with a power that never changes.
+struct Device {
+  std::string name;
+  Covers covers;
+  EnergyClass kind;
+  double watts;
+};
+const Device kPackage0{"package-0", Covers::kPackage, kMeasured, 40}, kDram0{"dram", Covers::kDram, kMeasured, 3},
+    kGpu0{"gpu 0", Covers::kGpu, kMeasured, 200}, kWall{"wall", Covers::kMachine, kMeasured, 290},
+    kStatedCpu{"cpu (stated)", Covers::kPackage, kStated, 65}, kStatedGpu{"gpu 0 (stated)", Covers::kGpu, kStated, 150};
+
+/// The energy of 10 s, of whose busy CPU time half is this program's.
+Energy of(const std::vector<Device>& devices) {
+  TurnedClock clock;
+  const double begin_s = clock.now();
+  Sensors sensors;
+  for (const Device& device : devices) {
+    sensors.push_back(std::make_unique<test::MadeUpSensor>(
+        device.kind == kStated ? "--assume-power" : "sensor",
+        std::vector<Channel>{
+            {.name = device.name, .covers = device.covers, .kind = device.kind, .joules_per_count = 1e-6}},
+        [watts = device.watts, begin_s, read = clock.reader()]() -> std::vector<Reading> {
+          return {{.count = static_cast<std::uint64_t>(std::llround(1e6 * watts * (read() - begin_s)))}};
+        }));
+  }
+  EnergyMeter meter(std::move(sensors), clock.reader());
+  meter.poll();
+  for (int n = 0; n < 5; ++n) {
+    clock.turn(2);
+    meter.poll(0, 0.5);
+  }
+  return meter.energy(10);
+}
+
+TEST(EnergyChoice, AStatedPowerNeverReplacesWhatAMeterMeasured) {
+  const Energy energy = of({kWall, kStatedCpu});
+  EXPECT_NEAR(energy.joules.value_or(0), 2900, 1e-3);
+  EXPECT_EQ(energy.kind, kMeasured);
+  EXPECT_NEAR(energy.devices[1].joules.value_or(0), 650, 1e-3) << "told, but not added";
+  EXPECT_FALSE(energy.devices[1].added);
+  EXPECT_NEAR(of({kStatedCpu, kWall}).joules.value_or(0), 2900, 1e-3) << "whatever their order";
+  EXPECT_NEAR(of({kStatedCpu, kStatedGpu, kWall}).joules.value_or(0), 2900, 1e-3);
+  EXPECT_NEAR(of({kGpu0, kStatedCpu, kWall}).joules.value_or(0), 2900, 1e-3) << "it holds the card's";
+  EXPECT_NEAR(of({kPackage0, kStatedGpu, kWall}).joules.value_or(0), 2900, 1e-3) << "and sees the card";
+}
+
+TEST(EnergyChoice, PartsAddUpWhereTheProcessorsAreMeasured) {
+  EXPECT_NEAR(of({kPackage0, kDram0, kGpu0, kWall}).joules.value_or(0), 2430, 1e-3);
+  EXPECT_NEAR(of({kPackage0, kDram0, kGpu0, kWall, kStatedCpu}).joules.value_or(0), 2430, 1e-3);
+  EXPECT_NEAR(of({kGpu0, kWall}).joules.value_or(0), 2900, 1e-3) << "a card alone is not the machine";
+  EXPECT_NEAR(of({kGpu0}).joules.value_or(0), 2000, 1e-3);
+  EXPECT_NEAR(of({kGpu0, kStatedCpu}).joules.value_or(0), 2650, 1e-3);
+  EXPECT_EQ(of({kGpu0, kStatedCpu}).kind, EnergyClass::kMixed);
+}
+
+TEST(EnergyChoice, ThisProgramsShareIsOfTheProcessorsAlone) {
+  EXPECT_NEAR(of({kPackage0, kDram0, kGpu0}).process_joules.value_or(0), 200, 1e-3);
+  EXPECT_EQ(of({kPackage0}).process_reason, "");
+  for (const std::vector<Device>& devices : {std::vector{kWall}, {kGpu0}, {kWall, kStatedCpu}}) {
+    const Energy energy = of(devices);
+    EXPECT_EQ(energy.process_joules, std::nullopt) << "0 would be a figure";
+    EXPECT_THAT(energy.process_reason, HasSubstr("no sensor tells the processors' energy"));
+  }
+}
+
+/// The record of a run on `device` whose energy is that.
+Record run_on(const std::string& device, const Energy& energy) {
+  Record record;
+  record.sessions.emplace_back();
+  record.placement.replicas.emplace_back().stages.emplace_back().device = device;
+  SamplerSummary summary;
+  summary.energy = energy;
+  take_samples(record, summary);
+  return record;
+}
+
+TEST(EnergyChoice, TheEnergyOfTheUsedDevicesIsAbsentWhereNoneIsSeen) {
+  const Record on_cpu = run_on("cpu", of({kGpu0}));
+  EXPECT_NEAR(on_cpu.energy.joules.value_or(0), 2000, 1e-3);
+  EXPECT_EQ(on_cpu.energy.used_joules, std::nullopt);
+  EXPECT_EQ(on_cpu.energy.used_edp_js, std::nullopt);
+  EXPECT_THAT(on_cpu.energy.used_reason, HasSubstr("no sensor sees the devices that the run computed on"));
+  const Record on_gpu = run_on("cuda:0", of({kGpu0}));
+  EXPECT_NEAR(on_gpu.energy.used_joules.value_or(0), 2000, 1e-3);
+  EXPECT_NEAR(on_gpu.energy.used_edp_js.value_or(0), 20'000, 1e-2);
+  EXPECT_EQ(on_gpu.energy.used_reason, "");
+  EXPECT_NEAR(run_on("cpu", of({kPackage0, kGpu0})).energy.used_joules.value_or(0), 400, 1e-3) << "the card was idle";
+  EXPECT_NEAR(run_on("cpu", of({kWall})).energy.used_joules.value_or(0), 2900, 1e-3);
+}
+
+TEST(EnergyChoice, WhatIsAbsentIsNullWithItsReasonInTheRecordAndAmongTheFigures) {
+  const Record record = run_on("cpu", of({kGpu0}));
+  const auto json = to_json(record)["energy"];
+  EXPECT_TRUE(json["process_joules"].is_null());
+  EXPECT_TRUE(json["used_devices_joules"].is_null());
+  EXPECT_THAT(json["process_reason"].get<std::string>(), HasSubstr("no sensor"));
+  EXPECT_THAT(json["used_devices_reason"].get<std::string>(), HasSubstr("no sensor"));
+  const auto metrics = metrics_of(record);
+  for (const char* name : {"process_joules", "used_devices_joules", "used_devices_edp_joule_seconds"}) {
+    const Metric* metric = find_metric(metrics, name);
+    ASSERT_NE(metric, nullptr);
+    EXPECT_EQ(metric->value, std::nullopt) << name;
+    EXPECT_THAT(metric->reason, HasSubstr("no sensor")) << name;
+  }
+  const Record back = measure::from_json(nlohmann::json::parse(to_json(record).dump()), "record.json");
+  EXPECT_EQ(back.energy.process_reason, record.energy.process_reason);
+  EXPECT_EQ(back.energy.used_reason, record.energy.used_reason);
+  EXPECT_EQ(back.energy.uncertainty_joules, record.energy.uncertainty_joules);
+  EXPECT_GT(back.energy.uncertainty_joules.value_or(0), 0);
+}
+
+TEST(EnergyChoice, ASumOverSessionsIsAbsentWhereOneDoesNotKnowItsPart) {
+  const auto session = [](const std::string& device, const std::vector<Device>& devices) {
+    Record record = run_on(device, of(devices));
+    record.sessions.back().started = "2026-11-24T10:00:00Z";
+    record.sessions.back().seconds = 10;
+    return record;
+  };
+  Record both = session("cpu", {kPackage0, kGpu0});
+  add_earlier_samples(both, session("cpu", {kPackage0, kGpu0}));
+  EXPECT_NEAR(both.energy.process_joules.value_or(0), 400, 1e-3);
+  EXPECT_NEAR(both.energy.used_joules.value_or(0), 800, 1e-3);
+  EXPECT_NEAR(both.energy.edp_js.value_or(0), 4800 * 20, 1e-1) << "the joules of both times the seconds of both";
+  EXPECT_NEAR(both.energy.ed2p_js2.value_or(0), 4800 * 400, 1);
+  EXPECT_NEAR(both.energy.devices[0].mean_watts.value_or(0), 40, 1e-3);
+  EXPECT_GT(both.energy.uncertainty_joules.value_or(0), of({kPackage0, kGpu0}).uncertainty_joules.value_or(1));
+  Record one = session("cpu", {kPackage0, kGpu0});
+  add_earlier_samples(one, session("cpu", {kGpu0}));
+  EXPECT_EQ(one.energy.process_joules, std::nullopt);
+  EXPECT_EQ(one.energy.used_joules, std::nullopt);
+  EXPECT_THAT(one.energy.process_reason, HasSubstr("not all sessions"));
+  EXPECT_THAT(one.energy.used_reason, HasSubstr("not all sessions"));
+  EXPECT_EQ(one.energy.devices[0].joules, std::nullopt);
+  EXPECT_EQ(one.energy.devices[0].mean_watts, std::nullopt) << "of one session it would be no mean";
+}
+
+TEST(EnergyChoice, WhatAnEarlierSessionLostStaysLost) {
+  Record earlier = run_on("cpu", of({kPackage0})), record = earlier;
+  earlier.energy = {.reason = "package-0: it could not be read any more", .lost = {"package-0 (powercap): gone"}};
+  add_earlier_samples(record, earlier);
+  EXPECT_EQ(record.energy.joules, std::nullopt);
+  EXPECT_THAT(record.energy.lost, testing::ElementsAre("package-0 (powercap): gone"));
+}
+
+TEST(EnergyMeter, ThisProgramsShareIsNoMoreThanAllAndNoLessThanNothing) {
+  TurnedClock clock;
+  const double begin_s = clock.now();
+  EnergyMeter meter(test::only(std::make_unique<test::MadeUpSensor>(
+                        "made up", std::vector<Channel>{{.name = "package-0", .joules_per_count = 1e-6}},
+                        [&, begin_s]() -> std::vector<Reading> {
+                          return {{.count = static_cast<std::uint64_t>(std::llround(1e8 * (clock.now() - begin_s)))}};
+                        })),
+                    clock.reader());
+  meter.poll(0, 0.9);  // nothing was used yet
+  // Ticks of a process and of all are not read at one moment: their ratio may come out above 1.
+  for (const double share : {1.5, 0.25, -0.5}) {
+    clock.turn(10);
+    meter.poll(0, share);
+  }
+  EXPECT_NEAR(meter.energy(30).process_joules.value_or(0), 1000 + 250 + 0, 1e-3);
+}
+
+}  // namespace
+}  // namespace evener::measure

@@ -1,0 +1,180 @@
+// The energy in the record of a run, computed again from the files beside it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+#include <thread>
+
+#include "base/files.h"
+#include "base/phase.h"
+#include "base/test_folder.h"
+#include "run/metered_run.h"
+
+namespace evener::run {
+namespace {
+
+constexpr double kWatts = 50;    // stated, all the time
+constexpr double kMilli = 2e-3;  // what three decimals of a column make of a difference
+
+struct Silent : RunObserver {
+  void on_note(const std::string& /*text*/) override {}
+  void on_failure() override {}
+};
+
+/// A table in a CSV file without quotes: rows of numbers by title; NaN for empty cells.
+std::vector<std::map<std::string, double>> table_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line, cell;
+  std::vector<std::string> titles;
+  std::getline(file, line);
+  for (std::istringstream cells(line); std::getline(cells, cell, ',');) titles.push_back(cell);
+  std::vector<std::map<std::string, double>> rows;
+  while (std::getline(file, line)) {
+    auto& row = rows.emplace_back();
+    std::istringstream cells(line + ",");
+    for (const std::string& title : titles) {
+      std::getline(cells, cell, ',');
+      row[title] = cell.empty() ? NAN : std::stod(cell);
+    }
+  }
+  return rows;
+}
+
+/// A training of `epochs` epochs, each of 0.6 s with a pause behind it, that goes on with what is in the folder.
+void train(const std::filesystem::path& folder, int from_epoch, int epochs, bool resume) {
+  Silent silent;
+  MeteredRun run({.kind = "train",
+                  .version = "1",
+                  .command = {"evener", "train"},
+                  .out = folder,
+                  .resume = resume,
+                  .can_resume = true,
+                  .sample_interval_ms = 100,
+                  .energy = {.assumed = {.cpu = kWatts}}},
+                 silent);
+  run.measure([&] {
+    run.begin();
+    mark_critical_thread();
+    const auto sleep = [](int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
+    sleep(130);
+    measure::Record record = run.record();
+    record.times.train = 0;
+    for (int n = 0; n < epochs; ++n) {
+      measure::EpochRecord& epoch = record.training.epochs.emplace_back();
+      epoch.epoch = from_epoch + n;
+      epoch.from_s = run.session_s();
+      {
+        const PhaseMark mark(Phase::kForward);
+        sleep(400);
+      }
+      sleep(200 * (n + 1));
+      epoch.to_s = run.session_s();
+      epoch.seconds = *epoch.to_s - *epoch.from_s;
+      epoch.phases_s = {{"forward", 0.4}};
+      *record.times.train += *epoch.seconds;
+      sleep(70);
+    }
+    record.sessions.back().epochs = epochs;
+    run.take_times(record);
+    return record;
+  });
+}
+
+/// The joules at a moment of a session that began at `begin_s` in the samples, by a straight line between two rows.
+double joules_at(const std::vector<std::map<std::string, double>>& rows, double time_s) {
+  for (std::size_t n = 1; n < rows.size(); ++n) {
+    const auto &a = rows[n - 1], &b = rows[n];
+    if (a.at("time_s") > time_s || b.at("time_s") < time_s || b.at("time_s") <= a.at("time_s")) continue;
+    const double share = (time_s - a.at("time_s")) / (b.at("time_s") - a.at("time_s"));
+    return a.at("energy_joules") + share * (b.at("energy_joules") - a.at("energy_joules"));
+  }
+  return NAN;
+}
+
+void expect_sums(const measure::Energy& energy) {
+  ASSERT_TRUE(energy.joules && energy.seconds) << energy.reason;
+  EXPECT_NEAR(*energy.joules, kWatts * *energy.seconds, 0.02 * *energy.joules) << "watts by seconds";
+  EXPECT_DOUBLE_EQ(energy.edp_js.value_or(0), *energy.joules * *energy.seconds);
+  EXPECT_DOUBLE_EQ(energy.ed2p_js2.value_or(0), *energy.joules * *energy.seconds * *energy.seconds);
+  EXPECT_EQ(energy.kind, measure::EnergyClass::kEstimated);
+  double domains = 0, devices = 0, phases = 0, phase_s = 0, classes = 0;
+  for (const auto& domain : energy.domains) domains += domain.joules;
+  for (const auto& device : energy.devices) {
+    if (!device.added) continue;
+    devices += device.joules.value_or(NAN);
+    EXPECT_NEAR(device.mean_watts.value_or(0), *device.joules / *energy.seconds, 1e-9);
+  }
+  for (const auto& phase : energy.phases) {
+    phases += phase.joules;
+    phase_s += phase.seconds;
+  }
+  for (const auto& [name, joules] : energy.by_class) classes += joules;
+  EXPECT_NEAR(domains, *energy.joules, 1e-6);
+  EXPECT_NEAR(devices, *energy.joules, 1e-6);
+  EXPECT_NEAR(classes, *energy.joules, 1e-6);
+  EXPECT_NEAR(energy.by_class.at("estimated"), *energy.joules, 1e-6);
+  EXPECT_NEAR(phases, *energy.joules, 0.01 * *energy.joules);
+  EXPECT_NEAR(phase_s, *energy.seconds, 0.01 * *energy.seconds);
+}
+
+TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
+  const test::TestFolder folder;
+  const auto out = folder / "out";
+  train(out, 1, 2, false);
+  const measure::Record first = measure::read_record(out);
+  expect_sums(first.energy);
+  const auto rows = table_of(out / "samples.csv");
+  EXPECT_EQ(static_cast<std::size_t>(first.cpu.samples), rows.size());
+  EXPECT_NEAR(rows.back().at("energy_joules"), *first.energy.joules, kMilli);
+  EXPECT_NEAR(rows.back().at("time_s"), *first.energy.seconds, kMilli);
+  double sum = 0;
+  for (std::size_t n = 1; n < rows.size(); ++n) {
+    sum += rows[n].at("cpu_stated_watts") * (rows[n].at("time_s") - rows[n - 1].at("time_s"));
+  }
+  EXPECT_NEAR(sum, *first.energy.joules, 0.02 * *first.energy.joules) << "the watts of all rows by their seconds";
+  // Each phase has its share of the seconds, at a power that never changes.
+  for (const auto& phase : first.energy.phases) {
+    EXPECT_NEAR(phase.joules, kWatts * phase.seconds, 0.05 * *first.energy.joules) << phase.phase;
+    if (phase.phase == "forward") {
+      EXPECT_NEAR(phase.seconds, first.phases_s.at("forward"), 1e-3);
+    }
+  }
+
+  train(out, 3, 1, true);
+  const measure::Record both = measure::read_record(out);
+  ASSERT_EQ(both.sessions.size(), 2u);
+  ASSERT_EQ(both.training.epochs.size(), 3u);
+  expect_sums(both.energy);
+  const auto all = table_of(out / "samples.csv");
+  EXPECT_EQ(static_cast<std::size_t>(both.cpu.samples), all.size());
+  // The column begins again with each session.
+  const double of_second = all.back().at("energy_joules");
+  EXPECT_NEAR(*both.energy.joules, *first.energy.joules + of_second, 2 * kMilli);
+  EXPECT_NEAR(all.back().at("time_s"), *both.energy.seconds, 2 * kMilli) << "and the time goes on";
+  EXPECT_NEAR(both.times.train.value_or(0), *first.times.train + *both.training.epochs[2].seconds, 1e-9);
+
+  const std::vector<std::map<std::string, double>> own[] = {
+      {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rows.size())},
+      {all.begin() + static_cast<std::ptrdiff_t>(rows.size()), all.end()}};
+  const auto epochs = table_of(out / "epochs.csv");
+  ASSERT_EQ(epochs.size(), 3u);
+  for (std::size_t n = 0; n < 3; ++n) {
+    const measure::EpochRecord& epoch = both.training.epochs[n];
+    const auto& samples = own[n < 2 ? 0 : 1];
+    const double begin_s = samples.front().at("time_s");
+    ASSERT_TRUE(epoch.joules.has_value()) << n;
+    // The session's clock begins a moment behind the sampler's.
+    EXPECT_NEAR(*epoch.joules, joules_at(samples, begin_s + *epoch.to_s) - joules_at(samples, begin_s + *epoch.from_s),
+                0.05 * *epoch.joules);
+    EXPECT_NEAR(*epoch.joules, kWatts * (*epoch.to_s - *epoch.from_s), 0.05 * *epoch.joules) << n;
+    EXPECT_DOUBLE_EQ(epochs[n].at("joules"), *epoch.joules);
+    EXPECT_DOUBLE_EQ(epochs[n].at("seconds"), *epoch.seconds);
+  }
+}
+
+}  // namespace
+}  // namespace evener::run

@@ -221,10 +221,10 @@ class Tensors {
   Tensors(const Layer& layer, int index) : layer_(layer), index_(index) {}
 
   void trained(const char* suffix, Shape shape, Init init, std::int64_t fan = 0, double deviation = 0) {
-    list_.push_back({layer_.name + suffix, std::move(shape), index_, true, init, fan, false, deviation});
+    list_.push_back({{true}, layer_.name + suffix, std::move(shape), index_, init, fan, false, deviation});
   }
   void buffer(const char* suffix, Shape shape, Init init) {
-    list_.push_back({layer_.name + suffix, std::move(shape), index_, false, init, 0, true, 0});
+    list_.push_back({{false}, layer_.name + suffix, std::move(shape), index_, init, 0, true, 0});
   }
   std::vector<Parameter> take() { return std::move(list_); }
 

@@ -164,6 +164,16 @@ void Network::set_rates(const std::vector<std::string>& names, double rate) {
   }
 }
 
+void Network::learn_as(const Network& other, const std::map<std::string, std::string>& renamed) {
+  std::map<std::string, const Learning*> known;
+  for (const Parameter& parameter : other.parameters()) known.emplace(parameter.name, &parameter);
+  for (Parameter& parameter : parameters_) {
+    const auto name = renamed.find(parameter.name);
+    const auto found = known.find(name == renamed.end() ? parameter.name : name->second);
+    if (found != known.end()) static_cast<Learning&>(parameter) = *found->second;
+  }
+}
+
 void Network::freeze_statistics(const std::string& prefix) {
   for (Layer& layer : layers_) {
     if (auto* norm = std::get_if<BatchNorm>(&layer.op); norm != nullptr && layer.name.starts_with(prefix)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -150,17 +151,24 @@ enum class Init {
   kNormal,          // N(0, Parameter::deviation)
 };
 
-/// A tensor that belongs to the network: trained, or a buffer (running statistics).
-struct Parameter {
-  std::string name;     // "layer1.0.conv1.weight"
-  Shape shape;          // whole shape; empty for the scalar num_batches_tracked
-  int layer = 0;        // index of its layer
+/// How a parameter learns, which whoever trains says of it and its layer doesn't know. Passes that make networks of
+/// networks hand it on as a whole (Network::learn_as), so that what is added here reaches them all.
+struct Learning {
   bool trained = true;  // false: a buffer, or frozen
+  double rate = 1;      // of the learning rate
+
+  bool operator==(const Learning&) const = default;
+};
+
+/// A tensor that belongs to the network: trained, or a buffer (running statistics).
+struct Parameter : Learning {
+  std::string name = {};  // "layer1.0.conv1.weight"
+  Shape shape = {};       // whole shape; empty for the scalar num_batches_tracked
+  int layer = 0;          // index of its layer
   Init init = Init::kZeros;
   std::int64_t fan = 0;  // fan_in or fan_out, as `init` needs it
   bool buffer = false;   // running statistics, which are never trained
   double deviation = 0;  // as `init` needs it
-  double rate = 1;       // of the learning rate
 };
 
 /// A layer whose result the network gives out, and the name by which it is asked for.
@@ -200,6 +208,9 @@ class Network {
   void freeze(const std::vector<std::string>& names);
   /// Lets the parameters of these names learn at so much of the rate. Other names are passed over.
   void set_rates(const std::vector<std::string>& names, double rate);
+  /// Lets each parameter learn as the one of the same name in `other`, where there is one. `renamed`: from names here
+  /// to those in `other`, where they differ.
+  void learn_as(const Network& other, const std::map<std::string, std::string>& renamed = {});
   /// Freezes the statistics of the batch-norm layers whose names begin so; "": of all.
   void freeze_statistics(const std::string& prefix);
 

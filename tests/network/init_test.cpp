@@ -28,7 +28,7 @@ std::vector<float> values_of(const HostTensor& tensor) {
 constexpr float kLastPlace = 0x1p-22F;
 
 TEST(Init, UniformFollowsTheFormulaOfTheHeader) {
-  const Parameter parameter{"0.weight", {4, 25}, 0, true, Init::kUniformFanIn, 25};
+  const Parameter parameter{{}, "0.weight", {4, 25}, 0, Init::kUniformFanIn, 25};
   const auto values = values_of(initial_value(parameter, 42));
   Random random(42, Purpose::kInit, hash_text("0.weight"));
   for (const float value : values) {
@@ -38,8 +38,7 @@ TEST(Init, UniformFollowsTheFormulaOfTheHeader) {
 }
 
 TEST(Init, NormalFollowsTheFormulaOfTheHeader) {
-  const Parameter parameter{"conv1.weight", {3, 1, 3, 3},          0,
-                            true,           Init::kHeNormalFanOut, 27};  // an odd number of values
+  const Parameter parameter{{}, "conv1.weight", {3, 1, 3, 3}, 0, Init::kHeNormalFanOut, 27};  // an odd number of values
   const auto values = values_of(initial_value(parameter, 42));
   ASSERT_EQ(values.size(), 27U);
   Random random(42, Purpose::kInit, hash_text("conv1.weight"));
@@ -82,7 +81,7 @@ TEST(Init, FirstValuesAreThoseOfTheGoldenFiles) {
 
 TEST(Init, ValuesAreKeyedBySeedAndNameAlone) {
   const auto values = [](const char* name, std::uint64_t seed) {
-    return values_of(initial_value({name, {5, 3}, 0, true, Init::kHeNormalFanOut, 5}, seed));
+    return values_of(initial_value({{}, name, {5, 3}, 0, Init::kHeNormalFanOut, 5}, seed));
   };
   EXPECT_EQ(values("layer1.0.conv1.weight", 1), values("layer1.0.conv1.weight", 1));
   EXPECT_NE(values("layer1.0.conv1.weight", 1), values("layer1.0.conv2.weight", 1));

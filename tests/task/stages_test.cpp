@@ -130,6 +130,19 @@ TEST_F(Stages, GradientsAreClippedByTheirNormOverAllStages) {
   EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), whole), kOtherOrder);
 }
 
+// A rate of 0.1 for all but the last layer, and some of it frozen: each stage knows the share of its own layers.
+TEST_F(Stages, TheBackboneLearnsAtItsShareOfTheRate) {
+  train_on_small_images("resnet20");
+  options_.epochs = 2;
+  const TensorMap alike = weights_on(staged(1, 1));
+  options_.backbone_rate = 0.1;
+  options_.freeze = {"conv1.weight"};
+  const TensorMap whole = weights_on(staged(1, 1));
+  EXPECT_GT(test::relative_distance(whole, alike), 0.01) << "the share moves the weights";
+  EXPECT_LE(test::relative_distance(weights_on(staged(1, 3)), whole), kSameOrder);
+  EXPECT_LE(test::relative_distance(weights_on(staged(2, 2)), weights_on(staged(2, 1))), kSameOrder);
+}
+
 TEST_F(Stages, TakeOverWhatDoesntFitIntoOneMemory) {
   train_perceptron();
   options_.model = "mlp:784-640-640-10";  // 10.9 MB, of which 6 are of the first layer

@@ -37,14 +37,6 @@ std::vector<int> crossing(const std::vector<int>& last, int begin) {
   return layers;
 }
 
-std::vector<std::string> frozen(const Network& network) {
-  std::vector<std::string> names;
-  for (const Parameter& parameter : network.parameters()) {
-    if (!parameter.trained && !parameter.buffer) names.push_back(parameter.name);
-  }
-  return names;
-}
-
 /// Layers first..last of `whole`, fed with `received`.
 NetworkStage stage_of(const Network& whole, int first, int last, std::vector<int> received) {
   const auto& layers = whole.layers();
@@ -177,7 +169,7 @@ std::vector<NetworkStage> cut(const Network& network, std::span<const int> begin
 NetworkStage stretch(const Network& network, int begin, int end) {
   NetworkStage stage =
       stage_of(network, begin, end - 1, begin == 0 ? std::vector<int>() : crossing(last_readers(network), begin));
-  stage.network.freeze(frozen(network));
+  stage.network.learn_as(network);
   return stage;
 }
 

@@ -1,6 +1,7 @@
 #include "network/passes/fold_batch_norm.h"
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,12 @@ Network fold_batch_norm(const Network& network) {
     for (const int input : computed.inputs) inputs.push_back(place[static_cast<std::size_t>(input)]);
     place[i] = folded.add(layers[i].name, std::move(op), std::move(inputs));
   }
+  std::map<std::string, std::string> weights;  // of convolutions that have a batch-norm's name now
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (conv_of[i] < 0) continue;
+    weights[layers[i].name + ".weight"] = layers[static_cast<std::size_t>(conv_of[i])].name + ".weight";
+  }
+  folded.learn_as(network, weights);
   for (const Output& output : network.outputs()) {
     const auto layer = static_cast<std::size_t>(output.layer);
     const bool is_input = std::holds_alternative<Input>(layers[layer].op);

@@ -162,6 +162,7 @@ Network with_quantization(const Network& folded, const QuantizationScheme& schem
   if (found != scheme.weight_bits.size() + scheme.activations.size()) {
     throw Error(folded.model() + " has not all the layers that are said to be quantised");
   }
+  network.learn_as(folded);
   for (const Output& output : folded.outputs()) {
     network.set_output(output.name, plain[static_cast<std::size_t>(output.layer)]);
   }

@@ -122,19 +122,6 @@ std::string choose_series(measure::SweepRecord& sweep, const std::optional<measu
                      same_machine ? "the program is another" : "the machine is another");
 }
 
-/// What the options ask for, before it is known what there is of it.
-measure::SweepRecord asked_for(const SweepFlags& flags) {
-  measure::SweepRecord sweep;
-  sweep.title = flags.plan.title;
-  sweep.command = flags.plan.command;
-  sweep.version = program_version();
-  sweep.words = command_line();
-  sweep.axes = flags.plan.axes;
-  flags.fill(sweep);
-  sweep.cells = cells_of(flags.plan);
-  return sweep;
-}
-
 fs::path folder_of(const SweepFlags& flags) {
   return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
 }
@@ -245,6 +232,18 @@ std::size_t SweepOutcome::failed_cells() const {
 
 std::size_t SweepOutcome::invalid_cells() const {
   return cells_with(sweep, &report::SweepCellRuns::invalid);
+}
+
+measure::SweepRecord asked_for(const SweepFlags& flags) {
+  measure::SweepRecord sweep;
+  sweep.title = flags.plan.title;
+  sweep.command = flags.plan.command;
+  sweep.version = program_version();
+  sweep.words = command_line();
+  sweep.axes = flags.plan.axes;
+  flags.fill(sweep);
+  sweep.cells = cells_of(flags.plan);
+  return sweep;
 }
 
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {

@@ -195,7 +195,10 @@ void take_predictions(const SweepFlags& flags, const std::optional<measure::Swee
 std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, const fs::path& folder,
                       Observer& observer) {
   const auto earlier = earlier_sweep(folder);
-  bench::ChildExecutor executor({*flags.prepare, *flags.cleanup, *flags.cool_down, *flags.run_limit});
+  bench::ChildExecutor executor({.prepare = sweep.prepare,
+                                 .cleanup = sweep.cleanup,
+                                 .cool_down = sweep.cool_down,
+                                 .run_limit_s = sweep.run_limit_s});
   require_writable_directory(folder);
   const FolderLock lock(folder);
   if (lock.found() == LockState::kHeld) throw UsageError("another sweep is writing to " + folder.string());

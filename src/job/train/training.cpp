@@ -264,7 +264,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     }
     return to_message(record, result);
   };
-  run::RankOptions ranks{.restarts = *flags.placement.restarts, .elastic = *flags.placement.elastic};
+  run::RankOptions ranks = rank_options(flags);
   ranks.launch.hosts = hosts_options(position, job);
   ranks.launch.always_group = options.always_exchange;
   return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
@@ -287,6 +287,10 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model, c
           .tries_first = flags.placement.is_automatic() || times_epochs(flags, plan),
           .trace = *flags.measuring.trace,
           .json = *flags.output.json};
+}
+
+run::RankOptions rank_options(const TrainFlags& flags) {
+  return {.restarts = *flags.placement.restarts, .elastic = *flags.placement.elastic};
 }
 
 std::string setup_text(const task::TrainSetup& setup) {

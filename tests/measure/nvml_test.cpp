@@ -12,7 +12,9 @@
 namespace evener::measure {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class Nvml : public ::testing::Test {
  protected:
@@ -93,6 +95,62 @@ TEST_F(Nvml, WithoutLibraryOrDriverSaysWhatToDo) {
   put("init_result", 9);
   EXPECT_THAT(sensor()->refusal(), HasSubstr("Driver Not Loaded"));
   EXPECT_THAT(sensor()->remedy(), HasSubstr("modprobe nvidia"));
+}
+
+TEST_F(Nvml, CardsThatTellNothingAreLeftOutAndTheOthersKeepTheirNumbers) {
+  put("count", 3);
+  put("gpu0/temperature", 40);  // neither energy nor power
+  put("gpu1/total_energy_mj", 77'000);
+  put("gpu2/power_mw", 45'500);
+  put("gpu2/mig", 0);
+  put("gpu2/utilisation", 37);
+  put("gpu1/temperature", 61);
+  const auto nvml = this->sensor();
+  std::vector<std::string> names;
+  for (const Channel& channel : nvml->channels()) names.push_back(channel.name);
+  EXPECT_THAT(names, ElementsAre("gpu 1", "gpu 2"));
+  EXPECT_DOUBLE_EQ(nvml->channels()[0].joules_per_count, 1e-3);
+  EXPECT_EQ(nvml->channels()[1].joules_per_count, 0);
+  EXPECT_DOUBLE_EQ(nvml->channels()[0].most_watts, 3000);
+  EXPECT_THAT(nvml->channels()[0].note, Not(HasSubstr("average")));
+  EXPECT_THAT(nvml->channels()[1].note, Not(HasSubstr("MIG")));
+  const auto readings = nvml->read(0);
+  EXPECT_EQ(readings.at(0).count, 77'000U);
+  EXPECT_EQ(readings[0].watts, std::nullopt);
+  EXPECT_EQ(readings.at(1).watts, 45.5);
+  EXPECT_EQ(readings[1].count, std::nullopt);
+  const auto states = nvml->states();
+  ASSERT_EQ(states.size(), 2U);
+  EXPECT_EQ(states[1].name, "gpu 2");
+  EXPECT_EQ(states[1].utilisation_percent, 37);
+  EXPECT_EQ(states[0].utilisation_percent, std::nullopt);
+  EXPECT_EQ(states[0].temperature_c, 61);
+  EXPECT_EQ(states[0].throttled, std::nullopt) << "not known, which isn't no";
+}
+
+TEST_F(Nvml, EachReasonOfThrottlingHasItsWords) {
+  put("count", 1);
+  put("gpu0/power_mw", 1);
+  const auto nvml = this->sensor();
+  const std::pair<std::uint64_t, const char*> rows[] = {{0x4, "power cap"},
+                                                        {0x8, "hardware slowdown"},
+                                                        {0x20, "heat"},
+                                                        {0x40, "heat (hardware)"},
+                                                        {0x80, "power brake"},
+                                                        {0x10, ""},
+                                                        {0xC0, "heat (hardware), power brake"}};
+  for (const auto& [bits, words] : rows) {
+    put("gpu0/throttle_reasons", bits);
+    EXPECT_EQ(nvml->states().at(0).throttle_reasons, words) << bits;
+    EXPECT_EQ(nvml->states()[0].throttled, *words != '\0') << bits;
+  }
+}
+
+TEST_F(Nvml, WithoutCardsOrRightsSaysSo) {
+  put("count", 1);  // a card that tells nothing
+  EXPECT_THAT(sensor()->refusal(), HasSubstr("no GPU that tells its power"));
+  put("init_result", 4);
+  EXPECT_THAT(sensor()->remedy(), HasSubstr("/dev/nvidiactl"));
 }
 
 }  // namespace

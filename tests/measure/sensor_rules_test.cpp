@@ -1,0 +1,284 @@
+// The rules of each sensor on made-up trees: which files it takes, in which units, and what it says of those it leaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "measure/sensors/assumed_power.h"
+#include "measure/sensors/hwmon.h"
+#include "measure/sensors/open_sensors.h"
+#include "measure/sensors/powercap.h"
+#include "measure/sensors_helpers.h"
+
+namespace evener::measure {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> names_of(const EnergySensor& sensor) {
+  std::vector<std::string> names;
+  for (const Channel& channel : sensor.channels()) names.push_back(channel.name);
+  return names;
+}
+
+const std::string kBattery0 = "sys/class/power_supply/BAT0/", kBattery1 = "sys/class/power_supply/BAT1/";
+
+void put_battery(const test::TestFolder& tree, const std::string& folder, const std::string& power_uw) {
+  test::write_text(tree / (folder + "type"), "Battery\n");
+  test::write_text(tree / (folder + "status"), "Discharging\n");
+  test::write_text(tree / (folder + "power_now"), power_uw + "\n");
+}
+
+TEST(BatteryRules, TwoBatteriesAreSummed) {
+  const test::TestFolder tree;
+  put_battery(tree, kBattery0, "7500000");
+  put_battery(tree, kBattery1, "4250000");
+  Battery sensor(tree.path());
+  EXPECT_THAT(names_of(sensor), ElementsAre("battery"));
+  EXPECT_EQ(sensor.channels()[0].covers, Covers::kMachine);
+  EXPECT_EQ(sensor.channels()[0].joules_per_count, 0);
+  EXPECT_DOUBLE_EQ(*sensor.read(0).at(0).watts, 11.75);
+  // One by its power, the other by current and voltage: 2 A times 11.5 V.
+  std::filesystem::remove(tree / (kBattery1 + "power_now"));
+  test::write_text(tree / (kBattery1 + "current_now"), "2000000\n");
+  test::write_text(tree / (kBattery1 + "voltage_now"), "11500000\n");
+  EXPECT_DOUBLE_EQ(*Battery(tree.path()).read(0).at(0).watts, 30.5);
+}
+
+TEST(BatteryRules, OneThatDoesNotDischargeLeavesTheMachinesPowerUnknown) {
+  const test::TestFolder tree;
+  put_battery(tree, kBattery0, "7500000");
+  put_battery(tree, kBattery1, "0");
+  test::write_text(tree / (kBattery1 + "status"), "Not charging\n");
+  Battery sensor(tree.path());  // one of them does
+  EXPECT_EQ(sensor.refusal(), "");
+  EXPECT_THAT(sensor.read(0).at(0).problem, HasSubstr("'Not charging'"));
+  EXPECT_EQ(sensor.read(0).at(0).watts, std::nullopt);
+}
+
+TEST(BatteryRules, ThoseOfDevicesAndThoseThatTellNothingAreLeftOut) {
+  const test::TestFolder tree;
+  EXPECT_THAT(Battery(tree.path()).refusal(), HasSubstr("no battery"));
+  put_battery(tree, kBattery0, "7500000");
+  put_battery(tree, kBattery1, "4250000");
+  test::write_text(tree / (kBattery1 + "scope"), "Device\n");
+  EXPECT_DOUBLE_EQ(*Battery(tree.path()).read(0).at(0).watts, 7.5);
+  test::write_text(tree / (kBattery1 + "scope"), "System\n");
+  EXPECT_DOUBLE_EQ(*Battery(tree.path()).read(0).at(0).watts, 11.75);
+  std::filesystem::remove(tree / (kBattery1 + "power_now"));  // neither power nor current
+  EXPECT_DOUBLE_EQ(*Battery(tree.path()).read(0).at(0).watts, 7.5);
+  test::write_text(tree / (kBattery1 + "current_now"), "1000000\n");  // without a voltage
+  Battery sensor(tree.path());
+  EXPECT_THAT(sensor.read(0).at(0).problem, HasSubstr("BAT1/current_now could not be read"));
+  EXPECT_EQ(sensor.read(0).at(0).watts, std::nullopt);
+}
+
+TEST(HwmonRules, EnergyComesBeforePowerAndAverageBeforeInput) {
+  const test::TestFolder tree;
+  const std::string card = "sys/class/hwmon/hwmon0/";
+  test::write_text(tree / (card + "name"), "i915\n");
+  test::write_text(tree / (card + "power1_input"), "30000000\n");
+  EXPECT_EQ(Hwmon(tree.path()).read(0).at(0).watts, 30);
+  EXPECT_THAT(Hwmon(tree.path()).channels()[0].note, HasSubstr("summed over time"));
+  test::write_text(tree / (card + "power1_average"), "20500000\n");
+  EXPECT_EQ(Hwmon(tree.path()).read(0).at(0).watts, 20.5);
+  EXPECT_EQ(Hwmon(tree.path()).channels()[0].step_s, 1);
+  test::write_text(tree / (card + "energy1_input"), "1234\n");
+  Hwmon counter(tree.path());
+  ASSERT_EQ(counter.channels().size(), 1U) << "a card counts once";
+  EXPECT_DOUBLE_EQ(counter.channels()[0].joules_per_count, 1e-6);
+  EXPECT_DOUBLE_EQ(counter.channels()[0].step_s, 0.1);
+  EXPECT_EQ(counter.channels()[0].note, "");
+  EXPECT_EQ(counter.read(0).at(0).count, 1234U);
+  EXPECT_EQ(counter.read(0).at(0).watts, std::nullopt);
+  test::write_text(tree / (card + "energy1_input"), "");  // no right to read: the next one serves
+  EXPECT_EQ(Hwmon(tree.path()).read(0).at(0).watts, 20.5);
+  EXPECT_THAT(counter.read(0).at(0).problem, HasSubstr("energy1_input could not be read any more"));
+}
+
+TEST(HwmonRules, CardsAreGpusAndAMeterIsTheMachine) {
+  const test::TestFolder tree;
+  const std::string hwmon = "sys/class/hwmon/hwmon";
+  EXPECT_THAT(Hwmon(tree.path()).refusal(), HasSubstr("no device with power or energy"));
+  test::write_text(tree / (hwmon + "0/name"), "power_meter\n");
+  test::write_text(tree / (hwmon + "0/power1_average"), "210000000\n");
+  test::write_text(tree / (hwmon + "1/name"), "nvme\n");  // something else with a power
+  test::write_text(tree / (hwmon + "1/power1_average"), "5000000\n");
+  test::write_text(tree / (hwmon + "2/name"), "amdgpu\n");
+  test::write_text(tree / (hwmon + "2/power1_average"), "75000000\n");
+  const Hwmon sensor(tree.path());
+  EXPECT_THAT(names_of(sensor), ElementsAre("power meter (ACPI)", "amdgpu 0"));
+  EXPECT_EQ(sensor.channels()[0].covers, Covers::kMachine);
+  EXPECT_EQ(sensor.channels()[1].covers, Covers::kGpu);
+  test::write_text(tree / (hwmon + "0/power1_average"), "");
+  test::write_text(tree / (hwmon + "2/power1_average"), "");
+  EXPECT_THAT(Hwmon(tree.path()).refusal(), AllOf(HasSubstr("no right to read"), HasSubstr("hwmon0/power1_average")));
+  EXPECT_THAT(Hwmon(tree.path()).remedy(), HasSubstr("udev"));
+}
+
+TEST(AmdEnergyRules, SocketsCountInMicrojoulesAndAnUnreadableOneIsLeftOut) {
+  const test::TestFolder tree;
+  const std::string hwmon = "sys/class/hwmon/hwmon0/";
+  EXPECT_THAT(AmdEnergy(tree.path()).refusal(), HasSubstr("amd_energy is not there"));
+  test::write_text(tree / (hwmon + "name"), "amd_energy\n");
+  for (const int n : {1, 2, 4}) {  // behind the gap nothing is looked for
+    test::write_text(tree / (hwmon + "energy" + std::to_string(n) + "_input"), std::to_string(500 * n) + "\n");
+    test::write_text(tree / (hwmon + "energy" + std::to_string(n) + "_label"), "Esocket" + std::to_string(n - 1));
+  }
+  AmdEnergy sensor(tree.path());
+  EXPECT_THAT(names_of(sensor), ElementsAre("package-0", "package-1"));
+  EXPECT_DOUBLE_EQ(sensor.channels()[1].joules_per_count, 1e-6);
+  EXPECT_EQ(sensor.channels()[0].covers, Covers::kPackage);
+  EXPECT_EQ(sensor.channels()[0].range, 0U);
+  test::write_text(tree / (hwmon + "energy1_input"), "");
+  EXPECT_THAT(sensor.read(0)[0].problem, HasSubstr("energy1_input could not be read any more"));
+  EXPECT_EQ(sensor.read(0)[1].count, 1000U);
+  AmdEnergy without(tree.path());
+  EXPECT_THAT(names_of(without), ElementsAre("package-0"));
+  EXPECT_EQ(without.read(0)[0].count, 1000U);
+}
+
+TEST(PowercapRules, AChannelHasItsRangeUnitAndCover) {
+  const test::PowercapTree tree;
+  tree.zone("intel-rapl:0", "package-0", 5'000'000, 1'000'000'000);
+  tree.zone("intel-rapl:0:2", "dram", 2'000'000, 2'000'000'000);
+  tree.zone("intel-rapl-mmio:0", "package-0", 7'000'000, 3'000'000'000);
+  Powercap sensor(tree.path());
+  ASSERT_THAT(names_of(sensor), ElementsAre("package-0", "package-0 dram"));
+  EXPECT_DOUBLE_EQ(sensor.channels()[0].joules_per_count, 1e-6);
+  EXPECT_EQ(sensor.channels()[0].range, 1'000'000'000U);
+  EXPECT_EQ(sensor.channels()[1].range, 2'000'000'000U);
+  EXPECT_EQ(sensor.channels()[0].covers, Covers::kPackage);
+  EXPECT_EQ(sensor.channels()[1].covers, Covers::kDram);
+  EXPECT_EQ(sensor.read(0)[0].count, 5'000'000U) << "of the two that are the same, the first";
+  tree.vanish("intel-rapl:0:2");
+  EXPECT_EQ(sensor.read(0)[0].problem, "");
+  EXPECT_THAT(sensor.read(0)[1].problem, HasSubstr("intel-rapl:0:2/energy_uj could not be read any more"));
+}
+
+TEST(PowercapRules, MemoryIsNoPackageAndPsysAloneServes) {
+  const test::PowercapTree tree;
+  tree.zone("intel-rapl:1", "psys", 9'000'000);
+  EXPECT_THAT(names_of(Powercap(tree.path())), ElementsAre("psys"));
+  EXPECT_EQ(Powercap(tree.path()).refusal(), "");
+  tree.zone("intel-rapl:0", "package-0", 1);
+  tree.unreadable("intel-rapl:0");
+  const Powercap without(tree.path());  // psys alone would hide that packages are there
+  EXPECT_THAT(without.channels(), IsEmpty());
+  EXPECT_THAT(without.refusal(), HasSubstr("no right to read"));
+  tree.zone("intel-rapl-mmio:0", "package-0", 3);  // the same package by another way
+  EXPECT_THAT(names_of(Powercap(tree.path())), ElementsAre("psys", "package-0"));
+}
+
+/// A made-up /proc/stat: jiffies of user, nice, system, idle, I/O wait, interrupts, soft ones, stolen.
+void put_stat(const test::TestFolder& tree, const std::string& jiffies) {
+  test::write_text(tree / "proc/stat", "cpu  " + jiffies + " 0 0\ncpu0 " + jiffies + " 0 0\n");
+}
+
+TEST(AssumedPowerRules, AProcessorDrawsByTheShareOfTheTimeThatItIsBusy) {
+  const test::TestFolder tree;
+  test::TurnedClock clock;
+  put_stat(tree, "100 0 50 1000 0 0 0 0");
+  AssumedCpu cpu({.cpu = 60, .idle = 20}, tree.path(), clock.reader());
+  EXPECT_EQ(cpu.channels().at(0).kind, EnergyClass::kEstimated);
+  EXPECT_EQ(cpu.channels()[0].covers, Covers::kPackage);
+  EXPECT_DOUBLE_EQ(cpu.channels()[0].step_s, 0.01);
+  EXPECT_THAT(cpu.channels()[0].note, HasSubstr("20 W idle to 60 W busy"));
+  EXPECT_EQ(cpu.read(0)[0].count, 0U);
+  clock.turn(10);
+  put_stat(tree, "120 0 80 1130 0 0 0 20");  // 50 of 200 busy, 20 of them stolen by others
+  EXPECT_EQ(cpu.read(0)[0].count, 300'000'000U) << "10 s of 20 W + 40 W * 0.25";
+  clock.turn(3);
+  EXPECT_EQ(cpu.read(0)[0].count, 300'000'000U) << "within a tick nothing is counted";
+  clock.turn(1);
+  put_stat(tree, "420 0 80 1130 0 0 0 20");  // all busy, and over 4 s
+  EXPECT_EQ(cpu.read(0)[0].count, 540'000'000U);
+  std::filesystem::remove(tree / "proc/stat");
+  EXPECT_THAT(cpu.read(0)[0].problem, HasSubstr("proc/stat could not be read"));
+}
+
+TEST(AssumedPowerRules, WithoutIdleItDrawsItsPowerAllTheTime) {
+  const test::TestFolder nothing;
+  test::TurnedClock clock;
+  AssumedCpu cpu({.cpu = 65}, nothing.path(), clock.reader());
+  EXPECT_THAT(cpu.channels().at(0).note, HasSubstr("65 W all the time"));
+  EXPECT_EQ(cpu.channels()[0].step_s, 0);
+  cpu.read(0);
+  clock.turn(2);
+  EXPECT_EQ(cpu.read(0)[0].count, 130'000'000U);
+  clock.turn(0.5);
+  EXPECT_EQ(cpu.read(0)[0].count, 162'500'000U);
+  AssumedCpu none({.gpu = 150}, nothing.path(), clock.reader());
+  EXPECT_THAT(none.channels(), IsEmpty());
+  EXPECT_THAT(none.read(0), IsEmpty());
+}
+
+TEST(AssumedPowerRules, CardsThatComputeAndIdleOnesDrawTheirOwn) {
+  AssumedGpus gpus({.gpu = 150, .gpu_idle = 25.5}, 1, 2);
+  EXPECT_THAT(names_of(gpus), ElementsAre("gpu 0 (stated)", "idle gpu 0 (stated)", "idle gpu 1 (stated)"));
+  EXPECT_EQ(gpus.channels()[0].kind, EnergyClass::kEstimated);
+  EXPECT_EQ(gpus.channels()[2].covers, Covers::kGpu);
+  std::vector<double> watts;
+  for (const Reading& reading : gpus.read(0)) watts.push_back(*reading.watts);
+  EXPECT_THAT(watts, ElementsAre(150, 25.5, 25.5));
+  EXPECT_THAT(names_of(AssumedGpus({.gpu = 150}, 2, 3)), ElementsAre("gpu 0 (stated)", "gpu 1 (stated)"));
+  EXPECT_THAT(names_of(AssumedGpus({.gpu_idle = 25}, 2, 1)), ElementsAre("idle gpu 0 (stated)"));
+}
+
+TEST(AssumedPowerRules, StatedPowersHaveBounds) {
+  EXPECT_EQ(parse_assumed_power("cpu=65,idle=65").idle, 65);
+  EXPECT_EQ(parse_assumed_power("gpu=1000000").gpu, 1e6);
+  EXPECT_EQ(parse_assumed_power("gpu-idle=0w").gpu_idle, 0);
+  EXPECT_TRUE(parse_assumed_power("gpu-idle=0").gpu == std::nullopt);
+  for (const char* wrong : {"gpu=1000001", "cpu=65,idle=65.5", "gpu=65 kW", "gpu=W", ",cpu=65"}) {
+    EXPECT_THROW(parse_assumed_power(wrong), UsageError) << wrong;
+  }
+  EXPECT_TRUE(AssumedPower{}.empty());
+  EXPECT_FALSE(AssumedPower{.cpu = 1}.empty());
+  EXPECT_FALSE(AssumedPower{.gpu = 1}.empty());
+  EXPECT_FALSE(AssumedPower{.gpu_idle = 1}.empty());
+}
+
+TEST(OpenSensorsRules, MetersAreNamedInTheirOrderAndStatedPowersComeLast) {
+  const test::TestFolder nothing;
+  EnergyOptions options;
+  options.nvml = "/nonexistent/library";
+  options.meters = {"run:echo 5", "run:echo 7"};
+  options.assumed = parse_assumed_power("cpu=65,gpu=150,gpu-idle=25");
+  options.gpus_used = 1;
+  options.gpus_idle = 2;
+  const Sensors sensors = open_sensors(options, nothing.path(), boot_now_s);
+  std::vector<std::string> channels;
+  for (const auto& sensor : sensors) {
+    for (const std::string& name : names_of(*sensor)) channels.push_back(name);
+  }
+  EXPECT_THAT(channels, ElementsAre("meter", "meter 2", "cpu (stated)", "gpu 0 (stated)", "idle gpu 0 (stated)",
+                                    "idle gpu 1 (stated)"));
+  std::vector<std::string> sources;
+  for (const SensorState& state : sensor_states(sensors)) sources.push_back(state.name);
+  EXPECT_THAT(sources, ElementsAre("powercap", "perf", "amd_energy", "nvml", "--meter", "--meter", "hwmon", "ipmi",
+                                   "battery", "--assume-power", "--assume-power"));
+  EXPECT_EQ(open_sensors({.nvml = "/nonexistent/library"}, nothing.path(), boot_now_s).size(), 7U);
+}
+
+TEST(OpenSensorsRules, AmdsCountersServeWherePackagesAreNotReadable) {
+  const test::PowercapTree tree;
+  const std::string hwmon = "sys/class/hwmon/hwmon0/";
+  test::write_text(tree / (hwmon + "name"), "amd_energy\n");
+  test::write_text(tree / (hwmon + "energy1_input"), "500\n");
+  test::write_text(tree / (hwmon + "energy1_label"), "Esocket0\n");
+  const auto has = [&](const std::string& name) {
+    const auto states = sensor_states(open_sensors({.nvml = "/nonexistent/library"}, tree.path(), boot_now_s));
+    return std::ranges::any_of(states, [&](const SensorState& state) { return state.name == name; });
+  };
+  EXPECT_TRUE(has("amd_energy"));
+  tree.zone("intel-rapl:1", "psys", 9);
+  EXPECT_TRUE(has("amd_energy")) << "the machine is no package";
+  tree.zone("intel-rapl:0", "package-0", 5);
+  EXPECT_FALSE(has("amd_energy")) << "the packages would count twice";
+}
+
+}  // namespace
+}  // namespace evener::measure

@@ -50,11 +50,15 @@ void require_writable_outputs(const RunOptions& options) {
   }
 }
 
-/// Of a training that ended before it told of a step: what it had done of its first one nobody measured.
-void leave_steps_out(measure::Record& record) {
-  record.times.train = record.times.validate = record.times.test = std::nullopt;
-  for (const char* path : {"times_s.train", "times_s.validate", "times_s.test"}) {
-    record.missing[path] = "the session ended before its first step";
+/// Of a training that ended before it told of a step: what it had done of its first one nobody measured. That is no
+/// part of what the sessions before it come to.
+void leave_steps_out(measure::Record& record, bool sessions_before) {
+  const std::pair<const char*, std::optional<double>*> parts[] = {{"times_s.train", &record.times.train},
+                                                                  {"times_s.validate", &record.times.validate},
+                                                                  {"times_s.test", &record.times.test}};
+  for (const auto& [path, seconds] : parts) {
+    *seconds = sessions_before ? std::optional(0.0) : std::nullopt;
+    if (!sessions_before) record.missing[path] = "the session ended before its first step";
   }
 }
 
@@ -220,7 +224,9 @@ measure::Record MeteredRun::end_session(measure::Status status) {
     saved_s = seconds;
   } else {
     ended = record_;
-    if (ended->kind == measure::kTrainingKind.name && ended->sessions.back().images == 0) leave_steps_out(*ended);
+    if (ended->kind == measure::kTrainingKind.name && ended->sessions.back().images == 0) {
+      leave_steps_out(*ended, earlier_.has_value());
+    }
     take_figures(*ended);
     if (earlier_) measure::add_earlier_work(*ended, *earlier_);
   }

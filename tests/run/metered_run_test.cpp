@@ -159,10 +159,30 @@ TEST_F(MeteredRunTest, WhatNobodyTimedIsNullAndNotZero) {
   EXPECT_EQ(other.times.test, std::nullopt);
 }
 
-TEST_F(MeteredRunTest, ATrainingThatGoesOnAfterASessionWithoutAStepKeepsItsSums) {
+TEST_F(MeteredRunTest, ASessionWithoutAStepLeavesTheSumsOfTheOthers) {
   RunOptions chosen = options();
   chosen.kind = "train";
   chosen.can_resume = true;
+  const auto trained = [&](double train_s) {
+    MeteredRun run(chosen, shown_);
+    run.measure([&] {
+      run.begin();
+      run.start_again();  // ranks were lost before their first step
+      run.record().times.train = train_s;
+      run.record().times.validate = 0.5;
+      run.record().sessions.back().images = 64;
+      measure::Record record = run.record();
+      run.take_times(record);
+      return record;
+    });
+    return measure::read_record(out_);
+  };
+  const measure::Record first = trained(3);
+  EXPECT_EQ(first.sessions.size(), 2u);
+  EXPECT_EQ(first.times.train, 3);
+  EXPECT_FALSE(first.missing.contains("times_s.train"));
+  test::write_text(out_ / "last.safetensors", "");  // so that it can go on
+  chosen.resume = true;
   {
     MeteredRun run(chosen, shown_);
     EXPECT_THROW(run.measure([&]() -> measure::Record {
@@ -171,21 +191,11 @@ TEST_F(MeteredRunTest, ATrainingThatGoesOnAfterASessionWithoutAStepKeepsItsSums)
     }),
                  Interrupted);
   }
-  chosen.resume = true;
-  MeteredRun run(chosen, shown_);
-  run.measure([&] {
-    run.begin();
-    run.record().times.train = 3;
-    run.record().times.validate = 0.5;
-    measure::Record record = run.record();
-    run.take_times(record);
-    return record;
-  });
-  const measure::Record record = measure::read_record(out_);
-  EXPECT_EQ(record.sessions.size(), 2u);
-  EXPECT_EQ(record.times.train, 3);
-  EXPECT_EQ(record.times.validate, 0.5);
-  EXPECT_FALSE(record.missing.contains("times_s.train"));
+  EXPECT_EQ(measure::read_record(out_).times.train, 3) << "what is known of the other sessions";
+  const measure::Record last = trained(4);
+  EXPECT_EQ(last.sessions.size(), 5u);
+  EXPECT_EQ(last.times.train, 7);
+  EXPECT_EQ(last.times.validate, 1);
 }
 
 TEST_F(MeteredRunTest, WhatIsInterruptedBeforeItBeginsLeavesNothing) {

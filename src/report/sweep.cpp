@@ -238,7 +238,7 @@ Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& 
   for (const std::string& warning : journal.warnings) sweep.notes.push_back(warning);
   for (SweepCellRuns& cell : sweep.cells) {
     for (SweepFigure& figure : cell.figures) {
-      figure.mean = measure::mean_of_runs(figure.values, sweep.record.first_stage());
+      figure.mean = measure::mean_of_runs(figure.values);
       name_energy_class(figure);
     }
   }

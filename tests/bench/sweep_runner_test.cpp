@@ -212,6 +212,17 @@ TEST(CoolDownTest, TakesSecondsOrLoad) {
   EXPECT_THROW(CoolDown("nan"), UsageError);
 }
 
+TEST(CoolDownTest, WaitsForLoadAndHeatOfTheStart) {
+  const Restedness start{0.10, 50.0};
+  EXPECT_TRUE(is_as_rested({0.14, 52.5}, start));
+  EXPECT_FALSE(is_as_rested({0.16, 45.0}, start)) << "others have more of the processors";
+  EXPECT_FALSE(is_as_rested({0.02, 53.5}, start)) << "it is warmer";
+  EXPECT_TRUE(is_as_rested({0.02, 20.0}, start)) << "a machine that is more rested needn't become busier";
+  EXPECT_TRUE(is_as_rested({0.12, std::nullopt}, start));
+  EXPECT_TRUE(is_as_rested({0.12, 90.0}, {0.10, std::nullopt}));
+  EXPECT_FALSE(is_as_rested({0.16, std::nullopt}, {0.10, std::nullopt}));
+}
+
 TEST(CoolDownTest, ReadsTheWarmestSensor) {
   const TestFolder root;
   EXPECT_FALSE(warmest_celsius(root.path()).has_value());

@@ -35,10 +35,10 @@ void sleep_s(double seconds) {
   }
 }
 
-double others_load(const fs::path& root) {
+Restedness restedness(const fs::path& root) {
   const measure::OthersLoad load(root);
   sleep_s(kLook_s);
-  return load.share().value_or(0);
+  return {load.share().value_or(0), warmest_celsius(root)};
 }
 
 }  // namespace
@@ -55,12 +55,16 @@ std::optional<double> warmest_celsius(const fs::path& root) {
   return warmest;
 }
 
+bool is_as_rested(const Restedness& now, const Restedness& start) {
+  if (now.load > start.load + kMoreLoad) return false;
+  return !now.celsius || !start.celsius || *now.celsius <= *start.celsius + kWarmer_celsius;
+}
+
 CoolDown::CoolDown(const std::string& text, fs::path root) : root_(std::move(root)) {
   if (text.empty()) return;
   if (text == "load") {
     by_load_ = true;
-    load_at_start_ = others_load(root_);
-    celsius_at_start_ = warmest_celsius(root_);
+    at_start_ = restedness(root_);
     return;
   }
   seconds_ = to_number<double>(text).value_or(-1);
@@ -69,16 +73,13 @@ CoolDown::CoolDown(const std::string& text, fs::path root) : root_(std::move(roo
   }
 }
 
-bool CoolDown::is_as_at_start() const {
-  if (others_load(root_) > load_at_start_ + kMoreLoad) return false;
-  const auto celsius = warmest_celsius(root_);
-  return !celsius || !celsius_at_start_ || *celsius <= *celsius_at_start_ + kWarmer_celsius;
-}
-
 void CoolDown::wait() const {
   sleep_s(seconds_);
   const Stopwatch clock;
-  while (by_load_ && clock.seconds() < kLongestWait_s && !stop_requested() && !is_as_at_start()) continue;
+  while (by_load_ && clock.seconds() < kLongestWait_s && !stop_requested() &&
+         !is_as_rested(restedness(root_), at_start_)) {
+    continue;
+  }
 }
 
 }  // namespace evener::bench

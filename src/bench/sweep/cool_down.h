@@ -7,8 +7,17 @@
 
 namespace evener::bench {
 
-/// "30": so many seconds. "load": until others use no more of the processors than at the start and, where sensors tell,
-/// none is more than 3 degrees warmer; at most two minutes. "": not at all.
+/// What a machine is like at a moment.
+struct Restedness {
+  double load = 0;                // share of the processors that others use
+  std::optional<double> celsius;  // of the warmest sensor
+};
+
+/// Whether others use no more of the processors than at the start (but for 5 %) and, where sensors tell, none is more
+/// than 3 degrees warmer.
+bool is_as_rested(const Restedness& now, const Restedness& start);
+
+/// "30": so many seconds. "load": until the machine is as rested as at the start; at most two minutes. "": not at all.
 class CoolDown {
  public:
   /// Throws UsageError for another text. Looks at the machine for a second where it has to.
@@ -18,13 +27,10 @@ class CoolDown {
   void wait() const;
 
  private:
-  bool is_as_at_start() const;
-
   std::filesystem::path root_;
   double seconds_ = 0;
   bool by_load_ = false;
-  double load_at_start_ = 0;                // share of the processors that others use
-  std::optional<double> celsius_at_start_;  // of the warmest sensor
+  Restedness at_start_;
 };
 
 /// Of the warmest sensor of the kernel's thermal zones; absent where there are none (in virtual machines).

@@ -48,7 +48,7 @@ std::string loss_text(const std::optional<double>& loss) {
   return loss ? fmt::format(", loss {:.6f}", *loss) : "";
 }
 
-/// What few images leave open: "; of 4 images: 51 to 100 % (95 %)". Empty of more.
+/// What few images leave open: "; of 4 images: 40 to 100 % (95 %)". Empty of more.
 std::string doubt_text(const std::optional<double>& accuracy, const std::optional<std::int64_t>& images) {
   if (!accuracy || !images || *images >= static_cast<std::int64_t>(task::kFewJudged)) return "";
   return fmt::format("; of {}, so that it may be {} (95 %)", counted(*images, "image"),

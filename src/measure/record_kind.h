@@ -11,8 +11,8 @@ namespace evener::measure {
 
 struct RecordKind {
   const char* name;         // Record::kind
-  const char* does;         // "resnet34 on cpu/t2 trains 1.8x as fast as ..."
-  const char* did;          // "resnet34 trained 8 epochs of ..."
+  const char* does;         // "where resnet34 trains fastest"
+  const char* did;          // "resnet34 trained 8 epochs of ...", "... trained 1.8x as fast as ..."
   const char* speed_label;  // of images_per_s
   const char* do_more;      // what to do where a run was too short: "train more epochs"
   /// How much was done: "8 epochs"; "" = not told.

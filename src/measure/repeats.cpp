@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kTwoSided95 = 0.975;
 constexpr std::size_t kMostRuns = 10'000;  // nobody repeats a run as often
+constexpr double kMissed = 0.2;            // as often as this a difference may be missed
 
 struct MeanAndSpread {
   double mean = 0;
@@ -69,46 +70,15 @@ void conclude(RunComparison& comparison, double difference, double error, double
   comparison.p = student_two_sided(t, degrees);
 }
 
-/// Pairs whose log ratios deviate so much show a difference of their mean in 4 of 5 cases.
-std::optional<std::size_t> pairs_to_decide(double difference, double deviation) {
-  constexpr double kFourOfFive = 0.8;
-  constexpr double kOfNormal = 1.959964 + 0.841621;  // what many runs need, and fewer more than that
-  const double at_least = std::pow(kOfNormal * deviation / difference, 2);
-  if (!(at_least <= kMostRuns)) return std::nullopt;
-  for (auto runs = std::max(kFewestRuns, static_cast<std::size_t>(at_least)); runs <= kMostRuns; ++runs) {
-    const double degrees = static_cast<double>(runs) - 1;
-    const double needed = student_quantile(kTwoSided95, degrees) + student_quantile(kFourOfFive, degrees);
-    if (std::abs(difference) >= needed * deviation / std::sqrt(static_cast<double>(runs))) return runs;
-  }
-  return std::nullopt;
-}
-
-void compare_independent(RunComparison& comparison, std::span<const BlockValue> baseline,
-                         std::span<const BlockValue> candidate, std::size_t first_stage) {
-  const MeanAndSpread base = mean_and_spread(values_of(baseline, true), first_stage);
-  const MeanAndSpread other = mean_and_spread(values_of(candidate, true), first_stage);
-  const double a = std::pow(standard_error(base, baseline.size()), 2);
-  const double b = std::pow(standard_error(other, candidate.size()), 2);
-  // Welch, The generalization of Student's problem when several different population variances are involved, 1947.
-  const double degrees = a + b > 0 ? (a + b) * (a + b) / (a * a / base.degrees + b * b / other.degrees)
-                                   : std::min(base.degrees, other.degrees);
-  conclude(comparison, other.mean - base.mean, std::sqrt(a + b), degrees);
-  comparison.to_decide = pairs_to_decide(other.mean - base.mean, std::hypot(base.deviation, other.deviation));
-}
-
 }  // namespace
 
-MeanOfRuns mean_of_runs(std::span<const BlockValue> values, std::size_t first_stage) {
-  MeanOfRuns result{.runs = values.size(), .mean = {}, .interval = {}, .range = {}};
+MeanOfRuns mean_of_runs(std::span<const BlockValue> values) {
+  MeanOfRuns result{.runs = values.size(), .mean = {}, .range = {}};
   if (values.empty()) return result;
   result.range = range(values_of(values, false));
   const bool logarithms = all_positive(values);
-  const MeanAndSpread of = mean_and_spread(values_of(values, logarithms), first_stage);
-  const auto back = [logarithms](double value) { return logarithms ? std::exp(value) : value; };
-  result.mean = back(of.mean);
-  if (values.size() < kFewestRuns) return result;
-  const double off = student_quantile(kTwoSided95, of.degrees) * standard_error(of, values.size());
-  result.interval = Interval{back(of.mean - off), back(of.mean + off)};
+  const double mean = mean_and_spread(values_of(values, logarithms), 0).mean;
+  result.mean = logarithms ? std::exp(mean) : mean;
   return result;
 }
 
@@ -131,19 +101,42 @@ RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const
     return comparison;
   }
   const std::vector<double> ratios = log_ratios(baseline, candidate);
+  comparison.pairs = ratios.size();
   if (ratios.size() >= kFewestRuns) {
     const MeanAndSpread of = mean_and_spread(ratios, first_stage);
-    comparison.pairs = ratios.size();
     conclude(comparison, of.mean, standard_error(of, ratios.size()), of.degrees);
-    comparison.to_decide = pairs_to_decide(of.mean, of.deviation);
-  } else if (baseline.size() >= kFewestRuns && candidate.size() >= kFewestRuns) {
-    compare_independent(comparison, baseline, candidate, first_stage);
-  } else {
-    comparison.ratio = *mean_of_runs(candidate).mean / *mean_of_runs(baseline).mean;
-    comparison.reason =
-        fmt::format("{} and {} runs are too few (at least {} each)", baseline.size(), candidate.size(), kFewestRuns);
+    comparison.deviation = of.deviation;
+    return comparison;
   }
+  comparison.ratio = *mean_of_runs(candidate).mean / *mean_of_runs(baseline).mean;
+  const bool are_few = baseline.size() < kFewestRuns || candidate.size() < kFewestRuns;
+  comparison.reason =
+      are_few
+          ? fmt::format("{} and {} runs are too few (at least {} each)", baseline.size(), candidate.size(), kFewestRuns)
+          : fmt::format(
+                "{} of their runs were made side by side (at least {}), so that whatever else changed "
+                "between them counts as a difference",
+                ratios.empty() ? "none" : std::to_string(ratios.size()), kFewestRuns);
   return comparison;
+}
+
+std::optional<std::size_t> runs_to_decide(const RunComparison& seen, double claims, std::size_t at_once) {
+  if (!seen.deviation || !seen.ratio || *seen.ratio == 1) return std::nullopt;
+  const double difference = std::abs(std::log(*seen.ratio));
+  // Bonferroni's bounds: of the level, which Holm's correction is at most as strict as, and of missing one of several.
+  const double level = 1 - kClaimLevel / 2 / claims, power = 1 - kMissed / static_cast<double>(at_once);
+  const auto show = [&](std::size_t runs) {
+    const double degrees = static_cast<double>(runs) - 1;
+    const double needed = student_quantile(level, degrees) + student_quantile(power, degrees);
+    return difference >= needed * *seen.deviation / std::sqrt(static_cast<double>(runs));
+  };
+  if (!show(kMostRuns)) return std::nullopt;
+  std::size_t few = kFewestRuns - 1, enough = kMostRuns;
+  while (enough - few > 1) {
+    const std::size_t middle = (few + enough) / 2;
+    (show(middle) ? enough : few) = middle;
+  }
+  return enough;
 }
 
 std::vector<std::optional<double>> corrected_for_number(std::span<const std::optional<double>> p) {

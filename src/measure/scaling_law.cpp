@@ -15,29 +15,26 @@ double AmdahlFit::speedup(int workers) const {
 
 namespace {
 
-/// seconds = serial + parallel / workers, each equation divided by its seconds: u serial + v parallel = 1.
-struct LeastSquares {
-  double uu = 0, uv = 0, vv = 0, determinant = 0;
+/// seconds = serial + parallel / workers.
+struct SerialAndParallel {
   double serial = 0, parallel = 0;
 };
 
-std::optional<LeastSquares> least_squares(std::span<const ScalingPoint> points) {
-  LeastSquares found;
-  double u1 = 0, v1 = 0;
+/// Each equation is divided by its seconds: u serial + v parallel = 1.
+std::optional<SerialAndParallel> least_squares(std::span<const ScalingPoint> points) {
+  double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0;
   for (const ScalingPoint& point : points) {
     if (point.workers < 1 || !(point.seconds > 0)) return std::nullopt;
     const double u = 1 / point.seconds, v = u / point.workers;
-    found.uu += u * u;
-    found.uv += u * v;
-    found.vv += v * v;
+    uu += u * u;
+    uv += u * v;
+    vv += v * v;
     u1 += u;
     v1 += v;
   }
-  found.determinant = found.uu * found.vv - found.uv * found.uv;
-  if (!(found.determinant > 1e-12 * found.uu * found.vv)) return std::nullopt;
-  found.serial = (u1 * found.vv - v1 * found.uv) / found.determinant;
-  found.parallel = (v1 * found.uu - u1 * found.uv) / found.determinant;
-  return found;
+  const double determinant = uu * vv - uv * uv;
+  if (!(determinant > 1e-12 * uu * vv)) return std::nullopt;
+  return SerialAndParallel{(u1 * vv - v1 * uv) / determinant, (v1 * uu - u1 * uv) / determinant};
 }
 
 /// The serial share as it comes out, which noise may bring below 0 or above 1: a mean of such is not pushed to one
@@ -52,33 +49,16 @@ std::optional<double> free_serial_share(std::span<const ScalingPoint> points) {
 std::optional<AmdahlFit> fit_amdahl(std::span<const ScalingPoint> points) {
   const auto found = least_squares(points);
   if (!found) return std::nullopt;
-  const auto [uu, uv, vv, determinant, serial, parallel] = *found;
-  const double all = serial + parallel;
-  AmdahlFit fit{all, std::clamp(serial / all, 0.0, 1.0), std::nullopt};
-  if (points.size() < 3) return fit;
-  double squares = 0;
-  for (const ScalingPoint& point : points) {
-    const double error = (serial + parallel / point.workers) / point.seconds - 1;
-    squares += error * error;
-  }
-  const std::size_t degrees = points.size() - 2;
-  // The variance of serial / all, by its derivatives and the covariance of both.
-  const double by_serial = parallel / (all * all), by_parallel = -serial / (all * all);
-  const double variance =
-      squares / static_cast<double>(degrees) / determinant *
-      (by_serial * by_serial * vv - 2 * by_serial * by_parallel * uv + by_parallel * by_parallel * uu);
-  const double off = student_quantile(0.975, static_cast<double>(degrees)) * std::sqrt(std::max(0.0, variance));
-  fit.interval = Interval{std::clamp(serial / all - off, 0.0, 1.0), std::clamp(serial / all + off, 0.0, 1.0)};
-  return fit;
+  const double all = found->serial + found->parallel;
+  return AmdahlFit{all, std::clamp(found->serial / all, 0.0, 1.0)};
 }
 
 double karp_flatt(double speedup, int workers) {
   return (1 / speedup - 1.0 / workers) / (1 - 1.0 / workers);
 }
 
-double gustafson(const AmdahlFit& fit, int workers) {
-  const double serial = fit.serial_share / (fit.serial_share + (1 - fit.serial_share) / workers);
-  return workers - serial * (workers - 1);
+double gustafson(double serial_share, int workers) {
+  return workers - serial_share * (workers - 1);
 }
 
 namespace {
@@ -158,7 +138,7 @@ Scaling scaling_of(std::vector<WorkersRuns> runs) {
     }
   }
   scaling.fit = fit_amdahl(means);
-  if (scaling.fit) scaling.fit->interval = share_over_blocks(runs);
+  if (scaling.fit) scaling.share_interval = share_over_blocks(runs);
   return scaling;
 }
 

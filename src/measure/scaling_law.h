@@ -20,8 +20,7 @@ struct ScalingPoint {
 /// Validity of the single processor approach to achieving large scale computing capabilities, 1967).
 struct AmdahlFit {
   double one_worker_s = 0;
-  double serial_share = 0;           // from 0 to 1
-  std::optional<Interval> interval;  // of 95 %, of the share; absent for fewer than three points
+  double serial_share = 0;  // from 0 to 1
 
   /// T(1) / T(n).
   double speedup(int workers) const;
@@ -34,9 +33,9 @@ std::optional<AmdahlFit> fit_amdahl(std::span<const ScalingPoint> points);
 /// Measuring parallel processor performance, 1990). Grows with their number where working together costs time.
 double karp_flatt(double speedup, int workers);
 
-/// How many times as fast work that grows with the workers would be done by so many, if `fit` describes it (Gustafson,
-/// Reevaluating Amdahl's law, 1988): the serial share here is that of the time with all workers.
-double gustafson(const AmdahlFit& fit, int workers);
+/// How many times as much work so many workers would do in the time of one, if the parallel part of the work grows with
+/// their number and `serial_share` of that time stays serial (Gustafson, Reevaluating Amdahl's law, 1988).
+double gustafson(double serial_share, int workers);
 
 /// The seconds that so many workers took for the same work, of repeated runs in blocks (measure/repeats.h).
 struct WorkersRuns {
@@ -57,10 +56,9 @@ struct WorkersScaling {
 };
 
 struct Scaling {
-  std::vector<WorkersScaling> workers;  // rising
-  /// Of all runs; its interval is that of the share over the blocks, so that what drifts between blocks doesn't widen
-  /// it.
-  std::optional<AmdahlFit> fit;
+  std::vector<WorkersScaling> workers;     // rising
+  std::optional<AmdahlFit> fit;            // of all runs
+  std::optional<Interval> share_interval;  // of 95 %, of its serial share: over the blocks, as they drift together
 };
 
 /// Of runs by different numbers of workers, each number once.

@@ -2,20 +2,30 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/statistics.h"
 
 namespace evener::measure {
 
+namespace {
+
+/// The share at which a beta distribution has `below` of its probability below it.
+double beta_quantile(double below, double a, double b) {
+  double low = 0, high = 1;
+  for (int halving = 0; halving < 50; ++halving) {
+    const double middle = (low + high) / 2;
+    (incomplete_beta(middle, a, b) < below ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+}  // namespace
+
 Interval share_interval(double share, std::int64_t count) {
   if (count <= 0) return {0, 1};
-  constexpr double kNormal = 1.959964;  // of the normal distribution, 95 % lie within so many deviations
-  const double z2 = kNormal * kNormal, n = static_cast<double>(count);
-  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
-  const double half = kNormal / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
-  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+  constexpr double kTail = 0.025;
+  const double n = static_cast<double>(count), seen = share * n;
+  return {seen <= 0 ? 0 : beta_quantile(kTail, seen, n - seen + 1),
+          seen >= n ? 1 : beta_quantile(1 - kTail, seen + 1, n - seen)};
 }
 
 std::string share_interval_text(double share, std::int64_t count) {

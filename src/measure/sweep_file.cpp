@@ -113,9 +113,10 @@ std::string stopping_rule_text(const SweepRecord& sweep) {
     return fmt::format("{} of each cell, as asked for beforehand", counted(sweep.repeats, "run"));
   }
   return fmt::format(
-      "{} to {} runs of each cell: as many as make the 95 % interval of its speed +-{:g} % wide by the spread of the "
-      "first {}; intervals take the spread from these and the mean from all, so that they cover 95 % although the data "
-      "decided (Stein 1945)",
+      "{} to {} runs of each cell: as many as tell its mean speed to +-{:g} % if they are independent, by the spread "
+      "of "
+      "the first {}; intervals of ratios take their spread from these and their mean from all, so that they cover 95 % "
+      "although the data decided (Stein 1945)",
       sweep.repeats, sweep.max_runs, 100 * *sweep.until_width, sweep.repeats);
 }
 

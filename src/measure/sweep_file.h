@@ -58,7 +58,7 @@ struct SweepRecord {
   std::vector<SweepAxis> axes;
   std::vector<SweepCell> cells;
   int repeats = 5, warmup = 0, energy_repeats = 0;
-  std::optional<double> until_width;  // 0.02: more runs until the interval of the speed is +-2 %; absent: no more
+  std::optional<double> until_width;  // 0.02: more runs until the mean speed is known to +-2 %; absent: no more
   int max_runs = 30;                  // of a cell, with until_width
   std::uint64_t order_seed = 1;
   std::string setup, prepare, cleanup, cool_down;  // "" = none

@@ -167,6 +167,7 @@ void decide_pairs(ComparisonOfTwo& result) {
   std::vector<std::optional<double>> p;
   for (const ComparedPair& pair : result.pairs) p.push_back(pair.p);
   const auto corrected = measure::corrected_for_number(p);
+  const auto claims = std::ranges::count_if(p, [](const auto& one) { return one.has_value(); });
   for (std::size_t n = 0; n < result.pairs.size(); ++n) {
     ComparedPair& pair = result.pairs[n];
     pair.p = corrected[n];
@@ -174,6 +175,7 @@ void decide_pairs(ComparisonOfTwo& result) {
     if (*pair.p < measure::kClaimLevel) {
       pair.verdict = *pair.comparison.ratio > 1 ? Verdict::kFaster : Verdict::kSlower;
     } else {
+      pair.to_decide = measure::runs_to_decide(pair.comparison, static_cast<double>(claims));
       const auto& interval = pair.comparison.interval;
       pair.reason = interval && (interval->low > 1 || interval->high < 1)
                         ? "chance alone may do this among so many comparisons"
@@ -203,12 +205,10 @@ std::string unit_text(const SweepFigure& figure) {
 }
 
 std::string decide_words(const ComparedPair& pair) {
-  if (pair.verdict != Verdict::kUndecided || (pair.comparison.p && !pair.p)) return "";  // more INVALID runs don't help
-  if (!pair.comparison.to_decide) {
-    return pair.comparison.interval ? "; no reasonable number of repeats would show such a difference" : "";
-  }
+  if (!pair.p) return "";  // more runs that are INVALID, or not made side by side, don't help
+  if (!pair.to_decide) return "; no reasonable number of repeats would show such a difference";
   return fmt::format("; if they differ as much as it seems, about {} of each would show it",
-                     counted(*pair.comparison.to_decide, "run"));
+                     counted(*pair.to_decide, "run"));
 }
 
 std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
@@ -221,13 +221,13 @@ std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
     how_much += fmt::format(", 95 % interval {} to {}", number_text(comparison.interval->low),
                             number_text(comparison.interval->high));
   }
-  const std::string how = comparison.pairs > 0 ? fmt::format("by the ratio in {}", counted(comparison.pairs, "block"))
-                                               : "as independent runs, not made side by side";
+  const std::string how =
+      comparison.interval ? fmt::format("; by the ratio in {}", counted(comparison.pairs, "block")) : "";
   if (pair.verdict == Verdict::kUndecided) {
-    return fmt::format("{}undecided whether {} is faster or slower than {}: {} ({}; {}); {}{}.", where, of.b, of.a,
+    return fmt::format("{}undecided whether {} is faster or slower than {}: {} ({}{}); {}{}.", where, of.b, of.a,
                        how_much, means, how, pair.reason, decide_words(pair));
   }
-  return fmt::format("{}{} is {} than {}: {} ({}; {}).", where, of.b, verdict_word(pair.verdict), of.a, how_much, means,
+  return fmt::format("{}{} is {} than {}: {} ({}{}).", where, of.b, verdict_word(pair.verdict), of.a, how_much, means,
                      how);
 }
 
@@ -244,7 +244,8 @@ ComparisonOfTwo compare_two(const std::string& text_a, const std::string& text_b
     const std::vector<Run> runs = load_runs({a.folder, b.folder});
     result.sentences = conclusion(runs);
     result.notes.emplace_back(
-        "one run each: how much runs differ among themselves isn't known; 'evener sweep' repeats them in turns");
+        "one run of each: how much runs differ among themselves isn't known, so that none is called faster; 'evener "
+        "sweep' repeats them in turns");
     return result;
   }
   if (!a.sweep) a.sweep = sweep_of_run(a.folder);
@@ -279,10 +280,9 @@ Table comparison_table(const ComparisonOfTwo& of) {
     CellClaim claim;
     claim.speedup = pair.comparison.ratio;
     claim.interval = pair.comparison.interval;
-    const bool is_open = pair.p && pair.verdict == Verdict::kUndecided && pair.comparison.to_decide;
     table.rows.push_back({pair.cell.empty() ? "-" : pair.cell, mean_text(pair.a, true), mean_text(pair.b, true),
                           speedup_text(claim), verdict_word(pair.verdict),
-                          is_open ? std::to_string(*pair.comparison.to_decide) : "-"});
+                          pair.to_decide ? std::to_string(*pair.to_decide) : "-"});
   }
   table.notes = of.notes;
   return table;
@@ -304,7 +304,7 @@ std::string comparison_json(const ComparisonOfTwo& of) {
                      {"blocks", pair.comparison.pairs},
                      {"verdict", verdict_word(pair.verdict)},
                      {"reason", pair.reason.empty() ? CompareJson(nullptr) : CompareJson(pair.reason)},
-                     {"runs_to_decide", number(pair.comparison.to_decide)}});
+                     {"runs_to_decide", number(pair.to_decide)}});
   }
   const CompareJson json = {
       {"a", of.a}, {"b", of.b}, {"pairs", pairs}, {"sentences", comparison_sentences(of)}, {"notes", of.notes}};

@@ -18,7 +18,8 @@ struct ComparedPair {
   measure::RunComparison comparison;  // of b with a, above 1 where b is better
   std::optional<double> p;            // corrected for the number of pairs
   measure::Verdict verdict = measure::Verdict::kUndecided;
-  std::string reason;  // why undecided; else empty
+  std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
+  std::string reason;                    // why undecided; else empty
 };
 
 struct ComparisonOfTwo {

@@ -71,7 +71,8 @@ std::string quality_clauses(const Record& a, const Record& b) {
   return clauses;
 }
 
-/// "resnet34 on cpu/t2 trains 1.85x as fast as on cpu/t1 (26.9 against 14.5 images/s)".
+/// "resnet34 on cpu/t2 trained 1.85x as fast as on cpu/t1 in one run of each (26.9 against 14.5 images/s)": what was
+/// seen, which is no claim of what would be again.
 std::string speed_clause(const Record& record, const Record& base) {
   const auto& kind = measure::kind_of(record);
   const std::vector<Metric> metrics = measure::metrics_of(record), base_metrics = measure::metrics_of(base);
@@ -95,15 +96,15 @@ std::string speed_clause(const Record& record, const Record& base) {
                        valid ? "with too few samples" : "as the measurements are INVALID");
   }
   if (comparison.verdict == measure::Verdict::kUndecided) {
-    return fmt::format("Whether {} {} faster on {} or {} is undecided ({}; 95 % interval of the ratio {} to {})",
-                       record.model.name, kind.does, way, base_way, rates, number_text(comparison.interval->low),
-                       number_text(comparison.interval->high));
+    return fmt::format("Whether {} {} faster on {} or {} is undecided ({}; within each run it differs by more)",
+                       record.model.name, kind.does, way, base_way, rates);
   }
   if (std::abs(*ratio - 1) < kRunToRunNoise) {
-    return fmt::format("{} {} about as fast on {} as {} ({})", record.model.name, kind.does, way, base_way, rates);
+    return fmt::format("{} {} about as fast on {} as {} in one run of each ({})", record.model.name, kind.did, way,
+                       base_way, rates);
   }
-  return fmt::format("{} on {} {} {}x as fast as {} ({})", record.model.name, way, kind.does, number_text(*ratio),
-                     base_way, rates);
+  return fmt::format("{} on {} {} {}x as fast as {} in one run of each ({})", record.model.name, way, kind.did,
+                     number_text(*ratio), base_way, rates);
 }
 
 /// " and reached 97.2 % test accuracy".

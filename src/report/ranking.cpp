@@ -74,7 +74,7 @@ std::string undecided_sentence(const std::vector<Ranked>& leaders) {
   const auto& kind = measure::kind_of(*leaders.front().record);
   const std::string where = ways_of(leaders), rates = rates_of(leaders);
   if (measure::speed_ratio(leaders.back().speed, leaders.front().speed).value_or(1) < 1 + kRunToRunNoise) {
-    return fmt::format("{} {} about equally fast on {} ({} {}): single runs can't tell them apart", model, kind.does,
+    return fmt::format("{} {} about equally fast on {} ({} {}): single runs can't tell them apart", model, kind.did,
                        where, rates, unit);
   }
   return fmt::format("Where {} {} fastest is undecided between {} ({} {}): the noise is larger than the difference",
@@ -97,8 +97,8 @@ Sentences ranking_sentences(const std::vector<Ranked>& ranked, const Record& fir
   if (leaders.size() == 1) {
     const Ranked& next = others.front();
     std::string text =
-        fmt::format("{} {} fastest on {}, with {} {}: {} as fast as on {} ({})", model, kind.does, fastest.way,
-                    rate_text(fastest), unit, ratio_text(fastest, base), base.way, rate_text(base));
+        fmt::format("In one run of each, {} {} fastest on {}, with {} {}: {} as fast as on {} ({})", model, kind.did,
+                    fastest.way, rate_text(fastest), unit, ratio_text(fastest, base), base.way, rate_text(base));
     if (&next != &base) {
       text += fmt::format(", and {} as fast as on {} ({})", ratio_text(fastest, next), next.way, rate_text(next));
     }

@@ -87,7 +87,7 @@ void take_mean(const Sweep& sweep, const SweepCellRuns& cell, SweepFigure& figur
                                 why.empty() ? "" : "; another one: ", why);
     return;
   }
-  figure.mean = measure::mean_of_runs(figure.values, sweep.record.first_stage());
+  figure.mean = measure::mean_of_runs(figure.values);
 }
 
 /// Whether the run was to end once it was good enough, and so tells how long that took.

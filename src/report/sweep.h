@@ -34,8 +34,8 @@ struct CellClaim {
   std::optional<measure::Interval> interval;
   std::optional<double> p;  // corrected for the number of claims
   measure::Verdict verdict = measure::Verdict::kUndecided;
-  std::optional<std::size_t> to_decide;
-  std::string reason;  // why undecided; else empty
+  std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
+  std::string reason;                    // why undecided; else empty
 };
 
 struct SweepCellRuns {
@@ -56,10 +56,11 @@ struct SweepCellRuns {
 
 /// Of cells that do the same work: which is best, if one is.
 struct JobClaim {
-  std::vector<std::size_t> cells;     // with figures, the best first
-  std::optional<std::size_t> winner;  // beyond chance better than every other
-  std::optional<double> p;            // corrected
-  std::vector<std::size_t> leaders;   // that can't be told from the best one; the best first
+  std::vector<std::size_t> cells;        // with figures, the best first
+  std::optional<std::size_t> winner;     // beyond chance better than every other
+  std::optional<double> p;               // corrected
+  std::vector<std::size_t> leaders;      // that can't be told from the best one; the best first
+  std::optional<std::size_t> to_decide;  // runs of each that would tell the best from all leaders in 4 of 5 cases
 };
 
 /// How speed grows with workers, of cells that differ in nothing else.
@@ -107,7 +108,7 @@ Sweep load_sweep(const std::filesystem::path& folder);
 measure::RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& candidate,
                                        std::size_t first_stage);
 
-/// "26.9 (26.1 to 27.7)": the mean with its 95 % interval; "26.9 [26.1 to 27.7]", the range of few runs.
+/// "26.9 [26.1 to 27.7]": the mean with the range of the runs; "97.2 % in each run", where all are equal.
 std::string mean_text(const SweepFigure& figure, bool with_spread);
 /// "faster", "slower", "undecided".
 const char* verdict_word(measure::Verdict verdict);

@@ -70,7 +70,6 @@ void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std:
     const RunComparison comparison = compared(sweep, base, cell);
     claim.speedup = comparison.ratio;
     claim.interval = comparison.interval;
-    claim.to_decide = comparison.to_decide;
     claim.reason = comparison.reason;
     if (!counts(sweep, cell) || !counts(sweep, base)) {
       claim.reason = "the measurements are INVALID";
@@ -123,19 +122,41 @@ double kinds_of_claims(const Sweep& sweep) {
 }
 
 /// The cells that the best one isn't better than beyond chance, itself among them. Which is the best the same runs say,
-/// so that any two of the cells might have been compared: each claim is corrected for all pairs.
+/// so that any two of the cells might have been compared: each claim is corrected for all pairs, or for all claims of
+/// the sweep where these are more, as a winner is.
 void find_leaders(const Sweep& sweep, JobClaim& job) {
   if (job.winner) {
     job.leaders = {*job.winner};
     return;
   }
   const auto cells = static_cast<double>(job.cells.size());
-  const double pairs = cells * (cells - 1) / 2, kinds = kinds_of_claims(sweep);
+  const double pairs = std::max(cells * (cells - 1) / 2, static_cast<double>(sweep.claims));
+  const double kinds = kinds_of_claims(sweep);
+  const bool best_counts = counts(sweep, job.cells.front());
   for (const std::size_t cell : job.cells) {
     const auto p = cell == job.cells.front() ? std::nullopt : compared(sweep, cell, job.cells.front()).p;
-    const bool is_beaten = p && *p * pairs * kinds < measure::kClaimLevel && counts(sweep, cell);
+    const bool is_beaten = p && *p * pairs * kinds < measure::kClaimLevel && best_counts && counts(sweep, cell);
     if (!is_beaten) job.leaders.push_back(cell);
   }
+}
+
+/// How many runs of each would tell what these left open: each cell from the first, and the best one from all that it
+/// can't be told from, of which each has to be.
+void find_runs_to_decide(Sweep& sweep, JobClaim& job, double claims) {
+  for (const std::size_t cell : job.cells) {
+    CellClaim& claim = sweep.cells[cell].claim;
+    if (!claim.base || !claim.p || claim.verdict != measure::Verdict::kUndecided) continue;
+    claim.to_decide = measure::runs_to_decide(compared(sweep, *claim.base, cell), claims);
+  }
+  if (job.winner || !job.p) return;
+  std::size_t most = 0;
+  for (std::size_t n = 1; n < job.leaders.size(); ++n) {
+    const auto runs =
+        measure::runs_to_decide(compared(sweep, job.leaders[n], job.leaders[0]), claims, job.leaders.size() - 1);
+    if (!runs) return;
+    most = std::max(most, *runs);
+  }
+  if (most > 0) job.to_decide = most;
 }
 
 }  // namespace
@@ -169,10 +190,12 @@ void make_claims(Sweep& sweep) {
   for (std::size_t n = 0; n < family.size(); ++n) *family[n].corrected = std::min(1.0, kinds * *corrected[n]);
   sweep.claims = family.size();
   for (SweepCellRuns& cell : sweep.cells) decide(cell.claim);
+  const double claims = kinds * static_cast<double>(family.size());
   for (JobClaim& job : sweep.jobs) {
     if (job.cells.size() == 2) job.p = sweep.cells[std::ranges::max(job.cells)].claim.p;
     if (job.p && *job.p < measure::kClaimLevel) job.winner = job.cells.front();
     find_leaders(sweep, job);
+    find_runs_to_decide(sweep, job, claims);
   }
 }
 

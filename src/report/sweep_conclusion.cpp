@@ -59,15 +59,20 @@ std::string winner_sentence(const Sweep& sweep, const JobClaim& job) {
   return text + fmt::format("; each of the other {} is behind it by more than chance explains.", job.cells.size() - 1);
 }
 
-/// How many repeats would tell the two best apart, where they may differ at all.
+/// How many repeats would tell the best apart, where they may differ at all.
 std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
-  if (job.leaders.size() < 2) return "";
+  if (std::ranges::any_of(job.cells, [&](std::size_t n) { return sweep.cells[n].invalid > 0; })) {
+    return "; of INVALID measurements nothing is claimed";
+  }
+  if (!job.p) {
+    return fmt::format("; not all of them share {} blocks, and only runs that were made side by side are compared",
+                       measure::kFewestRuns);
+  }
+  if (!job.to_decide) return "; what they differ by, if at all, is too small for any reasonable number of repeats";
   const auto comparison = compare_figures(main_figure(sweep, job.leaders[1]), main_figure(sweep, job.leaders[0]),
                                           sweep.record.first_stage());
-  if (!comparison.to_decide)
-    return "; what they differ by, if at all, is too small for any reasonable number of repeats";
   return fmt::format("; if they differ as much as it seems ({}x), about {} of each would show it",
-                     number_text(comparison.ratio.value_or(1)), counted(*comparison.to_decide, "run"));
+                     number_text(comparison.ratio.value_or(1)), counted(*job.to_decide, "run"));
 }
 
 std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {

@@ -5,38 +5,32 @@
 namespace evener::report {
 namespace {
 
-/// The mean and its ends, turned round where lower is better, so that more is better.
-struct Extent {
-  double low = 0, mean = 0, high = 0;
-};
-
-std::optional<Extent> extent_of(const SweepCellRuns& cell, const std::string& name) {
-  const SweepFigure* figure = cell.figure(name);
-  if (figure == nullptr || !figure->mean.mean) return std::nullopt;
-  const auto& ends = figure->mean.interval ? figure->mean.interval : figure->mean.range;
-  const Extent extent{ends->low, *figure->mean.mean, ends->high};
-  if (figure->metric.better == measure::Better::kHigher) return extent;
-  return Extent{-extent.high, -extent.mean, -extent.low};
+/// How the cell stands to another by a figure, above 1 where it is better; absent where one of them has none.
+std::optional<measure::RunComparison> stands(const Sweep& sweep, const SweepCellRuns& to, const SweepCellRuns& cell,
+                                             const std::string& name) {
+  const SweepFigure *base = to.figure(name), *figure = cell.figure(name);
+  if (base == nullptr || figure == nullptr) return std::nullopt;
+  return compare_figures(*base, *figure, sweep.record.first_stage());
 }
 
-bool is_better_beyond(const Extent& a, const Extent& b) {
-  return a.low > b.high;
+bool is_better(const measure::RunComparison& comparison) {
+  return comparison.interval && comparison.interval->low > 1;
 }
 
 }  // namespace
 
 std::vector<bool> front_of(const Sweep& sweep, const std::string& first, const std::string& second) {
-  std::vector<std::pair<std::optional<Extent>, std::optional<Extent>>> cells;
-  for (const SweepCellRuns& cell : sweep.cells) cells.emplace_back(extent_of(cell, first), extent_of(cell, second));
+  const auto has = [](const SweepCellRuns& cell, const std::string& name) {
+    return cell.figure(name) != nullptr && !cell.figure(name)->values.empty();
+  };
   std::vector<bool> front;
-  for (const auto& [a, b] : cells) {
-    const bool is_beaten = std::ranges::any_of(cells, [&](const auto& other) {
-      if (!a || !b || !other.first || !other.second) return false;
-      const bool by_first = is_better_beyond(*other.first, *a) && other.second->mean >= b->mean;
-      const bool by_second = is_better_beyond(*other.second, *b) && other.first->mean >= a->mean;
-      return by_first || by_second;
+  for (const SweepCellRuns& cell : sweep.cells) {
+    const bool is_beaten = std::ranges::any_of(sweep.cells, [&](const SweepCellRuns& other) {
+      const auto by_first = stands(sweep, cell, other, first), by_second = stands(sweep, cell, other, second);
+      if (!by_first || !by_second) return false;
+      return (is_better(*by_first) && by_second->ratio >= 1) || (is_better(*by_second) && by_first->ratio >= 1);
     });
-    front.push_back(a && b && !is_beaten);
+    front.push_back(has(cell, first) && has(cell, second) && !is_beaten);
   }
   return front;
 }

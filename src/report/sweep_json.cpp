@@ -24,7 +24,7 @@ ReportJson figure_json(const SweepFigure& figure) {
   ReportJson json = {{"unit", figure.metric.unit},
                      {"better", measure::better_name(figure.metric.better)},
                      {"mean", known_or_null(figure.mean.mean)},
-                     {"interval_95", ends_json(figure.mean.interval)},
+                     {"range", ends_json(figure.mean.range)},
                      {"values", values}};
   if (is_of_energy(figure.metric)) json["class"] = measure::energy_class_name(figure.energy);
   if (!figure.reason.empty()) json["reason"] = figure.reason;
@@ -74,9 +74,10 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
 std::string sweep_json(const Sweep& sweep) {
   ReportJson cells = ReportJson::array();
   for (const SweepCellRuns& cell : sweep.cells) cells.push_back(cell_report(sweep, cell));
-  ReportJson winners = ReportJson::array();
+  ReportJson winners = ReportJson::array(), to_decide = ReportJson::array();
   for (const JobClaim& job : sweep.jobs) {
     winners.push_back(job.winner ? ReportJson(sweep.cells[*job.winner].name) : ReportJson(nullptr));
+    to_decide.push_back(known_or_null(job.to_decide));
   }
   const ReportJson json = {{"schema", "evener-sweep-report-1"},
                            {"name", sweep.name},
@@ -85,6 +86,7 @@ std::string sweep_json(const Sweep& sweep) {
                            {"main_figure", sweep.main_figure},
                            {"comparisons", sweep.claims},
                            {"winners", winners},
+                           {"runs_to_decide", to_decide},
                            {"conclusion", sweep_conclusion(sweep)},
                            {"cells", cells},
                            {"reference", reference_plot_data(sweep.reference)},

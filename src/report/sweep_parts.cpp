@@ -176,8 +176,9 @@ std::string sweep_header_part(const Sweep& sweep) {
 }
 
 std::string sweep_cells_part(const Sweep& sweep) {
-  return "<section><h2>All cells</h2><p class=\"explain\">In brackets: the 95 % interval of the mean over the "
-         "runs (in square ones the range of fewer than three). Speedup is against the first cell that does the "
+  return "<section><h2>All cells</h2><p class=\"explain\">In square brackets: the range of the runs; in round ones 95 "
+         "% "
+         "intervals of ratios. Speedup is against the first cell that does the "
          "same work, by the ratio within each block.</p>" +
          table_html(sweep_table(sweep), true) + "</section>";
 }
@@ -199,7 +200,7 @@ std::string sweep_reference_part(const Sweep& sweep) {
 std::string sweep_plots_part(const Sweep& sweep) {
   std::string html = "<section class=\"needs-plots\"><h2>Side by side</h2><div class=\"grid\">";
   if (!sweep.main_figure.empty()) {
-    html += plot_card("cells", "All cells", "Each dot is a run; the bar is the mean with its interval.");
+    html += plot_card("cells", "All cells", "Each dot is a run; the bar is the mean, with the range of the runs.");
   }
   for (std::size_t n = 0; n < sweep.scalings.size(); ++n) {
     html += plot_card(fmt::format("scaling-{}", n), "Speedup: " + sweep.scalings[n].name,
@@ -207,7 +208,7 @@ std::string sweep_plots_part(const Sweep& sweep) {
   }
   for (const std::string& axis : numeric_axes(sweep)) {
     html += plot_card("over-" + escape_html(axis), "Over " + axis,
-                      "Means with their intervals; a line for each of the other values.");
+                      "Means with the ranges of their runs; a line for each of the other values.");
   }
   if (std::ranges::any_of(sweep.cells, [](const SweepCellRuns& cell) { return cell.cell.predicted.has_value(); })) {
     html += plot_card("predicted", "Predicted against measured",
@@ -216,7 +217,7 @@ std::string sweep_plots_part(const Sweep& sweep) {
   const std::vector<FrontPlot> fronts = front_plots(sweep);
   for (std::size_t n = 0; n < fronts.size(); ++n) {
     html += plot_card(fmt::format("front-{}", n), fmt::format("{} against {}", fronts[n].y, fronts[n].x),
-                      "Filled: cells that no other beats beyond its interval.");
+                      "Filled: cells that no other beats by the whole 95 % interval of their ratio.");
   }
   html += "</div>";
   if (sweep.cells.size() > 1) {

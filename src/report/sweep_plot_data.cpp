@@ -17,11 +17,9 @@ SweepJson value_or_null(const std::optional<T>& value) {
 }
 
 SweepJson mean_json(const measure::MeanOfRuns& mean) {
-  const auto& ends = mean.interval ? mean.interval : mean.range;
   return {{"mean", value_or_null(mean.mean)},
-          {"low", ends ? SweepJson(ends->low) : SweepJson(nullptr)},
-          {"high", ends ? SweepJson(ends->high) : SweepJson(nullptr)},
-          {"is_interval", mean.interval.has_value()}};
+          {"low", mean.range ? SweepJson(mean.range->low) : SweepJson(nullptr)},
+          {"high", mean.range ? SweepJson(mean.range->high) : SweepJson(nullptr)}};
 }
 
 SweepJson cell_json(const Sweep& sweep, std::size_t n) {
@@ -67,9 +65,9 @@ SweepJson scaling_json(const SweepScaling& of) {
   SweepJson fit = nullptr;
   if (of.scaling.fit) {
     fit = {{"serial", of.scaling.fit->serial_share}, {"low", nullptr}, {"high", nullptr}};
-    if (of.scaling.fit->interval) {
-      fit["low"] = of.scaling.fit->interval->low;
-      fit["high"] = of.scaling.fit->interval->high;
+    if (of.scaling.share_interval) {
+      fit["low"] = of.scaling.share_interval->low;
+      fit["high"] = of.scaling.share_interval->high;
     }
   }
   return {{"name", of.name}, {"workers", std::move(workers)}, {"fit", std::move(fit)}};

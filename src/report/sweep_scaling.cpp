@@ -122,7 +122,7 @@ Table scaling_table(const Sweep& sweep) {
       table.rows.push_back({of.name, std::to_string(one.workers), mean_words(one.speedup),
                             percent_words(one.efficiency), percent_words(one.karp_flatt),
                             fit ? number_text(fit->speedup(one.workers)) : "-",
-                            fit ? number_text(measure::gustafson(*fit, one.workers)) : "-"});
+                            fit ? number_text(measure::gustafson(fit->serial_share, one.workers)) : "-"});
     }
   }
   return table;
@@ -137,11 +137,12 @@ std::string scaling_sentence(const SweepScaling& of) {
                        number_text(most.speedup->mean), of.scaling.workers.front().workers);
   }
   constexpr double kNothing = 0.01, kAll = 0.95;  // an interval from one to the other leaves open how much is serial
-  if (fit->interval && fit->interval->low < kNothing && fit->interval->high > kAll) return "";
+  const auto& interval = of.scaling.share_interval;
+  if (interval && interval->low < kNothing && interval->high > kAll) return "";
   std::string text = fmt::format("With more {}, {} of the work stays serial by Amdahl's law", of.name,
                                  percent_text(fit->serial_share));
-  if (fit->interval) {
-    text += fmt::format(" (95 %: {} to {})", percent_text(fit->interval->low), percent_text(fit->interval->high));
+  if (interval) {
+    text += fmt::format(" (95 %: {} to {})", percent_text(interval->low), percent_text(interval->high));
   }
   if (fit->serial_share > 0) {
     text +=

@@ -55,6 +55,16 @@ std::string value_text(const Metric& like, double value) {
   return cell_text(metric, kNothing);
 }
 
+/// "3", "3 + 2 for energy": of the latter the speeds and times don't count.
+std::string runs_text(const Sweep& sweep, const SweepCellRuns& cell) {
+  const std::size_t all = cell.done + cell.invalid;
+  if (sweep.record.energy_repeats == 0) return std::to_string(all);
+  const auto for_energy = static_cast<std::size_t>(std::ranges::count_if(cell.runs, [](const measure::SweepRun& run) {
+    return run.part == measure::kEnergyPart && measure::has_figures(run.end);
+  }));
+  return fmt::format("{} + {} for energy", all - for_energy, for_energy);
+}
+
 /// "VALID", "2 of 5 INVALID", "failed: out of memory".
 std::string state_text(const SweepCellRuns& cell) {
   std::string text;
@@ -162,10 +172,10 @@ std::string mean_text(const SweepFigure& figure, bool with_spread) {
   if (!figure.mean.mean) return kNothing;
   std::string text = value_text(figure.metric, *figure.mean.mean);
   if (!with_spread || figure.mean.runs < 2) return text;
-  const auto& ends = figure.mean.interval ? figure.mean.interval : figure.mean.range;
-  const std::string low = value_text(figure.metric, ends->low), high = value_text(figure.metric, ends->high);
-  return figure.mean.interval ? fmt::format("{} ({} to {})", text, low, high)
-                              : fmt::format("{} [{} to {}]", text, low, high);
+  const measure::Interval& range = *figure.mean.range;
+  if (range.low == range.high) return text + " in each run";  // as accuracies of one seed are
+  return fmt::format("{} [{} to {}]", text, value_text(figure.metric, range.low),
+                     value_text(figure.metric, range.high));
 }
 
 const char* verdict_word(measure::Verdict verdict) {
@@ -201,7 +211,7 @@ Table sweep_table(const Sweep& sweep) {
   for (const SweepCellRuns& cell : sweep.cells) {
     std::vector<std::string>& row = table.rows.emplace_back();
     for (const std::string& axis : axes) row.push_back(shown_value(sweep.record.axes, axis, value_on(cell, axis)));
-    row.push_back(std::to_string(cell.done + cell.invalid));
+    row.push_back(runs_text(sweep, cell));
     for (const auto& [name, title] : figures) {
       const SweepFigure* figure = cell.figure(name);
       row.push_back(figure == nullptr ? kNothing : mean_text(*figure, name == sweep.main_figure));

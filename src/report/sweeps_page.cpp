@@ -113,7 +113,7 @@ std::string sweep_section(const Sweep& sweep, const fs::path& folder, std::size_
   }
   html += "<div class=\"needs-plots\">" +
           plot_card(fmt::format("cells-{}", number), title_of_sweep(sweep),
-                    "Each dot is a run; the bar is the mean with its interval.") +
+                    "Each dot is a run; the bar is the mean, with the range of the runs.") +
           "</div>";
   return html + "<div class=\"after\">" + table_html(sweep_table(sweep), true) + "</div></section>";
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/random.h"
 #include "base/statistics.h"
 
 namespace evener::measure {
@@ -25,15 +26,12 @@ TEST(Repeats, StudentsQuantilesAreThoseOfTables) {
   EXPECT_EQ(student_two_sided(0, 4), 1);
 }
 
-TEST(Repeats, TheMeanIsGeometricAndFewRunsHaveARange) {
+TEST(Repeats, TheMeanIsGeometricAndItsRunsHaveARange) {
   const MeanOfRuns two = mean_of_runs(blocks({1, 4}));
   EXPECT_DOUBLE_EQ(*two.mean, 2);
-  EXPECT_FALSE(two.interval.has_value());
+  EXPECT_EQ(two.runs, 2U);
   EXPECT_EQ(*two.range, (Interval{1, 4}));
-  const MeanOfRuns three = mean_of_runs(blocks({1, 2, 4}));
-  EXPECT_DOUBLE_EQ(*three.mean, 2);
-  // log 2 is the deviation; t of 2 degrees of freedom is 4.3027.
-  EXPECT_NEAR(three.interval->high, 2 * std::exp(4.302653 * std::log(2) / std::sqrt(3)), 1e-5);
+  EXPECT_EQ(*mean_of_runs(blocks({9, 2, 4})).range, (Interval{2, 9}));
   EXPECT_DOUBLE_EQ(*mean_of_runs(blocks({-1, 0, 4})).mean, 1);
   EXPECT_FALSE(mean_of_runs({}).mean.has_value());
 }
@@ -45,20 +43,35 @@ TEST(Repeats, BlocksTakeTheDriftOutOfARatio) {
   EXPECT_EQ(paired.pairs, 4U);
   EXPECT_GT(paired.interval->low, 1.02);
   EXPECT_LT(*paired.p, 0.001);
-  const RunComparison apart = compare_runs(base, blocks({103.1, 82.3, 67, 51.4}, 11));
-  EXPECT_EQ(apart.pairs, 0U);
-  EXPECT_LT(apart.interval->low, 1);
-  EXPECT_GT(*apart.p, 0.5);
 }
 
-TEST(Repeats, WelchsTestIsThatOfTextbooks) {
-  // exp() of numbers whose differences are easy: means 1 and 3, variances 1 and 4, 3 and 3 runs.
-  const auto base = blocks({std::exp(0), std::exp(1), std::exp(2)});
-  const auto other = blocks({std::exp(1), std::exp(3), std::exp(5)}, 11);
-  const RunComparison comparison = compare_runs(base, other);
-  EXPECT_NEAR(*comparison.ratio, std::exp(2), 1e-9);
-  const double degrees = 25.0 / 9 / (1.0 / 18 + 16.0 / 18), error = std::sqrt(5.0 / 3);
-  EXPECT_NEAR(*comparison.p, student_two_sided(2 / error, degrees), 1e-9);
+TEST(Repeats, TheIntervalIsStudentsOfTheLogarithmsOfRatios) {
+  // Ratios of 2, 8 and 4: their mean is 4, log 2 their deviation; t of 2 degrees of freedom is 4.3027.
+  const RunComparison comparison = compare_runs(blocks({1, 10, 3}), blocks({2, 80, 12}));
+  EXPECT_NEAR(*comparison.ratio, 4, 1e-12);
+  EXPECT_NEAR(*comparison.deviation, std::log(2), 1e-12);
+  const double off = std::exp(4.302653 * std::log(2) / std::sqrt(3));
+  EXPECT_NEAR(comparison.interval->low, 4 / off, 1e-5);
+  EXPECT_NEAR(comparison.interval->high, 4 * off, 1e-4);
+  EXPECT_NEAR(*comparison.p, student_two_sided(2 * std::sqrt(3), 2), 1e-9);
+  // Of a first stage of three the spread is theirs, and the mean that of all four.
+  const RunComparison staged = compare_runs(blocks({1, 10, 3, 1}), blocks({2, 80, 12, 64}), 3);
+  EXPECT_NEAR(*staged.ratio, 8, 1e-12);
+  EXPECT_NEAR(staged.interval->high, 8 * std::exp(4.302653 * std::log(2) / 2), 1e-4);
+}
+
+TEST(Repeats, RunsThatWereNotMadeSideBySideHaveARatioAlone) {
+  const RunComparison apart = compare_runs(blocks({100, 101, 99}), blocks({200, 201, 202}, 11));
+  EXPECT_NEAR(*apart.ratio, 2.01, 1e-3);
+  EXPECT_EQ(apart.pairs, 0U);
+  EXPECT_FALSE(apart.interval || apart.p || apart.deviation);
+  EXPECT_EQ(apart.reason,
+            "none of their runs were made side by side (at least 3), so that whatever else changed between them counts "
+            "as a difference");
+  const RunComparison two = compare_runs(blocks({100, 101, 99, 98}), blocks({200, 201, 202, 203}, 3));
+  EXPECT_EQ(two.pairs, 2U);
+  EXPECT_FALSE(two.p.has_value());
+  EXPECT_EQ(two.reason.find("2 of their runs"), 0U) << two.reason;
 }
 
 TEST(Repeats, TooFewOrImpossibleFiguresHaveNoInterval) {
@@ -70,30 +83,66 @@ TEST(Repeats, TooFewOrImpossibleFiguresHaveNoInterval) {
   EXPECT_FALSE(compare_runs(blocks({0, 1, 2}), blocks({1, 2, 3})).ratio.has_value());
 }
 
+/// A comparison that saw such a ratio, whose logarithm deviates so much in one block.
+RunComparison seen(double ratio, double deviation) {
+  return {.ratio = ratio, .interval = {}, .p = {}, .deviation = deviation, .pairs = 5, .reason = {}};
+}
+
 TEST(Repeats, HowManyRunsWouldDecide) {
-  const RunComparison close = compare_runs(blocks({100, 101, 99, 100}), blocks({101, 100, 100.5, 101.4}));
-  ASSERT_TRUE(close.to_decide.has_value());
-  EXPECT_GT(*close.to_decide, 4U);
-  const RunComparison clear = compare_runs(blocks({100, 101, 99, 100}), blocks({200, 203, 198, 199}));
-  EXPECT_EQ(clear.to_decide, kFewestRuns);
-  const RunComparison none = compare_runs(blocks({100, 101, 99}), blocks({101, 100, 99}));
-  EXPECT_FALSE(none.to_decide.has_value()) << *none.to_decide;
+  // One deviation: tables say 10 pairs for a power of 80 % at 5 %.
+  EXPECT_EQ(runs_to_decide(seen(std::exp(0.03), 0.03), 1), 10U);
+  EXPECT_EQ(runs_to_decide(seen(std::exp(-0.03), 0.03), 1), 10U) << "slower by as much";
+  EXPECT_EQ(runs_to_decide(seen(2, 0.01), 1), kFewestRuns);
+  EXPECT_FALSE(runs_to_decide(seen(1, 0.01), 1).has_value());
+  EXPECT_FALSE(runs_to_decide(seen(1.0001, 0.01), 1).has_value()) << "78,000";
+  EXPECT_FALSE(runs_to_decide(compare_runs(blocks({1, 2}), blocks({2, 3})), 1).has_value());
+}
+
+// What the sentence promises: 4 of 5 such sweeps show it, whatever the number of claims that are corrected for.
+TEST(Repeats, ThatManyRunsShowTheDifferenceInFourOfFiveCases) {
+  constexpr int kTrials = 4000;
+  for (const double claims : {1.0, 6.0, 12.0}) {
+    for (const double deviations : {0.4, 1.0, 2.0}) {
+      const std::size_t runs = runs_to_decide(seen(std::exp(0.02), 0.02 / deviations), claims).value();
+      int shown = 0;
+      for (std::uint64_t trial = 0; trial < kTrials; ++trial) {
+        Random random(5, Purpose::kSynthetic, trial);
+        std::vector<double> base, other;
+        for (std::size_t run = 0; run < runs; ++run) {
+          base.push_back(100);
+          other.push_back(100 * std::exp(0.02 * (1 + random.normal() / deviations)));
+        }
+        shown += *compare_runs(blocks(base), blocks(other)).p * claims < kClaimLevel;
+      }
+      EXPECT_GE(shown, 0.78 * kTrials) << claims << " claims, " << deviations << " deviations: " << runs << " runs";
+      EXPECT_LE(shown, 0.92 * kTrials) << claims << " claims, " << deviations << " deviations: " << runs << " runs";
+    }
+  }
 }
 
 TEST(Repeats, ClaimsAreCorrectedForTheirNumber) {
-  const std::vector<std::optional<double>> p = {0.01, std::nullopt, 0.04, 0.02};
+  const std::vector<std::optional<double>> p = {0.01, std::nullopt, 0.04, 0.015, 0.018};
   const auto corrected = corrected_for_number(p);
-  EXPECT_NEAR(*corrected[0], 0.03, 1e-12);
+  EXPECT_NEAR(*corrected[0], 4 * 0.01, 1e-12);
   EXPECT_FALSE(corrected[1].has_value());
-  EXPECT_NEAR(*corrected[3], 0.04, 1e-12);
-  EXPECT_NEAR(*corrected[2], 0.04, 1e-12);  // no less doubtful than the one before it
-  EXPECT_EQ(*corrected_for_number(std::vector<std::optional<double>>{0.7, 0.8})[0], 1.0);
+  EXPECT_NEAR(*corrected[3], 3 * 0.015, 1e-12);
+  EXPECT_NEAR(*corrected[4], 3 * 0.015, 1e-12) << "2 x 0.018 is less: no claim is less doubtful than one before it";
+  EXPECT_NEAR(*corrected[2], 3 * 0.015, 1e-12);
+  const auto unlikely = corrected_for_number(std::vector<std::optional<double>>{0.8, 0.7, 0.01});
+  EXPECT_NEAR(*unlikely[2], 0.03, 1e-12);
+  EXPECT_EQ(*unlikely[1], 1.0);
+  EXPECT_EQ(*unlikely[0], 1.0);
 }
 
 TEST(Repeats, NoisyWorkIsRunMoreOften) {
   const auto steady = blocks({100, 100.1, 99.9, 100, 100}), noisy = blocks({100, 110, 90, 105, 95});
   EXPECT_EQ(runs_for_width(steady, 5, 0.02), 5U);
+  // 1, 0, -1, 0.5 and -0.5 tenths of log: t of 4 degrees, times the deviation, by log(1.02), squared.
+  const auto tenths = blocks({std::exp(0.1), 1, std::exp(-0.1), std::exp(0.05), std::exp(-0.05), 7});
+  EXPECT_EQ(runs_for_width(tenths, 5, 0.02),
+            static_cast<std::size_t>(std::ceil(std::pow(2.776445 * std::sqrt(0.025 / 4) / std::log(1.02), 2))));
   EXPECT_GT(runs_for_width(noisy, 5, 0.02), 50U);
+  EXPECT_EQ(runs_for_width(blocks({0, 1, 2}), 3, 0.02), 3U) << "no logarithms";
 }
 
 }  // namespace

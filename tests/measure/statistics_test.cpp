@@ -30,19 +30,40 @@ TEST(Statistics, IntervalsEndAtSamples) {
 }
 
 TEST(Statistics, SharesOfFewAreUncertain) {
-  // Wilson's interval of 4 of 4: low end n / (n + z^2).
-  EXPECT_NEAR(share_interval(1, 4).low, 4 / (4 + 1.959964 * 1.959964), 1e-9);
+  // Of 4 of 4: all four are right in one of forty cases.
+  EXPECT_NEAR(share_interval(1, 4).low, std::pow(0.025, 0.25), 1e-9);
+  EXPECT_DOUBLE_EQ(share_interval(0, 4).low, 0);
+  EXPECT_NEAR(share_interval(0, 4).high, 1 - std::pow(0.025, 0.25), 1e-9);
   EXPECT_DOUBLE_EQ(share_interval(1, 4).high, 1);
-  EXPECT_NEAR(share_interval(0.5, 100).low, 0.4038, 1e-4);
-  EXPECT_NEAR(share_interval(0.5, 100).high, 0.5962, 1e-4);
+  EXPECT_NEAR(share_interval(0.5, 100).low, 0.3983, 1e-4);
+  EXPECT_NEAR(share_interval(0.5, 100).high, 0.6017, 1e-4);
   EXPECT_EQ(share_interval(0.5, 0), (Interval{0, 1}));
   EXPECT_NEAR(chance_of_at_least(8, 10, 0.5), 56.0 / 1024, 1e-9);
   EXPECT_DOUBLE_EQ(chance_of_at_least(0, 10, 0.5), 1);
   EXPECT_DOUBLE_EQ(chance_of_at_least(11, 10, 0.5), 0);
   EXPECT_DOUBLE_EQ(chance_of_at_least(10, 10, 1), 1);
-  EXPECT_EQ(share_interval_text(1, 4), "51 to 100 %");
+  EXPECT_EQ(share_interval_text(1, 4), "40 to 100 %");
   EXPECT_EQ(share_interval_text(0, 1000), "0 to 0.4 %");
   EXPECT_EQ(share_interval_text(1, 1000), "99.6 to 100 %");
+}
+
+// Exactly, without chance: the probability of all numbers whose interval holds the share.
+TEST(Statistics, IntervalsOfSharesHoldWhateverTheShareIs) {
+  for (const std::int64_t count : {1, 4, 10, 29, 90}) {
+    std::vector<Interval> of;
+    for (std::int64_t seen = 0; seen <= count; ++seen) {
+      of.push_back(share_interval(static_cast<double>(seen) / static_cast<double>(count), count));
+    }
+    for (double share = 0.001; share < 1; share += 0.007) {
+      double held = 0;
+      for (std::int64_t seen = 0; seen <= count; ++seen) {
+        const Interval& interval = of[static_cast<std::size_t>(seen)];
+        if (interval.low > share || share > interval.high) continue;
+        held += chance_of_at_least(seen, count, share) - chance_of_at_least(seen + 1, count, share);
+      }
+      EXPECT_GE(held, 0.95) << share << " of " << count;
+    }
+  }
 }
 
 TEST(Statistics, IntervalsAreWiderWhereNeighboursAreAlike) {

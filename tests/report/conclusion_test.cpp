@@ -47,10 +47,10 @@ Record run_at(const char* placement, double rate, double noise) {
 }
 
 TEST(Conclusion, ComparesTwoRuns) {
-  EXPECT_THAT(
-      concluded({run("cpu/t1", 14.5, 0.97), run("cpu/t2", 26.9, 0.972)}),
-      MatchesRegex("resnet34 on cpu/t2 trains 1\\.8.x as fast as on cpu/t1 \\(2[67]\\.. against 14\\.. images/s\\), "
-                   "at equal test accuracy \\(97\\.2 % and 97\\.0 %\\)\\."));
+  EXPECT_THAT(concluded({run("cpu/t1", 14.5, 0.97), run("cpu/t2", 26.9, 0.972)}),
+              MatchesRegex("resnet34 on cpu/t2 trained 1\\.8.x as fast as on cpu/t1 in one run of each "
+                           "\\(2[67]\\.. against 14\\.. images/s\\), "
+                           "at equal test accuracy \\(97\\.2 % and 97\\.0 %\\)\\."));
 }
 
 TEST(Conclusion, IsHarmlessWhereItIsShown) {
@@ -61,28 +61,29 @@ TEST(Conclusion, IsHarmlessWhereItIsShown) {
 }
 
 TEST(Conclusion, ASlowerSecondRunIsToldAsItIs) {
-  EXPECT_THAT(concluded({run("cpu/t2", 26.9), run("cpu/t1", 14.5)}), HasSubstr("cpu/t1 trains 0.5"));
+  EXPECT_THAT(concluded({run("cpu/t2", 26.9), run("cpu/t1", 14.5)}), HasSubstr("cpu/t1 trained 0.5"));
 }
 
 TEST(Conclusion, OverlappingIntervalsAreUndecided) {
   EXPECT_THAT(
       concluded({run_at("cpu/t1", 20, 0.2), run_at("cpu/t2", 21, 0.2)}),
       HasSubstr("Whether resnet34 trains faster on cpu/t2 or on cpu/t1 is undecided (21.0 against 20.0 images/s; "
-                "95 % interval of the ratio"));
+                "within each run it differs by more)"));
 }
 
 TEST(Conclusion, SmallDifferencesOfSingleRunsAreNotClaimed) {
   const Record a = run_at("cpu/t1", 20, 0.001), b = run_at("cpu/t2", 20.6, 0.001);
   ASSERT_EQ(measure::compare_rates(a.images_per_s.samples, b.images_per_s.samples).verdict, measure::Verdict::kFaster);
-  EXPECT_THAT(concluded({a, b}), HasSubstr("trains about as fast on cpu/t2 as on cpu/t1"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("trained about as fast on cpu/t2 as on cpu/t1 in one run of each ("));
 }
 
 TEST(Conclusion, SpeedsOfSingleRunsCountFromFivePercentOn) {
   const auto steady = [](const char* placement, double images_per_s) {
     return run_at(placement, images_per_s, 0.0001);
   };
-  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1048)}), HasSubstr("trains about as fast"));
-  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1052)}), HasSubstr("1.05x as fast"));
+  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1048)}), HasSubstr("trained about as fast"));
+  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1052)}),
+              HasSubstr("trained 1.05x as fast as on cpu/t1 in one run of each"));
 }
 
 TEST(Conclusion, TooFewSamplesStayUndecided) {
@@ -129,11 +130,11 @@ TEST(Conclusion, InvalidRunsAreNamedInASentenceOfTheirOwn) {
 }
 
 TEST(Conclusion, OfManyRunsTheFastestIsComparedWithTheFirstAndTheNext) {
-  EXPECT_THAT(
-      sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), run_at("cpu/t4", 40, 0.01)}),
-      ElementsAre("resnet34 trains fastest on cpu/t4, with 40.0 images/s: 4.00x as fast as on cpu/t1 (10.0), and "
-                  "2.00x as fast as on cpu/t2 (20.0).",
-                  "Test accuracy of resnet34 is equal (97.0 %)."));
+  EXPECT_THAT(sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), run_at("cpu/t4", 40, 0.01)}),
+              ElementsAre("In one run of each, resnet34 trained fastest on cpu/t4, with 40.0 images/s: 4.00x as fast "
+                          "as on cpu/t1 (10.0), and "
+                          "2.00x as fast as on cpu/t2 (20.0).",
+                          "Test accuracy of resnet34 is equal (97.0 %)."));
   EXPECT_THAT(sentences({run_at("cpu/t4", 40, 0.01), run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01)}),
               Contains(HasSubstr("4.00x as fast as on cpu/t1 (10.0), and 2.00x as fast as on cpu/t2 (20.0)")));
 }
@@ -141,7 +142,7 @@ TEST(Conclusion, OfManyRunsTheFastestIsComparedWithTheFirstAndTheNext) {
 TEST(Conclusion, InATieNoWinnerIsNamed) {
   const std::vector<std::string> told =
       sentences({run_at("cpu/t1", 24.7, 0.01), run_at("cpu/t2", 42.1, 0.01), run_at("2xcpu/t1", 43, 0.01)});
-  EXPECT_THAT(told, ElementsAre("resnet34 trains about equally fast on 2xcpu/t1 and cpu/t2 (43.0 and 42.1 images/s): "
+  EXPECT_THAT(told, ElementsAre("resnet34 trained about equally fast on 2xcpu/t1 and cpu/t2 (43.0 and 42.1 images/s): "
                                 "single runs can't tell them apart.",
                                 "That is 1.70x to 1.74x as fast as on cpu/t1 (24.7 images/s).",
                                 "Test accuracy of resnet34 is equal (97.0 %)."));
@@ -159,8 +160,9 @@ TEST(Conclusion, NoiseThatIsLargerThanTheDifferenceNamesNoWinner) {
 TEST(Conclusion, InvalidMeasurementsNameNoWinner) {
   std::vector<Record> runs = {run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), run_at("cpu/t4", 40, 0.01)};
   runs[2].validity = {false, {{"other load", "w", "a"}}};
-  EXPECT_THAT(sentences(runs), AllOf(Contains(HasSubstr("trains fastest on cpu/t2, with 20.0 images/s")),
-                                     Contains("Not compared, because INVALID: cpu/t4 (40.0 images/s).")));
+  EXPECT_THAT(sentences(runs),
+              AllOf(Contains(HasSubstr("In one run of each, resnet34 trained fastest on cpu/t2, with 20.0 images/s")),
+                    Contains("Not compared, because INVALID: cpu/t4 (40.0 images/s).")));
   runs[1].validity = runs[2].validity;
   EXPECT_THAT(sentences(runs), Contains("Where resnet34 trains fastest stays undecided, because the measurements are "
                                         "INVALID: 40.0, 20.0 and 10.0 images/s on cpu/t4, cpu/t2 and cpu/t1."));
@@ -170,7 +172,7 @@ TEST(Conclusion, OfManyRunsOneWithTooFewSamplesIsLeftOut) {
   Record few = run("cpu/t4", 99);
   few.images_per_s = measure::throughput_of({99, 98}, "steps after the first epoch");
   EXPECT_THAT(sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), few}),
-              AllOf(Contains(HasSubstr("trains fastest on cpu/t2, with 20.0 images/s")),
+              AllOf(Contains(HasSubstr("In one run of each, resnet34 trained fastest on cpu/t2, with 20.0 images/s")),
                     Contains("Not compared, with too few samples: cpu/t4 (98.5 images/s).")));
 }
 
@@ -194,16 +196,17 @@ TEST(Conclusion, DifferentJobsAreNotCompared) {
 TEST(Conclusion, WhatElseDiffersIsNamed) {
   Record a = run("cpu/t2", 10), b = run("cpu/t2", 20);
   b.precision = "bf16";
-  EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 in bf16 trains"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 in bf16 trained"));
 }
 
 TEST(Conclusion, RunsOnOnePlacementAreToldApartByTheirOptions) {
   Record a = run("cpu/t2", 10), b = run("cpu/t2", 20);
-  EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as in another run of the same ("));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as in another run of the same in one run of each ("));
   a.config = {{"lr", "0.1"}, {"nesterov", "false"}, {"seed", "1"}};
   b.config = {{"lr", "0.02"}, {"nesterov", "true"}, {"seed", "1"}};
-  EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 with --lr 0.02 and --nesterov trains"));
-  EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as on cpu/t2 with --lr 0.1 and no --nesterov ("));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 with --lr 0.02 and --nesterov trained"));
+  EXPECT_THAT(concluded({a, b}),
+              HasSubstr("as fast as on cpu/t2 with --lr 0.1 and no --nesterov in one run of each ("));
 }
 
 TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
@@ -230,7 +233,8 @@ TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
                                   .of_images = 100});
   }
   EXPECT_EQ(concluded({a, b}),
-            "resnet34 on cpu/t2 runs 2.00x as fast as on cpu/t1 (0.100 against 0.200 s), at equal recall (90.0 %).");
+            "resnet34 on cpu/t2 ran 2.00x as fast as on cpu/t1 in one run of each (0.100 against 0.200 s), at equal "
+            "recall (90.0 %).");
   EXPECT_THAT(concluded({a}), HasSubstr("and reached 90.0 % recall"));
 }
 

@@ -87,7 +87,7 @@ TEST(Reference, SaysNothingOfFewRunsAndOfCellsThatAreNotThere) {
   const auto rows = hold_against(
       {published("one", 40, "s", "way-0"), published("two", 20, "s", "way-1"), published("three", 10, "s", "way-2")},
       twice_as_fast(2));
-  EXPECT_EQ(rows[1].verdict, "too few runs to say");
+  EXPECT_EQ(rows[1].verdict, "too few runs side by side");
   EXPECT_EQ(rows[2].verdict, "no cell here is like it");
   EXPECT_FALSE(rows[2].measured_to_compare.has_value());
 }

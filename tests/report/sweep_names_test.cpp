@@ -60,9 +60,9 @@ TEST(ScalingSentence, SaysNothingOfAShareThatCouldBeAny) {
   scaling.scaling.workers.back().workers = 2;
   scaling.scaling.fit = measure::AmdahlFit{};
   scaling.scaling.fit->serial_share = 0.4;
-  scaling.scaling.fit->interval = measure::Interval{0, 1};
+  scaling.scaling.share_interval = measure::Interval{0, 1};
   EXPECT_EQ(scaling_sentence(scaling), "");
-  scaling.scaling.fit->interval = measure::Interval{0.2, 1};
+  scaling.scaling.share_interval = measure::Interval{0.2, 1};
   EXPECT_THAT(scaling_sentence(scaling), HasSubstr("40.0 % of the work stays serial"));
 }
 

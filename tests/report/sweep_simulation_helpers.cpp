@@ -30,11 +30,15 @@ report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep&
   of_trial.order_seed = trial;
   bench::Schedule schedule(of_trial, {});
   Random random(11, Purpose::kSynthetic, trial);
+  const auto disturbed = sweep.disturbance == nullptr
+                             ? std::function<double(Random&)>()
+                             : sweep.disturbance->begin(static_cast<double>(record.cells.size()) * record.repeats);
   for (double made = 0; auto run = schedule.next(); ++made) {
     const auto cell = std::ranges::find(of_trial.cells, run->cell, &measure::SweepCell::key) - of_trial.cells.begin();
     const double slower = 1 - sweep.drift * made / sweep.drift_runs;
+    const double factor = disturbed ? std::exp(disturbed(random)) : slower * std::exp(sweep.noise * random.normal());
     run->end = measure::RunEnd::kDone;
-    run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * slower * std::exp(sweep.noise * random.normal());
+    run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor;
     schedule.ended(*run);
   }
   measure::SweepJournal journal;
@@ -51,6 +55,14 @@ report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep&
         {.device = "cpu", .threads = sweep.threads(static_cast<std::size_t>(cell)), .cpus = {}, .emulated_speed = {}});
     return made;
   });
+}
+
+bool claims_anything(const report::Sweep& sweep) {
+  return std::ranges::any_of(
+             sweep.jobs,
+             [](const auto& job) { return job.winner.has_value() || job.leaders.size() < job.cells.size(); }) ||
+         std::ranges::any_of(sweep.cells,
+                             [](const auto& cell) { return cell.claim.verdict != measure::Verdict::kUndecided; });
 }
 
 }  // namespace evener::test

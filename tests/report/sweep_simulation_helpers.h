@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "measure/sweep_file.h"
+#include "report/disturbances_helpers.h"
 #include "report/sweep.h"
 
 namespace evener::test {
@@ -15,6 +16,7 @@ struct SimulatedSweep {
   double noise = 0.01;         // standard deviation of the logarithm
   double drift = 0;            // by which the machine becomes slower, over drift_runs runs
   double drift_runs = 1;
+  const Disturbance* disturbance = nullptr;                                 // in place of `noise` and `drift`
   std::function<int(std::size_t)> threads = [](std::size_t) { return 1; };  // of each cell
   int cpus = 0;                                                             // of the machine; 0 = not known
 };
@@ -24,5 +26,8 @@ measure::SweepRecord simulated_record(std::size_t cells, int repeats);
 
 /// Runs it to its end, with noise that belongs to `trial`.
 report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial);
+
+/// Whether it names a winner, a cell that the best one is told apart from, or one that differs from the first.
+bool claims_anything(const report::Sweep& sweep);
 
 }  // namespace evener::test

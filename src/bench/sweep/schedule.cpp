@@ -28,6 +28,10 @@ std::string run_folder(int series, const std::string& part, int block) {
 }  // namespace
 
 std::vector<std::size_t> block_order(std::size_t cells, std::uint64_t seed, const std::string& part, int block) {
+  if (block == 2) {
+    const std::vector<std::size_t> first = block_order(cells, seed, part, 1);
+    return {first.rbegin(), first.rend()};
+  }
   const auto order = permutation(static_cast<std::uint32_t>(cells),
                                  Random(seed, Purpose::kOrder, hash_text(part), static_cast<std::uint64_t>(block)));
   return {order.begin(), order.end()};

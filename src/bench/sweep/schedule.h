@@ -12,7 +12,9 @@
 
 namespace evener::bench {
 
-/// The order of a block's cells: a permutation of 0 .. cells-1, the same for the same seed, part and block.
+/// The order of a block's cells: a permutation of 0 .. cells-1, the same for the same seed, part and block. The second
+/// block turns the first one's round: a machine that drifts would otherwise favour the same cell in all of a few
+/// blocks.
 std::vector<std::size_t> block_order(std::size_t cells, std::uint64_t seed, const std::string& part, int block);
 
 class Schedule {

@@ -25,6 +25,7 @@ struct WorkerScaling {
   std::size_t photos = 0;
   std::vector<measure::ScalingPoint> points;  // in the order in which they were taken
   measure::AmdahlFit fit;
+  std::optional<measure::Interval> share_interval;  // of 95 %, of its serial share
 };
 
 /// Looks at some of the photos `which` again and again and keeps nothing of them; writes scaling.csv into `folder`.

@@ -29,8 +29,8 @@ struct SweepFlags : OptionGroup {
                      {.range = from_to(0, 10000)}};
   Option<std::string> until{*this,
                             {"--until", "ci=P%",
-                             "More runs of a cell than --repeats (5 or more then), until the 95 % interval of its "
-                             "speed is +-P % or narrower"}};
+                             "More runs of a cell than --repeats (5 or more then), until its mean speed is known to "
+                             "+-P % (if runs are independent)"}};
   Option<int> max_runs{
       *this, {"--max-runs", "N", "With --until: at most so many of a cell"}, 30, {.range = from_to(5, 10000)}};
   Option<std::string> scale{

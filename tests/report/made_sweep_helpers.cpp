@@ -1,0 +1,60 @@
+#include "report/made_sweep_helpers.h"
+
+#include "report/sample_records_helpers.h"
+
+namespace evener::test {
+namespace {
+
+measure::SweepRun journal_line(const measure::SweepRecord& record, const MadeRun& run, std::size_t number) {
+  measure::SweepRun line;
+  line.series = run.series;
+  line.cell = record.cells[run.cell].key;
+  line.part = run.part;
+  line.block = run.block;
+  line.folder = "run-" + std::to_string(number);
+  line.end = run.end;
+  line.seconds = 10;
+  line.figure = run.speed;
+  return line;
+}
+
+}  // namespace
+
+measure::Record record_of(const MadeRun& run) {
+  measure::Record record = sample_record({.model = run.model, .placement = "cpu/t1", .images_per_s = run.speed});
+  record.images_per_s.median = run.speed;
+  record.energy = {};
+  record.energy.joules = run.joules;
+  if (run.joules) record.energy.kind = measure::EnergyClass::kMeasured;
+  return record;
+}
+
+report::Sweep made_sweep(const measure::SweepRecord& record, const std::vector<MadeRun>& runs) {
+  measure::SweepJournal journal;
+  for (std::size_t n = 0; n < runs.size(); ++n) journal.runs.push_back(journal_line(record, runs[n], n));
+  return report::sweep_of(record, journal, [&](const measure::SweepRun& run) {
+    return record_of(runs[static_cast<std::size_t>(std::stoi(run.folder.substr(4)))]);
+  });
+}
+
+void write_made_sweep(const std::filesystem::path& folder, const measure::SweepRecord& record,
+                      const std::vector<MadeRun>& runs) {
+  std::filesystem::create_directories(folder);
+  measure::write_sweep(folder, record);
+  measure::JournalWriter journal(folder);
+  for (std::size_t n = 0; n < runs.size(); ++n) {
+    const measure::SweepRun line = journal_line(record, runs[n], n);
+    std::filesystem::create_directories(folder / line.folder);
+    measure::write_record(folder / line.folder, record_of(runs[n]));
+    journal.begin(line);
+    journal.end(line);
+  }
+}
+
+std::vector<MadeRun> runs_in_blocks(std::size_t cell, const std::vector<double>& speeds, int first_block) {
+  std::vector<MadeRun> runs;
+  for (const double speed : speeds) runs.push_back({.cell = cell, .block = first_block++, .speed = speed});
+  return runs;
+}
+
+}  // namespace evener::test

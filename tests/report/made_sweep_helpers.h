@@ -1,0 +1,36 @@
+// Sweeps of runs that are told one by one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/record.h"
+#include "report/sweep.h"
+
+namespace evener::test {
+
+struct MadeRun {
+  std::size_t cell = 0;
+  int block = 1;
+  double speed = 0;
+  measure::RunEnd end = measure::RunEnd::kDone;
+  std::string part = measure::kMeasurePart;
+  std::optional<double> joules = {};
+  int series = 1;
+  std::string model = "resnet34";
+};
+
+measure::Record record_of(const MadeRun& run);
+
+/// The sweep of simulated_record() with these runs.
+report::Sweep made_sweep(const measure::SweepRecord& record, const std::vector<MadeRun>& runs);
+
+/// The same as a folder.
+void write_made_sweep(const std::filesystem::path& folder, const measure::SweepRecord& record,
+                      const std::vector<MadeRun>& runs);
+
+/// A run in each of the blocks 1, 2, ...
+std::vector<MadeRun> runs_in_blocks(std::size_t cell, const std::vector<double>& speeds, int first_block = 1);
+
+}  // namespace evener::test

@@ -200,9 +200,9 @@ std::string copied_images(const task::TrainSetup& setup, const task::TrainResult
   if (result.copies.pairs.empty()) return "";
   return fmt::format(
       "{} of the {} to validate or test on {} also among those to train on ({}): the accuracy is told too high. Take "
-      "the copies out of one of the parts",
+      "the copies out of one of the parts: {} has all pairs",
       result.copies.judged, counted(setup.val_images + setup.test_images, "image"),
-      result.copies.judged == 1 ? "is" : "are", copies_text(result.copies));
+      result.copies.judged == 1 ? "is" : "are", copies_text(result.copies), kCopiesFile);
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ void print_summary(const job::InferenceRun& run) {
     if (!run.seen.empty()) fmt::print("seen                      {}\n", run.seen);
     fmt::print("accuracy                  {}, {} of {} images\n", share_text(scores.correct, scores.images),
                scores.correct, scores.images);
-    if (run.record.data.classes.size() > 5) {
+    if (scores.classes > 5) {
       fmt::print("among the first five      {:.2f} %\n",
                  100 * static_cast<double>(scores.correct_in_five) / static_cast<double>(scores.images));
     }

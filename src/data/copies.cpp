@@ -3,116 +3,262 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
-#include <optional>
-#include <string_view>
+#include <functional>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/random.h"
+#include "data/alignment.h"
+#include "data/crop_hashes.h"
 #include "data/each_index.h"
+#include "data/grey_grid.h"
 
 namespace evener::data {
 namespace {
 
-constexpr std::int64_t kLeastComparedSide = 64;  // smaller pictures look the same when they aren't
-constexpr std::int64_t kThumbnailSide = 16;
-constexpr int kMostGradientsApart = 4;
-constexpr double kMostApart = 3;        // of 255, in the mean
+constexpr int kMostBitsApart = 8;
+constexpr double kLeastLikeness = 0.95, kLeastDetails = 0.95;
 constexpr double kLeastDeviation = 12;  // of 255: flat pictures look the same, too
+constexpr double kCropped = 0.98;       // one shows less of a side than this of the other
+constexpr double kBrighter = 1.05;
+constexpr std::size_t kMostLooks = 64;   // at pairs of one judged image whose hashes agree; the best of them
+constexpr std::size_t kMostPairs = 100;  // of one judged image
 
-/// What is compared of an image.
-struct Print {
-  std::uint64_t pixels = 0;     // a hash
-  std::uint64_t gradients = 0;  // whether each of 8x8 cells is brighter than its right neighbour
-  std::array<std::uint8_t, kThumbnailSide * kThumbnailSide> thumbnail{};
-  bool is_flat = true;
+/// Hashes to be found again, each with a number of its own.
+class HashIndex {
+ public:
+  explicit HashIndex(std::vector<std::uint64_t> hashes) : hashes_(std::move(hashes)) {
+    for (int band = 0; band < kBands; ++band) {
+      std::vector<std::uint32_t>& begins = begins_[static_cast<std::size_t>(band)];
+      begins.assign(kBuckets + 1, 0);
+      for (const std::uint64_t hash : hashes_) ++begins[bucket_of(hash, band) + 1];
+      for (std::size_t b = 0; b < kBuckets; ++b) begins[b + 1] += begins[b];
+      std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
+      std::vector<std::uint32_t>& members = members_[static_cast<std::size_t>(band)];
+      members.resize(hashes_.size());
+      for (std::size_t i = 0; i < hashes_.size(); ++i) {
+        members[next[bucket_of(hashes_[i], band)]++] = static_cast<std::uint32_t>(i);
+      }
+    }
+  }
+
+  /// Tells each hash that agrees in a band and differs in few bits; those that agree in several more than once.
+  void find(std::uint64_t hash, const std::function<void(std::size_t number, int bits_apart)>& tell) const {
+    for (int band = 0; band < kBands; ++band) {
+      const std::size_t bucket = bucket_of(hash, band);
+      const auto &begins = begins_[static_cast<std::size_t>(band)], &members = members_[static_cast<std::size_t>(band)];
+      for (std::uint32_t i = begins[bucket]; i < begins[bucket + 1]; ++i) {
+        const int apart = std::popcount(hashes_[members[i]] ^ hash);
+        if (apart <= kMostBitsApart) tell(members[i], apart);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBuckets = std::size_t{1} << kBandBits;
+  static std::size_t bucket_of(std::uint64_t hash, int band) { return hash >> (band * kBandBits) & (kBuckets - 1); }
+
+  std::vector<std::uint64_t> hashes_;
+  std::array<std::vector<std::uint32_t>, kBands> begins_, members_;
 };
 
-/// The mean over the cell (row, column) of a grid over the image, and over its channels.
-double cell_mean(std::span<const std::uint8_t> chw, const ImageShape& shape, std::int64_t rows, std::int64_t columns,
-                 std::int64_t row, std::int64_t column) {
-  const std::int64_t top = row * shape.height / rows, bottom = (row + 1) * shape.height / rows;
-  const std::int64_t left = column * shape.width / columns, right = (column + 1) * shape.width / columns;
-  std::uint64_t sum = 0;
-  for (std::int64_t c = 0; c < shape.channels; ++c) {
-    for (std::int64_t y = top; y < bottom; ++y) {
-      const std::uint8_t* const line = chw.data() + (c * shape.height + y) * shape.width;
-      for (std::int64_t x = left; x < right; ++x) sum += line[x];
-    }
+/// What is known of an image after one look at it.
+struct Print {
+  std::uint64_t pixels = 0;       // a hash
+  bool is_compared = false;       // otherwise it is too small, or dull
+  std::vector<CropHashes> crops;  // of its first orientations
+};
+
+void with_pixels(const Dataset& dataset, std::uint32_t sample,
+                 const std::function<void(std::span<const std::uint8_t> chw)>& use) {
+  const std::size_t bytes = dataset.shape().bytes();
+  if (const std::uint8_t* const there = dataset.pixels(sample); there != nullptr) {
+    use({there, bytes});
+    return;
   }
-  return static_cast<double>(sum) / static_cast<double>(shape.channels * (bottom - top) * (right - left));
+  thread_local std::vector<std::uint8_t> pixels;
+  pixels.resize(bytes);
+  dataset.read(sample, pixels);
+  use(pixels);
 }
 
-Print print_of(std::span<const std::uint8_t> chw, const ImageShape& shape) {
-  constexpr std::int64_t kCells = 8;
-  Print print;
-  print.pixels = hash_text({reinterpret_cast<const char*>(chw.data()), chw.size()});
-  if (std::min(shape.height, shape.width) < kLeastComparedSide) return print;
-  for (std::int64_t row = 0; row < kCells; ++row) {
-    double before = cell_mean(chw, shape, kCells, kCells + 1, row, 0);
-    for (std::int64_t column = 1; column <= kCells; ++column) {
-      const double mean = cell_mean(chw, shape, kCells, kCells + 1, row, column);
-      print.gradients = print.gradients << 1 | (before > mean ? 1 : 0);
-      before = mean;
-    }
-  }
-  double sum = 0, squares = 0;
-  for (std::int64_t i = 0; i < std::ssize(print.thumbnail); ++i) {
-    const double mean = cell_mean(chw, shape, kThumbnailSide, kThumbnailSide, i / kThumbnailSide, i % kThumbnailSide);
-    print.thumbnail[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(mean);
-    sum += mean;
-    squares += mean * mean;
-  }
-  const auto cells = static_cast<double>(print.thumbnail.size());
-  print.is_flat = squares / cells - (sum / cells) * (sum / cells) < kLeastDeviation * kLeastDeviation;
-  return print;
-}
-
-/// `a` is not flat.
-bool look_the_same(const Print& a, const Print& b) {
-  if (b.is_flat || std::popcount(a.gradients ^ b.gradients) > kMostGradientsApart) return false;
-  int apart = 0;
-  for (std::size_t i = 0; i < a.thumbnail.size(); ++i) apart += std::abs(a.thumbnail[i] - b.thumbnail[i]);
-  return apart < kMostApart * static_cast<double>(a.thumbnail.size());
-}
-
-std::vector<Print> prints_of(const Dataset& dataset, std::span<const std::uint32_t> samples, int threads) {
+std::vector<Print> prints_of(const Dataset& dataset, std::span<const std::uint32_t> samples,
+                             std::size_t orientation_count, int threads) {
   std::vector<Print> prints(samples.size());
-  const ImageShape shape = dataset.shape();
   for_each_index(samples.size(), threads, [&](std::size_t i) {
-    if (const std::uint8_t* const there = dataset.pixels(samples[i]); there != nullptr) {
-      prints[i] = print_of({there, shape.bytes()}, shape);
-      return;
-    }
-    thread_local std::vector<std::uint8_t> pixels;
-    pixels.resize(shape.bytes());
-    dataset.read(samples[i], pixels);
-    prints[i] = print_of(pixels, shape);
+    with_pixels(dataset, samples[i], [&](std::span<const std::uint8_t> chw) {
+      prints[i].pixels = hash_text({reinterpret_cast<const char*>(chw.data()), chw.size()});
+      if (!near_copies_are_sought(dataset.shape())) return;
+      const GreyGrid grid = grey_grid(chw, dataset.shape(), kHashedSide);
+      prints[i].is_compared = deviation(grid) >= kLeastDeviation;
+      if (!prints[i].is_compared) return;
+      for (std::size_t o = 0; o < orientation_count; ++o) {
+        prints[i].crops.push_back(crop_hashes(oriented(grid, orientations()[o])));
+      }
+    });
   });
   return prints;
 }
 
+/// Two images that may show the same: by places in their parts.
+struct Likely {
+  int bits_apart = 0;
+  std::size_t turned = 0, judged = 0, trained = 0;
+  std::size_t crop = 0;
+  bool judged_is_part = false;  // the crop is one of the training image, otherwise of the judged one
+
+  auto order() const { return std::tuple(judged, bits_apart, trained, turned, judged_is_part, crop); }
+};
+
+/// By judged image, likeliest first; each pair once in each orientation and either way.
+std::vector<std::vector<Likely>> likely_pairs(const std::vector<Print>& known, const std::vector<Print>& asked,
+                                              int threads) {
+  const std::size_t turns = orientations().size();
+  const auto wholes = [](const std::vector<Print>& prints, std::size_t count, std::vector<std::size_t>& of) {
+    std::vector<std::uint64_t> hashes;
+    for (std::size_t i = 0; i < prints.size(); ++i) {
+      for (std::size_t o = 0; o < count && prints[i].is_compared; ++o) {
+        hashes.push_back(prints[i].crops[o].front());
+        of.push_back(i * count + o);
+      }
+    }
+    return HashIndex(std::move(hashes));
+  };
+  std::vector<std::size_t> of_known, of_asked;
+  const HashIndex known_wholes = wholes(known, 1, of_known), asked_wholes = wholes(asked, turns, of_asked);
+  std::vector<std::vector<Likely>> by_known(known.size()), by_asked(asked.size());
+  for_each_index(known.size(), threads, [&](std::size_t i) {
+    if (!known[i].is_compared) return;
+    for (std::size_t w = 0; w < kCrops; ++w) {
+      asked_wholes.find(known[i].crops.front()[w], [&](std::size_t number, int apart) {
+        const std::size_t of = of_asked[number];
+        by_known[i].push_back({apart, of % turns, of / turns, i, w, true});
+        if (w == 0) by_known[i].push_back({apart, of % turns, of / turns, i, w, false});
+      });
+    }
+  });
+  for_each_index(asked.size(), threads, [&](std::size_t i) {
+    for (std::size_t o = 0; o < asked[i].crops.size(); ++o) {
+      for (std::size_t w = 1; w < kCrops; ++w) {
+        known_wholes.find(asked[i].crops[o][w], [&](std::size_t number, int apart) {
+          by_asked[i].push_back({apart, o, i, of_known[number], w, false});
+        });
+      }
+    }
+  });
+  for (std::vector<Likely>& pairs : by_known) {
+    for (const Likely& pair : pairs) by_asked[pair.judged].push_back(pair);
+    pairs = {};
+  }
+  for_each_index(asked.size(), threads, [&](std::size_t i) {
+    std::vector<Likely>& pairs = by_asked[i];
+    std::ranges::sort(pairs, {}, &Likely::order);
+    std::vector<Likely> single;
+    for (const Likely& pair : pairs) {
+      const bool is_known = std::ranges::any_of(single, [&](const Likely& other) {
+        return other.trained == pair.trained && other.turned == pair.turned &&
+               other.judged_is_part == pair.judged_is_part;
+      });
+      if (!is_known) single.push_back(pair);
+      if (single.size() == kMostLooks) break;
+    }
+    pairs = std::move(single);
+  });
+  return by_asked;
+}
+
+GreyGrid grid_of(const Dataset& dataset, std::uint32_t sample) {
+  const ImageShape shape = dataset.shape();
+  const std::int64_t side = std::min(shape.height, shape.width) >= 2 * kHashedSide ? 2 * kHashedSide : kHashedSide;
+  GreyGrid grid;
+  with_pixels(dataset, sample, [&](std::span<const std::uint8_t> chw) { grid = grey_grid(chw, shape, side); });
+  return grid;
+}
+
+CopyRelation relation_of(const Likely& pair, const Alignment& found) {
+  const double shown = std::min(found.crop.bottom - found.crop.top, found.crop.right - found.crop.left);
+  return {.is_exact = false,
+          .turned = pair.turned,
+          .is_cropped = shown < kCropped,
+          .gain = pair.judged_is_part ? found.gain : 1 / std::max(1e-3, found.gain)};
+}
+
+/// Those of the likely pairs of one judged image that look alike, each training image once.
+std::vector<CopiedImage> near_copies(const Dataset& dataset, const std::vector<Likely>& pairs,
+                                     std::span<const std::uint32_t> trained, std::uint32_t judged) {
+  std::vector<CopiedImage> copies;
+  const GreyGrid asked = grid_of(dataset, judged);
+  for (const Likely& pair : pairs) {
+    const GreyGrid turned = oriented(asked, orientations()[pair.turned]),
+                   known = grid_of(dataset, trained[pair.trained]);
+    const Alignment found =
+        pair.judged_is_part ? align(known, turned, crops()[pair.crop]) : align(turned, known, crops()[pair.crop]);
+    if (found.likeness < kLeastLikeness || found.details < kLeastDetails) continue;
+    const CopiedImage copy{judged, trained[pair.trained], relation_of(pair, found), 1 - found.details};
+    const auto same = std::ranges::find(copies, copy.trained, &CopiedImage::trained);
+    if (same == copies.end()) {
+      copies.push_back(copy);
+    } else if (copy.distance < same->distance) {
+      *same = copy;
+    }
+  }
+  return copies;
+}
+
 }  // namespace
+
+bool near_copies_are_sought(const ImageShape& shape) {
+  return std::min(shape.height, shape.width) >= kLeastComparedSide;
+}
+
+std::string CopyRelation::text() const {
+  if (is_exact) return "the same";
+  // By what brings the judged image back.
+  static constexpr std::array<const char*, 8> kTurned = {"",
+                                                         "mirrored",
+                                                         "mirrored top to bottom",
+                                                         "turned by 180 degrees",
+                                                         "turned right by 90 degrees and mirrored",
+                                                         "turned left by 90 degrees",
+                                                         "turned right by 90 degrees",
+                                                         "turned left by 90 degrees and mirrored"};
+  std::string text = kTurned.at(turned);
+  const auto add = [&text](const char* what) { text += (text.empty() ? "" : ", ") + std::string(what); };
+  if (is_cropped) add("cropped");
+  if (gain > kBrighter) add("brighter");
+  if (gain < 1 / kBrighter) add("darker");
+  return text.empty() ? "nearly the same" : text;
+}
 
 std::vector<CopiedImage> find_copies(const Dataset& dataset, std::span<const std::uint32_t> trained,
                                      std::span<const std::uint32_t> judged, int threads) {
-  const std::vector<Print> known = prints_of(dataset, trained, threads), asked = prints_of(dataset, judged, threads);
-  std::unordered_map<std::uint64_t, std::size_t> by_pixels;
+  const std::vector<Print> known = prints_of(dataset, trained, 1, threads);
+  const std::vector<Print> asked = prints_of(dataset, judged, orientations().size(), threads);
+  const std::vector<std::vector<Likely>> likely = likely_pairs(known, asked, threads);
+  std::unordered_multimap<std::uint64_t, std::size_t> by_pixels;
   for (std::size_t i = 0; i < known.size(); ++i) by_pixels.emplace(known[i].pixels, i);
-  std::vector<std::optional<CopiedImage>> found(judged.size());
+  std::vector<std::vector<CopiedImage>> found(judged.size());
   for_each_index(judged.size(), threads, [&](std::size_t i) {
-    if (const auto same = by_pixels.find(asked[i].pixels); same != by_pixels.end()) {
-      found[i] = {judged[i], trained[same->second], true};
-      return;
+    std::vector<CopiedImage> near;
+    if (!likely[i].empty()) near = near_copies(dataset, likely[i], trained, judged[i]);
+    std::ranges::stable_sort(near, {}, &CopiedImage::distance);
+    const auto [first, last] = by_pixels.equal_range(asked[i].pixels);
+    for (auto same = first; same != last; ++same) {
+      found[i].push_back({judged[i], trained[same->second], {.is_exact = true}, 0});
     }
-    if (asked[i].is_flat) return;
-    const auto near = std::ranges::find_if(known, [&](const Print& print) { return look_the_same(asked[i], print); });
-    if (near != known.end()) found[i] = {judged[i], trained[static_cast<std::size_t>(near - known.begin())], false};
+    std::ranges::sort(found[i], {}, &CopiedImage::trained);
+    const std::size_t exact = found[i].size();
+    for (const CopiedImage& copy : near) {
+      const auto end = found[i].begin() + static_cast<std::ptrdiff_t>(exact);
+      if (std::find_if(found[i].begin(), end,
+                       [&](const CopiedImage& other) { return other.trained == copy.trained; }) == end) {
+        found[i].push_back(copy);
+      }
+    }
+    if (found[i].size() > kMostPairs) found[i].resize(kMostPairs);
   });
   std::vector<CopiedImage> copies;
-  for (const auto& one : found) {
-    if (one) copies.push_back(*one);
-  }
+  for (const std::vector<CopiedImage>& each : found) copies.insert(copies.end(), each.begin(), each.end());
   return copies;
 }
 

@@ -388,7 +388,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
     TrainResult result = TrainRun(job, replicas, replica.trainer()).execute();
     if (result.status == TrainStatus::kDone && job.options.epochs > 0) {
-      result.copies = copied_files(job.data, placement::cpu_threads(job.options.plan));
+      result.copies = copies_after_training(job.data, placement::cpu_threads(job.options.plan));
     }
     result.devices = replicas.reports();
     result.stages = replicas.stage_work();

@@ -20,6 +20,7 @@
 #include "network/passes/quantize.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
+#include "task/copied_files.h"
 #include "task/normalization.h"
 #include "task/schedule.h"
 #include "task/step_blocks.h"
@@ -180,12 +181,6 @@ class TrainObserver {
 
 enum class TrainStatus { kDone, kInterrupted, kDiverged };
 
-/// A validation or test image that is among the training images, too (data/copies.h).
-struct CopiedFiles {
-  std::string judged, trained;
-  bool is_exact = false;
-};
-
 struct TrainResult {
   TrainStatus status = TrainStatus::kDone;
   bool is_detector = false;                        // it has `figures` in place of accuracies
@@ -199,7 +194,7 @@ struct TrainResult {
   std::optional<double> test_loss, test_accuracy;  // with the best weights
   std::map<std::string, double> figures;           // of a detector, of the same: "test_map_50", ...
   Confusion confusion;                             // of the test, of the best validation where there is none
-  std::vector<CopiedFiles> copies;                 // of a classifier's images, where all are in memory
+  CopySearch copies;                               // of a classifier's images, where all are in memory
   StepBlocks first_epoch, later_epochs;            // of this run; the first one without its first ten steps
   /// What each replica did in training, by rank.
   struct ReplicaWork {

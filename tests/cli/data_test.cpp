@@ -1,10 +1,12 @@
 // evener data info and synth as a user runs them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
 #include "data/codecs/png_encode.h"
@@ -44,6 +46,41 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   EXPECT_THAT(text.out, HasSubstr("27 of 59x44 pixels, grey"));
   EXPECT_THAT(text.out, HasSubstr("broken.jpg: no JPEG"));
   EXPECT_EQ(run_in_process({"data", "info", fish, "--strict"}).exit_code, 1);
+}
+
+TEST(DataCommand, ListsImagesThatAreInTwoParts) {
+  const TemporaryFolder folder;
+  const std::string digits = (folder / "digits").string(), csv = (folder / "pairs.csv").string();
+  ASSERT_EQ(run_in_process({"data", "synth", "digits", "--out", digits, "--count", "20"}).exit_code, 0);
+  const std::filesystem::path data = folder / "data";
+  for (const char* part : {"train", "val"})
+    std::filesystem::copy(digits, data / part, std::filesystem::copy_options::recursive);
+  const auto told = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"data", "info", data.string(), "--json", "-"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult info = run_in_process(words);
+    EXPECT_EQ(info.exit_code, 0) << info.err;
+    return nlohmann::json::parse(info.out)["copies"];
+  };
+  EXPECT_TRUE(told({}).is_null());
+  const nlohmann::json copies = told({"--copies", csv});
+  EXPECT_EQ(copies["images"], 20);
+  EXPECT_EQ(copies["exact"], 20);
+  EXPECT_TRUE(copies["near"].is_null());
+  EXPECT_THAT(copies["near_reason"].get<std::string>(), HasSubstr("28x28 pixels are too small"));
+  const std::string rows = read_file(csv);
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 1 + copies["pairs"].get<int>());
+  EXPECT_THAT(rows, AllOf(HasSubstr("image,part,copy_of,copy_of_part,relation,distance\n"), HasSubstr(",validation,"),
+                          HasSubstr(",training,the same,0.0000\n")));
+  const nlohmann::json large = told({"--copies", csv, "--size", "32x32"});
+  EXPECT_TRUE(large["near"].is_number());
+  EXPECT_TRUE(large["near_reason"].is_null());
+  const ProgramResult text = run_in_process({"data", "info", data.string(), "--copies", csv});
+  EXPECT_THAT(text.out, HasSubstr("copies    20 of the 20 images to validate or test on are also in training (20 in "
+                                  "every pixel, near ones were not looked for"));
+  const ProgramResult classless = run_in_process({"data", "info", digits + "/0", "--copies", csv});
+  EXPECT_EQ(classless.exit_code, 2);
+  EXPECT_THAT(classless.err, HasSubstr("nothing divides it into parts"));
 }
 
 TEST(DataCommand, WritesAndDescribesShapesWithTheirBoxes) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/built_modules.h"
+#include "base/files.h"
 #include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
 #include "weights/safetensors.h"
@@ -169,6 +170,20 @@ TEST_F(Infer, AFolderHoldsPredictionsAndTheRecord) {
   const ProgramResult report = run_in_process({"report", file("out"), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("mlp:784-32-10"));
+}
+
+TEST_F(Infer, ScoresAreNamedByWhatTheyAre) {
+  const auto heading_of = [](const std::string& csv) { return csv.substr(0, csv.find('\n')); };
+  for (const auto& [type, name] : {std::pair("logit", "logit"), {"prob", "probability"}}) {
+    const Words words = {"mlp:4-3-2", "random:1", "--random", "--output-type", type, "--seconds", "0"};
+    const ProgramResult csv = infer(joined(words, {"--format", "csv", "--out", file(type)}));
+    ASSERT_EQ(csv.exit_code, 0) << csv.err;
+    EXPECT_EQ(heading_of(csv.out), std::string("file,rank,class_index,class_name,") + name);
+    EXPECT_EQ(heading_of(read_file(file(type) + "/predictions.csv")), heading_of(csv.out));
+    const json one = json::parse(infer(joined(words, {"--format", "jsonl"})).out)["predictions"][0];
+    EXPECT_TRUE(one.contains(name)) << one;
+    EXPECT_EQ(one.size(), 3U);
+  }
 }
 
 TEST_F(Infer, ThreadsShareACallWhereThereAreFewerCallsThanThreads) {

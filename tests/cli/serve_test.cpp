@@ -56,7 +56,7 @@ TEST_F(ServeCommand, SaysOfPicturesWhatInferSays) {
   std::size_t compared = 0;
   const json predictions = json::parse(inferred.out)["predictions"];
   for (const json& one : predictions) {
-    const float told = one["probability"].get<float>();
+    const float told = one["logit"].get<float>();
     EXPECT_FLOAT_EQ(scores.at(one["index"].get<std::size_t>()), told);
     ++compared;
   }

@@ -4,113 +4,250 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstdio>
+#include <numeric>
 
-#include "base/random.h"
+#include "base/real_data.h"
+#include "data/alignment.h"
+#include "data/copies_helpers.h"
 #include "data/data_helpers.h"
+#include "data/open_data.h"
 
 namespace evener::data {
 namespace {
 
-/// Pictures of random blots, some of which are another one changed a little.
-class Blots : public test::CountingDataset {
- public:
-  Blots() : CountingDataset(8, {3, 80, 96}) {}
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
-  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    const std::size_t of = index == 6 ? 0 : index == 7 ? 1 : index;  // 6 is 0, and 7 nearly 1
-    Random random(5, Purpose::kSynthetic, of);
-    const double x = random.uniform() * 6, y = random.uniform() * 6, turn = random.uniform() * 6;
-    for (std::size_t i = 0; i < chw.size(); ++i) {
-      const auto row = static_cast<double>(i / 96 % 80) / 80, column = static_cast<double>(i % 96) / 96;
-      const double value = 120 + 100 * std::sin(x * row * 3 + turn) * std::cos(y * column * 3 + turn);
-      chw[i] = static_cast<std::uint8_t>(value + (index == 7 && i % 2 == 0 ? 2 : 0));
-    }
+std::vector<std::uint32_t> numbers(std::size_t from, std::size_t to) {
+  std::vector<std::uint32_t> all(to - from);
+  std::iota(all.begin(), all.end(), static_cast<std::uint32_t>(from));
+  return all;
+}
+
+/// "7 of 2 mirrored" for each pair, of some images of which the first so many are trained on.
+std::vector<std::string> pairs_of(const Dataset& dataset, std::size_t trained, int threads = 2) {
+  std::vector<std::string> texts;
+  for (const CopiedImage& copy : find_copies(dataset, numbers(0, trained), numbers(trained, dataset.size()), threads)) {
+    texts.push_back(std::to_string(copy.judged) + " of " + std::to_string(copy.trained) + " " + copy.relation.text());
   }
+  return texts;
+}
+
+struct Change {
+  std::string told;
+  std::function<Scene(const Scene&)> made;
 };
 
-TEST(FindCopies, TellsExactAndNearOnes) {
-  const Blots blots;
-  const std::vector<std::uint32_t> trained = {0, 1, 2, 3}, judged = {4, 5, 6, 7};
+const std::vector<Change>& changes() {
+  static const std::vector<Change> all = {
+      {"mirrored", mirrored},
+      {"mirrored top to bottom", top_to_bottom},
+      {"turned right by 90 degrees", turned_right},
+      {"turned left by 90 degrees", turned_left},
+      {"turned by 180 degrees", [](const Scene& scene) { return turned_right(turned_right(scene)); }},
+      {"turned right by 90 degrees and mirrored", [](const Scene& scene) { return mirrored(turned_right(scene)); }},
+      {"turned left by 90 degrees and mirrored", [](const Scene& scene) { return mirrored(turned_left(scene)); }},
+      {"brighter", [](const Scene& scene) { return times(scene, 1.15); }},
+      {"darker", [](const Scene& scene) { return times(scene, 0.85); }},
+      {"nearly the same", [](const Scene& scene) { return times(scene, 1.02); }},
+      {"cropped", [](const Scene& scene) { return cropped(scene, 0.05, 0.05, 0.05, 0.05); }},
+      {"cropped", [](const Scene& scene) { return cropped(scene, 0.05, 0, 0.05, 0); }},
+      {"cropped", [](const Scene& scene) { return cropped(scene, 0, 0.05, 0, 0); }},
+      {"cropped", [](const Scene& scene) { return cropped(scene, 0.01, 0.04, 0.03, 0.02); }},
+      {"mirrored, cropped, brighter",
+       [](const Scene& scene) { return times(cropped(mirrored(scene), 0.05, 0, 0.02, 0.05), 1.15); }},
+      {"turned left by 90 degrees, cropped",
+       [](const Scene& scene) { return cropped(turned_left(scene), 0.03, 0.05, 0.05, 0.05); }}};
+  return all;
+}
+
+/// Each scene with each change among the others, of each of which the original is trained on, or the other way round.
+void expect_all_found(const std::vector<Scene>& scenes, const ImageShape& shape) {
+  for (const Change& change : changes()) {
+    std::vector<Scene> all = scenes;
+    for (const Scene& scene : scenes) all.push_back(change.made(scene));
+    std::vector<std::string> expected;
+    for (std::size_t i = 0; i < scenes.size(); ++i) {
+      expected.push_back(std::to_string(scenes.size() + i) + " of " + std::to_string(i) + " " + change.told);
+    }
+    EXPECT_EQ(pairs_of(DrawnImages(shape, all), scenes.size()), expected) << shape.width << "x" << shape.height;
+  }
+}
+
+std::vector<Scene> generated(std::size_t count) {
+  std::vector<Scene> scenes;
+  for (std::size_t i = 0; i < count; ++i) scenes.push_back(blots(i));
+  return scenes;
+}
+
+TEST(FindCopies, FindsWhatWasMirroredTurnedCroppedOrMadeBrighterOfGeneratedImages) {
+  expect_all_found(generated(5), {3, 80, 96});
+}
+
+TEST(FindCopies, FindsItOfSmallImages) {
+  expect_all_found(generated(5), {1, 32, 32});
+  expect_all_found(generated(2), {3, 63, 40});
+}
+
+/// Photos at hand, as scenes of 256x256 pixels.
+std::vector<Scene> photos(const std::string& name, std::size_t count, std::size_t step) {
+  DataOptions options;
+  options.location = evener::test::real_data(name).string();
+  options.width = options.height = 256;
+  options.channels = 3;
+  options.threads = 2;
+  const OpenedData opened = open_data(options);
+  std::vector<Scene> scenes;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::uint8_t> chw(opened.dataset->shape().bytes());
+    opened.dataset->read(i * step, chw);
+    scenes.push_back(scene_of(std::move(chw), 256));
+  }
+  return scenes;
+}
+
+TEST(FindCopies, FindsItOfPhotos) {
+  if (const std::string why = evener::test::without_real_data({"ants_bees"}); !why.empty()) GTEST_SKIP() << why;
+  const std::vector<Scene> scenes = photos("ants_bees", 5, 33);
+  expect_all_found(scenes, {3, 64, 72});
+  expect_all_found(scenes, {3, 32, 32});
+}
+
+// The training image may be the one that shows less.
+TEST(FindCopies, OfWhichTheTrainedOneIsCroppedAreFound) {
+  const Scene scene = blots(1);
+  const DrawnImages images({3, 72, 64}, {cropped(scene, 0.05, 0.02, 0, 0.05), mirrored(scene), times(scene, 1.15)});
+  EXPECT_THAT(pairs_of(images, 1), ElementsAre("1 of 0 mirrored, cropped", "2 of 0 cropped, brighter"));
+}
+
+TEST(FindCopies, OthersAreNoCopies) {
+  const Scene scene = blots(2);
+  const Scene another = blots(3);
+  const Scene half_of_another = [&](double down, double right, std::size_t c) {
+    return right < 0.5 ? scene(down, right, c) : another(down, right, c);
+  };
+  const DrawnImages images({3, 64, 64},
+                           {scene, blots(4), another, half_of_another, cropped(scene, 0.15, 0.15, 0.15, 0.15),
+                            [&](double d, double r, std::size_t c) { return 255 - scene(d, r, c); }});
+  EXPECT_THAT(pairs_of(images, 3), IsEmpty());
+}
+
+TEST(FindCopies, TellsAllPairsNearestFirstAndExactOnesBefore) {
+  const Scene scene = blots(5);
+  const DrawnImages images({3, 64, 64}, {times(scene, 1.3), mirrored(scene), scene, blots(6), scene, blots(7), scene,
+                                         times(scene, 1.1), blots(6)});
+  const std::vector<std::string> expected = {
+      "6 of 2 the same", "6 of 4 the same", "6 of 1 mirrored", "6 of 0 darker",  "7 of 1 mirrored, brighter",
+      "7 of 2 brighter", "7 of 4 brighter", "7 of 0 darker",   "8 of 3 the same"};
   for (const int threads : {1, 3}) {
-    const std::vector<CopiedImage> found = find_copies(blots, trained, judged, threads);
-    ASSERT_EQ(found.size(), 2U);
-    EXPECT_EQ(found[0].judged, 6U);
-    EXPECT_EQ(found[0].trained, 0U);
-    EXPECT_TRUE(found[0].is_exact);
-    EXPECT_EQ(found[1].judged, 7U);
-    EXPECT_EQ(found[1].trained, 1U);
-    EXPECT_FALSE(found[1].is_exact);
+    EXPECT_THAT(pairs_of(images, 6, threads), testing::UnorderedElementsAreArray(expected));
   }
-  EXPECT_TRUE(find_copies(blots, {}, judged, 1).empty());
-}
-
-// Their small pictures would be alike.
-TEST(FindCopies, OfPlainOrTinyImagesAreExactOnesAlone) {
-  const test::CountingDataset plain(251 + 2, {1, 70, 70}), tiny(251 + 2, {1, 4, 4});
-  for (const Dataset* dataset : {static_cast<const Dataset*>(&plain), static_cast<const Dataset*>(&tiny)}) {
-    const std::vector<std::uint32_t> trained = {0, 2}, judged = {1, 251};  // 251 has the value of 0
-    const std::vector<CopiedImage> found = find_copies(*dataset, trained, judged, 1);
-    ASSERT_EQ(found.size(), 1U);
-    EXPECT_EQ(found[0].judged, 251U);
-    EXPECT_TRUE(found[0].is_exact);
-  }
-}
-
-/// What an image of bright and dark bars is like.
-struct Bars {
-  int off = 60;          // bars are so much brighter and darker than the middle
-  int brighter_by = 0;   // all of it
-  int marked_cells = 0;  // one in each of so many bars is brighter than its neighbours: as many gradients are others
-};
-
-/// Each of the bars is a row of the 8x9 cells that gradients are taken of.
-class BarImages : public test::CountingDataset {
- public:
-  explicit BarImages(std::vector<Bars> images) : CountingDataset(images.size(), {1, 80, 144}), images_(images) {}
-
-  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    const Bars& bars = images_[index];
-    for (std::size_t i = 0; i < chw.size(); ++i) {
-      const std::size_t row = i / 144 / 10, column = i % 144 / 16;
-      const bool is_marked = column == 4 && row < static_cast<std::size_t>(bars.marked_cells);
-      const int value = 128 + (row % 2 == 0 ? -bars.off : bars.off) + bars.brighter_by + (is_marked ? 1 : 0);
-      chw[i] = static_cast<std::uint8_t>(value);
+  const std::vector<CopiedImage> found = find_copies(images, numbers(0, 6), numbers(6, 9), 2);
+  EXPECT_EQ(found[0].trained, 2U);
+  EXPECT_EQ(found[1].trained, 4U);
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    EXPECT_LE(found[i - 1].judged, found[i].judged);
+    if (found[i - 1].judged == found[i].judged) {
+      EXPECT_LE(found[i - 1].distance, found[i].distance);
     }
+    EXPECT_EQ(found[i].relation.is_exact, found[i].relation.text() == "the same");
   }
-
- private:
-  std::vector<Bars> images_;
-};
-
-bool is_near_copy(const Bars& judged, const Bars& trained) {
-  const BarImages images({judged, trained});
-  const std::vector<std::uint32_t> first = {0}, second = {1};
-  const std::vector<CopiedImage> found = find_copies(images, second, first, 1);
-  EXPECT_FALSE(!found.empty() && found.front().is_exact);
-  return !found.empty();
+  EXPECT_EQ(found.front().distance, 0);
+  EXPECT_GT(found[3].distance, 0);
+  EXPECT_LT(found[3].distance, 0.05);
+  EXPECT_THAT(find_copies(images, {}, numbers(6, 9), 1), IsEmpty());
 }
 
-TEST(FindCopies, NearOnesDifferInFourGradientsAtMost) {
-  EXPECT_TRUE(is_near_copy({.marked_cells = 1}, {}));
-  EXPECT_TRUE(is_near_copy({.marked_cells = 4}, {}));
-  EXPECT_FALSE(is_near_copy({.marked_cells = 5}, {}));
-  EXPECT_FALSE(is_near_copy({}, {.marked_cells = 5}));
-  EXPECT_TRUE(is_near_copy({.marked_cells = 8}, {.marked_cells = 4})) << "of those that are others";
+TEST(FindCopies, SmallOrDullImagesHaveExactCopiesAlone) {
+  EXPECT_TRUE(near_copies_are_sought({3, 32, 32}));
+  EXPECT_FALSE(near_copies_are_sought({3, 31, 90}));
+  EXPECT_FALSE(near_copies_are_sought({3, 90, 31}));
+  const Scene scene = blots(8);
+  const DrawnImages small({3, 31, 90}, {scene, mirrored(scene), scene});
+  EXPECT_THAT(pairs_of(small, 1), ElementsAre("2 of 0 the same"));
+  const auto bars = [](double off) {  // so many grey values brighter and darker than the middle: that is the deviation
+    return [off](double down, double right, std::size_t) {
+      return 128 + (static_cast<int>(down * 8) + (down > right ? 1 : 0)) % 2 * 2 * off - off;
+    };
+  };
+  for (const double off : {11.0, 13.0}) {
+    const DrawnImages dull({1, 64, 64}, {bars(off), mirrored(bars(off)), bars(off)});
+    const bool is_seen = off > 12;
+    EXPECT_THAT(pairs_of(dull, 1), is_seen ? SizeIs(2) : SizeIs(1)) << off;
+  }
 }
 
-TEST(FindCopies, NearOnesDifferByLessThanThreeInTheMean) {
-  EXPECT_TRUE(is_near_copy({.brighter_by = 2}, {}));
-  EXPECT_TRUE(is_near_copy({}, {.brighter_by = 2}));
-  EXPECT_FALSE(is_near_copy({.brighter_by = 3}, {}));
-  EXPECT_FALSE(is_near_copy({}, {.brighter_by = 3}));
+TEST(FindCopies, AHundredPairsOfAnImageAreTold) {
+  const DrawnImages images({1, 8, 8}, std::vector<Scene>(105, blots(1)));
+  EXPECT_THAT(pairs_of(images, 103), SizeIs(200));
+  EXPECT_THAT(pairs_of(images, 99), SizeIs(6 * 99));
 }
 
-// Bars that are 12 brighter and 12 darker have a deviation of 12.
-TEST(FindCopies, DullImagesAreNotLookedFor) {
-  EXPECT_TRUE(is_near_copy({.off = 12, .brighter_by = 1}, {.off = 12}));
-  EXPECT_FALSE(is_near_copy({.off = 11, .brighter_by = 1}, {.off = 11}));
-  EXPECT_FALSE(is_near_copy({.off = 11}, {.off = 12}));
-  EXPECT_FALSE(is_near_copy({.off = 12}, {.off = 11}));
+TEST(GreyGrids, AreMeansAlsoOfPartsOfPixels) {
+  // Of 3 columns two cells: one and a half for each. Both channels count alike.
+  const std::vector<std::uint8_t> pixels = {10, 40, 100, 20, 80, 60, 30, 60, 120, 40, 100, 80};
+  const GreyGrid grid = grey_grid(pixels, {2, 2, 3}, 2);
+  EXPECT_THAT(grid.cells,
+              ElementsAre(testing::FloatEq((20 + 50 / 2.F) / 1.5F), testing::FloatEq((50 / 2.F + 110) / 1.5F),
+                          testing::FloatEq((30 + 90 / 2.F) / 1.5F), testing::FloatEq((90 / 2.F + 70) / 1.5F)));
+  EXPECT_NEAR(deviation({2, {1, 3, 5, 9}}), std::sqrt(8.75), 1e-12);
+}
+
+TEST(Alignments, SayWhatIsCutOffAndHowMuchBrighterItIs) {
+  const ImageShape shape{1, 64, 64};
+  const Scene scene = blots(9);
+  const auto grid = [&](const Scene& shown) { return grey_grid(drawn(shown, shape), shape, 64); };
+  const Scene part = [&](double down, double right, std::size_t c) {
+    return 0.5 * cropped(scene, 0.01, 0.04, 0.05, 0.02)(down, right, c);
+  };
+  const Alignment found = align(grid(scene), grid(part), {0.025, 0.975, 0.025, 0.975});
+  EXPECT_NEAR(found.crop.top, 0.01, 0.004);
+  EXPECT_NEAR(found.crop.bottom, 0.96, 0.004);
+  EXPECT_NEAR(found.crop.left, 0.05, 0.004);
+  EXPECT_NEAR(found.crop.right, 0.98, 0.004);
+  EXPECT_NEAR(found.gain, 0.5, 0.01);
+  EXPECT_GT(found.likeness, 0.99);
+  EXPECT_GT(found.details, 0.97);
+  EXPECT_LT(found.details, 1);
+}
+
+/// Pairs of images that are none of each other among many photos: nothing is to be found, of any half of them in the
+/// other.
+std::size_t pairs_in(const std::string& name, const std::function<void(DataOptions&)>& change) {
+  DataOptions options;
+  options.location = evener::test::real_data(name).string();
+  options.threads = 2;
+  change(options);
+  const OpenedData opened = open_data(options);
+  const auto all = static_cast<std::uint32_t>(opened.dataset->size());
+  std::vector<std::uint32_t> even, odd;
+  for (std::uint32_t i = 0; i < all; ++i) (i % 2 == 0 ? even : odd).push_back(i);
+  const std::vector<CopiedImage> found = find_copies(*opened.dataset, even, odd, 2);
+  for (const CopiedImage& copy : found) {
+    std::printf("%s and %s: %s, %.3f\n", opened.dataset->source(copy.judged).c_str(),
+                opened.dataset->source(copy.trained).c_str(), copy.relation.text().c_str(), copy.distance);
+  }
+  std::printf("%s: %zu pairs of %zu x %zu images\n", name.c_str(), found.size(), even.size(), odd.size());
+  return found.size();
+}
+
+// Of faces and cells, a few were taken twice in a row.
+TEST(FindCopies, OfRealDataAreFew) {
+  if (const std::string why = evener::test::without_real_data({"ants_bees", "cifar10", "faces_orl", "mnist", "voc"});
+      !why.empty())
+    GTEST_SKIP() << why;
+  const auto sized = [](std::int64_t side) {
+    return [side](DataOptions& options) { options.width = options.height = side; };
+  };
+  EXPECT_EQ(pairs_in("ants_bees", sized(64)), 0U);
+  EXPECT_EQ(pairs_in("cifar10/test", sized(32)), 0U);
+  EXPECT_LE(pairs_in("faces_orl", sized(64)), 8U);
+  EXPECT_LE(pairs_in("voc/bccd/BCCD", sized(64)), 2U);
+  EXPECT_EQ(pairs_in("voc/voc2012_sample", sized(64)), 0U);
 }
 
 }  // namespace

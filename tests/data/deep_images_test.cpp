@@ -139,6 +139,26 @@ TEST(DeepImages, KeepTheUpperBitsAndTellTheLargestValue) {
   EXPECT_FALSE(decode_picture("P2 1 1 4095 4095").largest_of_16_bits) << "scaled by what is white";
 }
 
+TEST(DeepImages, AreToldBelowAQuarterOfTheValuesAndWithWhatFillsThem) {
+  const auto notes_of = [](std::uint16_t largest) {
+    DeepImages images;
+    Picture picture = Picture::unset(1, 1, 1);
+    picture.largest_of_16_bits = largest;
+    images.add(picture);
+    return images.notes();
+  };
+  EXPECT_THAT(notes_of(255), ElementsAre(AllOf(HasSubstr("1 of 1 image of 16 bits per channel has no value above 255"),
+                                               HasSubstr("(largest value of all: 255); multiply all values by 256 "
+                                                         "before, as with ImageMagick's -evaluate multiply 256"))));
+  EXPECT_THAT(notes_of(256), ElementsAre(AllOf(HasSubstr("has no value above 256: of the 256 values"),
+                                               HasSubstr(" 2 are used"), HasSubstr("-evaluate multiply 128"))));
+  EXPECT_THAT(notes_of(8192), ElementsAre(HasSubstr("multiply all values by 4 before, as with ImageMagick's -evaluate "
+                                                    "multiply 4")))
+      << "by 8 they would not fit";
+  EXPECT_THAT(notes_of(16383), ElementsAre(AllOf(HasSubstr("64 are used"), HasSubstr("-evaluate multiply 4"))));
+  EXPECT_THAT(notes_of(16384), IsEmpty());
+}
+
 class DeepNotes : public ::testing::Test {
  protected:
   void add(const std::string& name, std::uint16_t largest) {
@@ -173,6 +193,12 @@ TEST_F(DeepNotes, SayWhatIsBlackAndWhatUsesFewValuesForEveryWayToOpenImages) {
   all(ElementsAre(HasSubstr("1 of 3 images of 16 bits per channel has no value above 255")));
   for (const char* name : {"bone/1", "bone/2", "tissue/1"}) add(name, 40000);
   all(IsEmpty());
+}
+
+TEST_F(DeepNotes, OfSixteenPicturesLookAtEach) {
+  for (int i = 0; i < 16; ++i) write_bytes(folder_ / (std::to_string(10 + i) + ".png"), plain_png(3, 3, {9}));
+  add("21", 120);
+  EXPECT_THAT(deep_notes(Pictures({folder_.path().string()})), ElementsAre(HasSubstr("1 of 1 image of 16 bits")));
 }
 
 TEST_F(DeepNotes, AreToldOfImagesWithBoxes) {

@@ -1,4 +1,6 @@
 // One file is one sample, in one part, however the data lists it.
+#include "data/sources/single_files.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@ namespace evener::data {
 namespace {
 
 using namespace test;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -89,6 +92,21 @@ TEST_F(SingleFilesOfYolo, ValidationThatIsTheTrainingIsTakenFromItAndTheTestStay
   EXPECT_THAT(opened.notes, Contains(HasSubstr("those of training and validation are for training")));
 }
 
+TEST_F(SingleFilesOfYolo, FilesOfValidationAloneStayThereWhereThoseOfTrainingAreGivenBack) {
+  write_bytes(root_ / "both.txt", "./images/all/b.png\n./images/all/c.png\n");
+  write_bytes(root_ / "few.txt", "./images/all/d.png\n");
+  for (const char* parts :
+       {"train: both.txt\nval: images/all\ntest: few.txt\n", "train: both.txt\nval: images/all\n"}) {
+    write_set(parts);
+    const OpenedData opened = open_boxes(root_);
+    const bool has_test = !opened.split.test.empty();
+    EXPECT_THAT(names_of(opened, opened.split.train), ElementsAre("b.png", "c.png"));
+    EXPECT_THAT(names_of(opened, opened.split.val), has_test ? Names{"a.png"} : (Names{"a.png", "d.png"}));
+    EXPECT_THAT(opened.notes, Contains(AllOf(HasSubstr("in training and validation"),
+                                             HasSubstr("those of training and validation are for training"))));
+  }
+}
+
 TEST_F(SingleFilesOfYolo, LinksAreTheFileThatTheyLeadTo) {
   fs::create_directories(root_ / "images/test");
   fs::create_directories(root_ / "labels/test");
@@ -102,6 +120,24 @@ TEST_F(SingleFilesOfYolo, LinksAreTheFileThatTheyLeadTo) {
   EXPECT_THAT(opened.notes, Contains(HasSubstr("2 files of more than one part")));
   EXPECT_THAT(opened.notes, Contains(HasSubstr("1 copy of other files to the byte")));
   EXPECT_THAT(opened.notes, Contains(HasSubstr("1 in another part than the original")));
+}
+
+TEST(SingleFiles, CopiesAreToldWithThoseInAnotherPart) {
+  const TemporaryFolder folder;
+  const auto file = [&](const char* name, const std::string& bytes, Part part) {
+    write_bytes(folder.path() / name, bytes);
+    return ListedFile{folder.path() / name, part};
+  };
+  std::vector<ListedFile> listed = {file("a", "one picture", Part::kTrain), file("b", "one picture", Part::kTrain),
+                                    file("c", "another one", Part::kTest), file("d", "", Part::kTrain),
+                                    file("e", "", Part::kVal)};
+  EXPECT_THAT(single_files(listed, 2, false).notes,
+              ElementsAre(AllOf(HasSubstr("1 copy of other files to the byte, such as"), HasSubstr("/b' of"),
+                                Not(HasSubstr("another part")))));
+  listed.push_back(file("f", "one picture", Part::kTest));
+  EXPECT_THAT(single_files(listed, 2, false).notes,
+              ElementsAre(AllOf(HasSubstr("2 copies of other files to the byte, such as"),
+                                HasSubstr("; 1 in another part than the original"))));
 }
 
 TEST(SingleFilesOfCoco, FilesOfTwoListsAndOfTwoIdsAreOneSample) {

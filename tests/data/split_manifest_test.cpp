@@ -10,6 +10,7 @@
 #include "data/boxes_helpers.h"
 #include "data/data_helpers.h"
 #include "data/open_data.h"
+#include "weights/safetensors.h"
 
 namespace evener::data {
 namespace {
@@ -110,6 +111,7 @@ TEST_F(Manifest, OtherContentUnderAnOldNameIsInNoPart) {
   EXPECT_THAT(recalled.split.added, IsEmpty());
   EXPECT_THAT(recalled.gone, ElementsAre(0, 0, 0));
   EXPECT_EQ(recalled.changes(), "1 of 4 test images has other content");
+  EXPECT_EQ(recalled.found(), 19U);
 }
 
 TEST_F(Manifest, ACopyOfWhatWasTrainedOnIsNoTest) {
@@ -120,6 +122,51 @@ TEST_F(Manifest, ACopyOfWhatWasTrainedOnIsNoTest) {
   const RecalledSplit recalled = manifest.recall(after, data_.string(), 1);
   EXPECT_THAT(recalled.split.train, SizeIs(13));
   EXPECT_EQ(recalled.changes(), "");
+}
+
+// The same picture may have been in two parts.
+TEST_F(Manifest, ACopyOfWhatWasTrainedOnAndTestedWithIsNoTest) {
+  OpenedData before = open();
+  const std::string tested = before.dataset->source(before.split.test[0]);
+  const std::string trained = before.dataset->source(before.split.train.back());
+  fs::copy_file(tested, trained, fs::copy_options::overwrite_existing);
+  const Split split = before.split;
+  before = open();
+  before.split = split;
+  const SplitManifest manifest(before, data_.string(), 1);
+  fs::copy_file(tested, data_ / "a" / "copy.png");
+  fs::copy_file(tested, data_ / "b" / "copy.png");
+  const OpenedData after = open();
+  const RecalledSplit recalled = manifest.recall(after, data_.string(), 1);
+  EXPECT_THAT(recalled.split.train, SizeIs(14));
+  EXPECT_THAT(recalled.split.test, SizeIs(4));
+}
+
+TEST_F(Manifest, AnImageThatIsFoundStandsForNoOtherOfItsName) {
+  const SplitManifest manifest(open(), data_.string(), 1);
+  // One folder more in front: 3.png is there with its content under another name, and its name with other content.
+  fs::rename(file("a", 3), file("b", 33));
+  write_bytes(file("a", 3), picture(77));
+  const RecalledSplit recalled = manifest.recall(open(), data_.string(), 1);
+  EXPECT_EQ(recalled.changes(), "1 image is new") << "the entry was found already, as 33.png";
+  EXPECT_EQ(recalled.found(), 20U);
+}
+
+TEST_F(Manifest, OfAListTheFolderIsWhereItLies) {
+  const fs::path boxed = folder_ / "boxed", moved = folder_ / "moved";
+  for (int i = 0; i < 4; ++i) {
+    write_bytes(boxed / "images" / (std::to_string(i) + ".png"), plain_png(40, 20, {static_cast<std::uint8_t>(i)}));
+    write_bytes(boxed / "labels" / (std::to_string(i) + ".txt"), "0 0.5 0.5 0.5 0.5\n");
+  }
+  write_bytes(boxed / "data.yaml", "train: images\nnames: [cat]\n");
+  const auto looked_at = [](const fs::path& list) {
+    return open_boxes(list, [](DataOptions& options) { options.look_only = true; });
+  };
+  const SplitManifest manifest(looked_at(boxed / "data.yaml"), (boxed / "data.yaml").string(), 1);
+  fs::rename(boxed, moved);
+  const OpenedData after = looked_at(moved / "data.yaml");
+  ASSERT_FALSE(after.dataset->content(0)) << "they are known by their names alone";
+  EXPECT_EQ(manifest.recall(after, (moved / "data.yaml").string(), 1).changes(), "");
 }
 
 TEST_F(Manifest, ImagesThatNobodyReadAreKnownByTheirNames) {
@@ -147,6 +194,32 @@ TEST_F(Manifest, WhatWeightsSawBeforeIsRemembered) {
   const RecalledSplit recalled = second.recall(first, data_.string(), 1);
   EXPECT_EQ(recalled.were_trained, first.split.train);
   EXPECT_EQ(recalled.found(), 0U);
+}
+
+// Weights that began with weights that began with weights; and what is trained on anew is no longer from before.
+TEST_F(Manifest, WhatWeightsSawLongBeforeIsRememberedOnce) {
+  const auto write = [&](const fs::path& folder, int from) {
+    for (int i = 0; i < 4; ++i) {
+      write_bytes(folder / "a" / (std::to_string(i) + ".png"), picture(from + i));
+      write_bytes(folder / "b" / (std::to_string(i) + ".png"), picture(from + 100 + i));
+    }
+  };
+  write(folder_ / "second", 50);
+  write(folder_ / "third", 60);
+  const OpenedData first = open();
+  const std::string again = first.dataset->source(first.split.train.front());
+  fs::copy_file(again, folder_ / "third" / "a" / "again.png");
+  const OpenedData third_data = open(folder_ / "third");
+  SplitManifest second(open(folder_ / "second"), (folder_ / "second").string(), 1);
+  second.add_trained(SplitManifest(first, data_.string(), 1));
+  second.save(folder_ / "");
+  SplitManifest third(third_data, (folder_ / "third").string(), 1);
+  third.add_trained(*SplitManifest::load(folder_ / ""));
+  const RecalledSplit of_first = third.recall(first, data_.string(), 1);
+  EXPECT_EQ(of_first.were_trained, std::vector<std::uint32_t>(first.split.train.begin() + 1, first.split.train.end()));
+  const RecalledSplit of_third = third.recall(third_data, (folder_ / "third").string(), 1);
+  EXPECT_EQ(of_third.found(), 9U);
+  EXPECT_THAT(of_third.were_trained, IsEmpty());
 }
 
 TEST_F(Manifest, ImagesOfOneFileAreKnownByTheirPixels) {
@@ -194,6 +267,25 @@ TEST_F(Manifest, ADamagedFileIsRefusedByItsName) {
   other.back() = '\5';  // a part that doesn't exist
   write_bytes(path, other);
   EXPECT_THAT(error_of([&] { SplitManifest::load(folder_ / ""); }), HasSubstr("is in the part 5"));
+  const HostTensor doubles{DType::kF64, {1}, std::vector<std::byte>(8)}, part{DType::kU8, {1}, {std::byte{0}}};
+  const HostTensor numbers{DType::kI64, {1}, std::vector<std::byte>(8)};
+  for (const TensorMap& lists : {TensorMap{{"contents", doubles}, {"names", numbers}, {"parts", part}},
+                                 TensorMap{{"contents", numbers}, {"names", doubles}, {"parts", part}},
+                                 TensorMap{{"contents", numbers}, {"names", numbers}, {"parts", numbers}}}) {
+    weights::write_safetensors(path, lists, {{"format", "evener split 1"}});
+    EXPECT_THAT(error_of([&] { SplitManifest::load(folder_ / ""); }), HasSubstr("of the type expected"));
+  }
+}
+
+TEST_F(Manifest, OfWeightsInTheWorkingFolderLiesThere) {
+  SplitManifest(open(), data_.string(), 1).save(folder_ / "");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_ / "");
+  const bool is_found = SplitManifest::beside("best.safetensors").has_value();
+  const bool is_found_without = SplitManifest::beside("").has_value();
+  fs::current_path(before);
+  EXPECT_TRUE(is_found);
+  EXPECT_FALSE(is_found_without);
 }
 
 TEST(ContentHash, TellsContentsApartThatDifferInOneByteOrInLength) {

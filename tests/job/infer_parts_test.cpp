@@ -6,6 +6,7 @@
 #include "base/test_folder.h"
 #include "job/infer/image_lists.h"
 #include "job/infer/labelled_data.h"
+#include "job/infer/record.h"
 #include "job/infer/sort.h"
 
 namespace evener::job {
@@ -44,6 +45,30 @@ TEST(SortedPhotos, OnlyAnEqualFileIsThereAlready) {
     second.add(folder / "more" / "a.jpg", "dog");
     EXPECT_EQ(second.there(), 1U) << "it stays where it is";
     EXPECT_THAT(second.added(), ElementsAre(Pair("dog", 1)));
+  }
+}
+
+TEST(Accuracies, AmongFiveClassesAreNoFigureWhereThereAreNoMore) {
+  for (const std::int64_t classes : {4, 5, 6}) {
+    measure::Record record;
+    Scores scores;
+    scores.images = 8;
+    scores.correct = 3;
+    scores.correct_in_five = 7;
+    scores.classes = classes;
+    add_accuracies(record, scores);
+    EXPECT_EQ(record.metrics.at("accuracy").value, 0.375);
+    const measure::Metric* five = &record.metrics.at("top5_accuracy");
+    if (classes > 5) {
+      EXPECT_EQ(five->value, 0.875);
+      EXPECT_TRUE(five->interval);
+      EXPECT_EQ(five->reason, "");
+    } else {
+      EXPECT_FALSE(five->value);
+      EXPECT_FALSE(five->interval);
+      EXPECT_EQ(five->reason,
+                "there are " + std::to_string(classes) + " classes, so that the true one is always among five");
+    }
   }
 }
 

@@ -176,11 +176,21 @@ TEST(Trouble, OfClassesWithFewImagesAndOutOfBalance) {
 
 TEST(Trouble, OfCopiesInSeveralParts) {
   Training training;
-  training.result.copies = {{"val/a.jpg", "train/a.jpg", true}, {"val/b.jpg", "train/c.jpg", false}};
+  task::CopySearch& copies = training.result.copies;
+  copies.pairs = {{"val/a.jpg", "validation", "train/a.jpg", {.is_exact = true}, 0},
+                  {"val/a.jpg", "validation", "train/b.jpg", {.is_exact = true}, 0},
+                  {"test/b.jpg", "test", "train/c.jpg", {.turned = 1}, 0.02},
+                  {"test/c.jpg", "test", "train/c.jpg", {.turned = 1}, 0.02}};
+  copies.judged = 3;
+  copies.exact = 1;
   EXPECT_THAT(training.trouble(),
-              ElementsAre(AllOf(HasSubstr("2 of the 100 images to validate or test on are also among those to train "
-                                          "on (1 in every pixel, 1 nearly"),
-                                HasSubstr("'val/a.jpg' and 'train/a.jpg'"))));
+              ElementsAre(AllOf(HasSubstr("3 of the 100 images to validate or test on are also among those to train "
+                                          "on (1 in every pixel, 2 nearly; such as"),
+                                HasSubstr("'val/a.jpg' of 'train/a.jpg', the same"))));
+  copies.near_reason = "they are small";
+  EXPECT_THAT(training.trouble(), ElementsAre(AllOf(HasSubstr("(1 in every pixel, near ones were not looked for: they "
+                                                              "are small; such as"),
+                                                    Not(HasSubstr("nearly")))));
 }
 
 }  // namespace

@@ -236,7 +236,7 @@ TEST_F(Library, ALoadedNetworkSaysBitByBitWhatInferSays) {
   for (std::string line; std::getline(lines, line); ++image) {
     const auto told = nlohmann::json::parse(line);
     for (const auto& one : told.at("predictions")) {
-      EXPECT_EQ(one.at("probability").get<float>(), logits.values[image * 10 + one.at("index").get<std::size_t>()]);
+      EXPECT_EQ(one.at("logit").get<float>(), logits.values[image * 10 + one.at("index").get<std::size_t>()]);
     }
   }
   EXPECT_EQ(image, 20U);

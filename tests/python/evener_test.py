@@ -68,7 +68,7 @@ class EvenerTest(unittest.TestCase):
         told = numpy.empty_like(logits)
         for image, line in enumerate(lines):
             for one in json.loads(line)["predictions"]:
-                told[image, one["index"]] = one["probability"]
+                told[image, one["index"]] = one["logit"]
         numpy.testing.assert_array_equal(told, logits)
 
         numpy.testing.assert_array_equal(network(images[:3])[network.main_output], logits[:3])
@@ -87,7 +87,7 @@ class EvenerTest(unittest.TestCase):
                         "--output-type", "logit", "--topk", 1, "--quiet").splitlines()
         network = evener.load(weights, batch=2, streams=1)
         logits = network(pictures)[network.main_output]
-        self.assertEqual([json.loads(line)["predictions"][0]["probability"] for line in lines],
+        self.assertEqual([json.loads(line)["predictions"][0]["logit"] for line in lines],
                          [float(numpy.float32(row.max())) for row in logits])
 
     def test_mistakes_are_told(self):

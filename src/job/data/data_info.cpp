@@ -16,6 +16,7 @@
 #include "data/box_census.h"
 #include "data/open_data.h"
 #include "data/other_annotations.h"
+#include "job/copies_table.h"
 #include "job/data/picture_info.h"
 #include "job/data/reading_flow.h"
 #include "job/progress.h"
@@ -33,6 +34,7 @@ struct DataFindings {
   double seconds = 0;
   std::vector<std::size_t> per_class;    // images, or boxes, of each class
   std::optional<data::BoxCensus> boxes;  // absent: the data has classes
+  task::CopySearch copies;
 };
 
 void count_targets(DataFindings& info) {
@@ -66,6 +68,18 @@ Json box_json(const DataFindings& info) {
           {"per_class", classes}};
 }
 
+/// null: copies were not looked for.
+Json copies_json(const task::CopySearch& search) {
+  if (!search.is_made) return nullptr;
+  const Json near = search.near_reason.empty() ? Json(search.judged - search.exact) : Json(nullptr);
+  const Json reason = search.near_reason.empty() ? Json(nullptr) : Json(search.near_reason);
+  return {{"images", search.judged},
+          {"exact", search.exact},
+          {"near", near},
+          {"near_reason", reason},
+          {"pairs", search.pairs.size()}};
+}
+
 Json info_json(const DataFindings& info) {
   const data::OpenedData& opened = info.opened;
   const data::Dataset& dataset = *opened.dataset;
@@ -88,6 +102,7 @@ Json info_json(const DataFindings& info) {
        {{"train", opened.split.train.size()}, {"val", opened.split.val.size()}, {"test", opened.split.test.size()}}},
       {"boxes", info.boxes ? info.boxes->boxes : 0},
       {"box_details", box_json(info)},
+      {"copies", copies_json(info.copies)},
       {"reading", reading_json(info.reading)},
       {"skipped", skipped},
       {"notes", opened.notes}};
@@ -136,6 +151,11 @@ std::string info_text(const DataFindings& info) {
     text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
   }
   for (const std::string& note : opened.notes) line("note", one_line(note));
+  if (info.copies.is_made) {
+    line("copies",
+         fmt::format("{} of the {} images to validate or test on are also in training ({})", info.copies.judged,
+                     opened.split.val.size() + opened.split.test.size(), one_line(copies_text(info.copies))));
+  }
   if (const std::string reading = reading_text(info.reading); !reading.empty()) line("reading", reading);
   return text;
 }
@@ -169,7 +189,12 @@ std::string class_advice(data::DataOptions options) {
 }
 
 /// Pictures without classes are told of as they are: what shapes or divides data does not apply to them.
-Description classless_info(const data::DataOptions& options, Observer& observer) {
+Description classless_info(const data::DataOptions& options, bool wants_copies, Observer& observer) {
+  if (wants_copies) {
+    throw UsageError("'" + options.location +
+                     "' has no classes, so that nothing divides it into parts, and --copies "
+                     "tells what is in two of them; say with --class NAME=GLOB which files form which class");
+  }
   if (options.width || options.channels || !options.split.empty()) {
     throw UsageError("'" + options.location +
                      "' has no classes, so info tells of its pictures as they are; leave --size, --channels and "
@@ -214,8 +239,10 @@ std::string note_of_weights(const data::DataOptions& options, const data::Opened
 
 Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
   if (!flags.json->empty() && *flags.json != "-") require_writable_file(*flags.json);
+  if (!flags.copies->empty()) require_writable_file(*flags.copies);
   data::DataOptions options = flags.source.whole_data_options();
-  if (options.classes.empty() && data::has_pictures_only(options.location)) return classless_info(options, observer);
+  if (options.classes.empty() && data::has_pictures_only(options.location))
+    return classless_info(options, !flags.copies->empty(), observer);
   options.cache_limit_bytes = 1;  // the pixels are not looked at again
   const Stopwatch watch;
   DataFindings info;
@@ -224,6 +251,10 @@ Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
   info.seconds = watch.seconds();
   if (const std::string note = note_of_weights(options, info.opened); !note.empty()) info.opened.notes.push_back(note);
   count_targets(info);
+  if (!flags.copies->empty()) {
+    info.copies = task::search_copies(info.opened, options.threads);
+    write_copies(*flags.copies, info.copies);
+  }
   return {info_text(info), info_json(info)};
 }
 

@@ -54,10 +54,12 @@ std::span<const Mistake> first_ones(const std::vector<Mistake>& all) {
 /// The folder of sorted photos whose class isn't clear.
 constexpr const char* kUnsure = "unsure";
 
-constexpr const char* kAnswersHeading = "file,rank,class_index,class_name,probability\n";
+/// What a score is called wherever it stands by itself.
+std::string score_name(task::OutputType type) {
+  return type == task::OutputType::kLogits ? "logit" : "probability";
+}
 
 }  // namespace
-
 AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
                            bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
                            const OutputShapes& shapes, Observer& observer)
@@ -79,11 +81,12 @@ AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel&
     format_ = "none";
     return;
   }
-  if (format_ == "csv") observer_.tell(kAnswersHeading);
+  const std::string heading = "file,rank,class_index,class_name," + score_name(flags_.type()) + "\n";
+  if (format_ == "csv") observer_.tell(heading);
   if (!folder.empty()) {
     csv_path_ = folder / "predictions.csv";
     csv_.emplace(csv_path_, std::ios::trunc);
-    *csv_ << kAnswersHeading;
+    *csv_ << heading;
     const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
                               (samples.shape().front() == 1 || samples.shape().front() == 3);
     if (are_pictures) shown_path_ = folder / report::kAnswers;
@@ -165,6 +168,7 @@ void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best
 void AnswerWriter::score(const task::Answer& answer, std::span<const float> output, std::int32_t label) {
   const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
   ++scores_.images;
+  scores_.classes = static_cast<std::int64_t>(output.size());
   scores_.correct += found == label ? 1 : 0;
   const Mistake one{answer.index,
                     samples_.name(answer.index),
@@ -192,8 +196,9 @@ void AnswerWriter::tell(const std::string& name, const std::vector<task::ClassSc
   } else if (format_ == "jsonl") {
     nlohmann::ordered_json line = {{"file", to_utf8_text(name)}, {"predictions", nlohmann::ordered_json::array()}};
     for (const auto& one : top) {
-      line["predictions"].push_back(
-          {{"class", to_utf8_text(class_name(one.index))}, {"index", one.index}, {"probability", one.score}});
+      line["predictions"].push_back({{"class", to_utf8_text(class_name(one.index))},
+                                     {"index", one.index},
+                                     {score_name(flags_.type()), one.score}});
     }
     observer_.tell(line.dump() + "\n");
   } else if (format_ == "table") {

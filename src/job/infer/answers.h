@@ -31,6 +31,7 @@ struct Mistake {
 /// How many labelled images were answered, and how many rightly.
 struct Scores {
   std::int64_t images = 0, correct = 0, correct_in_five = 0;
+  std::int64_t classes = 0;                          // that the network tells apart
   std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class]; empty = too many classes
   std::vector<Mistake> mistakes;                     // the surest first, after AnswerWriter::finish()
   std::vector<Mistake> sure;                         // the surest right answers of each class

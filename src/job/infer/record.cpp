@@ -157,15 +157,25 @@ void fill_inference_speeds(measure::Record& record, const task::InferResult& res
                                .reason = network_rates.empty() ? "it was not measured" : ""});
 }
 
+void add_accuracies(measure::Record& record, const Scores& scores) {
+  measure::add_metric(record, accuracy("accuracy", "accuracy", "accuracy", scores.correct, scores.images));
+  measure::Metric of_five =
+      accuracy("top5_accuracy", "top 5", "accuracy among five", scores.correct_in_five, scores.images);
+  if (scores.classes <= 5) {  // all of them are among the five
+    of_five.value.reset();
+    of_five.interval.reset();
+    of_five.reason = fmt::format("there are {} classes, so that the true one is always among five", scores.classes);
+  }
+  measure::add_metric(record, std::move(of_five));
+}
+
 void fill_inference_results(measure::Record& record, const std::string& part, const task::InferResult& result,
                             const AnswerWriter& answers, const std::vector<double>& network_rates) {
   fill_inference_speeds(record, result, answers.times_s(), network_rates);
   const Scores& scores = answers.scores();
   if (scores.images == 0) return;
   record.confusion = {part, scores.confusion};
-  measure::add_metric(record, accuracy("accuracy", "accuracy", "accuracy", scores.correct, scores.images));
-  measure::add_metric(record,
-                      accuracy("top5_accuracy", "top 5", "accuracy among five", scores.correct_in_five, scores.images));
+  add_accuracies(record, scores);
 }
 
 }  // namespace evener::job

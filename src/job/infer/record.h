@@ -26,6 +26,10 @@ void fill_stage_uses(measure::Record& record, const task::StageUses& uses);
 void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
                            const std::vector<double>& network_rates);
 
+/// Of labelled images, of which there is one at least: the accuracy, and that among the five likeliest classes, which
+/// is absent where there are no more than five.
+void add_accuracies(measure::Record& record, const Scores& scores);
+
 /// Fills in what came out of `part` of the data. `network_rates`: images per second of the network alone, in blocks of
 /// calls.
 void fill_inference_results(measure::Record& record, const std::string& part, const task::InferResult& result,

@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "base/plural.h"
 #include "base/version.h"
+#include "job/copies_table.h"
 #include "job/layer_table.h"
 #include "job/observer.h"
 #include "job/plan/planning.h"
@@ -255,6 +256,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     run.take_times(record);
     fill_results(record, result);
     if (result.pipeline) write_stage_trace(run.folder() / "stages.trace.json", result.stages, seat.stages, seat.hosts);
+    if (!result.copies.pairs.empty()) write_copies(run.folder() / kCopiesFile, result.copies);
     if (const task::TrainSetup* setup = observer.setup()) record.trouble = trouble_of(*setup, result);
     if (seat.link != nullptr) {
       fill_hosts(record, seat.link->names());

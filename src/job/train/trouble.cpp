@@ -7,6 +7,7 @@
 
 #include "base/names.h"
 #include "base/plural.h"
+#include "job/copies_table.h"
 #include "measure/share_interval.h"
 #include "measure/statistics.h"
 #include "task/detect/blank_images.h"
@@ -196,15 +197,12 @@ std::string out_of_balance(const task::TrainSetup& setup) {
 }
 
 std::string copied_images(const task::TrainSetup& setup, const task::TrainResult& result) {
-  if (result.copies.empty()) return "";
-  const auto exact = std::ranges::count_if(result.copies, &task::CopiedFiles::is_exact);
-  const task::CopiedFiles& first = result.copies.front();
+  if (result.copies.pairs.empty()) return "";
   return fmt::format(
-      "{} of the {} to validate or test on {} also among those to train on ({} in every pixel, {} nearly; such as '{}' "
-      "and '{}'): the accuracy is told too high. Take the copies out of one of the parts",
-      result.copies.size(), counted(setup.val_images + setup.test_images, "image"),
-      result.copies.size() == 1 ? "is" : "are", exact, result.copies.size() - static_cast<std::size_t>(exact),
-      printable(first.judged), printable(first.trained));
+      "{} of the {} to validate or test on {} also among those to train on ({}): the accuracy is told too high. Take "
+      "the copies out of one of the parts: {} has all pairs",
+      result.copies.judged, counted(setup.val_images + setup.test_images, "image"),
+      result.copies.judged == 1 ? "is" : "are", copies_text(result.copies), kCopiesFile);
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+#include "job/copies_table.h"
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/names.h"
+#include "report/format.h"
+
+namespace evener::job {
+
+std::string copies_text(const task::CopySearch& search) {
+  std::string text = fmt::format("{} in every pixel, ", search.exact);
+  text += search.near_reason.empty() ? fmt::format("{} nearly", search.judged - search.exact)
+                                     : "near ones were not looked for: " + search.near_reason;
+  if (search.pairs.empty()) return text;
+  const task::CopiedFiles& first = search.pairs.front();
+  return text + fmt::format("; such as '{}' of '{}', {}", printable(first.judged), printable(first.trained),
+                            first.relation.text());
+}
+
+void write_copies(const std::filesystem::path& path, const task::CopySearch& search) {
+  write_file_atomically(path, [&](std::ostream& out) {
+    out << "image,part,copy_of,copy_of_part,relation,distance\n";
+    for (const task::CopiedFiles& pair : search.pairs) {
+      out << fmt::format("{},{},{},training,{},{:.4f}\n", report::csv_cell(pair.judged), pair.part,
+                         report::csv_cell(pair.trained), report::csv_cell(pair.relation.text()), pair.distance);
+    }
+  });
+}
+
+}  // namespace evener::job

@@ -11,6 +11,7 @@
 
 #include "base/http_client.h"
 #include "base/module.h"
+#include "base/test_folder.h"
 #include "data/codecs/png_encode.h"
 #include "job/serve_helpers.h"
 
@@ -343,6 +344,65 @@ TEST_F(Serve, SurvivesManyClientsAtOnce) {
     }));
   }
   for (auto& client : clients) EXPECT_EQ(client.get(), 20);
+}
+
+/// What a server holds, or tells, that could grow with each request.
+struct Held {
+  std::size_t open = 0, waiting = 0, bodies_bytes = 0;
+  int descriptors = 0;
+  std::vector<std::string> metrics;  // their names and labels
+
+  bool operator==(const Held&) const = default;
+};
+
+Held held_by(const TestServer& server) {
+  Held held;
+  const std::string text = HttpClient(server.port()).get("/metrics").body;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = text.substr(begin, end - begin);
+    held.metrics.push_back(line.starts_with('#') ? line : line.substr(0, line.rfind(' ')));
+  }
+  // A connection that its client has closed is seen to be closed a moment later.
+  for (int look = 0; look < 1000 && server.counts().open > 0; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  held.open = server.counts().open;
+  held.waiting = server.waiting();
+  held.bodies_bytes = server.counts().bodies_bytes;
+  held.descriptors = test::file_count("/proc/self/fd");
+  return held;
+}
+
+TEST_F(Serve, AThousandRequestsLeaveNothingBehind) {
+  TestServer server(test::model_of_bytes());
+  const auto ask = [&](int begin, int end) {
+    for (int i = begin; i < end;) {
+      HttpClient client(server.port());  // a connection for each ten requests
+      for (const int last = i + 10; i < last; ++i) {
+        const std::string other = "/v2/models/another" + std::to_string(i) + "/infer";
+        if (i % 10 == 3) {
+          EXPECT_EQ(client.post(other, asking({1, 2, 3, 4, 5, 6})).status, 404);
+        } else if (i % 10 == 7) {
+          EXPECT_EQ(client.post(kInfer, asking({i})).status, 400);
+        } else {
+          EXPECT_EQ(numbers_of(client.post(kInfer, asking({i % 200, 1, 0, 0, 0, 2}))).front(), i % 200 + 3);
+        }
+      }
+    }
+  };
+  ask(0, 100);
+  const Held after_a_hundred = held_by(server);
+  EXPECT_EQ(after_a_hundred.open, 0U);
+  EXPECT_EQ(after_a_hundred.bodies_bytes, 0U);
+  ask(100, 1100);
+  const Held after_all = held_by(server);
+  EXPECT_EQ(after_all.metrics, after_a_hundred.metrics);
+  EXPECT_EQ(after_all.descriptors, after_a_hundred.descriptors);
+  EXPECT_EQ(after_all, after_a_hundred);
+  const std::string metrics = HttpClient(server.port()).get("/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("evener_requests_total{status=\"200\"} 880\n"));
+  EXPECT_THAT(metrics, HasSubstr("evener_samples_total 880\n"));
+  EXPECT_EQ(server.counts().connections, 110U + 3U) << "and three that asked for the figures";
 }
 
 TEST_F(Serve, SaysWhyItCantListen) {

@@ -88,28 +88,6 @@ std::optional<double> smallest_box(const data::Dataset& dataset) {
   return least;
 }
 
-ChoiceFacts facts_of(const TrainFlags& flags) {
-  const data::OpenedData data = look_at_data(flags);
-  ChoiceFacts facts;
-  facts.has_boxes = has_boxes(data);
-  facts.images = data.dataset->size();
-  facts.train_images = data.split.train.size();
-  facts.val_images = data.split.val.size();
-  facts.classes = static_cast<std::int64_t>(data.dataset->classes().size());
-  facts.image = data.dataset->shape();
-  if (facts.has_boxes) facts.box_side = smallest_box(*data.dataset);
-  if (*flags.model.model != kAutomatic) facts.network = *flags.model.model;
-  if (flags.data.size.given()) facts.size = parse_image_size(*flags.data.size);
-  if (!facts.network.empty() && !flags.data.size->empty()) facts.trained_size = parse_image_size(*flags.data.size);
-  const bool has_usual_batch = !facts.network.empty() && !facts.has_boxes;
-  if (flags.optimisation.batch.given() || has_usual_batch) facts.batch = flags.optimisation.batch_size().value_or(0);
-  facts.seconds = flags.end_by_s().value_or(now_s()) - now_s();
-  facts.free_bytes = static_cast<std::int64_t>(memory_limits().available_bytes);
-  facts.cores = usable_cores();
-  facts.has_fast_bf16 = has_bfloat16_tiles();
-  return facts;
-}
-
 std::string facts_text(const ChoiceFacts& facts, const TrainFlags& flags) {
   const std::string weights = flags.model.weights->empty() ? "no weights" : "weights in " + *flags.model.weights;
   return fmt::format(
@@ -123,7 +101,7 @@ std::string facts_text(const ChoiceFacts& facts, const TrainFlags& flags) {
 /// Tries them from the cheapest to the dearest, each for an equal part of what is left of the time for that.
 std::vector<CandidateTrial> try_all(TrainFlags& flags, const ChoiceFacts& facts,
                                     const std::vector<Candidate>& candidates, Observer& observer) {
-  const double end_s = now_s() + std::min(kMostTrials_s, kTrialShare * facts.seconds);
+  const double end_s = now_s() + seconds_for_trials(facts.seconds);
   std::vector<CandidateTrial> trials(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (!candidates[i].refusal.empty()) continue;
@@ -181,6 +159,32 @@ std::string trials_text(const std::vector<Candidate>& candidates, const std::vec
 }
 
 }  // namespace
+
+ChoiceFacts facts_of(const TrainFlags& flags) {
+  const data::OpenedData data = look_at_data(flags);
+  ChoiceFacts facts;
+  facts.has_boxes = has_boxes(data);
+  facts.images = data.dataset->size();
+  facts.train_images = data.split.train.size();
+  facts.val_images = data.split.val.size();
+  facts.classes = static_cast<std::int64_t>(data.dataset->classes().size());
+  facts.image = data.dataset->shape();
+  if (facts.has_boxes) facts.box_side = smallest_box(*data.dataset);
+  if (*flags.model.model != kAutomatic) facts.network = *flags.model.model;
+  if (flags.data.size.given()) facts.size = parse_image_size(*flags.data.size);
+  if (!facts.network.empty() && !flags.data.size->empty()) facts.trained_size = parse_image_size(*flags.data.size);
+  const bool has_usual_batch = !facts.network.empty() && !facts.has_boxes;
+  if (flags.optimisation.batch.given() || has_usual_batch) facts.batch = flags.optimisation.batch_size().value_or(0);
+  facts.seconds = flags.end_by_s().value_or(now_s()) - now_s();
+  facts.free_bytes = static_cast<std::int64_t>(memory_limits().available_bytes);
+  facts.cores = usable_cores();
+  facts.has_fast_bf16 = has_bfloat16_tiles();
+  return facts;
+}
+
+double seconds_for_trials(double seconds) {
+  return std::min(kMostTrials_s, kTrialShare * seconds);
+}
 
 bool is_automatic(const TrainFlags& flags) {
   return flags.model.model->empty() || *flags.model.model == kAutomatic;

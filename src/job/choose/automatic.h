@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/this_work.h"
+#include "job/choose/candidates.h"
 #include "job/train/training.h"
 
 namespace evener::job {
@@ -20,5 +21,11 @@ void choose_by_weights(TrainFlags& flags);
 /// After options are completed: tries networks, or sizes of images, for a share of --minutes, tells `observer` of it,
 /// and gives the options of the best. With --dry-run it tries none. Nothing where a network was named.
 void choose_by_trying(TrainFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+/// What the choice goes by: the data, without decoding it, what was asked for, the time that is left and this machine.
+ChoiceFacts facts_of(const TrainFlags& flags);
+
+/// Of the seconds that there are, those for all trials together.
+double seconds_for_trials(double seconds);
 
 }  // namespace evener::job

@@ -24,33 +24,6 @@
 namespace evener::cli {
 namespace {
 
-Command program_with_all_commands() {
-  Command program{"evener", "evener trains and measures image networks on every processor a machine has."};
-  program.footer =
-      "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
-      "'evener setup --help' tells about the set-up.";
-  program.commands = {doctor_command(),
-                      demo_command(),
-                      info_command(),
-                      train_command(),
-                      infer_command(),
-                      serve_command(),
-                      export_command(),
-                      quantize_command(),
-                      faces_command(),
-                      detect_command(),
-                      matmul_command(),
-                      plan_command(),
-                      sweep_command(),
-                      report_command(),
-                      share_command(),
-                      compare_command(),
-                      data_command(),
-                      completion_command(program_with_all_commands),
-                      manual_command(program_with_all_commands, program_version())};
-  return program;
-}
-
 constexpr const char* kNoMemory =
     "out of memory: use a smaller --batch or --size, close other programs, or raise the limit that 'ulimit -v' shows";
 
@@ -63,7 +36,7 @@ void require_written_output() {
 }
 
 int run_chosen_command(int argc, char** argv) {
-  const Command all = program_with_all_commands();
+  const Command all = all_commands();
   const Command& command = parse(all, std::string("evener ") + program_version(), argc, argv);
   if (!command.run) {
     std::fputs(program_help(all).c_str(), stdout);
@@ -89,6 +62,33 @@ std::string system_text(const std::system_error& error) {
 }
 
 }  // namespace
+
+Command all_commands() {
+  Command program{"evener", "evener trains and measures image networks on every processor a machine has."};
+  program.footer =
+      "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
+      "'evener setup --help' tells about the set-up.";
+  program.commands = {doctor_command(),
+                      demo_command(),
+                      info_command(),
+                      train_command(),
+                      infer_command(),
+                      serve_command(),
+                      export_command(),
+                      quantize_command(),
+                      faces_command(),
+                      detect_command(),
+                      matmul_command(),
+                      plan_command(),
+                      sweep_command(),
+                      report_command(),
+                      share_command(),
+                      compare_command(),
+                      data_command(),
+                      completion_command(all_commands),
+                      manual_command(all_commands, program_version())};
+  return program;
+}
 
 int run_command_line(int argc, char** argv) {
   try {

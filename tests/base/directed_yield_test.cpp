@@ -2,12 +2,19 @@
 #include "base/directed_yield.h"
 
 #include <gtest/gtest.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <ctime>
+#include <fstream>
 #include <latch>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -105,6 +112,51 @@ TEST(DirectedYield, WhoWaitsForLongIsWoken) {
   }
   for (auto& thread : threads) thread.join();
   for (const auto& steps : team.steps) EXPECT_EQ(steps, 1U);
+}
+
+/// Returns when the thread sleeps, or is no more.
+void await_sleep(pid_t thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+  for (std::string state = "?"; state != "S";) {
+    std::ifstream stat(path);
+    std::string text((std::istreambuf_iterator<char>(stat)), {});
+    if (text.empty()) return;
+    state = text.substr(text.rfind(')') + 2, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+/// How so many threads that sleep on one word were woken by one call of announce(): 0 each, or ETIMEDOUT.
+std::vector<int> woken(std::uint32_t count) {
+  std::atomic<std::uint32_t> word{7}, sleepers{0};
+  std::vector<int> ends(count, -1);
+  std::vector<std::atomic<pid_t>> ids(count);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      ++sleepers;
+      ids[i] = static_cast<pid_t>(syscall(SYS_gettid));
+      const timespec limit{10, 0};  // StepWait looks again by itself, which would hide that nobody woke it
+      const long end = syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, 7U, &limit, nullptr, 0);
+      ends[i] = end == 0 ? 0 : errno;
+      --sleepers;
+    });
+  }
+  for (auto& id : ids) {
+    while (id == 0) std::this_thread::yield();
+    await_sleep(id);
+  }
+  announce(word, sleepers);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(word, 8U);
+  return ends;
+}
+
+TEST(DirectedYield, ALoneSleeperIsWokenAndSoAreSeveral) {
+  // A thread may be woken between telling its number and falling asleep: then the word has changed already (EAGAIN).
+  for (const std::uint32_t count : {1U, 2U, 3U}) {
+    for (const int end : woken(count)) EXPECT_NE(end, ETIMEDOUT) << "of " << count;
+  }
 }
 
 }  // namespace

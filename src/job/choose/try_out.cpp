@@ -55,34 +55,6 @@ bool is_blind(const task::EpochResult& epoch) {
   return share != epoch.figures.end() && share->second >= task::kBlindShare;
 }
 
-CandidateTrial trial_of(const task::TrainResult& result) {
-  if (result.status == task::TrainStatus::kDiverged) throw Error(result.status_reason);
-  if (result.status == task::TrainStatus::kInterrupted) throw Interrupted("interrupted while networks were tried out");
-  CandidateTrial trial;
-  for (const task::EpochResult& epoch : result.epochs) {
-    trial.seconds += epoch.seconds;
-    trial.epochs += epoch.share;
-    const std::optional<double> quality = quality_of(epoch);
-    if (quality && *quality > trial.quality.value_or(-1)) {
-      trial.quality = quality;
-      trial.is_blind = is_blind(epoch);
-    }
-    if (!epoch.head_only) trial.epoch_s = epoch.seconds / epoch.share + epoch.validate_seconds;
-  }
-  return trial;
-}
-
-/// Enough epochs for the time to end them, at a rate that stays.
-task::TrainOptions options_of_trial(const TrainFlags& flags, const fs::path& folder) {
-  constexpr int kNeverReached = 100'000;
-  task::TrainOptions options = train_options(flags, plan_of(flags));
-  options.out = folder;
-  options.epochs = kNeverReached;
-  options.patience = 0;
-  options.schedule = {};
-  return options;
-}
-
 /// The message of a trial; the process that does it has nothing else to do.
 std::string train_briefly(const TrainFlags& flags, const fs::path& folder, double seconds) {
   task::TrainObserver silent;
@@ -115,6 +87,33 @@ void take_words(const TrainFlags& flags, TrainFlags& own) {
 }
 
 }  // namespace
+
+CandidateTrial trial_of(const task::TrainResult& result) {
+  if (result.status == task::TrainStatus::kDiverged) throw Error(result.status_reason);
+  if (result.status == task::TrainStatus::kInterrupted) throw Interrupted("interrupted while networks were tried out");
+  CandidateTrial trial;
+  for (const task::EpochResult& epoch : result.epochs) {
+    trial.seconds += epoch.seconds;
+    trial.epochs += epoch.share;
+    const std::optional<double> quality = quality_of(epoch);
+    if (quality && *quality > trial.quality.value_or(-1)) {
+      trial.quality = quality;
+      trial.is_blind = is_blind(epoch);
+    }
+    if (!epoch.head_only) trial.epoch_s = epoch.seconds / epoch.share + epoch.validate_seconds;
+  }
+  return trial;
+}
+
+task::TrainOptions options_of_trial(const TrainFlags& flags, const fs::path& folder) {
+  constexpr int kNeverReached = 100'000;
+  task::TrainOptions options = train_options(flags, plan_of(flags));
+  options.out = folder;
+  options.epochs = kNeverReached;
+  options.patience = 0;
+  options.schedule = {};
+  return options;
+}
 
 void take_candidate(const Candidate& candidate, TrainFlags& flags) {
   std::vector<std::pair<std::string, std::string>> words = candidate.options;

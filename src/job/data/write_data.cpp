@@ -44,6 +44,16 @@ void PackFlags::check_together() const {
   throw UsageError("--out '" + *out + "' has to end in .safetensors: by that name --data knows a packed file");
 }
 
+data::DataOptions SynthFlags::data_options() const {
+  data::DataOptions options;
+  options.location = "synth:" + *kind + (*count ? ":" + std::to_string(**count) : "");
+  set_size(*size, options);
+  options.seed = *seed;
+  options.threads = threads->value_or(usable_cores());
+  options.cache_limit_bytes = 1;  // every image is written once
+  return options;
+}
+
 WrittenData pack_data(const PackFlags& flags, Observer& observer) {
   const fs::path out = *flags.out;
   if (!flags.is_folder() && fs::exists(out) && !*flags.overwrite) {
@@ -70,12 +80,7 @@ WrittenData pack_data(const PackFlags& flags, Observer& observer) {
 }
 
 WrittenData draw_data(const SynthFlags& flags) {
-  data::DataOptions options;
-  options.location = "synth:" + *flags.kind + (*flags.count ? ":" + std::to_string(**flags.count) : "");
-  set_size(*flags.size, options);
-  options.seed = *flags.seed;
-  options.threads = flags.threads->value_or(usable_cores());
-  options.cache_limit_bytes = 1;  // every image is written once
+  const data::DataOptions options = flags.data_options();
   const Stopwatch watch;
   const data::OpenedData opened = data::open_data(options);
   if (opened.dataset->target_kind() == data::TargetKind::kBoxes) {

@@ -52,6 +52,8 @@ struct SynthFlags : OptionGroup {
       *this, {"--threads", "N", "Threads that draw (default: all cores)"}, {}, {.range = from_to(1, 4096)}};
 
   OptionSet options() { return {this}; }
+  /// The images to draw. Throws UsageError.
+  data::DataOptions data_options() const;
 };
 
 }  // namespace evener::job

@@ -55,15 +55,6 @@ void tell_skipped(const std::vector<data::Skipped>& skipped, Observer& line) {
   line.note(fmt::format("{} could not be used:{}", counted(skipped.size(), "input"), data::first_skipped(skipped)));
 }
 
-task::InferOptions infer_options(const DetectFlags& flags, const placement::Plan& plan, Precision precision,
-                                 int threads) {
-  task::InferOptions options = flags.placement.infer_options(plan, precision);
-  options.reading_threads = threads;
-  options.cache = compile_cache();
-  options.strict = *flags.images.strict;
-  return options;
-}
-
 /// One run of the job.
 class Detection {
  public:
@@ -77,15 +68,7 @@ class Detection {
         classes_(task::detector_classes(network_)),
         images_(open_photos(flags, network_, classes_, threads_)),
         detector_(network_, flags.boxes.options(images_.shown.labelled, classes_)),
-        run_({.kind = "detect",
-              .version = program_version(),
-              .command = command_line(),
-              .out = *flags.output.out,
-              .overwrite = *flags.output.overwrite,
-              .reads = {network_.weights()},
-              .energy = flags.energy.options(plan_),
-              .json = *flags.output.json},
-             line_) {}
+        run_(run_options(flags, plan_, network_.weights()), line_) {}
 
   DetectionRun run() {
     task::InferSetup setup;
@@ -206,6 +189,27 @@ class Detection {
 };
 
 }  // namespace
+
+task::InferOptions infer_options(const DetectFlags& flags, const placement::Plan& plan, Precision precision,
+                                 int threads) {
+  task::InferOptions options = flags.placement.infer_options(plan, precision);
+  options.reading_threads = threads;
+  options.cache = compile_cache();
+  options.strict = *flags.images.strict;
+  return options;
+}
+
+run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& plan,
+                            const std::filesystem::path& weights) {
+  return {.kind = "detect",
+          .version = program_version(),
+          .command = command_line(),
+          .out = *flags.output.out,
+          .overwrite = *flags.output.overwrite,
+          .reads = {weights},
+          .energy = flags.energy.options(plan),
+          .json = *flags.output.json};
+}
 
 DetectionRun detect(const DetectFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));

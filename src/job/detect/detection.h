@@ -11,6 +11,7 @@
 #include "job/detect/detect_flags.h"
 #include "job/observer.h"
 #include "measure/record.h"
+#include "run/metered_run.h"
 #include "task/detect/average_precision.h"
 
 namespace evener::job {
@@ -26,5 +27,12 @@ struct DetectionRun {
 /// Finds the boxes, tells them to `observer` in the format that was asked for, and writes the files of the run. `stop`:
 /// ends it in good order, as a signal does; null: signals alone. Throws UsageError, Error and Interrupted.
 DetectionRun detect(const DetectFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+/// How the network computes on a plan with so many threads that read photos, and the run around it, which reads the
+/// file `weights`.
+task::InferOptions infer_options(const DetectFlags& flags, const placement::Plan& plan, Precision precision,
+                                 int threads);
+run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& plan,
+                            const std::filesystem::path& weights);
 
 }  // namespace evener::job

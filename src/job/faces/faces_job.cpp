@@ -193,18 +193,6 @@ data::Pictures readable_photos(const FacesFlags& flags) {
   return photos;
 }
 
-task::FacesOptions faces_options(const FacesCommandFlags& flags) {
-  task::FacesOptions options = flags.networks.options();
-  options.plan = flags.placement.plan();
-  options.precision = parse_precision(*flags.placement.precision);
-  options.strict = *flags.photos.strict;
-  options.chunk = static_cast<std::size_t>(*flags.output.chunk);
-  options.memory_bytes = flags.placement.memory_bytes();
-  options.cache = compile_cache();
-  if (!flags.output.sort->empty()) check_sort_folder(*flags.output.sort, *flags.photos.photos);
-  return options;
-}
-
 /// One run over photos.
 class FacesOnPhotos {
  public:
@@ -215,15 +203,7 @@ class FacesOnPhotos {
         options_(faces_options(flags)),
         pairs_(flags.photos.pairs->empty() ? std::vector<PhotoPair>() : read_photo_pairs(*flags.photos.pairs, photos_)),
         resumes_(goes_on(flags.output)),
-        run_({.kind = "faces",
-              .version = program_version(),
-              .command = command_line(),
-              .out = flags.output.out->empty() ? run::default_out("faces") : std::filesystem::path(*flags.output.out),
-              .overwrite = *flags.output.overwrite || resumes_,
-              .reads = {*flags.networks.weights},
-              .energy = flags.energy.options(options_.plan),
-              .json = *flags.output.json},
-             line) {}
+        run_(run_options(flags, options_.plan, resumes_), line) {}
 
   FacesRun run() {
     measure::Record record = run_.measure([&] { return find_and_compare(); });
@@ -358,6 +338,29 @@ class FacesOnPhotos {
 };
 
 }  // namespace
+
+task::FacesOptions faces_options(const FacesCommandFlags& flags) {
+  task::FacesOptions options = flags.networks.options();
+  options.plan = flags.placement.plan();
+  options.precision = parse_precision(*flags.placement.precision);
+  options.strict = *flags.photos.strict;
+  options.chunk = static_cast<std::size_t>(*flags.output.chunk);
+  options.memory_bytes = flags.placement.memory_bytes();
+  options.cache = compile_cache();
+  if (!flags.output.sort->empty()) check_sort_folder(*flags.output.sort, *flags.photos.photos);
+  return options;
+}
+
+run::RunOptions run_options(const FacesCommandFlags& flags, const placement::Plan& plan, bool resumes) {
+  return {.kind = "faces",
+          .version = program_version(),
+          .command = command_line(),
+          .out = flags.output.out->empty() ? run::default_out("faces") : std::filesystem::path(*flags.output.out),
+          .overwrite = *flags.output.overwrite || resumes,
+          .reads = {*flags.networks.weights},
+          .energy = flags.energy.options(plan),
+          .json = *flags.output.json};
+}
 
 FacesRun find_faces(const FacesCommandFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));

@@ -5,11 +5,16 @@
 #include "job/faces/faces_flags.h"
 #include "job/faces/faces_run.h"
 #include "job/observer.h"
+#include "run/metered_run.h"
 
 namespace evener::job {
 
 /// Finds, embeds, compares and groups faces, and writes the files of the run. `stop`: ends it in good order, as a
 /// signal does; null: signals alone. Throws UsageError, Error and Interrupted.
 FacesRun find_faces(const FacesCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+/// How faces are looked for, and the run around it; `resumes`: it goes on with what its folder holds. Throw UsageError.
+task::FacesOptions faces_options(const FacesCommandFlags& flags);
+run::RunOptions run_options(const FacesCommandFlags& flags, const placement::Plan& plan, bool resumes);
 
 }  // namespace evener::job

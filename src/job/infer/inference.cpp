@@ -49,13 +49,6 @@ bool tells_answers(const InferCommandFlags& flags) {
   return *flags.answers.outputs != "raw" && !flags.scenario.wanted() && *flags.answers.format != "none";
 }
 
-task::InferenceRequest request_of(const InferCommandFlags& flags) {
-  task::InferenceRequest request =
-      flags.model.request(!flags.answers.features->empty(), static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
-  request.output_type = flags.answers.type();
-  return request;
-}
-
 /// Of random images nobody expects an answer: then a note says why there is none.
 void require_classes(const InferCommandFlags& flags, const task::InferenceModel& network, InferImages& images) {
   const std::string why = network.no_classes();
@@ -139,16 +132,6 @@ void write_confusion(const fs::path& path, const Scores& scores, const std::vect
   write_file_atomically(path, text);
 }
 
-task::InferOptions infer_options(const InferCommandFlags& flags, const placement::Plan& plan, Precision precision,
-                                 int threads) {
-  task::InferOptions options = flags.placement.infer_options(plan, precision);
-  options.reading_threads = threads;
-  options.cache = compile_cache();
-  options.strict = *flags.images.strict;
-  if (flags.scenario.wanted()) suit_scenario(flags.scenario, options);
-  return options;
-}
-
 /// One run of the job.
 class Inference {
  public:
@@ -158,19 +141,9 @@ class Inference {
         plan_(flags.placement.plan()),
         precision_(flags.placement.precision_on(plan_)),
         threads_(flags.placement.reading_threads->value_or(usable_cpus())),
-        network_(request_of(flags)),
+        network_(inference_request(flags)),
         images_(open_images(flags, classifier(flags, network_), threads_)),
-        run_({.kind = "infer",
-              .version = program_version(),
-              .command = command_line(),
-              .out = *flags.answers.out,
-              .overwrite = *flags.answers.overwrite,
-              .reads = {network_.weights()},
-              .sample_interval_ms = *flags.measuring.sample_interval_ms,
-              .energy = flags.energy.options(plan_),
-              .trace = *flags.measuring.trace,
-              .json = *flags.answers.json},
-             line_) {
+        run_(run_options(flags, plan_, network_.weights()), line_) {
     require_classes(flags, network_, images_);
     require_meaning(flags, network_, images_);
     if (!images_.part_note.empty()) images_.notes.push_back(images_.part_note);
@@ -290,6 +263,36 @@ OptionSet InferCommandFlags::options() {
   options.add(measuring);
   options.add(energy);
   return options;
+}
+
+task::InferenceRequest inference_request(const InferCommandFlags& flags) {
+  task::InferenceRequest request =
+      flags.model.request(!flags.answers.features->empty(), static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
+  request.output_type = flags.answers.type();
+  return request;
+}
+
+task::InferOptions infer_options(const InferCommandFlags& flags, const placement::Plan& plan, Precision precision,
+                                 int threads) {
+  task::InferOptions options = flags.placement.infer_options(plan, precision);
+  options.reading_threads = threads;
+  options.cache = compile_cache();
+  options.strict = *flags.images.strict;
+  if (flags.scenario.wanted()) suit_scenario(flags.scenario, options);
+  return options;
+}
+
+run::RunOptions run_options(const InferCommandFlags& flags, const placement::Plan& plan, const fs::path& weights) {
+  return {.kind = "infer",
+          .version = program_version(),
+          .command = command_line(),
+          .out = *flags.answers.out,
+          .overwrite = *flags.answers.overwrite,
+          .reads = {weights},
+          .sample_interval_ms = *flags.measuring.sample_interval_ms,
+          .energy = flags.energy.options(plan),
+          .trace = *flags.measuring.trace,
+          .json = *flags.answers.json};
 }
 
 void complete(InferCommandFlags& flags) {

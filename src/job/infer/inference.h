@@ -16,6 +16,7 @@
 #include "job/options/energy_flags.h"
 #include "job/options/profile_option.h"
 #include "measure/record.h"
+#include "run/metered_run.h"
 
 namespace evener::job {
 
@@ -64,5 +65,13 @@ void check_network(const InferCommandFlags& flags);
 /// files of the run. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals alone.
 /// Throws UsageError, Error and Interrupted.
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+/// What the options say of the network, of how it computes on a plan with so many threads that read images, and of the
+/// run around it, which reads the file `weights`. Throw UsageError.
+task::InferenceRequest inference_request(const InferCommandFlags& flags);
+task::InferOptions infer_options(const InferCommandFlags& flags, const placement::Plan& plan, Precision precision,
+                                 int threads);
+run::RunOptions run_options(const InferCommandFlags& flags, const placement::Plan& plan,
+                            const std::filesystem::path& weights);
 
 }  // namespace evener::job

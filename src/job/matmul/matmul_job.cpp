@@ -43,18 +43,7 @@ placement::Plan matmul_plan(const std::string& text) {
 class Products {
  public:
   Products(const MatmulFlags& flags, Observer& observer)
-      : flags_(flags),
-        observer_(observer),
-        plan_(matmul_plan(*flags.product.on)),
-        run_({.kind = "matmul",
-              .version = program_version(),
-              .command = command_line(),
-              .out = *flags.output.out,
-              .overwrite = *flags.output.overwrite,
-              .sample_interval_ms = *flags.repeats.sample_interval_ms,
-              .tries_first = true,
-              .json = *flags.output.json},
-             observer) {}
+      : flags_(flags), observer_(observer), plan_(matmul_plan(*flags.product.on)), run_(run_options(flags), observer) {}
 
   MatmulRun run() {
     MatmulRun result;
@@ -67,16 +56,6 @@ class Products {
   }
 
  private:
-  task::MatmulOptions options_of(const placement::PlanStage& stage) const {
-    return {.stage = stage,
-            .engine = *flags_.product.engine,
-            .precision = parse_precision(*flags_.product.precision),
-            .size = *flags_.product.size,
-            .repeats = *flags_.repeats.repeats,
-            .seconds = *flags_.repeats.seconds,
-            .seed = *flags_.product.seed};
-  }
-
   void measure_all(std::vector<DeviceProducts>& all) {
     std::map<std::string, int> seen;
     for (const auto& replica : plan_.replicas) {
@@ -84,11 +63,12 @@ class Products {
       DeviceProducts products{.stage = stage, .name = device_text(stage.device)};
       if (const int number = ++seen[products.name]; number > 1) products.name += "_" + std::to_string(number);
       const double begin_s = run_.session_s();
-      task::MatmulJob job(options_of(stage));
+      const task::MatmulOptions options = matmul_options(flags_, stage);
+      task::MatmulJob job(options);
       products.engine = job.engine();
       products.method = job.method();
       products.flops = job.flops();
-      products.peak = peak_rate(stage.device, stage.threads, stage.cpus, options_of(stage).precision);
+      products.peak = peak_rate(stage.device, stage.threads, stage.cpus, options.precision);
       init_s_ += run_.session_s() - begin_s;
       if (all.empty()) begin(products);
       observer_.note(fmt::format("{}: {}, {}", products.name, products.method, bytes_text(job.memory_bytes())));
@@ -139,6 +119,27 @@ class Products {
 };
 
 }  // namespace
+
+task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::PlanStage& stage) {
+  return {.stage = stage,
+          .engine = *flags.product.engine,
+          .precision = parse_precision(*flags.product.precision),
+          .size = *flags.product.size,
+          .repeats = *flags.repeats.repeats,
+          .seconds = *flags.repeats.seconds,
+          .seed = *flags.product.seed};
+}
+
+run::RunOptions run_options(const MatmulFlags& flags) {
+  return {.kind = "matmul",
+          .version = program_version(),
+          .command = command_line(),
+          .out = *flags.output.out,
+          .overwrite = *flags.output.overwrite,
+          .sample_interval_ms = *flags.repeats.sample_interval_ms,
+          .tries_first = true,
+          .json = *flags.output.json};
+}
 
 MatmulRun matmul(const MatmulFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));

@@ -9,6 +9,7 @@
 #include "job/matmul/record.h"
 #include "job/observer.h"
 #include "measure/record.h"
+#include "run/metered_run.h"
 
 namespace evener::job {
 
@@ -21,5 +22,9 @@ struct MatmulRun {
 /// Multiplies on one device after the other. `stop`: ends it in good order, as a signal does; null: signals alone.
 /// Throws UsageError, Error and Interrupted.
 MatmulRun matmul(const MatmulFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+/// The products on one device, and the run around all of them.
+task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::PlanStage& stage);
+run::RunOptions run_options(const MatmulFlags& flags);
 
 }  // namespace evener::job

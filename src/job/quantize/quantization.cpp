@@ -51,16 +51,7 @@ class Quantization {
     require_usable();
     images_ = open_quantize_images(flags, model_, !is_quantized(), threads_);
     require_searchable();
-    run_.emplace(run::RunOptions{.kind = "quantize",
-                                 .version = program_version(),
-                                 .command = command_line(),
-                                 .out = flags.output.out->empty() ? run::default_out(model_.name() + "-quantized")
-                                                                  : fs::path(*flags.output.out),
-                                 .overwrite = *flags.output.overwrite,
-                                 .reads = {model_.weights()},
-                                 .energy = flags.energy.options(plan_),
-                                 .json = *flags.output.json},
-                 line_);
+    run_.emplace(run_options(flags, plan_, model_), line_);
   }
 
   QuantizedRun run() {
@@ -235,7 +226,7 @@ class Quantization {
                                         .evaluation = searches ? images_.evaluation.shown.samples.get() : nullptr,
                                         .photos = searches ? images_.evaluation.photos : nullptr,
                                         .boxes = DetectBoxesFlags().options(true, {}),
-                                        .most_lost = flags_.quantization.accuracy_drop->value_or(0) / 100,
+                                        .most_lost = flags_.quantization.most_lost(),
                                         .options = flags_.quantization.options(*flags_.data.images),
                                         .keep = *flags_.quantization.keep,
                                         .crop = crop_of_file(),
@@ -290,6 +281,19 @@ class Quantization {
 
 void complete(QuantizeFlags& flags) {
   take_sidecar(flags.infer.model);
+}
+
+run::RunOptions run_options(const QuantizeFlags& flags, const placement::Plan& plan,
+                            const task::InferenceModel& model) {
+  return {
+      .kind = "quantize",
+      .version = program_version(),
+      .command = command_line(),
+      .out = flags.output.out->empty() ? run::default_out(model.name() + "-quantized") : fs::path(*flags.output.out),
+      .overwrite = *flags.output.overwrite,
+      .reads = {model.weights()},
+      .energy = flags.energy.options(plan),
+      .json = *flags.output.json};
 }
 
 QuantizedRun quantize(QuantizeFlags& flags, Observer& observer, const StopFlag* stop) {

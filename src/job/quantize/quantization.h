@@ -7,6 +7,7 @@
 #include "job/observer.h"
 #include "job/quantize/comparison.h"
 #include "job/quantize/quantize_flags.h"
+#include "run/metered_run.h"
 
 namespace evener::job {
 
@@ -22,5 +23,8 @@ void complete(QuantizeFlags& flags);
 /// Calibrates, quantises, and runs both networks. Options have been completed; what depends on the network is filled
 /// in. `stop`: ends it in good order, as a signal does; null: signals alone. Throws UsageError, Error and Interrupted.
 QuantizedRun quantize(QuantizeFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+/// The run around the quantising of `model`.
+run::RunOptions run_options(const QuantizeFlags& flags, const placement::Plan& plan, const task::InferenceModel& model);
 
 }  // namespace evener::job

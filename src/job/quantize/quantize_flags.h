@@ -64,6 +64,8 @@ struct QuantizationFlags : OptionGroup {
       *this, {"--no-bias-correction", "", "Leave biases as they are, whatever rounding weights does to means"}};
 
   task::QuantizeOptions options(std::int64_t images) const;
+  /// The share of --accuracy-drop, whose points are percent; 0 where it isn't given.
+  double most_lost() const { return accuracy_drop->value_or(0) / 100; }
 };
 
 struct QuantizeOutputFlags : OptionGroup {

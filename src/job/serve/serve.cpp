@@ -47,19 +47,6 @@ void require_servable(const ServeFlags& flags, const task::InferenceModel& netwo
   }
 }
 
-task::InferOptions infer_options_of(const ServeFlags& flags, const placement::Plan& plan) {
-  task::InferOptions options = flags.placement.infer_options(plan, flags.placement.precision_on(plan));
-  options.cache = compile_cache();
-  options.repeated = true;
-  options.suits_few = true;
-  return options;
-}
-
-bool takes_bytes(const ServeFlags& flags, const task::InferenceModel& network) {
-  const std::string& type = *flags.server.input_type;
-  return type == "auto" ? network.takes_images() : type == "uint8";
-}
-
 /// One call of the network says what its outputs look like.
 std::vector<ServedOutput> outputs_of(task::InferJob& job, const ComingSamples& samples, const std::string& main) {
   task::SampleValues zeros;
@@ -137,6 +124,23 @@ HttpOptions ServeFlags::Server::http() const {
   return options;
 }
 
+task::InferOptions ServeFlags::infer_options(const placement::Plan& plan) const {
+  task::InferOptions options = placement.infer_options(plan, placement.precision_on(plan));
+  options.cache = compile_cache();
+  options.repeated = true;
+  options.suits_few = true;
+  return options;
+}
+
+bool ServeFlags::Server::takes_bytes(bool images) const {
+  return *input_type == "auto" ? images : *input_type == "uint8";
+}
+
+task::BatchQueueOptions ServeFlags::Server::queue_options(std::size_t lanes, std::size_t batch) const {
+  return {
+      .lanes = lanes, .batch = batch, .capacity = static_cast<std::size_t>(*queue), .max_wait_s = *max_wait_ms / 1000};
+}
+
 void complete(ServeFlags& flags) {
   take_sidecar(flags.model);
 }
@@ -147,17 +151,14 @@ ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* 
   const placement::Plan plan = flags.placement.plan();
   const task::InferenceModel network(flags.model.request(false, 1));
   require_servable(flags, network);
-  const ComingSamples samples(network.input_shape(), takes_bytes(flags, network));
-  task::InferJob job(network, samples, infer_options_of(flags, plan));
+  const ComingSamples samples(network.input_shape(), flags.server.takes_bytes(network.takes_images()));
+  task::InferJob job(network, samples, flags.infer_options(plan));
   const ServedModel model = served_model(flags, network, job, samples);
   tell_setup(observer, model, network, plan, job.setup());
 
   ServeMetrics metrics;
   task::BatchQueue queue(
-      {.lanes = job.lanes(),
-       .batch = static_cast<std::size_t>(job.setup().batch),
-       .capacity = static_cast<std::size_t>(*flags.server.queue),
-       .max_wait_s = *flags.server.max_wait_ms / 1000},
+      flags.server.queue_options(job.lanes(), static_cast<std::size_t>(job.setup().batch)),
       [&](std::size_t lane, const auto& values) { return job.call(lane, values); },
       [&](const task::BatchQueue::Done& done) { metrics.add_batch(done); });
   const int readers = flags.placement.reading_threads->value_or(usable_cpus());

@@ -3,6 +3,7 @@
 
 #include "job/http/http_server.h"
 #include "job/infer/infer_flags.h"
+#include "task/batch_queue.h"
 
 namespace evener::job {
 
@@ -46,6 +47,10 @@ struct ServeFlags {
     Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 
     HttpOptions http() const;
+    /// How requests wait for each other: `lanes` calls side by side of at most `batch` samples.
+    task::BatchQueueOptions queue_options(std::size_t lanes, std::size_t batch) const;
+    /// Whether tensors are bytes; `images`: the network takes images.
+    bool takes_bytes(bool images) const;
   };
 
   InferModelFlags model;
@@ -53,6 +58,8 @@ struct ServeFlags {
   Server server;
 
   OptionSet options() { return {&model, &placement, &server}; }
+  /// How requests are computed on a plan that placement.plan() gave.
+  task::InferOptions infer_options(const placement::Plan& plan) const;
 };
 
 }  // namespace evener::job

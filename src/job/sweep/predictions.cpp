@@ -53,16 +53,6 @@ std::string value_in_words(const measure::SweepCell& cell, const OptionSet& opti
   return found == cell.words.end() ? options.find(name)->default_text() : found->substr(name.size() + 1);
 }
 
-/// The words of a plan for the cell's work, but for its placement.
-std::vector<std::string> plan_words(const measure::SweepCell& cell, const OptionSet& options) {
-  std::vector<std::string> words = {"evener", "plan"};
-  for (std::size_t n = 1; n < cell.words.size(); ++n) {
-    const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
-    if (option == nullptr || (option->rules().in_plans && option->name() != "--on")) words.push_back(cell.words[n]);
-  }
-  return words;
-}
-
 /// Runs the plan. Returns its JSON; null where it failed, which is told.
 nlohmann::json run_plan_child(std::vector<std::string> words, const std::map<std::string, std::string>& environment,
                               Observer& observer) {
@@ -81,7 +71,17 @@ nlohmann::json run_plan_child(std::vector<std::string> words, const std::map<std
   return nlohmann::json::parse(read_file(file.path(), kLargestPlan), nullptr, false);
 }
 
-/// What the plan says of the cell's placement; nothing where it can't be used.
+}  // namespace
+
+std::vector<std::string> plan_words(const measure::SweepCell& cell, const OptionSet& options) {
+  std::vector<std::string> words = {"evener", "plan"};
+  for (std::size_t n = 1; n < cell.words.size(); ++n) {
+    const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
+    if (option == nullptr || (option->rules().in_plans && option->name() != "--on")) words.push_back(cell.words[n]);
+  }
+  return words;
+}
+
 void take_prediction(const nlohmann::json& plan, const OptionSet& options, measure::SweepCell& cell) {
   const std::string on = value_in_words(cell, options, "--on");
   const double epochs = std::stod(value_in_words(cell, options, "--epochs"));
@@ -91,8 +91,6 @@ void take_prediction(const nlohmann::json& plan, const OptionSet& options, measu
                                              .run_s = row.value("epoch_s", 0.0) * epochs};
   }
 }
-
-}  // namespace
 
 void predict(measure::SweepRecord& sweep, Observer& observer) {
   if (sweep.command != "train") throw UsageError("--predict: only trainings are planned, not '" + sweep.command + "'");

@@ -122,19 +122,6 @@ std::string choose_series(measure::SweepRecord& sweep, const std::optional<measu
                      same_machine ? "the program is another" : "the machine is another");
 }
 
-/// What the options ask for, before it is known what there is of it.
-measure::SweepRecord asked_for(const SweepFlags& flags) {
-  measure::SweepRecord sweep;
-  sweep.title = flags.plan.title;
-  sweep.command = flags.plan.command;
-  sweep.version = program_version();
-  sweep.words = command_line();
-  sweep.axes = flags.plan.axes;
-  flags.fill(sweep);
-  sweep.cells = cells_of(flags.plan);
-  return sweep;
-}
-
 fs::path folder_of(const SweepFlags& flags) {
   return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
 }
@@ -208,7 +195,10 @@ void take_predictions(const SweepFlags& flags, const std::optional<measure::Swee
 std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, const fs::path& folder,
                       Observer& observer) {
   const auto earlier = earlier_sweep(folder);
-  bench::ChildExecutor executor({*flags.prepare, *flags.cleanup, *flags.cool_down, *flags.run_limit});
+  bench::ChildExecutor executor({.prepare = sweep.prepare,
+                                 .cleanup = sweep.cleanup,
+                                 .cool_down = sweep.cool_down,
+                                 .run_limit_s = sweep.run_limit_s});
   require_writable_directory(folder);
   const FolderLock lock(folder);
   if (lock.found() == LockState::kHeld) throw UsageError("another sweep is writing to " + folder.string());
@@ -245,6 +235,18 @@ std::size_t SweepOutcome::failed_cells() const {
 
 std::size_t SweepOutcome::invalid_cells() const {
   return cells_with(sweep, &report::SweepCellRuns::invalid);
+}
+
+measure::SweepRecord asked_for(const SweepFlags& flags) {
+  measure::SweepRecord sweep;
+  sweep.title = flags.plan.title;
+  sweep.command = flags.plan.command;
+  sweep.version = program_version();
+  sweep.words = command_line();
+  sweep.axes = flags.plan.axes;
+  flags.fill(sweep);
+  sweep.cells = cells_of(flags.plan);
+  return sweep;
 }
 
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {

@@ -26,6 +26,9 @@ struct SweepOutcome {
 /// UsageError, Error and Interrupted.
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
+/// What completed options ask for, before it is known what there is of it.
+measure::SweepRecord asked_for(const SweepFlags& flags);
+
 /// The cells with the runs that are still to come and how long these take, in lines. Runs nothing, but for the plans of
 /// --predict, and writes nothing.
 std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer);

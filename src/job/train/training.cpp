@@ -197,24 +197,6 @@ int choose_epochs(const TrainFlags& flags, const task::Trials& trials, const pla
   return epochs;
 }
 
-/// The run around the training.
-run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan) {
-  return {.kind = "train",
-          .version = program_version(),
-          .command = command_line(),
-          .out = flags.output.out->empty() ? run::default_out(model) : fs::path(*flags.output.out),
-          .resume = flags.output.resumes(),
-          .overwrite = *flags.output.overwrite,
-          .can_resume = true,
-          .reads = {*flags.model.weights},
-          .sample_interval_ms = *flags.measuring.sample_interval_ms,
-          .energy = flags.energy.options(plan),
-          .hosts = *flags.placement.hosts_started,
-          .tries_first = flags.placement.is_automatic() || times_epochs(flags, plan),
-          .trace = *flags.measuring.trace,
-          .json = *flags.output.json};
-}
-
 /// Lets what is not given be chosen once the data is there: the placement by measuring, the batch by trying, and the
 /// epochs by the time that there is.
 void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run,
@@ -282,13 +264,34 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     }
     return to_message(record, result);
   };
-  run::RankOptions ranks{.restarts = *flags.placement.restarts, .elastic = *flags.placement.elastic};
+  run::RankOptions ranks = rank_options(flags);
   ranks.launch.hosts = hosts_options(position, job);
   ranks.launch.always_group = options.always_exchange;
   return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
 }
 
 }  // namespace
+
+run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan) {
+  return {.kind = "train",
+          .version = program_version(),
+          .command = command_line(),
+          .out = flags.output.out->empty() ? run::default_out(model) : fs::path(*flags.output.out),
+          .resume = flags.output.resumes(),
+          .overwrite = *flags.output.overwrite,
+          .can_resume = true,
+          .reads = {*flags.model.weights},
+          .sample_interval_ms = *flags.measuring.sample_interval_ms,
+          .energy = flags.energy.options(plan),
+          .hosts = *flags.placement.hosts_started,
+          .tries_first = flags.placement.is_automatic() || times_epochs(flags, plan),
+          .trace = *flags.measuring.trace,
+          .json = *flags.output.json};
+}
+
+run::RankOptions rank_options(const TrainFlags& flags) {
+  return {.restarts = *flags.placement.restarts, .elastic = *flags.placement.elastic};
+}
 
 std::string setup_text(const task::TrainSetup& setup) {
   const auto& image = setup.image;

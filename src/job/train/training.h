@@ -8,6 +8,8 @@
 #include "job/observer.h"
 #include "job/train/train_flags.h"
 #include "measure/record.h"
+#include "run/metered_run.h"
+#include "run/ranks.h"
 #include "task/train.h"
 
 namespace evener::job {
@@ -38,6 +40,12 @@ TrainingOutcome train(const TrainFlags& flags, TrainWatcher& watcher, const Stop
 /// samples.csv. A process that leads another host than the first trains only, and has nothing to tell: its outcome has
 /// no folder. A run that stops before its first step leaves nothing behind.
 TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher);
+
+/// What becomes of a replica that is lost.
+run::RankOptions rank_options(const TrainFlags& flags);
+
+/// The run around a training of `model` on `plan`.
+run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan);
 
 /// "resnet34, 9 classes, 1x148x197: 1530 images to train on, 36 to validate, 234 to test".
 std::string setup_text(const task::TrainSetup& setup);

@@ -67,8 +67,11 @@ ExecutedRun read_result(const fs::path& folder, double seconds) {
 
 class RunProcess {
  public:
-  RunProcess(const measure::SweepCell& cell, fs::path folder, std::optional<double> limit_s)
-      : cell_(cell), folder_(std::move(folder)), limit_s_(limit_s) {}
+  RunProcess(const measure::SweepCell& cell, fs::path folder, const ChildExecutorOptions& options)
+      : cell_(cell),
+        folder_(std::move(folder)),
+        limit_s_(options.run_limit_s),
+        program_(options.program.empty() ? program_to_start() : options.program) {}
 
   ExecutedRun run() {
     std::vector<std::string> words = {"evener"};
@@ -86,7 +89,7 @@ class RunProcess {
       is_late_ = is_late_ || (limit_s_ && clock_.seconds() > *limit_s_);
       return is_late_;
     };
-    const ChildEnd end = run_child(program_to_start(), words, options);
+    const ChildEnd end = run_child(program_, words, options);
     const double seconds = clock_.seconds();
     if (is_late_) {
       return failed(RunEnd::kOutOfTime, fmt::format("ended after --run-limit, {}", duration_text(*limit_s_)), seconds);
@@ -115,6 +118,7 @@ class RunProcess {
   const measure::SweepCell& cell_;
   const fs::path folder_;
   const std::optional<double> limit_s_;
+  const fs::path program_;
   const Stopwatch clock_;
   std::string last_message_;
   bool is_late_ = false;
@@ -140,7 +144,7 @@ ExecutedRun ChildExecutor::execute(const measure::SweepCell& cell, const fs::pat
   const std::string no_start = shell_trouble("--prepare", options_.prepare);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
   if (!no_start.empty()) return failed(RunEnd::kFailed, no_start + ", so nothing was run", 0);
-  ExecutedRun run = RunProcess(cell, folder, options_.run_limit_s).run();
+  ExecutedRun run = RunProcess(cell, folder, options_).run();
   const std::string no_end = shell_trouble("--cleanup", options_.cleanup);
   if (!no_end.empty() && measure::has_figures(run.end)) {
     run.end = RunEnd::kFailed;

@@ -14,6 +14,7 @@ struct ChildExecutorOptions {
   std::string prepare, cleanup;  // shell commands before and after each run; "" = none
   std::string cool_down;         // see CoolDown
   std::optional<double> run_limit_s;
+  std::filesystem::path program = {};  // that makes the runs; empty: this one
 };
 
 /// Runs shell commands, to which $EVENER is this program, up to the first that fails; says what went wrong of what

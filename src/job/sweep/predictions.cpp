@@ -15,7 +15,6 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/output_error.h"
-#include "base/own_program.h"
 #include "base/stop.h"
 #include "job/sweep/measured_command.h"
 
@@ -54,15 +53,15 @@ std::string value_in_words(const measure::SweepCell& cell, const OptionSet& opti
 }
 
 /// Runs the plan. Returns its JSON; null where it failed, which is told.
-nlohmann::json run_plan_child(std::vector<std::string> words, const std::map<std::string, std::string>& environment,
-                              Observer& observer) {
+nlohmann::json run_plan_child(const fs::path& program, std::vector<std::string> words,
+                              const std::map<std::string, std::string>& environment, Observer& observer) {
   const PlanFile file;
   words.insert(words.end(), {"--quiet", "--json", file.path().string()});
   std::string last;
   ChildOptions options;
   options.environment = environment;
   options.on_stderr_line = [&](const std::string& line) { last = line; };
-  const ChildEnd end = run_child(program_to_start(), words, options);
+  const ChildEnd end = run_child(program, words, options);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
   if (!end.good()) {
     observer.note("no prediction: " + (last.empty() ? end_text(end) : printable(last)));
@@ -92,7 +91,7 @@ void take_prediction(const nlohmann::json& plan, const OptionSet& options, measu
   }
 }
 
-void predict(measure::SweepRecord& sweep, Observer& observer) {
+void predict(measure::SweepRecord& sweep, Observer& observer, const fs::path& program) {
   if (sweep.command != "train") throw UsageError("--predict: only trainings are planned, not '" + sweep.command + "'");
   const MeasuredCommand command = measured_command(sweep.command);
   using Work = std::pair<std::vector<std::string>, std::map<std::string, std::string>>;
@@ -109,7 +108,7 @@ void predict(measure::SweepRecord& sweep, Observer& observer) {
     observer.note(fmt::format("planning {}", fmt::join(placements, ", ")));
     std::vector<std::string> words = work.first;
     words.push_back(fmt::format("--on={}", fmt::join(placements, ",")));
-    const nlohmann::json plan = run_plan_child(words, work.second, observer);
+    const nlohmann::json plan = run_plan_child(program, words, work.second, observer);
     if (!plan.is_object()) continue;
     for (measure::SweepCell* cell : cells) take_prediction(plan, command.options, *cell);
   }

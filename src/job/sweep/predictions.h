@@ -1,6 +1,7 @@
 // What `evener plan` predicts of a sweep's trainings, before any of them has run.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -13,8 +14,8 @@ namespace evener::job {
 
 /// Fills in the predictions of the cells that have none: for each kind of work among them `evener plan` runs once, for
 /// some seconds, with all placements of that work. What can't be predicted is told to `observer` and stays without.
-/// Throws UsageError for a sweep of anything but trainings, and Interrupted.
-void predict(measure::SweepRecord& sweep, Observer& observer);
+/// `program`: evener. Throws UsageError for a sweep of anything but trainings, and Interrupted.
+void predict(measure::SweepRecord& sweep, Observer& observer, const std::filesystem::path& program);
 
 /// The words of an `evener plan` for the work of a cell, but for its placement: without what makes no difference to a
 /// plan. `options`: those of the measured command.

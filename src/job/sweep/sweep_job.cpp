@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "base/names.h"
+#include "base/own_program.h"
 #include "base/plural.h"
 #include "base/stop.h"
 #include "base/version.h"
@@ -105,23 +106,6 @@ std::optional<measure::SweepRecord> earlier_sweep(const fs::path& folder) {
   return std::nullopt;
 }
 
-/// The series that this program on this machine goes on with, or begins. Returns why a new one begins; "" = none does.
-std::string choose_series(measure::SweepRecord& sweep, const std::optional<measure::SweepRecord>& earlier) {
-  if (earlier) sweep.series = earlier->series;
-  const std::string program = bench::program_identity(), machine = bench::machine_identity();
-  for (const measure::SweepSeries& series : sweep.series) {
-    if (series.program != program || series.machine != machine) continue;
-    sweep.series_now = series.number;
-    return "";
-  }
-  const bool same_machine = !sweep.series.empty() && sweep.series.back().machine == machine;
-  sweep.series_now = static_cast<int>(sweep.series.size()) + 1;
-  sweep.series.push_back({sweep.series_now, utc_now_text(), program, machine});
-  if (sweep.series.size() == 1) return "";
-  return fmt::format("a new series begins: {} than in the runs so far, which are not mixed with what comes",
-                     same_machine ? "the program is another" : "the machine is another");
-}
-
 fs::path folder_of(const SweepFlags& flags) {
   return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
 }
@@ -131,28 +115,6 @@ void set_up(const SweepFlags& flags) {
   const std::string trouble = bench::shell_trouble("--setup", *flags.setup);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
   if (!trouble.empty()) throw Error(trouble + ", so nothing was run");
-}
-
-/// Relative names of files and folders that runs read.
-std::vector<std::string> named_places(const SweepPlan& plan) {
-  // Of the first of them each value is a place, if it is none such as synth:digits; of the others what has a slash is.
-  constexpr std::size_t kOnlyPlaces = 4;
-  constexpr std::array kKeys = {"data",  "images",  "dir",    "calibration-data",
-                                "model", "weights", "labels", "detector-weights"};
-  std::vector<std::string> places;
-  for (std::size_t i = 0; i < kKeys.size(); ++i) {
-    const auto take = [&](const SweepValue& words) {
-      std::ranges::copy_if(words, std::back_inserter(places), [&](const std::string& word) {
-        const bool is_place = i < kOnlyPlaces || word.find('/') != std::string::npos;
-        return is_place && word != "-" && !word.starts_with('/') && word.find_first_of(":*?[") == std::string::npos;
-      });
-    };
-    if (const auto fixed = plan.fixed.find(kKeys[i]); fixed != plan.fixed.end()) take(fixed->second);
-    if (const auto values = plan.values.find(kKeys[i]); values != plan.values.end()) {
-      for (const auto& [text, words] : values->second) take(words);
-    }
-  }
-  return places;
 }
 
 /// Throws UsageError for what the runs are to read, by a relative name, and isn't there: most often since the sweep
@@ -183,12 +145,8 @@ void keep_reference(const SweepFlags& flags, const fs::path& folder) {
 /// Predictions that were asked for, now or earlier.
 void take_predictions(const SweepFlags& flags, const std::optional<measure::SweepRecord>& earlier,
                       measure::SweepRecord& sweep, Observer& observer) {
-  for (measure::SweepCell& cell : sweep.cells) {
-    if (!earlier || earlier->series.size() != sweep.series.size()) break;  // another program may be faster
-    const auto known = std::ranges::find(earlier->cells, cell.key, &measure::SweepCell::key);
-    if (known != earlier->cells.end()) cell.predicted = known->predicted;
-  }
-  if (*flags.predict) predict(sweep, observer);
+  if (earlier) keep_predictions(*earlier, sweep);
+  if (*flags.predict) predict(sweep, observer, program_to_start());
 }
 
 /// Makes the runs that are still to come. Returns why it ended before all were made; "" = it didn't.
@@ -203,7 +161,7 @@ std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, cons
   const FolderLock lock(folder);
   if (lock.found() == LockState::kHeld) throw UsageError("another sweep is writing to " + folder.string());
   remove_left_temporaries(folder);
-  const std::string news = choose_series(sweep, earlier);
+  const std::string news = choose_series(sweep, earlier, bench::program_identity(), bench::machine_identity());
   sweep.started = earlier ? earlier->started : utc_now_text();
   UnchangedGuard guard;
   if (!news.empty()) observer.note(news);
@@ -237,6 +195,51 @@ std::size_t SweepOutcome::invalid_cells() const {
   return cells_with(sweep, &report::SweepCellRuns::invalid);
 }
 
+std::string choose_series(measure::SweepRecord& sweep, const std::optional<measure::SweepRecord>& earlier,
+                          const std::string& program, const std::string& machine) {
+  if (earlier) sweep.series = earlier->series;
+  for (const measure::SweepSeries& series : sweep.series) {
+    if (series.program != program || series.machine != machine) continue;
+    sweep.series_now = series.number;
+    return "";
+  }
+  const bool same_machine = !sweep.series.empty() && sweep.series.back().machine == machine;
+  sweep.series_now = static_cast<int>(sweep.series.size()) + 1;
+  sweep.series.push_back({sweep.series_now, utc_now_text(), program, machine});
+  if (sweep.series.size() == 1) return "";
+  return fmt::format("a new series begins: {} than in the runs so far, which are not mixed with what comes",
+                     same_machine ? "the program is another" : "the machine is another");
+}
+
+std::vector<std::string> named_places(const SweepPlan& plan) {
+  // Of the first of them each value is a place, if it is none such as synth:digits; of the others what has a slash is.
+  constexpr std::size_t kOnlyPlaces = 4;
+  constexpr std::array kKeys = {"data",  "images",  "dir",    "calibration-data",
+                                "model", "weights", "labels", "detector-weights"};
+  std::vector<std::string> places;
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    const auto take = [&](const SweepValue& words) {
+      std::ranges::copy_if(words, std::back_inserter(places), [&](const std::string& word) {
+        const bool is_place = i < kOnlyPlaces || word.find('/') != std::string::npos;
+        return is_place && word != "-" && !word.starts_with('/') && word.find_first_of(":*?[") == std::string::npos;
+      });
+    };
+    if (const auto fixed = plan.fixed.find(kKeys[i]); fixed != plan.fixed.end()) take(fixed->second);
+    if (const auto values = plan.values.find(kKeys[i]); values != plan.values.end()) {
+      for (const auto& [text, words] : values->second) take(words);
+    }
+  }
+  return places;
+}
+
+void keep_predictions(const measure::SweepRecord& earlier, measure::SweepRecord& sweep) {
+  if (earlier.series.size() != sweep.series.size()) return;  // another program may be faster
+  for (measure::SweepCell& cell : sweep.cells) {
+    const auto known = std::ranges::find(earlier.cells, cell.key, &measure::SweepCell::key);
+    if (known != earlier.cells.end()) cell.predicted = known->predicted;
+  }
+}
+
 measure::SweepRecord asked_for(const SweepFlags& flags) {
   measure::SweepRecord sweep;
   sweep.title = flags.plan.title;
@@ -267,7 +270,7 @@ std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer) {
   measure::SweepRecord sweep = asked_for(flags);
   const fs::path folder = folder_of(flags);
   const auto earlier = earlier_sweep(folder);
-  const std::string news = choose_series(sweep, earlier);
+  const std::string news = choose_series(sweep, earlier, bench::program_identity(), bench::machine_identity());
   take_predictions(flags, earlier, sweep, observer);
   bench::Schedule schedule(sweep, measure::read_journal(folder));
   std::string text = fmt::format("{} of 'evener {}', {}\n", counted(sweep.cells.size(), "cell"), sweep.command,

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/this_work.h"
 #include "job/observer.h"
@@ -28,6 +29,16 @@ SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* 
 
 /// What completed options ask for, before it is known what there is of it.
 measure::SweepRecord asked_for(const SweepFlags& flags);
+
+/// The series that this program on this machine goes on with, or begins. Returns why a new one begins; "" = none does.
+std::string choose_series(measure::SweepRecord& sweep, const std::optional<measure::SweepRecord>& earlier,
+                          const std::string& program, const std::string& machine);
+
+/// Takes over what was predicted of the same cells earlier, unless a series has begun since.
+void keep_predictions(const measure::SweepRecord& earlier, measure::SweepRecord& sweep);
+
+/// Relative names of files and folders that runs read.
+std::vector<std::string> named_places(const SweepPlan& plan);
 
 /// The cells with the runs that are still to come and how long these take, in lines. Runs nothing, but for the plans of
 /// --predict, and writes nothing.

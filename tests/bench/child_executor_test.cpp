@@ -1,0 +1,167 @@
+// Runs of a sweep as processes, made of a shell script here: what their ends, words and records mean.
+#include "bench/sweep/child_executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "measure/record.h"
+
+namespace evener::bench {
+namespace {
+
+using measure::RunEnd;
+using testing::AllOf;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A sweep's folder with a program that does what a script says. $DIR: what stands behind --out.
+class ChildExecutorTest : public testing::Test {
+ protected:
+  ExecutedRun run(const std::string& script, ChildExecutorOptions options = {}) {
+    const std::string words = (folder_ / "words.txt").string();
+    test::write_text(folder_ / "program",
+                     "#!/bin/sh\necho \"$* POLICY=$POLICY\" > " + words + "\nfor DIR; do :; done\n" + script + "\n");
+    fs::permissions(folder_ / "program", fs::perms::owner_all);
+    options.program = folder_ / "program";
+    measure::SweepCell cell;
+    cell.words = {"train", "mlp:4-2"};
+    cell.environment = {{"POLICY", "passive"}};
+    return ChildExecutor(options).execute(cell, run_folder());
+  }
+  fs::path run_folder() const { return folder_ / "cell/b001"; }
+  std::string words() const { return text_of(folder_ / "words.txt"); }
+  /// A script that leaves this record and ends with `code`.
+  std::string leaving(const measure::Record& record, int code = 0) const {
+    fs::create_directories(folder_ / "made");
+    measure::write_record(folder_ / "made", record);
+    return "mkdir -p \"$DIR\"\ncp " + (folder_ / "made/record.json").string() + " \"$DIR\"\nexit " +
+           std::to_string(code);
+  }
+
+  test::TestFolder folder_;
+};
+
+measure::Record training_record() {
+  measure::Record record;
+  record.images_per_s.median = 250;
+  record.times.total = 12;
+  return record;
+}
+
+TEST_F(ChildExecutorTest, ARunGetsTheCellsWordsVariablesAndFolder) {
+  const ExecutedRun done = run(leaving(training_record()));
+  EXPECT_EQ(done.end, RunEnd::kDone) << done.reason;
+  EXPECT_EQ(done.reason, "");
+  EXPECT_EQ(words(), "train mlp:4-2 --out " + run_folder().string() + " POLICY=passive\n");
+  EXPECT_EQ(done.figure, 250);
+  EXPECT_GT(done.seconds, 0);
+}
+
+TEST_F(ChildExecutorTest, WithoutASpeedTheTotalTimeIsTheFigure) {
+  measure::Record record = training_record();
+  record.kind = "quantize";
+  record.images_per_s = {};
+  EXPECT_EQ(run(leaving(record)).figure, 12);
+}
+
+TEST_F(ChildExecutorTest, AnInvalidMeasurementHasItsReasonsAndItsFigure) {
+  measure::Record record = training_record();
+  record.validity.valid = false;
+  record.validity.reasons = {{"other load", "others used 40 %", ""}, {"swap", "3 MB were swapped", ""}};
+  for (const int code : {0, 3}) {
+    const ExecutedRun done = run(leaving(record, code));
+    EXPECT_EQ(done.end, RunEnd::kInvalid) << code;
+    EXPECT_EQ(done.reason, "others used 40 %; 3 MB were swapped");
+    EXPECT_EQ(done.figure, 250);
+  }
+  record.validity.valid = true;
+  EXPECT_EQ(run(leaving(record)).end, RunEnd::kDone);
+}
+
+TEST_F(ChildExecutorTest, WhatFailsHasTheLastMessageOfTheProgram) {
+  const ExecutedRun failed = run("echo 'evener: first' >&2; echo 'evener: no such data' >&2; echo noise >&2; exit 2");
+  EXPECT_EQ(failed.end, RunEnd::kFailed);
+  EXPECT_EQ(failed.reason, "no such data");
+  EXPECT_FALSE(failed.figure);
+  EXPECT_EQ(text_of(run_folder().string() + ".log"), "evener: first\nevener: no such data\nnoise\n");
+  EXPECT_EQ(run("exit 4").reason, "exit code 4; its log is b001.log");
+  EXPECT_EQ(run("echo 'noise evener: no' >&2; exit 1").reason, "exit code 1; its log is b001.log");
+}
+
+TEST_F(ChildExecutorTest, EndsAreToldApart) {
+  EXPECT_EQ(run("echo 'evener: out of memory: 3 GB' >&2; exit 1").end, RunEnd::kOutOfMemory);
+  EXPECT_EQ(run("echo 'evener: a batch of 9 does not fit into the memory of cuda:0' >&2; exit 1").end,
+            RunEnd::kOutOfMemory);
+  EXPECT_EQ(run("echo 'evener: ran out of memory cards' >&2; exit 1").end, RunEnd::kFailed);
+  const ExecutedRun killed = run("kill -TERM $$");
+  EXPECT_EQ(killed.end, RunEnd::kKilled);
+  EXPECT_THAT(killed.reason, HasSubstr("ended by signal 15"));
+  const ExecutedRun empty = run("exit 0");
+  EXPECT_EQ(empty.end, RunEnd::kFailed);
+  EXPECT_THAT(empty.reason, HasSubstr("the record of the run can't be read"));
+}
+
+TEST_F(ChildExecutorTest, ALimitEndsARunThatTakesLonger) {
+  const ExecutedRun late = run("exec sleep 100", {.prepare = {}, .cleanup = {}, .cool_down = {}, .run_limit_s = 0.05});
+  EXPECT_EQ(late.end, RunEnd::kOutOfTime);
+  EXPECT_THAT(late.reason, HasSubstr("ended after --run-limit"));
+  EXPECT_EQ(run(leaving(training_record()), {.prepare = {}, .cleanup = {}, .cool_down = {}, .run_limit_s = 600}).end,
+            RunEnd::kDone);
+}
+
+TEST_F(ChildExecutorTest, CommandsRunBeforeAndAfter) {
+  const std::string order = (folder_ / "order.txt").string();
+  ChildExecutorOptions options;
+  options.prepare = "echo before >> " + order;
+  options.cleanup = "echo after >> " + order;
+  EXPECT_EQ(run("echo run >> " + order + "\n" + leaving(training_record()), options).end, RunEnd::kDone);
+  EXPECT_EQ(text_of(order), "before\nrun\nafter\n");
+  EXPECT_EQ(run("exit 1", options).reason, "exit code 1; its log is b001.log");
+  options.cleanup = "false; true";
+  const ExecutedRun unclean = run(leaving(training_record()), options);
+  EXPECT_EQ(unclean.end, RunEnd::kFailed);
+  EXPECT_THAT(unclean.reason,
+              AllOf(HasSubstr("--cleanup 'false; true' ended with exit code 1"), HasSubstr("not used")));
+  EXPECT_THAT(run("exit 7", options).reason, HasSubstr("exit code 7")) << "what the run itself ended with comes first";
+  options.prepare = "exit 3";
+  fs::remove(folder_ / "words.txt");
+  const ExecutedRun unprepared = run(leaving(training_record()), options);
+  EXPECT_EQ(unprepared.end, RunEnd::kFailed);
+  EXPECT_EQ(unprepared.reason, "--prepare 'exit 3' ended with exit code 3, so nothing was run");
+  EXPECT_FALSE(fs::exists(folder_ / "words.txt"));
+}
+
+TEST_F(ChildExecutorTest, WhatARunThatWasCutShortLeftIsRemoved) {
+  test::write_text(run_folder() / "half.bin", "x");
+  EXPECT_EQ(run("test -e \"$DIR/half.bin\" && exit 9\n" + leaving(training_record())).end, RunEnd::kDone);
+}
+
+TEST_F(ChildExecutorTest, ARecordOfARunThatEndedIsTakenOver) {
+  ChildExecutor executor({});
+  fs::create_directories(run_folder());
+  EXPECT_FALSE(executor.left_in(run_folder()));
+  measure::Record record = training_record();
+  record.status = measure::Status::kRunning;
+  measure::write_record(run_folder(), record);
+  EXPECT_FALSE(executor.left_in(run_folder()));
+  record.status = measure::Status::kDone;
+  measure::write_record(run_folder(), record);
+  const auto left = executor.left_in(run_folder());
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->end, RunEnd::kDone);
+  EXPECT_EQ(left->seconds, 12);
+  EXPECT_EQ(left->figure, 250);
+}
+
+}  // namespace
+}  // namespace evener::bench

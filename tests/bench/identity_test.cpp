@@ -1,0 +1,161 @@
+// What tells that data, a program or an option's values are the same as before.
+#include "bench/sweep/identity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "bench/sweep/axes.h"
+
+namespace evener::bench {
+namespace {
+
+using test::TestFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+TEST(DataIdentity, IsOfNamesSizesAndTimes) {
+  const TestFolder folder;
+  const fs::path images = folder / "images";
+  test::write_text(images / "a.jpg", "1");
+  test::write_text(images / "deep/b.jpg", "22");
+  const std::vector<std::string> words = {"--data=" + images.string()};
+  std::set<std::string> seen = {data_identity(words)};
+  EXPECT_EQ(data_identity(words), *seen.begin());
+  const auto changes = [&](const char* what) {
+    EXPECT_TRUE(seen.insert(data_identity(words)).second) << what;
+    EXPECT_EQ(data_identity(words), data_identity(words));
+  };
+  const auto time = fs::last_write_time(images / "a.jpg");
+  test::write_text(images / "a.jpg", "3");
+  fs::last_write_time(images / "a.jpg", time + std::chrono::seconds(2));
+  changes("another content of the same size");
+  test::write_text(images / "a.jpg", "333");
+  fs::last_write_time(images / "a.jpg", time);
+  changes("another size at the same time");
+  fs::rename(images / "deep/b.jpg", images / "deep/c.jpg");
+  changes("another name");
+  fs::rename(images / "deep", images / "deeper");
+  changes("another folder");
+  test::write_text(images / "d.jpg", "");
+  changes("one more");
+}
+
+TEST(DataIdentity, LooksAtWhatWordsName) {
+  const TestFolder folder;
+  const std::string file = (folder / "a.jpg").string(), other = (folder / "b.jpg").string();
+  test::write_text(file, "1");
+  test::write_text(other, "22");
+  EXPECT_EQ(data_identity({"resnet20", "--data=synth:digits", "--nesterov", "--weights=" + file + ".not"}), "");
+  EXPECT_EQ(data_identity({}), "");
+  const std::string one = data_identity({file});
+  EXPECT_EQ(one.size(), 16u);
+  EXPECT_EQ(data_identity({"--weights=" + file}), one);
+  EXPECT_NE(data_identity({other}), one);
+  EXPECT_NE(data_identity({file, other}), one);
+  EXPECT_EQ(data_identity({"--weights" + file}), "") << "no value";
+}
+
+TEST(DataIdentity, OfARunOnlyItsNetworksAndItsRecordCount) {
+  const TestFolder folder;
+  const fs::path run = folder / "run";
+  test::write_text(run / "record.json", "{}");
+  test::write_text(run / "best.safetensors", "1");
+  const std::vector<std::string> words = {run.string()};
+  const std::string before = data_identity(words);
+  test::write_text(run / "report.html", "page");
+  EXPECT_EQ(data_identity(words), before);
+  std::set<std::string> seen = {before};
+  for (const char* name : {"last.safetensors", "network.onnx", "deep/record.json"}) {
+    test::write_text(run / name, "22");
+    EXPECT_TRUE(seen.insert(data_identity(words)).second) << name;
+  }
+  fs::remove(run / "record.json");
+  const std::string data = data_identity(words);
+  test::write_text(run / "report.html", "longer page");
+  EXPECT_NE(data_identity(words), data) << "it is no run's folder any more";
+}
+
+TEST(ShortHash, HasSixteenDigitsOfTheText) {
+  EXPECT_EQ(short_hash("a").size(), 16u);
+  EXPECT_EQ(short_hash("a").find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_EQ(short_hash("a"), short_hash("a"));
+  EXPECT_NE(short_hash("a"), short_hash("b"));
+  EXPECT_NE(short_hash(""), short_hash("a"));
+}
+
+TEST(MachineIdentity, StaysTheSame) {
+  EXPECT_EQ(machine_identity(), machine_identity());
+  EXPECT_THAT(machine_identity(), testing::AllOf(HasSubstr(" cores, "), HasSubstr(" bytes of memory, ")));
+}
+
+std::string what_of(const std::string& text) {
+  try {
+    return std::to_string(expanded(text).size());
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+TEST(SweepValuesTest, KeepTheDecimalsOfTheFirstAndOfTheStep) {
+  EXPECT_THAT(expanded("0.25..2/1"), ElementsAre("0.25", "1.25"));
+  EXPECT_THAT(expanded("0.25..1.25"), ElementsAre("0.25", "1.25"));
+  EXPECT_THAT(expanded("1..2/0.5"), ElementsAre("1.0", "1.5", "2.0"));
+  EXPECT_THAT(expanded("0..0.3/0.1"), ElementsAre("0.0", "0.1", "0.2", "0.3"));
+  EXPECT_THAT(expanded("5..5"), ElementsAre("5"));
+  EXPECT_THAT(expanded("3^2..3^2"), ElementsAre("9"));
+  EXPECT_THAT(expanded("3^1..3^3"), ElementsAre("3", "9", "27"));
+}
+
+TEST(SweepValuesTest, AreAThousandAtMost) {
+  EXPECT_EQ(what_of("1..1000"), "1000");
+  EXPECT_THAT(what_of("0..1000"), HasSubstr("more than 1000 values"));
+  EXPECT_EQ(what_of("{1..10}x{1..100}"), "1000");
+  EXPECT_THAT(what_of("{1..11}x{1..100}"), HasSubstr("more than 1000 values"));
+  EXPECT_EQ(what_of("10^0..10^15"), "16");
+  EXPECT_THAT(what_of("10^0..10^16"), HasSubstr("more than 1000 values"));
+  EXPECT_THAT(what_of("2^3..2^1"), HasSubstr("ends before it begins"));
+}
+
+TEST(SweepValuesTest, BracesThatHoldNoRangeStayAndLaterOnesAreRead) {
+  EXPECT_THAT(expanded("{a}{1..2}"), ElementsAre("{a}1", "{a}2"));
+  EXPECT_THAT(expanded("x{2^1..2^2}y"), ElementsAre("x2y", "x4y"));
+}
+
+std::vector<measure::SweepAxis> two_axes(std::size_t first, std::size_t second) {
+  std::vector<measure::SweepAxis> axes = {{{"a"}, {}}, {{"b"}, {}}};
+  for (std::size_t i = 0; i < first; ++i) axes[0].steps.push_back({std::to_string(i)});
+  for (std::size_t i = 0; i < second; ++i) axes[1].steps.push_back({std::to_string(i)});
+  return axes;
+}
+
+TEST(SweepCellsTest, AreTenThousandAtMost) {
+  EXPECT_EQ(combinations(two_axes(100, 100), {}).size(), 10'000u);
+  EXPECT_THROW(combinations(two_axes(100, 101), {}), UsageError);
+}
+
+TEST(SweepCellsTest, AnExclusionNeedsAllItsNames) {
+  const auto cells = combinations(two_axes(3, 4), {{{"a", {"0", "2"}}, {"b", {"1", "3"}}}, {{"b", {"2"}}}});
+  std::vector<std::string> left;
+  for (const auto& cell : cells) left.push_back(cell.at("a") + cell.at("b"));
+  EXPECT_THAT(left, ElementsAre("00", "10", "11", "13", "20"));
+}
+
+TEST(SweepCellsTest, NamesLeaveOutAxesOfOneStepUnlessAllHaveOne) {
+  EXPECT_EQ(cell_name(two_axes(2, 1), {{"a", "1"}, {"b", "0"}}), "a=1");
+  EXPECT_EQ(cell_name(two_axes(1, 2), {{"a", "0"}, {"b", "1"}}), "b=1");
+  EXPECT_EQ(cell_name(two_axes(1, 1), {{"a", "0"}, {"b", "0"}}), "a=0, b=0");
+  EXPECT_EQ(cell_folder(two_axes(2, 1), {{"a", "1"}, {"b", "0"}}, "0123456789"), "1-01234567");
+  EXPECT_EQ(cell_folder(two_axes(2, 2), {{"a", ".."}, {"b", "x/ÿ:Z"}}, "0123456789"), "cell-01234567");
+  EXPECT_EQ(cell_folder(two_axes(2, 2), {{"a", "9z"}, {"b", "x/y:Z"}}, "0123456789"), "9z_x-y-Z-01234567");
+  const std::string longest = cell_folder(two_axes(2, 1), {{"a", std::string(200, 'n')}, {"b", "0"}}, "0123456789");
+  EXPECT_EQ(longest, std::string(80, 'n') + "-01234567");
+}
+
+}  // namespace
+}  // namespace evener::bench

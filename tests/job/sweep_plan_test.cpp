@@ -1,0 +1,444 @@
+// What words and files of a sweep stand for: its fixed options, its axes and the words of each cell.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "job/sweep/sweep_flags.h"
+
+namespace evener::job {
+namespace {
+
+using test::TestFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+using Words = std::vector<std::string>;
+
+/// A sweep as its words ask for it, completed.
+struct Asked {
+  explicit Asked(const Words& words) {
+    flags.what.read(words);
+    complete(flags);
+  }
+  const SweepPlan& plan() const { return flags.plan; }
+  std::vector<measure::SweepCell> cells() const { return cells_of(flags.plan); }
+
+  SweepFlags flags;
+};
+
+std::string refusal(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "it was taken";
+}
+
+std::string words_refusal(const Words& words) {
+  return refusal([&] { cells_of(Asked(words).plan()); });
+}
+
+Words training(const Words& more) {
+  Words words = {"train", "mlp:784-16-10", "--data", "synth:digits:200"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(SweepWordsTest, ValuesWithCommasAreAxesInTheOrderOfTheWords) {
+  const Asked asked(training({"--batch=16,32,64", "--lr", "0.1", "--seed", "7,8"}));
+  EXPECT_EQ(asked.plan().command, "train");
+  ASSERT_EQ(asked.plan().axes.size(), 2u);
+  EXPECT_THAT(asked.plan().axes[0].names, ElementsAre("batch"));
+  EXPECT_THAT(asked.plan().axes[0].steps, ElementsAre(Words{"16"}, Words{"32"}, Words{"64"}));
+  EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("seed"));
+  EXPECT_THAT(asked.plan().values.at("seed"), ElementsAre(Pair("7", Words{"7"}), Pair("8", Words{"8"})));
+  EXPECT_THAT(asked.plan().fixed, UnorderedElementsAre(Pair("model", Words{"mlp:784-16-10"}), Pair("lr", Words{"0.1"}),
+                                                       Pair("data", Words{"synth:digits:200"})));
+  const auto cells = asked.cells();
+  ASSERT_EQ(cells.size(), 6u);
+  EXPECT_THAT(cells[1].words,
+              ElementsAre("train", "mlp:784-16-10", "--data=synth:digits:200", "--seed=8", "--batch=16", "--lr=0.1"));
+  EXPECT_THAT(cells[1].values, UnorderedElementsAre(Pair("batch", "16"), Pair("seed", "8")));
+}
+
+TEST(SweepWordsTest, PositionalsMayBeAxesToo) {
+  const Asked asked({"train", "resnet20,resnet32", "--data", "synth:digits:200"});
+  ASSERT_EQ(asked.plan().axes.size(), 1u);
+  EXPECT_THAT(asked.plan().axes[0].names, ElementsAre("model"));
+  EXPECT_EQ(asked.cells()[1].words[1], "resnet32");
+  EXPECT_THAT(words_refusal({"train", "resnet20", "resnet32", "--data", "synth:digits:200"}),
+              HasSubstr("'resnet32' is one argument too many for 'train'"));
+}
+
+TEST(SweepWordsTest, VariablesStandBeforeTheCommand) {
+  const Asked asked({"OMP_WAIT_POLICY=active,passive", "FIXED_2=1=2", "train", "resnet20", "--data=synth:digits:200"});
+  EXPECT_THAT(asked.plan().fixed.at("$FIXED_2"), ElementsAre("1=2"));
+  const auto cells = asked.cells();
+  ASSERT_EQ(cells.size(), 2u);
+  EXPECT_THAT(cells[1].environment, UnorderedElementsAre(Pair("OMP_WAIT_POLICY", "passive"), Pair("FIXED_2", "1=2")));
+  EXPECT_THAT(cells[1].words, ElementsAre("train", "resnet20", "--data=synth:digits:200"));
+  EXPECT_NE(cells[0].key, cells[1].key);
+  for (const char* word : {"2A=1", "=1", "A-B=1"}) {
+    EXPECT_THAT(words_refusal({word, "train", "resnet20"}), HasSubstr("is no command that leaves a record")) << word;
+  }
+}
+
+TEST(SweepWordsTest, TheLastOfAnOptionGivenTwiceCounts) {
+  const Asked fixed(training({"--batch", "16,32", "--batch", "64"}));
+  EXPECT_THAT(fixed.plan().axes, IsEmpty());
+  EXPECT_THAT(fixed.plan().fixed.at("batch"), ElementsAre("64"));
+  const Asked axis(training({"--batch", "64", "--batch", "16,32"}));
+  EXPECT_EQ(axis.plan().axes.size(), 1u);
+  EXPECT_FALSE(axis.plan().fixed.contains("batch"));
+  const Asked data(training({"--data", "synth:shapes:20"}));  // of which all count
+  EXPECT_THAT(data.plan().fixed.at("data"), ElementsAre("synth:digits:200", "synth:shapes:20"));
+}
+
+TEST(SweepWordsTest, OptionsOfTheSweepAndOfItsCommandAreToldApart) {
+  const Asked asked({"--warmup", "3", "--dry-run", "train", "resnet20", "--data=synth:digits:200", "--warmup", "2",
+                     "--order-seed=9", "--predict", "--momentum=0.9", "--nesterov"});
+  EXPECT_EQ(*asked.flags.warmup, 3);
+  EXPECT_EQ(*asked.flags.order_seed, 9u);
+  EXPECT_TRUE(*asked.flags.predict);
+  EXPECT_TRUE(*asked.flags.dry_run);
+  EXPECT_THAT(asked.plan().fixed.at("warmup"), ElementsAre("2"));
+  EXPECT_THAT(asked.plan().fixed.at("nesterov"), ElementsAre("true"));
+  EXPECT_THAT(asked.cells().front().words, testing::Contains("--nesterov"));
+  const Asked out(training({"--out", "there", "--dry-run", "--quiet"}));
+  EXPECT_EQ(*out.flags.out, "there");
+  EXPECT_TRUE(*out.flags.quiet);
+  EXPECT_TRUE(*out.flags.dry_run);
+  EXPECT_FALSE(*Asked(training({})).flags.dry_run);
+}
+
+TEST(SweepWordsTest, AnOptionThatIsAListMayStandSeveralTimes) {
+  const Asked asked(training({"--freeze", "conv1*", "--freeze", "fc*"}));
+  EXPECT_THAT(asked.plan().fixed.at("freeze"), ElementsAre("conv1*", "fc*"));
+}
+
+TEST(SweepWordsTest, WhatNamesAFileIsOneValue) {
+  const TestFolder folder;
+  const std::string a = (folder / "a,b").string(), pair = a + "," + (folder / "c").string();
+  test::write_text(a, "");
+  EXPECT_THAT(Asked(training({"--weights", a})).plan().fixed.at("weights"), ElementsAre(a));
+  EXPECT_EQ(Asked(training({"--weights", pair})).plan().axes.front().steps.size(), 3u);
+}
+
+TEST(SweepWordsTest, WrongWordsAreRefused) {
+  EXPECT_THAT(words_refusal({"--repeats", "3"}), HasSubstr("needs an experiment's file or a measuring command"));
+  EXPECT_THAT(words_refusal(training({"--batch"})), HasSubstr("'--batch' needs a value"));
+  EXPECT_THAT(words_refusal(training({"--batch", "--lr"})), HasSubstr("'--batch' needs a value"));
+  EXPECT_THAT(words_refusal(training({"--batch", "16,"})), HasSubstr("'batch' has an empty value in '16,'"));
+  EXPECT_THAT(words_refusal(training({"--box-rate", "1"})), HasSubstr("and 'evener train --help'"));
+  EXPECT_THAT(words_refusal({"--reapets", "1"}), AllOf(HasSubstr("did you mean '--repeats'"), Not(HasSubstr("train"))));
+  EXPECT_THAT(words_refusal({"train", "--lr", "0.1,0.2"}),
+              AllOf(HasSubstr("the cell lr=0.1: 'evener train' needs --data"), HasSubstr("evener train --help")));
+  EXPECT_THAT(words_refusal(training({"--on", "cpu/q7"})), Not(HasSubstr("the cell"))) << "there is but one";
+  EXPECT_THAT(words_refusal(training({"--overwrite"})), HasSubstr("replaces nothing"));
+  EXPECT_THAT(words_refusal(training({"--scale", "small"})), HasSubstr("--scale names a part of an experiment's file"));
+  EXPECT_THAT(words_refusal(training({"--elastic"})), HasSubstr("--elastic goes on with the other replicas"))
+      << "as the command's own check has it";
+}
+
+TEST(SweepWordsTest, TheFolderIsOfTheCommandAndWhatIsFixed) {
+  const auto out = [](const Words& more) { return Asked(training(more)).plan().default_out; };
+  EXPECT_THAT(out({}), testing::MatchesRegex("runs/sweep-train-[0-9a-f]+"));
+  EXPECT_EQ(out({}).size(), std::string("runs/sweep-train-").size() + 6);
+  EXPECT_EQ(out({"--batch", "16,32"}), out({"--batch", "16,32,64"})) << "a new value goes to the same folder";
+  EXPECT_NE(out({"--lr", "0.1"}), out({"--lr", "0.2"}));
+}
+
+TEST(SweepCells, SwitchesThatAreOffHaveNoWord) {
+  SweepPlan plan;
+  plan.command = "train";
+  plan.fixed = {{"model", {"resnet20"}}, {"data", {"synth:digits:200"}}, {"momentum", {"0.9"}}};
+  plan.axes = {{{"nesterov"}, {{"true"}, {"false"}}}};
+  plan.values["nesterov"] = {{"true", {"true"}}, {"false", {"false"}}};
+  const auto cells = cells_of(plan);
+  EXPECT_THAT(cells[0].words,
+              ElementsAre("train", "resnet20", "--data=synth:digits:200", "--momentum=0.9", "--nesterov"));
+  EXPECT_THAT(cells[1].words, ElementsAre("train", "resnet20", "--data=synth:digits:200", "--momentum=0.9"));
+  plan.fixed["nesterov"] = {"false"};
+  plan.axes.clear();
+  EXPECT_EQ(cells_of(plan).front().words, cells[1].words);
+}
+
+TEST(SweepCells, AreTheSameForTheSameWordsVariablesAndData) {
+  const TestFolder folder;
+  const std::string data = (folder / "images").string();
+  test::write_text(folder / "images" / "a.jpg", "1");
+  const auto cell = [&](const Words& before, const Words& more) {
+    Words words = before;
+    for (const std::string& word : {std::string("train"), std::string("resnet20"), "--data=" + data}) {
+      words.push_back(word);
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return Asked(words).cells().front();
+  };
+  const measure::SweepCell first = cell({"A=1"}, {"--batch=16"});
+  EXPECT_EQ(first.key, cell({"A=1"}, {"--batch=16"}).key);
+  EXPECT_NE(first.key, cell({"A=2"}, {"--batch=16"}).key);
+  EXPECT_NE(first.key, cell({"B=1"}, {"--batch=16"}).key);
+  EXPECT_NE(first.key, cell({"A=1"}, {"--batch=32"}).key);
+  EXPECT_NE(first.key, cell({}, {"--batch=16"}).key);
+  EXPECT_FALSE(first.data.empty());
+  EXPECT_EQ(first.folder, "cell-" + first.key.substr(0, 8));
+  test::write_text(folder / "images" / "b.jpg", "22");
+  const measure::SweepCell grown = cell({"A=1"}, {"--batch=16"});
+  EXPECT_NE(grown.data, first.data);
+  EXPECT_NE(grown.key, first.key);
+  EXPECT_EQ(Asked(training({})).cells().front().data, "") << "data that is made up is no file";
+}
+
+TEST(SweepKeys, AreOptionsOfTheCommandOrVariables) {
+  const MeasuredCommand command = measured_command("train");
+  EXPECT_EQ(option_of_key(command, "batch"), command.options.find("--batch"));
+  EXPECT_EQ(option_of_key(command, "model"), command.options.find("MODEL"));
+  EXPECT_EQ(option_of_key(command, "$X"), nullptr);
+  EXPECT_THAT(refusal([&] { option_of_key(command, "$"); }), HasSubstr("is no environment variable"));
+  EXPECT_THAT(refusal([&] { option_of_key(command, "$A=B"); }), HasSubstr("is no environment variable"));
+  EXPECT_THAT(refusal([&] { option_of_key(command, "bach"); }), HasSubstr("'batch'"));
+  EXPECT_THAT(refusal([&] { option_of_key(command, "dry-ru"); }), Not(HasSubstr("'dry-run'"))) << "a sweep has its own";
+  for (const char* key : {"out", "json", "dry-run", "overwrite", "resume", "quiet", "trace"}) {
+    EXPECT_THAT(refusal([&] { option_of_key(command, key); }), HasSubstr("can't be set for the runs of a sweep"))
+        << key;
+  }
+  for (const OptionBase* option : command.options.options()) {
+    if (!option->rules().hidden) continue;
+    EXPECT_THROW(option_of_key(command, option->key()), UsageError) << option->key();
+  }
+}
+
+TEST(MeasuredCommands, HaveTheOptionsOfTheirOwn) {
+  const std::vector<std::pair<std::string, const char*>> own = {
+      {"train", "--epochs"},      {"infer", "--scenario"},       {"faces", "--pairs"},
+      {"detect", "--confidence"}, {"quantize", "--calibration"}, {"matmul", "--repeats"}};
+  for (const auto& [name, option] : own) {
+    const MeasuredCommand command = measured_command(name);
+    EXPECT_EQ(command.name, name);
+    EXPECT_NE(command.options.find("--out"), nullptr) << name;
+    for (const auto& [of, unused] : own) {
+      EXPECT_EQ(measured_command(of).options.find(option) != nullptr, of == name) << of << " " << option;
+    }
+  }
+}
+
+/// An experiment with this text.
+class ExperimentTest : public testing::Test {
+ protected:
+  std::string write(const std::string& text) const {
+    const std::filesystem::path path = folder_ / "grid.toml";
+    test::write_text(path, text);
+    return path.string();
+  }
+  Asked read(const std::string& text, const Words& more = {}) const {
+    Words words = {write(text)};
+    words.insert(words.end(), more.begin(), more.end());
+    return Asked(words);
+  }
+  std::string refused(const std::string& text) const {
+    return refusal([&] { read(text).cells(); });
+  }
+
+  TestFolder folder_;
+};
+
+constexpr const char* kHead = "command = \"train\"\n";
+
+TEST_F(ExperimentTest, ValuesAreOfEveryType) {
+  const Asked asked = read(R"(
+command = "train"
+title = "Digits"
+repeats = 7
+warmup = 1
+no-html = true
+order-seed = 4
+[options]
+model = "resnet20"
+data = "synth:digits:200"
+lr = 0.25
+momentum = 0.5
+nesterov = true
+"$EMPTY" = ""
+[axes]
+seed = 3
+precision = ["fp32", "bf16"]
+batch = ["8..24/8", 64]
+)");
+  EXPECT_EQ(asked.plan().title, "Digits");
+  EXPECT_EQ(asked.plan().default_out, "runs/grid");
+  EXPECT_EQ(asked.plan().file, (folder_ / "grid.toml").string());
+  EXPECT_EQ(*asked.flags.repeats, 7);
+  EXPECT_EQ(*asked.flags.warmup, 1);
+  EXPECT_EQ(*asked.flags.order_seed, 4u);
+  EXPECT_TRUE(*asked.flags.no_html);
+  EXPECT_THAT(asked.plan().fixed,
+              AllOf(testing::Contains(Pair("lr", Words{"0.25"})), testing::Contains(Pair("nesterov", Words{"true"})),
+                    testing::Contains(Pair("$EMPTY", Words{""}))));
+  ASSERT_EQ(asked.plan().axes.size(), 3u);
+  EXPECT_THAT(asked.plan().axes[0].names, ElementsAre("seed")) << "as they stand in the file";
+  EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("precision"));
+  EXPECT_THAT(asked.plan().axes[2].steps, ElementsAre(Words{"8"}, Words{"16"}, Words{"24"}, Words{"64"}));
+}
+
+TEST_F(ExperimentTest, AnOptionThatIsAListHasOneOrSeveralWords) {
+  const Asked asked = read(R"(
+command = "train"
+[options]
+model = "resnet20"
+data = "synth:digits:200"
+class = ["a=A/**", "b=B/**"]
+[axes]
+freeze = [["conv1*", "layer1*"], "layer2*"]
+)");
+  ASSERT_EQ(asked.plan().axes.size(), 1u);
+  EXPECT_THAT(asked.plan().axes[0].steps, ElementsAre(Words{"conv1* layer1*"}, Words{"layer2*"}));
+  EXPECT_THAT(asked.cells()[0].words, ElementsAre("train", "resnet20", "--freeze=conv1*", "--freeze=layer1*",
+                                                  "--data=synth:digits:200", "--class=a=A/**", "--class=b=B/**"));
+  EXPECT_THAT(refused("command = \"train\"\n[options]\nfreeze = []\n"), HasSubstr("line 3: 'freeze' is an empty list"));
+}
+
+TEST_F(ExperimentTest, OptionsThatWereTypedComeBeforeThoseOfTheFile) {
+  const std::string text = std::string(kHead) + "repeats = 7\nwarmup = 2\n[options]\nmodel = \"resnet20\"\n";
+  const Asked asked = read(text, {"--warmup", "5"});
+  EXPECT_EQ(*asked.flags.repeats, 7);
+  EXPECT_EQ(*asked.flags.warmup, 5);
+  EXPECT_THAT(refusal([&] { read(text, {"train"}); }), HasSubstr("'train' is one argument too many"));
+}
+
+TEST_F(ExperimentTest, KeysThatGoTogetherAreOneAxisBehindTheOthers) {
+  const Asked asked = read(R"(
+command = "train"
+[options]
+model = "resnet20"
+data = "synth:digits:200"
+[[together]]
+batch = [16, 32]
+lr = [0.1, 0.2]
+[axes]
+seed = [1, 2, 3]
+[[exclude]]
+seed = ["2..3"]
+batch = 32
+)");
+  ASSERT_EQ(asked.plan().axes.size(), 2u);
+  EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("batch", "lr"));
+  EXPECT_THAT(asked.plan().axes[1].steps, ElementsAre(Words({"16", "0.1"}), Words({"32", "0.2"})));
+  ASSERT_EQ(asked.plan().exclusions.size(), 1u);
+  EXPECT_THAT(asked.plan().exclusions[0].at("seed"), ElementsAre("2", "3"));
+  std::vector<std::string> cells;
+  for (const auto& cell : asked.cells()) cells.push_back(cell.values.at("seed") + "/" + cell.values.at("batch"));
+  EXPECT_THAT(cells, ElementsAre("1/16", "1/32", "2/16", "3/16"));
+}
+
+TEST_F(ExperimentTest, AScaleReplacesKeysAndMovesOptionsToAxesAndBack) {
+  const std::string text = R"(
+command = "train"
+title = "whole"
+[options]
+model = "resnet20"
+data = "synth:digits:60000"
+batch = 16
+[axes]
+lr = [0.1, 0.2]
+seed = [1, 2, 3]
+[scale.small]
+title = "part"
+[scale.small.options]
+lr = 0.3
+[scale.small.axes]
+batch = [32, 64]
+seed = [4]
+)";
+  const Asked small = read(text, {"--scale", "small"});
+  EXPECT_EQ(small.plan().title, "part");
+  EXPECT_EQ(small.plan().default_out, "runs/grid-small");
+  EXPECT_THAT(small.plan().fixed.at("lr"), ElementsAre("0.3"));
+  EXPECT_THAT(small.plan().fixed.at("data"), ElementsAre("synth:digits:60000"));
+  EXPECT_FALSE(small.plan().fixed.contains("batch"));
+  std::vector<std::string> axes;
+  for (const auto& axis : small.plan().axes) axes.push_back(axis.names.front() + "/" + axis.steps.front().front());
+  EXPECT_THAT(axes, UnorderedElementsAre("batch/32", "seed/4"));
+  const Asked whole = read(text);
+  EXPECT_EQ(whole.plan().axes.size(), 2u);
+  EXPECT_THAT(whole.plan().fixed.at("batch"), ElementsAre("16"));
+}
+
+TEST_F(ExperimentTest, WhatIsWrongIsToldWithItsLine) {
+  const std::vector<std::pair<std::string, const char*>> wrong = {
+      {"title = 3\n", "line 2: 'title' is no text"},
+      {"scale = 1\n[axes]\nbatch = [16]\n[options]\nbatch = 16\n", "line 4: 'batch' stands under [options] as well"},
+      {"again = \"failed\"\n", "line 2: "},
+      {"dry-run = true\n", "line 2: "},
+      {"options = 3\n", "line 2: [options] is a table"},
+      {"axes = 3\n", "line 2: [axes] is a table"},
+      {"[options]\nlr = \"\"\n", "line 3: 'lr' is empty; leave the line out"},
+      {"[options]\nlr = 2020-01-01\n", "line 3: 'lr' has a value that no option takes"},
+      {"[options]\nnesterov = 1\n", "line 3: 'nesterov' is a switch"},
+      {"[options]\n\"$A\" = [1, 2]\n", "line 3: '$A' takes one value; several are an axis"},
+      {"[axes]\nlr = [0.1, [0.2, 0.3]]\n", "'lr' takes one value"},
+      {"[axes]\nbatch = \"4..1\"\n", "line 3: the range '4..1' ends before it begins"},
+      {"[[together]]\n", "[[together]] has no keys"},
+      {"together = [1]\n", "'together' is written as [[together]]"},
+      {"[axes]\nlr = [0.1]\n[[exclude]]\nlr = 0.2\n", "line 5: [[exclude]]: the axis 'lr' has no value '0.2'"},
+      {"[axes]\nlr = [0.1]\n[[exclude]]\n", "line 4: [[exclude]] names no value"}};
+  for (const auto& [text, message] : wrong) EXPECT_THAT(refused(kHead + text), HasSubstr(message)) << text;
+  EXPECT_THAT(refused("title = \"a\"\ncommand = \"trian\"\n"), HasSubstr("line 2: 'trian' is no command"));
+}
+
+TEST(SweepFlagsTest, FillWhatARecordSays) {
+  const Asked asked({"--repeats",   "6",  "--warmup",     "2",  "--until",          "ci=2.5%", "--max-runs",   "40",
+                     "--prepare",   "p",  "--cleanup",    "c",  "--setup",          "s",       "--cool-down",  "3",
+                     "--run-limit", "11", "--time-limit", "12", "--energy-repeats", "4",       "--order-seed", "13",
+                     "matmul"});
+  measure::SweepRecord sweep;
+  asked.flags.fill(sweep);
+  EXPECT_EQ(sweep.repeats, 6);
+  EXPECT_EQ(sweep.warmup, 2);
+  EXPECT_DOUBLE_EQ(sweep.until_width.value(), 0.025);
+  EXPECT_EQ(sweep.max_runs, 40);
+  EXPECT_EQ(sweep.setup + sweep.prepare + sweep.cleanup + sweep.cool_down, "spc3");
+  EXPECT_EQ(sweep.run_limit_s, 11);
+  EXPECT_EQ(sweep.time_limit_s, 12);
+  EXPECT_EQ(sweep.energy_repeats, 4);
+  EXPECT_EQ(sweep.order_seed, 13u);
+  measure::SweepRecord plain;
+  Asked({"--runs", "9", "matmul"}).flags.fill(plain);
+  EXPECT_EQ(plain.repeats, 9);
+  EXPECT_FALSE(plain.until_width);
+}
+
+std::string checked(const Words& words) {
+  return refusal([&] {
+    const Asked asked(words);
+    asked.flags.check();
+    throw UsageError("good");
+  });
+}
+
+TEST(SweepFlagsTest, GoTogether) {
+  EXPECT_EQ(checked({"--repeats", "1", "matmul"}), "good");
+  EXPECT_THAT(checked({"--repeats", "5", "--runs", "5", "matmul"}), HasSubstr("say the same"));
+  EXPECT_EQ(checked({"--until", "ci=2%", "--repeats", "5", "matmul"}), "good");
+  EXPECT_EQ(checked({"--until", "ci=100", "matmul"}), "good");
+  EXPECT_THAT(checked({"--until", "ci=2%", "--repeats", "4", "matmul"}), HasSubstr("and 4 are too few"));
+  EXPECT_THAT(checked({"--until", "ci=2%", "--runs", "4", "matmul"}), HasSubstr("and 4 are too few"));
+  EXPECT_EQ(checked({"--until", "ci=2%", "--max-runs", "8", "--repeats", "8", "matmul"}), "good");
+  EXPECT_THAT(checked({"--until", "ci=2%", "--max-runs", "8", "--repeats", "9", "matmul"}),
+              HasSubstr("--max-runs 8 is less than --repeats 9"));
+  EXPECT_EQ(checked({"--max-runs", "8", "--repeats", "9", "matmul"}), "good") << "nothing asks for more";
+  for (const char* width : {"ci=0%", "ci=100.5%", "ci=-1%", "2%", "ci=", "ci=nan%"}) {
+    EXPECT_THAT(checked({"--until", width, "matmul"}), HasSubstr("it has to be ci=P%")) << width;
+  }
+}
+
+}  // namespace
+}  // namespace evener::job

@@ -1,0 +1,212 @@
+// What a sweep takes over from an earlier one, and what it asks a plan, made of a shell script here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/test_folder.h"
+#include "bench/sweep/identity.h"
+#include "job/sweep/predictions.h"
+#include "job/sweep/sweep_job.h"
+
+namespace evener::job {
+namespace {
+
+using test::TestFolder;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Notes : public Observer {
+ public:
+  void note(const std::string& text) override { texts.push_back(text); }
+  std::vector<std::string> texts;
+};
+
+measure::SweepCell cell_with(const std::vector<std::string>& words) {
+  measure::SweepCell cell;
+  cell.words = {"train", "mlp:4-2"};
+  cell.words.insert(cell.words.end(), words.begin(), words.end());
+  return cell;
+}
+
+/// A program that tells each line of its words and a variable in calls.txt and answers with plan.json; or fails.
+class Planner {
+ public:
+  explicit Planner(const std::string& end) {
+    test::write_text(program(), "#!/bin/sh\necho \"$* POLICY=$POLICY\" >> " + (folder_ / "calls.txt").string() +
+                                    "\nfor last; do :; done\n" + end + "\n");
+    std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
+  }
+  std::filesystem::path program() const { return folder_ / "planner"; }
+  std::vector<std::string> calls() const {
+    std::ifstream file(folder_ / "calls.txt");
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+
+ private:
+  TestFolder folder_;
+};
+
+constexpr const char* kAnswer =
+    R"(echo '{"placements": [{"placement": "cpu/t1", "images_per_s": 40, "epoch_s": 5},
+                             {"placement": "cpu/t2", "images_per_s": 70, "epoch_s": 3}]}' > "$last")";
+
+TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
+  const Planner planner(kAnswer);
+  measure::SweepRecord sweep;
+  sweep.command = "train";
+  sweep.cells = {cell_with({"--on=cpu/t1", "--epochs=2", "--batch=8"}),
+                 cell_with({"--on=cpu/t2", "--epochs=4", "--batch=8"}),
+                 cell_with({"--on=cpu/t1", "--epochs=7", "--batch=8", "--lr=0.3"}),
+                 cell_with({"--on=cpu/t2", "--batch=16"}),
+                 cell_with({"--on=cpu/t2", "--batch=8"}),
+                 cell_with({"--on=cpu/t2", "--batch=32"})};
+  sweep.cells[4].environment = {{"POLICY", "passive"}};
+  sweep.cells[5].predicted = measure::CellPrediction{.images_per_s = 1, .run_s = 2};
+  Notes notes;
+  predict(sweep, notes, planner.program());
+  const std::vector<std::string> calls = planner.calls();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_THAT(calls, Contains(AllOf(HasSubstr("plan mlp:4-2 --batch=8 --on=cpu/t1,cpu/t2 --quiet --json "),
+                                    testing::EndsWith("POLICY="))));
+  EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=8 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY=passive"))));
+  EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=16 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY="))));
+  const std::vector<double> run_s = {10, 12, 35, 30, 30, 2}, speed = {40, 70, 40, 70, 70, 1};
+  for (std::size_t i = 0; i < sweep.cells.size(); ++i) {
+    ASSERT_TRUE(sweep.cells[i].predicted) << i;
+    EXPECT_EQ(sweep.cells[i].predicted->run_s, run_s[i]) << i;
+    EXPECT_EQ(sweep.cells[i].predicted->images_per_s, speed[i]) << i;
+  }
+  EXPECT_THAT(notes.texts, Contains("planning cpu/t1, cpu/t2"));
+}
+
+TEST(SweepPredictions, WhatCannotBePlannedIsToldAndStaysWithout) {
+  measure::SweepRecord sweep;
+  sweep.command = "train";
+  sweep.cells = {cell_with({"--on=cpu/t1"})};
+  Notes failed, silent, garbled;
+  predict(sweep, failed, Planner("echo first >&2; echo evener: no data >&2; exit 2").program());
+  EXPECT_THAT(failed.texts, Contains("no prediction: evener: no data"));
+  predict(sweep, silent, Planner("exit 4").program());
+  EXPECT_THAT(silent.texts, Contains("no prediction: exit code 4"));
+  predict(sweep, garbled, Planner("echo '{' > \"$last\"").program());
+  EXPECT_FALSE(sweep.cells[0].predicted);
+  sweep.command = "infer";
+  EXPECT_THROW(predict(sweep, silent, "/bin/false"), UsageError);
+}
+
+measure::SweepRecord with_series(const std::vector<std::pair<std::string, std::string>>& programs_and_machines) {
+  measure::SweepRecord sweep;
+  for (const auto& [program, machine] : programs_and_machines) {
+    sweep.series.push_back({static_cast<int>(sweep.series.size()) + 1, "", program, machine});
+  }
+  return sweep;
+}
+
+TEST(SweepSeriesTest, IsThatOfTheProgramAndTheMachine) {
+  measure::SweepRecord first;
+  EXPECT_EQ(choose_series(first, std::nullopt, "p", "m"), "");
+  EXPECT_EQ(first.series_now, 1);
+  ASSERT_EQ(first.series.size(), 1u);
+  EXPECT_EQ(first.series[0].program + first.series[0].machine, "pm");
+  const measure::SweepRecord earlier = with_series({{"p", "m"}, {"q", "m"}, {"p", "n"}});
+  const auto chosen = [&](const std::string& program, const std::string& machine) {
+    measure::SweepRecord sweep;
+    const std::string news = choose_series(sweep, earlier, program, machine);
+    return std::to_string(sweep.series_now) + " of " + std::to_string(sweep.series.size()) + news;
+  };
+  EXPECT_EQ(chosen("p", "m"), "1 of 3") << "one that began earlier goes on";
+  EXPECT_EQ(chosen("q", "m"), "2 of 3");
+  EXPECT_EQ(chosen("p", "n"), "3 of 3");
+  EXPECT_THAT(chosen("q", "n"), testing::StartsWith("4 of 4a new series begins: the program is another"));
+  EXPECT_THAT(chosen("p", "o"), testing::StartsWith("4 of 4a new series begins: the machine is another"));
+}
+
+TEST(SweepSeriesTest, PredictionsAreKeptWithinOne) {
+  measure::SweepRecord earlier = with_series({{"p", "m"}}), sweep = with_series({{"p", "m"}});
+  earlier.cells = {cell_with({}), cell_with({})};
+  earlier.cells[0].key = "a", earlier.cells[1].key = "b";
+  earlier.cells[0].predicted = measure::CellPrediction{.images_per_s = 3, .run_s = 4};
+  sweep.cells = {cell_with({}), cell_with({}), cell_with({})};
+  sweep.cells[0].key = "c", sweep.cells[1].key = "a", sweep.cells[2].key = "b";
+  keep_predictions(earlier, sweep);
+  EXPECT_FALSE(sweep.cells[0].predicted);
+  ASSERT_TRUE(sweep.cells[1].predicted);
+  EXPECT_EQ(sweep.cells[1].predicted->run_s, 4);
+  EXPECT_FALSE(sweep.cells[2].predicted);
+  measure::SweepRecord next = with_series({{"p", "m"}, {"q", "m"}});
+  next.cells = {cell_with({})};
+  next.cells[0].key = "a";
+  keep_predictions(earlier, next);
+  EXPECT_FALSE(next.cells[0].predicted) << "another program may be faster";
+}
+
+TEST(SweepPlaces, AreRelativeNamesThatRunsRead) {
+  SweepPlan plan;
+  const auto places = [&](const std::string& key, const std::vector<std::string>& words) {
+    plan.fixed = {{key, words}};
+    return named_places(plan);
+  };
+  for (const char* key : {"data", "images", "dir", "calibration-data"}) {
+    EXPECT_THAT(places(key, {"a", "b/c"}), ElementsAre("a", "b/c")) << key;
+  }
+  for (const char* key : {"model", "weights", "labels", "detector-weights"}) {
+    EXPECT_THAT(places(key, {"a", "b/c"}), ElementsAre("b/c")) << key << ": others may be names";
+  }
+  EXPECT_THAT(places("data", {"synth:digits", "/there", "-", "a*", "b?", "[c]"}), IsEmpty());
+  EXPECT_THAT(places("batch", {"a/b"}), IsEmpty());
+  plan.fixed = {{"data", {"x"}}};
+  plan.values["weights"] = {{"r/1", {"r/1"}}, {"imagenet", {"imagenet"}}};
+  plan.values["data"] = {{"y z", {"y", "z"}}};
+  EXPECT_THAT(named_places(plan), testing::UnorderedElementsAre("x", "y", "z", "r/1"));
+}
+
+TEST(SweepDryRun, CountsWhatIsDoneAndToCome) {
+  std::string program;
+  try {
+    program = bench::program_identity();
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const TestFolder folder;
+  SweepFlags flags;
+  flags.what.read({"matmul", "64,128,256", "--repeats", "3"});
+  flags.out.read({folder.path().string()});
+  complete(flags);
+  Notes notes;
+  const std::string before = sweep_dry_run_text(flags, notes);
+  EXPECT_THAT(before,
+              AllOf(HasSubstr("3 cells of 'evener matmul'"), HasSubstr("n=64: 5 runs to come: evener matmul 64 "),
+                    HasSubstr("0 runs done, 15 to come; how long")));
+  measure::SweepRecord sweep = asked_for(flags);
+  choose_series(sweep, std::nullopt, program, bench::machine_identity());
+  measure::write_sweep(folder.path(), sweep);
+  measure::JournalWriter journal(folder.path());
+  for (int block = 1; block <= 2; ++block) {
+    measure::SweepRun run;
+    run.cell = sweep.cells[1].key;
+    run.block = block;
+    run.folder = "x/b00" + std::to_string(block);
+    run.end = measure::RunEnd::kDone;
+    run.seconds = 10.0 * block;
+    journal.end(run);
+  }
+  EXPECT_THAT(sweep_dry_run_text(flags, notes),
+              AllOf(HasSubstr("n=128: 3 runs to come"), HasSubstr("n=256: 5 runs to come"),
+                    HasSubstr("2 runs done, 13 to come, about " + duration_text(13 * 15)), Not(HasSubstr("series"))));
+  sweep.series.front().program = "another";
+  measure::write_sweep(folder.path(), sweep);
+  EXPECT_THAT(sweep_dry_run_text(flags, notes),
+              AllOf(HasSubstr("a new series begins: the program is another"), HasSubstr("0 runs done, 15 to come")));
+}
+
+}  // namespace
+}  // namespace evener::job

@@ -214,10 +214,10 @@ void add_phases(Energy& energy, const Energy& before) {
 void add_energy(Record& record, const Record& earlier) {
   Energy& energy = record.energy;
   const Energy& before = earlier.energy;
+  put_in_front(energy.lost, before.lost);  // what one session lost stays lost
   if (!energy.joules) return;
   if (!before.joules) {
-    energy = {};
-    energy.reason = why_unknown(earlier);
+    energy = {.reason = why_unknown(earlier), .lost = std::move(energy.lost)};
     return;
   }
   const auto sum = [](std::optional<double>& a, const std::optional<double>& b) {

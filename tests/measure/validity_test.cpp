@@ -103,5 +103,76 @@ TEST(Validity, SingleOutliersAreNoNoise) {
   }
 }
 
+struct Bound {
+  const char* rule;
+  std::function<void(Record&)> at;      // still good
+  std::function<void(Record&)> beyond;  // by a little
+};
+
+TEST(Validity, EachRuleHasItsBound) {
+  const Bound bounds[] = {
+      {"other load",
+       [](Record& r) {
+         r.cpu.others_percent = Spread{0, 20, 30};
+       },
+       [](Record& r) {
+         r.cpu.others_percent = Spread{0, 20.1, 30};
+       }},
+      {"stolen time", [](Record& r) { r.cpu.steal_percent_mean = 8; },
+       [](Record& r) { r.cpu.steal_percent_mean = 8.1; }},
+      {"swap", [](Record& r) { r.memory.swap_bytes_max = 1 << 20; },
+       [](Record& r) { r.memory.swap_bytes_max = (1 << 20) + 1; }},
+      {"throttling", [](Record& r) { r.cpu.throttle_events = 0; }, [](Record& r) { r.cpu.throttle_events = 1; }},
+      {"noise",
+       [](Record& r) {
+         r.images_per_s = throughput_of({90, 90, 90, 90, 100, 100, 110, 110, 110, 110}, "steps");
+       },
+       [](Record& r) {
+         r.images_per_s = throughput_of({89, 89, 89, 89, 100, 100, 110, 110, 110, 110}, "steps");
+       }},
+      {"too few samples", [](Record& r) { r.images_per_s = throughput_of(std::vector<double>(10, 1), "steps"); },
+       [](Record& r) { r.images_per_s = throughput_of(std::vector<double>(9, 1), "steps"); }},
+      {"lost session",
+       [](Record& r) {
+         r.sessions.resize(2);
+         r.sessions[0].status = Status::kInterrupted;
+       },
+       [](Record& r) {
+         r.sessions.resize(2);
+         r.sessions[0].status = Status::kFailed;
+       }},
+      {"energy", [](Record& r) { r.energy.reason = "no sensor"; }, [](Record& r) { r.energy.lost = {"gpu 0"}; }},
+  };
+  for (const Bound& bound : bounds) {
+    Record good = good_record(), bad = good_record();
+    bound.at(good);
+    bound.beyond(bad);
+    EXPECT_EQ(judge(good).valid, true) << bound.rule;
+    const Validity validity = judge(bad);
+    ASSERT_EQ(validity.reasons.size(), 1u) << bound.rule;
+    EXPECT_EQ(validity.reasons[0].rule, bound.rule);
+  }
+}
+
+TEST(Validity, AMachineOfOneCpuIsJudgedByThatOne) {
+  Record record = good_record();  // 8 % of one
+  record.machine.online_cpus = 1;
+  EXPECT_EQ(judge(record).reasons.at(0).rule, "other load");
+  record.machine.online_cpus = 0;  // not known
+  EXPECT_EQ(judge(record).reasons.at(0).rule, "other load");
+}
+
+TEST(Validity, AnUnfinishedRunIsToldOnceAndByItsEnd) {
+  for (const Status status : {Status::kRunning, Status::kKilled, Status::kFailed, Status::kDiverged}) {
+    Record record = good_record();
+    record.status = status;
+    ASSERT_EQ(judge(record).reasons.size(), 1u);
+    EXPECT_EQ(judge(record).reasons[0].rule, "unfinished");
+    record.validity.reasons = {{"unfinished", "its task knows why", "resume it"}};
+    ASSERT_EQ(judge(record).reasons.size(), 1u);
+    EXPECT_EQ(judge(record).reasons[0].what, "its task knows why");
+  }
+}
+
 }  // namespace
 }  // namespace evener::measure

@@ -105,11 +105,21 @@ TEST_F(FolderLayouts, SuggestsClassesFromTheNamesOfFilesThatLieInNoFolders) {
   DataOptions told = options("pets");
   told.classes = {{"cat", "train/cat.*"}, {"dog", "train/dog.*"}};
   EXPECT_EQ(open_data(told).dataset->size(), 4u);
+  told.classes.push_back({"cat", "**/cat.1*"});  // cat.12 by two patterns of one class
+  EXPECT_EQ(open_data(told).dataset->size(), 4u);
+  told.classes.push_back({"dog", "**/cat.0*"});
+  EXPECT_THAT(error_of([&] { open_data(told); }), HasSubstr("belongs to two classes"));
+  for (const char* pattern : {"train", "train/"}) {
+    told.classes = {{"cat", pattern}, {"dog", "train/dog.*"}};
+    EXPECT_THAT(error_of([&] { open_data(told); }), HasSubstr("for all files below it write 'train/**'"));
+  }
 
   for (const char* name : {"wire_fox_1", "wire_fox_2", "pug (1)", "pug (2)", "bulldog-1", "bulldog-2", "a1", "a2"}) {
     add(std::string("more/") + name + ".png");
   }
   EXPECT_THAT(open_error("more"), HasSubstr("--class a='a*' --class bulldog='bulldog-*' --class pug='pug (*' ..."));
+  for (const char* name : {"owl_1", "owl_2", "elk_1"}) add(std::string("one/") + name + ".png");
+  EXPECT_THAT(open_error("one"), Not(HasSubstr("--class "))) << "a class of one image is none";
   add("plain/1.png");
   add("plain/2.png");
   EXPECT_THAT(open_error("plain"), Not(HasSubstr("--class ")));

@@ -54,6 +54,7 @@ TEST_F(JoinedFolders, HaveTheirClassesByName) {
                                                                     {"new/ants/1.png", "ants"},
                                                                     {"new/cats/1.png", "cats"}}));
   EXPECT_THAT(opened.notes, Contains(AllOf(HasSubstr("only '" + place("new")), HasSubstr("'ants'"))));
+  EXPECT_THAT(opened.notes, ::testing::Not(Contains(HasSubstr("'cats'")))) << "both have it";
   EXPECT_FALSE(opened.came_divided);
   fs::remove_all(folder_ / "new/cats");
   EXPECT_EQ(open(both()).dataset->size(), 3u) << "one class is enough for one of them";

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/boxes_helpers.h"
+#include "data/sources/yolo_places.h"
 #include "data/sources/yolo_points.h"
 #include "data/sources/yolo_set.h"
 #include "data/sources/yolo_text.h"
@@ -95,6 +96,38 @@ TEST(YoloPoints, AreToldFromOutlines) {
   const std::string tracked = "0 .5 .5 .2 .2 .9 17\n";  // a probability and the number of a track
   EXPECT_THAT(boxes_in(tracked), IsEmpty());
   EXPECT_EQ(note_of(tracked), "");
+}
+
+TEST(YoloPoints, LieATenthOfTheBoxesSideBeyondItAtMost) {
+  const YoloCorners box{0.4, 0.3, 0.6, 0.7};
+  const auto may_be = [&](const std::vector<double>& points, std::size_t each) {
+    return may_be_key_points(box, points, each);
+  };
+  for (const auto& [x, y] : {std::pair(0.5, 0.735), {0.5, 0.265}, {0.615, 0.5}, {0.385, 0.5}, {0.0, 0.0}}) {
+    EXPECT_TRUE(may_be({0.5, 0.5, x, y}, 2)) << x << " " << y;
+  }
+  for (const auto& [x, y] : {std::pair(0.5, 0.745), {0.5, 0.255}, {0.625, 0.5}, {0.375, 0.5}, {0.0, 0.5}, {0.5, 0.0}}) {
+    EXPECT_FALSE(may_be({0.5, 0.5, x, y}, 2)) << x << " " << y;
+    EXPECT_FALSE(may_be({x, y, 1, 0.5, 0.5, 2}, 3)) << x << " " << y;
+    EXPECT_TRUE(may_be({x, y, 0, 0.5, 0.5, 2}, 3)) << "it isn't seen";
+  }
+  EXPECT_FALSE(may_be({0.5, 0.5, 3}, 3));
+  EXPECT_FALSE(may_be({0.5, 0.5, 0.5}, 3));
+}
+
+TEST(YoloPoints, AreTakenWhereOneLineOfTwentyIsDamaged) {
+  const std::string good = "0 .5 .5 .2 .2 .45 .45 .55 .55\n", bad = "0 .5 .5 .2 .2 .45 .45 .95 .95\n";
+  const auto all = [&](int bad_ones) {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += i < bad_ones ? bad : good;
+    return text;
+  };
+  EXPECT_THAT(note_of(all(1)), HasSubstr("20 lines have 9 words: taken as boxes with key points"));
+  EXPECT_THAT(note_of(all(2)), Not(HasSubstr("taken as boxes")));
+}
+
+TEST(YoloPoints, MayHaveVisibilityWhereTheirNumbersFitBoth) {
+  EXPECT_THAT(note_of("0 .1 .1 .2 .2 .05 .05 0 .1 .1 0\n"), HasSubstr("kpt_shape: [2, 3]"));
 }
 
 TEST(YoloPoints, OfASetThatTellsThemAreHeldToIt) {
@@ -349,6 +382,13 @@ TEST(Yolo, ReadsTextsBesideImagesWhereLabelsHasNone) {
   write_bytes(folder.path() / "images/train/a.txt", "a cat on a mat\n");
   std::filesystem::remove(folder.path() / "images/train/b.txt");
   EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), HasSubstr("class"));
+  write_bytes(folder.path() / "images/train/a.txt", "0 0.5 0.5 0.5 0.5\na cat on a mat\n");
+  EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), HasSubstr("class")) << "one line is by chance as a box's";
+}
+
+TEST(Yolo, TheLastFolderOfImagesHasItsLabelsBeside) {
+  EXPECT_EQ(labels_of("images/set/images/train/a.png"), "images/set/labels/train/a.txt");
+  EXPECT_EQ(labels_of("set/train/a.png"), "set/train/a.txt");
 }
 
 TEST(Yolo, ReadsImagesAndTextsInOneFolderWithTheNames) {
@@ -412,6 +452,9 @@ TEST(Yolo, FindsWhatAnotherMachinesPathsEndWith) {
     EXPECT_THAT(boxes_of(opened, 0), SizeIs(2));
     EXPECT_THAT(opened.notes, Contains(HasSubstr("another machine's paths")));
   }
+  write_bytes(folder.path() / "train.txt", "/elsewhere/set/images/train/a.png\nimages/train/b.png\n");
+  const OpenedData mixed = open_with("train.txt");
+  EXPECT_EQ(mixed.split.train.size(), 2u) << "what is here is taken as it is listed";
   EXPECT_THAT(error_of([&] { open_with("/content/train"); }), HasSubstr("'/content/train' that"))
       << "one part alone might be any folder";
 }

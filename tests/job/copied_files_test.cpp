@@ -47,6 +47,16 @@ TEST(CopiedFiles, HaveTheirPartsAndAreCountedOnce) {
   EXPECT_THAT(job::copies_text(search), HasSubstr("1 in every pixel, 1 nearly; such as '#4' of '#"));
 }
 
+TEST(CopiedFiles, OfSeveralTrainedOnesAreOneImage) {
+  data::OpenedData data;
+  data.dataset = std::make_shared<DrawnImages>(data::ImageShape{1, 8, 8}, std::vector<Scene>(4, blots(1)));
+  data.split = {{0, 1, 2}, {3}, {}};
+  const CopySearch search = search_copies(data, 1);
+  EXPECT_EQ(search.pairs.size(), 3U);
+  EXPECT_EQ(search.judged, 1U);
+  EXPECT_EQ(search.exact, 1U);
+}
+
 TEST(CopiedFiles, OfSmallImagesAreExactOnesAndThatIsSaid) {
   const CopySearch search = search_copies(with_copies({3, 28, 30}), 1);
   EXPECT_EQ(search.judged, 1U);

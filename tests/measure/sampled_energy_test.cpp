@@ -97,6 +97,34 @@ TEST(SampledEnergy, SessionsAddUpDeviceByDevice) {
   EXPECT_EQ(whole.energy.edp_js, 140 * 20);
 }
 
+TEST(SampledEnergy, SessionsKeepDevicesOfHostsApart) {
+  const auto session = [](double on_a, double on_b, double peak) {
+    Record record;
+    record.sessions.emplace_back();
+    record.energy.joules = on_a + on_b;
+    record.energy.seconds = 10;
+    record.energy.net_joules = 1;
+    record.energy.net_interval = Interval{0, 2};
+    for (const auto& [host, joules] : {std::pair{"a", on_a}, {"b", on_b}}) {
+      DeviceEnergy& device = record.energy.devices.emplace_back();
+      device.name = "package-0";
+      device.host = host;
+      device.joules = joules;
+      device.peak_watts = peak;
+    }
+    return record;
+  };
+  for (const double peak : {90.0, 40.0}) {
+    Record whole = session(100, 30, peak);
+    add_earlier_samples(whole, session(7, 500, 60));
+    EXPECT_EQ(whole.energy.devices[0].joules, 107);
+    EXPECT_EQ(whole.energy.devices[1].joules, 530);
+    EXPECT_EQ(whole.energy.devices[1].peak_watts, std::max(peak, 60.0));
+    EXPECT_EQ(whole.energy.net_joules, 2);
+    EXPECT_EQ(whole.energy.net_interval, std::nullopt) << "each session has its own idle power";
+  }
+}
+
 TEST(SampledEnergy, ALookAtManySensorsIsCheap) {
   const test::PowercapTree tree;
   for (const int package : {0, 1}) {

@@ -109,6 +109,12 @@ TEST(EnergyChoice, TheEnergyOfTheUsedDevicesIsAbsentWhereNoneIsSeen) {
   EXPECT_NEAR(run_on("cpu", of({kWall})).energy.used_joules.value_or(0), 2900, 1e-3);
 }
 
+TEST(EnergyChoice, StatedIdleCardsAreNoUsedDevices) {
+  const Device idle{"idle gpu 0 (stated)", Covers::kGpu, kStated, 25};
+  EXPECT_NEAR(run_on("cuda:0", of({kPackage0, kStatedGpu, idle})).energy.used_joules.value_or(0), 1900, 1e-3);
+  EXPECT_NEAR(run_on("cuda:0", of({kPackage0, kStatedGpu, idle})).energy.joules.value_or(0), 2150, 1e-3);
+}
+
 TEST(EnergyChoice, WhatIsAbsentIsNullWithItsReasonInTheRecordAndAmongTheFigures) {
   const Record record = run_on("cpu", of({kGpu0}));
   const auto json = to_json(record)["energy"];

@@ -97,6 +97,24 @@ TEST(SampledEnergy, SessionsAddUpDeviceByDevice) {
   EXPECT_EQ(whole.energy.edp_js, 140 * 20);
 }
 
+TEST(SampledEnergy, SessionsAddTheirCounts) {
+  const auto session = [](std::int64_t samples, std::int64_t throttled, std::uint64_t swap_bytes) {
+    Record record;
+    record.sessions.emplace_back();
+    record.cpu.samples = samples;
+    record.cpu.throttle_events = throttled;
+    record.memory.swap_bytes_max = swap_bytes;
+    return record;
+  };
+  for (const std::uint64_t before_bytes : {3, 900}) {
+    Record whole = session(40, 5, 70);
+    add_earlier_samples(whole, session(13, 2, before_bytes));
+    EXPECT_EQ(whole.cpu.samples, 53);
+    EXPECT_EQ(whole.cpu.throttle_events, 7);
+    EXPECT_EQ(whole.memory.swap_bytes_max, std::max<std::uint64_t>(70, before_bytes));
+  }
+}
+
 TEST(SampledEnergy, SessionsKeepDevicesOfHostsApart) {
   const auto session = [](double on_a, double on_b, double peak) {
     Record record;

@@ -109,6 +109,12 @@ TEST(EnergyChoice, TheEnergyOfTheUsedDevicesIsAbsentWhereNoneIsSeen) {
   EXPECT_NEAR(run_on("cpu", of({kWall})).energy.used_joules.value_or(0), 2900, 1e-3);
 }
 
+TEST(EnergyChoice, StatedIdleCardsAreNoUsedDevices) {
+  const Device idle{"idle gpu 0 (stated)", Covers::kGpu, kStated, 25};
+  EXPECT_NEAR(run_on("cuda:0", of({kPackage0, kStatedGpu, idle})).energy.used_joules.value_or(0), 1900, 1e-3);
+  EXPECT_NEAR(run_on("cuda:0", of({kPackage0, kStatedGpu, idle})).energy.joules.value_or(0), 2150, 1e-3);
+}
+
 TEST(EnergyChoice, WhatIsAbsentIsNullWithItsReasonInTheRecordAndAmongTheFigures) {
   const Record record = run_on("cpu", of({kGpu0}));
   const auto json = to_json(record)["energy"];
@@ -174,7 +180,7 @@ TEST(EnergyMeter, ThisProgramsShareIsNoMoreThanAllAndNoLessThanNothing) {
                     clock.reader());
   meter.poll(0, 0.9);  // nothing was used yet
   // Ticks of a process and of all are not read at one moment: their ratio may come out above 1.
-  for (const double share : {1.5, 0.25, -0.5}) {
+  for (const double share : {1.5, 0.25, -0.3}) {
     clock.turn(10);
     meter.poll(0, share);
   }

@@ -37,6 +37,30 @@ TEST(EpochEnergy, IsWhatWasUsedBetweenItsEnds) {
   EXPECT_EQ(record.training.epochs[4].joules, std::nullopt);
 }
 
+/// The joules of an epoch from `from_s` to `to_s` of a session that began at 100 s in these samples.
+std::optional<double> joules_in(const std::string& rows, double from_s, double to_s) {
+  const test::TestFolder folder;
+  test::write_text(folder / "samples.csv", "time_s,energy_joules\n" + rows);
+  Record record;
+  record.training.epochs.resize(1);
+  record.training.epochs[0].from_s = from_s;
+  record.training.epochs[0].to_s = to_s;
+  fill_epoch_energy(record, folder / "samples.csv", 100);
+  return record.training.epochs[0].joules;
+}
+
+TEST(EpochEnergy, TheRowsOfAnEarlierSessionAreNotItsOwn) {
+  // The earlier one, at another height, ended more than a second before the first row of this one.
+  EXPECT_NEAR(joules_in("90,5000\n100.05,10\n102.05,210\n", 0.02, 1.05).value_or(-1), 100, 1e-6);
+  EXPECT_EQ(joules_in("90,5000\n100.5,10\n102.5,210\n", 0.02, 1.5), std::nullopt) << "half a second is no moment";
+  EXPECT_NEAR(joules_in("100,0\n101,60\n101,60\n102,160\n", 0.5, 1.5).value_or(-1), 80, 1e-6) << "a row twice";
+}
+
+TEST(EpochEnergy, WhatWasHeldAndTakenBackIsNoEnergy) {
+  EXPECT_NEAR(joules_in("100,0\n101,60\n102,50\n103,90\n", 0, 3).value_or(-1), 90, 1e-6);
+  EXPECT_EQ(joules_in("100,0\n101,60\n102,50\n103,90\n", 1, 2), std::nullopt);
+}
+
 TEST(EpochEnergy, WithoutSamplesOfEnergyThereIsNone) {
   const test::TestFolder folder;
   test::write_text(folder / "samples.csv", "time_s,process_cpu_percent\n0,1\n5,1\n");

@@ -81,5 +81,24 @@ TEST(HostEnergy, TheProgramsOwnShareIsThatOfAllHosts) {
   EXPECT_EQ(of_both(std::nullopt, 90), std::nullopt);
 }
 
+TEST(HostEnergy, WhatIsOfOneHostAloneIsNotToldOfAll) {
+  Energy energy = of_a_host(100, 400), other = of_a_host(300, 700);
+  energy.net_joules = 450;
+  energy.net_interval = Interval{440, 460};
+  energy.phases = {{.phase = "forward", .joules = 300}};
+  energy.uncertainty_joules = 2;
+  other.uncertainty_joules = 5;
+  set_products(energy);
+  add_hosts(energy, {"a", "b"}, {Energy{}, other});
+  EXPECT_EQ(energy.net_joules, std::nullopt);
+  EXPECT_EQ(energy.net_interval, std::nullopt);
+  EXPECT_NE(energy.net_reason, "");
+  EXPECT_TRUE(energy.phases.empty());
+  EXPECT_NE(energy.phases_reason, "");
+  EXPECT_EQ(energy.uncertainty_joules, 7);
+  EXPECT_EQ(energy.edp_js, 15'000) << "of the sum";
+  EXPECT_EQ(energy.ed2p_js2, 150'000);
+}
+
 }  // namespace
 }  // namespace evener::measure

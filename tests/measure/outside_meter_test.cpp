@@ -271,6 +271,20 @@ TEST(CsvMeter, FollowsAFileWhateverItsClockSays) {
   EXPECT_THAT(refusal_of("csv:/nonexistent.csv"), HasSubstr("can't be read"));
 }
 
+TEST(MeterUnits, AreWhatTheInternationalSystemSays) {
+  const auto joules_of_one = [](const char* unit) {
+    const auto sensor = open_meter(std::string("run:echo 1#=") + unit, boot_now_s);
+    return static_cast<double>(next_reading(*sensor).count.value_or(0)) * sensor->channels()[0].joules_per_count;
+  };
+  EXPECT_DOUBLE_EQ(joules_of_one("J"), 1);
+  EXPECT_DOUBLE_EQ(joules_of_one("Wh"), 60 * 60);
+  EXPECT_DOUBLE_EQ(joules_of_one("kWh"), 1000.0 * 60 * 60);
+  for (const auto& [unit, watts] : {std::pair{"W", 1.0}, {"mW", 0.001}, {"kW", 1000.0}}) {
+    EXPECT_DOUBLE_EQ(find_meter_unit(unit)->factor, watts);
+    EXPECT_FALSE(find_meter_unit(unit)->is_energy);
+  }
+}
+
 std::string row_at(double time_s, double value) {
   return std::to_string(time_s) + "," + std::to_string(value) + "\n";
 }

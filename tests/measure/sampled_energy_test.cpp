@@ -97,6 +97,52 @@ TEST(SampledEnergy, SessionsAddUpDeviceByDevice) {
   EXPECT_EQ(whole.energy.edp_js, 140 * 20);
 }
 
+TEST(SampledEnergy, SessionsAddTheirCounts) {
+  const auto session = [](std::int64_t samples, std::int64_t throttled, std::uint64_t swap_bytes) {
+    Record record;
+    record.sessions.emplace_back();
+    record.cpu.samples = samples;
+    record.cpu.throttle_events = throttled;
+    record.memory.swap_bytes_max = swap_bytes;
+    return record;
+  };
+  for (const std::uint64_t before_bytes : {3, 900}) {
+    Record whole = session(40, 5, 70);
+    add_earlier_samples(whole, session(13, 2, before_bytes));
+    EXPECT_EQ(whole.cpu.samples, 53);
+    EXPECT_EQ(whole.cpu.throttle_events, 7);
+    EXPECT_EQ(whole.memory.swap_bytes_max, std::max<std::uint64_t>(70, before_bytes));
+  }
+}
+
+TEST(SampledEnergy, SessionsKeepDevicesOfHostsApart) {
+  const auto session = [](double on_a, double on_b, double peak) {
+    Record record;
+    record.sessions.emplace_back();
+    record.energy.joules = on_a + on_b;
+    record.energy.seconds = 10;
+    record.energy.net_joules = 1;
+    record.energy.net_interval = Interval{0, 2};
+    for (const auto& [host, joules] : {std::pair{"a", on_a}, {"b", on_b}}) {
+      DeviceEnergy& device = record.energy.devices.emplace_back();
+      device.name = "package-0";
+      device.host = host;
+      device.joules = joules;
+      device.peak_watts = peak;
+    }
+    return record;
+  };
+  for (const double peak : {90.0, 40.0}) {
+    Record whole = session(100, 30, peak);
+    add_earlier_samples(whole, session(7, 500, 60));
+    EXPECT_EQ(whole.energy.devices[0].joules, 107);
+    EXPECT_EQ(whole.energy.devices[1].joules, 530);
+    EXPECT_EQ(whole.energy.devices[1].peak_watts, std::max(peak, 60.0));
+    EXPECT_EQ(whole.energy.net_joules, 2);
+    EXPECT_EQ(whole.energy.net_interval, std::nullopt) << "each session has its own idle power";
+  }
+}
+
 TEST(SampledEnergy, ALookAtManySensorsIsCheap) {
   const test::PowercapTree tree;
   for (const int package : {0, 1}) {

@@ -220,17 +220,5 @@ TEST(TroubleBounds, OfWhatWasOnlyEvaluatedTheResultsAccuraciesAreCompared) {
                                                     HasSubstr("(40 % of 400 images"))));
 }
 
-TEST(TroubleBounds, CopiesAreCounted) {
-  Classes training;
-  training.setup.test_images = 7;
-  training.result.copies = {{"val/a.jpg", "train/b.jpg", false}};
-  EXPECT_THAT(training.trouble(),
-              ElementsAre(HasSubstr("1 of the 407 images to validate or test on is also among those to train on (0 in "
-                                    "every pixel, 1 nearly; such as 'val/a.jpg' and 'train/b.jpg')")));
-  training.result.copies = {{"a", "b", true}, {"c", "d", true}, {"e", "f", false}};
-  EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("3 of the 407 images to validate or test on are also among "
-                                                        "those to train on (2 in every pixel, 1 nearly")));
-}
-
 }  // namespace
 }  // namespace evener::job

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -64,6 +65,18 @@ struct DeviceSums {
   }
 };
 
+/// Each reason of a list such as "power cap, heat" once.
+void add_reasons(std::string& all, const std::string& more) {
+  constexpr std::string_view kComma = ", ";
+  for (std::size_t begin = 0; begin < more.size();) {
+    const std::size_t end = std::min(more.find(kComma, begin), more.size());
+    const std::string reason = more.substr(begin, end - begin);
+    const bool is_known = fmt::format(", {}, ", all).find(fmt::format(", {}, ", reason)) != std::string::npos;
+    if (!is_known) all += (all.empty() ? "" : ", ") + reason;
+    begin = end + kComma.size();
+  }
+}
+
 void add_state(std::vector<DeviceSums>& devices, const DeviceState& state) {
   auto found = std::ranges::find_if(devices, [&](const DeviceSums& known) { return known.use.name == state.name; });
   if (found == devices.end()) {
@@ -80,10 +93,7 @@ void add_state(std::vector<DeviceSums>& devices, const DeviceState& state) {
   ++found->use.samples;
   if (!state.throttled.value_or(false)) return;
   ++found->use.throttled_samples;
-  std::string& reasons = found->use.throttle_reasons;
-  if (reasons.find(state.throttle_reasons) == std::string::npos) {
-    reasons += (reasons.empty() ? "" : ", ") + state.throttle_reasons;
-  }
+  add_reasons(found->use.throttle_reasons, state.throttle_reasons);
 }
 
 /// Held while the thread takes a sample. fork() waits for it: a child has only the thread that forked, so a lock that

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "measure/energy_meter.h"
+#include "measure/process_sampler.h"
 #include "measure/sensors_helpers.h"
 
 namespace evener::measure {
@@ -151,6 +152,48 @@ TEST_F(Nvml, WithoutCardsOrRightsSaysSo) {
   EXPECT_THAT(sensor()->refusal(), HasSubstr("no GPU that tells its power"));
   put("init_result", 4);
   EXPECT_THAT(sensor()->remedy(), HasSubstr("/dev/nvidiactl"));
+}
+
+TEST_F(Nvml, ASamplerKeepsTheSpreadOfEachFigureAndTheShareOfThrottling) {
+  put("count", 1);
+  put("gpu0/power_mw", 50'000);
+  put("gpu0/utilisation", 30);
+  put("gpu0/memory_used", 1000);
+  put("gpu0/clock_mhz", 1500);
+  put("gpu0/temperature", 40);
+  put("gpu0/throttle_reasons", 0x44);
+  const test::TestFolder root;
+  ProcessSampler sampler({.interval_ms = 10'000, .root = root.path(), .energy = {.nvml = EVENER_MADE_UP_NVML}});
+  put("gpu0/utilisation", 90);
+  put("gpu0/memory_used", 4000);
+  put("gpu0/clock_mhz", 1100);
+  put("gpu0/temperature", 70);
+  put("gpu0/throttle_reasons", 0x24);
+  const SamplerSummary summary = sampler.stop();  // a sample at the start, and one here
+  ASSERT_EQ(summary.devices.size(), 1U);
+  const DeviceUse& gpu = summary.devices[0];
+  EXPECT_EQ(gpu.name, "gpu 0");
+  EXPECT_EQ(gpu.samples, 2);
+  EXPECT_EQ(gpu.throttled_samples, 2);
+  EXPECT_EQ(gpu.throttle_reasons, "power cap, heat (hardware), heat");
+  EXPECT_EQ(gpu.utilisation_percent->mean, 60);
+  EXPECT_EQ(gpu.utilisation_percent->min, 30);
+  EXPECT_EQ(gpu.memory_bytes->max, 4000);
+  EXPECT_EQ(gpu.clock_mhz->min, 1100);
+  EXPECT_EQ(gpu.temperature_c->mean, 55);
+}
+
+TEST_F(Nvml, ACardThatIsNotThrottledInSomeSamplesIsSoInAShare) {
+  put("count", 1);
+  put("gpu0/power_mw", 50'000);
+  put("gpu0/throttle_reasons", 0);
+  const test::TestFolder root;
+  ProcessSampler sampler({.interval_ms = 10'000, .root = root.path(), .energy = {.nvml = EVENER_MADE_UP_NVML}});
+  put("gpu0/throttle_reasons", 0x20);
+  const SamplerSummary summary = sampler.stop();
+  EXPECT_EQ(summary.devices.at(0).samples, 2);
+  EXPECT_EQ(summary.devices[0].throttled_samples, 1);
+  EXPECT_EQ(summary.devices[0].throttle_reasons, "heat");
 }
 
 }  // namespace

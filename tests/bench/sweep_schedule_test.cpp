@@ -80,13 +80,15 @@ TEST(SweepSchedule, TheSpreadOfTheFirstRunsSaysHowManyThereAre) {
   const std::vector<SweepRun> steady = {with_figure(1, 100), with_figure(2, 100.1), with_figure(3, 99.9),
                                         with_figure(4, 100), with_figure(5, 100)};
   EXPECT_EQ(left(steady), 0U);
-  const auto ten = {with_figure(1, 100), with_figure(2, 103), with_figure(3, 98, RunEnd::kInvalid),
-                       with_figure(4, 102), with_figure(5, 98.5)};
+  const auto ten = {with_figure(1, 100), with_figure(2, 103), with_figure(3, 98, RunEnd::kInvalid), with_figure(4, 102),
+                    with_figure(5, 98.5)};
   // log(100), ...: deviation 0.0216; t of 4 degrees is 2.7764: (2.7764 x 0.0216 / log(1.02))^2 = 9.2.
   EXPECT_EQ(left(ten), 5U);
   const auto noisy = {with_figure(1, 100), with_figure(2, 150), with_figure(3, 90), with_figure(4, 120),
                       with_figure(5, 80)};
   EXPECT_EQ(left(noisy), 25U) << "not more than 30 of a cell";
+  sweep.repeats = 2;
+  EXPECT_EQ(left({}), 3U) << "two have no spread to go by";
 }
 
 TEST(SweepSchedule, RepeatsOfBadRunsStandInBlocksOfTheirOwn) {

@@ -92,6 +92,9 @@ TEST(Repeats, HowManyRunsWouldDecide) {
   // One deviation: tables say 10 pairs for a power of 80 % at 5 %.
   EXPECT_EQ(runs_to_decide(seen(std::exp(0.03), 0.03), 1), 10U);
   EXPECT_EQ(runs_to_decide(seen(std::exp(-0.03), 0.03), 1), 10U) << "slower by as much";
+  // Five at once are missed together where one is missed in 1 of 25 cases: (1.96 + 1.75)^2 = 13.8, and some for t.
+  EXPECT_GE(runs_to_decide(seen(std::exp(0.03), 0.03), 1, 5), 15U);
+  EXPECT_LE(runs_to_decide(seen(std::exp(0.03), 0.03), 1, 5), 17U);
   EXPECT_EQ(runs_to_decide(seen(2, 0.01), 1), kFewestRuns);
   EXPECT_FALSE(runs_to_decide(seen(1, 0.01), 1).has_value());
   EXPECT_FALSE(runs_to_decide(seen(1.0001, 0.01), 1).has_value()) << "78,000";

@@ -69,6 +69,21 @@ TEST(Scaling, IsAMeanOverBlocksThatBothHave) {
   EXPECT_NEAR(scaling.share_interval->high, 0.2 + 4.302653 * (2 / 15.0) / std::sqrt(3), 1e-5);
 }
 
+// In blocks 1 to 3 half of the work is serial. In the fourth, without three workers, all of it seems to be.
+TEST(Scaling, OnlyBlocksWithAllNumbersOfWorkersTellTheShare) {
+  const std::vector<std::pair<int, double>> alone = {{1, 12.0}, {2, 24.0}, {3, 36.0}};
+  std::vector<WorkersRuns> runs = {{1, seconds_of(alone)}, {2, {}}, {3, {}}};
+  for (const auto& [block, seconds] : alone) {
+    runs[1].seconds.push_back({block, seconds * 0.75});
+    runs[2].seconds.push_back({block, seconds * 2 / 3});
+  }
+  runs[0].seconds.push_back({4, 12});
+  runs[1].seconds.push_back({4, 12});
+  const Scaling scaling = scaling_of(runs);
+  EXPECT_NEAR(scaling.share_interval->low, 0.5, 1e-9);
+  EXPECT_NEAR(scaling.share_interval->high, 0.5, 1e-9);
+}
+
 TEST(Scaling, TwoBlocksHaveNoInterval) {
   const Scaling scaling = scaling_of({{2, seconds_of({{1, 10.0}, {2, 12.0}})}, {3, seconds_of({{1, 8.0}, {2, 9.0}})}});
   EXPECT_NEAR(scaling.workers[1].efficiency->mean, std::sqrt(10 / 8.0 * 12 / 9.0) / 1.5, 1e-9);

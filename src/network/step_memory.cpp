@@ -1,8 +1,6 @@
 #include "network/step_memory.h"
 
 #include <algorithm>
-#include <limits>
-#include <set>
 #include <utility>
 #include <variant>
 
@@ -285,19 +283,6 @@ std::int64_t StepMemory::peak_bytes(std::int64_t samples) const {
   std::int64_t most = 0;
   for (const Bytes& moment : moments_) most = std::max(most, moment.of(samples));
   return most;
-}
-
-std::int64_t StepMemory::largest_batch(std::int64_t bytes) const {
-  std::int64_t fits = std::numeric_limits<std::int32_t>::max();
-  for (const Bytes& moment : moments_) {
-    if (moment.fixed > bytes) return 0;
-    if (moment.per_sample > 0) fits = std::min(fits, (bytes - moment.fixed) / moment.per_sample);
-  }
-  return fits;
-}
-
-std::int64_t StepMemory::per_sample_bytes() const {
-  return moments_.front().per_sample;
 }
 
 }  // namespace evener::network

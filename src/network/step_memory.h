@@ -36,10 +36,6 @@ class StepMemory {
 
   /// The most that a step of so many samples holds at a time.
   std::int64_t peak_bytes(std::int64_t samples) const;
-  /// The most samples whose step holds no more than this; 0: none.
-  std::int64_t largest_batch(std::int64_t bytes) const;
-  /// What a step of any size holds at most of what each sample adds.
-  std::int64_t per_sample_bytes() const;
 
  private:
   std::vector<Bytes> moments_;  // those of which no other is larger in both

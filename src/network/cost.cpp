@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/tensor.h"
+#include "network/step_memory.h"
 
 namespace evener::network {
 namespace {
@@ -92,16 +93,6 @@ const Shape& input_of(const Network& network, const Layer& layer) {
   return layer.inputs.empty() ? layer.shape : network.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
 }
 
-// Marks layers that have trained parameters before them or of their own: those whose output needs a gradient.
-std::vector<bool> needs_gradient(const Network& network, const std::vector<LayerCost>& costs) {
-  std::vector<bool> needed(costs.size());
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    needed[i] = costs[i].parameters > 0;
-    for (const int input : network.layers()[i].inputs) needed[i] = needed[i] || needed[static_cast<std::size_t>(input)];
-  }
-  return needed;
-}
-
 // Whether a layer's backward reads its output again.
 bool keeps_output(const Op& op) {
   const auto* activation = std::get_if<Activation>(&op);
@@ -137,7 +128,7 @@ std::vector<LayerCost> layer_costs(const Network& network) {
     if (parameter.trained)
       costs[static_cast<std::size_t>(parameter.layer)].parameters += element_count(parameter.shape);
   }
-  const std::vector<bool> needed = needs_gradient(network, costs);
+  const std::vector<bool> needed = needs_gradient(network);
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const Layer& layer = network.layers()[i];
     costs[i].activation_bytes = element_count(layer.shape) * kFloatBytes;
@@ -202,7 +193,7 @@ TrainingMemory training_memory(const Network& network) {
   // Kept once each: outputs that a later backward reads. A flatten is a view of what feeds it. Frozen layers before all
   // trained ones have no backward.
   const auto& layers = network.layers();
-  const std::vector<bool> needed = needs_gradient(network, layer_costs(network));
+  const std::vector<bool> needed = needs_gradient(network);
   std::vector<bool> kept(layers.size());
   std::int64_t widest = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {

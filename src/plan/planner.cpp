@@ -240,7 +240,7 @@ class Planner {
     row.train_s = epoch_seconds(step, work_.train_images, work_.batch);
     row.images_per_s = work_.train_images / row.train_s;
     fill_validation(row, tried ? own->second.widest().evaluate_images_per_s : std::nullopt);
-    fill_memory(row, group);
+    fill_memory(row);
     if (is_staged(row)) return fill_pipeline(row, *group);
     if (group) fill_ceiling(row, group->replicas, step.seconds(work_.batch));
   }
@@ -253,19 +253,14 @@ class Planner {
     row.validate_s = work_.validation_images / rate;
   }
 
-  void fill_memory(Row& row, const std::optional<Group>& group) const {
-    const auto replicas = static_cast<double>(row.plan.replicas.size());
-    if (is_staged(row)) {
-      const auto& stages = forecasts_.at(row.plan.text).memory_bytes;
-      row.memory_bytes = replicas * static_cast<double>(std::accumulate(stages.begin(), stages.end(), std::int64_t{0}));
+  void fill_memory(Row& row) const {
+    if (!is_staged(row)) {
+      row.memory_bytes = work_.memory_bytes(row.plan);
       return;
     }
-    double images = work_.batch;
-    if (group) {
-      images = 0;
-      for (const double share : step_of_run(*group, work_.batch).images) images += share;
-    }
-    row.memory_bytes = replicas * work_.fixed_bytes + images * work_.per_image_bytes;
+    const auto& stages = forecasts_.at(row.plan.text).memory_bytes;
+    row.memory_bytes = static_cast<double>(row.plan.replicas.size()) *
+                       static_cast<double>(std::accumulate(stages.begin(), stages.end(), std::int64_t{0}));
   }
 
   static void fill_energy(Row& row, const Looks& looks) {

@@ -15,12 +15,14 @@ namespace evener::plan {
 /// What is to be trained.
 struct Work {
   double train_images = 0, validation_images = 0;
-  double batch = 1;                             // of all replicas; no more than train_images
-  double gradient_bytes = 0;                    // that are exchanged in a step
-  int small_exchanges = 0;                      // beside them: batch-norm statistics, commands, losses
-  double fixed_bytes = 0, per_image_bytes = 0;  // memory of a replica, estimated
-  double forward_share = 1.0 / 3;               // of a training step's operations
+  double batch = 1;                // of all replicas; no more than train_images
+  double gradient_bytes = 0;       // that are exchanged in a step
+  int small_exchanges = 0;         // beside them: batch-norm statistics, commands, losses
+  double forward_share = 1.0 / 3;  // of a training step's operations
+  /// Memory of a plan without stages, of all its replicas, estimated.
+  std::function<double(const placement::Plan&)> memory_bytes = {};
 };
+/// `trials` must outlive it.
 Work work_of(const task::Trials& trials);
 
 /// Where a figure comes from. Predicted: from replicas that were measured alone, and from the exchange.

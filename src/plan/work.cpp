@@ -1,7 +1,7 @@
-#include "base/precision.h"
 #include "engine/engine.h"
 #include "network/cost.h"
 #include "plan/planner.h"
+#include "task/training_memory.h"
 
 namespace evener::plan {
 
@@ -23,10 +23,11 @@ Work work_of(const task::Trials& trials) {
   }
   const auto memory = network::training_memory(setup.network);
   work.gradient_bytes = static_cast<double>(memory.gradient_bytes) / (options.wire == comm::Wire::kBFloat16 ? 2 : 1);
-  work.fixed_bytes = static_cast<double>(memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer)));
-  // One micro-batch after the other: of a batch's images so many at once.
-  work.per_image_bytes =
-      static_cast<double>(memory.sample_bytes(activation_bits(options.trainer.precision))) / options.accumulate;
+  work.memory_bytes = [&trials](const placement::Plan& plan) {
+    const auto estimate =
+        task::estimated_memory(trials.setup().network, task::training_work(trials.options(), plan, trials.setup()));
+    return static_cast<double>(estimate.total_bytes());
+  };
   const auto cost = network::total_cost(setup.network);
   if (cost.forward_flops > 0) {
     work.forward_share =

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/module.h"
 #include "base/phase.h"
 #include "base/plural.h"
@@ -25,6 +26,7 @@
 #include "task/stage_memory.h"
 #include "task/stages.h"
 #include "task/start.h"
+#include "task/training_memory.h"
 #include "task/trial.h"
 
 namespace evener::task {
@@ -109,7 +111,11 @@ data::OpenedData TrainJob::State::open() {
     if (options.epochs == 0 || options.choose_batch) return;
     network::ModelOptions model;
     model.input = network::Shape{shape.channels, shape.height, shape.width};
-    require_memory_for(network::build(options.model, model), images);
+    TrainingWork work = training_work(options, options.plan);
+    work.image = shape;
+    work.images = work.train_images = images;
+    work.images_are_loaded = false;
+    require_memory_for(network::build(options.model, model), work);
   };
   data::OpenedData opened = data::open_data(data_options);
   if (options.resume) {
@@ -280,13 +286,7 @@ const network::Network& TrainJob::State::network_of(const Division& division, in
 
 void TrainJob::State::tell_memory() const {
   if (options.epochs == 0 || uses_accelerator(options.plan)) return;
-  const TrainingSize size{.train_images = setup.train_images,
-                          .images = setup.images,
-                          .batch = options.batch,
-                          .accumulate = options.accumulate,
-                          .replicas = std::max<int>(1, static_cast<int>(options.plan.replicas.size())),
-                          .images_are_loaded = !options.look_only};
-  const MemoryEstimate estimate = estimated_memory(setup.network, options.trainer, size, setup.image);
+  const MemoryEstimate estimate = estimated_memory(setup.network, training_work(options, options.plan, setup));
   if (options.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
 }
 
@@ -319,15 +319,14 @@ void TrainJob::State::require_possible_training() const {
 
 void TrainJob::State::require_possible_batch() const {
   require_trainable_batch(setup.network, setup.train_images, options.batch, options.accumulate);
-  require_memory_for(setup.network, setup.train_images);
+  require_memory_for(setup.network, training_work(options, options.plan, setup));
 }
 
-void TrainJob::State::require_memory_for(const network::Network& network, std::size_t images) const {
+void TrainJob::State::require_memory_for(const network::Network& network, const TrainingWork& work) const {
   if (uses_accelerator(options.plan)) return;  // it has memory of its own, and says itself when that is full
   const network::Shape& input = network.input_shape();
   const bool may_be_smaller = !options.data.width && input.size() == 3;
-  require_memory(network, images, options.batch, options.accumulate, options.trainer,
-                 may_be_smaller ? data::smaller_size({input[0], input[1], input[2]}) : "");
+  require_memory(network, work, may_be_smaller ? data::smaller_size({input[0], input[1], input[2]}) : "");
 }
 
 /// Reads the checkpoint in `out`. Images are normalised as they were in the run so far, so the file of weights that it
@@ -401,6 +400,7 @@ void TrainJob::State::give_first_state(engine::Trainer& trainer, const parallel:
   if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too
   state.clear();
   optimizer_state.clear();
+  give_back_freed_memory();  // what comes now has other sizes, and would lie beside what these leave
 }
 
 }  // namespace evener::task

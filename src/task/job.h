@@ -10,6 +10,7 @@
 #include "task/checkpoint.h"
 #include "task/limits.h"
 #include "task/train.h"
+#include "task/training_memory.h"
 
 namespace evener::task {
 
@@ -60,7 +61,7 @@ struct TrainJob::State {
   void require_possible_training() const;
   void require_possible_batch() const;
   /// `images`: that there are at most.
-  void require_memory_for(const network::Network& network, std::size_t images) const;
+  void require_memory_for(const network::Network& network, const TrainingWork& work) const;
   std::int64_t steps_per_epoch() const;
   /// Tells what memory the training takes where that is much, and always where it is only looked at.
   void tell_memory() const;

@@ -1,5 +1,7 @@
 #include "task/kept_weights.h"
 
+#include <utility>
+
 #include "task/checkpoint.h"
 #include "task/known_parts.h"
 
@@ -24,7 +26,7 @@ TensorMap KeptWeights::best() const {
 
 bool KeptWeights::save(bool averaged) {
   const Stopwatch clock;
-  const TensorMap state = replicas_.state();
+  TensorMap state = replicas_.state();
   if (!is_finite(state)) return false;
   job_.observer.on_checkpoint();
   const std::filesystem::path& out = job_.options.out;
@@ -36,7 +38,7 @@ bool KeptWeights::save(bool averaged) {
     stage_best(out, replicas_.state(), job_.info, progress.epoch);
     if (averaged) replicas_.swap_average();
   }
-  save_last(out, {state, replicas_.optimizer_state()}, job_.info, progress, job_.config);
+  save_last(out, {std::move(state), replicas_.optimizer_state()}, job_.info, progress, job_.config);
   publish_best(out);
   best_saved_ = true;
   last_save_s_ = clock.seconds();

@@ -18,48 +18,6 @@ namespace evener::task {
 /// Fewer images than this tell little: a share of 29 is uncertain by 18 points (95 %).
 constexpr std::size_t kFewJudged = 30;
 
-/// The most images at once that fit into the memory that is available, by the same estimate as require_memory; 0 =
-/// none.
-std::int64_t predicted_largest_batch(const network::Network& network, const engine::TrainerOptions& trainer);
-
-/// Throws Error naming the largest batch that fits when training with `batch`, computed in `accumulate` parts, would
-/// need more than the memory that is available. An estimate (network/cost.h), so it refuses only what is clearly too
-/// large. `smaller_size`: of images, such as "299x224", to recommend; empty = none in particular.
-void require_memory(const network::Network& network, std::size_t train_images, std::int64_t batch, int accumulate,
-                    const engine::TrainerOptions& trainer, const std::string& smaller_size = "");
-
-/// What a training on CPUs takes of memory at its peak, estimated, and what of that is still to come.
-struct MemoryEstimate {
-  std::int64_t program_bytes = 0;  // the program with its libraries
-  std::int64_t image_bytes = 0;    // decoded images that stay in memory
-  std::int64_t weight_bytes = 0;   // weights, gradients, the optimiser's values and running statistics, of all replicas
-  std::int64_t activation_bytes = 0;  // of the images that are computed at once, over all replicas
-  std::int64_t images_at_once = 0;
-  std::int64_t free_bytes = 0;     // now
-  std::int64_t to_come_bytes = 0;  // of what is estimated, what isn't there yet
-
-  std::int64_t total_bytes() const { return program_bytes + image_bytes + weight_bytes + activation_bytes; }
-  /// Whether so much is to come that little would be left free.
-  bool is_tight() const;
-  /// Whether it is worth a word: much in itself, or a good part of what is free.
-  bool is_much() const;
-};
-
-struct TrainingSize {
-  std::size_t train_images = 0, images = 0;  // images: of all parts
-  std::int64_t batch = 1;
-  int accumulate = 1, replicas = 1;
-  bool images_are_loaded = true;
-};
-
-/// See MemoryEstimate; `image` is the shape of the decoded ones.
-MemoryEstimate estimated_memory(const network::Network& network, const engine::TrainerOptions& trainer,
-                                const TrainingSize& size, const data::ImageShape& image);
-
-/// "memory: about 4.9 GB at the peak: 4.49 GB for the activations of 64 images at once, ...; 23 GB are free"; of a
-/// tight one a warning that tells what to do.
-std::string memory_text(const MemoryEstimate& estimate);
-
 /// Throws Error when `out` can't be written to or has no room for the checkpoints of a run: last, best, the optimiser's
 /// state, and a second copy of the largest while it is replaced.
 void require_disk_space(const std::filesystem::path& out, const network::Network& network,

@@ -18,6 +18,7 @@
 #include "task/run_apart.h"
 #include "task/stage_memory.h"
 #include "task/stages.h"
+#include "task/training_memory.h"
 
 namespace evener::task {
 namespace {
@@ -203,8 +204,10 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
   const auto images = static_cast<std::int64_t>(job_.setup.train_images);
   const std::int64_t most = (images + parts - 1) / parts;
   if (!uses_accelerator(plan)) {
-    // The prediction leaves small things out, so that a fifth of what it promises is kept free.
-    const std::int64_t fits = predicted_largest_batch(job_.setup.network, job_.options.trainer);
+    // A fifth of what would fit is kept free, for what others begin meanwhile.
+    TrainingWork work = training_work(job_.options, plan, job_.setup);
+    work.accumulate = 1;
+    const std::int64_t fits = predicted_largest_batch(job_.setup.network, work);
     return std::min(images, std::min(most, fits * 4 / 5) * parts);
   }
   const auto body = [&](const parallel::Seat& seat) {

@@ -22,8 +22,9 @@ Work small_work() {
   work.batch = 32;
   work.gradient_bytes = 1e6;
   work.small_exchanges = 2;
-  work.fixed_bytes = 1000;
-  work.per_image_bytes = 10;
+  work.memory_bytes = [](const placement::Plan& plan) {
+    return 320.0 + 1000 * static_cast<double>(plan.replicas.size());
+  };
   return work;
 }
 
@@ -111,10 +112,10 @@ TEST(Compare, GivesGroupsTheirCeilingAndTheMemoryOfAllReplicas) {
   const Row& group = row_of(comparison, "2xcpu/t1");
   EXPECT_NEAR(group.ceiling.value(), 2, 1e-9);
   EXPECT_NEAR(group.reached.value(), 0.106 / 0.058, 1e-9);
-  EXPECT_NEAR(group.memory_bytes, 2 * 1000 + 32 * 10, 1e-9);
+  EXPECT_NEAR(group.memory_bytes, 320 + 2 * 1000, 1e-9);
   const Row& alone = row_of(comparison, "cpu/t2");
   EXPECT_FALSE(alone.ceiling || alone.reached);
-  EXPECT_NEAR(alone.memory_bytes, 1000 + 32 * 10, 1e-9);
+  EXPECT_NEAR(alone.memory_bytes, 320 + 1000, 1e-9);
 }
 
 TEST(Compare, PredictsAGroupThatThereIsNoTimeFor) {

@@ -94,18 +94,6 @@ TEST(CanTrain, SaysNoOnlyWhereMemoryIsShort) {
   EXPECT_THROW(can_train(engine, network, {}, {}, 7), Error);
 }
 
-TEST(PredictedLargestBatch, IsWhatRequireMemoryAllows) {
-  const auto network = network::build("resnet18", {});
-  const std::int64_t wide = predicted_largest_batch(network, {});
-  ASSERT_GT(wide, 0);
-  constexpr std::size_t kImages = 1'000'000'000;
-  EXPECT_NO_THROW(require_memory(network, kImages, wide / 2, 1, {}));
-  EXPECT_THROW(require_memory(network, kImages, 2 * wide, 1, {}), Error);
-  engine::TrainerOptions half;
-  half.precision = Precision::kBf16;
-  EXPECT_GT(predicted_largest_batch(network, half), wide * 3 / 2);
-}
-
 placement::Plan plan_on(DeviceKind kind) {
   placement::Plan plan;
   plan.text = device_kind_name(kind);

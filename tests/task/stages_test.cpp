@@ -318,5 +318,33 @@ TEST_F(Stages, WhatTheyCannotDoIsRefused) {
   EXPECT_THAT(refusal(), HasSubstr("--batch-norm local"));
 }
 
+// 35 images to train on. Batch-norm takes the statistics of a whole batch, to which each replica brings a share.
+TEST_F(Stages, ALastBatchOfFewerImagesThanReplicasIsRefused) {
+  train_on_small_images("resnet20");
+  options_.look_only = true;
+  const auto refusal_of = [&](int replicas, std::int64_t batch) -> std::string {
+    options_.plan = staged(replicas, 2);
+    options_.batch = batch;
+    TrainObserver observer;
+    try {
+      const TrainJob job(options_, observer);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal_of(2, 17), HasSubstr("has 1 of 35 images, fewer than the 2 replicas"));
+  EXPECT_THAT(refusal_of(3, 11), HasSubstr("has 2 of 35 images, fewer than the 3 replicas"));
+  EXPECT_EQ(refusal_of(2, 11), "") << "one image for each";
+  EXPECT_EQ(refusal_of(2, 7), "") << "no rest";
+  EXPECT_EQ(refusal_of(1, 17), "");
+  options_.local_batch_norm = true;
+  EXPECT_EQ(refusal_of(2, 17), "") << "each takes its own statistics";
+  options_.micro_batches = 9;
+  EXPECT_THAT(refusal_of(2, 17), testing::Not(HasSubstr("--micro-batches")));
+  options_.micro_batches = 10;
+  EXPECT_THAT(refusal_of(2, 17), HasSubstr("--micro-batches 10: a replica's share of a batch has 9 samples"));
+}
+
 }  // namespace
 }  // namespace evener::task

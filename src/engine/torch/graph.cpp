@@ -59,9 +59,9 @@ std::optional<ActivationKind> activation_of(const network::Network& network, con
   return std::get<network::Activation>(layer.op).kind;
 }
 
-Join join_of(const GraphOptions& options) {
-  if (!options.own_kernels) return Join::kNothing;
-  return options.inference ? Join::kConvolutionToo : Join::kBatchNorm;
+network::Join join_of(const GraphOptions& options) {
+  if (!options.own_kernels) return network::Join::kNothing;
+  return options.inference ? network::Join::kConvolutionToo : network::Join::kBatchNorm;
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ Graph::Graph(network::Network network, const GraphOptions& options)
       options_(options),
       of_layer_(network_.layers().size()),
       inputs_(network_.inputs()),
-      steps_(plan_steps(network_, join_of(options))) {
+      steps_(network::plan_steps(network_, join_of(options))) {
   for (const auto& parameter : network_.parameters()) {
     tensors_.push_back(make_tensor(parameter, options_));
     of_layer_[static_cast<std::size_t>(parameter.layer)].push_back(tensors_.back());

@@ -13,9 +13,9 @@
 #include "engine/torch/later_gradients.h"
 #include "engine/torch/layer_times.h"
 #include "engine/torch/prepared_convolution.h"
-#include "engine/torch/steps.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
+#include "network/steps.h"
 
 namespace evener::engine::torch_engine {
 

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "engine/layer_times.h"
-#include "engine/torch/steps.h"
 #include "engine/torch/streams.h"
 #include "network/network.h"
+#include "network/steps.h"
 
 namespace evener::engine::torch_engine {
+
+using network::Step;
 
 /// Told of each step of a forward pass with its output; null = the steps begin, with their input.
 using StepWatch = std::function<void(const Step* step, const at::Tensor& output)>;

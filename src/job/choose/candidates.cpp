@@ -9,7 +9,7 @@
 #include "base/names.h"
 #include "network/cost.h"
 #include "network/zoo.h"
-#include "task/limits.h"
+#include "task/training_memory.h"
 
 namespace evener::job {
 namespace {
@@ -117,11 +117,16 @@ void cost(Candidate& candidate, const ChoiceFacts& facts) {
   trainer.optimizer.kind = engine::OptimizerKind::kAdamW;  // keeps the most
   const double room = kMemoryShare * static_cast<double>(facts.free_bytes);
   for (candidate.batch = usual_batch(facts);; candidate.batch /= 2) {
-    const task::TrainingSize size{.train_images = std::max<std::size_t>(1, facts.train_images),
-                                  .images = facts.images,
-                                  .batch = candidate.batch,
-                                  .images_are_loaded = false};
-    task::MemoryEstimate estimate = task::estimated_memory(network, trainer, size, shape);
+    task::TrainingWork work;
+    work.engine = candidate.model.starts_with("mlp:") ? "native" : "torch";
+    work.trainer = trainer;
+    work.image = shape;
+    work.images = facts.images;
+    work.train_images = std::max<std::size_t>(1, facts.train_images);
+    work.batch = candidate.batch;
+    work.threads = facts.cores;
+    work.images_are_loaded = false;
+    task::MemoryEstimate estimate = task::estimated_memory(network, work);
     // Images that there is no room for are decoded in each epoch.
     estimate.image_bytes = std::min(estimate.image_bytes, facts.free_bytes / 2);
     candidate.bytes = estimate.total_bytes();

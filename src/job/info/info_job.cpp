@@ -5,6 +5,8 @@
 #include "job/info/network_info.h"
 #include "job/options/image_size.h"
 #include "network/zoo.h"
+#include "placement/machine.h"
+#include "task/training_memory.h"
 
 namespace evener::job {
 namespace {
@@ -25,8 +27,28 @@ std::optional<network::Shape> asked_input(const InfoFlags& options) {
   return network::Shape{options.channels->value_or(likely), size.height, size.width};
 }
 
+/// What train would do with the network if nothing else was asked for, with data of enough images.
+task::TrainingWork usual_training(const network::Network& net, std::optional<std::int64_t> batch) {
+  const bool is_detector = !net.anchors().empty();
+  const bool is_perceptron = net.model().starts_with("mlp:");
+  const task::TrainOptions usual;
+  constexpr std::int64_t kDetectorBatch = 16;
+  task::TrainingWork work;
+  work.engine = is_perceptron ? "native" : "torch";
+  if (is_detector) work.trainer.optimizer.kind = engine::OptimizerKind::kAdamW;
+  work.batch = batch.value_or(is_detector ? kDetectorBatch : usual.batch);
+  work.threads = placement::machine().cores;
+  work.loads_batches = !is_perceptron;
+  const network::Shape& input = net.input_shape();
+  work.image = input.size() == 3 ? data::ImageShape{input[0], input[1], input[2]} : data::ImageShape{1, 1, input[0]};
+  work.train_images = static_cast<std::size_t>(3 * work.batch);
+  work.images = 2 * work.train_images;
+  return work;
+}
+
 Description describe_file(const InfoFlags& flags) {
   if (*flags.classes) throw UsageError("--classes is for networks by name; '" + *flags.model + "' has its own");
+  if (*flags.batch) throw UsageError("--batch is for networks by name, whose training's memory is estimated");
   FileInfoRequest request{.path = *flags.model, .width = {}, .height = {}, .channels = *flags.channels};
   if (!flags.size->empty()) {
     const ImageSize size = parse_image_size(*flags.size);
@@ -41,7 +63,8 @@ Description describe_file(const InfoFlags& flags) {
 Description describe(const InfoFlags& flags) {
   if (is_info_of_file(*flags.model)) return describe_file(flags);
   const network::Network net = network::build(*flags.model, {.input = asked_input(flags), .classes = *flags.classes});
-  return {network_text(net), network_json(net)};
+  const task::TrainingWork work = usual_training(net, *flags.batch);
+  return {network_text(net, work), network_json(net, work)};
 }
 
 }  // namespace evener::job

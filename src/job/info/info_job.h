@@ -25,6 +25,11 @@ struct InfoFlags : OptionGroup {
       *this, {"--channels", "N", "Image channels: 1 grey, 3 RGB"}, {}, {.range = from_to(1, 4096)}};
   Option<std::optional<std::int64_t>> classes{
       *this, {"--classes", "N", "Number of classes"}, {}, {.range = from_to(1, 16777216)}};
+  Option<std::optional<std::int64_t>> batch{
+      *this,
+      {"--batch", "N", "Images per step of the training whose memory is estimated (default: as train's)"},
+      {},
+      {.range = from_to(1, 16777216)}};
   Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the table)"}};
 
   OptionSet options() { return {this}; }

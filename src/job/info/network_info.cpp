@@ -8,14 +8,13 @@
 #include "base/names.h"
 #include "base/tensor.h"
 #include "network/cost.h"
+#include "task/training_memory.h"
 
 namespace evener::job {
 namespace {
 
 using namespace network;
 
-constexpr std::int64_t kExampleBatch = 32;
-constexpr int kMomentum = 1;  // value for each parameter
 // Layer, kind, output, parameters, MFLOPs, activations: 97 columns.
 constexpr const char* kRow = "{:<27} {:<16} {:<13} {:>12} {:>12} {:>12}\n";
 
@@ -63,7 +62,7 @@ std::string table_text(const Network& net) {
   return text;
 }
 
-std::string summary_text(const Network& net) {
+std::string summary_text(const Network& net, const task::TrainingWork& work) {
   const LayerCost total = total_cost(net);
   const TrainingMemory memory = training_memory(net);
   const auto bytes = [](std::int64_t value) { return bytes_text(static_cast<std::uint64_t>(value)); };
@@ -76,11 +75,11 @@ std::string summary_text(const Network& net) {
   line("forward", fmt::format("{} per image, of them {} multiply-adds (x 2) in products", flop(total.forward_flops),
                               si_text(static_cast<double>(forward_macs(net)))));
   line("training", fmt::format("{} per image: forward and backward", flop(total.forward_flops + total.backward_flops)));
-  line("training memory",
-       fmt::format("estimated, float32: {} for weights, gradients, momentum", bytes(memory.fixed_bytes(kMomentum))));
-  line("", fmt::format("and {} per image of the batch; batch {}: {}", bytes(memory.per_sample_bytes), kExampleBatch,
-                       bytes(memory.fixed_bytes(kMomentum) + kExampleBatch * memory.per_sample_bytes)));
-  return text;
+  const task::MemoryEstimate estimate = task::estimated_memory(net, work);
+  return text +
+         fmt::format("\nIn a training with {}, on CPUs, --batch {}, {} takes beside decoded images, estimated,\n{}\n",
+                     engine::optimizer_name(work.trainer.optimizer.kind), work.batch, net.model(),
+                     task::memory_without_images_text(estimate));
 }
 
 nlohmann::ordered_json layer_json(const Network& net, std::size_t index, const LayerCost& cost) {
@@ -109,10 +108,11 @@ nlohmann::ordered_json outputs_json(const Network& net) {
 
 }  // namespace
 
-nlohmann::ordered_json network_json(const Network& net) {
+nlohmann::ordered_json network_json(const Network& net, const task::TrainingWork& work) {
   const std::vector<LayerCost> costs = layer_costs(net);
   const LayerCost total = total_cost(net);
   const TrainingMemory memory = training_memory(net);
+  const task::MemoryEstimate estimate = task::estimated_memory(net, work);
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < costs.size(); ++i) layers.push_back(layer_json(net, i, costs[i]));
   return {{"schema", 1},
@@ -130,15 +130,19 @@ nlohmann::ordered_json network_json(const Network& net) {
            {{"source", "estimated"},
             {"weight_bytes", memory.weight_bytes},
             {"gradient_bytes", memory.gradient_bytes},
-            {"optimizer_bytes", memory.weight_bytes},
             {"buffer_bytes", memory.buffer_bytes},
-            {"per_sample_bytes", memory.per_sample_bytes}}},
+            {"batch", work.batch},
+            {"kept_bytes", estimate.weight_bytes},
+            {"step_bytes", estimate.step_bytes},
+            {"batch_bytes", estimate.batch_bytes},
+            {"program_bytes", estimate.program_bytes},
+            {"peak_bytes", estimate.total_bytes() - estimate.image_bytes}}},
           {"layers", layers}};
 }
 
-std::string network_text(const Network& net) {
+std::string network_text(const Network& net, const task::TrainingWork& work) {
   return fmt::format("{}: input {} (C, H, W), {}\n\n{}\n{}", net.model(), shape_text(net.input_shape()),
-                     outputs_text(net), table_text(net), summary_text(net));
+                     outputs_text(net), table_text(net), summary_text(net, work));
 }
 
 }  // namespace evener::job

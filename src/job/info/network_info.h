@@ -5,11 +5,13 @@
 #include <string>
 
 #include "network/network.h"
+#include "task/training_memory.h"
 
 namespace evener::job {
 
-nlohmann::ordered_json network_json(const network::Network& net);
+/// `work`: the training whose memory is estimated.
+nlohmann::ordered_json network_json(const network::Network& net, const task::TrainingWork& work);
 /// A table of its layers, and what it takes to run and to train.
-std::string network_text(const network::Network& net);
+std::string network_text(const network::Network& net, const task::TrainingWork& work);
 
 }  // namespace evener::job

@@ -10,6 +10,7 @@
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "report/table.h"
+#include "task/training_memory.h"
 
 namespace evener::job {
 namespace {
@@ -127,6 +128,13 @@ plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidat
   plan::Comparison comparison = plan::compare(candidates, plan::work_of(trials), *probe, seconds,
                                               [&](const std::string& text) { progress.show("trying " + text); });
   progress.finish();
+  if (comparison.best && placement::stage_count(comparison.rows[*comparison.best].plan) == 1) {
+    const plan::Row& best = comparison.rows[*comparison.best];
+    comparison.notes.push_back(
+        best.text + ": " +
+        task::memory_text(task::estimated_memory(trials.setup().network,
+                                                 task::training_work(trials.options(), best.plan, trials.setup()))));
+  }
   if (const auto& kinds = placement::machine().cpu.kinds; !kinds.empty()) {
     const auto fastest = placement::fastest_cores(placement::machine());
     comparison.notes.push_back(

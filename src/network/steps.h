@@ -1,11 +1,12 @@
-// In which steps a Network is computed: its layers in order, with the neighbours that one kernel does together.
+// In which steps the torch engine computes a Network: its layers in order, with the neighbours that one kernel does
+// together.
 #pragma once
 
 #include <vector>
 
 #include "network/network.h"
 
-namespace evener::engine::torch_engine {
+namespace evener::network {
 
 /// One layer, or a layer with the sum and the activation that follow it.
 struct Step {
@@ -21,6 +22,7 @@ struct Step {
 /// of two and ReLU or ReLU6; or in inference also convolutions, with such a sum and any activation.
 enum class Join { kNothing, kBatchNorm, kConvolutionToo };
 
-std::vector<Step> plan_steps(const network::Network& network, Join join);
+/// In the order in which they are computed.
+std::vector<Step> plan_steps(const Network& network, Join join);
 
-}  // namespace evener::engine::torch_engine
+}  // namespace evener::network

@@ -1,12 +1,11 @@
-#include "engine/torch/steps.h"
+#include "network/steps.h"
 
 #include <algorithm>
 #include <variant>
 
-namespace evener::engine::torch_engine {
+namespace evener::network {
 namespace {
 
-using network::Layer;
 using Layers = std::vector<Layer>;
 
 template <class Op>
@@ -17,7 +16,7 @@ bool is(const Layers& layers, int index) {
 constexpr int kCaller = -1;  // reads the network's outputs
 
 /// The layers that read each layer's result, and kCaller where it is an output of the network.
-std::vector<std::vector<int>> readers_of(const network::Network& network) {
+std::vector<std::vector<int>> readers_of(const Network& network) {
   const Layers& layers = network.layers();
   std::vector<std::vector<int>> readers(layers.size());
   for (const auto& output : network.outputs()) readers[static_cast<std::size_t>(output.layer)].push_back(kCaller);
@@ -28,14 +27,14 @@ std::vector<std::vector<int>> readers_of(const network::Network& network) {
 }
 
 bool is_relu(const Layers& layers, int index) {
-  if (!is<network::Activation>(layers, index)) return false;
-  const auto kind = std::get<network::Activation>(layers[static_cast<std::size_t>(index)].op).kind;
-  return kind == network::ActivationKind::kRelu || kind == network::ActivationKind::kRelu6;
+  if (!is<Activation>(layers, index)) return false;
+  const auto kind = std::get<Activation>(layers[static_cast<std::size_t>(index)].op).kind;
+  return kind == ActivationKind::kRelu || kind == ActivationKind::kRelu6;
 }
 
 class StepCompiler {
  public:
-  StepCompiler(const network::Network& network, Join join)
+  StepCompiler(const Network& network, Join join)
       : layers_(network.layers()), readers_(readers_of(network)), taken_(layers_.size(), false), join_(join) {}
 
   std::vector<Step> plan() {
@@ -51,15 +50,15 @@ class StepCompiler {
  private:
   Step step_from(int index) {
     Step step{index, index, layers_[static_cast<std::size_t>(index)].inputs, -1, false, {}};
-    const bool convolution = join_ == Join::kConvolutionToo && is<network::Conv2d>(layers_, index);
-    if (!convolution && (join_ == Join::kNothing || !is<network::BatchNorm>(layers_, index))) return step;
-    if (const int sum = only_reader(step.output); is<network::Add>(layers_, sum) && fits(step.output, sum)) {
+    const bool convolution = join_ == Join::kConvolutionToo && is<Conv2d>(layers_, index);
+    if (!convolution && (join_ == Join::kNothing || !is<BatchNorm>(layers_, index))) return step;
+    if (const int sum = only_reader(step.output); is<Add>(layers_, sum) && fits(step.output, sum)) {
       const auto& terms = layers_[static_cast<std::size_t>(sum)].inputs;
       step.inputs.push_back(terms[0] == index ? terms[1] : terms[0]);
       take(step, sum);
     }
     if (const int activation = only_reader(step.output);
-        convolution ? is<network::Activation>(layers_, activation) : is_relu(layers_, activation)) {
+        convolution ? is<Activation>(layers_, activation) : is_relu(layers_, activation)) {
       step.activation = activation;
       take(step, activation);
     }
@@ -107,8 +106,8 @@ class StepCompiler {
       const bool single = step.layer == step.output;
       output_unneeded[static_cast<std::size_t>(step.output)] =
           single && !is_given_out(step.output) &&
-          (is<network::BatchNorm>(layers_, step.layer) || is<network::Conv2d>(layers_, step.layer) ||
-           is<network::Linear>(layers_, step.layer) || is<network::Add>(layers_, step.layer));
+          (is<BatchNorm>(layers_, step.layer) || is<Conv2d>(layers_, step.layer) || is<Linear>(layers_, step.layer) ||
+           is<Add>(layers_, step.layer));
       if (step.inputs.empty()) continue;
       const auto first = static_cast<std::size_t>(step.inputs.front());
       step.overwrites = single && reads[first] == 1 && output_unneeded[first];
@@ -124,8 +123,8 @@ class StepCompiler {
 
 }  // namespace
 
-std::vector<Step> plan_steps(const network::Network& network, Join join) {
+std::vector<Step> plan_steps(const Network& network, Join join) {
   return StepCompiler(network, join).plan();
 }
 
-}  // namespace evener::engine::torch_engine
+}  // namespace evener::network

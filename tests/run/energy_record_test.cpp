@@ -54,7 +54,7 @@ void train(const std::filesystem::path& folder, int from_epoch, int epochs, bool
                   .resume = resume,
                   .can_resume = true,
                   .sample_interval_ms = 100,
-                  .energy = {.assumed = {.cpu = kWatts}}},
+                  .energy = {.assumed = {.cpu = kWatts}, .idle_s = resume ? 0.0 : 1.0}},
                  silent);
   run.measure([&] {
     run.begin();
@@ -136,6 +136,10 @@ TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
     sum += rows[n].at("cpu_stated_watts") * (rows[n].at("time_s") - rows[n - 1].at("time_s"));
   }
   EXPECT_NEAR(sum, *first.energy.joules, 0.02 * *first.energy.joules) << "the watts of all rows by their seconds";
+  EXPECT_NEAR(first.energy.idle.watts.value_or(0), kWatts, 0.02 * kWatts) << "measured before the run";
+  EXPECT_GE(first.energy.idle.seconds, 0.99) << "as long as it was asked for, or longer";
+  EXPECT_NEAR(first.energy.net_joules.value_or(NAN),
+              *first.energy.joules - *first.energy.idle.watts * *first.energy.seconds, 1e-6);
   // Each phase has its share of the seconds, at a power that never changes.
   for (const auto& phase : first.energy.phases) {
     EXPECT_NEAR(phase.joules, kWatts * phase.seconds, 0.05 * *first.energy.joules) << phase.phase;

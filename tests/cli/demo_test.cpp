@@ -1,11 +1,13 @@
 // evener demo as a user runs it and stops it; its whole length is too long for a test.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <thread>
 
 #include "base/built_modules.h"
+#include "base/files.h"
 #include "cli/run_program.h"
 
 namespace evener::test {
@@ -24,12 +26,17 @@ class DemoCommand : public ::testing::Test {
 };
 
 TEST_F(DemoCommand, PassesAStopOnToTheRunUnderWay) {
-  RunningProgram program(program_path(), {"demo", "--out", out()});
+  RunningProgram program(program_path(), {"demo", "--out", out(), "--seed", "7"});
   const auto begun = folder_ / "demo/probe-cpu-t1/samples.csv";
   for (int i = 0; i < 5000 && !std::filesystem::exists(begun); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ASSERT_TRUE(std::filesystem::exists(begun)) << program.err();
+  const std::vector<pid_t> runs = program.children();
+  ASSERT_FALSE(runs.empty());
+  std::string words = read_file("/proc/" + std::to_string(runs.front()) + "/cmdline");
+  std::ranges::replace(words, '\0', ' ');
+  EXPECT_THAT(words, HasSubstr(" --seed 7 ")) << "its runs have its seed";
   program.send(SIGINT);
   const ProgramResult result = program.finish();
   EXPECT_EQ(result.exit_code, 130) << result.err;

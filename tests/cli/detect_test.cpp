@@ -117,8 +117,9 @@ class Detect : public testing::Test {
 
 TEST_F(Detect, EveryFormatTellsTheSameBoxes) {
   const Words what = {file("photos"), "--confidence", "0.2", "--max-boxes", "7"};
-  const ProgramResult csv = detect(joined(what, {"--format", "csv"}));
+  const ProgramResult csv = detect(joined(what, {"--format", "csv", "--quiet"}));
   ASSERT_EQ(csv.exit_code, 0) << csv.err;
+  EXPECT_EQ(csv.err, "");
   const auto rows = lines_of(csv.out);
   ASSERT_EQ(rows.size(), 15U) << csv.out;
   EXPECT_EQ(rows[0], "file,class_name,score,x1,y1,x2,y2");

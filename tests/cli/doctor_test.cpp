@@ -44,6 +44,20 @@ TEST(Doctor, TellsWhatIsMissingAndHowToGetIt) {
   EXPECT_THAT(result.out, Not(HasSubstr("\033")));  // no colour in a file
 }
 
+TEST(Doctor, MeasuresThePeaksWhereAsked) {
+  const auto titles = [](const ProgramResult& result) {
+    std::vector<std::string> all;
+    const json report = json::parse(result.out);
+    for (const json& section : report["sections"]) all.push_back(section["title"]);
+    return all;
+  };
+  const std::vector<std::string> usual = titles(doctor_without_modules({"--json", "-"}));
+  std::vector<std::string> measured = titles(doctor_without_modules({"--json", "-", "--peaks"}));
+  ASSERT_EQ(measured.size(), usual.size() + 1);
+  measured.pop_back();
+  EXPECT_EQ(measured, usual);
+}
+
 TEST(Doctor, TheJsonHoldsTheSame) {
   const ProgramResult result = doctor_without_modules({"--json", "-"});
   EXPECT_EQ(result.exit_code, 1);

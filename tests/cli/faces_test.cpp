@@ -88,8 +88,9 @@ TEST_F(FacesRun, TellsWhatALargerSmallestFaceWouldSave) {
 
 TEST_F(FacesRun, PhotosWithoutFacesAreNoError) {
   write_photo("small.pgm", 8, 8);
-  const ProgramResult result = faces({file("photos"), "--out", file("out")});
+  const ProgramResult result = faces({file("photos"), "--out", file("out"), "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("0 faces on 1 photo; 0 persons seen more than once"));
   EXPECT_TRUE(rows_of(folder_ / "out/faces.csv").empty());
   EXPECT_FALSE(fs::exists(folder_ / "out/distances.npy"));

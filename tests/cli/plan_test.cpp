@@ -53,8 +53,9 @@ TEST_F(PlanCommand, ComparesPlacementsAndLeavesNothingBehind) {
 }
 
 TEST_F(PlanCommand, PrintsATable) {
-  const auto result = run_program(plan({"--on", "cpu/t1"}));
+  const auto result = run_program(plan({"--on", "cpu/t1", "--quiet"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("mlp:784-32-10, 10 classes, 1x28x28: 280 images to train on"));
   EXPECT_THAT(result.out, HasSubstr("cpu/t1 is the only one that can be used"));
 }

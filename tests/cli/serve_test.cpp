@@ -100,6 +100,16 @@ TEST_F(ServeCommand, LosesNothingThatItAcceptedWhenItIsTerminated) {
   EXPECT_THAT(result.err, HasSubstr(std::to_string(answered) + " requests, " + std::to_string(answered) + " samples"));
 }
 
+TEST_F(ServeCommand, QuietSaysItsAddressAlone) {
+  RunningProgram program(program_path(), {"serve", "mlp:784-32-10", "--random", "--port", "0", "--quiet"}, options());
+  ASSERT_TRUE(program.wait_for("http://127.0.0.1:"));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(lines_of(result.out).size(), 1U) << result.out;
+}
+
 TEST_F(ServeCommand, RefusesWhatItCantServe) {
   const ProgramResult random = run_in_process({"serve", "mlp:784-32-10", "--port", "0"}, options());
   EXPECT_EQ(random.exit_code, 2);

@@ -61,6 +61,42 @@ class SweepCommand : public testing::Test {
   TemporaryFolder folder_;
 };
 
+/// The cells of a line, of which some may be quoted.
+Words cells_of_line(const std::string& line) {
+  Words cells = {""};
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+/// Each row of runs.csv has the figures of the record in the folder that it names.
+void expect_figures_of_records(const fs::path& sweep, std::size_t runs) {
+  std::ifstream file(sweep / "runs.csv");
+  std::string line;
+  std::getline(file, line);
+  const Words titles = cells_of_line(line);
+  std::size_t rows = 0;
+  for (; std::getline(file, line); ++rows) {
+    const Words cells = cells_of_line(line);
+    ASSERT_EQ(cells.size(), titles.size()) << line;
+    std::map<std::string, std::string> row;
+    for (std::size_t i = 0; i < cells.size(); ++i) row[titles[i]] = cells[i];
+    const nlohmann::json record = record_in(sweep / row.at("folder"));
+    EXPECT_EQ(std::stod(row.at("images_per_s")), record["images_per_s"].get<double>()) << line;
+    EXPECT_EQ(std::stod(row.at("batch")), record["batch"].get<double>()) << line;
+    EXPECT_GE(std::stod(row.at("seconds")), record["times_s"]["total"].get<double>()) << "of the whole process";
+  }
+  EXPECT_EQ(rows, runs);
+}
+
 TEST_F(SweepCommand, RunsEachCellInEachBlockAndTellsIt) {
   const ProgramResult result = sweep({"--batch", "16,32", "--repeats", "2"});
   EXPECT_THAT(result.out, AllOf(HasSubstr("batch"), HasSubstr("speedup"), HasSubstr("16"), HasSubstr("32")));
@@ -72,9 +108,13 @@ TEST_F(SweepCommand, RunsEachCellInEachBlockAndTellsIt) {
     made.emplace(run.cell, run.block);
   }
   EXPECT_EQ(made.size(), 4U);
+  expect_figures_of_records(out(), 4);
   const ProgramResult again = sweep({"--batch", "16,32", "--repeats", "2"});
   EXPECT_EQ(journal().runs.size(), 4U);
   EXPECT_EQ(again.out, result.out);
+  EXPECT_THAT(result.err, HasSubstr("[1/4]"));
+  const ProgramResult quiet = sweep({"--batch", "16,32", "--repeats", "2", "--quiet"});
+  EXPECT_THAT(quiet.err, Not(HasSubstr("/4]")));
   sweep({"--batch", "16,32,64", "--repeats", "2"});
   EXPECT_EQ(journal().runs.size(), 6U);
 }
@@ -173,8 +213,9 @@ TEST_F(SweepCommand, SetsUpFirstAndKeepsWhatWasMeasuredElsewhere) {
              "cell,figure,value,unit,measured,metric,against\n16,speed,1,,batch=16,images_per_s,16\n"
              "32,speed,2,,batch=32,images_per_s,16\n");
   const std::string setup = "test -n \"$EVENER\" && touch " + file("made");
-  sweep({"--batch", "16,32", "--repeats", "1", "--setup", setup, "--reference", file("reference.csv")});
+  sweep({"--batch", "16,32", "--repeats", "1", "--setup", setup, "--reference", file("reference.csv"), "--no-html"});
   EXPECT_TRUE(fs::exists(folder_ / "made"));
+  EXPECT_FALSE(fs::exists(folder_ / "sweep/report.html"));
   const ProgramResult report = run_in_process({"report", out(), out(), "--html", file("all.html")}, options());
   ASSERT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, AllOf(HasSubstr("published ratio"), HasSubstr("2.00x")));

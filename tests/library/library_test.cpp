@@ -109,6 +109,19 @@ TEST_F(Library, TrainsAndTellsHowItGoes) {
   const auto record = nlohmann::json::parse(result.record);
   EXPECT_EQ(record.at("kind"), "train");
   EXPECT_EQ(record.at("config").at("epochs"), 3);
+  EXPECT_EQ(listener.last_step.steps_per_epoch, 10) << "160 images in batches of 16";
+  ASSERT_EQ(record.at("epochs").size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const EpochEvent& event = listener.epochs[i];
+    const auto& told = record["epochs"][i];
+    EXPECT_EQ(told.at("epoch"), event.epoch);
+    EXPECT_EQ(told.at("seconds"), event.seconds);
+    EXPECT_EQ(told.at("lr"), event.learning_rate);
+    EXPECT_EQ(told.at("train_loss"), event.train_loss);
+    EXPECT_EQ(told.at("train_accuracy"), event.train_accuracy.value());
+    EXPECT_EQ(told.at("val_loss"), event.val_loss.value());
+    EXPECT_EQ(told.at("val_accuracy"), event.val_accuracy.value());
+  }
   EXPECT_TRUE(fs::exists(folder_ / "run" / "record.json"));
 }
 
@@ -245,6 +258,23 @@ TEST_F(Library, ALoadedNetworkSaysBitByBitWhatInferSays) {
   const Outputs first = network.run(SampleSpan{nullptr, values.data(), {3, 1, 28, 28}});
   EXPECT_EQ(first.at(network.main_output()).values,
             std::vector<float>(logits.values.begin(), logits.values.begin() + 30));
+}
+
+TEST_F(Library, AThousandCallsTakeNoMoreFilesAndThreadsThanOneAndSayTheSame) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  LoadedNetwork network("mlp:784-10", {{"size", "28x28"}, {"channels", 1}, {"batch", 8}, {"streams", 1}});
+  const std::vector<float> values = some_vectors();
+  const auto run = [&](std::int64_t images) {
+    return network.run(SampleSpan{nullptr, values.data(), {images, 1, 28, 28}}).at(network.main_output()).values;
+  };
+  const std::vector<float> first = run(20), single = run(1);
+  const int files = test::file_count("/proc/self/fd"), threads = test::file_count("/proc/self/task");
+  const std::size_t notes = network.notes().size();
+  for (int call = 0; call < 1000; ++call) ASSERT_EQ(run(1), single);
+  EXPECT_EQ(test::file_count("/proc/self/fd"), files);
+  EXPECT_EQ(test::file_count("/proc/self/task"), threads);
+  EXPECT_EQ(network.notes().size(), notes);
+  EXPECT_EQ(run(20), first);
 }
 
 /// Ends the process where a test hangs.

@@ -1,0 +1,101 @@
+// Rows of the commands that read and write data, files and reports.
+#include "cli/option_rows_helpers.h"
+
+namespace evener::test {
+namespace {
+
+std::vector<OptionRow> about_data() {
+  const char* two = "data info|data pack";
+  const char* info = "data info";
+  const char* pack = "data pack";
+  const char* synth = "data synth";
+  return {{info, {"DATA", "synth:masks:90"}, "/location", "synth:masks:90"},
+          {pack, {"SOURCE", "synth:masks:90"}, "/location", "synth:masks:90"},
+          {two, {"--class", "a=x/**", "--class", "b=y"}, "/classes", {"a is x/**", "b is y"}},
+          {two, {"--size", "20x10"}, "/width", 20},
+          {two, {"--size", "20x10"}, "/height", 10},
+          {two, {"--channels", "3"}, "/channels", 3},
+          {two, {"--split", "70/20/10"}, "/split", {70.0, 20.0, 10.0}},
+          {two, {"--decode", "fast"}, "/decode", 1},
+          {two, {"--crop", "border"}, "/crop", 1},
+          {two, {"--seed", "7"}, "/seed", 7},
+          {two, {"--strict", "true"}, "/strict", true},
+          {two, {"--threads", "3"}, "/threads", 3},
+          {info, {"--json", "-"}, "/run/out", "~\"per_class\""},
+          {pack, {"--out", "{}/p.safetensors"}, "/run/files", "~p.safetensors"},
+          {pack, {"--out", "p.zip"}, "/error", "~has to end in .safetensors"},
+          {pack, {"--format", "voc"}, "test:DataCommand.WritesAndDescribesShapesWithTheirBoxes"},
+          {pack, {"--format", "yodo"}, "/error", "~yolo"},
+          {pack, {"--overwrite", "true"}, "/run/exit", 0, {"--out", "{}/old.safetensors"}},
+          {synth, {"KIND", "masks"}, "/location", "synth:masks"},
+          {synth, {"--out", "{}/drawn"}, "/run/files", "~drawn/0"},
+          {synth, {"--count", "30"}, "/location", "synth:digits:30"},
+          {synth, {"--size", "20x10"}, "/width", 20},
+          {synth, {"--size", "20x10"}, "/height", 10},
+          {synth, {"--format", "yolo"}, "/run/files", "~out/labels", {"KIND", "shapes"}},
+          {synth, {"--seed", "7"}, "/seed", 7},
+          {synth, {"--threads", "3"}, "/threads", 3},
+          {"data fetch", {"NAME", "mnits"}, "/run/err", "~mnist"},
+          {"data fetch", {"--out", "there"}, "test:FetchCommand.AsksOnlyForWhatIsMissing"},
+          {"data fetch", {"--list", "true"}, "/run/out", "~LICENCE"}};
+}
+
+std::vector<OptionRow> about_networks() {
+  const char* info = "info";
+  const char* exports = "export";
+  return {{info, {"MODEL", "resnet18"}, "/run/out", "~resnet18"},
+          {info, {"--size", "20x10"}, "/run/out", "~1x10x20", {"--channels", "1"}},
+          {info, {"--channels", "1"}, "/run/out", "~1x32x32"},
+          {info, {"--classes", "7"}, "/run/out", "~7 outputs"},
+          {info, {"--json", "-"}, "/run/out", "~\"parameters\""},
+          {exports, {"MODEL", "resnet32"}, "/model", "resnet32"},
+          {exports, {"--onnx", "other.onnx"}, "/onnx", "other.onnx"},
+          {exports, {"--onnx", "other.pt"}, "/error", "~has to end in .onnx"},
+          {exports, {"--weights", "w.pt"}, "/weights", "w.pt"},
+          {exports, {"--size", "20x10"}, "/width", 20},
+          {exports, {"--size", "20x10"}, "/height", 10},
+          {exports, {"--channels", "1"}, "/channels", 1},
+          {exports, {"--classes", "7"}, "/classes", 7},
+          {exports, {"--normalize", "data"}, "/error", "~needs training images"},
+          {exports, {"--normalize", "imagenet"}, "test:ExportCommand.RandomWeightsAreSaidToBe"},
+          {exports, {"--normalize-inside", "true"}, "test:ExportCommand.ARunBecomesAFileThatIsRun"},
+          {exports, {"--overwrite", "true"}, "test:ExportCommand.AnOlderFileIsReplacedOnlyWhereAsked"}};
+}
+
+std::vector<OptionRow> about_runs() {
+  const char* report = "report";
+  const char* demo = "demo";
+  return {{report, {"RUN_DIR", "{}/run"}, "/run/out", "~mlp:784-4-10"},
+          {report, {"--html", "{}/page.html"}, "/run/files", "~page.html"},
+          {report, {"--no-html", "true"}, "/run/err", ""},
+          {report, {"--serve", "true"}, "test:ReportServe.FollowsARunFromBeforeItsFirstRecord"},
+          {report, {"--port", "9000"}, "/run/err", "~is for --serve"},
+          {report, {"--csv", "{}/r.csv"}, "/run/files", "~r.csv"},
+          {report, {"--markdown", "true"}, "/run/out", "~| "},
+          {report, {"--json", "{}/r.json"}, "/run/files", "~r.json"},
+          {report, {"--assume-power", "cpu=65W"}, "/run/err", "~for a CSV file of published times"},
+          {"share", {"RUN", "{}/nothing"}, "/run/err", "~nothing"},
+          {"share", {"--html", "page.html"}, "test:Infer.SharePageTellsWhatIsRecognisedAndHowToUseIt"},
+          {"compare", {"A", "{}/nothing"}, "/run/err", "~nothing"},
+          {"compare", {"B", "{}/nothing"}, "/run/err", "~nothing"},
+          {"compare", {"--json", "{}/c.json"}, "/run/files", "~c.json"},
+          {"completion", {"SHELL", "fish"}, "/run/out", "~complete -c evener"},
+          {"doctor", {"--json", "-"}, "/run/out", "~\"can_train_on_cpu\""},
+          {"doctor", {"--peaks", "true"}, "test:Doctor.MeasuresThePeaksWhereAsked"},
+          {demo, {"--out", "there"}, "test:DemoCommand.ShowsWhyARunFailed"},
+          {demo, {"--minutes", "0.1"}, "/run/err", "~--minutes is 0.1"},
+          {demo, {"--seed", "7"}, "test:DemoCommand.PassesAStopOnToTheRunUnderWay"}};
+}
+
+}  // namespace
+
+std::vector<OptionRow> option_rows_of_others() {
+  std::vector<OptionRow> rows;
+  for (auto part : {about_data, about_networks, about_runs}) {
+    const std::vector<OptionRow> more = part();
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  return rows;
+}
+
+}  // namespace evener::test

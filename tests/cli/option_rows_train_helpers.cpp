@@ -80,7 +80,7 @@ std::vector<OptionRow> placement() {
           {"train", {"--shares", "3:1"}, "/plan/shares", {0.75, 0.25}, kTwo},
           {"plan", {"--replicas", "threads"}, "/first/processes", 1, kTwo},
           {"plan", {"--oversubscribe", "true"}, "/first/replicas", 300, {"--on", "300xcpu/t1"}},
-          {"plan", {"--shares", "measured"}, "/first/shares", nullptr, kTwo},
+          {"plan", {"--shares", "3:1"}, "/first/shares", {0.75, 0.25}, kTwo},
           {both, {"--cut", "fc2,fc3"}, "/cut", {"fc2", "fc3"}},
           {both, {"--micro-batches", "6"}, "/micro_batches", 6},
           {both, {"--pipeline-schedule", "gpipe"}, "/pipeline_schedule", 1},

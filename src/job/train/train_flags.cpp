@@ -149,7 +149,9 @@ placement::PlanOptions plan_options(const TrainFlags& flags) {
 placement::Plan plan_of(const TrainFlags& flags, const std::string& on) {
   const placement::Placement asked = placement::parse(on);
   const placement::Placement placement = asked.automatic ? placement::parse("cpu") : asked;
-  return placement::make_plan(placement, placement::machine_for(placement), plan_options(flags));
+  placement::PlanOptions options = plan_options(flags);
+  if (asked.automatic) options.shares = {};  // they are those of what is chosen, not of what stands in for it
+  return placement::make_plan(placement, placement::machine_for(placement), options);
 }
 
 placement::Plan plan_of(const TrainFlags& flags) {

@@ -43,11 +43,6 @@ std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const meas
   return name.empty() ? "the cell" : name;
 }
 
-/// Joules, and their products with time, which runs for energy alone give.
-bool is_of_energy_runs(const Metric& metric) {
-  return metric.unit == "J" || metric.unit == "J s";
-}
-
 /// "energy (estimated)".
 void name_energy_class(SweepFigure& figure) {
   if (figure.energy == measure::EnergyClass::kAbsent) return;
@@ -66,7 +61,7 @@ measure::EnergyClass class_of(const Metric& metric, const measure::Record& recor
 void add_figures(SweepCellRuns& cell, const measure::Record& record, const SweepRun& run, bool energy_apart) {
   for (Metric& metric : measure::metrics_of(record)) {
     const bool from_energy_run = run.part == measure::kEnergyPart;
-    if (energy_apart && is_of_energy_runs(metric) != from_energy_run) continue;
+    if (energy_apart && is_of_energy(metric) != from_energy_run) continue;
     auto known = std::ranges::find(cell.figures, metric.name, [](const SweepFigure& one) { return one.metric.name; });
     if (known == cell.figures.end()) {
       known = cell.figures.insert(known, SweepFigure{.metric = metric, .values = {}, .mean = {}});

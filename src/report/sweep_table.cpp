@@ -239,8 +239,8 @@ std::string sweep_csv(const Sweep& sweep) {
       }
       for (const std::string& name : figures) {
         const SweepFigure* figure = cell.figure(name);
-        const bool is_energy = figure != nullptr && (figure->metric.unit == "J" || figure->metric.unit == "J s");
-        const bool apart = sweep.record.energy_repeats > 0 && is_energy != (run.part == measure::kEnergyPart);
+        const bool apart = sweep.record.energy_repeats > 0 && figure != nullptr &&
+                           is_of_energy(figure->metric) != (run.part == measure::kEnergyPart);
         const auto* values = figure == nullptr || apart || !measure::has_figures(run.end) ? nullptr : &figure->values;
         const auto value = values == nullptr ? std::vector<measure::BlockValue>::const_iterator()
                                              : std::ranges::find(*values, run.block, &measure::BlockValue::block);

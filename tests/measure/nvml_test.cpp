@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "base/files.h"
 #include "measure/energy_meter.h"
 #include "measure/process_sampler.h"
 #include "measure/sensors_helpers.h"
@@ -163,12 +164,14 @@ TEST_F(Nvml, ASamplerKeepsTheSpreadOfEachFigureAndTheShareOfThrottling) {
   put("gpu0/temperature", 40);
   put("gpu0/throttle_reasons", 0x44);
   const test::TestFolder root;
-  ProcessSampler sampler({.interval_ms = 10'000, .root = root.path(), .energy = {.nvml = EVENER_MADE_UP_NVML}});
+  const auto csv = root / "samples.csv";
+  ProcessSampler sampler(
+      {.interval_ms = 10'000, .csv = csv, .root = root.path(), .energy = {.nvml = EVENER_MADE_UP_NVML}});
   put("gpu0/utilisation", 90);
   put("gpu0/memory_used", 4000);
   put("gpu0/clock_mhz", 1100);
   put("gpu0/temperature", 70);
-  put("gpu0/throttle_reasons", 0x24);
+  put("gpu0/throttle_reasons", 0x64);
   const SamplerSummary summary = sampler.stop();  // a sample at the start, and one here
   ASSERT_EQ(summary.devices.size(), 1U);
   const DeviceUse& gpu = summary.devices[0];
@@ -181,6 +184,11 @@ TEST_F(Nvml, ASamplerKeepsTheSpreadOfEachFigureAndTheShareOfThrottling) {
   EXPECT_EQ(gpu.memory_bytes->max, 4000);
   EXPECT_EQ(gpu.clock_mhz->min, 1100);
   EXPECT_EQ(gpu.temperature_c->mean, 55);
+  const std::string text = read_file(csv);
+  EXPECT_THAT(text.substr(0, text.find('\n')),
+              testing::EndsWith("gpu_0_utilisation_percent,gpu_0_memory_bytes,gpu_0_clock_mhz,gpu_0_temperature_c,"
+                                "gpu_0_throttled"));
+  EXPECT_THAT(text, testing::EndsWith(",90,4000,1100,70,1\n"));
 }
 
 TEST_F(Nvml, ACardThatIsNotThrottledInSomeSamplesIsSoInAShare) {

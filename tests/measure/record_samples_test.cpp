@@ -97,6 +97,10 @@ TEST(RecordSamples, CardsThatCudaIsShownAreTheMachinesByTheirNumbers) {
     EXPECT_EQ(sampled("cuda:0", 0).gpus[0].joules, 10);
     EXPECT_EQ(sampled("cuda:1", 1).gpus[0].joules, 200);
   }
+  {
+    const VisibleCards three("0,2,1");
+    EXPECT_EQ(sampled("cuda:1", 1).gpus[0].joules, 30);
+  }
   const VisibleCards few("2");
   EXPECT_EQ(sampled("cuda:1", 1).gpus[0].joules, 200) << "beyond the list";
 }

@@ -1,0 +1,198 @@
+// What commands print, rule by rule: lines of epochs, what a report writes where, and what it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+
+#include "base/files.h"
+#include "cli/in_process_helpers.h"
+#include "cli/progress.h"
+#include "measure/record.h"
+#include "measure/sweep_file.h"
+#include "network/zoo.h"
+#include "task/limits.h"
+
+namespace evener::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using test::run_in_process;
+using test::TemporaryFolder;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// What is said of an epoch in which 4 s went to 1000 images, half of which were trained on.
+std::string said_of(const std::function<void(task::EpochResult&)>& change, std::size_t val_images = 1000) {
+  task::TrainSetup setup(network::build("mlp:4-2", {}));
+  setup.epochs = 7;
+  setup.val_images = val_images;
+  TrainProgress loud(9, false);
+  testing::internal::CaptureStderr();
+  loud.setup(setup);
+  testing::internal::GetCapturedStderr();
+  task::EpochResult epoch;
+  epoch.epoch = 3;
+  epoch.seconds = 4;
+  epoch.share = 0.5;
+  epoch.train_loss = 0.25;
+  change(epoch);
+  testing::internal::CaptureStderr();
+  loud.epoch(epoch, 1000);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(EpochLine, HasSpeedLossesAndAccuracies) {
+  EXPECT_EQ(said_of([](task::EpochResult&) {}), "epoch 3/7  4.0 s  125 img/s  train loss 0.2500\n");
+  EXPECT_EQ(said_of([](task::EpochResult& epoch) { epoch.head_only = true; }),
+            "epoch 3/7  4.0 s  last layer alone  train loss 0.2500\n");
+  const auto whole = [](task::EpochResult& epoch) {
+    epoch.train_accuracy = 0.625;
+    epoch.val_loss = 0.75;
+    epoch.val_accuracy = 0.125;
+    epoch.best = true;
+  };
+  EXPECT_THAT(said_of(whole),
+              EndsWith("train loss 0.2500  accuracy 62.5 %  validation loss 0.7500  accuracy 12.5 %  (best)\n"));
+  EXPECT_THAT(said_of(whole, task::kFewJudged), HasSubstr("(best)"));
+  EXPECT_THAT(said_of(whole, task::kFewJudged - 1), Not(HasSubstr("(best)"))) << "few images don't tell which is";
+}
+
+TEST(EpochLine, OfADetectorHasItsOwnFigures) {
+  const std::string line = said_of([](task::EpochResult& epoch) {
+    epoch.figures = {{"train_box_loss", 0.5},
+                     {"train_class_loss", 1.5},
+                     {"val_box_loss", 2.5},
+                     {"val_class_loss", 3.5},
+                     {"val_map_50", 0.375}};
+    epoch.val_loss = 6;
+  });
+  EXPECT_THAT(line,
+              EndsWith("train loss 0.2500 (boxes 0.500, classes 1.500)  validation loss 6.0000 (boxes 2.500, classes "
+                       "3.500)  mAP@0.5 0.375\n"));
+}
+
+TEST(SetupLines, NameFewFilesAndWhereARunGoesOn) {
+  task::TrainSetup setup(network::build("mlp:4-2", {}));
+  for (const char* file : {"f1", "f2", "f3", "f4", "f5"})
+    setup.skipped.push_back({.file = file, .reason = "is broken"});
+  setup.notes = {"a note"};
+  setup.steps_per_epoch = 12;
+  const auto said = [](const task::TrainSetup& of) {
+    TrainProgress progress(1, false);
+    testing::internal::CaptureStderr();
+    progress.setup(of);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said(setup), AllOf(HasSubstr("5 files left out:\n"), HasSubstr("  f5: is broken\n"),
+                                 Not(HasSubstr("lists all")), HasSubstr("a note\n"), Not(HasSubstr("going on"))));
+  setup.skipped.push_back({.file = "f6", .reason = "is broken"});
+  setup.resumed_step = 5;
+  EXPECT_THAT(said(setup), AllOf(HasSubstr("6 files"), Not(HasSubstr("f6")), HasSubstr("lists all"),
+                                 HasSubstr("going on after epoch 0, step 5 of 12")));
+}
+
+class ReportRules : public testing::Test {
+ protected:
+  /// A sweep of two cells, the second twice as fast; returns its folder.
+  std::string sweep(const std::string& name) {
+    const fs::path folder = folder_ / name;
+    fs::create_directories(folder);
+    measure::SweepRecord record;
+    record.command = "train";
+    record.series = {{}};
+    record.axes = {{{"on"}, {{"one"}, {"two"}}}};
+    measure::JournalWriter journal(folder);
+    for (const std::string cell : {"one", "two"}) {
+      record.cells.push_back(
+          {.key = cell, .folder = cell, .values = {{"on", cell}}, .words = {"train"}, .environment = {}, .data = ""});
+      measure::SweepRun run;
+      run.cell = cell;
+      run.folder = cell + "/b1";
+      run.end = measure::RunEnd::kDone;
+      measure::Record made;
+      made.model.name = "resnet34";
+      made.images_per_s = measure::throughput_of(std::vector<double>(12, cell == "one" ? 10 : 20), "steps");
+      fs::create_directories(folder / run.folder);
+      measure::write_record(folder / run.folder, made);
+      journal.end(run);
+    }
+    measure::write_sweep(folder, record);
+    return folder.string();
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(ReportRules, OptionsThatContradictEachOtherAreNamed) {
+  const std::pair<test::Words, const char*> rows[] = {
+      {{"a", "--no-html", "--html", "x.html"}, "--no-html writes no page"},
+      {{"a", "--serve", "--html", "x.html"}, "--serve shows the page and writes nothing"},
+      {{"a", "--serve", "--csv", "x.csv"}, "--serve shows the page and writes nothing"},
+      {{"a", "--serve", "--json", "x.json"}, "--serve shows the page and writes nothing"},
+      {{"a", "--serve", "--markdown"}, "--serve shows the page and writes nothing"},
+      {{"a", "--serve", "--no-html"}, "--serve shows the page and writes nothing"},
+      {{"a", "--port", "80"}, "--port is for --serve"},
+      {{"a", "--csv", "-", "--json", "-"}, "only one of --csv and --json"},
+      {{"a", "--assume-power", "cpu=5W"}, "for a CSV file of published times"},
+      {{"a.csv", "b.csv", "--assume-power", "cpu=5W"}, "for a CSV file of published times"},
+      {{"a.csv", "--html", "x.html"}, "published figures are told as tables alone"},
+      {{"a.csv", "--csv", "-"}, "published figures are told as tables alone"},
+      {{"a.csv", "--json", "-"}, "published figures are told as tables alone"},
+      {{"a.csv", "--serve"}, "published figures are told as tables alone"},
+  };
+  for (const auto& [words, message] : rows) {
+    const auto result = run_in_process(test::joined({"report"}, words));
+    EXPECT_EQ(result.exit_code, 2) << testing::PrintToString(words);
+    EXPECT_THAT(result.err, HasSubstr(message)) << testing::PrintToString(words);
+  }
+}
+
+TEST_F(ReportRules, ASweepIsToldWhereItIsAskedFor) {
+  const std::string one = sweep("one");
+  const auto table = run_in_process({"report", one, "--no-html"});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("2.00x"), HasSubstr("which of the 2 cells is best")));
+  EXPECT_FALSE(fs::exists(folder_ / "one/report.html"));
+  const auto csv = run_in_process({"report", one, "--no-html", "--csv", "-"});
+  EXPECT_THAT(csv.out, StartsWith("on,block,part,"));
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), 3);
+  EXPECT_THAT(run_in_process({"report", one, "--no-html", "--json", "-"}).out, StartsWith("{"));
+  const auto files =
+      run_in_process({"report", one, "--csv", (folder_ / "x.csv").string(), "--json", (folder_ / "x.json").string()});
+  EXPECT_THAT(files.out, HasSubstr("2.00x"));
+  EXPECT_THAT(files.err, AllOf(HasSubstr("wrote " + (folder_ / "x.csv").string()), HasSubstr("x.json"),
+                               HasSubstr("report: " + (folder_ / "one/report.html").string())));
+  EXPECT_EQ(read_file(folder_ / "x.csv"), csv.out);
+  EXPECT_TRUE(fs::exists(folder_ / "one/report.html"));
+}
+
+TEST_F(ReportRules, SeveralSweepsHaveAPageTogether) {
+  const std::string one = sweep("all/one"), two = sweep("all/two"), all = (folder_ / "all").string();
+  const auto result = run_in_process({"report", all});
+  EXPECT_THAT(result.out, AllOf(StartsWith("one\n"), HasSubstr("\ntwo\n")));
+  EXPECT_TRUE(fs::exists(folder_ / "all/report.html"));
+  EXPECT_FALSE(fs::exists(folder_ / "all/one/report.html"));
+  const auto csv = run_in_process({"report", one, two, "--no-html", "--csv", "-"});
+  EXPECT_EQ(csv.exit_code, 2);
+  EXPECT_THAT(csv.err, HasSubstr("tell one sweep"));
+  const std::string page = (folder_ / "page.html").string();
+  EXPECT_EQ(run_in_process({"report", one, two, "--html", page}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(page));
+}
+
+TEST_F(ReportRules, PublishedTimesGetTheirEnergies) {
+  const std::string file = (folder_ / "times.csv").string();
+  std::ofstream(file) << "cell,figure,value,unit,measured,metric,against\none,time,100,s,on=cpu,total_s,\n"
+                         "two,time,50,s,on=cuda:0,total_s,\ntwo,speedup,2.5,,on=cuda:0,total_s,one\n";
+  const auto with = run_in_process({"report", file, "--assume-power", "cpu=30W,gpu=70W"});
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_THAT(with.out, AllOf(HasSubstr("3 kJ"), HasSubstr("5 kJ"), HasSubstr("estimated"), HasSubstr("-20.0 %"),
+                              HasSubstr("0 of 1 figure that follow")));
+  EXPECT_THAT(run_in_process({"report", file}).out, AllOf(HasSubstr("absent"), Not(HasSubstr("estimated"))));
+}
+
+}  // namespace
+}  // namespace evener::cli

@@ -1,0 +1,357 @@
+// Parts of the page and figures beside it, each rule with numbers that tell one side of it from the other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "report/answers.h"
+#include "report/faces_costs_part.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+#include "report/published_energy.h"
+#include "report/sample_records_helpers.h"
+#include "report/table.h"
+
+namespace evener::report {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+report::Run run_with(const std::function<void(measure::Record&)>& change, const std::string& name = "run") {
+  report::Run run = test::sample_run(name);
+  change(run.record);
+  return run;
+}
+
+TEST(LayersPart, HasSpeedsSharesAndRoofs) {
+  const report::Run run = run_with([](measure::Record& record) {
+    measure::LayerRecord first, second, third;
+    first.name = "conv<1>";
+    first.what = "Conv2d";
+    first.joined = {"bn", "relu"};
+    first.forward_s = 0.001;
+    first.backward_s = 0.002;
+    first.flops = 6'000'000;
+    first.bytes = 5'000'000;
+    first.roofline = 0.4;
+    second.name = "fc";
+    second.what = "Linear";
+    second.forward_s = 0.009;
+    second.roofline = 1.7;
+    third.what = "reorders";
+    record.layers = {first, second, third};
+  });
+  const std::string page = profile_part(std::vector{run});
+  EXPECT_THAT(page, HasSubstr("conv&lt;1&gt; + bn + relu"));
+  EXPECT_THAT(page, AllOf(HasSubstr(">1.00 ms<"), HasSubstr(">2.00 ms<"), HasSubstr(">9.00 ms<")));
+  EXPECT_THAT(page, HasSubstr("--share:0.2500\">25.0 %")) << "3 of 12 ms";
+  EXPECT_THAT(page, HasSubstr("--share:0.7500\">75.0 %"));
+  EXPECT_THAT(page, HasSubstr(">2.00<")) << "GFLOP/s: 6 M in 3 ms";
+  EXPECT_THAT(page, HasSubstr("--share:0.4000\">40.0 %"));
+  EXPECT_THAT(page, HasSubstr("--share:1.0000\">170.0 %")) << "a bar is no longer than its cell";
+  EXPECT_THAT(page, AllOf(HasSubstr("(reorders)"), Not(HasSubstr(">reorders<"))));
+  EXPECT_EQ(profile_part(std::vector{run_with([](measure::Record&) {})}), "");
+}
+
+TEST(StagesPart, TellsWhatIsKnownOfEachStage) {
+  const report::Run run = run_with([](measure::Record& record) {
+    measure::StageRecord first, second;
+    first.device = "cpu";
+    first.threads = 3;
+    first.emulated_speed = 0.25;
+    first.busy_share = 0.75;
+    second.device = "cuda:1";
+    second.memory_bytes = 3'000'000;
+    measure::ReplicaRecord replica;
+    replica.stages = {first, second};
+    record.placement.replicas = {replica};
+  });
+  const std::string page = stages_part(std::vector{run});
+  EXPECT_THAT(page, AllOf(HasSubstr("cpu/t3, slowed to 25.0 % of its speed"), HasSubstr("cuda:1")));
+  EXPECT_THAT(page, AllOf(HasSubstr(">75.0 %<"), HasSubstr("3 MB"), Not(HasSubstr("predicted"))));
+  EXPECT_THAT(page, AllOf(HasSubstr(">stage 1<"), Not(HasSubstr("replica 0"))));
+  report::Run two = run;
+  two.record.placement.replicas.push_back(two.record.placement.replicas[0]);
+  two.record.placement.replicas[1].stages[1].predicted_memory_bytes = 7'000'000;
+  EXPECT_THAT(stages_part(std::vector{two}),
+              AllOf(HasSubstr("replica 1, stage 1"), HasSubstr("memory, predicted"), HasSubstr("7 MB")));
+  report::Run undivided = run;
+  undivided.record.placement.replicas[0].stages.resize(1);
+  EXPECT_EQ(stages_part(std::vector{undivided}), "");
+}
+
+AnsweredImage answer(const std::string& file, const std::string& found, const std::string& truth, double score) {
+  AnsweredImage made;
+  made.file = file;
+  made.found = found;
+  made.truth = truth;
+  made.score = score;
+  made.is_probability = false;
+  made.png_base64 = "QUJD";
+  return made;
+}
+
+TEST(AnswersPart, MistakesRightOnesAndSamplesStandApart) {
+  report::Run run = test::sample_run("run");
+  run.answers = {answer("a", "cat", "dog", 0.875), answer("b", "dog", "dog", 12.34567), answer("c", "cow", "", 3)};
+  run.answers[0].is_probability = true;
+  run.answers[0].is_sure_mistake = true;
+  run.answers[0].map_base64 = "TUFQ";
+  run.answers[1].is_sure_right = true;
+  const std::string page = answers_part(std::vector{run});
+  const std::size_t mistakes = page.find("The surest mistakes"), right = page.find("was right about"),
+                    rest = page.find("says of");
+  ASSERT_LT(mistakes, right);
+  ASSERT_LT(right, rest);
+  EXPECT_THAT(page.substr(mistakes, right - mistakes),
+              AllOf(HasSubstr("answer wrong\" title=\"a\""), HasSubstr("<b>cat</b> 88 %<br>is dog"),
+                    HasSubstr("base64,TUFQ"), HasSubstr("in orange")));
+  EXPECT_THAT(page.substr(right, rest - right),
+              AllOf(HasSubstr("answer\" title=\"b\""), HasSubstr("<b>dog</b> 12.35<"), Not(HasSubstr("in orange"))));
+  EXPECT_THAT(page.substr(rest), AllOf(HasSubstr("title=\"c\""), HasSubstr("answer\""), Not(HasSubstr("<br>is"))));
+}
+
+TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
+  const test::TestFolder folder;
+  AnsweredImage whole = answer("a", "cat", "dog", 0.875);
+  whole.is_probability = true;
+  whole.map_base64 = "TUFQ";
+  whole.is_sure_mistake = true;
+  AnsweredImage other = answer("b", "x", "", -2);
+  other.is_sure_right = true;
+  write_answers(folder / kAnswers, {whole, other});
+  const auto read = read_answers(folder / kAnswers);
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].file, "a");
+  EXPECT_EQ(read[0].found, "cat");
+  EXPECT_EQ(read[0].truth, "dog");
+  EXPECT_EQ(read[0].score, 0.875);
+  EXPECT_TRUE(read[0].is_probability);
+  EXPECT_EQ(read[0].png_base64, "QUJD");
+  EXPECT_EQ(read[0].map_base64, "TUFQ");
+  EXPECT_TRUE(read[0].is_sure_mistake);
+  EXPECT_FALSE(read[0].is_sure_right);
+  EXPECT_TRUE(read[1].is_sure_right);
+  EXPECT_FALSE(read[1].is_sure_mistake);
+  EXPECT_EQ(read[1].map_base64, "");
+  whole.map_base64 = "\"><script>";
+  write_answers(folder / kAnswers, {whole});
+  EXPECT_THROW(read_answers(folder / kAnswers), Error);
+  whole.map_base64 = "";
+  whole.png_base64 = "\"><script>";
+  write_answers(folder / kAnswers, {whole});
+  EXPECT_THROW(read_answers(folder / kAnswers), Error);
+}
+
+TEST(RunSamples, PowersAndPhasesAreReadByTheirTitles) {
+  const test::TestFolder folder;
+  measure::write_record(folder.path(), test::sample_record({}));
+  std::ofstream(folder / "samples.csv") << "time_s,process_cpu_percent,others_cpu_percent,rss_bytes,pss_bytes,gpu "
+                                           "0_watts,phase_forward_percent,_watts,meter_watts\n"
+                                        << "0.5,150,2,1000,900,61.5,40,1,\n1.0,160,3,2000,,62.5,,1,230\n";
+  const Samples samples = load_run(folder.path()).samples;
+  EXPECT_THAT(samples.time_s, ElementsAre(0.5, 1.0));
+  EXPECT_THAT(samples.cpu_percent, ElementsAre(150, 160));
+  EXPECT_THAT(samples.others_percent, ElementsAre(2, 3));
+  EXPECT_THAT(samples.rss_bytes, ElementsAre(1000, 2000));
+  EXPECT_THAT(samples.pss_bytes, ElementsAre(900, std::nullopt));
+  ASSERT_EQ(samples.watts.size(), 2U);
+  EXPECT_EQ(samples.watts[0].first, "gpu 0");
+  EXPECT_THAT(samples.watts[0].second, ElementsAre(61.5, 62.5));
+  EXPECT_EQ(samples.watts[1].first, "meter");
+  EXPECT_THAT(samples.watts[1].second, ElementsAre(std::nullopt, 230));
+  ASSERT_EQ(samples.phases.size(), 1U);
+  EXPECT_EQ(samples.phases[0].first, "forward");
+  EXPECT_THAT(samples.phases[0].second, ElementsAre(40, std::nullopt));
+}
+
+report::Run with_energy(const std::string& name, double joules, double used, double seconds,
+                        measure::EnergyClass kind) {
+  return run_with(
+      [&](measure::Record& record) {
+        record.energy.joules = joules;
+        record.energy.used_joules = used;
+        record.energy.seconds = seconds;
+        record.energy.kind = kind;
+        record.energy.reason = "";
+        measure::set_products(record.energy);
+      },
+      name);
+}
+
+std::string cell_of(const Table& table, std::size_t row, const std::string& title) {
+  for (std::size_t n = 0; n < table.columns.size(); ++n) {
+    if (table.columns[n].title == title) return table.rows.at(row).at(n);
+  }
+  return "no such column";
+}
+
+TEST(EnergyColumns, ProductsStandAgainstTheFirstRunOfTheSameWork) {
+  using measure::EnergyClass;
+  report::Run other = with_energy("c", 4, 4, 5, EnergyClass::kMeasured);
+  other.record.model.name = "another";
+  const std::vector<report::Run> runs{with_energy("a", 100, 80, 10, EnergyClass::kMeasured),
+                                      with_energy("b", 50, 48, 5, EnergyClass::kEstimated), other};
+  const Table table = summary_table(runs);
+  EXPECT_EQ(cell_of(table, 0, "energy is"), "measured");
+  EXPECT_EQ(cell_of(table, 1, "energy is"), "estimated");
+  EXPECT_EQ(cell_of(table, 0, "EDP"), "1.00x");
+  EXPECT_EQ(cell_of(table, 1, "EDP"), "0.250x (estimated/measured)");
+  EXPECT_EQ(cell_of(table, 1, "EDP without idle devices"), "0.300x (estimated/measured)");
+  EXPECT_EQ(cell_of(table, 2, "EDP"), "1.00x") << "its own work";
+  EXPECT_EQ(cell_of(summary_table(std::vector{runs[0]}), 0, "EDP"), "no such column");
+  EXPECT_EQ(cell_of(summary_table(std::vector{runs[0]}), 0, "energy is"), "measured");
+  const std::vector<report::Run> all_used{with_energy("a", 100, 100, 10, EnergyClass::kMeasured),
+                                          with_energy("b", 50, 50, 5, EnergyClass::kMeasured)};
+  EXPECT_EQ(cell_of(summary_table(all_used), 1, "EDP without idle devices"), "no such column");
+  EXPECT_EQ(cell_of(summary_table(all_used), 1, "EDP"), "0.250x");
+  const std::string csv = csv_text(runs);
+  EXPECT_THAT(csv, HasSubstr(",energy_class,edp_against_first,used_devices_edp_against_first,"));
+  EXPECT_THAT(csv, HasSubstr(",estimated,0.25,0.3,"));
+  EXPECT_EQ(edp_against(runs[0].record, with_energy("z", 0, 0, 1, EnergyClass::kMeasured).record, false), std::nullopt);
+}
+
+FacesPage costs(std::vector<ChunkOnPage> chunks) {
+  FacesPage page;
+  page.chunks = std::move(chunks);
+  return page;
+}
+
+TEST(FacesCosts, AFewChunksAreATableAndMoreArePlots) {
+  std::vector<ChunkOnPage> chunks{
+      {.worker = 1, .photos = 30, .begin_s = 0, .seconds = 10, .cpu_percent = 80, .rss_bytes = 5'000'000},
+      {.worker = 0, .photos = 20, .begin_s = 5, .seconds = 4, .cpu_percent = 50, .rss_bytes = 4'000'000},
+      {.worker = 0, .photos = 90, .begin_s = 0, .seconds = 3, .cpu_percent = 90, .rss_bytes = 3'000'000}};
+  const std::string table = faces_costs_part(costs(chunks));
+  EXPECT_THAT(table, HasSubstr("<td>1</td><td>90</td><td>3.0 s</td><td>30.0</td><td>90 %</td><td>3 MB</td></tr>\n"
+                               "<tr><td>1</td><td>20</td><td>4.0 s</td><td>5.00</td><td>50 %</td><td>4 MB</td></tr>\n"
+                               "<tr><td>2</td><td>30</td><td>10.0 s</td><td>3.00</td><td>80 %</td>"));
+  EXPECT_THAT(table, Not(HasSubstr("<svg")));
+  chunks.push_back({.worker = 2, .photos = 1, .begin_s = 0, .seconds = 0});  // took no time: none
+  EXPECT_THAT(faces_costs_part(costs(chunks)), Not(HasSubstr("<svg")));
+  chunks.back() = {.worker = 2, .photos = 24, .begin_s = 12, .seconds = 8, .cpu_percent = 10, .rss_bytes = 6'000'000};
+  const std::string plots = faces_costs_part(costs(chunks));
+  EXPECT_THAT(plots, HasSubstr("computing for 54 % of the time")) << "(800 + 200 + 270 + 80) / 25 seconds";
+  // Up to 33 photos a second and 20 s: x from 76 to 505, y from 190 to 12.
+  EXPECT_THAT(plots, HasSubstr("class=\"chunk\" x1=\"76.0\" y1=\"28.2\" x2=\"140.3\" y2=\"28.2\""));
+  EXPECT_THAT(plots, HasSubstr("class=\"chunk\" x1=\"333.4\" y1=\"173.8\" x2=\"505.0\" y2=\"173.8\""));
+  EXPECT_THAT(plots, HasSubstr("points=\"140.3,109.1 269.1,82.1 290.5,55.2 505.0,28.2 \""))
+      << "memory in the order of time";
+  EXPECT_EQ(faces_costs_part(costs({})), "");
+}
+
+TEST(FacesCosts, TheScalingHasItsLawDotsAndIdealLine) {
+  FacesPage page;
+  ScalingOnPage& scaling = page.scaling.emplace();
+  scaling.speedups = {{1, 1}, {4, 2.5}, {2, 1.6}};
+  scaling.fit.serial_share = 0.2;
+  scaling.words = "Words <of> it.";
+  const std::string part = faces_costs_part(page);
+  // Up to 4 workers and 4.2 times: 107.25 a worker, 42.38 a time.
+  EXPECT_THAT(part, HasSubstr("class=\"ideal\" x1=\"76.0\" y1=\"190.0\" x2=\"505.0\" y2=\"20.5\""));
+  EXPECT_THAT(part, HasSubstr("cx=\"505.0\" cy=\"84.0\""));
+  EXPECT_THAT(part, HasSubstr("cx=\"290.5\" cy=\"122.2\""));
+  EXPECT_THAT(part, HasSubstr("points=\"183.2,147.6 ")) << "one worker is as fast as one";
+  EXPECT_THAT(part, HasSubstr(" 505.0,84.0 \"")) << "1 / (0.2 + 0.8 / 4) = 2.5";
+  EXPECT_THAT(part, HasSubstr("Words &lt;of&gt; it."));
+  EXPECT_THAT(part, AllOf(HasSubstr(">4x<"), HasSubstr(">1<"), Not(HasSubstr(">0.5<"))));
+}
+
+ReferenceFigure published_line(const std::string& cell, double value, const std::string& unit,
+                               const std::string& metric, const std::string& on, const std::string& against = "") {
+  ReferenceFigure figure;
+  figure.cell = cell;
+  figure.figure = against.empty() ? metric : "ratio";
+  figure.value = value;
+  figure.unit = unit;
+  if (!on.empty()) figure.measured = {{"on", on}};
+  figure.metric = metric;
+  figure.against = against;
+  return figure;
+}
+
+TEST(PublishedEnergies, EachUnitIsInSecondsOrJoules) {
+  const auto seconds = [](const std::string& unit) {
+    return published_ways({published_line("a", 2, unit, "total_s", "cpu")}, {.cpu = 50}).at(0).seconds;
+  };
+  EXPECT_EQ(seconds("s"), 2);
+  EXPECT_EQ(seconds("min"), 120);
+  EXPECT_EQ(seconds("h"), 7200);
+  const std::vector<ReferenceFigure> time{published_line("a", 100, "s", "total_s", "cpu")};  // 5000 J at 50 W
+  const auto deviation = [&](double value, const std::string& unit, const std::string& metric) {
+    std::vector<ReferenceFigure> lines = time;
+    lines.push_back(published_line("a", value, unit, metric, "cpu"));
+    const auto rows = derived_figures(lines, published_ways(time, {.cpu = 50}));
+    return rows.size() == 1 ? rows[0].deviation() : -9;
+  };
+  EXPECT_NEAR(deviation(5000, "J", "energy_joules"), 0, 1e-9);
+  EXPECT_NEAR(deviation(5, "kJ", "energy_joules"), 0, 1e-9);
+  EXPECT_NEAR(deviation(0.005, "MJ", "used_devices_joules"), 0, 1e-9);
+  EXPECT_NEAR(deviation(5000 / 3600.0, "Wh", "energy_joules"), 0, 1e-9);
+  EXPECT_NEAR(deviation(5 / 3600.0, "kWh", "energy_joules"), 0, 1e-9);
+  EXPECT_NEAR(deviation(500'000, "J s", "edp_joule_seconds"), 0, 1e-9);
+  EXPECT_NEAR(deviation(500, "kJ s", "used_devices_edp_joule_seconds"), 0, 1e-9);
+  EXPECT_NEAR(deviation(0.5, "MJ s", "edp_joule_seconds"), 0, 1e-9);
+  EXPECT_EQ(deviation(0, "J", "energy_joules"), -9);
+  EXPECT_EQ(deviation(5, "hp", "energy_joules"), -9) << "a unit of nothing";
+  EXPECT_EQ(deviation(5, "J", ""), -9);
+}
+
+TEST(PublishedEnergies, ADeviceWithoutItsPowerLeavesItsEnergyAbsent) {
+  const auto energy = [](const std::string& on, const measure::AssumedPower& power) {
+    return published_ways({published_line("a", 10, "s", "total_s", on)}, power).at(0).energy;
+  };
+  EXPECT_EQ(energy("cpu", {.cpu = 50, .gpu = 100}).joules, 500);
+  EXPECT_EQ(energy("cuda", {.gpu = 100}).joules, 1000) << "without its processor";
+  EXPECT_EQ(energy("cuda", {.cpu = 50, .gpu = 100}).joules, 1500);
+  EXPECT_EQ(energy("cuda", {.cpu = 50, .idle = 20, .gpu = 100}).joules, 1200);
+  EXPECT_EQ(energy("cuda+cpu", {.cpu = 50, .idle = 20, .gpu = 100}).joules, 1500);
+  EXPECT_EQ(energy("3xcuda/t2", {.gpu = 100}).joules, 3000);
+  EXPECT_EQ(energy("cuda:0/t1@0.5..cuda:1+cuda:1", {.gpu = 100}).joules, 2000);
+  EXPECT_THAT(energy("cpu", {.gpu = 100}).reason, HasSubstr("isn't stated"));
+  EXPECT_THAT(energy("cuda+cpu", {.gpu = 100}).reason, HasSubstr("isn't stated"));
+  EXPECT_THAT(energy("", {.cpu = 50}).reason, HasSubstr("don't say what it computed on"));
+}
+
+TEST(PublishedEnergies, ADeviationHasItsSignAndABoundOfOnePercent) {
+  const auto figure = [](double published, double derived) {
+    DerivedFigure made;
+    made.figure = published_line("a", published, "J", "energy_joules", "cpu");
+    made.published = published;
+    made.derived = derived;
+    return made;
+  };
+  const std::vector<DerivedFigure> rows{figure(1000, 1009.9), figure(1000, 1011), figure(1000, 989),
+                                        figure(1000, 999.9)};
+  const Table table = derived_table(rows);
+  EXPECT_EQ(table.rows[0][4], "+1.0 %");
+  EXPECT_EQ(table.rows[2][4], "-1.1 %");
+  EXPECT_EQ(table.rows[3][4], "+0.0 %");
+  EXPECT_THAT(derived_sentence(rows), AllOf(HasSubstr("2 of 4 figures"), HasSubstr("are within 1 %")));
+  EXPECT_THAT(derived_sentence(std::vector{rows[0], rows[1]}),
+              AllOf(HasSubstr("1 of 2 figures"), HasSubstr("is within 1 %"), HasSubstr("Not so: a: energy_joules")));
+  EXPECT_THAT(derived_sentence(std::vector{rows[0]}), testing::EndsWith("is published."));
+  EXPECT_EQ(derived_sentence({}), "");
+}
+
+TEST(Formats, NumbersKeepThreeDigitsAndShowThousands) {
+  const std::pair<double, const char*> rows[] = {
+      {0, "0"},          {0.5, "0.500"},           {9.996, "10.00"}, {12.34, "12.3"},       {123.4, "123"},
+      {1234.4, "1,230"}, {-1234567, "-1,230,000"}, {999.6, "1,000"}, {0.001234, "0.00123"}, {-0.5, "-0.500"}};
+  for (const auto& [value, text] : rows) EXPECT_EQ(number_text(value), text) << value;
+  EXPECT_EQ(listed({"a", "b", "c"}, 3), "a, b and c");
+  EXPECT_EQ(listed({"a", "b", "c", "d"}, 2), "a, b and 2 more");
+  EXPECT_EQ(url_path("a b/ü~.html"), "a%20b/%C3%BC~.html");
+  EXPECT_EQ(csv_cell("a,\"b\""), "\"a,\"\"b\"\"\"");
+  EXPECT_EQ(escape_markdown("a|b\n_c"), "a\\|b \\_c");
+}
+
+}  // namespace
+}  // namespace evener::report

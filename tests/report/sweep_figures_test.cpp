@@ -396,7 +396,6 @@ TEST(SweepPlotData, HasEachCellsValuesBlocksAndEnds) {
   EXPECT_EQ(speed["blocks"], (nlohmann::json{1, 4}));
   EXPECT_EQ(speed["low"], 100);
   EXPECT_EQ(speed["high"], 110);
-  EXPECT_EQ(speed["is_interval"], false);
   EXPECT_EQ(json["cells"][0]["predicted"], 90);
   EXPECT_TRUE(json["cells"][1]["predicted"].is_null());
   EXPECT_TRUE(json["cells"][1]["figures"].empty());

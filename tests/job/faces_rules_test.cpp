@@ -234,6 +234,7 @@ TEST_F(FacesRules, PersonsKeepTheirNumbersAndNewOnesGetOthers) {
   compare_faces(found, pictures, request, known, silent_);
   EXPECT_THAT(found.persons, ElementsAre(4, 4, 6, 6, -1));
   EXPECT_EQ(found.person_count, 2u);
+  EXPECT_EQ(found.limit, 0.5F);
   EXPECT_EQ(found.first_new_person, 7);
   EXPECT_THAT(take_names(found, named("5,Anna\n7,Bert\n"), known), ElementsAre(HasSubstr("calls group 7 Bert")));
   EXPECT_EQ(found.names.of(4), "Anna");

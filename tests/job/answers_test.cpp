@@ -166,6 +166,10 @@ TEST_F(AnswersTest, ATopkBeyondTheClassesIsNotedOnce) {
   answer({probabilities(1, 0.9F, 4), probabilities(1, 0.9F, 4)}, false);
   EXPECT_THAT(lines_.notes, ElementsAre(HasSubstr("there are 6 classes; --topk 7")));
   lines_.notes.clear();
+  samples({{}});
+  answer({probabilities(1, 0.9F, 4)}, false);
+  EXPECT_EQ(lines_.notes.size(), 1u) << "with the first";
+  lines_.notes.clear();
   flags_.topk.read({"6"});
   answer({probabilities(1, 0.9F, 4)}, false);
   EXPECT_THAT(lines_.notes, IsEmpty());
@@ -245,6 +249,21 @@ TEST_F(AnswersTest, PhotosGoIntoTheFoldersOfTheirClassesAndUnsureOnesApart) {
   EXPECT_THAT(writer.sorter()->added(), ElementsAre(Pair("a", 1), Pair("d", 1), Pair("unsure", 1)));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/unsure/i1.png"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/a/i0.png"));
+}
+
+TEST_F(AnswersTest, OneInSoManyImagesIsShownUpTo24) {
+  const auto shown = [&](std::size_t images) {
+    samples(std::vector<std::optional<std::int32_t>>(images));
+    const auto out = folder_ / std::to_string(images);
+    fs::create_directories(out);
+    answer(std::vector<std::vector<float>>(images, probabilities(1, 0.9F, 4)), false, out);
+    return report::read_answers(out / report::kAnswers);
+  };
+  EXPECT_EQ(shown(24).size(), 24u);
+  const auto of_fifty = shown(50);
+  ASSERT_EQ(of_fifty.size(), 17u) << "every third";
+  EXPECT_EQ(of_fifty[16].file, "i48.png");
+  EXPECT_EQ(of_fifty[16].found, "b");
 }
 
 TEST_F(AnswersTest, ClassesOfSimilarNamesHaveFoldersOfTheirOwn) {

@@ -220,6 +220,31 @@ TEST(LabelledData, IsOfTheNetworksSizeAndDividedAsItsTrainingWas) {
   EXPECT_EQ(own_data(none), "");
 }
 
+TEST(LabelledData, TellsThatItHasOtherCountsThanItsTrainingHad) {
+  const TestFolder folder;
+  measure::Record record;
+  record.config = {{"seed", "7"}, {"split", "[50.0,20.0,30.0]"}, {"data", "\"synth:digits:100\""}};
+  data::Preprocessing steps;
+  steps.shape = {1, 20, 24};
+  const auto notes = [&](std::int64_t train, const std::string& location, const std::string& split) {
+    record.data.train = train;
+    record.data.val = 20;
+    record.data.test = 30;
+    measure::write_record(folder.path(), record);
+    LabelledDataRequest request;
+    request.location = location;
+    request.split = split;
+    return open_labelled_data(request, steps, RunConfig(folder.path())).notes;
+  };
+  const auto changed = HasSubstr(
+      "which had 40, 20 and 30 images to train on, to validate on and to test with, now 50, "
+      "20 and 30;");
+  EXPECT_THAT(notes(40, "synth:digits:100", ""), testing::Contains(changed));
+  EXPECT_THAT(notes(50, "synth:digits:100", ""), testing::Not(testing::Contains(HasSubstr("has changed"))));
+  EXPECT_THAT(notes(40, "synth:digits:100", "60/40"), testing::Not(testing::Contains(HasSubstr("has changed"))));
+  EXPECT_THAT(notes(40, "synth:digits:200", ""), testing::Not(testing::Contains(HasSubstr("has changed"))));
+}
+
 TEST(LabelledData, IsStrictWhereThatIsAskedFor) {
   const TestFolder folder;
   for (const char* name : {"ants/0.pgm", "ants/1.pgm", "bees/0.pgm", "bees/1.pgm"}) {

@@ -391,6 +391,7 @@ TEST_F(ExperimentTest, WhatIsWrongIsToldWithItsLine) {
       {"[axes]\nlr = [0.1, [0.2, 0.3]]\n", "'lr' takes one value"},
       {"[axes]\nbatch = \"4..1\"\n", "line 3: the range '4..1' ends before it begins"},
       {"[[together]]\n", "[[together]] has no keys"},
+      {"together = [{lr = [0.1]}, 1]\n", "'together' is written as [[together]]"},
       {"together = [1]\n", "'together' is written as [[together]]"},
       {"[axes]\nlr = [0.1]\n[[exclude]]\nlr = 0.2\n", "line 5: [[exclude]]: the axis 'lr' has no value '0.2'"},
       {"[axes]\nlr = [0.1]\n[[exclude]]\n", "line 4: [[exclude]] names no value"}};

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -12,6 +13,7 @@
 #include "job/infer/labelled_data.h"
 #include "job/infer/record.h"
 #include "measure/record_kind.h"
+#include "report/answers.h"
 #include "weights/weights_file.h"
 
 namespace evener::job {
@@ -164,6 +166,10 @@ TEST_F(AnswersTest, ATopkBeyondTheClassesIsNotedOnce) {
   answer({probabilities(1, 0.9F, 4), probabilities(1, 0.9F, 4)}, false);
   EXPECT_THAT(lines_.notes, ElementsAre(HasSubstr("there are 6 classes; --topk 7")));
   lines_.notes.clear();
+  samples({{}});
+  answer({probabilities(1, 0.9F, 4)}, false);
+  EXPECT_EQ(lines_.notes.size(), 1u) << "with the first";
+  lines_.notes.clear();
   flags_.topk.read({"6"});
   answer({probabilities(1, 0.9F, 4)}, false);
   EXPECT_THAT(lines_.notes, IsEmpty());
@@ -193,6 +199,10 @@ TEST_F(AnswersTest, LabelledAnswersAreCounted) {
             "file,true_class,found_class,score\ni4.png,b,d,0.8\ni1.png,b,c,0.6\ni2.png,e,a,0.3\ni3.png,f,a,0.3\n")
       << "the surest first";
   EXPECT_THAT(content_of(out / "predictions.csv"), HasSubstr("\ni5.png,1,0,a,0.9\n"));
+  const auto shown = report::read_answers(out / report::kAnswers);
+  EXPECT_EQ(std::ranges::count(shown, true, &report::AnsweredImage::is_sure_mistake), 4);
+  EXPECT_EQ(std::ranges::count(shown, true, &report::AnsweredImage::is_sure_right), 1);
+  EXPECT_EQ(shown.size(), 6u + 4 + 1) << "and one in so many, here each";
 
   measure::Record record;
   record.kind = "infer";
@@ -239,6 +249,43 @@ TEST_F(AnswersTest, PhotosGoIntoTheFoldersOfTheirClassesAndUnsureOnesApart) {
   EXPECT_THAT(writer.sorter()->added(), ElementsAre(Pair("a", 1), Pair("d", 1), Pair("unsure", 1)));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/unsure/i1.png"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/a/i0.png"));
+}
+
+TEST_F(AnswersTest, OneInSoManyImagesIsShownUpTo24) {
+  const auto shown = [&](std::size_t images) {
+    samples(std::vector<std::optional<std::int32_t>>(images));
+    const auto out = folder_ / std::to_string(images);
+    fs::create_directories(out);
+    answer(std::vector<std::vector<float>>(images, probabilities(1, 0.9F, 4)), false, out);
+    return report::read_answers(out / report::kAnswers);
+  };
+  EXPECT_EQ(shown(24).size(), 24u);
+  const auto of_fifty = shown(50);
+  ASSERT_EQ(of_fifty.size(), 17u) << "every third";
+  EXPECT_EQ(of_fifty[16].file, "i48.png");
+  EXPECT_EQ(of_fifty[16].found, "b");
+}
+
+TEST_F(AnswersTest, ClassesOfSimilarNamesHaveFoldersOfTheirOwn) {
+  task::InferenceRequest similar = request();
+  test::write_text(folder_ / "similar.txt", "a/b\na_b\nc\nd\ne\nf\n");
+  similar.labels = folder_ / "similar.txt";
+  const task::InferenceModel model(similar);
+  samples({{}, {}});
+  samples_->folder = (folder_ / "photos").string() + "/";
+  for (std::size_t i = 0; i < 2; ++i) test::write_text(samples_->name(i), std::to_string(i));
+  flags_.sort.read({(folder_ / "sorted").string()});
+  AnswerWriter writer(flags_, model, *samples_, false, {}, {samples_->folder}, OutputShapes{}, lines_);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::vector<float> output = probabilities(i, 0.9F, 3);
+    task::Answer one;
+    one.index = i;
+    one.outputs[model.main_output()] = output;
+    writer.on_answer(one);
+  }
+  writer.finish();
+  EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/a_b-2/i0.png"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/a_b/i1.png"));
 }
 
 TEST_F(AnswersTest, FeaturesOfEachImageStandInItsRow) {

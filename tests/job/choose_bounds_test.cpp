@@ -213,6 +213,16 @@ TEST(ChoiceBounds, ATrialTellsFromTwoEpochsOn) {
   EXPECT_EQ(choose_network(facts, candidates, std::vector{tried(0.9, 1, 9), tried(0.3, 1, 2)}, 500).candidate, 0u);
 }
 
+TEST(ChoiceBounds, AShortTrialIsBlamedOnlyWhereItIsSurelyWorse) {
+  const ChoiceFacts facts = large_photos();
+  const auto candidates = costing({1e8, 2e8});
+  const auto reason = [&](double quality) {
+    return choose_network(facts, candidates, std::vector{tried(0.9, 1, 9), tried(quality, 1, 1.5)}, 500).reason;
+  };
+  EXPECT_THAT(reason(0.89), HasSubstr("(89.0 %) is not surely worse"));
+  EXPECT_THAT(reason(0.3), HasSubstr("too short to judge it by (30.0 % after 1.5 epochs)"));
+}
+
 TEST(ChoiceBounds, ADetectorThatFindsLessThanATenthSaysNothing) {
   ChoiceFacts facts = large_photos();
   facts.has_boxes = true;

@@ -112,6 +112,9 @@ TEST_F(FacesRules, ANameFollowsTheFacesThatAreSomebodysStill) {
   // Two faces of Anna are nobody's now; of the others two went to 6 and one to 3. Faces beyond the known don't count.
   EXPECT_THAT(names.follow({0, 0, 0, 0, 0, 1}, {-1, -1, 3, 6, 6, 9, 3, 3, 3}), IsEmpty());
   EXPECT_THAT(names.all(), ElementsAre(Pair(6, "Anna"), Pair(9, "Bert")));
+  PersonNames first = named("1,Anna\n2,Bert\n");
+  EXPECT_THAT(first.follow({1, 0}, {0, 1}), IsEmpty());
+  EXPECT_THAT(first.all(), ElementsAre(Pair(0, "Bert"), Pair(1, "Anna"))) << "they changed places";
   PersonNames waiting = named("1,Anna\n2,Bert\n");
   EXPECT_THAT(waiting.follow({1}, {1}), ElementsAre(HasSubstr("the name waits there")));
   EXPECT_THAT(waiting.all(), ElementsAre(Pair(0, "Anna"), Pair(1, "Bert")));
@@ -234,6 +237,7 @@ TEST_F(FacesRules, PersonsKeepTheirNumbersAndNewOnesGetOthers) {
   compare_faces(found, pictures, request, known, silent_);
   EXPECT_THAT(found.persons, ElementsAre(4, 4, 6, 6, -1));
   EXPECT_EQ(found.person_count, 2u);
+  EXPECT_EQ(found.limit, 0.5F);
   EXPECT_EQ(found.first_new_person, 7);
   EXPECT_THAT(take_names(found, named("5,Anna\n7,Bert\n"), known), ElementsAre(HasSubstr("calls group 7 Bert")));
   EXPECT_EQ(found.names.of(4), "Anna");

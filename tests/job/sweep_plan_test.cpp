@@ -19,11 +19,11 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
-using Words = std::vector<std::string>;
+using PlanWords = std::vector<std::string>;
 
 /// A sweep as its words ask for it, completed.
 struct Asked {
-  explicit Asked(const Words& words) {
+  explicit Asked(const PlanWords& words) {
     flags.what.read(words);
     complete(flags);
   }
@@ -33,7 +33,7 @@ struct Asked {
   SweepFlags flags;
 };
 
-std::string refusal(const std::function<void()>& work) {
+std::string plan_refusal(const std::function<void()>& work) {
   try {
     work();
   } catch (const UsageError& error) {
@@ -42,26 +42,27 @@ std::string refusal(const std::function<void()>& work) {
   return "it was taken";
 }
 
-std::string words_refusal(const Words& words) {
-  return refusal([&] { cells_of(Asked(words).plan()); });
+std::string words_refusal(const PlanWords& words) {
+  return plan_refusal([&] { cells_of(Asked(words).plan()); });
 }
 
-Words training(const Words& more) {
-  Words words = {"train", "mlp:784-16-10", "--data", "synth:digits:200"};
+PlanWords sweep_of_training(const PlanWords& more) {
+  PlanWords words = {"train", "mlp:784-16-10", "--data", "synth:digits:200"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
 TEST(SweepWordsTest, ValuesWithCommasAreAxesInTheOrderOfTheWords) {
-  const Asked asked(training({"--batch=16,32,64", "--lr", "0.1", "--seed", "7,8"}));
+  const Asked asked(sweep_of_training({"--batch=16,32,64", "--lr", "0.1", "--seed", "7,8"}));
   EXPECT_EQ(asked.plan().command, "train");
   ASSERT_EQ(asked.plan().axes.size(), 2u);
   EXPECT_THAT(asked.plan().axes[0].names, ElementsAre("batch"));
-  EXPECT_THAT(asked.plan().axes[0].steps, ElementsAre(Words{"16"}, Words{"32"}, Words{"64"}));
+  EXPECT_THAT(asked.plan().axes[0].steps, ElementsAre(PlanWords{"16"}, PlanWords{"32"}, PlanWords{"64"}));
   EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("seed"));
-  EXPECT_THAT(asked.plan().values.at("seed"), ElementsAre(Pair("7", Words{"7"}), Pair("8", Words{"8"})));
-  EXPECT_THAT(asked.plan().fixed, UnorderedElementsAre(Pair("model", Words{"mlp:784-16-10"}), Pair("lr", Words{"0.1"}),
-                                                       Pair("data", Words{"synth:digits:200"})));
+  EXPECT_THAT(asked.plan().values.at("seed"), ElementsAre(Pair("7", PlanWords{"7"}), Pair("8", PlanWords{"8"})));
+  EXPECT_THAT(asked.plan().fixed,
+              UnorderedElementsAre(Pair("model", PlanWords{"mlp:784-16-10"}), Pair("lr", PlanWords{"0.1"}),
+                                   Pair("data", PlanWords{"synth:digits:200"})));
   const auto cells = asked.cells();
   ASSERT_EQ(cells.size(), 6u);
   EXPECT_THAT(cells[1].words,
@@ -92,13 +93,13 @@ TEST(SweepWordsTest, VariablesStandBeforeTheCommand) {
 }
 
 TEST(SweepWordsTest, TheLastOfAnOptionGivenTwiceCounts) {
-  const Asked fixed(training({"--batch", "16,32", "--batch", "64"}));
+  const Asked fixed(sweep_of_training({"--batch", "16,32", "--batch", "64"}));
   EXPECT_THAT(fixed.plan().axes, IsEmpty());
   EXPECT_THAT(fixed.plan().fixed.at("batch"), ElementsAre("64"));
-  const Asked axis(training({"--batch", "64", "--batch", "16,32"}));
+  const Asked axis(sweep_of_training({"--batch", "64", "--batch", "16,32"}));
   EXPECT_EQ(axis.plan().axes.size(), 1u);
   EXPECT_FALSE(axis.plan().fixed.contains("batch"));
-  const Asked data(training({"--data", "synth:shapes:20"}));  // of which all count
+  const Asked data(sweep_of_training({"--data", "synth:shapes:20"}));  // of which all count
   EXPECT_THAT(data.plan().fixed.at("data"), ElementsAre("synth:digits:200", "synth:shapes:20"));
 }
 
@@ -112,15 +113,15 @@ TEST(SweepWordsTest, OptionsOfTheSweepAndOfItsCommandAreToldApart) {
   EXPECT_THAT(asked.plan().fixed.at("warmup"), ElementsAre("2"));
   EXPECT_THAT(asked.plan().fixed.at("nesterov"), ElementsAre("true"));
   EXPECT_THAT(asked.cells().front().words, testing::Contains("--nesterov"));
-  const Asked out(training({"--out", "there", "--dry-run", "--quiet"}));
+  const Asked out(sweep_of_training({"--out", "there", "--dry-run", "--quiet"}));
   EXPECT_EQ(*out.flags.out, "there");
   EXPECT_TRUE(*out.flags.quiet);
   EXPECT_TRUE(*out.flags.dry_run);
-  EXPECT_FALSE(*Asked(training({})).flags.dry_run);
+  EXPECT_FALSE(*Asked(sweep_of_training({})).flags.dry_run);
 }
 
 TEST(SweepWordsTest, AnOptionThatIsAListMayStandSeveralTimes) {
-  const Asked asked(training({"--freeze", "conv1*", "--freeze", "fc*"}));
+  const Asked asked(sweep_of_training({"--freeze", "conv1*", "--freeze", "fc*"}));
   EXPECT_THAT(asked.plan().fixed.at("freeze"), ElementsAre("conv1*", "fc*"));
 }
 
@@ -128,28 +129,29 @@ TEST(SweepWordsTest, WhatNamesAFileIsOneValue) {
   const TestFolder folder;
   const std::string a = (folder / "a,b").string(), pair = a + "," + (folder / "c").string();
   test::write_text(a, "");
-  EXPECT_THAT(Asked(training({"--weights", a})).plan().fixed.at("weights"), ElementsAre(a));
-  EXPECT_EQ(Asked(training({"--weights", pair})).plan().axes.front().steps.size(), 3u);
+  EXPECT_THAT(Asked(sweep_of_training({"--weights", a})).plan().fixed.at("weights"), ElementsAre(a));
+  EXPECT_EQ(Asked(sweep_of_training({"--weights", pair})).plan().axes.front().steps.size(), 3u);
 }
 
 TEST(SweepWordsTest, WrongWordsAreRefused) {
   EXPECT_THAT(words_refusal({"--repeats", "3"}), HasSubstr("needs an experiment's file or a measuring command"));
-  EXPECT_THAT(words_refusal(training({"--batch"})), HasSubstr("'--batch' needs a value"));
-  EXPECT_THAT(words_refusal(training({"--batch", "--lr"})), HasSubstr("'--batch' needs a value"));
-  EXPECT_THAT(words_refusal(training({"--batch", "16,"})), HasSubstr("'batch' has an empty value in '16,'"));
-  EXPECT_THAT(words_refusal(training({"--box-rate", "1"})), HasSubstr("and 'evener train --help'"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--batch"})), HasSubstr("'--batch' needs a value"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--batch", "--lr"})), HasSubstr("'--batch' needs a value"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--batch", "16,"})), HasSubstr("'batch' has an empty value in '16,'"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--box-rate", "1"})), HasSubstr("and 'evener train --help'"));
   EXPECT_THAT(words_refusal({"--reapets", "1"}), AllOf(HasSubstr("did you mean '--repeats'"), Not(HasSubstr("train"))));
   EXPECT_THAT(words_refusal({"train", "--lr", "0.1,0.2"}),
               AllOf(HasSubstr("the cell lr=0.1: 'evener train' needs --data"), HasSubstr("evener train --help")));
-  EXPECT_THAT(words_refusal(training({"--on", "cpu/q7"})), Not(HasSubstr("the cell"))) << "there is but one";
-  EXPECT_THAT(words_refusal(training({"--overwrite"})), HasSubstr("replaces nothing"));
-  EXPECT_THAT(words_refusal(training({"--scale", "small"})), HasSubstr("--scale names a part of an experiment's file"));
-  EXPECT_THAT(words_refusal(training({"--elastic"})), HasSubstr("--elastic goes on with the other replicas"))
+  EXPECT_THAT(words_refusal(sweep_of_training({"--on", "cpu/q7"})), Not(HasSubstr("the cell"))) << "there is but one";
+  EXPECT_THAT(words_refusal(sweep_of_training({"--overwrite"})), HasSubstr("replaces nothing"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--scale", "small"})),
+              HasSubstr("--scale names a part of an experiment's file"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--elastic"})), HasSubstr("--elastic goes on with the other replicas"))
       << "as the command's own check has it";
 }
 
 TEST(SweepWordsTest, TheFolderIsOfTheCommandAndWhatIsFixed) {
-  const auto out = [](const Words& more) { return Asked(training(more)).plan().default_out; };
+  const auto out = [](const PlanWords& more) { return Asked(sweep_of_training(more)).plan().default_out; };
   EXPECT_THAT(out({}), testing::MatchesRegex("runs/sweep-train-[0-9a-f]+"));
   EXPECT_EQ(out({}).size(), std::string("runs/sweep-train-").size() + 6);
   EXPECT_EQ(out({"--batch", "16,32"}), out({"--batch", "16,32,64"})) << "a new value goes to the same folder";
@@ -175,8 +177,8 @@ TEST(SweepCells, AreTheSameForTheSameWordsVariablesAndData) {
   const TestFolder folder;
   const std::string data = (folder / "images").string();
   test::write_text(folder / "images" / "a.jpg", "1");
-  const auto cell = [&](const Words& before, const Words& more) {
-    Words words = before;
+  const auto cell = [&](const PlanWords& before, const PlanWords& more) {
+    PlanWords words = before;
     for (const std::string& word : {std::string("train"), std::string("resnet20"), "--data=" + data}) {
       words.push_back(word);
     }
@@ -195,7 +197,7 @@ TEST(SweepCells, AreTheSameForTheSameWordsVariablesAndData) {
   const measure::SweepCell grown = cell({"A=1"}, {"--batch=16"});
   EXPECT_NE(grown.data, first.data);
   EXPECT_NE(grown.key, first.key);
-  EXPECT_EQ(Asked(training({})).cells().front().data, "") << "data that is made up is no file";
+  EXPECT_EQ(Asked(sweep_of_training({})).cells().front().data, "") << "data that is made up is no file";
 }
 
 TEST(SweepKeys, AreOptionsOfTheCommandOrVariables) {
@@ -203,12 +205,13 @@ TEST(SweepKeys, AreOptionsOfTheCommandOrVariables) {
   EXPECT_EQ(option_of_key(command, "batch"), command.options.find("--batch"));
   EXPECT_EQ(option_of_key(command, "model"), command.options.find("MODEL"));
   EXPECT_EQ(option_of_key(command, "$X"), nullptr);
-  EXPECT_THAT(refusal([&] { option_of_key(command, "$"); }), HasSubstr("is no environment variable"));
-  EXPECT_THAT(refusal([&] { option_of_key(command, "$A=B"); }), HasSubstr("is no environment variable"));
-  EXPECT_THAT(refusal([&] { option_of_key(command, "bach"); }), HasSubstr("'batch'"));
-  EXPECT_THAT(refusal([&] { option_of_key(command, "dry-ru"); }), Not(HasSubstr("'dry-run'"))) << "a sweep has its own";
+  EXPECT_THAT(plan_refusal([&] { option_of_key(command, "$"); }), HasSubstr("is no environment variable"));
+  EXPECT_THAT(plan_refusal([&] { option_of_key(command, "$A=B"); }), HasSubstr("is no environment variable"));
+  EXPECT_THAT(plan_refusal([&] { option_of_key(command, "bach"); }), HasSubstr("'batch'"));
+  EXPECT_THAT(plan_refusal([&] { option_of_key(command, "dry-ru"); }), Not(HasSubstr("'dry-run'")))
+      << "a sweep has its own";
   for (const char* key : {"out", "json", "dry-run", "overwrite", "resume", "quiet", "trace"}) {
-    EXPECT_THAT(refusal([&] { option_of_key(command, key); }), HasSubstr("can't be set for the runs of a sweep"))
+    EXPECT_THAT(plan_refusal([&] { option_of_key(command, key); }), HasSubstr("can't be set for the runs of a sweep"))
         << key;
   }
   for (const OptionBase* option : command.options.options()) {
@@ -239,13 +242,13 @@ class ExperimentTest : public testing::Test {
     test::write_text(path, text);
     return path.string();
   }
-  Asked read(const std::string& text, const Words& more = {}) const {
-    Words words = {write(text)};
+  Asked read(const std::string& text, const PlanWords& more = {}) const {
+    PlanWords words = {write(text)};
     words.insert(words.end(), more.begin(), more.end());
     return Asked(words);
   }
   std::string refused(const std::string& text) const {
-    return refusal([&] { read(text).cells(); });
+    return plan_refusal([&] { read(text).cells(); });
   }
 
   TestFolder folder_;
@@ -280,13 +283,14 @@ batch = ["8..24/8", 64]
   EXPECT_EQ(*asked.flags.warmup, 1);
   EXPECT_EQ(*asked.flags.order_seed, 4u);
   EXPECT_TRUE(*asked.flags.no_html);
-  EXPECT_THAT(asked.plan().fixed,
-              AllOf(testing::Contains(Pair("lr", Words{"0.25"})), testing::Contains(Pair("nesterov", Words{"true"})),
-                    testing::Contains(Pair("$EMPTY", Words{""}))));
+  EXPECT_THAT(asked.plan().fixed, AllOf(testing::Contains(Pair("lr", PlanWords{"0.25"})),
+                                        testing::Contains(Pair("nesterov", PlanWords{"true"})),
+                                        testing::Contains(Pair("$EMPTY", PlanWords{""}))));
   ASSERT_EQ(asked.plan().axes.size(), 3u);
   EXPECT_THAT(asked.plan().axes[0].names, ElementsAre("seed")) << "as they stand in the file";
   EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("precision"));
-  EXPECT_THAT(asked.plan().axes[2].steps, ElementsAre(Words{"8"}, Words{"16"}, Words{"24"}, Words{"64"}));
+  EXPECT_THAT(asked.plan().axes[2].steps,
+              ElementsAre(PlanWords{"8"}, PlanWords{"16"}, PlanWords{"24"}, PlanWords{"64"}));
 }
 
 TEST_F(ExperimentTest, AnOptionThatIsAListHasOneOrSeveralWords) {
@@ -300,7 +304,7 @@ class = ["a=A/**", "b=B/**"]
 freeze = [["conv1*", "layer1*"], "layer2*"]
 )");
   ASSERT_EQ(asked.plan().axes.size(), 1u);
-  EXPECT_THAT(asked.plan().axes[0].steps, ElementsAre(Words{"conv1* layer1*"}, Words{"layer2*"}));
+  EXPECT_THAT(asked.plan().axes[0].steps, ElementsAre(PlanWords{"conv1* layer1*"}, PlanWords{"layer2*"}));
   EXPECT_THAT(asked.cells()[0].words, ElementsAre("train", "resnet20", "--freeze=conv1*", "--freeze=layer1*",
                                                   "--data=synth:digits:200", "--class=a=A/**", "--class=b=B/**"));
   EXPECT_THAT(refused("command = \"train\"\n[options]\nfreeze = []\n"), HasSubstr("line 3: 'freeze' is an empty list"));
@@ -311,7 +315,7 @@ TEST_F(ExperimentTest, OptionsThatWereTypedComeBeforeThoseOfTheFile) {
   const Asked asked = read(text, {"--warmup", "5"});
   EXPECT_EQ(*asked.flags.repeats, 7);
   EXPECT_EQ(*asked.flags.warmup, 5);
-  EXPECT_THAT(refusal([&] { read(text, {"train"}); }), HasSubstr("'train' is one argument too many"));
+  EXPECT_THAT(plan_refusal([&] { read(text, {"train"}); }), HasSubstr("'train' is one argument too many"));
 }
 
 TEST_F(ExperimentTest, KeysThatGoTogetherAreOneAxisBehindTheOthers) {
@@ -331,7 +335,7 @@ batch = 32
 )");
   ASSERT_EQ(asked.plan().axes.size(), 2u);
   EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("batch", "lr"));
-  EXPECT_THAT(asked.plan().axes[1].steps, ElementsAre(Words({"16", "0.1"}), Words({"32", "0.2"})));
+  EXPECT_THAT(asked.plan().axes[1].steps, ElementsAre(PlanWords({"16", "0.1"}), PlanWords({"32", "0.2"})));
   ASSERT_EQ(asked.plan().exclusions.size(), 1u);
   EXPECT_THAT(asked.plan().exclusions[0].at("seed"), ElementsAre("2", "3"));
   std::vector<std::string> cells;
@@ -387,6 +391,7 @@ TEST_F(ExperimentTest, WhatIsWrongIsToldWithItsLine) {
       {"[axes]\nlr = [0.1, [0.2, 0.3]]\n", "'lr' takes one value"},
       {"[axes]\nbatch = \"4..1\"\n", "line 3: the range '4..1' ends before it begins"},
       {"[[together]]\n", "[[together]] has no keys"},
+      {"together = [{lr = [0.1]}, 1]\n", "'together' is written as [[together]]"},
       {"together = [1]\n", "'together' is written as [[together]]"},
       {"[axes]\nlr = [0.1]\n[[exclude]]\nlr = 0.2\n", "line 5: [[exclude]]: the axis 'lr' has no value '0.2'"},
       {"[axes]\nlr = [0.1]\n[[exclude]]\n", "line 4: [[exclude]] names no value"}};
@@ -416,8 +421,8 @@ TEST(SweepFlagsTest, FillWhatARecordSays) {
   EXPECT_FALSE(plain.until_width);
 }
 
-std::string checked(const Words& words) {
-  return refusal([&] {
+std::string checked(const PlanWords& words) {
+  return plan_refusal([&] {
     const Asked asked(words);
     asked.flags.check();
     throw UsageError("good");

@@ -1,0 +1,263 @@
+// Options of faces, their embeddings in files, and data that networks were trained on, as it is opened again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "job/faces/comparison.h"
+#include "job/faces/embeddings.h"
+#include "job/faces/sort.h"
+#include "job/infer/labelled_data.h"
+#include "job/infer/sort.h"
+#include "measure/record.h"
+#include "weights/safetensors.h"
+
+namespace evener::job {
+namespace {
+
+using test::TestFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+std::string faces_error(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+task::FacesOptions faces_options(const std::vector<std::pair<std::string, std::string>>& given) {
+  FacesCommandFlags flags;
+  flags.networks.detector_weights.read({"w"});
+  for (const auto& [name, word] : given) flags.options().give(name, {word});
+  return flags.networks.options();
+}
+
+TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
+  const task::FacesOptions usual = faces_options({});
+  EXPECT_EQ(usual.detector_weights, "w");
+  EXPECT_EQ(usual.detector.min_size, 20);
+  EXPECT_THAT(usual.detector.thresholds, ElementsAre(0.6F, 0.7F, 0.7F));
+  EXPECT_FALSE(usual.turn);
+  EXPECT_TRUE(usual.all);
+  EXPECT_EQ(usual.embedder.name, "inception_resnet_v1");
+  EXPECT_FALSE(usual.embedder.cut);
+  const task::FacesOptions given = faces_options({{"--min-size", "33"},
+                                                  {"--thresholds", "0,0.5,1"},
+                                                  {"--factor", "0.5"},
+                                                  {"--margin", "7"},
+                                                  {"--largest", "true"},
+                                                  {"--rotate", "auto"},
+                                                  {"--cut", "upright"},
+                                                  {"--weights", "e"},
+                                                  {"--embedder", "mobilefacenet"}});
+  EXPECT_EQ(given.detector.min_size, 33);
+  EXPECT_THAT(given.detector.thresholds, ElementsAre(0, 0.5F, 1));
+  EXPECT_EQ(given.detector.factor, 0.5);
+  EXPECT_EQ(given.margin, 7);
+  EXPECT_FALSE(given.all);
+  EXPECT_TRUE(given.turn);
+  EXPECT_EQ(given.embedder.cut, task::FaceCut::kUpright);
+  EXPECT_EQ(given.embedder.weights, "e");
+  EXPECT_EQ(faces_options({{"--cut", "box"}}).embedder.cut, task::FaceCut::kBox);
+  for (const char* wrong : {"0.6,0.7", "0.6,0.7,0.7,0.7", "0.6,,0.7", "0.6,0.7,1.1", "-0.1,0.7,0.7", "a,b,c", ""}) {
+    EXPECT_THAT(faces_error([&] {
+                  faces_options({{"--thresholds", wrong}});
+                }),
+                HasSubstr("are not three numbers"))
+        << wrong;
+  }
+  EXPECT_THAT(faces_error([] {
+                faces_options({{"--size", "112x112"}});
+              }),
+              HasSubstr("--size is for a network in a file"));
+  EXPECT_THAT(faces_error([] { FacesCommandFlags().networks.options(); }), HasSubstr("--detector-weights mtcnn"));
+}
+
+TEST(FacesOptionsTest, MemoryHasAUnitAndAPlacementNoStages) {
+  const auto bytes = [](const char* text) {
+    FacesPlacementFlags flags;
+    flags.memory.read({text});
+    return flags.memory_bytes();
+  };
+  EXPECT_EQ(FacesPlacementFlags().memory_bytes(), 0u);
+  EXPECT_EQ(bytes("600MB"), 600'000'000u);
+  EXPECT_EQ(bytes("600M"), 600'000'000u);
+  EXPECT_EQ(bytes("1.5GB"), 1'500'000'000u);
+  EXPECT_EQ(bytes("2G"), 2'000'000'000u);
+  for (const char* wrong : {"600", "0MB", "-1GB", "5TB", "MB"}) {
+    EXPECT_THAT(faces_error([&] { bytes(wrong); }), HasSubstr("is no size")) << wrong;
+  }
+  FacesPlacementFlags divided;
+  divided.on.read({"cpu/t1..cpu/t1"});
+  EXPECT_THAT(faces_error([&] { divided.plan(); }), HasSubstr("divides layers over devices"));
+}
+
+TEST(StoredFacesTest, AreReadAsTheyWereWritten) {
+  const TestFolder folder;
+  StoredFaces written;
+  for (int i = 0; i < 5000; ++i) {  // more than are read at once
+    const std::vector<float> row = {static_cast<float>(std::cos(i)), static_cast<float>(std::sin(i))};
+    written.embeddings.add(row);
+    written.files.push_back("f" + std::to_string(i));
+    written.boxes.push_back({1.0F * static_cast<float>(i), 2, 3, 4, 0.5F});
+  }
+  write_embeddings(folder / "e.safetensors", written);
+  const StoredFaces read = read_embeddings(folder / "e.safetensors");
+  ASSERT_EQ(read.embeddings.size(), 5000u);
+  EXPECT_EQ(read.embeddings.values, written.embeddings.values);
+  EXPECT_EQ(read.files, written.files);
+  ASSERT_EQ(read.boxes.size(), 5000u);
+  EXPECT_EQ(read.boxes[4999].x1, 4999);
+  EXPECT_EQ(read.boxes[4999].probability, 0.5F);
+}
+
+TEST(StoredFacesTest, OfOtherSoftwareAreTheOnlyRowsOfAFile) {
+  const TestFolder folder;
+  const fs::path file = folder / "e.safetensors";
+  const auto refused = [&](const TensorMap& tensors) {
+    weights::write_safetensors(file, tensors, {});
+    return faces_error([&] { read_embeddings(file); });
+  };
+  EXPECT_EQ(refused({{"x", HostTensor::of_floats({2, 2}, {1, 0, 0, 1})}, {"y", HostTensor::of_floats({3}, {1, 2, 3})}}),
+            "");
+  EXPECT_THAT(read_embeddings(file).files, ElementsAre("row 0", "row 1"));
+  EXPECT_THAT(
+      refused({{"x", HostTensor::of_floats({2, 2}, {1, 0, 0, 1})}, {"y", HostTensor::of_floats({1, 2}, {1, 2})}}),
+      HasSubstr("nor another that is the only one"));
+  EXPECT_THAT(refused({{"embeddings", HostTensor::of_floats({2}, {1, 0})}}), HasSubstr("has to be float32 of shape"));
+  EXPECT_THAT(refused({{"x", HostTensor::of_floats({2, 2}, {1, 0, 0, 0})}}), HasSubstr("row 1 of 'x'"));
+  EXPECT_THAT(refused({{"x", HostTensor::of_floats({2, 2}, {1, NAN, 0, 1})}}),
+              AllOf(HasSubstr("row 0 of 'x'"), HasSubstr("that is no number")));
+  EXPECT_TRUE(names_embeddings({"a.safetensors"}));
+  EXPECT_FALSE(names_embeddings({"a.jpg", "b"}));
+  EXPECT_THAT(faces_error([] {
+                names_embeddings({"a.safetensors", "b.jpg"});
+              }),
+              HasSubstr("give one file of embeddings"));
+}
+
+TEST(NeighboursTest, AreAsManyAsThereAre) {
+  const TestFolder folder;
+  Observer silent;
+  ComparisonRequest request;
+  request.folder = folder.path();
+  request.file_of = [](std::size_t) { return "f"; };
+  const auto lines = [&](std::size_t faces, std::size_t asked) {
+    task::Embeddings embeddings;
+    std::vector<task::FaceFacts> facts;
+    for (std::size_t i = 0; i < faces; ++i) {
+      const auto angle = static_cast<double>(i);
+      embeddings.add(std::vector<float>{static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
+      facts.push_back({i, true});
+    }
+    request.neighbours = asked;
+    compare(embeddings, facts, request, silent);
+    std::ifstream file(folder / "neighbours.csv");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  EXPECT_EQ(lines(2, 1), 1 + 2);
+  EXPECT_EQ(lines(3, 5), 1 + 3 * 2);
+  EXPECT_EQ(lines(4, 2), 1 + 4 * 2);
+  EXPECT_EQ(lines(1, 2), 0);
+  FacesComparisonFlags flags;
+  flags.limit.read({"0.75"});
+  EXPECT_EQ(comparison_request(flags).limit, 0.75F);
+  EXPECT_FALSE(comparison_request(flags).neighbours);
+  flags.neighbours.read({"3"});
+  EXPECT_EQ(comparison_request(flags).neighbours, 3u);
+}
+
+TEST(SortedFolders, LieBesideThePhotosWhereSomethingCanBeWritten) {
+  const TestFolder folder;
+  const std::string photos = (folder / "photos").string();
+  fs::create_directories(photos);
+  EXPECT_THAT(faces_error([&] { PhotoSorter(folder / "photos/sorted", SortBy::kLink, {photos}); }),
+              HasSubstr("lies within the photos"));
+  EXPECT_EQ(faces_error([&] { PhotoSorter(folder / "sorted", SortBy::kLink, {photos}); }), "");
+  EXPECT_THAT(faces_error([&] { check_sort_folder("/proc/no-such-process/sorted", {photos}); }),
+              HasSubstr("--sort '/proc/no-such-process/sorted'"));
+}
+
+std::string opened_parts(const LabelledDataRequest& request, const RunConfig& run) {
+  data::Preprocessing steps;
+  steps.shape = {1, 20, 24};
+  const data::OpenedData opened = open_labelled_data(request, steps, run);
+  const data::ImageShape shape = opened.dataset->shape();
+  return std::to_string(shape.channels) + "x" + std::to_string(shape.height) + "x" + std::to_string(shape.width) + " " +
+         std::to_string(opened.split.train.size()) + "/" + std::to_string(opened.split.val.size()) + "/" +
+         std::to_string(opened.split.test.size());
+}
+
+TEST(LabelledData, IsOfTheNetworksSizeAndDividedAsItsTrainingWas) {
+  const TestFolder folder;
+  measure::Record record;
+  record.config = {{"seed", "7"}, {"split", "[50.0,20.0,30.0]"}, {"data", "\"synth:digits:100\""}};
+  measure::write_record(folder.path(), record);
+  const RunConfig run(folder.path()), none(fs::path{});
+  const auto request = [](const std::string& location, const std::string& split) {
+    LabelledDataRequest request;
+    request.location = location;
+    request.split = split;
+    return request;
+  };
+  EXPECT_EQ(opened_parts(request("synth:digits:100", ""), run), "1x20x24 50/20/30");
+  EXPECT_EQ(opened_parts(request("synth:digits:100", "60/40"), run), "1x20x24 60/40/0")
+      << "what is asked for comes first";
+  EXPECT_EQ(opened_parts(request("synth:digits:200", "50/20/30"), none), "1x20x24 100/40/60");
+  EXPECT_NE(opened_parts(request("synth:digits:200", ""), run), "1x20x24 100/40/60") << "other data has its own parts";
+  EXPECT_EQ(own_data(run), "synth:digits:100");
+  EXPECT_EQ(own_data(none), "");
+}
+
+TEST(LabelledData, TellsThatItHasOtherCountsThanItsTrainingHad) {
+  const TestFolder folder;
+  measure::Record record;
+  record.config = {{"seed", "7"}, {"split", "[50.0,20.0,30.0]"}, {"data", "\"synth:digits:100\""}};
+  data::Preprocessing steps;
+  steps.shape = {1, 20, 24};
+  const auto notes = [&](std::int64_t train, const std::string& location, const std::string& split) {
+    record.data.train = train;
+    record.data.val = 20;
+    record.data.test = 30;
+    measure::write_record(folder.path(), record);
+    LabelledDataRequest request;
+    request.location = location;
+    request.split = split;
+    return open_labelled_data(request, steps, RunConfig(folder.path())).notes;
+  };
+  const auto changed = HasSubstr(
+      "which had 40, 20 and 30 images to train on, to validate on and to test with, now 50, "
+      "20 and 30;");
+  EXPECT_THAT(notes(40, "synth:digits:100", ""), testing::Contains(changed));
+  EXPECT_THAT(notes(50, "synth:digits:100", ""), testing::Not(testing::Contains(HasSubstr("has changed"))));
+  EXPECT_THAT(notes(40, "synth:digits:100", "60/40"), testing::Not(testing::Contains(HasSubstr("has changed"))));
+  EXPECT_THAT(notes(40, "synth:digits:200", ""), testing::Not(testing::Contains(HasSubstr("has changed"))));
+}
+
+TEST(LabelledData, IsStrictWhereThatIsAskedFor) {
+  const TestFolder folder;
+  for (const char* name : {"ants/0.pgm", "ants/1.pgm", "bees/0.pgm", "bees/1.pgm"}) {
+    test::write_text(folder / "data" / name, "P5 2 2 255\n" + std::string(name).substr(0, 4));
+  }
+  test::write_text(folder / "data/bees/bad.pgm", "P5 2 2");
+  LabelledDataRequest request;
+  request.location = (folder / "data").string();
+  const RunConfig none(fs::path{});
+  EXPECT_EQ(faces_error([&] { opened_parts(request, none); }), "");
+  request.strict = true;
+  EXPECT_THAT(faces_error([&] { opened_parts(request, none); }), HasSubstr("bad.pgm"));
+}
+
+}  // namespace
+}  // namespace evener::job

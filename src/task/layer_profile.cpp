@@ -36,22 +36,6 @@ std::vector<std::vector<LayerTime>> repeated(const std::function<std::vector<Lay
   return passes;
 }
 
-/// The medians; passes do the same work in the same order.
-std::vector<LayerTime> medians(const std::vector<std::vector<LayerTime>>& passes) {
-  std::vector<LayerTime> times = passes.front();
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    std::vector<double> forward_s, backward_s;
-    for (const auto& pass : passes) {
-      if (i >= pass.size()) continue;
-      forward_s.push_back(pass[i].forward_s);
-      if (pass[i].backward_s) backward_s.push_back(*pass[i].backward_s);
-    }
-    times[i].forward_s = median(forward_s).value_or(0);
-    times[i].backward_s = median(backward_s);
-  }
-  return times;
-}
-
 class Costs {
  public:
   Costs(const network::Network& network, std::int64_t batch, int bits)
@@ -113,19 +97,6 @@ class Costs {
   const std::int64_t batch_, value_bytes_;
 };
 
-void take(const std::vector<std::vector<LayerTime>>& passes, const network::Network* network, Device device,
-          NetworkProfile& profile) {
-  profile.passes = std::ssize(passes);
-  for (LayerTime& time : medians(passes)) profile.layers.push_back({std::move(time), {}, {}});
-  if (network == nullptr) return;
-  const Costs costs(*network, profile.batch, activation_bits(computed_precision(profile.precision, device.kind)));
-  for (LayerProfile& layer : profile.layers) {
-    layer.time.layers = costs.known_names(layer.time.layers);
-    costs.fill(layer);
-    if (profile.in_int8) layer.bytes = std::nullopt;  // which layers hand on bytes is the engine's matter
-  }
-}
-
 /// For each convolution that took over a batch normalisation, and has its name in the folded network, its own name.
 std::map<std::string, std::string> folded_names(const network::Network& network, const network::Network& folded) {
   std::map<std::string, std::string> names;
@@ -136,25 +107,6 @@ std::map<std::string, std::string> folded_names(const network::Network& network,
     names[layer.name] = network.layers()[static_cast<std::size_t>(original->inputs.front())].name;
   }
   return names;
-}
-
-/// Fills in what runners took, which fold batch normalisations into convolutions where they can.
-void take_inference(const std::vector<std::vector<LayerTime>>& passes, const network::Network& network, Device device,
-                    NetworkProfile& profile) {
-  const network::Network folded = network::fold_batch_norm(network);
-  const std::map<std::string, std::string> names = folded_names(network, folded);
-  const bool is_folded = std::ranges::none_of(passes.front(), [&](const LayerTime& time) {
-    return std::ranges::any_of(
-        names, [&](const auto& name) { return std::ranges::find(time.layers, name.second) != time.layers.end(); });
-  });
-  take(passes, is_folded ? &folded : &network, device, profile);
-  if (!is_folded) return;
-  for (LayerProfile& layer : profile.layers) {
-    for (auto name = layer.time.layers.begin(); name != layer.time.layers.end(); ++name) {
-      const auto found = names.find(*name);
-      if (found != names.end()) name = std::next(layer.time.layers.insert(name, found->second));
-    }
-  }
 }
 
 /// A batch of noise with targets of the network's kind.
@@ -190,6 +142,52 @@ class NoiseBatch {
 };
 
 }  // namespace
+
+std::vector<LayerTime> median_times(const std::vector<std::vector<LayerTime>>& passes) {
+  std::vector<LayerTime> times = passes.front();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    std::vector<double> forward_s, backward_s;
+    for (const auto& pass : passes) {
+      if (i >= pass.size()) continue;
+      forward_s.push_back(pass[i].forward_s);
+      if (pass[i].backward_s) backward_s.push_back(*pass[i].backward_s);
+    }
+    times[i].forward_s = median(forward_s).value_or(0);
+    times[i].backward_s = median(backward_s);
+  }
+  return times;
+}
+
+void fill_profile(const std::vector<std::vector<LayerTime>>& passes, const network::Network* network, Device device,
+                  NetworkProfile& profile) {
+  profile.passes = std::ssize(passes);
+  for (LayerTime& time : median_times(passes)) profile.layers.push_back({std::move(time), {}, {}});
+  if (network == nullptr) return;
+  const Costs costs(*network, profile.batch, activation_bits(computed_precision(profile.precision, device.kind)));
+  for (LayerProfile& layer : profile.layers) {
+    layer.time.layers = costs.known_names(layer.time.layers);
+    costs.fill(layer);
+    if (profile.in_int8) layer.bytes = std::nullopt;  // which layers hand on bytes is the engine's matter
+  }
+}
+
+void fill_inference_profile(const std::vector<std::vector<LayerTime>>& passes, const network::Network& network,
+                            Device device, NetworkProfile& profile) {
+  const network::Network folded = network::fold_batch_norm(network);
+  const std::map<std::string, std::string> names = folded_names(network, folded);
+  const bool is_folded = std::ranges::none_of(passes.front(), [&](const LayerTime& time) {
+    return std::ranges::any_of(
+        names, [&](const auto& name) { return std::ranges::find(time.layers, name.second) != time.layers.end(); });
+  });
+  fill_profile(passes, is_folded ? &folded : &network, device, profile);
+  if (!is_folded) return;
+  for (LayerProfile& layer : profile.layers) {
+    for (auto name = layer.time.layers.begin(); name != layer.time.layers.end(); ++name) {
+      const auto found = names.find(*name);
+      if (found != names.end()) name = std::next(layer.time.layers.insert(name, found->second));
+    }
+  }
+}
 
 std::vector<parallel::StageTimes> times_by_layer(const NetworkProfile& profile, const network::Network& network) {
   const auto& layers = network.layers();
@@ -234,7 +232,7 @@ NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& opt
   }
   made->load_state(network::initial_state(setup.network, trainer.seed));
   const NoiseBatch noise(setup, profile.batch);
-  take(repeated([&] { return layers->time_layers(noise.batch()); }), &setup.network, stage.device, profile);
+  fill_profile(repeated([&] { return layers->time_layers(noise.batch()); }), &setup.network, stage.device, profile);
   return profile;
 }
 
@@ -273,9 +271,9 @@ NetworkProfile profile_inference(const InferenceModel& model, const InferSetup& 
                       return std::holds_alternative<network::FakeQuantize>(layer.op);
                     });
   if (model.network() == nullptr) {
-    take(passes, nullptr, stage.device, profile);
+    fill_profile(passes, nullptr, stage.device, profile);
   } else {
-    take_inference(passes, *model.network(), stage.device, profile);
+    fill_inference_profile(passes, *model.network(), stage.device, profile);
   }
   return profile;
 }

@@ -37,6 +37,17 @@ struct NetworkProfile {
   bool in_int8 = false;  // a quantised network: its layers compute in int8, whatever the precision of what is left
 };
 
+/// The medians of passes that did the same work in the same order.
+std::vector<engine::LayerTime> median_times(const std::vector<std::vector<engine::LayerTime>>& passes);
+
+/// Fills in the layers and passes of `profile`, of which batch, precision and in_int8 are known: the medians, and what
+/// the layers of `network` cost; null: it isn't known.
+void fill_profile(const std::vector<std::vector<engine::LayerTime>>& passes, const network::Network* network,
+                  Device device, NetworkProfile& profile);
+/// The same of runners, which fold batch normalisations into convolutions where they can.
+void fill_inference_profile(const std::vector<std::vector<engine::LayerTime>>& passes, const network::Network& network,
+                            Device device, NetworkProfile& profile);
+
 /// What each layer of `network` takes, by its index. What is computed as one counts where the first of it stands; what
 /// belongs to no layer comes before all, as the images do, or after all, as the loss does.
 std::vector<parallel::StageTimes> times_by_layer(const NetworkProfile& profile, const network::Network& network);

@@ -97,6 +97,12 @@ ProductCheck check_product(std::span<const float> a, std::span<const float> b, s
   return worst;
 }
 
+void keep_worse(const ProductCheck& found, MatmulResult& result) {
+  if (result.check.allowed == 0 || found.difference / found.allowed > result.check.difference / result.check.allowed) {
+    result.check = found;
+  }
+}
+
 MatmulJob::MatmulJob(const MatmulOptions& options) : options_(options) {
   choose_engine();
   require_memory();
@@ -178,9 +184,7 @@ void MatmulJob::check(MatmulResult& result) const {
                     "explains {:.3g}; the device or its library doesn't compute right",
                     device_text(options_.stage.device), method(), found.row, found.difference, found.allowed));
   }
-  if (result.check.allowed == 0 || found.difference / found.allowed > result.check.difference / result.check.allowed) {
-    result.check = found;
-  }
+  keep_worse(found, result);
 }
 
 MatmulResult MatmulJob::run(const std::function<void(std::int64_t done, double seconds)>& on_product) {

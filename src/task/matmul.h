@@ -51,6 +51,9 @@ struct MatmulResult {
   std::optional<double> h2d_s, d2h_s;   // medians, where the device has memory of its own
 };
 
+/// Takes the check of another product that passed, where it is worse for what rounding explains, or the first one.
+void keep_worse(const ProductCheck& found, MatmulResult& result);
+
 class MatmulJob {
  public:
   /// Throws UsageError where the engine can't, and Error where the memory that is available has no room for the

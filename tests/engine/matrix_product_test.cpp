@@ -62,7 +62,7 @@ class MatrixProducts : public testing::TestWithParam<Case> {
 };
 
 TEST_P(MatrixProducts, AreExactWhereNothingIsRounded) {
-  for (const std::int64_t size : {1, 2, 17, 100, 481, 530}) {
+  for (const std::int64_t size : {1, 2, 17, 100, 481, 530, 970}) {
     options_.size = size;
     const auto multiplier = product();
     if (!multiplier) GTEST_SKIP() << why_not_;

@@ -15,7 +15,7 @@
 namespace evener::parallel {
 namespace {
 
-using test::TestFolder;
+using evener::test::TestFolder;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

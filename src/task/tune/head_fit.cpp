@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/message.h"
-#include "data/samples.h"
 #include "engine/engine.h"
 #include "task/quantize/probe.h"
+#include "task/tune/copied_samples.h"
 #include "task/tune/softmax_regression.h"
 
 namespace evener::task {
@@ -24,7 +24,6 @@ constexpr double kDecay = 0.01;
 /// Where images are augmented: one as it is, and so many changed ones.
 constexpr std::size_t kChangedCopies = 3;
 
-/// Training images, each followed by copies that are changed as an epoch of training would change them.
 class CopiedSamples : public data::Samples {
  public:
   CopiedSamples(const data::OpenedData& data, const HeadFitOptions& options, std::size_t copies)
@@ -87,6 +86,11 @@ void copy_to(const std::vector<double>& values, HostTensor& tensor) {
 
 }  // namespace
 
+std::unique_ptr<data::Samples> copied_samples(const data::OpenedData& data, const HeadFitOptions& options,
+                                              std::size_t copies) {
+  return std::make_unique<CopiedSamples>(data, options, copies);
+}
+
 std::optional<LinearHead> linear_head(const network::Network& network) {
   if (network.outputs().size() != 1 || !network.anchors().empty()) return std::nullopt;
   const auto& layers = network.layers();
@@ -104,10 +108,10 @@ HeadFit fit_head(const network::Network& network, const LinearHead& head, Tensor
                  const data::OpenedData& data, const HeadFitOptions& options) {
   const Stopwatch clock;
   const std::size_t copies = options.augment.any() ? 1 + kChangedCopies : 1;
-  const CopiedSamples samples(data, options, copies);
+  const auto samples = copied_samples(data, options, copies);
   using Found = std::tuple<std::vector<double>, std::vector<double>, double, double, std::uint64_t>;
   const std::string message = in_child([&] {
-    FeatureTable table = features_of(network, head, state, samples, options);
+    FeatureTable table = features_of(network, head, state, *samples, options);
     const std::uint64_t seen = table.samples();
     const LinearFit fit =
         fit_softmax(std::move(table), static_cast<std::size_t>(head.classes), kDecay, options.threads);

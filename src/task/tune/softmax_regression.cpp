@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "task/tune/softmax_objective.h"
 
 namespace evener::task {
 namespace {
@@ -15,8 +16,7 @@ namespace {
 constexpr int kMostIterations = 300;
 /// A loss that falls by less than this share of itself in an iteration has come to its end.
 constexpr double kSettled = 1e-5;
-/// Sums are taken over so many parts of the rows, whatever the number of threads, so that they are the same.
-constexpr std::size_t kParts = 8;
+constexpr std::size_t kParts = SoftmaxObjective::kParts;
 
 /// Additions in lanes of their own, which the compiler makes vector instructions of.
 float dot(const float* a, const float* b, std::size_t count) {
@@ -79,110 +79,8 @@ Scales standardize(FeatureTable& table) {
   return scales;
 }
 
-/// Of the (classes, values + 1) numbers that are looked for; the bias is the last of each row.
-class Objective {
- public:
-  Objective(const FeatureTable& table, std::size_t classes, double decay, int threads)
-      : table_(table), classes_(classes), row_(table.values + 1), decay_(decay), threads_(threads) {
-    for (Part& part : parts_) {
-      part.gradient.resize(classes * row_);
-      part.scores.resize(classes);
-    }
-  }
-
-  std::size_t size() const { return classes_ * row_; }
-  double accuracy() const { return accuracy_; }
-  /// The mean cross-entropy of the last value().
-  double loss() const { return loss_; }
-
-  double value(const std::vector<float>& x, std::vector<float>& gradient) {
-    for_parts(threads_, [&](std::size_t part) { sum(part, x); });
-    std::ranges::fill(gradient, 0.0F);
-    double loss = 0, correct = 0;
-    const double samples = static_cast<double>(table_.samples());
-    for (const Part& part : parts_) {
-      loss += part.loss;
-      correct += part.correct;
-      add_scaled(static_cast<float>(1 / samples), part.gradient.data(), gradient.data(), gradient.size());
-    }
-    loss_ = loss / samples;
-    accuracy_ = correct / samples;
-    double squares = 0;
-    for (std::size_t c = 0; c < classes_; ++c) {
-      const float* const weights = x.data() + c * row_;
-      add_scaled(static_cast<float>(decay_), weights, gradient.data() + c * row_, table_.values);
-      squares += dot(weights, weights, table_.values);
-    }
-    return loss_ + decay_ / 2 * squares;
-  }
-
-  /// At least the largest curvature: half the largest eigenvalue of the features' second moments (Bohning 1992), found
-  /// by power iteration, and the decay.
-  double curvature() const {
-    constexpr int kIterations = 20;
-    constexpr double kMargin = 1.1;
-    std::vector<float> direction(row_, 1.0F), next(row_);
-    double largest = 1;
-    for (int i = 0; i < kIterations; ++i) {
-      std::ranges::fill(next, 0.0F);
-      for (std::size_t n = 0; n < table_.samples(); ++n) {
-        const float* const x = features(n);
-        const float along = dot(direction.data(), x, table_.values) + direction.back();
-        add_scaled(along / static_cast<float>(table_.samples()), x, next.data(), table_.values);
-        next.back() += along / static_cast<float>(table_.samples());
-      }
-      const double norm = std::sqrt(dot(next.data(), next.data(), row_));
-      if (!(norm > 0)) break;
-      largest = norm;
-      for (std::size_t k = 0; k < row_; ++k) direction[k] = next[k] / static_cast<float>(norm);
-    }
-    return kMargin * largest / 2 + decay_;
-  }
-
- private:
-  struct Part {
-    std::vector<float> gradient, scores;
-    double loss = 0, correct = 0;
-  };
-
-  const float* features(std::size_t sample) const { return table_.features.data() + sample * table_.values; }
-
-  void sum(std::size_t number, const std::vector<float>& x) {
-    Part& part = parts_[number];
-    std::ranges::fill(part.gradient, 0.0F);
-    part.loss = part.correct = 0;
-    const std::size_t begin = number * table_.samples() / kParts, end = (number + 1) * table_.samples() / kParts;
-    for (std::size_t n = begin; n < end; ++n) {
-      const auto label = static_cast<std::size_t>(table_.labels[n]);
-      for (std::size_t c = 0; c < classes_; ++c) {
-        const float* const row = x.data() + c * row_;
-        part.scores[c] = dot(row, features(n), table_.values) + row[table_.values];
-      }
-      const auto best = std::ranges::max_element(part.scores);
-      const double largest = *best;
-      part.correct += static_cast<std::size_t>(best - part.scores.begin()) == label ? 1 : 0;
-      double total = 0;
-      for (const float score : part.scores) total += std::exp(score - largest);
-      part.loss += std::log(total) + largest - part.scores[label];
-      for (std::size_t c = 0; c < classes_; ++c) {
-        const double share = std::exp(part.scores[c] - largest) / total - (c == label ? 1 : 0);
-        float* const row = part.gradient.data() + c * row_;
-        add_scaled(static_cast<float>(share), features(n), row, table_.values);
-        row[table_.values] += static_cast<float>(share);
-      }
-    }
-  }
-
-  const FeatureTable& table_;
-  const std::size_t classes_, row_;
-  const double decay_;
-  const int threads_;
-  std::array<Part, kParts> parts_;
-  double loss_ = 0, accuracy_ = 0;
-};
-
 /// The numbers with the least value that was found.
-std::vector<float> minimized(Objective& objective) {
+std::vector<float> minimized(SoftmaxObjective& objective) {
   const auto step = static_cast<float>(1 / objective.curvature());
   std::vector<float> at(objective.size()), ahead = at, gradient(at.size());
   double momentum = 1, before = objective.value(at, gradient);
@@ -206,6 +104,82 @@ std::vector<float> minimized(Objective& objective) {
 
 }  // namespace
 
+SoftmaxObjective::SoftmaxObjective(const FeatureTable& table, std::size_t classes, double decay, int threads)
+    : table_(table), classes_(classes), row_(table.values + 1), decay_(decay), threads_(threads) {
+  for (Part& part : parts_) {
+    part.gradient.resize(classes * row_);
+    part.scores.resize(classes);
+  }
+}
+
+double SoftmaxObjective::value(const std::vector<float>& x, std::vector<float>& gradient) {
+  for_parts(threads_, [&](std::size_t part) { sum(part, x); });
+  std::ranges::fill(gradient, 0.0F);
+  double loss = 0, correct = 0;
+  const double samples = static_cast<double>(table_.samples());
+  for (const Part& part : parts_) {
+    loss += part.loss;
+    correct += part.correct;
+    add_scaled(static_cast<float>(1 / samples), part.gradient.data(), gradient.data(), gradient.size());
+  }
+  loss_ = loss / samples;
+  accuracy_ = correct / samples;
+  double squares = 0;
+  for (std::size_t c = 0; c < classes_; ++c) {
+    const float* const weights = x.data() + c * row_;
+    add_scaled(static_cast<float>(decay_), weights, gradient.data() + c * row_, table_.values);
+    squares += dot(weights, weights, table_.values);
+  }
+  return loss_ + decay_ / 2 * squares;
+}
+
+double SoftmaxObjective::curvature() const {
+  constexpr int kIterations = 20;
+  constexpr double kMargin = 1.1;
+  std::vector<float> direction(row_, 1.0F), next(row_);
+  double largest = 1;
+  for (int i = 0; i < kIterations; ++i) {
+    std::ranges::fill(next, 0.0F);
+    for (std::size_t n = 0; n < table_.samples(); ++n) {
+      const float* const x = features(n);
+      const float along = dot(direction.data(), x, table_.values) + direction.back();
+      add_scaled(along / static_cast<float>(table_.samples()), x, next.data(), table_.values);
+      next.back() += along / static_cast<float>(table_.samples());
+    }
+    const double norm = std::sqrt(dot(next.data(), next.data(), row_));
+    if (!(norm > 0)) break;
+    largest = norm;
+    for (std::size_t k = 0; k < row_; ++k) direction[k] = next[k] / static_cast<float>(norm);
+  }
+  return kMargin * largest / 2 + decay_;
+}
+
+void SoftmaxObjective::sum(std::size_t number, const std::vector<float>& x) {
+  Part& part = parts_[number];
+  std::ranges::fill(part.gradient, 0.0F);
+  part.loss = part.correct = 0;
+  const std::size_t begin = number * table_.samples() / kParts, end = (number + 1) * table_.samples() / kParts;
+  for (std::size_t n = begin; n < end; ++n) {
+    const auto label = static_cast<std::size_t>(table_.labels[n]);
+    for (std::size_t c = 0; c < classes_; ++c) {
+      const float* const row = x.data() + c * row_;
+      part.scores[c] = dot(row, features(n), table_.values) + row[table_.values];
+    }
+    const auto best = std::ranges::max_element(part.scores);
+    const double largest = *best;
+    part.correct += static_cast<std::size_t>(best - part.scores.begin()) == label ? 1 : 0;
+    double total = 0;
+    for (const float score : part.scores) total += std::exp(score - largest);
+    part.loss += std::log(total) + largest - part.scores[label];
+    for (std::size_t c = 0; c < classes_; ++c) {
+      const double share = std::exp(part.scores[c] - largest) / total - (c == label ? 1 : 0);
+      float* const row = part.gradient.data() + c * row_;
+      add_scaled(static_cast<float>(share), features(n), row, table_.values);
+      row[table_.values] += static_cast<float>(share);
+    }
+  }
+}
+
 LinearFit fit_softmax(FeatureTable table, std::size_t classes, double decay, int threads) {
   if (table.samples() == 0) throw Error("there are no features to fit a layer to");
   for (const std::int32_t label : table.labels) {
@@ -213,7 +187,7 @@ LinearFit fit_softmax(FeatureTable table, std::size_t classes, double decay, int
     throw Error("class " + std::to_string(label) + " of a sample is none of " + std::to_string(classes));
   }
   const Scales scales = standardize(table);
-  Objective objective(table, classes, decay, threads);
+  SoftmaxObjective objective(table, classes, decay, threads);
   const std::vector<float> found = minimized(objective);
   LinearFit fit{{}, {}, objective.loss(), objective.accuracy()};
   for (std::size_t c = 0; c < classes; ++c) {

@@ -1,0 +1,166 @@
+// Bounds and proportions of small judgements: blank images, maps of where a network looked, near faces, time that is
+// left, and what is told of a training's place.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/clock.h"
+#include "network/zoo.h"
+#include "task/activation_map.h"
+#include "task/detect/blank_images.h"
+#include "task/faces/compare.h"
+#include "task/time_limit.h"
+#include "task/train_text.h"
+
+namespace evener::task {
+namespace {
+
+using testing::Optional;
+using AllFound = std::vector<std::vector<Detection>>;
+
+TEST(BlankImageRules, BoundsBelongToTheSame) {
+  const Detection box{0, 0, 10, 10, 2, 0.8F};
+  const auto share = [&](const Detection& other) {
+    return share_found_in_blank(AllFound{{box}}, AllFound(3, {other}));
+  };
+  EXPECT_THAT(share({0, 0, 10, 10, 2, 0.4F}), Optional(1.0)) << "half as likely";
+  EXPECT_THAT(share({0, 0, 10, 10, 2, 0.39F}), Optional(0.0));
+  EXPECT_THAT(share({0, 0, 10, 6.1F, 2, 0.8F}), Optional(1.0)) << "61 % of the union";
+  EXPECT_THAT(share({0, 0, 10, 5.9F, 2, 0.8F}), Optional(0.0));
+}
+
+TEST(BlankImageRules, MostBlankImagesAreMoreThanHalfAndTheLikeliestBoxCounts) {
+  const Detection box{0, 0, 10, 10, 2, 0.8F}, other{50, 50, 60, 60, 1, 0.5F};
+  const auto blanks = [&](int with, int without) {
+    AllFound found(static_cast<std::size_t>(with), {other, box});
+    found.resize(found.size() + static_cast<std::size_t>(without));
+    return found;
+  };
+  EXPECT_THAT(share_found_in_blank(AllFound{{box}}, blanks(2, 2)), Optional(0.0)) << "half of them";
+  EXPECT_THAT(share_found_in_blank(AllFound{{box}}, blanks(3, 2)), Optional(1.0));
+  const Detection elsewhere{80, 80, 90, 90, 2, 0.9F};
+  EXPECT_THAT(share_found_in_blank(AllFound{{elsewhere, box}, {box, elsewhere}, {box}, {}}, blanks(3, 2)),
+              Optional(2.0 / 3));
+}
+
+TEST(ActivationMapRules, RowsAndColumnsAreToldApart) {
+  const ActivationMap map{2, 3, {0, 1, 2, 4, 5, 8}};
+  // Of 4 x 6 pixels the middles of places lie between pixels 0 and 1, 2 and 3, 4 and 5.
+  EXPECT_FLOAT_EQ(map.at(0, 0, 4, 6), 0);
+  EXPECT_FLOAT_EQ(map.at(3, 0, 4, 6), 4);
+  EXPECT_FLOAT_EQ(map.at(0, 5, 4, 6), 2);
+  EXPECT_FLOAT_EQ(map.at(3, 5, 4, 6), 8);
+  EXPECT_FLOAT_EQ(map.at(0, 1, 4, 6), 0.25F);
+  EXPECT_FLOAT_EQ(map.at(1, 0, 4, 6), 1);
+  EXPECT_FLOAT_EQ(map.at(1, 4, 4, 6), 0.75F * 1.75F + 0.25F * 7.25F);
+  EXPECT_FLOAT_EQ(map.at(0, 0, 1, 1), 3) << "the middle of the middle column";
+}
+
+TEST(ActivationMapRules, ChannelsAreAddedAndTheMostIsOne) {
+  const std::vector<float> channels = {1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 7};
+  const ActivationMap map = class_map(channels, std::vector<float>{2, 3}, 2, 3);
+  EXPECT_EQ(map.height, 2);
+  EXPECT_EQ(map.width, 3);
+  EXPECT_THAT(map.values, testing::Pointwise(testing::FloatNear(1e-6F),
+                                             {5 / 33.0F, 7 / 33.0F, 9 / 33.0F, 11 / 33.0F, 13 / 33.0F, 1.0F}));
+}
+
+TEST(NearFaces, DistancesKeepTheirDigitsWhereProductsLoseThem) {
+  for (const double angle : {1e-4, 1e-3, 0.1, 0.31, 0.33, 1.5, 3.0}) {
+    const std::vector<float> a = {1, 0, 0},
+                             b = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle)), 0};
+    const float product = b[0];
+    EXPECT_NEAR(distance_of_rows(a, b, product), 2 * std::sin(angle / 2), 2e-6 * std::max(angle, 0.05)) << angle;
+  }
+}
+
+TEST(TimeLimitRules, JudgingTakesWhatItsImagesTake) {
+  TrainSetup setup(network::build("mlp:4-2", {}));
+  setup.val_images = 100;
+  setup.test_images = 50;
+  const auto limit = [&] { return TimeLimit(now_s() + 1000, setup, 10); };
+  TimeLimit judged = limit();
+  judged.judged_in(600);  // and 300 for the test
+  EXPECT_FALSE(judged.is_over());
+  judged.judged_in(700);
+  EXPECT_TRUE(judged.is_over()) << "1050 s";
+  TimeLimit stepped = limit();
+  stepped.stepped_in(150);  // of 10 images; 150 images at a third: 750 s
+  EXPECT_FALSE(stepped.is_over());
+  stepped.stepped_in(300);  // 225 s a step: 1125 s
+  EXPECT_TRUE(stepped.is_over());
+  stepped.stepped_in(30);  // 160 s a step: 800 s
+  EXPECT_FALSE(stepped.is_over());
+  setup.val_images = 0;
+  TimeLimit without = limit();
+  without.stepped_in(500);  // 50 images at a third: 833 s
+  EXPECT_FALSE(without.is_over());
+  without.stepped_in(900);  // 700 s a step: 1167 s
+  EXPECT_TRUE(without.is_over());
+}
+
+TEST(TimeLimitRules, AnEpochThatWouldEndTooLateIsNotBegun) {
+  TrainSetup setup(network::build("mlp:4-2", {}));
+  setup.val_images = 100;
+  setup.test_images = 0;
+  TimeLimit limit(now_s() + 1000, setup, 10);
+  limit.judged_in(300);
+  Progress progress;
+  progress.epoch = 2;
+  progress.epochs.resize(2);
+  progress.epochs[0].seconds = 5000;  // the first one, which tells nothing any more
+  progress.epochs[1].seconds = 650;
+  EXPECT_FALSE(limit.leaves_none_for_more(progress, 3));
+  progress.epochs[1].seconds = 750;
+  EXPECT_TRUE(limit.leaves_none_for_more(progress, 3));
+  EXPECT_FALSE(limit.leaves_none_for_more(progress, 2)) << "it was the last one";
+}
+
+TEST(TrainTexts, TellWhereATrainingStands) {
+  Progress progress;
+  progress.epoch = 3;
+  EXPECT_EQ(place_text(progress), "after epoch 3");
+  EXPECT_EQ(time_is_up_text(progress), "ended after epoch 3: the time that was given is over (--minutes)");
+  progress.step = 7;
+  EXPECT_EQ(place_text(progress), "in epoch 4 after step 7");
+  EXPECT_EQ(interrupted_text(progress, 20, "runs/a"),
+            "interrupted in epoch 4 after step 7 of 20; 'evener train --resume runs/a' goes on");
+  progress.epochs.resize(3);
+  progress.epochs[0].share = 0.5;
+  EXPECT_EQ(time_is_up_text(progress), "ended after epoch 3: the time that was given is over (--minutes)");
+  progress.epochs[2].share = 0.25;
+  EXPECT_EQ(time_is_up_text(progress),
+            "ended within epoch 3, after 25 % of its steps: the time that was given is over (--minutes)");
+  progress.best_accuracy = 0.912;
+  EXPECT_EQ(accuracy_reached_text(progress, "accuracy", 75),
+            "ended after epoch 3: the validation accuracy reached 91.2 % (--until-accuracy) after 1 min 15 s of "
+            "training and validation");
+}
+
+TEST(TrainTexts, TheFitOfAHeadIsTheFirstEpoch) {
+  const EpochResult epoch =
+      epoch_of({.layer = "fc", .images = 9, .copies = 4, .loss = 0.5, .accuracy = 0.75, .seconds = 3});
+  EXPECT_EQ(epoch.epoch, 1);
+  EXPECT_TRUE(epoch.head_only);
+  EXPECT_EQ(epoch.seconds, 3);
+  EXPECT_EQ(epoch.train_loss, 0.5);
+  EXPECT_EQ(epoch.train_accuracy, 0.75);
+  EXPECT_EQ(epoch.share, 1);
+}
+
+TEST(TrainTexts, MeansAreOfTheirOwnSums) {
+  const engine::Sums sums({{"loss", 6, 4}, {"correct", 3, 4}, {"box_loss", 10, 5}, {"class_loss", 21, 3}});
+  StepProgress told;
+  tell_means(sums, told);
+  EXPECT_EQ(told.loss, 1.5);
+  EXPECT_EQ(told.accuracy, 0.75);
+  EXPECT_EQ(told.box_loss, 2);
+  EXPECT_EQ(told.class_loss, 7);
+  tell_means(engine::Sums({{"loss", 0, 0}}), told);
+  EXPECT_EQ(told.loss, 0);
+  EXPECT_FALSE(told.accuracy);
+}
+
+}  // namespace
+}  // namespace evener::task

@@ -15,6 +15,7 @@
 #include "report/published_energy.h"
 #include "report/sample_records_helpers.h"
 #include "report/table.h"
+#include "report/timeline.h"
 
 namespace evener::report {
 namespace {
@@ -148,6 +149,21 @@ TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
   whole.png_base64 = "\"><script>";
   write_answers(folder / kAnswers, {whole});
   EXPECT_THROW(read_answers(folder / kAnswers), Error);
+}
+
+TEST(TroublePart, NamesTheRunWhereThereAreSeveral) {
+  std::vector<report::Run> runs{run_with([](measure::Record& record) { record.trouble = {"nothing <learnt>"}; }, "a"),
+                                test::sample_run("b")};
+  EXPECT_THAT(trouble_part(runs), HasSubstr(">a: nothing &lt;learnt&gt;<"));
+  runs.pop_back();
+  EXPECT_THAT(trouble_part(runs), HasSubstr(">nothing &lt;learnt&gt;<"));
+}
+
+TEST(RunWarnings, ABrokenTimelineIsTold) {
+  const test::TestFolder folder;
+  measure::write_record(folder.path(), test::sample_record({}));
+  std::ofstream(folder / kTimeline) << "{";
+  EXPECT_THAT(load_run(folder.path()).warnings, testing::Contains(HasSubstr(kTimeline)));
 }
 
 TEST(RunSamples, PowersAndPhasesAreReadByTheirTitles) {

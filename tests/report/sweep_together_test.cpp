@@ -111,6 +111,31 @@ TEST(SweepScalingRules, SpeedupsAreOfTimesForTheSameWork) {
   EXPECT_EQ(table.rows[0][2], "-");
 }
 
+TEST(SweepScalingRules, TheSentenceHasTheSerialShareItsIntervalAndWhatFollows) {
+  SweepScaling of;
+  of.name = "threads";
+  of.scaling.workers.resize(2);
+  measure::WorkersScaling& most = of.scaling.workers.back();
+  most.workers = 4;
+  EXPECT_EQ(scaling_sentence(of), "") << "nothing was fitted";
+  of.scaling.fit.emplace();
+  of.scaling.fit->serial_share = 0.25;
+  EXPECT_EQ(
+      scaling_sentence(of),
+      "With more threads, 25.0 % of the work stays serial by Amdahl's law; no number of workers would be more than "
+      "4.00x as fast as one.");
+  of.scaling.fit->interval = measure::Interval{0.2, 0.3};
+  EXPECT_THAT(scaling_sentence(of), HasSubstr("Amdahl's law (95 %: 20.0 % to 30.0 %); no number"));
+  most.speedup.emplace();
+  most.speedup->mean = 0.5;
+  most.speedup->interval = measure::Interval{0.3, 0.9};
+  EXPECT_EQ(scaling_sentence(of), "More threads are slower: 4 do the work 0.500x as fast as 1.");
+  most.speedup->interval = measure::Interval{0.3, 1};
+  EXPECT_THAT(scaling_sentence(of), HasSubstr("stays serial")) << "it may be as fast";
+  of.scaling.fit->serial_share = 0;
+  EXPECT_THAT(scaling_sentence(of), Not(HasSubstr("no number of workers")));
+}
+
 TEST(SweepScalingRules, CellsThatDifferInMoreScaleApart) {
   measure::SweepRecord record = test::simulated_record(4, 1);
   record.axes.push_back({{"batch"}, {{"8"}, {"16"}}});

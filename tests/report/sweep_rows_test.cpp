@@ -139,6 +139,19 @@ TEST(SweepRows, TheMainFigureComesFirstWithSpeedupAndVerdict) {
   EXPECT_EQ(table.rows[1][8], "1,000");
 }
 
+TEST(SweepRows, AFigureOfTwoRunsHasItsRangeAndOneOfARunItself) {
+  const Sweep sweep = sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 100},
+                                     {.cell = "way-0", .block = 2, .speed = 121},
+                                     {.cell = "way-1", .block = 1, .speed = 300}});
+  const auto text = [&](std::size_t cell, bool with_spread) {
+    return mean_text(*sweep.cells[cell].figure("images_per_s"), with_spread);
+  };
+  EXPECT_EQ(text(0, true), "110 [100 to 121]");
+  EXPECT_EQ(text(0, false), "110");
+  EXPECT_EQ(text(1, true), "300");
+  EXPECT_EQ(mean_text(SweepFigure{}, true), "-");
+}
+
 TEST(SweepRows, ACellIsNamedByTheAxesThatDiffer) {
   measure::SweepRecord record = test::simulated_record(2, 3);
   record.axes.push_back({{"batch"}, {{"8"}}});

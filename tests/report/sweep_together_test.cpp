@@ -280,7 +280,8 @@ TEST(SweepParts, RunsAreListedWithWhatTheyWereAndCameTo) {
                                {.cell = "way-0", .block = 4, .end = RunEnd::kFailed, .reason = "why <so>"}},
                               record);
   const std::string html = sweep_runs_part(sweep);
-  EXPECT_THAT(html, AllOf(HasSubstr("on=way-0: 3 runs"), HasSubstr("on=way-1: 0 runs"), HasSubstr("OMP=1")));
+  EXPECT_THAT(html, AllOf(HasSubstr("on=way-0: 3 runs"), HasSubstr("on=way-1: 0 runs"), HasSubstr("OMP=1"),
+                          HasSubstr("evener"), HasSubstr("--x")));
   EXPECT_THAT(
       html, AllOf(HasSubstr(">3<"), HasSubstr(">energy 2<"), HasSubstr("failed: why &lt;so&gt;"), HasSubstr("7.5 s")));
 }

@@ -15,6 +15,7 @@
 #include "report/published_energy.h"
 #include "report/sample_records_helpers.h"
 #include "report/table.h"
+#include "report/timeline.h"
 
 namespace evener::report {
 namespace {
@@ -150,6 +151,32 @@ TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
   EXPECT_THROW(read_answers(folder / kAnswers), Error);
 }
 
+TEST(JobsPart, ASpeedStandsWithWhatIsKnownOfItsSpread) {
+  const auto part = [](std::vector<double> samples) {
+    return jobs_part(std::vector{run_with([&](measure::Record& record) {
+      record.images_per_s = measure::throughput_of(std::move(samples), "steps of a kind");
+    })});
+  };
+  EXPECT_THAT(part({100}), AllOf(HasSubstr("100 <small>"), HasSubstr("a single sample"), Not(HasSubstr("range"))));
+  EXPECT_THAT(part({100, 120}), HasSubstr("range 100 to 120; the median of 2 steps of a kind"));
+  EXPECT_THAT(part({100, 101, 102, 103, 104, 105, 106, 107, 108, 109}), HasSubstr("95 % interval"));
+}
+
+TEST(TroublePart, NamesTheRunWhereThereAreSeveral) {
+  std::vector<report::Run> runs{run_with([](measure::Record& record) { record.trouble = {"nothing <learnt>"}; }, "a"),
+                                test::sample_run("b")};
+  EXPECT_THAT(trouble_part(runs), HasSubstr(">a: nothing &lt;learnt&gt;<"));
+  runs.pop_back();
+  EXPECT_THAT(trouble_part(runs), HasSubstr(">nothing &lt;learnt&gt;<"));
+}
+
+TEST(RunWarnings, ABrokenTimelineIsTold) {
+  const test::TestFolder folder;
+  measure::write_record(folder.path(), test::sample_record({}));
+  std::ofstream(folder / kTimeline) << "{";
+  EXPECT_THAT(load_run(folder.path()).warnings, testing::Contains(HasSubstr(kTimeline)));
+}
+
 TEST(RunSamples, PowersAndPhasesAreReadByTheirTitles) {
   const test::TestFolder folder;
   measure::write_record(folder.path(), test::sample_record({}));
@@ -244,6 +271,9 @@ TEST(FacesCosts, AFewChunksAreATableAndMoreArePlots) {
   EXPECT_THAT(plots, HasSubstr("class=\"chunk\" x1=\"333.4\" y1=\"173.8\" x2=\"505.0\" y2=\"173.8\""));
   EXPECT_THAT(plots, HasSubstr("points=\"140.3,109.1 269.1,82.1 290.5,55.2 505.0,28.2 \""))
       << "memory in the order of time";
+  for (ChunkOnPage& chunk : chunks) chunk.seconds /= 100;
+  EXPECT_THAT(faces_costs_part(costs(chunks)), HasSubstr("computing for 54 % of the time"))
+      << "of a quarter of a second";
   EXPECT_EQ(faces_costs_part(costs({})), "");
 }
 

@@ -93,6 +93,12 @@ TEST(ReferenceRules, AQuotientOfCostsIsTurnedRoundWithItsInterval) {
   EXPECT_LT(rows[2].interval->high, 0.5);
 }
 
+TEST(ReferenceRules, AQuotientOfRatesStaysAsItIs) {
+  const auto rows =
+      hold_against({line("way-0", "images", 40, ""), line("way-1", "images", 2.5, "", "way-0")}, three_ways());
+  EXPECT_NEAR(*rows[1].measured_to_compare, 2.5, 0.1);
+}
+
 TEST(ReferenceRules, ASharesIntervalIsThatOfItsImages) {
   Sweep sweep = three_ways();
   SweepFigure accuracy;

@@ -3,78 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "report/sweep_alike.h"
+#include "report/made_runs_helpers.h"
 #include "report/sweep_parts.h"
-#include "report/sweep_scaling.h"
-#include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {
 namespace {
 
 using measure::RunEnd;
+using test::MadeRun;
+using test::sweep_of_runs;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::UnorderedElementsAre;
-
-/// A run with its speed, energy and time; what has none is absent.
-struct MadeRun {
-  std::string cell;
-  int block = 1;
-  std::optional<double> speed = {}, joules = {}, seconds = {};
-  std::string part = measure::kMeasurePart;
-  RunEnd end = RunEnd::kDone;
-  int series = 1;
-  std::string reason = {};
-};
-
-measure::Record record_of_run(const MadeRun& run) {
-  measure::Record record;
-  record.model.name = "model";
-  record.images_per_s.median = run.speed;
-  record.images_per_s.reason = run.speed ? "" : "not measured";
-  record.times.total = run.seconds;
-  record.energy.joules = run.joules;
-  record.energy.seconds = run.seconds;
-  record.energy.kind = run.joules ? measure::EnergyClass::kMeasured : measure::EnergyClass::kAbsent;
-  measure::set_products(record.energy);
-  record.data.images = 1000;
-  record.sessions.resize(1);
-  record.sessions[0].images = 1000;
-  return record;
-}
-
-using Change = std::function<void(const MadeRun&, measure::Record&)>;
-
-Sweep sweep_of_runs(const std::vector<MadeRun>& made, measure::SweepRecord record = test::simulated_record(2, 3),
-                    const Change& change = {}) {
-  measure::SweepJournal journal;
-  for (const MadeRun& one : made) {
-    measure::SweepRun& run = journal.runs.emplace_back();
-    run.series = one.series;
-    run.cell = one.cell;
-    run.part = one.part;
-    run.block = one.block;
-    run.end = one.end;
-    run.reason = one.reason;
-    run.folder = one.cell + "/" + std::to_string(&one - made.data());
-    run.began = "day-" + std::to_string(one.block);
-    run.seconds = 7.5;
-  }
-  return sweep_of(record, journal, [&](const measure::SweepRun& run) {
-    const MadeRun& one = made.at(std::stoul(run.folder.substr(run.folder.find('/') + 1)));
-    measure::Record filled = record_of_run(one);
-    if (change) change(one, filled);
-    return filled;
-  });
-}
 
 std::vector<double> values_of(const Sweep& sweep, std::size_t cell, const std::string& name) {
   std::vector<double> values;
@@ -84,7 +29,7 @@ std::vector<double> values_of(const Sweep& sweep, std::size_t cell, const std::s
   return values;
 }
 
-TEST(SweepFigures, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
+TEST(SweepRows, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
   const std::vector<MadeRun> runs{
       {.cell = "way-0", .block = 1, .speed = 100, .joules = 900, .seconds = 10},
       {.cell = "way-0", .block = 2, .speed = 104, .joules = 800, .seconds = 11},
@@ -117,7 +62,7 @@ TEST(SweepFigures, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
   EXPECT_THAT(values_of(sweep_of_runs({runs[0], runs[1]}, record), 0, "energy_joules"), ElementsAre(900, 800));
 }
 
-TEST(SweepFigures, RunsThatDontCountAreLeftOutAndTold) {
+TEST(SweepRows, RunsThatDontCountAreLeftOutAndTold) {
   const std::vector<MadeRun> runs{
       {.cell = "way-0", .block = 1, .speed = 1, .part = measure::kWarmupPart},
       {.cell = "way-0", .block = 1, .speed = 100},
@@ -154,7 +99,7 @@ TEST(SweepFigures, RunsThatDontCountAreLeftOutAndTold) {
                                    HasSubstr("2 runs of cells"), HasSubstr("2 runs are under way")));
 }
 
-TEST(SweepFigures, ABrokenRecordIsARunThatFailed) {
+TEST(SweepRows, ABrokenRecordIsARunThatFailed) {
   const Sweep sweep =
       sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 5}, {.cell = "way-1", .block = 1, .speed = 6}},
                     test::simulated_record(2, 3), [](const MadeRun& run, measure::Record&) {
@@ -166,7 +111,7 @@ TEST(SweepFigures, ABrokenRecordIsARunThatFailed) {
   EXPECT_EQ(sweep.cells[1].done, 1U);
 }
 
-TEST(SweepFigures, StatesAndRunsOfCellsThatHaveNone) {
+TEST(SweepRows, StatesAndRunsOfCellsThatHaveNone) {
   const Sweep sweep = sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 5}});
   const Table table = sweep_table(sweep);
   EXPECT_EQ(table.rows[0].back(), "VALID");
@@ -175,7 +120,7 @@ TEST(SweepFigures, StatesAndRunsOfCellsThatHaveNone) {
   EXPECT_EQ(table.rows[0][0], "way-0");
 }
 
-TEST(SweepFigures, TheMainFigureComesFirstWithSpeedupAndVerdict) {
+TEST(SweepRows, TheMainFigureComesFirstWithSpeedupAndVerdict) {
   std::vector<MadeRun> runs;
   for (int block = 1; block <= 3; ++block) {
     runs.push_back({.cell = "way-0", .block = block, .speed = 100.0 + block, .joules = 40, .seconds = 10});
@@ -194,7 +139,20 @@ TEST(SweepFigures, TheMainFigureComesFirstWithSpeedupAndVerdict) {
   EXPECT_EQ(table.rows[1][8], "1,000");
 }
 
-TEST(SweepFigures, ACellIsNamedByTheAxesThatDiffer) {
+TEST(SweepRows, AFigureOfTwoRunsHasItsRangeAndOneOfARunItself) {
+  const Sweep sweep = sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 100},
+                                     {.cell = "way-0", .block = 2, .speed = 121},
+                                     {.cell = "way-1", .block = 1, .speed = 300}});
+  const auto text = [&](std::size_t cell, bool with_spread) {
+    return mean_text(*sweep.cells[cell].figure("images_per_s"), with_spread);
+  };
+  EXPECT_EQ(text(0, true), "110 [100 to 121]");
+  EXPECT_EQ(text(0, false), "110");
+  EXPECT_EQ(text(1, true), "300");
+  EXPECT_EQ(mean_text(SweepFigure{}, true), "-");
+}
+
+TEST(SweepRows, ACellIsNamedByTheAxesThatDiffer) {
   measure::SweepRecord record = test::simulated_record(2, 3);
   record.axes.push_back({{"batch"}, {{"8"}}});
   for (measure::SweepCell& cell : record.cells) cell.values["batch"] = "8";
@@ -206,7 +164,7 @@ TEST(SweepFigures, ACellIsNamedByTheAxesThatDiffer) {
   EXPECT_EQ(sweep_of_runs({}, record).cells[0].name, "the cell");
 }
 
-TEST(SweepFigures, FoldersOfSweepsAreFoundAndNotMixedWithOthers) {
+TEST(SweepRows, FoldersOfSweepsAreFoundAndNotMixedWithOthers) {
   const test::TestFolder folder;
   for (const char* name : {"all/b", "all/a", "one"})
     test::write_text(folder / (std::string(name) + "/sweep.json"), "{}");
@@ -219,7 +177,7 @@ TEST(SweepFigures, FoldersOfSweepsAreFoundAndNotMixedWithOthers) {
   EXPECT_THROW(sweeps_in({folder / "runs", folder / "one"}), UsageError);
 }
 
-TEST(SweepFigures, TheMethodSaysWhatWasDoneAroundTheRuns) {
+TEST(SweepRows, TheMethodSaysWhatWasDoneAroundTheRuns) {
   measure::SweepRecord record = test::simulated_record(2, 3);
   record.order_seed = 77;
   const std::string plain = sweep_method_part(sweep_of_runs({}, record));
@@ -250,203 +208,57 @@ TEST(SweepFigures, TheMethodSaysWhatWasDoneAroundTheRuns) {
   EXPECT_THAT(html, Not(HasSubstr("machine one")));
 }
 
-/// A cell for each placement, of one run each; more cells than CPUs are told.
-Sweep scaling_sweep(const std::vector<std::vector<measure::StageRecord>>& replicas_of_cells,
-                    const std::function<void(std::size_t, measure::Record&)>& change = {}) {
+TEST(SweepSentences, ACellAloneIsToldWithItsRuns) {
+  measure::SweepRecord one = test::simulated_record(1, 3);
+  EXPECT_THAT(sweep_conclusion(sweep_of_runs({}, one)), ElementsAre("No run has left figures yet."));
+  const Sweep sweep =
+      sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 50}, {.cell = "way-0", .block = 2, .speed = 50}}, one);
+  const auto sentences = sweep_conclusion(sweep);
+  ASSERT_EQ(sentences.size(), 1U);
+  EXPECT_THAT(sentences[0], AllOf(HasSubstr("training speed of 50.0"), HasSubstr("images/s over 2 runs.")));
+  EXPECT_EQ(sweep_table(sweep).columns[0].title, "on") << "a single cell has a name, too";
+  EXPECT_EQ(sweep_table(sweep).columns[2].title, "images/s");
+  EXPECT_EQ(sweep_table(sweep).columns[3].title, "state") << "there is nothing to compare it with";
+}
+
+TEST(SweepSentences, TheFewestRunsOfACellDecideWhetherAnythingIsSaid) {
   std::vector<MadeRun> runs;
-  for (std::size_t n = 0; n < replicas_of_cells.size(); ++n) {
-    runs.push_back({.cell = "way-" + std::to_string(n), .block = 1, .speed = 100.0 * static_cast<double>(n + 1)});
-  }
-  return sweep_of_runs(runs, test::simulated_record(runs.size(), 1), [&](const MadeRun& run, measure::Record& record) {
-    const std::size_t cell = std::stoul(run.cell.substr(4));
-    for (const measure::StageRecord& stage : replicas_of_cells[cell]) {
-      record.placement.replicas.emplace_back().stages.push_back(stage);
-    }
-    if (change) change(cell, record);
-  });
+  for (int block = 1; block <= 4; ++block) runs.push_back({.cell = "way-0", .block = block, .speed = 100.0 + block});
+  for (int block = 1; block <= 2; ++block) runs.push_back({.cell = "way-1", .block = block, .speed = 300.0 + block});
+  EXPECT_THAT(sweep_conclusion(sweep_of_runs(runs))[0], HasSubstr("stays undecided with 2 runs each"));
+  for (MadeRun& run : runs) run.cell = run.cell == "way-0" ? "way-1" : "way-0";
+  EXPECT_THAT(sweep_conclusion(sweep_of_runs(runs))[0], HasSubstr("stays undecided with 2 runs each"));
 }
 
-measure::StageRecord cpu(int threads) {
-  measure::StageRecord stage;
-  stage.device = "cpu";
-  stage.threads = threads;
-  return stage;
+TEST(SweepSentences, TroublesNameTheirCells) {
+  std::vector<MadeRun> runs{{.cell = "way-0", .block = 1, .speed = 100, .end = RunEnd::kInvalid},
+                            {.cell = "way-1", .block = 1, .speed = 200},
+                            {.cell = "way-1", .block = 2, .end = RunEnd::kKilled}};
+  const auto sentences = sweep_conclusion(sweep_of_runs(runs));
+  ASSERT_EQ(sentences.size(), 3U);
+  EXPECT_EQ(sentences[1], "Failed: on=way-1; --again failed repeats them.");
+  EXPECT_EQ(sentences[2], "INVALID as measurements: on=way-0; --again failed repeats them.");
+  runs[1].end = RunEnd::kInvalid;
+  EXPECT_THAT(sweep_conclusion(sweep_of_runs(runs))[0], HasSubstr("stays undecided, as the measurements are INVALID"));
 }
 
-/// "threads: 1 2 4".
-std::vector<std::string> scaling_texts(const Sweep& sweep) {
-  std::vector<std::string> texts;
-  for (const SweepScaling& scaling : sweep.scalings) {
-    std::string text = scaling.name + ":";
-    for (const measure::WorkersScaling& one : scaling.scaling.workers) text += " " + std::to_string(one.workers);
-    texts.push_back(text);
-  }
-  return texts;
-}
-
-TEST(SweepScalingRules, WorkersAreThreadsOfOneReplicaOrReplicasOfOneThread) {
-  EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(4)}, {cpu(1)}, {cpu(2)}})), ElementsAre("threads: 1 2 4"));
-  EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(1)}, {cpu(1), cpu(1), cpu(1)}, {cpu(2), cpu(2)}})),
-              ElementsAre("processes of one thread: 1 3"))
-      << "two of two threads are neither";
-  EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(1)}, {cpu(1), cpu(2)}})), IsEmpty()) << "unlike replicas";
-  measure::StageRecord slowed = cpu(2), gpu = cpu(2);
-  slowed.emulated_speed = 0.5;
-  gpu.device = "cuda:0";
-  EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(1)}, {slowed}})), IsEmpty());
-  EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(1)}, {gpu}})), IsEmpty());
-  EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(1)}})), IsEmpty());
-  EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(2)}, {cpu(2)}})), IsEmpty()) << "one number of workers alone";
-}
-
-TEST(SweepScalingRules, MoreThreadsThanCpusAreNoMoreWorkers) {
-  const auto cells = std::vector<std::vector<measure::StageRecord>>{{cpu(1)}, {cpu(2)}, {cpu(3)}};
-  const auto with = [&](int logical, std::optional<double> quota) {
-    return scaling_sweep(cells, [=](std::size_t, measure::Record& record) {
-      record.machine.logical_cpus = logical;
-      record.machine.quota_cpus = quota;
-    });
-  };
-  EXPECT_THAT(scaling_texts(with(3, {})), ElementsAre("threads: 1 2 3"));
-  const Sweep two = with(2, {});
-  EXPECT_THAT(scaling_texts(two), ElementsAre("threads: 1 2"));
-  EXPECT_THAT(two.notes, ElementsAre("on=way-2 is left out of the scaling: 3 threads on 2 CPUs are no more workers"));
-  EXPECT_THAT(scaling_texts(with(8, 1.5)), ElementsAre("threads: 1 2")) << "a quota of 1.5 lets two threads run";
-  EXPECT_THAT(scaling_texts(with(2, 7)), ElementsAre("threads: 1 2"));
-  EXPECT_THAT(scaling_texts(with(0, {})), ElementsAre("threads: 1 2 3")) << "it is not known how many there are";
-  const Sweep one = with(1, {});
-  EXPECT_EQ(one.notes.size(), 2U);
-  EXPECT_THAT(one.notes[0], HasSubstr("2 threads on 1 CPU are"));
-}
-
-TEST(SweepScalingRules, SpeedupsAreOfTimesForTheSameWork) {
-  const Sweep sweep = scaling_sweep({{cpu(1)}, {cpu(2)}, {cpu(4)}});  // 100, 200, 300 images/s
-  ASSERT_EQ(sweep.scalings.size(), 1U);
-  const auto& workers = sweep.scalings[0].scaling.workers;
-  EXPECT_FALSE(workers[0].speedup.has_value());
-  EXPECT_NEAR(workers[1].speedup->mean, 2, 1e-9);
-  EXPECT_NEAR(workers[2].speedup->mean, 3, 1e-9);
-  EXPECT_NEAR(workers[2].efficiency->mean, 0.75, 1e-9);
-  EXPECT_NEAR(workers[2].karp_flatt->mean, 1.0 / 9, 1e-9) << "(1/3 - 1/4) / (1 - 1/4)";
-  EXPECT_THAT(sweep.scalings[0].cells, ElementsAre(0, 1, 2));
-  const Table table = scaling_table(sweep);
-  ASSERT_EQ(table.rows.size(), 3U);
-  EXPECT_EQ(table.rows[2][1], "4");
-  EXPECT_THAT(table.rows[2][2], testing::StartsWith("3.00"));
-  EXPECT_THAT(table.rows[2][3], testing::StartsWith("75.0 %"));
-  EXPECT_THAT(table.rows[2][4], testing::StartsWith("11.1 %"));
-  EXPECT_EQ(table.rows[0][2], "-");
-}
-
-TEST(SweepScalingRules, CellsThatDifferInMoreScaleApart) {
-  measure::SweepRecord record = test::simulated_record(4, 1);
-  record.axes.push_back({{"batch"}, {{"8"}, {"16"}}});
-  std::vector<MadeRun> runs;
-  for (std::size_t n = 0; n < 4; ++n) {
-    record.cells[n].values["batch"] = n < 2 ? "8" : "16";
-    runs.push_back({.cell = "way-" + std::to_string(n), .block = 1, .speed = 100.0 + static_cast<double>(n)});
-  }
-  const Sweep sweep = sweep_of_runs(runs, record, [](const MadeRun& run, measure::Record& made) {
-    const bool is_odd = run.cell == "way-1" || run.cell == "way-3";
-    made.placement.replicas.emplace_back().stages.push_back(cpu(is_odd ? 2 : 1));
-  });
-  EXPECT_THAT(scaling_texts(sweep), UnorderedElementsAre("threads, batch=8: 1 2", "threads, batch=16: 1 2"));
-}
-
-TEST(SweepAlike, CellsThatComputedTheSameAreNoted) {
-  const auto notes = [](const std::function<void(std::size_t, measure::Record&)>& change) {
-    return alike_notes(scaling_sweep({{cpu(2)}, {cpu(2)}, {cpu(2)}}, [&](std::size_t cell, measure::Record& record) {
-      record.config = {{"seed", "1"}, {"on", std::to_string(cell)}};
-      change(cell, record);
-    }));
-  };
-  EXPECT_THAT(notes([](std::size_t, measure::Record&) {}),
-              ElementsAre(HasSubstr("on=way-1 and on=way-2 ran as on=way-0:")));
-  EXPECT_THAT(notes([](std::size_t cell, measure::Record& record) {
-                if (cell == 0) record.config["seed"] = "2";
-              }),
-              ElementsAre(HasSubstr("on=way-2 ran as on=way-1:")));
-  EXPECT_THAT(notes([](std::size_t cell, measure::Record& record) {
-                record.placement.replicas[0].stages[0].threads = static_cast<int>(cell) + 1;
-              }),
-              IsEmpty());
-  EXPECT_THAT(notes([](std::size_t cell, measure::Record& record) {
-                record.placement.replicas[0].stages[0].emulated_speed = 0.5 + 0.1 * static_cast<double>(cell);
-              }),
-              IsEmpty());
-  EXPECT_THAT(notes([](std::size_t, measure::Record& record) { record.config.clear(); }), IsEmpty())
-      << "nothing is known of them";
-}
-
-TEST(SweepPlotData, HasEachCellsValuesBlocksAndEnds) {
-  std::vector<MadeRun> runs{{.cell = "way-0", .block = 1, .speed = 100, .joules = 5, .seconds = 2},
-                            {.cell = "way-0", .block = 4, .speed = 110, .joules = 6, .seconds = 3}};
+TEST(SweepSentences, TheHeaderHasWhatWasMeasuredAndWhen) {
   measure::SweepRecord record = test::simulated_record(2, 3);
-  record.axes.push_back({{"batch", "lr"}, {{"8", "0.1"}, {"8", "0.2"}, {"16", "0.1"}}});
-  record.axes.push_back({{"seed"}, {{"1"}}});
-  record.cells[0].predicted = measure::CellPrediction{.images_per_s = 90, .run_s = 1};
-  const auto json = nlohmann::json::parse(sweep_plot_data(sweep_of_runs(runs, record)));
-  EXPECT_EQ(json["main"], "images_per_s");
-  ASSERT_EQ(json["axes"].size(), 3U) << "of each name, where there is a choice";
-  EXPECT_EQ(json["axes"][1]["name"], "batch");
-  EXPECT_EQ(json["axes"][1]["values"], (nlohmann::json{"8", "16"}));
-  EXPECT_EQ(json["axes"][2]["values"], (nlohmann::json{"0.1", "0.2"}));
-  const auto& speed = json["cells"][0]["figures"]["images_per_s"];
-  EXPECT_EQ(speed["values"], (nlohmann::json{100, 110}));
-  EXPECT_EQ(speed["blocks"], (nlohmann::json{1, 4}));
-  EXPECT_EQ(speed["low"], 100);
-  EXPECT_EQ(speed["high"], 110);
-  EXPECT_EQ(json["cells"][0]["predicted"], 90);
-  EXPECT_TRUE(json["cells"][1]["predicted"].is_null());
-  EXPECT_TRUE(json["cells"][1]["figures"].empty());
-  EXPECT_EQ(json["figures"][0]["name"], "images_per_s");
-  EXPECT_EQ(json["figures"][0]["better"], "higher");
-  EXPECT_EQ(json["fronts"][0]["x"], "total_s");
-  EXPECT_EQ(json["fronts"][0]["y"], "energy_joules");
-  EXPECT_EQ(json["fronts"][0]["front"], (nlohmann::json{true, false}));
-}
-
-TEST(SweepParts, AxesOfNumbersAreDrawnAlong) {
-  Sweep sweep;
-  sweep.record.axes = {{{"batch"}, {{"8"}, {"16"}}},  {{"size"}, {{"32x32"}, {"64x64"}}},
-                       {{"lr"}, {{"0.1"}, {"1e-2"}}}, {{"on"}, {{"cpu/t1"}, {"cpu/t2"}}},
-                       {{"seed"}, {{"1"}}},           {{"a", "b"}, {{"1", "x"}, {"2", "y"}}},
-                       {{"v"}, {{".5"}, {"1"}}},      {{"w"}, {{"5."}, {"1"}}},
-                       {{"e"}, {{""}, {"1"}}}};
-  EXPECT_THAT(numeric_axes(sweep), ElementsAre("batch", "size", "a"));
-}
-
-TEST(SweepParts, TablesSortByTheNumberThatLeads) {
-  Table table;
-  table.columns = {{"name", false}, {"x", true}};
-  for (const char* text : {"26.9 (26.1 to 27.7)", "1,234 MB", "-5 %", "-", "fast 3", "12 [11 to 13]"}) {
-    table.rows.push_back({"<a>", text});
-  }
-  table.notes = {"a & b"};
-  const std::string html = table_html(table, true);
-  EXPECT_THAT(html,
-              AllOf(HasSubstr("data-sort=\"26.9\""), HasSubstr("data-sort=\"1234\""), HasSubstr("data-sort=\"-5\"")));
-  EXPECT_THAT(html, HasSubstr("<span>26.9</span> <span>(26.1 to 27.7)</span>"));
-  EXPECT_THAT(html, HasSubstr("<span>12</span> <span>[11 to 13]</span>"));
-  EXPECT_THAT(
-      html, AllOf(Not(HasSubstr("data-sort=\"-\"")), Not(HasSubstr("data-sort=\"3\"")), HasSubstr("data-sort=\"12\"")));
-  EXPECT_THAT(html, AllOf(HasSubstr("&lt;a&gt;"), HasSubstr("<li>a &amp; b</li>"), HasSubstr("class=\"sort\"")));
-  EXPECT_THAT(table_html(table, false), AllOf(Not(HasSubstr("class=\"sort\"")), Not(HasSubstr("sortable\""))));
-}
-
-TEST(SweepParts, RunsAreListedWithWhatTheyWereAndCameTo) {
-  measure::SweepRecord record = test::simulated_record(2, 3);
-  record.cells[0].environment = {{"OMP", "1"}};
-  record.cells[0].words = {"train", "--x"};
-  record.energy_repeats = 1;
-  Sweep sweep = sweep_of_runs({{.cell = "way-0", .block = 3, .speed = 5},
-                               {.cell = "way-0", .block = 2, .joules = 5, .part = measure::kEnergyPart},
-                               {.cell = "way-0", .block = 4, .end = RunEnd::kFailed, .reason = "why <so>"}},
-                              record);
-  const std::string html = sweep_runs_part(sweep);
-  EXPECT_THAT(html, AllOf(HasSubstr("on=way-0: 3 runs"), HasSubstr("on=way-1: 0 runs"), HasSubstr("OMP=1")));
-  EXPECT_THAT(
-      html, AllOf(HasSubstr(">3<"), HasSubstr(">energy 2<"), HasSubstr("failed: why &lt;so&gt;"), HasSubstr("7.5 s")));
+  record.started = "2026-11-24T10:00:00Z";
+  record.title = "A <title>";
+  const std::vector<MadeRun> runs{{.cell = "way-0", .block = 1, .speed = 100},
+                                  {.cell = "way-1", .block = 1, .end = RunEnd::kFailed}};
+  const std::string header = sweep_header_part(sweep_of_runs(runs, record, [](const MadeRun&, measure::Record& made) {
+    made.machine.cpu = "Zen";
+    made.machine.cores = 6;
+    made.machine.memory_bytes = 16'000'000'000;
+  }));
+  EXPECT_THAT(header,
+              AllOf(HasSubstr("<li>2 cells</li><li>2 runs</li><li>Zen</li><li>6 cores</li><li>16 GB memory</li>"),
+                    HasSubstr("<li>started 2026-11-24T10:00:00Z</li>"), HasSubstr("<h1>A &lt;title&gt;</h1>"),
+                    HasSubstr("<p class=\"lead warns\">Failed: on=way-1")));
+  record.started = "";
+  EXPECT_THAT(sweep_header_part(sweep_of_runs({}, record)), Not(HasSubstr("started")));
 }
 
 }  // namespace

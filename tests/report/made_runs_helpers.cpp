@@ -3,7 +3,7 @@
 namespace evener::test {
 namespace {
 
-measure::Record record_of_run(const MadeRun& run) {
+measure::Record record_of_run(const CellRun& run) {
   measure::Record record;
   record.model.name = "model";
   record.images_per_s.median = run.speed;
@@ -21,10 +21,10 @@ measure::Record record_of_run(const MadeRun& run) {
 
 }  // namespace
 
-report::Sweep sweep_of_runs(const std::vector<MadeRun>& made, const measure::SweepRecord& record,
-                            const std::function<void(const MadeRun&, measure::Record&)>& change) {
+report::Sweep sweep_of_runs(const std::vector<CellRun>& made, const measure::SweepRecord& record,
+                            const std::function<void(const CellRun&, measure::Record&)>& change) {
   measure::SweepJournal journal;
-  for (const MadeRun& one : made) {
+  for (const CellRun& one : made) {
     measure::SweepRun& run = journal.runs.emplace_back();
     run.series = one.series;
     run.cell = one.cell;
@@ -37,7 +37,7 @@ report::Sweep sweep_of_runs(const std::vector<MadeRun>& made, const measure::Swe
     run.seconds = 7.5;
   }
   return report::sweep_of(record, journal, [&](const measure::SweepRun& run) {
-    const MadeRun& one = made.at(std::stoul(run.folder.substr(run.folder.find('/') + 1)));
+    const CellRun& one = made.at(std::stoul(run.folder.substr(run.folder.find('/') + 1)));
     measure::Record filled = record_of_run(one);
     if (change) change(one, filled);
     return filled;

@@ -14,7 +14,7 @@
 namespace evener::test {
 
 /// A run with its speed, energy and time; what has none is absent.
-struct MadeRun {
+struct CellRun {
   std::string cell;
   int block = 1;
   std::optional<double> speed = {}, joules = {}, seconds = {};
@@ -25,8 +25,8 @@ struct MadeRun {
 };
 
 /// `change` has the last word on a run's record, and may throw.
-report::Sweep sweep_of_runs(const std::vector<MadeRun>& made,
+report::Sweep sweep_of_runs(const std::vector<CellRun>& made,
                             const measure::SweepRecord& record = simulated_record(2, 3),
-                            const std::function<void(const MadeRun&, measure::Record&)>& change = {});
+                            const std::function<void(const CellRun&, measure::Record&)>& change = {});
 
 }  // namespace evener::test

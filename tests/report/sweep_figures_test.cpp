@@ -12,7 +12,7 @@ namespace evener::report {
 namespace {
 
 using measure::RunEnd;
-using test::MadeRun;
+using test::CellRun;
 using test::sweep_of_runs;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -29,8 +29,8 @@ std::vector<double> values_of(const Sweep& sweep, std::size_t cell, const std::s
   return values;
 }
 
-TEST(SweepRows, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
-  const std::vector<MadeRun> runs{
+TEST(SweepFigures, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
+  const std::vector<CellRun> runs{
       {.cell = "way-0", .block = 1, .speed = 100, .joules = 900, .seconds = 10},
       {.cell = "way-0", .block = 2, .speed = 104, .joules = 800, .seconds = 11},
       {.cell = "way-0", .block = 1, .speed = 50, .joules = 500, .seconds = 20, .part = measure::kEnergyPart},
@@ -62,8 +62,8 @@ TEST(SweepRows, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
   EXPECT_THAT(values_of(sweep_of_runs({runs[0], runs[1]}, record), 0, "energy_joules"), ElementsAre(900, 800));
 }
 
-TEST(SweepRows, RunsThatDontCountAreLeftOutAndTold) {
-  const std::vector<MadeRun> runs{
+TEST(SweepFigures, RunsThatDontCountAreLeftOutAndTold) {
+  const std::vector<CellRun> runs{
       {.cell = "way-0", .block = 1, .speed = 1, .part = measure::kWarmupPart},
       {.cell = "way-0", .block = 1, .speed = 100},
       {.cell = "way-0", .block = 2, .speed = 200, .end = RunEnd::kInvalid},
@@ -90,7 +90,7 @@ TEST(SweepRows, RunsThatDontCountAreLeftOutAndTold) {
   EXPECT_THAT(table.notes, testing::Contains("on=way-0, block 3: out of time: longer than 5 s"));
   EXPECT_THAT(table.notes, testing::Contains("on=way-1, block 1: failed: no such file"));
   EXPECT_THAT(sweep_csv(sweep), HasSubstr("way-0,3,measure,day-3,out of time,7.5,longer than 5 s,"));
-  std::vector<MadeRun> more = runs;
+  std::vector<CellRun> more = runs;
   more.push_back({.cell = "way-0", .block = 2, .speed = 8, .series = 2});
   more.push_back({.cell = "gone", .block = 2, .speed = 9});
   more.push_back({.cell = "way-1", .block = 4, .end = RunEnd::kBegun});
@@ -99,10 +99,10 @@ TEST(SweepRows, RunsThatDontCountAreLeftOutAndTold) {
                                    HasSubstr("2 runs of cells"), HasSubstr("2 runs are under way")));
 }
 
-TEST(SweepRows, ABrokenRecordIsARunThatFailed) {
+TEST(SweepFigures, ABrokenRecordIsARunThatFailed) {
   const Sweep sweep =
       sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 5}, {.cell = "way-1", .block = 1, .speed = 6}},
-                    test::simulated_record(2, 3), [](const MadeRun& run, measure::Record&) {
+                    test::simulated_record(2, 3), [](const CellRun& run, measure::Record&) {
                       if (run.cell == "way-0") throw Error("record.json is broken");
                     });
   EXPECT_EQ(sweep.cells[0].failed, 1U);
@@ -111,7 +111,7 @@ TEST(SweepRows, ABrokenRecordIsARunThatFailed) {
   EXPECT_EQ(sweep.cells[1].done, 1U);
 }
 
-TEST(SweepRows, StatesAndRunsOfCellsThatHaveNone) {
+TEST(SweepFigures, StatesAndRunsOfCellsThatHaveNone) {
   const Sweep sweep = sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 5}});
   const Table table = sweep_table(sweep);
   EXPECT_EQ(table.rows[0].back(), "VALID");
@@ -120,8 +120,8 @@ TEST(SweepRows, StatesAndRunsOfCellsThatHaveNone) {
   EXPECT_EQ(table.rows[0][0], "way-0");
 }
 
-TEST(SweepRows, TheMainFigureComesFirstWithSpeedupAndVerdict) {
-  std::vector<MadeRun> runs;
+TEST(SweepFigures, TheMainFigureComesFirstWithSpeedupAndVerdict) {
+  std::vector<CellRun> runs;
   for (int block = 1; block <= 3; ++block) {
     runs.push_back({.cell = "way-0", .block = block, .speed = 100.0 + block, .joules = 40, .seconds = 10});
     runs.push_back({.cell = "way-1", .block = block, .speed = 300.0 + block, .joules = 50, .seconds = 20});
@@ -139,7 +139,7 @@ TEST(SweepRows, TheMainFigureComesFirstWithSpeedupAndVerdict) {
   EXPECT_EQ(table.rows[1][8], "1,000");
 }
 
-TEST(SweepRows, AFigureOfTwoRunsHasItsRangeAndOneOfARunItself) {
+TEST(SweepFigures, AFigureOfTwoRunsHasItsRangeAndOneOfARunItself) {
   const Sweep sweep = sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 100},
                                      {.cell = "way-0", .block = 2, .speed = 121},
                                      {.cell = "way-1", .block = 1, .speed = 300}});
@@ -152,7 +152,7 @@ TEST(SweepRows, AFigureOfTwoRunsHasItsRangeAndOneOfARunItself) {
   EXPECT_EQ(mean_text(SweepFigure{}, true), "-");
 }
 
-TEST(SweepRows, ACellIsNamedByTheAxesThatDiffer) {
+TEST(SweepFigures, ACellIsNamedByTheAxesThatDiffer) {
   measure::SweepRecord record = test::simulated_record(2, 3);
   record.axes.push_back({{"batch"}, {{"8"}}});
   for (measure::SweepCell& cell : record.cells) cell.values["batch"] = "8";
@@ -164,7 +164,7 @@ TEST(SweepRows, ACellIsNamedByTheAxesThatDiffer) {
   EXPECT_EQ(sweep_of_runs({}, record).cells[0].name, "the cell");
 }
 
-TEST(SweepRows, FoldersOfSweepsAreFoundAndNotMixedWithOthers) {
+TEST(SweepFigures, FoldersOfSweepsAreFoundAndNotMixedWithOthers) {
   const test::TestFolder folder;
   for (const char* name : {"all/b", "all/a", "one"})
     test::write_text(folder / (std::string(name) + "/sweep.json"), "{}");
@@ -177,7 +177,7 @@ TEST(SweepRows, FoldersOfSweepsAreFoundAndNotMixedWithOthers) {
   EXPECT_THROW(sweeps_in({folder / "runs", folder / "one"}), UsageError);
 }
 
-TEST(SweepRows, TheMethodSaysWhatWasDoneAroundTheRuns) {
+TEST(SweepFigures, TheMethodSaysWhatWasDoneAroundTheRuns) {
   measure::SweepRecord record = test::simulated_record(2, 3);
   record.order_seed = 77;
   const std::string plain = sweep_method_part(sweep_of_runs({}, record));
@@ -222,16 +222,16 @@ TEST(SweepSentences, ACellAloneIsToldWithItsRuns) {
 }
 
 TEST(SweepSentences, TheFewestRunsOfACellDecideWhetherAnythingIsSaid) {
-  std::vector<MadeRun> runs;
+  std::vector<CellRun> runs;
   for (int block = 1; block <= 4; ++block) runs.push_back({.cell = "way-0", .block = block, .speed = 100.0 + block});
   for (int block = 1; block <= 2; ++block) runs.push_back({.cell = "way-1", .block = block, .speed = 300.0 + block});
   EXPECT_THAT(sweep_conclusion(sweep_of_runs(runs))[0], HasSubstr("stays undecided with 2 runs each"));
-  for (MadeRun& run : runs) run.cell = run.cell == "way-0" ? "way-1" : "way-0";
+  for (CellRun& run : runs) run.cell = run.cell == "way-0" ? "way-1" : "way-0";
   EXPECT_THAT(sweep_conclusion(sweep_of_runs(runs))[0], HasSubstr("stays undecided with 2 runs each"));
 }
 
 TEST(SweepSentences, TroublesNameTheirCells) {
-  std::vector<MadeRun> runs{{.cell = "way-0", .block = 1, .speed = 100, .end = RunEnd::kInvalid},
+  std::vector<CellRun> runs{{.cell = "way-0", .block = 1, .speed = 100, .end = RunEnd::kInvalid},
                             {.cell = "way-1", .block = 1, .speed = 200},
                             {.cell = "way-1", .block = 2, .end = RunEnd::kKilled}};
   const auto sentences = sweep_conclusion(sweep_of_runs(runs));
@@ -246,9 +246,9 @@ TEST(SweepSentences, TheHeaderHasWhatWasMeasuredAndWhen) {
   measure::SweepRecord record = test::simulated_record(2, 3);
   record.started = "2026-11-24T10:00:00Z";
   record.title = "A <title>";
-  const std::vector<MadeRun> runs{{.cell = "way-0", .block = 1, .speed = 100},
+  const std::vector<CellRun> runs{{.cell = "way-0", .block = 1, .speed = 100},
                                   {.cell = "way-1", .block = 1, .end = RunEnd::kFailed}};
-  const std::string header = sweep_header_part(sweep_of_runs(runs, record, [](const MadeRun&, measure::Record& made) {
+  const std::string header = sweep_header_part(sweep_of_runs(runs, record, [](const CellRun&, measure::Record& made) {
     made.machine.cpu = "Zen";
     made.machine.cores = 6;
     made.machine.memory_bytes = 16'000'000'000;

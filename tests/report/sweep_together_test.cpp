@@ -6,7 +6,6 @@
 
 #include "report/made_runs_helpers.h"
 #include "report/sweep_alike.h"
-#include "report/sweep_front.h"
 #include "report/sweep_parts.h"
 #include "report/sweep_scaling.h"
 
@@ -14,7 +13,7 @@ namespace evener::report {
 namespace {
 
 using measure::RunEnd;
-using test::MadeRun;
+using test::CellRun;
 using test::sweep_of_runs;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -26,11 +25,11 @@ using testing::UnorderedElementsAre;
 /// A cell for each placement, of one run each; more cells than CPUs are told.
 Sweep scaling_sweep(const std::vector<std::vector<measure::StageRecord>>& replicas_of_cells,
                     const std::function<void(std::size_t, measure::Record&)>& change = {}) {
-  std::vector<MadeRun> runs;
+  std::vector<CellRun> runs;
   for (std::size_t n = 0; n < replicas_of_cells.size(); ++n) {
     runs.push_back({.cell = "way-" + std::to_string(n), .block = 1, .speed = 100.0 * static_cast<double>(n + 1)});
   }
-  return sweep_of_runs(runs, test::simulated_record(runs.size(), 1), [&](const MadeRun& run, measure::Record& record) {
+  return sweep_of_runs(runs, test::simulated_record(runs.size(), 1), [&](const CellRun& run, measure::Record& record) {
     const std::size_t cell = std::stoul(run.cell.substr(4));
     for (const measure::StageRecord& stage : replicas_of_cells[cell]) {
       record.placement.replicas.emplace_back().stages.push_back(stage);
@@ -139,12 +138,12 @@ TEST(SweepScalingRules, TheSentenceHasTheSerialShareItsIntervalAndWhatFollows) {
 TEST(SweepScalingRules, CellsThatDifferInMoreScaleApart) {
   measure::SweepRecord record = test::simulated_record(4, 1);
   record.axes.push_back({{"batch"}, {{"8"}, {"16"}}});
-  std::vector<MadeRun> runs;
+  std::vector<CellRun> runs;
   for (std::size_t n = 0; n < 4; ++n) {
     record.cells[n].values["batch"] = n < 2 ? "8" : "16";
     runs.push_back({.cell = "way-" + std::to_string(n), .block = 1, .speed = 100.0 + static_cast<double>(n)});
   }
-  const Sweep sweep = sweep_of_runs(runs, record, [](const MadeRun& run, measure::Record& made) {
+  const Sweep sweep = sweep_of_runs(runs, record, [](const CellRun& run, measure::Record& made) {
     const bool is_odd = run.cell == "way-1" || run.cell == "way-3";
     made.placement.replicas.emplace_back().stages.push_back(cpu(is_odd ? 2 : 1));
   });
@@ -176,44 +175,8 @@ TEST(SweepAlike, CellsThatComputedTheSameAreNoted) {
       << "nothing is known of them";
 }
 
-/// A sweep of three cells with given means of two figures, and their ranges of +-1.
-Sweep with_means(const std::vector<std::pair<double, double>>& means, measure::Better first, measure::Better second) {
-  Sweep sweep;
-  for (const auto& [a, b] : means) {
-    SweepCellRuns& cell = sweep.cells.emplace_back();
-    for (const auto& [name, mean, better] : {std::tuple{"a", a, first}, std::tuple{"b", b, second}}) {
-      SweepFigure& figure = cell.figures.emplace_back();
-      figure.metric.name = name;
-      figure.metric.better = better;
-      figure.mean.mean = mean;
-      figure.mean.range = measure::Interval{mean - 1, mean + 1};
-    }
-  }
-  return sweep;
-}
-
-TEST(SweepFrontRules, ACellIsBeatenByOneThatIsBetterBeyondItsIntervalAndNoWorseInTheOther) {
-  using measure::Better;
-  const auto front = [](const std::vector<std::pair<double, double>>& means, Better a, Better b) {
-    return front_of(with_means(means, a, b), "a", "b");
-  };
-  EXPECT_THAT(front({{10, 10}, {20, 10}}, Better::kHigher, Better::kHigher), ElementsAre(false, true));
-  EXPECT_THAT(front({{10, 10}, {20, 10}}, Better::kLower, Better::kHigher), ElementsAre(true, false));
-  EXPECT_THAT(front({{10, 10}, {12, 10}}, Better::kHigher, Better::kHigher), ElementsAre(true, true)) << "they touch";
-  EXPECT_THAT(front({{10, 10}, {12.1, 10}}, Better::kHigher, Better::kHigher), ElementsAre(false, true));
-  EXPECT_THAT(front({{10, 10}, {20, 9}}, Better::kHigher, Better::kHigher), ElementsAre(true, true)) << "a trade";
-  EXPECT_THAT(front({{10, 10}, {20, 9}}, Better::kHigher, Better::kLower), ElementsAre(false, true));
-  EXPECT_THAT(front({{10, 10}, {10, 20}}, Better::kHigher, Better::kHigher), ElementsAre(false, true));
-  EXPECT_THAT(front({{10, 10}, {9, 20}}, Better::kHigher, Better::kHigher), ElementsAre(true, true));
-  Sweep without = with_means({{10, 10}, {20, 20}}, Better::kHigher, Better::kHigher);
-  without.cells[1].figures[1].mean.mean.reset();
-  EXPECT_THAT(front_of(without, "a", "b"), ElementsAre(true, false)) << "what has no figure beats none";
-  without.cells[0].figures[0].mean.interval = measure::Interval{0, 100};
-  EXPECT_THAT(front_of(without, "a", "b"), ElementsAre(true, false));
-}
-
 TEST(SweepPlotData, HasEachCellsValuesBlocksAndEnds) {
-  std::vector<MadeRun> runs{{.cell = "way-0", .block = 1, .speed = 100, .joules = 5, .seconds = 2},
+  std::vector<CellRun> runs{{.cell = "way-0", .block = 1, .speed = 100, .joules = 5, .seconds = 2},
                             {.cell = "way-0", .block = 4, .speed = 110, .joules = 6, .seconds = 3}};
   measure::SweepRecord record = test::simulated_record(2, 3);
   record.axes.push_back({{"batch", "lr"}, {{"8", "0.1"}, {"8", "0.2"}, {"16", "0.1"}}});
@@ -230,7 +193,6 @@ TEST(SweepPlotData, HasEachCellsValuesBlocksAndEnds) {
   EXPECT_EQ(speed["blocks"], (nlohmann::json{1, 4}));
   EXPECT_EQ(speed["low"], 100);
   EXPECT_EQ(speed["high"], 110);
-  EXPECT_EQ(speed["is_interval"], false);
   EXPECT_EQ(json["cells"][0]["predicted"], 90);
   EXPECT_TRUE(json["cells"][1]["predicted"].is_null());
   EXPECT_TRUE(json["cells"][1]["figures"].empty());

@@ -98,6 +98,9 @@ TEST(FacesOptionsTest, MemoryHasAUnitAndAPlacementNoStages) {
   for (const char* wrong : {"600", "0MB", "-1GB", "5TB", "MB"}) {
     EXPECT_THAT(faces_error([&] { bytes(wrong); }), HasSubstr("is no size")) << wrong;
   }
+  FacesPlacementFlags whole;
+  whole.on.read({"cpu/t1"});
+  EXPECT_EQ(whole.plan().replicas.size(), 1u);
   FacesPlacementFlags divided;
   divided.on.read({"cpu/t1..cpu/t1"});
   EXPECT_THAT(faces_error([&] { divided.plan(); }), HasSubstr("divides layers over devices"));

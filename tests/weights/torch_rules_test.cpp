@@ -163,6 +163,7 @@ TEST(TensorPlaces, AreFollowedByOffsetExtentsAndStrides) {
   EXPECT_EQ(read({0, {2, 1, 3}, {3, 77, 1}}), floats({2, 1, 3}, {1, 2, 3, 4, 5, 6}))
       << "an extent of 1 needs no stride";
   EXPECT_EQ(read({0, {2, 3, 1}, {1, 2, 9}}), floats({2, 3, 1}, {1, 3, 5, 2, 4, 6}));
+  EXPECT_EQ(read({0, {2, 2, 2}, {2, 2, 1}}), floats({2, 2, 2}, {1, 2, 3, 4, 3, 4, 5, 6})) << "they overlap";
   EXPECT_EQ(read({4, {3}, {0}}), floats({3}, {5, 5, 5}));
   EXPECT_EQ(read({5, {}, {}}), floats({}, {6}));
   EXPECT_EQ(read({99, {2, 0}, {1, 1}}), floats({2, 0}, {})) << "nothing lies nowhere";

@@ -96,6 +96,7 @@ TEST(ForeignNames, AListOfSixIsWholeAndOneValueIsSingular) {
   };
   EXPECT_EQ(note(0), "");
   EXPECT_EQ(note(1), "1 value of x that mlp:4-3-2 has no place for is left out: other0");
+  EXPECT_EQ(note(2), "2 values of x that mlp:4-3-2 has no place for are left out: other0, other1");
   EXPECT_THAT(note(6), testing::EndsWith("other4, other5"));
   EXPECT_THAT(note(7), testing::EndsWith("other5 and 1 more"));
 }

@@ -120,11 +120,10 @@ std::string u32(std::size_t value) {
   return le(static_cast<std::uint32_t>(value));
 }
 
-/// `extra`: of the directory's entries; `field` makes of a value of these (packed, size, header) what stands there.
+/// `wide_header`: where entries begin stands in zip64 fields alone, behind another program's field.
 std::string archive(const std::vector<Stored>& items, bool wide_header = false) {
   std::string bytes, directory;
   for (const Stored& item : items) {
-    // Another program's field first, then zip64's with the one value that doesn't fit.
     const std::string extra =
         wide_header ? u16(0x5455) + u16(5) + "abcde" + u16(1) + u16(8) + le(static_cast<std::uint64_t>(bytes.size()))
                     : "";

@@ -25,7 +25,7 @@ using test::last_weights;
 using test::resume_file;
 using test::Words;
 
-struct Work {
+struct BesideWork {
   const char* name;
   const char* engine;
   Words words;
@@ -40,7 +40,7 @@ const Words kPerceptron = {
 
 /// Of one placement, with shares that are fixed: measured ones follow the speeds, and a sum of other parts has other
 /// roundings.
-class BesideALoop : public testing::TestWithParam<Work> {
+class BesideALoop : public testing::TestWithParam<BesideWork> {
  protected:
   void SetUp() override {
     if (!test::module_is_built(GetParam().engine))
@@ -78,10 +78,10 @@ TEST_P(BesideALoop, ARunEndsWithTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Works, BesideALoop,
-                         testing::Values(Work{"TorchThreads", "torch", joined(kNetwork, {"--on", "cpu/t2"})},
-                                         Work{"TorchProcesses", "torch", joined(kNetwork, {"--on", "2xcpu/t1"})},
-                                         Work{"NativeThreads", "native", joined(kPerceptron, {"--on", "cpu/t2"})},
-                                         Work{"NativeProcesses", "native", joined(kPerceptron, {"--on", "2xcpu/t1"})}),
+                         testing::Values(BesideWork{"TorchThreads", "torch", joined(kNetwork, {"--on", "cpu/t2"})},
+                                         BesideWork{"TorchProcesses", "torch", joined(kNetwork, {"--on", "2xcpu/t1"})},
+                                         BesideWork{"NativeThreads", "native", joined(kPerceptron, {"--on", "cpu/t2"})},
+                                         BesideWork{"NativeProcesses", "native", joined(kPerceptron, {"--on", "2xcpu/t1"})}),
                          [](const auto& info) { return info.param.name; });
 
 /// Beside loops on half of the CPUs at least, however many there are.
@@ -94,7 +94,7 @@ std::string told_by(const Words& words) {
 }
 
 /// A run of half a second at least.
-class LoadOfOthers : public testing::TestWithParam<Work> {};
+class LoadOfOthers : public testing::TestWithParam<BesideWork> {};
 
 TEST_P(LoadOfOthers, IsToldOnce) {
   if (!test::module_is_built(GetParam().engine)) GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
@@ -109,10 +109,10 @@ TEST_P(LoadOfOthers, IsToldOnce) {
 
 INSTANTIATE_TEST_SUITE_P(
     Works, LoadOfOthers,
-    testing::Values(Work{"Training", "torch", joined({"train"}, joined(kNetwork, {"--on", "cpu/t1", "--epochs", "6"}))},
-                    Work{"Replicas", "torch",
+    testing::Values(BesideWork{"Training", "torch", joined({"train"}, joined(kNetwork, {"--on", "cpu/t1", "--epochs", "6"}))},
+                    BesideWork{"Replicas", "torch",
                          joined({"train"}, joined(kNetwork, {"--on", "2xcpu/t1", "--oversubscribe", "--epochs", "6"}))},
-                    Work{"Inference", "openvino", {"infer", "resnet20", "random:64", "--seconds", "0.5"}}),
+                    BesideWork{"Inference", "openvino", {"infer", "resnet20", "random:64", "--seconds", "0.5"}}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

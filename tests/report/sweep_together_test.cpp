@@ -123,7 +123,7 @@ TEST(SweepScalingRules, TheSentenceHasTheSerialShareItsIntervalAndWhatFollows) {
       scaling_sentence(of),
       "With more threads, 25.0 % of the work stays serial by Amdahl's law; no number of workers would be more than "
       "4.00x as fast as one.");
-  of.scaling.fit->interval = measure::Interval{0.2, 0.3};
+  of.scaling.share_interval = measure::Interval{0.2, 0.3};
   EXPECT_THAT(scaling_sentence(of), HasSubstr("Amdahl's law (95 %: 20.0 % to 30.0 %); no number"));
   most.speedup.emplace();
   most.speedup->mean = 0.5;

@@ -191,7 +191,7 @@ void judge(ReferenceRow& row) {
   if (row.is_invalid) {
     row.verdict = "the measurements are INVALID";
   } else if (!row.interval) {
-    row.verdict = "too few runs side by side";
+    row.verdict = row.is_share() ? "of how many images it is isn't known" : "too few runs side by side";
   } else if (row.interval->low <= published && published <= row.interval->high) {
     row.verdict = "as published";
   } else {

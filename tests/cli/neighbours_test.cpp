@@ -81,7 +81,8 @@ INSTANTIATE_TEST_SUITE_P(Works, BesideALoop,
                          testing::Values(BesideWork{"TorchThreads", "torch", joined(kNetwork, {"--on", "cpu/t2"})},
                                          BesideWork{"TorchProcesses", "torch", joined(kNetwork, {"--on", "2xcpu/t1"})},
                                          BesideWork{"NativeThreads", "native", joined(kPerceptron, {"--on", "cpu/t2"})},
-                                         BesideWork{"NativeProcesses", "native", joined(kPerceptron, {"--on", "2xcpu/t1"})}),
+                                         BesideWork{"NativeProcesses", "native",
+                                                    joined(kPerceptron, {"--on", "2xcpu/t1"})}),
                          [](const auto& info) { return info.param.name; });
 
 /// Beside loops on half of the CPUs at least, however many there are.
@@ -109,10 +110,11 @@ TEST_P(LoadOfOthers, IsToldOnce) {
 
 INSTANTIATE_TEST_SUITE_P(
     Works, LoadOfOthers,
-    testing::Values(BesideWork{"Training", "torch", joined({"train"}, joined(kNetwork, {"--on", "cpu/t1", "--epochs", "6"}))},
-                    BesideWork{"Replicas", "torch",
-                         joined({"train"}, joined(kNetwork, {"--on", "2xcpu/t1", "--oversubscribe", "--epochs", "6"}))},
-                    BesideWork{"Inference", "openvino", {"infer", "resnet20", "random:64", "--seconds", "0.5"}}),
+    testing::Values(
+        BesideWork{"Training", "torch", joined({"train"}, joined(kNetwork, {"--on", "cpu/t1", "--epochs", "6"}))},
+        BesideWork{"Replicas", "torch",
+                   joined({"train"}, joined(kNetwork, {"--on", "2xcpu/t1", "--oversubscribe", "--epochs", "6"}))},
+        BesideWork{"Inference", "openvino", {"infer", "resnet20", "random:64", "--seconds", "0.5"}}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

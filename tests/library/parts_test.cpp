@@ -258,7 +258,8 @@ TEST(WorkThreadTest, WhatTheObserverThrewIsWhyTheWorkEnded) {
 }
 
 TEST(LoadedNetworkTest, AnswersEachShapeAndKindOfSamplesInTurn) {
-  if (!test::module_is_built("openvino") && !test::module_is_built("torch")) GTEST_SKIP() << "networks can't be run in this build";
+  if (!test::module_is_built("openvino") && !test::module_is_built("torch"))
+    GTEST_SKIP() << "networks can't be run in this build";
   LoadedNetwork network("mlp:4-3", {{"size", "2x2"}, {"channels", 1}, {"batch", 2}, {"on", "cpu/t1"}});
   const std::vector<std::uint8_t> bytes = {10, 200, 30, 40};
   const std::vector<float> floats(bytes.begin(), bytes.end());

@@ -113,16 +113,16 @@ TEST(ReferenceRules, ASharesIntervalIsThatOfItsImages) {
     return hold_against({figure}, sweep).at(0);
   };
   EXPECT_EQ(verdict(90).verdict, "as published");
-  EXPECT_EQ(verdict(91.6).verdict, "as published") << "Wilson's interval is 88.0 to 91.7 %";
+  EXPECT_EQ(verdict(91.6).verdict, "as published") << "Clopper and Pearson's interval is 88.0 to 91.8 %";
   EXPECT_EQ(verdict(91.8).verdict, "lower");
   EXPECT_EQ(verdict(87.9).verdict, "higher");
   EXPECT_FALSE(verdict(90).is_invalid);
   EXPECT_DOUBLE_EQ(*verdict(90).measured_to_compare, 0.9);
   const Table table = reference_table(std::vector{verdict(90)});
   EXPECT_THAT(table.rows[0][5], HasSubstr("90.0 %"));
-  EXPECT_THAT(table.rows[0][6], HasSubstr("90.0 % (88.0 % to 91.7 %)"));
+  EXPECT_THAT(table.rows[0][6], HasSubstr("90.0 % (88.0 % to 91.8 %)"));
   sweep.cells[1].figures.back().metric.of_images.reset();
-  EXPECT_EQ(verdict(90).verdict, "too few runs to say");
+  EXPECT_EQ(verdict(90).verdict, "of how many images it is isn't known");
 }
 
 TEST(ReferenceRules, InvalidMeasurementsOfEitherCellJudgeNothing) {

@@ -127,7 +127,7 @@ TEST(SweepEnergy, OneThatFewRunsKnowHasNoMeanBesideTheTimesOfAll) {
   EXPECT_EQ(rows[1].at("energy_joules"), "");
   const auto json = nlohmann::json::parse(sweep_json(sweep))["cells"][0]["figures"]["energy_joules"];
   EXPECT_TRUE(json["mean"].is_null());
-  EXPECT_TRUE(json["interval_95"].is_null());
+  EXPECT_TRUE(json["range"].is_null());
   EXPECT_THAT(json.value("reason", ""), HasSubstr("1 of 5 runs have it"));
   EXPECT_EQ(json["values"], nlohmann::json({84.0}));
   const auto plots = sweep_plots_json(sweep);

@@ -81,7 +81,9 @@ std::int64_t step_bytes_of(const network::Network& network, const TrainingWork& 
 
 TrainingWork training_work(const TrainOptions& options, const placement::Plan& plan) {
   TrainingWork work;
-  work.engine = options.engine == "native" ? "native" : "torch";
+  // Which one is usual where nobody says it; what it is is known with the data.
+  const bool is_perceptron = options.model.starts_with("mlp:");
+  work.engine = options.engine == "auto" ? (is_perceptron ? "native" : "torch") : options.engine;
   work.trainer = options.trainer;
   work.batch = options.batch;
   work.accumulate = options.accumulate;
@@ -206,7 +208,8 @@ void require_memory(const network::Network& network, const TrainingWork& work, c
   if (fits == 0) {
     throw Error("training " + network.model() + " takes about " + needed + " of memory; " + there_is +
                 " are available, too little for a batch of one. Use a smaller --size" +
-                (size.empty() ? " or a smaller model" : size));
+                (size.empty() ? " or a smaller model" : size) +
+                ", close other programs, or raise the limit that 'ulimit -v' shows");
   }
   const std::string images = std::to_string(estimate.images_at_once), whole = std::to_string(work.batch);
   const std::string what =

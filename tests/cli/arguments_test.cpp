@@ -122,7 +122,7 @@ TEST(Arguments, UnknownOptionsGetTheNearestOne) {
       AllOf(HasSubstr("unknown option '--batc'; did you mean '--batch'?"), HasSubstr("see 'evener train --help'")));
   EXPECT_THAT(usage_error({"train", "--batc=3"}), HasSubstr("'--batc'; did you mean '--batch'?"));
   EXPECT_THAT(usage_error({"train", "-x"}), HasSubstr("unknown option '-x'"));
-  EXPECT_THAT(usage_error({"--batch", "3"}), HasSubstr("comes after the command, as in 'evener train --batch'"));
+  EXPECT_THAT(usage_error({"--epochs", "3"}), HasSubstr("comes after the command, as in 'evener train --epochs'"));
 }
 
 TEST(Arguments, NamesFromOtherProgramsLeadToOurs) {

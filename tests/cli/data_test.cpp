@@ -53,6 +53,7 @@ TEST(DataCommand, ListsImagesThatAreInTwoParts) {
   const std::string digits = (folder / "digits").string(), csv = (folder / "pairs.csv").string();
   ASSERT_EQ(run_in_process({"data", "synth", "digits", "--out", digits, "--count", "20"}).exit_code, 0);
   const std::filesystem::path data = folder / "data";
+  std::filesystem::create_directories(data);
   for (const char* part : {"train", "val"})
     std::filesystem::copy(digits, data / part, std::filesystem::copy_options::recursive);
   const auto told = [&](const std::vector<std::string>& more) {

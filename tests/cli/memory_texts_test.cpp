@@ -42,11 +42,15 @@ TEST(MemoryTexts, OfPlanDryRunAndInfoHaveTheSameFiguresInTheSameWords) {
   EXPECT_THAT(plan, testing::ContainsRegex(part(dry_run, "about ", " at").substr(6))) << "in the table, too";
 
   const auto info = test::run_in_process(
-      {"info", "resnet20", "--size", "16x16", "--channels", "1", "--classes", "2", "--batch", "16"});
+      {"info", "resnet20", "--size", "16x16", "--channels", "1", "--classes", "9", "--batch", "16"});
   ASSERT_EQ(info.exit_code, 0) << info.err;
-  EXPECT_EQ(part(info.out, "peak: ", "\n"), part(dry_run, "peak: ", ", 102 kB for decoded images"));
+  std::string in_one_line = info.out;
+  for (std::size_t at = in_one_line.find("\n  "); at != std::string::npos; at = in_one_line.find("\n  ", at)) {
+    in_one_line.replace(at, 3, " ");
+  }
+  EXPECT_EQ(part(in_one_line, "peak: ", "\n"), part(dry_run, "peak: ", ", 102 kB for decoded images"));
   const auto figures = test::run_in_process(
-      {"info", "resnet20", "--size", "16x16", "--channels", "1", "--classes", "2", "--batch", "16", "--json", "-"});
+      {"info", "resnet20", "--size", "16x16", "--channels", "1", "--classes", "9", "--batch", "16", "--json", "-"});
   const std::int64_t peak_bytes = json::parse(figures.out)["training_memory"]["peak_bytes"];
   const std::uint64_t with_images = static_cast<std::uint64_t>(peak_bytes) + 400 * 16 * 16;
   EXPECT_EQ(part(dry_run, "about ", " at"), "about " + bytes_text(with_images));

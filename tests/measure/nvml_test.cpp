@@ -60,6 +60,7 @@ TEST_F(Nvml, ACardThatVanishesIsAbsentAndNamed) {
   EnergyMeter meter(test::only(sensor()), clock_.reader());
   meter.poll();
   clock_.turn(10);
+  put("gpu0/total_energy_mj", 500'001);
   put("gpu1/lost", 1);
   meter.poll();
   const Energy energy = meter.energy(10);

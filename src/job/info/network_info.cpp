@@ -62,6 +62,18 @@ std::string table_text(const Network& net) {
   return text;
 }
 
+/// At blanks, so that no line is longer than the table's.
+std::string in_lines(std::string text) {
+  constexpr std::size_t kWidth = 100;
+  for (std::size_t begin = 0; text.size() - begin > kWidth;) {
+    const std::size_t blank = text.rfind(' ', begin + kWidth);
+    if (blank == std::string::npos || blank <= begin + 2) break;
+    text.replace(blank, 1, "\n  ");
+    begin = blank + 1;
+  }
+  return text;
+}
+
 std::string summary_text(const Network& net, const task::TrainingWork& work) {
   const LayerCost total = total_cost(net);
   const TrainingMemory memory = training_memory(net);
@@ -76,10 +88,9 @@ std::string summary_text(const Network& net, const task::TrainingWork& work) {
                               si_text(static_cast<double>(forward_macs(net)))));
   line("training", fmt::format("{} per image: forward and backward", flop(total.forward_flops + total.backward_flops)));
   const task::MemoryEstimate estimate = task::estimated_memory(net, work);
-  return text +
-         fmt::format("\nIn a training with {}, on CPUs, --batch {}, {} takes beside decoded images, estimated,\n{}\n",
-                     engine::optimizer_name(work.trainer.optimizer.kind), work.batch, net.model(),
-                     task::memory_without_images_text(estimate));
+  return text + fmt::format("\na training with {}, on CPUs, --batch {}, takes beside decoded images, estimated,\n{}\n",
+                            engine::optimizer_name(work.trainer.optimizer.kind), work.batch,
+                            in_lines(task::memory_without_images_text(estimate)));
 }
 
 nlohmann::ordered_json layer_json(const Network& net, std::size_t index, const LayerCost& cost) {

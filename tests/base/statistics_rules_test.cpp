@@ -87,7 +87,7 @@ TEST(NearestNames, OfShortOnesBeginAlike) {
 
 TEST(CpuKindsText, TellsWhatIsKnownOfEachKind) {
   EXPECT_EQ(kinds_text({{.name = "IntelCore", .cores = 8, .cpus = 16, .highest_mhz = 5100},
-                        {.cores = 1, .cpus = 1, .capacity = 446, .highest_mhz = 3985}}),
+                        {.name = "", .cores = 1, .cpus = 1, .capacity = 446, .highest_mhz = 3985}}),
             "8 cores IntelCore (16 CPUs, up to 5.10 GHz), 1 core (1 CPU, up to 3.98 GHz, capacity 446)");
   EXPECT_EQ(kinds_text({{.name = "x", .cores = 2, .cpus = 2}}), "2 cores x (2 CPUs)");
 }

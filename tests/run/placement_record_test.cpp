@@ -11,10 +11,15 @@ using testing::ElementsAre;
 placement::Plan mixed_plan() {
   placement::Plan plan;
   plan.text = "cpu/t6@0.5..cuda:1 + cpu/t2..cpu/t9";
-  placement::PlanStage slow{.threads = 6, .cpus = {4, 5, 6}, .factor = 0.5};
-  placement::PlanStage gpu{.device = {DeviceKind::kCuda, 1}, .threads = 1};
+  placement::PlanStage slow, gpu, two, nine;
+  slow.threads = 6;
+  slow.cpus = {4, 5, 6};
+  slow.factor = 0.5;
+  gpu.device = {DeviceKind::kCuda, 1};
+  two.threads = 2;
+  nine.threads = 9;
   plan.replicas.push_back({0, {slow, gpu}, 0.25});
-  plan.replicas.push_back({1, {placement::PlanStage{.threads = 2}, placement::PlanStage{.threads = 9}}, {}});
+  plan.replicas.push_back({1, {two, nine}, {}});
   return plan;
 }
 

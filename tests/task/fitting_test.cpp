@@ -62,7 +62,8 @@ TEST(FittingNetworks, AreThoseOfTheZooWithTheirOutputsAndChannels) {
 }
 
 TEST(FittingNetworks, AreToldWithTheCommandThatTakesThem) {
-  const FittingNetwork usual{.model = "resnet20", .outputs = 7}, grey{.model = "vgg16", .channels = 1};
+  const FittingNetwork usual{.model = "resnet20", .outputs = 7, .notes = {}};
+  const FittingNetwork grey{.model = "vgg16", .channels = 1, .notes = {}};
   EXPECT_EQ(usual.usage("a b.pt"), "resnet20 --weights a b.pt");
   EXPECT_EQ(grey.usage("w.pt"), "vgg16 --weights w.pt --channels 1");
   EXPECT_EQ(fitting_text({usual, grey}, "w.pt"), "they fit resnet20: name it, as in 'resnet20 --weights w.pt'");

@@ -73,7 +73,11 @@ InferenceModel grey_resnet() {
 }
 
 placement::PlanReplica three_stages() {
-  placement::PlanStage first{.threads = 3, .cpus = {4, 5, 6}}, second{.threads = 0}, third{.threads = 1, .factor = 0.5};
+  placement::PlanStage first, second, third;
+  first.threads = 3;
+  first.cpus = {4, 5, 6};
+  second.threads = 0;
+  third.factor = 0.5;
   second.device = {DeviceKind::kCuda, 1};
   return {0, {first, second, third}, {}};
 }

@@ -51,6 +51,8 @@ TEST_F(DemoCommand, ShowsWhyARunFailed) {
   EXPECT_THAT(result.err, HasSubstr("demo/probe-cpu-t1"));  // the run's own message
   EXPECT_THAT(result.err,
               HasSubstr("the demo's run of resnet20 on cpu/t1 ended with exit code 1; its message is above"));
+  const ProgramResult too_short = run_program({"demo", "--minutes", "0.1", "--out", out()});
+  EXPECT_THAT(too_short.err, HasSubstr("--minutes is 0.1; it has to be from 0.2 to 1440"));
 }
 
 }  // namespace

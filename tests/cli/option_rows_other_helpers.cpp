@@ -85,7 +85,7 @@ std::vector<OptionRow> about_runs() {
           {"doctor", {"--json", "-"}, "/run/out", "~\"can_train_on_cpu\""},
           {"doctor", {"--peaks", "true"}, "test:Doctor.MeasuresThePeaksWhereAsked"},
           {demo, {"--out", "there"}, "test:DemoCommand.ShowsWhyARunFailed"},
-          {demo, {"--minutes", "0.1"}, "/run/err", "~--minutes is 0.1"},
+          {demo, {"--minutes", "0.2"}, "test:DemoCommand.ShowsWhyARunFailed"},
           {demo, {"--seed", "7"}, "test:DemoCommand.PassesAStopOnToTheRunUnderWay"}};
 }
 

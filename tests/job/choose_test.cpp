@@ -98,6 +98,8 @@ TEST(Candidates, LittleMemoryMakesSmallerBatchesAndThenRefuses) {
   const auto candidates = candidates_for(facts);
   EXPECT_EQ(candidates[0].batch, 64);
   EXPECT_LT(candidates[2].batch, 64);
+  facts.free_bytes = 300'000'000;
+  EXPECT_NO_THROW(candidates_for(facts)) << "a smallest batch of the smallest network";
   facts.free_bytes = 100'000'000;
   EXPECT_THROW(candidates_for(facts), UsageError);
 }

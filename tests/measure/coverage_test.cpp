@@ -132,7 +132,8 @@ TEST(Coverage, DifferencesAreFound) {
       for (double& rate : fast) rate *= 1.05;  // five standard deviations
       found += compare_rates(slow, fast).verdict == Verdict::kFaster;
     }
-    EXPECT_GE(found, 0.8 * kTrials) << noise.name;
+    // Outliers of twenty deviations hide a difference of five.
+    EXPECT_GE(found, (noise.name == std::string("outliers") ? 0.8 : 0.9) * kTrials) << noise.name << ": " << found;
   }
 }
 

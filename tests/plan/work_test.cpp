@@ -15,9 +15,9 @@ TEST(Work, CountsWhatMicroBatchesExchangeAndHoldAtOnce) {
   task::TrainOptions options;
   options.model = "resnet20";
   options.engine = "torch";
-  options.data.location = "synth:masks:40";
+  options.data.location = "synth:masks:400";
   options.data.width = options.data.height = 16;
-  options.batch = 12;
+  options.batch = 96;
   options.choose_plan = [&](const task::Trials& trials) {
     work = work_of(trials);
     placement::Plan two;
@@ -33,8 +33,10 @@ TEST(Work, CountsWhatMicroBatchesExchangeAndHoldAtOnce) {
   options.accumulate = 4;
   const task::TrainJob in_parts(options, observer);
   EXPECT_EQ(work.small_exchanges, 2 + 4 * 2 * 19);
-  // 12 of 16x16 images: what the activations of 3 of each replica's 6 take is gone, 0.7 MB of values each.
-  EXPECT_NEAR(of_whole_bytes - memory_bytes, 2 * 4 * 0.4e6, 2e6);
+  // Of each replica's 48 images of 16x16 pixels 12 are computed at once. A step keeps what each of the 19 convolutions
+  // takes and gives: of an image about 2 x 47,104 values, and 8 % more for gaps.
+  const double kept_bytes = 2 * 47'104 * sizeof(float);
+  EXPECT_NEAR(of_whole_bytes - memory_bytes, 2 * (48 - 12) * kept_bytes * 1.08, 0.05 * 72 * kept_bytes);
   options.local_batch_norm = true;
   const task::TrainJob local(options, observer);
   EXPECT_EQ(work.small_exchanges, 2);

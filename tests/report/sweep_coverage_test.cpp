@@ -116,7 +116,8 @@ TEST(SweepCoverage, WhatDoesNotDifferIsSeldomClaimedTo) {
           test::simulate(test::simulated_record(6, kRepeats), simulated, static_cast<std::uint64_t>(trial)));
     }
     tell("false claims, 6 cells", disturbance, kRepeats, claims, trials);
-    EXPECT_LE(claims, (0.05 + chance(0.05, trials)) * trials) << disturbance.name;
+    // The long run has to keep to 5 % itself; a short one also has its chance, and all together none.
+    EXPECT_LE(claims, (0.05 + (is_long() ? 0 : chance(0.05, trials))) * trials) << disturbance.name;
     of_all += claims;
   }
   EXPECT_LE(of_all, 0.05 * trials * static_cast<double>(test::disturbances().size()));

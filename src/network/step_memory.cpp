@@ -55,6 +55,8 @@ class Walk {
     for (const Parameter& parameter : network.parameters()) {
       if (parameter.trained) weights_[at(parameter.layer)] += element_count(parameter.shape);
     }
+    if (!options.adds_up) return;
+    for (const std::int64_t values : weights_) take({values * kFloatBytes, 0});
   }
 
   std::vector<Bytes> moments() {
@@ -214,7 +216,8 @@ class Walk {
     const std::int64_t values = weights_[at(layer)];
     if (values == 0) return;
     if (options_.bits < 32) pass({values * value_bytes(), 0});
-    take({values * kFloatBytes, 0});
+    const int found = take({values * kFloatBytes, 0});
+    if (options_.adds_up) leave(found);
   }
 
   /// A convolution's weights in the order of its kernel, and each thread's sums of their gradients.

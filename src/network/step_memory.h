@@ -21,8 +21,9 @@ struct Bytes {
 };
 
 struct StepOptions {
-  int bits = 32;    // of a layer's values (activation_bits)
-  int threads = 1;  // that convolutions divide their work over
+  int bits = 32;         // of a layer's values (activation_bits)
+  int threads = 1;       // that convolutions divide their work over
+  bool adds_up = false;  // the gradients of an earlier part of the batch are there, and this one's are added to them
 };
 
 /// What the tensors of a training step take beside weights and the optimiser's values, where the torch engine computes

@@ -73,7 +73,9 @@ Kept kept_by(const network::Network& network, const TrainingWork& work) {
 }
 
 std::int64_t step_bytes_of(const network::Network& network, const TrainingWork& work, std::int64_t images) {
-  const network::StepMemory step(network, {activation_bits(work.trainer.precision), work.threads});
+  const network::StepMemory step(
+      network,
+      {.bits = activation_bits(work.trainer.precision), .threads = work.threads, .adds_up = work.accumulate > 1});
   return step.peak_bytes(images) - (is_native(work) ? network::training_memory(network).gradient_bytes : 0);
 }
 

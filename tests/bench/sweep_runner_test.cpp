@@ -212,13 +212,5 @@ TEST(CoolDownTest, TakesSecondsOrLoad) {
   EXPECT_THROW(CoolDown("nan"), UsageError);
 }
 
-TEST(CoolDownTest, ReadsTheWarmestSensor) {
-  const TestFolder root;
-  EXPECT_FALSE(warmest_celsius(root.path()).has_value());
-  test::write_text(root.path() / "sys/class/thermal/thermal_zone0/temp", "41000\n");
-  test::write_text(root.path() / "sys/class/thermal/thermal_zone1/temp", "52500\n");
-  EXPECT_DOUBLE_EQ(warmest_celsius(root.path()).value(), 52.5);
-}
-
 }  // namespace
 }  // namespace evener::bench

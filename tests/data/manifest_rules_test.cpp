@@ -122,22 +122,6 @@ TEST_F(ManifestRules, EachPartCountsItsOwn) {
       "2 of 3 validation images have other content, 1 of 2 test images has other content");
 }
 
-TEST_F(ManifestRules, OnlyWhatWasTrainedOnIsRememberedOverGenerations) {
-  const fs::path first = folder_ / "first", second = folder_ / "second", third = folder_ / "third";
-  for (const char* name : {"a/t1.png", "a/v1.png", "b/t2.png", "b/e1.png"})
-    write_bytes(first / name, shade(name[0] + 3 * (name[2] + name[3])));
-  for (const char* name : {"a/t1.png", "b/e1.png"}) write_bytes(second / name, shade(name[0] + 3));
-  for (const char* name : {"a/t1.png", "b/t1.png"}) write_bytes(third / name, shade(name[0] + 9));
-  SplitManifest of_second = manifest_of(second);
-  of_second.add_trained(manifest_of(first));
-  SplitManifest of_third = manifest_of(third);
-  of_third.add_trained(of_second);
-  const OpenedData old = open(first);
-  EXPECT_THAT(names(old, of_third.recall(old, first.string(), 1).were_trained), ElementsAre("t1.png", "t2.png"));
-  const OpenedData middle = open(second);
-  EXPECT_THAT(names(middle, of_third.recall(middle, second.string(), 1).were_trained), ElementsAre("t1.png"));
-}
-
 TEST_F(ManifestRules, AnImageOfBothGenerationsStandsThereOnce) {
   const fs::path other = folder_ / "other";
   for (const char* name : {"a/t1.png", "b/t2.png"}) write_bytes(data_ / name, shade(name[3]));

@@ -124,24 +124,6 @@ TEST_F(Manifest, ACopyOfWhatWasTrainedOnIsNoTest) {
   EXPECT_EQ(recalled.changes(), "");
 }
 
-// The same picture may have been in two parts.
-TEST_F(Manifest, ACopyOfWhatWasTrainedOnAndTestedWithIsNoTest) {
-  OpenedData before = open();
-  const std::string tested = before.dataset->source(before.split.test[0]);
-  const std::string trained = before.dataset->source(before.split.train.back());
-  fs::copy_file(tested, trained, fs::copy_options::overwrite_existing);
-  const Split split = before.split;
-  before = open();
-  before.split = split;
-  const SplitManifest manifest(before, data_.string(), 1);
-  fs::copy_file(tested, data_ / "a" / "copy.png");
-  fs::copy_file(tested, data_ / "b" / "copy.png");
-  const OpenedData after = open();
-  const RecalledSplit recalled = manifest.recall(after, data_.string(), 1);
-  EXPECT_THAT(recalled.split.train, SizeIs(14));
-  EXPECT_THAT(recalled.split.test, SizeIs(4));
-}
-
 TEST_F(Manifest, AnImageThatIsFoundStandsForNoOtherOfItsName) {
   const SplitManifest manifest(open(), data_.string(), 1);
   // One folder more in front: 3.png is there with its content under another name, and its name with other content.

@@ -7,14 +7,14 @@
 namespace evener::job {
 namespace {
 
-void give(TrainFlags& flags, const std::vector<std::pair<std::string, std::string>>& words) {
+void give_choice(TrainFlags& flags, const std::vector<std::pair<std::string, std::string>>& words) {
   const OptionSet options = flags.options();
   for (const auto& [name, word] : words) options.give(name, {word});
 }
 
 TEST(ChoiceFactsOf, ImagesOfClassesAreCountedByPart) {
   TrainFlags flags;
-  give(flags, {{"MODEL", "auto"}, {"--data", "synth:digits:300"}, {"--split", "60/15/25"}, {"--minutes", "5"}});
+  give_choice(flags, {{"MODEL", "auto"}, {"--data", "synth:digits:300"}, {"--split", "60/15/25"}, {"--minutes", "5"}});
   const ChoiceFacts facts = facts_of(flags);
   EXPECT_EQ(facts.images, 300U);
   EXPECT_EQ(facts.train_images, 180U);
@@ -33,8 +33,9 @@ TEST(ChoiceFactsOf, ImagesOfClassesAreCountedByPart) {
 
 TEST(ChoiceFactsOf, BoxesAreMeasuredAndWhatIsGivenIsTaken) {
   TrainFlags flags;
-  give(flags,
-       {{"MODEL", "ssdlite_mobilenet_v2"}, {"--data", "synth:shapes:40"}, {"--size", "96x64"}, {"--batch", "12"}});
+  give_choice(
+      flags,
+      {{"MODEL", "ssdlite_mobilenet_v2"}, {"--data", "synth:shapes:40"}, {"--size", "96x64"}, {"--batch", "12"}});
   const ChoiceFacts facts = facts_of(flags);
   EXPECT_TRUE(facts.has_boxes);
   EXPECT_EQ(facts.classes, 3);
@@ -51,8 +52,8 @@ TEST(ChoiceFactsOf, BoxesAreMeasuredAndWhatIsGivenIsTaken) {
 
 TEST(ChoiceFactsOf, AClassifierThatIsNamedHasItsUsualBatchAndADetectorNone) {
   TrainFlags classifier, detector;
-  give(classifier, {{"MODEL", "mobilenet_v2"}, {"--data", "synth:masks:90"}});
-  give(detector, {{"MODEL", "ssdlite_mobilenet_v2"}, {"--data", "synth:shapes:40"}});
+  give_choice(classifier, {{"MODEL", "mobilenet_v2"}, {"--data", "synth:masks:90"}});
+  give_choice(detector, {{"MODEL", "ssdlite_mobilenet_v2"}, {"--data", "synth:shapes:40"}});
   EXPECT_EQ(facts_of(classifier).batch, 64);
   EXPECT_EQ(facts_of(detector).batch, 0);
 }

@@ -34,6 +34,14 @@ TEST(StepMemory, IsThatOfAPerceptronByHand) {
   EXPECT_EQ(memory.peak_bytes(1), 4 * (12 + 5 + 18 + 65));
 }
 
+// Of a later part of a batch: all gradients of weights (18 + 65) are there from the start, and each layer's own is
+// made before it is added to them.
+TEST(StepMemory, OfALaterPartOfABatchHasTheGradientsOfTheEarlierOnes) {
+  const StepMemory memory(perceptron(), {.adds_up = true});
+  EXPECT_EQ(memory.peak_bytes(1000), 1000 * 4 * (12 + 5 + 3 + 9) + 4 * (18 + 65));
+  EXPECT_EQ(memory.peak_bytes(1), 4 * (12 + 5 + 18 + 65 + 65));
+}
+
 TEST(StepMemory, ValuesOfHalfTheBitsTakeHalf) {
   Network network("conv", {2, 8, 8});
   network.add("conv", Conv2d{.out_channels = 16, .kernel = 3, .padding = 1});

@@ -1,0 +1,37 @@
+// A sweep as its words ask for it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "job/sweep/sweep_flags.h"
+
+namespace evener::test {
+
+using PlanWords = std::vector<std::string>;
+
+/// Its options, completed.
+struct AskedSweep {
+  explicit AskedSweep(const PlanWords& words) {
+    flags.what.read(words);
+    complete(flags);
+  }
+  const job::SweepPlan& plan() const { return flags.plan; }
+  std::vector<measure::SweepCell> cells() const { return job::cells_of(flags.plan); }
+
+  job::SweepFlags flags;
+};
+
+/// What was wrong with it; "it was taken" if nothing was.
+inline std::string plan_refusal(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "it was taken";
+}
+
+}  // namespace evener::test

@@ -1,0 +1,102 @@
+// What a record and a page say of faces: persons, costs and the work of several workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "job/faces/apart.h"
+#include "job/faces/costs.h"
+#include "job/faces/pairs.h"
+#include "job/faces/results.h"
+#include "job/faces/sort.h"
+
+namespace evener::job {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::StartsWith;
+namespace fs = std::filesystem;
+
+TEST(FacesRecord, PersonsAreNoneOfRandomWeights) {
+  measure::Record record, random;
+  record.kind = random.kind = "faces";
+  add_comparison(record, 7, 3);
+  EXPECT_EQ(record.metrics.at("faces").value, 7);
+  EXPECT_EQ(record.metrics.at("persons").value, 3);
+  add_comparison(random, 7, std::nullopt);
+  EXPECT_FALSE(random.metrics.at("persons").value);
+  EXPECT_THAT(random.metrics.at("persons").reason, HasSubstr("weights are random"));
+}
+
+/// Looks by one, two and three workers, in turns.
+WorkerScaling three_workers() {
+  WorkerScaling scaling;
+  scaling.photos = 12;
+  scaling.points = {{1, 12}, {2, 7}, {3, 6}, {1, 10}, {2, 9}, {3, 4}, {1, 11}, {2, 5.5}, {3, 5}};
+  scaling.fit.serial_share = 0.25;
+  scaling.fit.one_worker_s = 11;
+  return scaling;
+}
+
+TEST(FacesCosts, SpeedupsAreOfMediansOfAllWorkersAgainstOne) {
+  measure::Record record;
+  record.kind = "faces";
+  add_scaling(record, three_workers());
+  EXPECT_DOUBLE_EQ(record.metrics.at("workers_speedup").value.value(), 11.0 / 5);
+  EXPECT_THAT(record.metrics.at("workers_speedup").label, HasSubstr("3 workers"));
+  EXPECT_DOUBLE_EQ(record.metrics.at("serial_share").value.value(), 0.25);
+  // Karp and Flatt: (1 / 2.2 - 1 / 3) / (1 - 1 / 3).
+  EXPECT_NEAR(record.metrics.at("karp_flatt_share").value.value(), (1 / 2.2 - 1.0 / 3) * 1.5, 1e-12);
+  EXPECT_EQ(record.metrics.at("scaling_s").samples.size(), 9u);
+  EXPECT_EQ(record.metrics.at("scaling_s").value, 7);
+  EXPECT_THAT(scaling_text(three_workers()),
+              testing::AllOf(StartsWith("3 workers did 2.20x as much as one"), HasSubstr("at 12 photos"),
+                             HasSubstr("25.0 % of the work")));
+  const report::ScalingOnPage page = scaling_on_page(three_workers());
+  ASSERT_EQ(page.speedups.size(), 3u);
+  EXPECT_EQ(page.speedups[0].workers, 1);
+  EXPECT_EQ(page.speedups[2].workers, 3);
+}
+
+TEST(FacesCosts, ChunksAreToldByPhotoAndByTheirOwnTime) {
+  const task::FacesChunk first{.worker = 1,
+                               .number = 0,
+                               .photos = 4,
+                               .faces = 9,
+                               .begin_s = 0.5,
+                               .seconds = 2,
+                               .cpu_s = 1,
+                               .process_cpu_s = 3,
+                               .rss_bytes = 100};
+  task::FacesChunk second = first, none = first;
+  second.photos = 5;
+  second.seconds = 4;
+  second.cpu_s = 3;
+  second.rss_bytes = 300;
+  none.seconds = 0;
+  measure::Record record, empty;
+  record.kind = empty.kind = "faces";
+  add_chunks(record, {first, second});
+  EXPECT_THAT(record.metrics.at("chunk_s_per_photo").samples, ElementsAre(0.5, 0.8));
+  EXPECT_THAT(record.metrics.at("chunk_cpu_percent").samples, ElementsAre(50, 75));
+  EXPECT_THAT(record.metrics.at("chunk_rss_bytes").samples, ElementsAre(100, 300));
+  EXPECT_EQ(record.metrics.at("chunk_rss_bytes").value, 200);
+  add_chunks(empty, {});
+  EXPECT_THAT(empty.metrics, IsEmpty());
+  const auto page = chunks_on_page({second, none});
+  ASSERT_EQ(page.size(), 2u);
+  EXPECT_EQ(page[0].cpu_percent, 75);
+  EXPECT_EQ(page[1].cpu_percent, 0) << "it took no time";
+  EXPECT_EQ(page[0].seconds, 4);
+}
+
+}  // namespace
+}  // namespace evener::job

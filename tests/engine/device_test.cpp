@@ -373,7 +373,7 @@ TEST_P(DeviceTest, ABatchNormLayerWithoutVarianceIsNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, DeviceTest, test::kDevices, test::device_test_name);
+INSTANTIATE_TEST_SUITE_P(, DeviceTest, testing::ValuesIn(test::test_devices()), test::device_test_name);
 
 TEST(CudaRefusal, SaysWhatIsMissingForAGpu) {
   if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";

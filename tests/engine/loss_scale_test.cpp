@@ -102,7 +102,7 @@ TEST_P(LossScale, LeavesNoTrace) {
   EXPECT_LT(relative_distance(scaled->state(), plain->state()), tolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(, LossScale, test::kDevices, test::device_test_name);
+INSTANTIATE_TEST_SUITE_P(, LossScale, testing::ValuesIn(test::test_devices()), test::device_test_name);
 
 }  // namespace
 }  // namespace evener

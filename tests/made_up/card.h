@@ -73,6 +73,8 @@ class Event {
   /// `stream` goes on when this point is passed.
   void hold_back(Stream& stream) const;
   bool passed() const;
+  /// The same, without making anybody hurry: what was recorded into a recording has not passed.
+  bool has_passed() const;
   /// Throws Refused where it was recorded into a recording.
   void wait() const;
   /// Both passed.

@@ -292,6 +292,11 @@ bool Event::passed() const {
   return false;
 }
 
+bool Event::has_passed() const {
+  const std::lock_guard lock(everything());
+  return !state_->keeper && (!state_->point || state_->point->passed);
+}
+
 void Event::wait() const {
   std::unique_lock lock(everything());
   if (state_->keeper) throw Refused("an event of a recording was waited for");

@@ -28,7 +28,7 @@ std::int64_t predicted_images(const network::Network& network, const TrainerOpti
 
 at::Device torch_device(Device device) {
   if (device.kind == DeviceKind::kCpu) return at::Device(at::kCPU);
-  return {at::kCUDA, static_cast<at::DeviceIndex>(device.index)};
+  return {cuda_parts().device_type(), static_cast<at::DeviceIndex>(device.index)};
 }
 
 std::string device_refusal(Device device) {
@@ -68,7 +68,7 @@ void release_memory(at::Device device) {
 std::string out_of_memory_text(const network::Network& network, const TrainerOptions& options, std::int64_t images,
                                const std::string& reason) {
   const at::Device device = torch_device(options.device);
-  std::string text = "out of memory on " + device.str() + " with a batch of " + std::to_string(images) + " images (" +
+  std::string text = "out of memory on " + device_text(options.device) + " with a batch of " + std::to_string(images) + " images (" +
                      reason.substr(0, reason.find('\n')) + "); ";
   if (device.is_cpu()) return text + "use a smaller --batch";
   const auto total = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;

@@ -14,6 +14,7 @@
 
 namespace evener::engine::torch_engine {
 
+/// Of one that device_refusal() doesn't refuse.
 at::Device torch_device(Device device);
 
 /// Why `device` can't be computed on by this build ("" = it can). For CUDA it opens LibTorch's CUDA libraries, which

@@ -1,6 +1,8 @@
 // The work of a whole training step, captured once and started as one thing from then on (a CUDA graph).
 #pragma once
 
+#include <c10/core/DeviceType.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +27,8 @@ std::unique_ptr<StepGraph> make_repeated_step();
 class CudaParts {
  public:
   virtual ~CudaParts() = default;
+  /// What LibTorch calls the devices that are cuda:0 and so on in options.
+  virtual c10::DeviceType device_type() const = 0;
   virtual std::unique_ptr<StepGraph> make_step_graph() = 0;
 };
 

@@ -38,6 +38,7 @@ class CudaStepGraph : public StepGraph {
 
 class Parts : public CudaParts {
  public:
+  c10::DeviceType device_type() const override { return c10::kCUDA; }
   std::unique_ptr<StepGraph> make_step_graph() override { return std::make_unique<CudaStepGraph>(); }
 };
 

@@ -1,0 +1,103 @@
+// What runs on GPUs beside the steps of engine/device_test.cpp, on the late device, against the CPU.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/precision.h"
+#include "engine/engine.h"
+#include "engine/matrix_product.h"
+#include "late_device/late_helpers.h"
+#include "network/init.h"
+
+namespace evener {
+namespace {
+
+using engine::TrainerOptions;
+using test::kColour;
+using test::kManySteps;
+using test::make_trainer;
+using test::OwnedBatch;
+using test::random_batch;
+using test::relative_distance;
+
+class LateTraining : public test::LateTest {};
+
+TEST_F(LateTraining, AnMlpGetsTheCpusWeights) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto here = make_trainer(test::small_mlp(kColour, 5)),
+             there = make_trainer(test::small_mlp(kColour, 5), on_gpu());
+  steps(*here, batch, 8, kManySteps);
+  steps(*there, batch, 8, kManySteps);
+  EXPECT_LT(relative_distance(there->state(), here->state()), 1e-6);
+}
+
+TEST_F(LateTraining, ComputesInBfloat16AsTheCpuDoes) {
+  TrainerOptions options;
+  options.precision = Precision::kBf16;
+  options.torch.like_accelerator = true;
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto here = make_trainer(test::small_resnet(kColour, 5), options),
+             there = make_trainer(test::small_resnet(kColour, 5), on_gpu(options));
+  steps(*here, batch, 8, kManySteps);
+  steps(*there, batch, 8, kManySteps);
+  EXPECT_LT(relative_distance(there->state(), here->state()), 1e-5);
+}
+
+TEST_F(LateTraining, GraphsDoWhatSingleKernelsDo) {
+  TrainerOptions options;
+  options.optimizer.momentum = 0.9;
+  options.optimizer.clip_norm = 0.5;
+  options.optimizer.average_decay = 0.9;
+  TrainerOptions single = options;
+  single.step_graph = false;
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto graph = make_trainer(test::small_resnet(kColour, 5), on_gpu(options)),
+             kernels = make_trainer(test::small_resnet(kColour, 5), on_gpu(single));
+  steps(*graph, batch, 8, 2 * kManySteps);
+  steps(*kernels, batch, 8, 2 * kManySteps);
+  EXPECT_EQ(relative_distance(graph->state(), kernels->state()), 0);
+  EXPECT_EQ(relative_distance(graph->optimizer_state(), kernels->optimizer_state()), 0);
+}
+
+TEST_F(LateTraining, ARunnerAnswersAsOnTheCpu) {
+  const network::Network network = test::small_resnet(kColour, 5);
+  const TensorMap state = network::initial_state(network, 1);
+  const auto torch = engine::open_engine("torch");
+  engine::RunnerOptions options;
+  options.batch = 4;
+  options.in_flight = 2;
+  const auto here = torch->make_runner(network, state, options);
+  options.device = {DeviceKind::kCuda, 0};
+  const auto there = torch->make_runner(network, state, options);
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  for (engine::Runner* runner : {here.get(), there.get()}) {
+    for (const std::int64_t begin : {0, 4}) runner->start(batch.view(begin, begin + 4).images);
+  }
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_LT(relative_distance(there->wait(), here->wait()), 1e-5);
+  }
+}
+
+TEST_F(LateTraining, MultipliesMatrices) {
+  engine::MatrixOptions options;
+  options.size = 48;
+  const auto torch = engine::open_engine("torch");
+  const auto here = torch->make_matrix_product(options);
+  options.device = {DeviceKind::kCuda, 0};
+  const auto there = torch->make_matrix_product(options);
+  std::vector<float> a(48 * 48), b(48 * 48), expected(48 * 48), found(48 * 48);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = std::sin(static_cast<float>(i));
+    b[i] = std::cos(static_cast<float>(i));
+  }
+  here->multiply(a, b, expected);
+  const engine::MatrixTimes times = there->multiply(a, b, found);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4);
+  EXPECT_GT(times.product_s, 0);
+}
+
+}  // namespace
+}  // namespace evener

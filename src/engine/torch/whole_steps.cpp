@@ -46,10 +46,28 @@ WholeSteps::WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion&
 }
 
 StepReport WholeSteps::run(const data::Batch& batch, double weight, double learning_rate) {
+  try {
+    start(batch, weight, learning_rate);
+  } catch (const c10::OutOfMemoryError&) {
+    // A graph keeps the memory of a whole step, so that there may be none for a batch of another size beside it.
+    if (!graph_ || updating_) throw;
+    StepReport report = report_until(0);
+    drop_graph();
+    graph_refusal_ = "the memory of their graph was needed for a batch of another size";
+    if (!report.finite) return report;
+    start(batch, weight, learning_rate);
+    return report;
+  }
+  return report_until(kUnderWay);
+}
+
+void WholeSteps::start(const data::Batch& batch, double weight, double learning_rate) {
   feed_.time_copies(!graph_ && steps_ < kMostTimed);
   Feed::Slot& slot = feed_.put(batch, /*training=*/true, learning_rate, weight);
   const bool used_to_it = eager_steps(slot.layout) >= kWarmUpSteps + kTimedSteps;
-  if (!graph_ && graph_refusal_.empty() && used_to_it) capture(slot);
+  // The graph is that of the largest batches: those before an epoch's end may have been the first.
+  const bool pays = !graph_ || slot.layout.bytes() > graph_layout_.bytes();
+  if (graph_refusal_.empty() && used_to_it && pays) capture(slot);
   if (graph_ && slot.layout == graph_layout_) {
     replay(slot);
   } else {
@@ -57,7 +75,6 @@ StepReport WholeSteps::run(const data::Batch& batch, double weight, double learn
   }
   ++steps_;
   send_results(batch, slot.count);
-  return report_until(kUnderWay);
 }
 
 int& WholeSteps::eager_steps(const BatchLayout& layout) {
@@ -76,6 +93,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
   const auto passing = [&](std::size_t border) {
     if (timing != nullptr) timing->moments[border].record(streams_.compute());
   };
+  updating_ = false;
   passing(0);
   CriterionResult found;
   {
@@ -90,6 +108,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
   passing(2);
   {
     const PhaseMark mark(Phase::kUpdate);
+    updating_ = true;
     const at::Tensor loss = found.loss.detach();
     stopped_.copy_(at::maximum(stopped_, loss.isfinite().logical_not().to(at::kFloat)));
     work_.update(batch.numbers[0], stopped_);
@@ -99,6 +118,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
     if (found.of_images.defined()) stopped = stopped * (1 + culprit_of(found.of_images));
     numbers.push_back(stopped);
     results_.copy_(at::stack(numbers));
+    updating_ = false;
   }
   passing(3);
 }
@@ -111,9 +131,37 @@ void WholeSteps::run_eagerly(Feed::Slot& slot) {
     timing_ = std::make_unique<Timing>(streams_);
     timing_->slot = &slot;
   }
-  do_step(slot.batch, timed ? timing_.get() : nullptr);
+  if (graph_ && before == 0) {
+    try_eagerly(slot);
+  } else {
+    do_step(slot.batch, timed ? timing_.get() : nullptr);
+  }
   feed_.release(slot);
   if (timed) take_times();
+}
+
+/// Leaves everything as it was where there is no memory, but for what the update did.
+void WholeSteps::try_eagerly(Feed::Slot& slot) {
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& each : work_.statistics) before.push_back(each.clone());
+  try {
+    do_step(slot.batch, nullptr);
+  } catch (const c10::OutOfMemoryError&) {
+    for (std::size_t i = 0; i < before.size(); ++i) at::Tensor(work_.statistics[i]).copy_(before[i]);
+    --eager_steps(slot.layout);
+    throw;
+  }
+}
+
+/// Its replays are waited for.
+void WholeSteps::drop_graph() {
+  if (!graph_) return;
+  Moment done(streams_);
+  done.record(streams_.compute());
+  done.wait();
+  graph_.reset();
+  graph_block_.reset();
+  release_memory(streams_.device());
 }
 
 /// Waits for the step: the time of a copy that has nothing to hide behind is what is asked for.
@@ -129,6 +177,7 @@ void WholeSteps::take_times() {
 
 /// The step itself is not done by this. Where it can't be captured, steps go on one kernel at a time.
 void WholeSteps::capture(const Feed::Slot& slot) {
+  drop_graph();
   graph_layout_ = slot.layout;
   graph_block_ = at::empty({graph_layout_.bytes()}, slot.device.options());
   const BatchTensors batch = graph_layout_.parts_of(graph_block_);
@@ -139,7 +188,8 @@ void WholeSteps::capture(const Feed::Slot& slot) {
     graph->capture([&, batch] { do_step(batch, nullptr); });
     graph_ = std::move(graph);
   } catch (const c10::Error& error) {
-    graph_refusal_ = "capturing a step failed: " + first_line(error);
+    graph_refusal_ = is_out_of_memory(error) ? "there was no memory for a graph beside what single kernels need"
+                                             : "capturing a step failed: " + first_line(error);
     graph_block_.reset();
   }
 }

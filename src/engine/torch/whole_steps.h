@@ -27,6 +27,8 @@ struct StepWork {
   std::function<void(const at::Tensor& loss, const at::Tensor& weight)> backward;
   /// The optimiser's step, which changes nothing where `stopped` (float32 ()) is 1.
   std::function<void(const at::Tensor& learning_rate, const at::Tensor& stopped)> update;
+  /// What a forward pass changes: running statistics.
+  std::vector<at::Tensor> statistics = {};
 };
 
 class WholeSteps {
@@ -66,7 +68,10 @@ class WholeSteps {
   };
 
   void do_step(const BatchTensors& batch, Timing* timing);
+  void start(const data::Batch& batch, double weight, double learning_rate);
   void run_eagerly(Feed::Slot& slot);
+  void try_eagerly(Feed::Slot& slot);
+  void drop_graph();
   int& eager_steps(const BatchLayout& layout);
   void capture(const Feed::Slot& slot);
   void replay(Feed::Slot& slot);
@@ -81,6 +86,7 @@ class WholeSteps {
   std::string graph_refusal_;
   std::function<std::unique_ptr<StepGraph>()> make_graph_;
   std::unique_ptr<StepGraph> graph_;
+  bool updating_ = false;  // a step's optimiser is being given its work
   BatchLayout graph_layout_;
   at::Tensor graph_block_;                                // the batch that the graph reads
   at::Tensor results_;                                    // as Result::values, written by each step

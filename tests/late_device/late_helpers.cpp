@@ -1,6 +1,7 @@
 #include "late_device/late_helpers.h"
 
 #include "base/built_modules.h"
+#include "engine/matrix_product.h"
 
 namespace evener::test {
 
@@ -36,6 +37,11 @@ std::string LateTest::notes_of(engine::Trainer& trainer) {
 }
 
 FullCard::FullCard(std::size_t left_bytes) {
+  // LibTorch gives back what it keeps for later when it is refused memory.
+  engine::MatrixOptions options;
+  options.device = {DeviceKind::kCuda, 0};
+  options.size = 100'000;
+  EXPECT_THROW((void)engine::open_engine("torch")->make_matrix_product(options), engine::OutOfMemory);
   const made_up::MemoryState state = made_up::memory_of(0);
   taken_ = made_up::allocate(0, state.total - state.used - left_bytes);
 }

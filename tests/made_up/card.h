@@ -120,4 +120,11 @@ void forget_peak(int card);
 /// Whether the calling thread is doing a stream's work.
 bool is_work();
 
+/// What happened so far in this process.
+struct Counts {
+  std::size_t waits = 0;    // of the host, for something that had not happened yet; asking over and over is one
+  std::size_t replays = 0;  // of recordings
+};
+Counts counts();
+
 }  // namespace made_up

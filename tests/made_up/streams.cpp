@@ -39,6 +39,15 @@ std::set<StreamState*>& living() {
   return *streams;
 }
 
+Counts counted;  // under everything()
+const void* last_asked = nullptr;
+
+/// The host waits for `what`.
+void count_wait(const void* what) {
+  if (what != last_asked) ++counted.waits;
+  last_asked = what;
+}
+
 /// A point that work passes, once.
 struct Point {
   bool passed = false;
@@ -51,6 +60,11 @@ struct Point {
 
 bool is_work() {
   return in_work;
+}
+
+Counts counts() {
+  const std::lock_guard lock(everything());
+  return counted;
 }
 
 struct StreamState : std::enable_shared_from_this<StreamState> {
@@ -189,6 +203,7 @@ bool Stream::idle() {
   const std::lock_guard lock(everything());
   if (state_->keeper) throw Refused("a stream was asked whether it is idle while it was recorded");
   if (state_->done()) return true;
+  count_wait(state_.get());
   state_->want();
   return false;
 }
@@ -196,6 +211,7 @@ bool Stream::idle() {
 void Stream::wait() {
   std::unique_lock lock(everything());
   if (state_->keeper) throw Refused("a stream was waited for while it was recorded");
+  if (!state_->done()) count_wait(state_.get());
   state_->want();
   state_->changed.wait(lock, [&] {
     if (!state_->done()) state_->wanted = true;
@@ -288,6 +304,7 @@ bool Event::passed() const {
   const std::lock_guard lock(everything());
   if (state_->keeper) throw Refused("an event of a recording was asked whether it has passed");
   if (!state_->point || state_->point->passed) return true;
+  count_wait(state_->point.get());
   if (const auto stream = state_->point->stream.lock()) stream->want();
   return false;
 }
@@ -301,6 +318,7 @@ void Event::wait() const {
   std::unique_lock lock(everything());
   if (state_->keeper) throw Refused("an event of a recording was waited for");
   const auto point = state_->point;
+  if (point && !point->passed) count_wait(point.get());
   while (point && !point->passed) {
     if (const auto stream = point->stream.lock()) stream->want();
     point->changed.wait_for(lock, std::chrono::milliseconds(1));
@@ -329,6 +347,7 @@ void Recording::replay(Stream& stream) {
   }
   const std::lock_guard lock(everything());
   if (stream.state_->keeper) throw Refused("a recording was replayed in a recording");
+  ++counted.replays;
   std::vector<std::shared_ptr<Point>> points(static_cast<std::size_t>(state_->points));
   for (auto& point : points) point = std::make_shared<Point>();
   for (std::size_t i = 0; i < state_->kept.size(); ++i) {

@@ -68,8 +68,10 @@ void release_memory(at::Device device) {
 std::string out_of_memory_text(const network::Network& network, const TrainerOptions& options, std::int64_t images,
                                const std::string& reason) {
   const at::Device device = torch_device(options.device);
-  std::string text = "out of memory on " + device_text(options.device) + " with a batch of " + std::to_string(images) + " images (" +
-                     reason.substr(0, reason.find('\n')) + "); ";
+  std::string text = "out of memory on " + device_text(options.device);
+  if (images > 0) text += " with a batch of " + std::to_string(images) + " images";
+  text += " (" + reason.substr(0, reason.find('\n')) + "); ";
+  if (images == 0) return text + "use a smaller --batch";
   if (device.is_cpu()) return text + "use a smaller --batch";
   const auto total = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
   // The prediction knows nothing of workspaces, so it can't be believed where the device has just said no.

@@ -35,7 +35,7 @@ std::optional<std::uint64_t> peak_memory_bytes(at::Device device);
 /// Gives memory that no tensor uses back to the device.
 void release_memory(at::Device device);
 
-/// What to say when a batch of so many images did not fit on the options' device.
+/// What to say when a batch of so many images did not fit on the options' device; 0: of something else than a batch.
 std::string out_of_memory_text(const network::Network& network, const TrainerOptions& options, std::int64_t images,
                                const std::string& reason);
 

@@ -63,6 +63,7 @@ void Feed::upload(const data::Dataset& dataset) {
 void Feed::make_room(Slot& slot, BatchLayout layout) {
   if (slot.layout == layout) return;
   slot.used.wait();  // the old block may be read yet
+  slot.layout = {};  // of no batch, should there be no memory for the new one
   const std::int64_t bytes = layout.bytes();
   slot.host = at::empty({bytes}, host_bytes(streams_));
   slot.device = at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(streams_.device()));

@@ -8,20 +8,31 @@
 
 namespace evener::engine::torch_engine {
 
-LayerClock::LayerClock(const network::Network& network, const Streams& streams)
-    : network_(network), streams_(streams), last_s_(now()) {}
-
-double LayerClock::now() const {
-  Moment done(streams_);
-  done.record(streams_.compute());
-  done.wait();
-  return now_s();
+LayerClock::LayerClock(const network::Network& network, const Streams& streams) : network_(network), streams_(streams) {
+  lap(0, false);
 }
 
-double LayerClock::lap() {
-  const double before_s = last_s_;
-  last_s_ = now();
-  return last_s_ - before_s;
+void LayerClock::lap(std::size_t index, bool is_backward) {
+  Lap& lap = laps_.emplace_back(Moment(streams_, /*timed=*/true), 0, index, is_backward);
+  lap.moment.record(streams_.compute());
+  lap.host_s = now_s();
+}
+
+std::vector<LayerTime> LayerClock::times() {
+  laps_.back().moment.wait();
+  for (std::size_t i = 1; i < laps_.size(); ++i) {
+    const Lap &lap = laps_[i], &before = laps_[i - 1];
+    const double seconds =
+        streams_.asynchronous() ? lap.moment.seconds_since(before.moment) : lap.host_s - before.host_s;
+    LayerTime& time = times_[lap.index];
+    if (lap.is_backward) {
+      time.backward_s = time.backward_s.value_or(0) + seconds;
+    } else {
+      time.forward_s += seconds;
+    }
+  }
+  laps_.erase(laps_.begin(), laps_.end() - 1);
+  return times_;
 }
 
 StepWatch LayerClock::watch() {
@@ -34,8 +45,8 @@ void LayerClock::take(const Step* step, const at::Tensor& output) {
     time.layers = names_of(*step);
     time.what = network::op_name(network_.layers()[static_cast<std::size_t>(step->layer)].op);
   }
-  time.forward_s = lap();
   times_.push_back(std::move(time));
+  lap(times_.size() - 1, false);
   // A layer that hands on what it was given has no gradient of its own.
   if (!output.requires_grad() || !watched_.insert(output.grad_fn().get()).second) return;
   times_.back().backward_s = 0;
@@ -57,17 +68,18 @@ std::vector<std::string> LayerClock::names_of(const Step& step) const {
 }
 
 void LayerClock::end_forward() {
-  times_.push_back({.layers = {}, .what = "loss", .forward_s = lap(), .backward_s = 0});
+  times_.push_back({.layers = {}, .what = "loss", .backward_s = 0});
   current_ = times_.size() - 1;
+  lap(current_, false);
 }
 
 void LayerClock::gradient_came(std::size_t index) {
-  *times_[current_].backward_s += lap();
+  lap(current_, true);
   current_ = index;
 }
 
 void LayerClock::end_backward() {
-  *times_[current_].backward_s += lap();
+  lap(current_, true);
 }
 
 std::vector<LayerTime> TorchTrainer::time_layers(const data::Batch& batch) {

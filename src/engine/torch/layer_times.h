@@ -1,9 +1,10 @@
-// The time of each layer of one forward pass, and of the backward pass after it. The device is waited for at each end.
+// The time of each layer of one forward pass, and of the backward pass after it, by the device's own clock.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -34,12 +35,18 @@ class LayerClock {
   /// Autograd goes back through the layers in the order opposite to that in which they were computed, and says when it
   /// has each one's gradient: from then until the next one's it computes what lies before this layer's output.
   void end_backward();
-  std::vector<LayerTime> times() const { return times_; }
+  /// Waits for the device.
+  std::vector<LayerTime> times();
 
  private:
-  double now() const;
-  /// Seconds since the last call.
-  double lap();
+  /// A border between layers: the end of what one of times_ took, in the forward or in the backward pass.
+  struct Lap {
+    Moment moment;
+    double host_s = 0;  // of a device that has done everything when a call returns
+    std::size_t index = 0;
+    bool is_backward = false;
+  };
+  void lap(std::size_t index, bool is_backward);
   void take(const Step* step, const at::Tensor& output);
   std::vector<std::string> names_of(const Step& step) const;
   void gradient_came(std::size_t index);
@@ -49,7 +56,7 @@ class LayerClock {
   std::vector<LayerTime> times_;
   std::set<const void*> watched_;  // nodes of the gradients whose arrival is told
   std::size_t current_ = 0;        // whose backward is under way
-  double last_s_ = 0;
+  std::vector<Lap> laps_;          // the first one: the beginning
 };
 
 }  // namespace evener::engine::torch_engine

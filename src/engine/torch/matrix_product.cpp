@@ -98,16 +98,16 @@ class TorchMatrixProduct : public MatrixProduct {
     return times;
   }
 
-  /// Until the device has done it.
+  /// By the device's own clock; this thread waits for it.
   template <class Work>
   double seconds_of(Phase phase, const Work& work) {
     const PhaseMark mark(phase);
-    Moment done(streams_);
-    const Stopwatch clock;
+    Moment begin(streams_, /*timed=*/true), end(streams_, /*timed=*/true);
+    begin.record(streams_.compute());
     work();
-    done.record(streams_.compute());
-    done.wait();
-    return clock.seconds();
+    end.record(streams_.compute());
+    end.wait();
+    return end.seconds_since(begin);
   }
 
   const MatrixOptions options_;

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <omp.h>
+#include <sched.h>
 
 #include "base/cpu.h"
 
@@ -19,6 +20,23 @@ void use_threads(int threads, const std::vector<int>& cpus) {
   at::set_num_threads(threads);
   // This module's runtime (openmp.cpp) is LibTorch's too, unless LibTorch was there first, as in a Python that has it.
   omp_set_num_threads(threads);
+}
+
+std::vector<int> cpus_of_this_thread() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};  // more CPUs than such a set has
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+void keep_on(const std::vector<int>& cpus) {
+  thread_local std::vector<int> kept;
+  if (kept == cpus) return;
+  pin_this_thread(cpus);
+  kept = cpus;
 }
 
 void ensure_threads(int threads) {

@@ -33,6 +33,9 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
       host_bytes_before_(host_memory_bytes()),
       streams_(torch_device(options.device)),
       ahead_(options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator),
+      waits_(streams_.asynchronous() && is_synchronised(network, options)
+                 ? std::make_unique<const WaitingTrainer>(options.device)
+                 : nullptr),
       graph_([&] {
         const WorkingIn compute(streams_.compute());
         return Graph(network, graph_options(network, options));
@@ -47,6 +50,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
   if (options_.stage.is_part()) begin_peak_of_host_memory();
   if (const auto* boxes = network::boxes_term(options.criterion)) matcher_ = make_matcher(network, *boxes);
   use_threads(options_.threads, options_.cpus);
+  if (streams_.asynchronous()) own_cpus_ = cpus_of_this_thread();
   if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision, /*search=*/true);
   // The nodes that gradients are accumulated by work in the stream in which they were made.
   const WorkingIn compute(streams_.compute());
@@ -106,6 +110,9 @@ void TorchTrainer::drive_device() {
     if (exchange_) exchange_->finish_gradients();
   };
   work.update = [this](const at::Tensor& rate, const at::Tensor& stopped) { update_unseen(rate, stopped); };
+  for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
+    if (graph_.network().parameters()[i].buffer) work.statistics.push_back(graph_.tensors()[i]);
+  }
   const bool cuda = options_.device.kind == DeviceKind::kCuda;
   whole_steps_ =
       std::make_unique<WholeSteps>(streams_, *feed_, *criterion_, exchange_.get(), std::move(work),
@@ -294,7 +301,7 @@ DeviceReport TorchTrainer::report() const {
 
 void TorchTrainer::swap_average() {
   const WorkingIn compute(streams_.compute());
-  optimizer_->swap_average();
+  with_trainer_errors(graph_.network(), options_, 0, [&] { optimizer_->swap_average(); });
 }
 
 TorchTrainer::Pass TorchTrainer::evaluated(const data::Batch& batch) {

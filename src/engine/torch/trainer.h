@@ -18,6 +18,7 @@
 #include "engine/torch/optimizer.h"
 #include "engine/torch/shared_parameters.h"
 #include "engine/torch/streams.h"
+#include "engine/torch/waiting_trainer.h"
 #include "engine/torch/whole_steps.h"
 
 namespace evener::engine::torch_engine {
@@ -105,13 +106,15 @@ class TorchTrainer : public Trainer,
   void gradient_computed(std::size_t index);
   void put_into_shared(std::size_t index);
   void tell_ready();
+  std::span<float> gradient_on_host(std::size_t index);
   at::Tensor unscaled(std::size_t index) const;
   std::vector<at::Tensor> gradients_where(bool handed_out) const;
 
   TrainerOptions options_;
   const std::int64_t host_bytes_before_;  // of others' tensors
   Streams streams_;
-  const bool ahead_;  // the device is driven ahead of its results
+  const bool ahead_;                             // the device is driven ahead of its results
+  std::unique_ptr<const WaitingTrainer> waits_;  // of a GPU, where its backward passes wait for other replicas
   Graph graph_;
   Replicas replicas_;
   bool synchronised_;                                // batch-norm takes the statistics of all replicas
@@ -132,7 +135,8 @@ class TorchTrainer : public Trainer,
   std::map<int, StagePass> under_way_;  // of a stage: by the numbers of their micro-batches
 
   // Where the device is driven ahead:
-  at::Tensor scale_, shift_;  // of the normalisation (1, C, 1, 1)
+  std::vector<int> own_cpus_;  // of a GPU: where this trainer's thread may run
+  at::Tensor scale_, shift_;   // of the normalisation (1, C, 1, 1)
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<HostGradients> host_gradients_;
   std::unique_ptr<DeviceExchange> exchange_;  // with the devices of other replicas

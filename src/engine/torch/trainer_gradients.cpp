@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "engine/torch/hooks.h"
+#include "engine/torch/threads.h"
 #include "engine/torch/trainer.h"
+#include "engine/torch/trainer_errors.h"
 
 namespace evener::engine::torch_engine {
 
@@ -23,6 +25,7 @@ void TorchTrainer::watch_gradients() {
 
 /// On the thread that autograd uses for the device.
 void TorchTrainer::gradient_computed(std::size_t index) {
+  if (!own_cpus_.empty()) keep_on(own_cpus_);
   if (exchange_) {
     if (final_) exchange_->gradient_ready(index);
     return;
@@ -73,6 +76,10 @@ void TorchTrainer::clear_gradients() {
 }
 
 std::span<float> TorchTrainer::gradient(std::size_t index) {
+  return with_trainer_errors(graph_.network(), options_, 0, [&] { return gradient_on_host(index); });
+}
+
+std::span<float> TorchTrainer::gradient_on_host(std::size_t index) {
   at::Tensor& gradient = trained_.at(index).mutable_grad();
   if (!gradient.defined()) throw Error("no gradient of '" + trained_names_[index] + "' yet");
   const c10::NoGradGuard no_grad;
@@ -90,15 +97,17 @@ std::span<float> TorchTrainer::gradient(std::size_t index) {
 
 TensorMap TorchTrainer::gradients() const {
   const WorkingIn compute(streams_.compute());
-  TensorMap map;
-  for (std::size_t i = 0; i < trained_.size(); ++i) {
-    if (!trained_[i].grad().defined()) continue;
-    const at::Tensor values = handed_out_[i] == 0 ? unscaled(i)
-                              : ahead_            ? host_gradients_->tensor(i)
-                                                  : trained_[i].grad();
-    map.emplace(trained_names_[i], to_host(values));
-  }
-  return map;
+  return with_trainer_errors(graph_.network(), options_, 0, [&] {
+    TensorMap map;
+    for (std::size_t i = 0; i < trained_.size(); ++i) {
+      if (!trained_[i].grad().defined()) continue;
+      const at::Tensor values = handed_out_[i] == 0 ? unscaled(i)
+                                : ahead_            ? host_gradients_->tensor(i)
+                                                    : trained_[i].grad();
+      map.emplace(trained_names_[i], to_host(values));
+    }
+    return map;
+  });
 }
 
 std::vector<at::Tensor> TorchTrainer::gradients_where(bool handed_out) const {
@@ -117,12 +126,14 @@ void TorchTrainer::apply(double learning_rate) {
   }
   const WorkingIn compute(streams_.compute());
   const c10::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < trained_.size() && ahead_; ++i) {
-    if (handed_out_[i] != 0) host_gradients_->give_back(i, trained_[i].mutable_grad());
-  }
-  if (exchange_) exchange_->finish_gradients();
-  const auto number = at::TensorOptions().dtype(at::kFloat).device(graph_.device());
-  update_unseen(at::full({}, learning_rate, number), at::zeros({}, number));
+  with_trainer_errors(graph_.network(), options_, 0, [&] {
+    for (std::size_t i = 0; i < trained_.size() && ahead_; ++i) {
+      if (handed_out_[i] != 0) host_gradients_->give_back(i, trained_[i].mutable_grad());
+    }
+    if (exchange_) exchange_->finish_gradients();
+    const auto number = at::TensorOptions().dtype(at::kFloat).device(graph_.device());
+    update_unseen(at::full({}, learning_rate, number), at::zeros({}, number));
+  });
 }
 
 void TorchTrainer::apply_part(double learning_rate, std::span<const int> members) {

@@ -48,11 +48,31 @@ WholeSteps::WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion&
 
 StepReport WholeSteps::run(const data::Batch& batch, double weight, double learning_rate,
                            const std::optional<Shared>& shared) {
+  try {
+    start(batch, weight, learning_rate, shared);
+  } catch (const c10::OutOfMemoryError&) {
+    // A graph keeps the memory of a whole step, so that there may be none for a batch of another size beside it. Where
+    // replicas exchange, some of the step's sums are under way, and it can't be begun anew.
+    if (!graph_ || updating_ || exchange_ != nullptr) throw;
+    StepReport report = report_until(0);
+    drop_graph();
+    graph_refusal_ = "the memory of their graph was needed for a batch of another size";
+    if (!report.finite) return report;
+    start(batch, weight, learning_rate, shared);
+    return report;
+  }
+  return report_until(kUnderWay);
+}
+
+void WholeSteps::start(const data::Batch& batch, double weight, double learning_rate,
+                       const std::optional<Shared>& shared) {
   feed_.time_copies(!graph_ && steps_ < kMostTimed);
   Feed::Slot& slot = feed_.put(batch, /*training=*/true, learning_rate, weight);
   const bool absent = shared && shared->absent;
   const bool used_to_it = !absent && eager_steps(slot.layout) >= kWarmUpSteps + kTimedSteps;
-  if (!graph_ && graph_refusal_.empty() && used_to_it) capture(slot);
+  // The graph is that of the largest batches: those before an epoch's end may have been the first.
+  const bool pays = !graph_ || slot.layout.bytes() > graph_layout_.bytes();
+  if (graph_refusal_.empty() && used_to_it && pays) capture(slot);
   if (graph_ && slot.layout == graph_layout_ && !absent) {
     replay(slot);
   } else {
@@ -60,7 +80,6 @@ StepReport WholeSteps::run(const data::Batch& batch, double weight, double learn
   }
   ++steps_;
   send_results(batch, shared ? shared->counted : slot.count);
-  return report_until(kUnderWay);
 }
 
 int& WholeSteps::eager_steps(const BatchLayout& layout) {
@@ -91,6 +110,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing, bool absent)
   const auto passing = [&](std::size_t border) {
     if (timing != nullptr) timing->moments[border].record(streams_.compute());
   };
+  updating_ = false;
   passing(0);
   CriterionResult found;
   {
@@ -105,6 +125,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing, bool absent)
   passing(2);
   {
     const PhaseMark mark(Phase::kUpdate);
+    updating_ = true;
     const std::int64_t names = results_.numel() - 1;
     at::Tensor sums = sums_of(found, absent);
     stopped_.copy_(at::maximum(stopped_, sums[names].clamp_max(1)));
@@ -113,6 +134,7 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing, bool absent)
     if (found.of_images.defined() && !absent) stopped = stopped * (1 + culprit_of(found.of_images));
     sums[names].copy_(stopped);
     results_.copy_(sums);
+    updating_ = false;
   }
   passing(3);
 }
@@ -125,9 +147,37 @@ void WholeSteps::run_eagerly(Feed::Slot& slot, bool absent) {
     timing_ = std::make_unique<Timing>(streams_);
     timing_->slot = &slot;
   }
-  do_step(slot.batch, timed ? timing_.get() : nullptr, absent);
+  if (graph_ && before == 0 && exchange_ == nullptr) {
+    try_eagerly(slot);
+  } else {
+    do_step(slot.batch, timed ? timing_.get() : nullptr, absent);
+  }
   feed_.release(slot);
   if (timed) take_times();
+}
+
+/// Leaves everything as it was where there is no memory, but for what the update did.
+void WholeSteps::try_eagerly(Feed::Slot& slot) {
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& each : work_.statistics) before.push_back(each.clone());
+  try {
+    do_step(slot.batch, nullptr);
+  } catch (const c10::OutOfMemoryError&) {
+    for (std::size_t i = 0; i < before.size(); ++i) at::Tensor(work_.statistics[i]).copy_(before[i]);
+    --eager_steps(slot.layout);
+    throw;
+  }
+}
+
+/// Its replays are waited for.
+void WholeSteps::drop_graph() {
+  if (!graph_) return;
+  Moment done(streams_);
+  done.record(streams_.compute());
+  done.wait();
+  graph_.reset();
+  graph_block_.reset();
+  release_memory(streams_.device());
 }
 
 /// Waits for the step: the time of a copy that has nothing to hide behind is what is asked for.
@@ -143,6 +193,7 @@ void WholeSteps::take_times() {
 
 /// The step itself is not done by this. Where it can't be captured, steps go on one kernel at a time.
 void WholeSteps::capture(const Feed::Slot& slot) {
+  drop_graph();
   graph_layout_ = slot.layout;
   graph_block_ = at::empty({graph_layout_.bytes()}, slot.device.options());
   const BatchTensors batch = graph_layout_.parts_of(graph_block_);
@@ -153,7 +204,8 @@ void WholeSteps::capture(const Feed::Slot& slot) {
     graph->capture([&, batch] { do_step(batch, nullptr); });
     graph_ = std::move(graph);
   } catch (const c10::Error& error) {
-    graph_refusal_ = "capturing a step failed: " + first_line(error);
+    graph_refusal_ = is_out_of_memory(error) ? "there was no memory for a graph beside what single kernels need"
+                                             : "capturing a step failed: " + first_line(error);
     graph_block_.reset();
   }
 }

@@ -29,6 +29,8 @@ struct StepWork {
   std::function<void(const at::Tensor& loss, const at::Tensor& weight)> backward;
   /// The optimiser's step, which changes nothing where `stopped` (float32 ()) is 1.
   std::function<void(const at::Tensor& learning_rate, const at::Tensor& stopped)> update;
+  /// What a forward pass changes: running statistics.
+  std::vector<at::Tensor> statistics = {};
 };
 
 class WholeSteps {
@@ -79,7 +81,10 @@ class WholeSteps {
   };
 
   void do_step(const BatchTensors& batch, Timing* timing, bool absent = false);
+  void start(const data::Batch& batch, double weight, double learning_rate, const std::optional<Shared>& shared);
   void run_eagerly(Feed::Slot& slot, bool absent);
+  void try_eagerly(Feed::Slot& slot);
+  void drop_graph();
   int& eager_steps(const BatchLayout& layout);
   void capture(const Feed::Slot& slot);
   void replay(Feed::Slot& slot);
@@ -95,6 +100,7 @@ class WholeSteps {
   std::string graph_refusal_;
   std::function<std::unique_ptr<StepGraph>()> make_graph_;
   std::unique_ptr<StepGraph> graph_;
+  bool updating_ = false;  // a step's optimiser is being given its work
   BatchLayout graph_layout_;
   at::Tensor graph_block_;                                // the batch that the graph reads
   at::Tensor results_;                                    // as Result::values, written by each step

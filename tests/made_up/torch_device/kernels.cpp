@@ -99,20 +99,24 @@ bool is_written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
-/// out= tensors that are to be made as large as what comes out.
-bool has_place_to_grow(const c10::OperatorHandle& op, const Stack& arguments) {
+/// The numbers of the out= tensors.
+std::vector<std::size_t> outs_of(const c10::OperatorHandle& op, const Stack& arguments) {
   const auto& schema = op.schema().arguments();
+  std::vector<std::size_t> outs;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (!schema[i].kwarg_only() || !is_written(schema[i]) || !arguments[i].isTensor()) continue;
-    if (arguments[i].toTensor().numel() == 0) return true;
+    if (schema[i].kwarg_only() && is_written(schema[i]) && arguments[i].isTensor()) outs.push_back(i);
   }
-  return false;
+  return outs;
+}
+
+/// Whether there are out= tensors that are to be made as large as what comes out.
+bool has_place_to_grow(const c10::OperatorHandle& op, const Stack& arguments) {
+  return std::ranges::any_of(outs_of(op, arguments),
+                             [&](std::size_t i) { return arguments[i].toTensor().numel() == 0; });
 }
 
 void grow(const c10::OperatorHandle& op, const Stack& arguments, const Stack& grown) {
-  const auto& schema = op.schema().arguments();
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (!schema[i].kwarg_only() || !is_written(schema[i]) || !arguments[i].isTensor()) continue;
+  for (const std::size_t i : outs_of(op, arguments)) {
     const at::Tensor place = arguments[i].toTensor(), like = grown[i].toTensor();
     if (place.numel() != 0) continue;
     place.resize_(like.sizes());
@@ -147,12 +151,17 @@ std::vector<at::Tensor> tensors_of(const c10::OperatorHandle& op, const Stack& r
 
 void do_work(const c10::OperatorHandle& op, const Stack& arguments, const std::vector<at::Tensor>& places) {
   try {
-    const std::vector<at::Tensor> found = tensors_of(op, call_on_cpu(op, arguments));
+    Stack own = arguments;
+    const std::vector<std::size_t> outs = outs_of(op, arguments);
+    // Some kernels change the size of theirs on the way.
+    for (const std::size_t i : outs) own[i] = at::empty({0}, arguments[i].toTensor().options());
+    const std::vector<at::Tensor> found = tensors_of(op, call_on_cpu(op, own));
+    for (const std::size_t i : outs) arguments[i].toTensor().copy_(own[i].toTensor());
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (places[i].defined()) places[i].copy_(found.at(i));
     }
-  } catch (const std::exception& error) {
-    const std::string text = "late device: " + op.schema().name() + " failed: " + error.what() + "\n";
+  } catch (const c10::Error& error) {
+    const std::string text = "late device: " + op.schema().name() + " failed: " + error.what_without_backtrace() + "\n";
     (void)!write(STDERR_FILENO, text.data(), text.size());
     std::abort();
   }

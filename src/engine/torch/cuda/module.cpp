@@ -1,5 +1,8 @@
 // The torch engine's part that needs CUDA's own interfaces: capturing a step.
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 
 #include "base/module_entry.h"
 #include "engine/torch/step_graph.h"
@@ -10,26 +13,42 @@ namespace {
 class CudaStepGraph : public StepGraph {
  public:
   void capture(const std::function<void()>& step) override {
-    // Thread-local: loaders and other replicas of this process may allocate meanwhile. Backward runs on a thread of
-    // autograd's; what it gives to the captured stream is recorded all the same.
-    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    const c10::MempoolId_t pool = at::cuda::graph_pool_handle();
     try {
+      // Thread-local: loaders and other replicas of this process may allocate meanwhile. Backward runs on a thread of
+      // autograd's; what it gives to the captured stream is recorded all the same.
+      graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
       step();
+      graph_.capture_end();
     } catch (...) {
-      end_failed_capture();
+      end_failed_capture(pool);
       throw;
     }
-    graph_.capture_end();
   }
 
   void replay() override { graph_.replay(); }
 
  private:
   /// The stream has to leave the capture, or nothing works on it any more; why it failed is on its way already.
-  void end_failed_capture() {
+  void end_failed_capture(c10::MempoolId_t pool) {
+    if (succeeds([&] { graph_.capture_end(); })) return;
+    // Where that fails, LibTorch 2.11 leaves its allocators in the belief that the capture goes on: they would give no
+    // memory back to the device any more.
+    const c10::DeviceIndex device = c10::cuda::current_device();
+    at::HostAllocator* const host = at::getHostAllocator(at::kCUDA);
+    succeeds([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool); });
+    succeeds([&] { host->end_allocate_to_pool(pool); });
+    succeeds([&] { c10::cuda::CUDACachingAllocator::releasePool(device, pool); });
+    succeeds([&] { host->release_pool(pool); });
+  }
+
+  template <class Body>
+  static bool succeeds(const Body& body) {
     try {
-      graph_.capture_end();
+      body();
+      return true;
     } catch (const c10::Error&) {
+      return false;
     }
   }
 

@@ -214,7 +214,7 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     const parallel::ReplicaOptions options = job_.replica_options(plan, {}, seat.rank);
     return pack_message(largest_that_fits(most, [&](std::int64_t at_once) {
       leave_if_stopped();
-      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once);
+      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once, images);
     }));
   };
   return std::min(images, run_apart<std::int64_t>(plan, body) * parts);

@@ -109,6 +109,14 @@ const StepResult& DataParallel::step(double learning_rate) {
   return replica_.last_step();
 }
 
+/// A replica that has anything to wait for is the only one.
+const StepResult& DataParallel::settle() {
+  const Stopwatch waiting;
+  replica_.settle();
+  if (replica_.last_step().steps > 0) busy_s_.front() += waiting.seconds();
+  return replica_.last_step();
+}
+
 /// A replica leaves when the batches that were divided before are done, and comes back at once, with rank 0's state.
 void DataParallel::set_members() {
   const std::vector<bool>& wanted = membership_.active();

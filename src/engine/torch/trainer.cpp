@@ -90,7 +90,11 @@ void TorchTrainer::drive_device() {
   }
   host_gradients_ = std::make_unique<HostGradients>(streams_, trained_, host_memory_format(graph_.network(), options_));
   if (options_.stage.is_part()) return;  // others wait for what each of its passes comes to
-  feed_ = std::make_unique<Feed>(streams_, options_.resident, dropout_, options_.seed, matcher_.get());
+  std::unique_ptr<const ResidentImages> resident;
+  if (options_.resident) {
+    resident = std::make_unique<const ResidentImages>(streams_, *options_.resident, options_.resident_threads);
+  }
+  feed_ = std::make_unique<Feed>(streams_, std::move(resident), dropout_, options_.seed, matcher_.get());
   StepWork work;
   work.forward = [this](const BatchTensors& batch) { return forward(batch, /*training=*/true); };
   work.backward = [this](const at::Tensor& loss, const at::Tensor& weight) {

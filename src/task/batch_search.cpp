@@ -48,6 +48,7 @@ bool can_train(engine::Engine& engine, const network::Network& network, const en
     for (int step = 0; step < kSteps; ++step) trainer->step(batch, 1.0 / static_cast<double>(images), 0);
     trainer->settle();
     trainer->evaluate(batch);
+    trainer->end_evaluation();
     return true;
   } catch (const engine::OutOfMemory&) {
     return false;

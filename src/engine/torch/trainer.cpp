@@ -95,6 +95,7 @@ void TorchTrainer::drive_device() {
     resident = std::make_unique<const ResidentImages>(streams_, *options_.resident, options_.resident_threads);
   }
   feed_ = std::make_unique<Feed>(streams_, std::move(resident), dropout_, options_.seed, matcher_.get());
+  evaluation_sums_ = std::make_unique<EvaluationSums>(*criterion_, graph_.device());
   StepWork work;
   work.forward = [this](const BatchTensors& batch) { return forward(batch, /*training=*/true); };
   work.backward = [this](const at::Tensor& loss, const at::Tensor& weight) {
@@ -285,9 +286,20 @@ Sums TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>*
   const c10::NoGradGuard no_grad;
   return with_trainer_errors(graph_.network(), options_, batch.count, [&] {
     const Pass pass = evaluated(batch);
+    if (evaluation_sums_) {
+      evaluation_sums_->add(pass.found, pass.count, predicted != nullptr);
+      return Sums();
+    }
     if (predicted != nullptr && pass.found.found.defined()) append_classes(pass.found.found, *predicted);
     return criterion_->read(pass.found, pass.count);
   });
+}
+
+Sums TorchTrainer::end_evaluation(std::vector<std::int32_t>* predicted) {
+  if (!evaluation_sums_) return {};
+  const PhaseMark mark(Phase::kEvaluate);
+  const WorkingIn compute(streams_.compute());
+  return with_trainer_errors(graph_.network(), options_, 0, [&] { return evaluation_sums_->take(predicted); });
 }
 
 Sums TorchTrainer::evaluate_outputs(const data::Batch& batch, std::vector<HostTensor>& outputs) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/module.h"
+#include "comm/device_communicator.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
@@ -134,6 +135,13 @@ Section check_devices(const Machine& machine) {
   return section;
 }
 
+/// Asked after the module torch_cuda, which brings NCCL along.
+Finding check_device_groups() {
+  const std::string why = comm::why_no_device_groups();
+  if (why.empty()) return {Mark::kOk, "nccl", "NCCL " + comm::device_group_version(), ""};
+  return {Mark::kMissing, "nccl", "GPUs exchange gradients through host memory: " + why, ""};
+}
+
 Section check_modules(const Machine& machine) {
   Section section{"Modules", {}};
   for (const std::string& name : known_modules()) {
@@ -157,6 +165,7 @@ Section check_modules(const Machine& machine) {
         continue;
     }
   }
+  if (!machine.cuda.devices.empty()) section.findings.push_back(check_device_groups());
   return section;
 }
 

@@ -108,17 +108,28 @@ Region iou_crop_region(const Draw& draw, std::span<const LabelledBox> boxes, con
   return all;
 }
 
-/// How far a shift by up to `padding` pixels moves the image.
-struct Offset {
-  std::int64_t right = 0, down = 0;
-};
-
-Offset shift_offset(const Draw& draw, std::int64_t padding) {
-  return {whole(draw.right, 2 * padding) - padding, whole(draw.down, 2 * padding) - padding};
+ImageMove move_of(const Draw& draw, const AugmentOptions& options) {
+  ImageMove move;
+  if (options.crop_padding > 0) {
+    move.right = whole(draw.right, 2 * options.crop_padding) - options.crop_padding;
+    move.down = whole(draw.down, 2 * options.crop_padding) - options.crop_padding;
+  }
+  move.is_mirrored = options.flip && draw.flip < 0.5;
+  return move;
 }
 
-bool is_mirrored(const Draw& draw) {
-  return draw.flip < 0.5;
+/// Brightness scales all values, contrast their distance from the mean luma, saturation that from the pixel's luma. All
+/// three are linear, so there is one factor for the value, one for its luma, and a constant.
+ColourChange colours_of(const Draw& draw, double strength, const ImageShape& shape) {
+  const auto brightness = static_cast<float>(1 + strength * draw.brightness);
+  const auto contrast = static_cast<float>(1 + strength * draw.contrast);
+  const float saturation = shape.channels == 1 ? 1.0F : static_cast<float>(1 + strength * draw.saturation);
+  ColourChange change;
+  change.of_value = brightness * contrast * saturation;
+  change.of_luma = brightness * contrast * (1 - saturation);
+  change.brightness = brightness;
+  change.of_mean = 1 - contrast;
+  return change;
 }
 
 /// Brings a part of the image to the size of the whole.
@@ -137,8 +148,8 @@ void resized_crop(const Region& region, const ImageShape& shape, std::span<std::
 }
 
 /// Moves the image; what comes in is black.
-void shift(const Offset& offset, const ImageShape& shape, std::span<std::uint8_t> chw) {
-  const auto [right, down] = offset;
+void shift(const ImageMove& move, const ImageShape& shape, std::span<std::uint8_t> chw) {
+  const std::int64_t right = move.right, down = move.down;
   if (right == 0 && down == 0) return;
   const std::int64_t kept = std::max<std::int64_t>(shape.width - std::abs(right), 0);
   std::vector<std::uint8_t> before(static_cast<std::size_t>(shape.height * shape.width));
@@ -169,8 +180,8 @@ void enlarge(const Region& region, const ImageShape& shape, LabelledBox& box) {
   box.y1 = (box.y1 - top) * higher, box.y2 = (box.y2 - top) * higher;
 }
 
-void move(const Offset& offset, LabelledBox& box) {
-  const auto right = static_cast<float>(offset.right), down = static_cast<float>(offset.down);
+void shift(const ImageMove& move, LabelledBox& box) {
+  const auto right = static_cast<float>(move.right), down = static_cast<float>(move.down);
   box.x1 += right, box.x2 += right;
   box.y1 += down, box.y2 += down;
 }
@@ -190,24 +201,18 @@ float luma_of(const std::uint8_t* chw, std::size_t i, std::size_t plane, bool is
   return 0.299F * chw[i] + 0.587F * chw[plane + i] + 0.114F * chw[2 * plane + i];
 }
 
-/// Brightness scales all values, contrast their distance from the mean luma, saturation that from the pixel's luma. All
-/// three are linear, so there is one factor for the value, one for its luma, and a constant.
-void jitter(const Draw& draw, double strength, const ImageShape& shape, std::span<std::uint8_t> chw) {
+void recolour(const ColourChange& change, const ImageShape& shape, std::span<std::uint8_t> chw) {
   const auto plane = static_cast<std::size_t>(shape.height * shape.width);
   const bool is_grey = shape.channels == 1;
   double luma_sum = 0;
   for (std::size_t i = 0; i < plane; ++i) luma_sum += luma_of(chw.data(), i, plane, is_grey);
-  const auto brightness = static_cast<float>(1 + strength * draw.brightness);
-  const auto contrast = static_cast<float>(1 + strength * draw.contrast);
-  const float saturation = is_grey ? 1.0F : static_cast<float>(1 + strength * draw.saturation);
-  const float mean = brightness * static_cast<float>(luma_sum / static_cast<double>(plane));
-  const float of_value = brightness * contrast * saturation, of_luma = brightness * contrast * (1 - saturation);
-  const float constant = mean * (1 - contrast);
+  const float mean = change.brightness * static_cast<float>(luma_sum / static_cast<double>(plane));
+  const float constant = mean * change.of_mean;
   for (std::size_t i = 0; i < plane; ++i) {
-    const float shared = of_luma * luma_of(chw.data(), i, plane, is_grey) + constant;
+    const float shared = change.of_luma * luma_of(chw.data(), i, plane, is_grey) + constant;
     for (std::size_t c = 0; c < static_cast<std::size_t>(shape.channels); ++c) {
       std::uint8_t& value = chw[c * plane + i];
-      value = rounded(of_value * static_cast<float>(value) + shared);
+      value = rounded(change.of_value * static_cast<float>(value) + shared);
     }
   }
 }
@@ -230,9 +235,19 @@ void augment_image(const AugmentOptions& options, const ImageShape& shape, std::
   const Draw draw(Random(seed, Purpose::kAugment, epoch, sample));
   if (options.iou_crop) resized_crop(iou_crop_region(draw, boxes, shape), shape, chw);
   if (options.least_area > 0) resized_crop(crop_region(draw, options.least_area, shape), shape, chw);
-  if (options.crop_padding > 0) shift(shift_offset(draw, options.crop_padding), shape, chw);
-  if (options.flip && is_mirrored(draw)) mirror(shape, chw);
-  if (options.colour > 0) jitter(draw, options.colour, shape, chw);
+  const ImageMove move = move_of(draw, options);
+  shift(move, shape, chw);
+  if (move.is_mirrored) mirror(shape, chw);
+  if (options.colour > 0) recolour(colours_of(draw, options.colour, shape), shape, chw);
+}
+
+ImageMove draw_move(const AugmentOptions& options, std::uint64_t seed, std::uint64_t epoch, std::uint32_t sample) {
+  return move_of(Draw(Random(seed, Purpose::kAugment, epoch, sample)), options);
+}
+
+ColourChange draw_colours(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed,
+                          std::uint64_t epoch, std::uint32_t sample) {
+  return colours_of(Draw(Random(seed, Purpose::kAugment, epoch, sample)), options.colour, shape);
 }
 
 void augment_boxes(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
@@ -246,12 +261,13 @@ void augment_boxes(const AugmentOptions& options, const ImageShape& shape, std::
       clip_box(shape, box);
     }
   }
+  const ImageMove move = move_of(draw, options);
   for (LabelledBox& box : boxes) {
     if (options.least_area > 0) enlarge(crop_region(draw, options.least_area, shape), shape, box);
     clip_box(shape, box);  // before it is moved: what the crop left out does not come back
-    if (options.crop_padding > 0) move(shift_offset(draw, options.crop_padding), box);
+    shift(move, box);
     clip_box(shape, box);
-    if (options.flip && is_mirrored(draw)) mirror(shape, box);
+    if (move.is_mirrored) mirror(shape, box);
   }
   std::erase_if(boxes, [](const LabelledBox& box) { return !has_area(box); });
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/image_change.h"
 #include "data/image_shape.h"
 #include "data/targets.h"
 
@@ -25,8 +26,13 @@ struct AugmentOptions {
   bool any() const {
     return mosaic > 0 || iou_crop || least_area > 0 || crop_padding > 0 || flip || colour > 0 || mixup > 0;
   }
+  bool has_moves() const { return crop_padding > 0 || flip; }
   bool operator==(const AugmentOptions&) const = default;
 };
+
+/// The changes among these that take the pixels in host memory, as "resized-crop, mosaic"; "" where ImageMove,
+/// ColourChange and mixing say all that is done.
+std::string done_on_host(const AugmentOptions& options);
 
 /// Reads "flip,crop:4,colour:0.2,mixup:0.2,resized-crop:0.08" or "mosaic:0.5,iou-crop,flip" ("" = nothing). Throws
 /// UsageError, naming the nearest known name or the range of a value.
@@ -37,6 +43,11 @@ std::string augment_text(const AugmentOptions& options);
 /// Changes one image (C, H, W) in place; all but mixup and mosaics. `boxes`: those on it, which iou_crop goes by.
 void augment_image(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
                    std::uint32_t sample, std::span<std::uint8_t> chw, std::span<const LabelledBox> boxes = {});
+
+/// What augment_image does to an image by options that need no host (done_on_host).
+ImageMove draw_move(const AugmentOptions& options, std::uint64_t seed, std::uint64_t epoch, std::uint32_t sample);
+ColourChange draw_colours(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed,
+                          std::uint64_t epoch, std::uint32_t sample);
 
 /// Moves the boxes on an image as augment_image, given the same numbers, moves what they are around. Boxes are clipped
 /// at the image's edges, and those that have no area left are dropped; by iou_crop also those whose middle is outside.

@@ -101,4 +101,13 @@ std::string augment_text(const AugmentOptions& options) {
   return text;
 }
 
+std::string done_on_host(const AugmentOptions& options) {
+  std::string names;
+  const auto add = [&names](const char* name) { names += (names.empty() ? "" : ", ") + std::string(name); };
+  if (options.least_area > 0) add("resized-crop");
+  if (options.mosaic > 0) add("mosaic");
+  if (options.iou_crop) add("iou-crop");
+  return names;
+}
+
 }  // namespace evener::data

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <span>
 
+#include "data/image_change.h"
 #include "data/image_shape.h"
 #include "data/targets.h"
 
 namespace evener::data {
 
-/// A view on samples that lie in the memory of whoever made it (data/loader.h).
+/// A view on samples that lie in the memory of whoever made it (data/loader.h). Of images that a device has already it
+/// says what augmentation makes of them.
 struct Batch {
   std::int64_t count = 0;
   ImageShape shape;
@@ -17,6 +19,10 @@ struct Batch {
   Targets targets;                         // of each image
   std::span<const std::uint32_t> samples;  // indices into the dataset, which key dropout and augmentation
   std::uint64_t epoch = 0;
+  ImageChanges changes = {};                     // of images that did not come along
+  std::span<const std::uint32_t> partners = {};  // indices of what is mixed into those by their targets' weights;
+                                                 // empty: nothing is
+  ImageChanges partner_changes = {};
 };
 
 /// Samples begin..end-1 of a batch, with their pixels and targets.

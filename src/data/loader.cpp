@@ -12,7 +12,7 @@
 #include "base/phase.h"
 #include "base/random.h"
 #include "base/this_work.h"
-#include "data/mosaic.h"
+#include "data/sample_reader.h"
 
 namespace evener::data {
 
@@ -26,24 +26,33 @@ std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, s
 
 namespace {
 
-/// One batch in the ring. Filled by whoever claimed it, read by the consumer once it is ready.
+/// Threads that share a batch take it in pieces of no less than this: less is copied before another thread has woken.
+constexpr std::size_t kPiece_bytes = std::size_t{64} << 10;
+/// Pieces for each thread, so that none has much to wait for at the end where images take differently long.
+constexpr std::size_t kPiecesOfThread = 4;
+
+/// One batch in the ring. Filled piece by piece by whoever claims them, in their order; read by the consumer once it is
+/// ready.
 struct Slot {
-  std::vector<std::uint8_t> images;
-  TargetStore targets;
-  std::vector<std::uint32_t> samples;
+  BatchMemory batch;
+  std::size_t claimed = 0;  // samples that somebody has read or is reading
+  int reading = 0;          // pieces that are being read
   std::exception_ptr failure;
-  bool ready = false;
+  std::size_t failed_place = 0;  // of the sample whose failure that is
+
+  std::size_t count() const { return batch.samples.size(); }
+  bool is_ready() const { return claimed == count() && reading == 0; }
 };
 
 }  // namespace
 
 /// The ring holds the batches [served, served + slots): batch b in slot b % slots. `mutex` guards all but the contents
-/// of claimed slots.
+/// of pieces that are being read.
 struct Loader::State {
   std::shared_ptr<const Dataset> dataset;
   std::int64_t batch = 0;
   bool pixels = true;
-  Augmentation augmentation;
+  SampleReader reader;
   std::vector<Slot> slots;
 
   std::mutex mutex;
@@ -51,27 +60,31 @@ struct Loader::State {
   std::vector<std::uint32_t> order;
   std::uint64_t epoch = 0;
   std::vector<std::vector<Stretch>> parts;  // one for each batch that was named
-  std::size_t claimed = 0;                  // next batch that nobody assembles yet
+  std::size_t begun = 0;                    // next batch that nobody reads yet
+  Slot* open = nullptr;                     // of batch begun - 1, while some of its samples are claimed by nobody
   std::size_t served = 0;                   // batch that the consumer asks for next
   bool holding = false;                     // the consumer still looks at batch served - 1
-  int assembling = 0;                       // slots being filled
+  int reading = 0;                          // pieces that are being read
   bool ending = false;
   Batch view;
+  std::size_t readers = 1;  // the threads, and the consumer, who reads instead of waiting
   std::vector<std::jthread> threads;
 
-  State() = default;
+  State(std::shared_ptr<const Dataset> data, LoaderOptions options)
+      : dataset(data),
+        batch(options.batch),
+        pixels(options.pixels),
+        reader(std::move(data), std::move(options.augmentation), options.pixels) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
 
-  bool can_claim() const { return claimed < parts.size() && claimed < served - (holding ? 1 : 0) + slots.size(); }
+  bool can_begin() const { return begun < parts.size() && begun < served - (holding ? 1 : 0) + slots.size(); }
+  Slot& slot_of(std::size_t index) { return slots[index % slots.size()]; }
   void work();
-  void claim_and_assemble(std::unique_lock<std::mutex>& lock);
-  void assemble(const std::vector<Stretch>& part, Slot& slot) const;
-  void read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const;
-  SampleTargets read_boxed(std::uint32_t sample, std::span<std::uint8_t> chw) const;
-  std::vector<LabelledBox> read_mosaic(const Mosaic& mosaic, std::span<std::uint8_t> chw) const;
-  void mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const;
+  void begin_batch();
+  std::size_t piece_of(std::size_t count) const;
+  void read_piece(std::unique_lock<std::mutex>& lock);
 };
 
 Loader::State::~State() {
@@ -83,141 +96,84 @@ Loader::State::~State() {
   threads.clear();  // joins
 }
 
-void Loader::State::assemble(const std::vector<Stretch>& part, Slot& slot) const {
-  slot.samples.clear();
-  for (const auto [begin, end] : part) {
-    slot.samples.insert(slot.samples.end(), order.begin() + begin, order.begin() + end);
+/// With the lock held and can_begin(): the next batch is there for all to read.
+void Loader::State::begin_batch() {
+  const std::size_t index = begun++;
+  Slot& slot = slot_of(index);
+  slot.batch.samples.clear();
+  for (const auto [begin, end] : std::exchange(parts[index], {})) {
+    slot.batch.samples.insert(slot.batch.samples.end(), order.begin() + begin, order.begin() + end);
   }
-  const std::size_t count = slot.samples.size();
-  const std::size_t bytes = dataset->shape().bytes();
-  slot.images.resize(pixels ? count * bytes : 0);
-  const bool is_mixed = augmentation.options.mixup > 0;
-  slot.targets.reset(dataset->target_kind(), is_mixed, count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!pixels) {
-      slot.targets.set(i, dataset->targets(slot.samples[i]));
-      continue;
-    }
-    const auto chw = std::span(slot.images).subspan(i * bytes, bytes);
-    if (dataset->target_kind() == TargetKind::kBoxes) {
-      slot.targets.set(i, read_boxed(slot.samples[i], chw));
-      continue;
-    }
-    slot.targets.set(i, dataset->targets(slot.samples[i]));
-    read_augmented(slot.samples[i], chw);
-    if (is_mixed) mix(i, slot, chw);
-  }
-}
-
-void Loader::State::read_augmented(std::uint32_t sample, std::span<std::uint8_t> chw) const {
-  dataset->read(sample, chw);
-  if (!augmentation.options.any()) return;
-  const PhaseMark mark(Phase::kAugment);
-  augment_image(augmentation.options, dataset->shape(), augmentation.seed, epoch, sample, chw);
-}
-
-/// An image and its boxes, both changed alike.
-SampleTargets Loader::State::read_boxed(std::uint32_t sample, std::span<std::uint8_t> chw) const {
-  const AugmentOptions& options = augmentation.options;
-  std::vector<LabelledBox> boxes;
-  Mosaic mosaic;
-  if (options.mosaic > 0 &&
-      draw_mosaic(options.mosaic, augmentation.partners, augmentation.seed, epoch, sample, mosaic)) {
-    boxes = read_mosaic(mosaic, chw);
-  } else {
-    dataset->read(sample, chw);
-    boxes = std::get<std::vector<LabelledBox>>(dataset->targets(sample));
-  }
-  if (!options.any()) return boxes;
-  const PhaseMark mark(Phase::kAugment);
-  augment_image(options, dataset->shape(), augmentation.seed, epoch, sample, chw, boxes);
-  augment_boxes(options, dataset->shape(), augmentation.seed, epoch, sample, boxes);
-  return boxes;
-}
-
-std::vector<LabelledBox> Loader::State::read_mosaic(const Mosaic& mosaic, std::span<std::uint8_t> chw) const {
-  std::vector<LabelledBox> boxes;
-  thread_local std::vector<std::uint8_t> image;
-  image.resize(chw.size());
-  for (std::size_t corner = 0; corner < mosaic.samples.size(); ++corner) {
-    const std::uint32_t sample = mosaic.samples[corner];
-    dataset->read(sample, image);
-    const auto own = std::get<std::vector<LabelledBox>>(dataset->targets(sample));
-    const PhaseMark mark(Phase::kAugment);
-    paste_into_mosaic(mosaic, corner, dataset->shape(), image, chw);
-    add_to_mosaic(mosaic, corner, dataset->shape(), own, boxes);
-  }
-  return boxes;
-}
-
-/// Mixes another sample, changed by its own random numbers, into an image.
-void Loader::State::mix(std::size_t place, Slot& slot, std::span<std::uint8_t> chw) const {
-  const Mixture mixture =
-      draw_mixture(augmentation.options.mixup, augmentation.partners, augmentation.seed, epoch, slot.samples[place]);
-  thread_local std::vector<std::uint8_t> other;
-  other.resize(chw.size());
-  read_augmented(mixture.partner, other);
-  const PhaseMark mark(Phase::kAugment);
-  mix_images(mixture.weight, other, chw);
-  slot.targets.mix(place, label_of(*dataset, mixture.partner), mixture.weight);
-}
-
-/// With the lock held and can_claim(): assembles the next batch, without the lock meanwhile.
-void Loader::State::claim_and_assemble(std::unique_lock<std::mutex>& lock) {
-  const std::size_t index = claimed++;
-  Slot& slot = slots[index % slots.size()];
-  const std::vector<Stretch> part = std::move(parts[index]);  // nobody else claims it
-  slot.ready = false;
+  slot.claimed = 0;
   slot.failure = nullptr;
-  ++assembling;
+  try {
+    reader.make_room(slot.batch);
+  } catch (...) {
+    slot.failure = std::current_exception();
+    slot.claimed = slot.count();
+  }
+  if (slot.claimed == slot.count()) return;
+  open = &slot;
+  if (piece_of(slot.count()) < slot.count()) work_to_do.notify_all();
+}
+
+/// How many samples of a batch a thread reads before it looks what there is to do.
+std::size_t Loader::State::piece_of(std::size_t count) const {
+  if (readers == 1 || !pixels) return count;
+  const std::size_t pieces = kPiecesOfThread * readers;
+  return std::max((count + pieces - 1) / pieces, kPiece_bytes / dataset->shape().bytes() + 1);
+}
+
+/// With the lock held and a batch open: reads a piece of it, without the lock meanwhile.
+void Loader::State::read_piece(std::unique_lock<std::mutex>& lock) {
+  Slot& slot = *open;
+  const std::size_t begin = slot.claimed;
+  slot.claimed = std::min(begin + piece_of(slot.count()), slot.count());
+  const std::size_t end = slot.claimed;
+  if (end == slot.count()) open = nullptr;
+  ++slot.reading;
+  ++reading;
   lock.unlock();
   std::exception_ptr failure;
+  std::size_t place = begin;
   try {
-    assemble(part, slot);
+    for (; place < end; ++place) reader.read(place, epoch, slot.batch);
   } catch (...) {
     failure = std::current_exception();
   }
   lock.lock();
-  --assembling;
-  slot.failure = failure;
-  slot.ready = true;
-  batch_ready.notify_one();
+  --slot.reading;
+  --reading;
+  if (failure) {
+    // The first sample's of those that fail: whatever is before it is claimed already.
+    if (!slot.failure || place < slot.failed_place) {
+      slot.failure = failure;
+      slot.failed_place = place;
+    }
+    slot.claimed = slot.count();
+    if (open == &slot) open = nullptr;
+  }
+  if (slot.is_ready() || reading == 0) batch_ready.notify_one();  // who drops a batch waits for its pieces alone
 }
 
 void Loader::State::work() {
   std::unique_lock lock(mutex);
   while (true) {
-    work_to_do.wait(lock, [this] { return ending || can_claim(); });
+    work_to_do.wait(lock, [this] { return ending || open != nullptr || can_begin(); });
     if (ending) return;
-    claim_and_assemble(lock);
+    if (open == nullptr) begin_batch();
+    if (open != nullptr) read_piece(lock);
   }
 }
 
-Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) : state_(std::make_unique<State>()) {
+Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options) {
   if (options.batch < 1) throw UsageError("a batch needs at least one sample, not " + std::to_string(options.batch));
-  if (options.augmentation.options.mixup > 0 && dataset->target_kind() != TargetKind::kClasses) {
-    throw UsageError("--augment mixup mixes the classes of images, but the data has boxes; leave mixup out");
-  }
-  const AugmentOptions& changes = options.augmentation.options;
-  if ((changes.mosaic > 0 || changes.iou_crop) && dataset->target_kind() != TargetKind::kBoxes) {
-    throw UsageError("--augment mosaic and iou-crop are for data with boxes, but the data has classes; leave them out");
-  }
-  if ((changes.mixup > 0 || changes.mosaic > 0) && options.augmentation.partners.empty()) {
-    throw Error("mixup and mosaics have no samples to mix with");
-  }
-  for (const std::uint32_t partner : options.augmentation.partners) {
-    if (partner < dataset->size()) continue;
-    throw Error("sample " + std::to_string(partner) + " is to be mixed in, but the data has " +
-                std::to_string(dataset->size()));
-  }
-  if (!options.pixels && options.augmentation.options.any()) throw Error("augmentation needs the pixels of images");
-  state_->dataset = std::move(dataset);
-  state_->pixels = options.pixels;
-  state_->augmentation = std::move(options.augmentation);
-  state_->batch = options.batch;
+  const int threads = options.threads, prefetch = options.prefetch;
+  state_ = std::make_unique<State>(std::move(dataset), std::move(options));
   // One slot more than is prefetched: the batch the consumer looks at.
-  state_->slots.resize(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1);
-  for (int i = 0; i < options.threads; ++i) {
+  state_->slots.resize(static_cast<std::size_t>(std::max(prefetch, 1)) + 1);
+  state_->readers = static_cast<std::size_t>(std::max(threads, 0)) + 1;
+  for (int i = 0; i < threads; ++i) {
     state_->threads.emplace_back(as_this_work([state = state_.get()] { state->work(); }));
   }
 }
@@ -231,7 +187,7 @@ void Loader::start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::i
   for (std::int64_t begin = 0; begin < count; begin += state_->batch) {
     state_->parts.push_back({{begin, std::min(begin + state_->batch, count)}});
   }
-  state_->served = state_->claimed = static_cast<std::size_t>(std::max<std::int64_t>(first_batch, 0));
+  state_->served = state_->begun = static_cast<std::size_t>(std::max<std::int64_t>(first_batch, 0));
   state_->work_to_do.notify_all();
 }
 
@@ -244,12 +200,12 @@ void Loader::start_parts(std::vector<std::uint32_t> order, std::uint64_t epoch) 
   }
   std::unique_lock lock(state_->mutex);
   state_->parts.clear();  // nothing more is claimed of what was being served
-  state_->batch_ready.wait(lock, [this] { return state_->assembling == 0; });
+  state_->open = nullptr;
+  state_->batch_ready.wait(lock, [this] { return state_->reading == 0; });
   state_->order = std::move(order);
   state_->epoch = epoch;
-  state_->served = state_->claimed = 0;
+  state_->served = state_->begun = 0;
   state_->holding = false;
-  for (Slot& slot : state_->slots) slot.ready = false;
 }
 
 void Loader::add_part(std::vector<Stretch> stretches) {
@@ -269,23 +225,22 @@ const Batch* Loader::next() {
   std::unique_lock lock(state.mutex);
   state.holding = false;
   if (state.served >= state.parts.size()) return nullptr;
-  Slot& slot = state.slots[state.served % state.slots.size()];
-  // A batch that nobody has begun is assembled here: quicker than to wake a thread and wait for it.
-  if (state.claimed == state.served) {
-    state.claim_and_assemble(lock);
-  } else {
-    state.batch_ready.wait(lock, [&slot] { return slot.ready; });
+  Slot& slot = state.slot_of(state.served);
+  // What nobody has claimed of the batch is read here: quicker than to wake a thread and wait for it.
+  while (state.begun == state.served || !slot.is_ready()) {
+    if (state.begun == state.served) {
+      state.begin_batch();
+    } else if (state.open == &slot) {
+      state.read_piece(lock);
+    } else {
+      state.batch_ready.wait(lock);
+    }
   }
   if (slot.failure) std::rethrow_exception(slot.failure);
   ++state.served;
   state.holding = true;
   state.work_to_do.notify_one();
-  state.view = {static_cast<std::int64_t>(slot.samples.size()),
-                state.dataset->shape(),
-                slot.images,
-                slot.targets.view(),
-                slot.samples,
-                state.epoch};
+  state.view = slot.batch.view(state.dataset->shape(), state.epoch);
   return &state.view;
 }
 

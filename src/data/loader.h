@@ -1,4 +1,5 @@
-// Batches assembled ahead of the step by loader threads. The sequence of batches depends on (seed, epoch) alone.
+// Batches assembled ahead of the step by loader threads, which share each batch. The sequence of batches depends on
+// (seed, epoch) alone.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,12 @@ struct Augmentation {
 
 struct LoaderOptions {
   std::int64_t batch = 32;
-  int threads = 1;   // that assemble batches
+  int threads = 1;   // that assemble batches, each of them together
   int prefetch = 2;  // batches ready ahead of the step
   Augmentation augmentation = {};
-  bool pixels = true;  // false: batches only say which samples they have, for devices that have the images already
+  /// False: for devices that have the images already, batches only say which samples they have, and what becomes of
+  /// them.
+  bool pixels = true;
 };
 
 /// Samples begin..end-1 of the order that is served.
@@ -40,9 +43,9 @@ struct Stretch {
 /// pixels that augmentation moves.
 class Loader {
  public:
-  /// Throws UsageError for an impossible batch, for mixup where the data has boxes, and for mosaics and
-  /// iou-crop where it has classes; Error for partners that the
-  /// data doesn't have.
+  /// Throws UsageError for an impossible batch, for mixup where the data has boxes, and for mosaics and iou-crop where
+  /// it has classes; Error for partners that the data doesn't have, and for changes of pixels that nobody else can make
+  /// (done_on_host) where none are read.
   Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
   ~Loader();
 

@@ -63,6 +63,9 @@ class Runner {
   /// asked for.
   virtual std::map<std::string, int> executed() const { return {}; }
 
+  /// How calls were computed, where there is something to say; "" otherwise.
+  virtual std::string note() const { return ""; }
+
   /// What each layer took in the call that was waited for last, in the order in which they were computed, where
   /// RunnerOptions::times_layers was set. Throws Error where the engine doesn't tell.
   virtual std::vector<LayerTime> layer_times() const;

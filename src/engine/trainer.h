@@ -48,8 +48,11 @@ class Trainer {
   StepReport settle();
 
   /// Forward in evaluation mode (running statistics, no dropout). The class found for each sample is appended to
-  /// `predicted` unless that is null.
+  /// `predicted` unless that is null. What a device driven ahead of its results finds is told by end_evaluation().
   virtual Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted = nullptr) = 0;
+  /// Waits for what evaluate() did not tell of the batches since the last call, and tells it: the sums, and the classes
+  /// of the batches that were given a `predicted`, in their order.
+  virtual Sums end_evaluation(std::vector<std::int32_t>* /*predicted*/ = nullptr) { return {}; }
 
   /// Parameters and buffers under their torchvision names; float32 (num_batches_tracked: int64).
   virtual TensorMap state() const = 0;

@@ -99,6 +99,7 @@ struct TrainerOptions {
   /// Data that the device keeps whole, or that the engine takes from memory itself, so that batches need only say which
   /// samples they have (data::Batch::images may be empty). Null = images come with each batch.
   std::shared_ptr<const data::Dataset> resident = nullptr;
+  int resident_threads = 1;  // that read it
   /// Whether an engine that drives an accelerator may replay the work of an earlier step as one (a CUDA graph) instead
   /// of starting every kernel anew.
   bool step_graph = true;

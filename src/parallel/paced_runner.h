@@ -1,7 +1,9 @@
 // A runner of an emulated slower device ("@0.5" in a placement).
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/runner.h"
@@ -33,6 +35,7 @@ class PacedRunner : public engine::Runner {
     return outputs;
   }
   std::map<std::string, int> executed() const override { return runner_->executed(); }
+  std::string note() const override { return runner_->note(); }
 
  private:
   std::unique_ptr<engine::Runner> runner_;

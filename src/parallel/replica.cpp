@@ -211,6 +211,9 @@ void Replica::obey(const Command& command) {
       evaluation_.sums = engine::Sums::zeros(network::sum_names(options_.trainer.criterion));
       evaluation_.confusion = ConfusionCounts(options_.confusion_classes);
       evaluation_.verdicts.clear();
+      trainer_->end_evaluation();  // of one that was left before its end
+      labels_.clear();
+      predicted_.clear();
       if (options_.judge) options_.judge->begin();
       break;
     case Command::Kind::kTrain:
@@ -318,11 +321,27 @@ void Replica::evaluate() {
 /// Only the last stage of a replica finds anything.
 engine::Sums Replica::evaluated(const data::Batch& share) {
   if (options_.judge) return judged(share);
-  std::vector<std::int32_t> predicted;
-  engine::Sums sums = pipeline_ ? pipeline_->evaluate(share, &predicted) : trainer_->evaluate(share, &predicted);
-  const bool finds = options_.confusion_classes > 0 && options_.trainer.stage.is_last();
-  if (finds) evaluation_.confusion.add(data::class_labels(share.targets), predicted);
+  std::vector<std::int32_t>* const predicted = finds_classes() ? &predicted_ : nullptr;
+  engine::Sums sums = pipeline_ ? pipeline_->evaluate(share, predicted) : trainer_->evaluate(share, predicted);
+  if (predicted == nullptr) return sums;
+  const auto labels = data::class_labels(share.targets);
+  labels_.insert(labels_.end(), labels.begin(), labels.end());
+  count_confusion();
   return sums;
+}
+
+/// What the trainer did not tell at once.
+void Replica::end_evaluation() {
+  const PhaseMark mark(Phase::kEvaluate);
+  evaluation_.sums += trainer_->end_evaluation(finds_classes() ? &predicted_ : nullptr);
+  count_confusion();
+}
+
+void Replica::count_confusion() {
+  const auto known = std::min(labels_.size(), predicted_.size());
+  evaluation_.confusion.add(std::span(labels_).first(known), predicted_);
+  labels_.erase(labels_.begin(), labels_.begin() + static_cast<std::ptrdiff_t>(known));
+  predicted_.clear();
 }
 
 engine::Sums Replica::judged(const data::Batch& share) {
@@ -334,6 +353,7 @@ engine::Sums Replica::judged(const data::Batch& share) {
 }
 
 void Replica::sum_evaluation() {
+  end_evaluation();
   const PhaseMark mark(Phase::kExchange);
   if (options_.judge) evaluation_.verdicts = comm::gather_messages(*channels_.control, options_.judge->verdict());
   if (ranks() == 1) return;

@@ -97,6 +97,7 @@ class Replica {
   void gather_state(bool of_optimizer);
   void load_given();
   std::size_t most_counts() const;
+  bool finds_classes() const { return options_.confusion_classes > 0 && options_.trainer.stage.is_last(); }
   void serve_first(std::int64_t count);
   double speed_with(std::int64_t count);
   void start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch);
@@ -108,6 +109,8 @@ class Replica {
   void evaluate();
   engine::Sums judged(const data::Batch& share);
   engine::Sums evaluated(const data::Batch& share);
+  void end_evaluation();
+  void count_confusion();
   void sum_evaluation();
   void report();
   void share_state(bool with_optimizer);
@@ -138,6 +141,8 @@ class Replica {
   std::int64_t trained_ = 0;                // samples since the statistics were averaged
   StepResult step_;
   EvaluationResult evaluation_;
+  std::vector<std::int32_t> labels_, predicted_;  // of samples that the confusions don't count yet; predicted_ may have
+                                                  // fewer so far
   std::vector<engine::DeviceReport> reports_;
   std::vector<StageWork> stage_work_;
   TensorMap gathered_;

@@ -136,6 +136,10 @@ class Planner {
     }
   }
 
+  double loader_speedup(const Row& row) const { return work_.loader_speedup ? work_.loader_speedup(row.plan) : 1; }
+  /// Of each replica.
+  double loader_images_per_s(const Row& row) const { return result_.loader_images_per_s * loader_speedup(row); }
+
   /// The model of a row from its replicas alone; nothing where one of these could not be measured.
   std::optional<Group> group_of(const Row& row) const {
     Group group;
@@ -152,7 +156,7 @@ class Planner {
       }
       if (replica.share) group.weights.push_back(*replica.share);
     }
-    group.images_per_s_limit = result_.loader_images_per_s;
+    group.images_per_s_limit = loader_images_per_s(row);
     group.exchange_s = [this](int ranks) {
       const auto found = exchanges_.lower_bound(ranks);  // fewer than all: the nearest that was measured
       const ExchangeModel& model = found == exchanges_.end() ? exchanges_.rbegin()->second : found->second;
@@ -322,12 +326,12 @@ class Planner {
     result_.reason = choice.reason;
     result_.decided = choice.decided;
     const Row& row = result_.rows[choice.row];
-    const double loaders = result_.loader_images_per_s * static_cast<double>(row.plan.replicas.size());
+    const double loaders = loader_images_per_s(row) * static_cast<double>(row.plan.replicas.size());
     if (row.images_per_s > 0.8 * loaders) {
       result_.notes.push_back(
-          fmt::format("preparing the images limits {}: one loader thread gives {} images/s; try "
-                      "--loader-threads 2",
-                      row.text, si_text(result_.loader_images_per_s)));
+          fmt::format("preparing the images limits {}: the loader of a replica gives {} images/s; try "
+                      "--loader-threads {:.0f}",
+                      row.text, si_text(loader_images_per_s(row)), 2 * loader_speedup(row)));
     }
   }
 

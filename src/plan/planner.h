@@ -21,6 +21,9 @@ struct Work {
   double forward_share = 1.0 / 3;  // of a training step's operations
   /// Memory of a plan without stages, of all its replicas, estimated.
   std::function<double(const placement::Plan&)> memory_bytes = {};
+  /// How many times as many images as one replica's on the CPU the loaders of such a plan's replicas prepare, each;
+  /// empty = no more.
+  std::function<double(const placement::Plan&)> loader_speedup = {};
 };
 /// `trials` must outlive it.
 Work work_of(const task::Trials& trials);

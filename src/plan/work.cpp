@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #include "engine/engine.h"
 #include "network/cost.h"
 #include "plan/planner.h"
+#include "task/limits.h"
 #include "task/training_memory.h"
 
 namespace evener::plan {
@@ -28,6 +31,13 @@ Work work_of(const task::Trials& trials) {
         task::estimated_memory(trials.setup().network, task::training_work(trials.options(), plan, trials.setup()));
     return static_cast<double>(estimate.total_bytes());
   };
+  if (!options.loader_threads) {
+    work.loader_speedup = [](const placement::Plan& plan) {
+      int most = 1;
+      for (int r = 0; r < placement::rank_count(plan); ++r) most = std::max(most, task::usual_loader_threads(plan, r));
+      return static_cast<double>(most);
+    };
+  }
   const auto cost = network::total_cost(setup.network);
   if (cost.forward_flops > 0) {
     work.forward_share =

@@ -48,6 +48,7 @@ bool can_train(engine::Engine& engine, const network::Network& network, const en
     for (int step = 0; step < kSteps; ++step) trainer->step(batch, 1.0 / static_cast<double>(images), 0);
     trainer->settle();
     trainer->evaluate(batch);
+    trainer->end_evaluation();
     // A single image takes little, and batch-norm may know no variance of one.
     if (const std::int64_t rest = all % images; rest > 1) {
       trainer->step(data::part_of(batch, 0, rest), 1.0 / static_cast<double>(rest), 0);

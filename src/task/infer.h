@@ -51,11 +51,12 @@ struct InferSetup {
   std::vector<std::string> engines;  // of each replica
   std::vector<std::string> reasons;  // why, in a few words
   std::int64_t batch = 1;
-  int streams = 1;                          // of each CPU replica
-  std::vector<std::string> fallbacks = {};  // what is done otherwise than asked for, each with its reason
-  std::map<std::string, int> executed;      // Runner::executed of the first replica
-  double init_s = 0;                        // until the first answer could be given
-  std::vector<StageSetup> stages = {};      // empty: the network is not divided
+  int streams = 1;                           // of each CPU replica
+  std::vector<std::string> fallbacks = {};   // what is done otherwise than asked for, each with its reason
+  std::map<std::string, int> executed;       // Runner::executed of the first replica
+  std::vector<std::string> call_notes = {};  // Runner::note of all
+  double init_s = 0;                         // until the first answer could be given
+  std::vector<StageSetup> stages = {};       // empty: the network is not divided
 };
 
 /// What a stage did in a stretch of time.

@@ -12,6 +12,7 @@
 #include "parallel/paced_runner.h"
 #include "task/infer.h"
 #include "task/infer_stages.h"
+#include "task/limits.h"
 #include "task/runner_trial.h"
 
 namespace evener::task {
@@ -107,6 +108,10 @@ void InferJob::make_lanes(const data::Samples& samples) {
   }
   warm_up(samples);
   setup_.executed = lanes_.front()->executed();
+  for (const auto& lane : lanes_) {
+    const std::string note = lane->note();
+    if (!note.empty() && std::ranges::count(setup_.call_notes, note) == 0) setup_.call_notes.push_back(note);
+  }
 }
 
 void InferJob::make_lanes_of(const placement::PlanReplica& replica, engine::Engine& engine,
@@ -208,18 +213,28 @@ SampleValues InferJob::zeros_for(const data::Samples& samples, std::int64_t batc
   return zeros;
 }
 
-/// The first call takes memory and wakes threads; it is no answer's time.
+/// The first call takes memory and wakes threads; it is no answer's time. An accelerator has some more until it calls
+/// as it does from then on.
 void InferJob::warm_up(const data::Samples& samples) {
-  for (const std::int64_t size : smaller_batches()) {
-    const SampleValues few = zeros_for(samples, size);
-    for (const auto& runners : smaller_) start(*runners.at(size), few);
-    for (const auto& runners : smaller_) runners.at(size)->wait();
+  const int rounds = task::uses_accelerator(options_.plan) ? 3 : 1;
+  const auto together = [](const std::vector<engine::Runner*>& runners, const SampleValues& values) {
+    for (engine::Runner* runner : runners) start(*runner, values);
+    for (engine::Runner* runner : runners) runner->wait();
+  };
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::int64_t size : smaller_batches()) {
+      std::vector<engine::Runner*> runners;
+      for (const auto& of_lane : smaller_) runners.push_back(of_lane.at(size).get());
+      together(runners, zeros_for(samples, size));
+    }
+    const SampleValues zeros = zeros_for(samples, setup_.batch);
+    std::vector<engine::Runner*> runners;
+    for (const auto& lane : lanes_) runners.push_back(lane.get());
+    const Stopwatch clock;
+    together(runners, zeros);
+    call_s_.assign(lanes_.size(), clock.seconds());
   }
   const SampleValues zeros = zeros_for(samples, setup_.batch);
-  const Stopwatch clock;
-  for (const auto& lane : lanes_) start(*lane, zeros);
-  for (const auto& lane : lanes_) lane->wait();
-  call_s_.assign(lanes_.size(), clock.seconds());
   const auto& replicas = options_.plan.replicas;
   const auto alike_stages = [](const placement::PlanStage& a, const placement::PlanStage& b) {
     return a.device.kind == b.device.kind && a.device_name == b.device_name && a.threads == b.threads &&

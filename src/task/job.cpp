@@ -202,10 +202,10 @@ void TrainJob::State::prepare() {
   if (options.epochs > 0) require_possible_training();
   if (options.epochs > 0 && !options.choose_batch) require_possible_batch();
   require_visible_crop(options.augment, setup.image);
-  if (options.data_on_device) require_data_on_device(options.plan, options.augment);
   std::optional<Checkpoint> checkpoint;
   if (options.resume) checkpoint = load_last(options.out);
   open_engine(checkpoint ? engine_of(checkpoint->config) : "");
+  if (options.data_on_device) require_data_on_device(options.plan, options.augment, setup.engine);
   config = resume_config(options, setup);
   if (checkpoint) {
     if (knows_its_images(options)) config["data"] = checkpoint->config["data"];  // wherever they lie now
@@ -249,6 +249,7 @@ void TrainJob::State::prepare() {
           .crop = options.data.crop,
           .quantization = options.quantization};
   for (int rank = 0; rank < std::max(1, placement::rank_count(options.plan)); ++rank) {
+    setup.loader_threads = std::max(setup.loader_threads, loader_threads(options.plan, rank));
     const std::string why = engine->trainer_refusal(network_of(rank), replica_options(rank).trainer);
     if (!why.empty()) throw UsageError(why);
   }
@@ -313,8 +314,12 @@ void TrainJob::State::open_engine(const std::string& before) {
   // A step of the native engine is shorter than waking another thread and taking a batch from it, unless the images
   // are changed first.
   const bool alone = choice.name == "native" && !options.augment.any();
-  setup.loader_threads = options.loader_threads.value_or(alone ? 0 : 1);
-  setup.engine_reads_data = alone && setup.loader_threads == 0;
+  if (alone && !options.loader_threads) options.loader_threads = 0;
+  setup.engine_reads_data = alone && *options.loader_threads == 0;
+}
+
+int TrainJob::State::loader_threads(const placement::Plan& plan, int rank) const {
+  return options.loader_threads.value_or(usual_loader_threads(plan, rank));
 }
 
 void TrainJob::State::require_possible_training() const {
@@ -374,7 +379,7 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   replica.wire = options.wire;
   replica.batch = options.batch;
   replica.accumulate = options.accumulate;
-  replica.loader = {options.batch, setup.loader_threads};
+  replica.loader = {options.batch, loader_threads(plan, rank)};
   replica.loader.augmentation = {options.augment, options.trainer.seed, data.split.train};
   replica.train_samples = data.split.train;
   replica.evaluation_parts = {data.split.val, data.split.test};
@@ -386,6 +391,7 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   const bool on_cpu = replica.trainer.device.kind == DeviceKind::kCpu;
   if (on_cpu ? setup.engine_reads_data : options.data_on_device) {
     replica.trainer.resident = data.dataset;
+    replica.trainer.resident_threads = std::max(1, replica.loader.threads);
     replica.loader.pixels = false;
   }
   if (!division.stages.empty()) {

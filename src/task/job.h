@@ -65,6 +65,8 @@ struct TrainJob::State {
   /// `images`: that there are at most.
   void require_memory_for(const network::Network& network, const TrainingWork& work) const;
   std::int64_t steps_per_epoch() const;
+  /// That prepare the batches of a rank.
+  int loader_threads(const placement::Plan& plan, int rank) const;
   /// Tells what memory the training takes where that is much, and always where it is only looked at.
   void tell_memory() const;
   friend class TrainJob;

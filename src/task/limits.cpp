@@ -95,16 +95,37 @@ void require_visible_crop(const data::AugmentOptions& augment, const data::Image
                    std::to_string(side) + "; an eighth of the side, as 4 for 32 pixels, is usual");
 }
 
-void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment) {
+void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment,
+                            const std::string& engine) {
   if (!uses_accelerator(plan)) {
     throw UsageError("--data-on device keeps the images in a GPU's memory, and placement '" + plan.text +
                      "' has no GPU; leave it out, or name one, as in --on cuda:0");
   }
-  if (augment.any()) {
-    throw UsageError(
-        "--data-on device keeps the images on the GPU as they are, and --augment changes them on the CPU in each "
-        "epoch; leave one of them out");
+  if (augment.any() && engine != "torch") {
+    throw UsageError("--data-on device keeps the images on the GPU as they are, and the " + engine +
+                     " engine has them changed on the CPU in each epoch (--augment); leave one of them out, or take "
+                     "--engine torch, which changes them on the GPU");
   }
+  if (const std::string names = data::done_on_host(augment); !names.empty()) {
+    throw UsageError("--data-on device keeps the images on the GPU, which changes them there, but for " + names +
+                     " (--augment), done on the CPU; leave that or --data-on device out");
+  }
+}
+
+int usual_loader_threads(const placement::Plan& plan, int rank) {
+  constexpr int kMost = 16;
+  if (plan.replicas.empty() || placement::stage_of(plan, rank).device.kind == DeviceKind::kCpu) return 1;
+  int here = 0, computing = 0, gpus = 0;
+  for (const auto& process : plan.processes) here += static_cast<int>(process.ranks.size());
+  const int hosts = here > 0 ? placement::rank_count(plan) / here : 1;
+  for (const auto& replica : plan.replicas) {
+    for (const auto& stage : replica.stages) {
+      const bool is_cpu = stage.device.kind == DeviceKind::kCpu;
+      computing += is_cpu ? stage.threads : 0;
+      gpus += is_cpu ? 0 : 1;
+    }
+  }
+  return std::clamp((hosts * plan.cores - computing) / 2 / gpus, 1, kMost);
 }
 
 }  // namespace evener::task

@@ -40,8 +40,13 @@ bool uses_accelerator(const placement::Plan& plan);
 void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image);
 
 /// Throws UsageError where images can't stay on the devices of `plan`: there are none but CPUs, or each epoch changes
-/// the images.
-void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment);
+/// the images in a way that the engine's devices can't.
+void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment,
+                            const std::string& engine);
+
+/// How many threads prepare the batches of a rank where nobody says: beside a GPU half of the cores that no CPU replica
+/// computes on, divided among the GPUs, but 16 at most; beside a CPU, which computes on all cores, one.
+int usual_loader_threads(const placement::Plan& plan, int rank);
 
 /// Throws UsageError where the data has boxes and the network is a classifier, or the other way round.
 void require_same_kind(const network::Network& network, bool data_has_boxes, const std::string& data);

@@ -113,9 +113,9 @@ struct TrainSetup {
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
   std::vector<std::int64_t> train_counts, val_counts;  // images of each class; of a detector empty
   std::vector<data::Skipped> skipped;
-  std::vector<std::string> notes;     // on what the run starts from, for people and the record
-  std::string engine, engine_reason;  // the engine's name; why it was chosen, "" = asked for or nothing to say
-  int loader_threads = 1;
+  std::vector<std::string> notes;         // on what the run starts from, for people and the record
+  std::string engine, engine_reason;      // the engine's name; why it was chosen, "" = asked for or nothing to say
+  int loader_threads = 0;                 // of the rank that has most
   bool engine_reads_data = false;         // from memory: loaders only say which samples a batch has
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -236,7 +237,9 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
 
 double Trials::loader_images_per_s(double seconds) const {
   const auto body = [&](const parallel::Seat&) {
-    const parallel::ReplicaOptions options = job_.replica_options(plan_of_one(), {}, 0);
+    parallel::ReplicaOptions options = job_.replica_options(plan_of_one(), {}, 0);
+    // One after the other: whoever asks for batches reads along while it waits, which a replica that trains doesn't.
+    const int threads = std::max(1, std::exchange(options.loader.threads, 0));
     data::Loader loader(job_.data.dataset, options.loader);
     loader.start(data::epoch_order(options.train_samples, 1, 1), 1);
     const Stopwatch clock;
@@ -250,7 +253,7 @@ double Trials::loader_images_per_s(double seconds) const {
         ++epoch;
       }
     }
-    return pack_message(static_cast<double>(images) / clock.seconds());
+    return pack_message(threads * static_cast<double>(images) / clock.seconds());
   };
   return run_apart<double>(plan_of_one(), body);
 }

@@ -49,7 +49,7 @@ class Trials {
   Division division_of(const placement::Plan& plan) const;
   /// What the stages of `plan` take by the measured times of their layers.
   StageForecast forecast(const placement::Plan& plan) const;
-  /// Images/s that one replica's loader prepares with nothing else to do.
+  /// Images/s that the loader of one replica on the CPU prepares with nothing else to do.
   double loader_images_per_s(double seconds) const;
 
  private:

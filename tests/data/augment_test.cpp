@@ -309,6 +309,42 @@ TEST(AugmentingLoader, LeavesImagesAloneUnasked) {
   }
 }
 
+TEST(AugmentingLoader, SaysWhatIsToBecomeOfImagesThatItDoesNotRead) {
+  const std::string text = "flip,crop:4,colour:0.2,mixup:0.2";
+  const AugmentOptions changes = parse_augment(text);
+  LoaderOptions options = augmenting(text, 3, 16);
+  options.pixels = false;
+  const auto expected = serve(augmenting(text, 0, 16), 3);
+  Loader loader(std::make_shared<NoiseDataset>(), options);
+  loader.start(first(60), 3);
+  while (const Batch* whole = loader.next()) {
+    const Batch batch = part_of(*whole, 1, whole->count);
+    EXPECT_TRUE(batch.images.empty());
+    const auto& mixed = std::get<MixedClassTargets>(batch.targets);
+    ASSERT_EQ(std::ssize(batch.changes.moves), batch.count);
+    ASSERT_EQ(std::ssize(batch.changes.colours), batch.count);
+    ASSERT_EQ(std::ssize(batch.partners), batch.count);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch.count); ++i) {
+      const std::uint32_t sample = batch.samples[i], partner = batch.partners[i];
+      const Mixture mixture = draw_mixture(0.2, first(60), 1, 3, sample);
+      EXPECT_EQ(partner, mixture.partner);
+      EXPECT_EQ(mixed.labels[i], expected[sample].label);
+      EXPECT_EQ(mixed.second_labels[i], expected[sample].second_label);
+      EXPECT_EQ(mixed.label_weights[i], expected[sample].weight);
+      EXPECT_EQ(batch.changes.moves[i], draw_move(changes, 1, 3, sample));
+      EXPECT_EQ(batch.changes.colours[i], draw_colours(changes, kShape, 1, 3, sample));
+      EXPECT_EQ(batch.partner_changes.moves[i], draw_move(changes, 1, 3, partner));
+      EXPECT_EQ(batch.partner_changes.colours[i], draw_colours(changes, kShape, 1, 3, partner));
+    }
+  }
+}
+
+TEST(AugmentText, NamesWhatTakesPixelsOnTheHost) {
+  EXPECT_EQ(done_on_host(parse_augment("flip,crop:4,colour:0.2,mixup:0.2")), "");
+  EXPECT_EQ(done_on_host(parse_augment("flip,resized-crop:0.5")), "resized-crop");
+  EXPECT_EQ(done_on_host(parse_augment("iou-crop,mosaic:0.5")), "mosaic, iou-crop");
+}
+
 TEST(AugmentingLoader, RefusesPartnersThatDontExist) {
   LoaderOptions options = augmenting("mixup:1", 1, 10);
   options.augmentation.partners = {60};

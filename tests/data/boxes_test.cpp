@@ -242,10 +242,10 @@ TEST(BoxLoader, ServesTheBoxesOfEachImage) {
   const auto dataset = std::make_shared<BoxedDataset>(kShape, boxes);
   std::vector<std::uint32_t> order(13);
   std::iota(order.rbegin(), order.rend(), 0U);
-  for (const int threads : {0, 3}) {
+  for (const auto& [threads, pixels] : {std::pair{0, true}, {3, true}, {2, false}}) {
     for (const char* changes : {"", "flip,crop:4"}) {
       SCOPED_TRACE(changes);
-      LoaderOptions options{.batch = 5, .threads = threads};
+      LoaderOptions options{.batch = 5, .threads = threads, .pixels = pixels};
       options.augmentation.options = parse_augment(changes);
       Loader loader(dataset, options);
       loader.start(order, 1);

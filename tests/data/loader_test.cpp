@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -82,11 +85,16 @@ TEST(Loader, ServesSamplesAloneWhereNobodyWantsPixels) {
   EXPECT_EQ(part.count, 3);
   EXPECT_TRUE(part.images.empty());
   EXPECT_THAT(part.samples, ::testing::ElementsAre(2, 3, 4));
-  Augmentation flips;
-  flips.options = parse_augment("flip");
-  EXPECT_THROW(Loader(std::make_shared<CountingDataset>(25, ImageShape{1, 2, 3}),
-                      {.batch = 10, .augmentation = flips, .pixels = false}),
-               Error);
+  EXPECT_TRUE(batch->changes.moves.empty());
+  EXPECT_TRUE(batch->changes.colours.empty());
+  EXPECT_TRUE(batch->partners.empty());
+  Augmentation crops;
+  crops.options = parse_augment("flip,resized-crop");
+  EXPECT_THAT(error_of([&] {
+                Loader(std::make_shared<CountingDataset>(25, ImageShape{1, 2, 3}),
+                       {.batch = 10, .augmentation = crops, .pixels = false});
+              }),
+              ::testing::EndsWith("needs the pixels of images: resized-crop"));
 }
 
 TEST(Loader, ServesPartsAsTheyAreNamed) {
@@ -136,6 +144,181 @@ TEST(Loader, IsEmptyBeforeItIsStartedAndForAnEmptyOrder) {
   EXPECT_EQ(loader.next(), nullptr);
   loader.start({}, 0);
   EXPECT_EQ(loader.next(), nullptr);
+}
+
+/// Large enough that threads share a batch.
+constexpr ImageShape kLarge{3, 96, 128};
+
+/// Bytes, classes and samples that were served, batch by batch.
+struct ServedBytes {
+  std::vector<std::uint8_t> images;
+  std::vector<std::int32_t> labels, second_labels;
+  std::vector<float> weights;
+  std::vector<std::uint32_t> samples;
+  std::vector<std::int64_t> counts;
+  bool operator==(const ServedBytes&) const = default;
+
+  void add(const Batch& batch) {
+    counts.push_back(batch.count);
+    images.insert(images.end(), batch.images.begin(), batch.images.end());
+    samples.insert(samples.end(), batch.samples.begin(), batch.samples.end());
+    const auto classes = class_labels(batch.targets);
+    labels.insert(labels.end(), classes.begin(), classes.end());
+    const auto* mixed = std::get_if<MixedClassTargets>(&batch.targets);
+    if (mixed == nullptr) return;
+    second_labels.insert(second_labels.end(), mixed->second_labels.begin(), mixed->second_labels.end());
+    weights.insert(weights.end(), mixed->label_weights.begin(), mixed->label_weights.end());
+  }
+};
+
+/// Two epochs in parts of several stretches, as replicas have their micro-batches.
+ServedBytes serve_parts(const std::shared_ptr<const Dataset>& dataset, const std::string& changes, int threads) {
+  LoaderOptions options{.batch = 12, .threads = threads};
+  options.augmentation = {parse_augment(changes), 7, all_of(60)};
+  Loader loader(dataset, options);
+  ServedBytes served;
+  for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
+    loader.start_parts(epoch_order(all_of(60), 7, epoch), epoch);
+    for (std::int64_t begin = 0; begin < 60; begin += 20)
+      loader.add_part({{begin, begin + 5}, {begin + 9, begin + 20}});
+    loader.add_part({{3, 3}});
+    loader.add_part({{58, 60}});
+    while (const Batch* batch = loader.next()) served.add(*batch);
+  }
+  return served;
+}
+
+/// Its images are noise, so that each change of them shows.
+class LargeNoiseDataset : public CountingDataset {
+ public:
+  LargeNoiseDataset() : CountingDataset(60, kLarge, 5) {}
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    auto state = static_cast<std::uint32_t>(index) + 1;
+    for (std::uint8_t& value : chw) value = static_cast<std::uint8_t>((state = state * 1664525U + 1013904223U) >> 24);
+  }
+};
+
+TEST(Loader, ServesTheSameBytesWhateverThreadsShareABatch) {
+  const auto dataset = std::make_shared<LargeNoiseDataset>();
+  for (const char* changes : {"", "flip,crop:4,colour:0.2,mixup:0.2"}) {
+    const ServedBytes expected = serve_parts(dataset, changes, 0);
+    ASSERT_EQ(expected.counts, (std::vector<std::int64_t>{16, 16, 16, 0, 2, 16, 16, 16, 0, 2}));
+    for (const int threads : {1, 2, 5}) {
+      EXPECT_TRUE(serve_parts(dataset, changes, threads) == expected) << changes << ", " << threads << " threads";
+    }
+  }
+}
+
+/// Reading waits until so many threads read at once, or for a long time in vain.
+class MeetingDataset : public CountingDataset {
+ public:
+  explicit MeetingDataset(int wanted) : CountingDataset(100, kLarge), wanted_(wanted) {}
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    {
+      std::unique_lock lock(mutex_);
+      readers_.insert(std::this_thread::get_id());
+      met_.notify_all();
+      met_.wait_for(lock, std::chrono::seconds(20), [this] { return failed_ || are_enough(); });
+      failed_ = !are_enough();
+    }
+    CountingDataset::read(index, chw);
+  }
+  bool have_met() const {
+    const std::lock_guard lock(mutex_);
+    return are_enough();
+  }
+
+ private:
+  bool are_enough() const { return std::ssize(readers_) >= wanted_; }
+
+  const int wanted_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable met_;
+  mutable std::set<std::thread::id> readers_;
+  mutable bool failed_ = false;
+};
+
+TEST(Loader, SharesOneBatchAmongItsThreads) {
+  const auto dataset = std::make_shared<MeetingDataset>(5);
+  Loader loader(dataset, {.batch = 40, .threads = 4});
+  loader.start_parts(all_of(40), 0);
+  loader.add_part({{0, 40}});
+  EXPECT_EQ(served_by(loader), all_of(40));
+  EXPECT_TRUE(dataset->have_met()) << "four threads and the one that waits for the batch";
+}
+
+/// Of the samples that fail, the earlier ones do so after the later ones have.
+class LateFailingDataset : public CountingDataset {
+ public:
+  LateFailingDataset() : CountingDataset(100, kLarge) {}
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    if (index == 31) {
+      later_failed = true;
+      throw Error("sample 31 is gone");
+    }
+    if (index == 3) {
+      for (int waited_ms = 0; !later_failed && waited_ms < 20'000; ++waited_ms) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      throw Error("sample 3 is gone");
+    }
+    ++reads;
+    CountingDataset::read(index, chw);
+  }
+  mutable std::atomic<bool> later_failed{false};
+  mutable std::atomic<int> reads{0};
+};
+
+TEST(Loader, TellsOfTheFirstSampleThatFails) {
+  const auto dataset = std::make_shared<LateFailingDataset>();
+  Loader loader(dataset, {.batch = 40, .threads = 5});
+  loader.start(all_of(40), 0);
+  EXPECT_EQ(error_of([&] { loader.next(); }), "sample 3 is gone");
+  EXPECT_TRUE(dataset->later_failed);
+  EXPECT_EQ(error_of([&] { loader.next(); }), "sample 3 is gone");
+  loader.start({50, 51, 52}, 1);
+  EXPECT_THAT(served_by(loader), ::testing::ElementsAre(50, 51, 52));
+}
+
+/// Of the samples of the first batch each takes until the test lets it go on.
+class HeldDataset : public CountingDataset {
+ public:
+  static constexpr std::uint32_t kHeld = 40;
+  HeldDataset() : CountingDataset(100, kLarge) {}
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    if (index < kHeld) {
+      ++reads;
+      held.wait(true);
+    }
+    CountingDataset::read(index, chw);
+  }
+  mutable std::atomic<int> reads{0};
+  mutable std::atomic<bool> held{true};
+};
+
+TEST(Loader, IsDroppedWhileThreadsRead) {
+  constexpr int kThreads = 3;
+  for (const bool starts_again : {false, true}) {
+    const auto dataset = std::make_shared<HeldDataset>();
+    std::jthread release;  // ends after the loader
+    Loader loader(dataset, {.batch = HeldDataset::kHeld, .threads = kThreads});
+    loader.start(all_of(100), 0);
+    for (int waited_ms = 0; dataset->reads < kThreads && waited_ms < 20'000; ++waited_ms) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_EQ(dataset->reads, kThreads);
+    release = std::jthread([&dataset = *dataset] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      dataset.held = false;
+      dataset.held.notify_all();
+    });
+    if (!starts_again) continue;  // the loader ends with a batch half read
+    std::vector<std::uint32_t> order(60);
+    std::iota(order.begin(), order.end(), HeldDataset::kHeld);
+    loader.start(order, 1);
+    EXPECT_EQ(served_by(loader), order);
+    EXPECT_LT(dataset->reads, HeldDataset::kHeld) << "what nobody had begun is not read any more";
+  }
 }
 
 class FailingDataset : public CountingDataset {

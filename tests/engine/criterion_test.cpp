@@ -83,7 +83,8 @@ TEST_P(TwoOutputs, Train) {
     EXPECT_LT(*last.mean(name), *first.mean(name)) << name;
   }
   std::vector<std::int32_t> predicted;
-  const engine::Sums evaluation = both->evaluate(batch_.view(), &predicted);
+  engine::Sums evaluation = both->evaluate(batch_.view(), &predicted);
+  evaluation += both->end_evaluation(&predicted);
   EXPECT_EQ(predicted.size(), 9u);
   EXPECT_LT(*evaluation.mean("vote_loss"), *first.mean("vote_loss"));
 }

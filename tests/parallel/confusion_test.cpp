@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel/data_parallel.h"
@@ -65,9 +67,10 @@ class Digits : public data::ClassDataset {
   std::vector<std::string> classes_{"a", "b", "c"};
 };
 
-/// Learns in one step to take classes for others.
+/// Learns in one step to take classes for others. `late`: what it finds in evaluations is told at their end.
 class TakingTrainer : public engine::Trainer, public engine::ExchangesGradients {
  public:
+  explicit TakingTrainer(bool late) : late_(late) {}
   void clear_gradients() override {}
   engine::Sums add_gradients(const data::Batch& batch, double) override {
     if (ready_) ready_(0), ready_(1);
@@ -75,8 +78,14 @@ class TakingTrainer : public engine::Trainer, public engine::ExchangesGradients 
   }
   void apply(double) override { trained_ = true; }
   engine::Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override {
-    for (const std::uint8_t pixel : batch.images) predicted->push_back(trained_ ? kTakenFor.at(pixel) : 0);
-    return engine::classification_sums(0, 0, batch.count);
+    std::vector<std::int32_t>& found = late_ ? found_ : *predicted;
+    for (const std::uint8_t pixel : batch.images) found.push_back(trained_ ? kTakenFor.at(pixel) : 0);
+    return late_ ? engine::Sums() : engine::classification_sums(0, 0, batch.count);
+  }
+  engine::Sums end_evaluation(std::vector<std::int32_t>* predicted) override {
+    const std::vector<std::int32_t> found = std::exchange(found_, {});
+    if (predicted != nullptr) predicted->insert(predicted->end(), found.begin(), found.end());
+    return late_ ? engine::classification_sums(0, 0, std::ssize(found)) : engine::Sums();
   }
   TensorMap state() const override { return {}; }
   void load_state(const TensorMap&) override {}
@@ -93,7 +102,9 @@ class TakingTrainer : public engine::Trainer, public engine::ExchangesGradients 
   TensorMap gradients() const override { return {}; }
 
  private:
+  const bool late_;
   bool trained_ = false;
+  std::vector<std::int32_t> found_;
   std::array<float, 2> gradient_{};
   std::vector<std::string> names_{"fc.weight", "fc.bias"};
   std::function<void(std::size_t)> ready_;
@@ -101,14 +112,19 @@ class TakingTrainer : public engine::Trainer, public engine::ExchangesGradients 
 
 class TakingEngine : public engine::Engine {
  public:
+  explicit TakingEngine(bool late) : late_(late) {}
   const char* name() const override { return "taking"; }
   std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
-    return std::make_unique<TakingTrainer>();
+    return std::make_unique<TakingTrainer>(late_);
   }
+
+ private:
+  const bool late_;
 };
 
-/// Trains a step on all ranks, evaluates before and after it, and tells all counts of both.
-std::string train_and_evaluate(const Seat& seat) {
+/// Trains a step on all ranks, evaluates before and after it, and tells all counts of both. Another evaluation is left
+/// before its end. `late`: ranks whose trainer tells late.
+std::string train_and_evaluate(const Seat& seat, const std::vector<int>& late) {
   network::Network network("tiny", {1, 1, 1});
   network.add("flatten", network::Flatten{});
   network.add("fc", network::Linear{1, true});
@@ -118,16 +134,18 @@ std::string train_and_evaluate(const Seat& seat) {
   for (std::uint32_t i = 0; i < kSamples; ++i) options.train_samples.push_back(i);
   options.evaluation_parts = {options.train_samples};
   options.confusion_classes = 3;
-  TakingEngine engine;
+  TakingEngine engine(std::ranges::count(late, seat.rank) > 0);
   Replica replica(engine, network, std::make_shared<Digits>(), options, seat.channels());
   if (seat.rank != 0) {
     replica.serve();
     return "";
   }
   DataParallel replicas(replica, Shares::fixed({1, 2}), 16, /*may_leave=*/false);
+  EXPECT_FALSE(replicas.evaluate(0, kSamples, [batches = 0]() mutable { return ++batches > 2; }));
   std::string counts;
   for (int evaluation = 0; evaluation < 2; ++evaluation) {
     const auto result = replicas.evaluate(0, kSamples, [] { return false; });
+    EXPECT_EQ(result->sums.count("loss"), kSamples);
     for (std::size_t row = 0; row < 3; ++row) {
       for (std::size_t column = 0; column < 3; ++column) {
         counts += std::to_string(result->confusion.count(row, column)) + (column < 2 ? " " : ", ");
@@ -149,8 +167,10 @@ TEST(ConfusionCounts, OfTwoRanksAreThoseOfAllSamples) {
     plan.replicas.push_back({rank, {placement::PlanStage{}}, std::nullopt});
     plan.processes[0].ranks.push_back(rank);
   }
-  EXPECT_EQ(run_ranks(plan, train_and_evaluate, LaunchOptions{}).front(),
-            "25 0 0, 15 0 0, 10 0 0, 0 25 0, 0 0 15, 0 0 10, ");
+  for (const std::vector<int>& late : {std::vector<int>{}, {0}, {1}, {0, 1}}) {
+    const auto counts_of = [&late](const Seat& seat) { return train_and_evaluate(seat, late); };
+    EXPECT_EQ(run_ranks(plan, counts_of, LaunchOptions{}).front(), "25 0 0, 15 0 0, 10 0 0, 0 25 0, 0 0 15, 0 0 10, ");
+  }
 }
 
 }  // namespace

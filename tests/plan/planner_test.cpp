@@ -10,6 +10,7 @@ namespace {
 
 using test::machine_of;
 using test::MadeUpProbe;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -166,7 +167,15 @@ TEST(Compare, ChoosesNothingWhereNothingCanBeUsed) {
 TEST(Compare, NamesALoaderThatLimits) {
   MadeUpProbe probe = two_cores();
   probe.loader = 300;
-  EXPECT_THAT(compare_on(probe, "cpu/t1").notes, Contains(HasSubstr("--loader-threads 2")));
+  EXPECT_THAT(compare_on(probe, "cpu/t1").notes,
+              Contains(AllOf(HasSubstr("gives 300 images/s"), HasSubstr("--loader-threads 2"))));
+  // Where a replica's loader has more threads than the one that was measured.
+  Work work = small_work();
+  work.loader_speedup = [](const placement::Plan&) { return 4; };
+  EXPECT_TRUE(compare_on(probe, "cpu/t1", 15, work).notes.empty());
+  probe.loader = 50;
+  EXPECT_THAT(compare_on(probe, "cpu/t1", 15, work).notes,
+              Contains(AllOf(HasSubstr("gives 200 images/s"), HasSubstr("--loader-threads 8"))));
 }
 
 TEST(Compare, SaysThatOthersUsedTheMachine) {

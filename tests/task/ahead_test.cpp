@@ -75,6 +75,8 @@ TEST_F(AheadTest, EpochsHaveAllTheirResults) {
     EXPECT_EQ(ahead.told.steps[i].images, plain.told.steps[i].images);
   }
   EXPECT_EQ(ahead.result.replicas.at(0).samples, plain.result.replicas.at(0).samples);
+  EXPECT_EQ(ahead.result.confusion.counts, plain.result.confusion.counts);
+  EXPECT_EQ(ahead.result.confusion.part, "test");
   ASSERT_EQ(ahead.result.devices.size(), 1U);
   EXPECT_THAT(ahead.result.devices[0].notes, ElementsAre(HasSubstr("replayed as a graph")));
   EXPECT_TRUE(plain.result.devices.at(0).notes.empty());

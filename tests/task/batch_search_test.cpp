@@ -136,18 +136,53 @@ placement::Plan plan_on(DeviceKind kind) {
   return plan;
 }
 
-TEST(DataOnDevice, NeedsAGpuAndImagesThatStayAsTheyAre) {
-  EXPECT_NO_THROW(require_data_on_device(plan_on(DeviceKind::kCuda), {}));
-  const auto refusal = [](DeviceKind kind, const char* augment) {
+TEST(DataOnDevice, NeedsAGpuAndChangesThatItCanMake) {
+  const auto refusal = [](DeviceKind kind, const char* augment, const char* engine = "torch") {
     try {
-      require_data_on_device(plan_on(kind), data::parse_augment(augment));
+      require_data_on_device(plan_on(kind), data::parse_augment(augment), engine);
     } catch (const UsageError& error) {
       return std::string(error.what());
     }
     return std::string();
   };
   EXPECT_THAT(refusal(DeviceKind::kCpu, ""), HasSubstr("placement 'cpu' has no GPU"));
-  EXPECT_THAT(refusal(DeviceKind::kCuda, "flip"), HasSubstr("--augment changes them"));
+  EXPECT_EQ(refusal(DeviceKind::kCuda, ""), "");
+  EXPECT_EQ(refusal(DeviceKind::kCuda, "", "native"), "");
+  EXPECT_EQ(refusal(DeviceKind::kCuda, "flip,crop:4,colour:0.2,mixup:0.2"), "");
+  EXPECT_THAT(refusal(DeviceKind::kCuda, "flip,resized-crop,mosaic"), HasSubstr("but for resized-crop, mosaic"));
+  EXPECT_THAT(refusal(DeviceKind::kCuda, "flip", "native"), HasSubstr("the native engine has them changed on the CPU"));
+}
+
+placement::Plan plan_of_cores(int cores, const std::vector<std::vector<placement::PlanStage>>& replicas,
+                              int hosts = 1) {
+  placement::Plan plan;
+  plan.cores = cores;
+  plan.processes.emplace_back();
+  for (const auto& stages : replicas) {
+    plan.replicas.push_back({static_cast<int>(plan.replicas.size()), stages, std::nullopt});
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+      plan.processes[0].ranks.push_back(static_cast<int>(plan.processes[0].ranks.size()));
+    }
+  }
+  return placement::on_hosts(plan, hosts);
+}
+
+TEST(LoaderThreads, AreHalfOfTheCoresThatNobodyComputesOnBesideAGpu) {
+  placement::PlanStage cpu, gpu;
+  cpu.threads = 6;
+  gpu.device.kind = DeviceKind::kCuda;
+  EXPECT_EQ(usual_loader_threads({}, 0), 1);
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(16, {{cpu}}), 0), 1);
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(16, {{gpu}}), 0), 8);
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(96, {{gpu}}), 0), 16);
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(1, {{gpu}}), 0), 1);
+  const placement::Plan hybrid = plan_of_cores(16, {{gpu}, {cpu}});
+  EXPECT_EQ(usual_loader_threads(hybrid, 0), 5);
+  EXPECT_EQ(usual_loader_threads(hybrid, 1), 1);
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(32, {{gpu}, {gpu}}), 1), 8);
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(16, {{gpu}}, 3), 2), 8) << "each host has its own cores";
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(16, {{cpu, gpu}}), 1), 5);
+  EXPECT_EQ(usual_loader_threads(plan_of_cores(4, {{cpu, gpu}}), 1), 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -14,6 +15,40 @@ namespace {
 
 /// Parts begin where a GPU reads at its best.
 constexpr std::int64_t kAlignment = 256;
+/// Rows of BatchTensors::moves and colours.
+constexpr std::int64_t kMoveNumbers = 3, kColourNumbers = 4;
+
+/// Writes the numbers of one image, each into a row of its own.
+template <class Number, std::size_t kNumbers>
+void put_column(at::Tensor& rows, std::size_t column, const std::array<Number, kNumbers>& numbers) {
+  const auto columns = static_cast<std::size_t>(rows.size(1));
+  Number* const values = rows.mutable_data_ptr<Number>();
+  for (std::size_t row = 0; row < kNumbers; ++row) values[row * columns + column] = numbers[row];
+}
+
+/// `first`: the column of the first image.
+void fill_changes(BatchTensors& parts, const data::ImageChanges& changes, const data::ImageShape& shape,
+                  std::size_t first) {
+  for (std::size_t i = 0; i < changes.moves.size(); ++i) {
+    const auto& [right, down, is_mirrored] = changes.moves[i];
+    // Mirrored last, so that it comes first on the way back.
+    const std::array<std::int64_t, kMoveNumbers> back = {-down, is_mirrored ? -1 : 1,
+                                                         (is_mirrored ? shape.width - 1 : 0) - right};
+    put_column(parts.moves, first + i, back);
+  }
+  for (std::size_t i = 0; i < changes.colours.size(); ++i) {
+    const auto& [of_value, of_luma, brightness, of_mean] = changes.colours[i];
+    put_column(parts.colours, first + i, std::array<float, kColourNumbers>{of_value, of_luma, brightness, of_mean});
+  }
+}
+
+/// Which of its images a device takes for a batch, and what becomes of them.
+void fill_sources(BatchTensors& parts, const data::Batch& batch) {
+  auto* const samples = parts.samples.mutable_data_ptr<std::int64_t>();
+  std::ranges::copy(batch.partners, std::ranges::copy(batch.samples, samples).out);
+  fill_changes(parts, batch.changes, batch.shape, 0);
+  fill_changes(parts, batch.partner_changes, batch.shape, batch.samples.size());
+}
 
 }  // namespace
 
@@ -24,7 +59,10 @@ BatchLayout::BatchLayout(const data::Batch& batch, bool with_images, const std::
   if (with_images) {
     images_ = add(at::kByte, {n, batch.shape.channels, batch.shape.height, batch.shape.width});
   } else {
-    samples_ = add(at::kLong, {n});
+    const std::int64_t samples = n + std::ssize(batch.partners);
+    samples_ = add(at::kLong, {samples});
+    if (!batch.changes.moves.empty()) moves_ = add(at::kLong, {kMoveNumbers, samples});
+    if (!batch.changes.colours.empty()) colours_ = add(at::kFloat, {kColourNumbers, samples});
   }
   if (anchors > 0) {
     const auto rows = static_cast<std::int64_t>(anchors);
@@ -61,6 +99,8 @@ BatchTensors BatchLayout::parts_of(const at::Tensor& block) const {
   parts.numbers = view(block, numbers_);
   parts.images = view(block, images_);
   parts.samples = view(block, samples_);
+  parts.moves = view(block, moves_);
+  parts.colours = view(block, colours_);
   parts.labels = view(block, labels_);
   parts.second_labels = view(block, second_labels_);
   parts.label_weights = view(block, label_weights_);
@@ -77,7 +117,7 @@ std::int64_t fill(BatchTensors& parts, const data::Batch& batch, double learning
   if (parts.images.defined()) {
     std::memcpy(parts.images.mutable_data_ptr(), batch.images.data(), parts.images.nbytes());
   } else {
-    std::ranges::copy(batch.samples, parts.samples.mutable_data_ptr<std::int64_t>());
+    fill_sources(parts, batch);
   }
   for (const DropoutLayer& layer : dropout) {
     const auto mask = parts.masks.find(layer.layer);

@@ -16,10 +16,14 @@ namespace evener::engine::torch_engine {
 
 /// The parts of a batch as tensors that share one block.
 struct BatchTensors {
-  at::Tensor numbers;                       // float32 (2): learning rate, weight of each sample's gradient
-  at::Tensor images;                        // uint8 (N, C, H, W); undefined where the device has all data
-  at::Tensor samples;                       // int64 (N), indices of the data; defined where the images are not
-  at::Tensor labels;                        // int64 (N); undefined where there are boxes
+  at::Tensor numbers;  // float32 (2): learning rate, weight of each sample's gradient
+  at::Tensor images;   // uint8 (N, C, H, W); undefined where the device has all data
+  at::Tensor samples;  // int64 (N), indices of the data, then (N) of those that are mixed into
+                       // them, if any; defined where the images are not
+  at::Tensor moves;    // int64 (3, samples): what is added to a pixel's row, factor of its column, what is added to it,
+                       // to have where it comes from; defined where images are moved
+  at::Tensor colours;  // float32 (4, samples): data::ColourChange; defined where colours change
+  at::Tensor labels;   // int64 (N); undefined where there are boxes
   at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
   AnchorTargets anchors;                    // where there are boxes
   DropoutMasks masks;                       // empty in evaluation
@@ -50,7 +54,8 @@ class BatchLayout {
   Part add(at::ScalarType type, std::vector<std::int64_t> shape);
   static at::Tensor view(const at::Tensor& block, const Part& part);
 
-  Part numbers_, images_, samples_, labels_, second_labels_, label_weights_, anchor_classes_, anchor_offsets_;
+  Part numbers_, images_, samples_, moves_, colours_, labels_, second_labels_, label_weights_, anchor_classes_,
+      anchor_offsets_;
   std::vector<std::pair<int, Part>> masks_;  // by index of the layer
   std::int64_t bytes_ = 0;
 };

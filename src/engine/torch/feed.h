@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "data/dataset.h"
 #include "engine/torch/batch_layout.h"
 #include "engine/torch/convert.h"
 #include "engine/torch/dropout.h"
+#include "engine/torch/resident_images.h"
 #include "engine/torch/streams.h"
 
 namespace evener::engine::torch_engine {
@@ -32,9 +32,9 @@ class Feed {
     Moment copy_begin, copy_end;     // timed
   };
 
-  /// `resident`: data that the device is to keep whole; null = batches come with their pixels. `matcher`: of a
-  /// detector, or null; outlives this. Throws OutOfMemory, naming both figures, when the data does not fit.
-  Feed(const Streams& streams, std::shared_ptr<const data::Dataset> resident, std::vector<DropoutLayer> dropout,
+  /// `resident`: what the device keeps; null = batches come with their pixels. `matcher`: of a detector, or null;
+  /// outlives this.
+  Feed(const Streams& streams, std::unique_ptr<const ResidentImages> resident, std::vector<DropoutLayer> dropout,
        std::uint64_t seed, const BoxMatcher* matcher = nullptr);
 
   /// Starts the copy of a batch; work given to the compute stream, which is the current one, from now on sees it.
@@ -48,17 +48,16 @@ class Feed {
   void time_copies(bool timed) { timed_ = timed; }
 
   /// The images of a batch as uint8 (N, C, H, W).
-  at::Tensor images_of(const BatchTensors& batch) const;
+  at::Tensor images_of(const BatchTensors& batch) const { return resident_ ? resident_->of(batch) : batch.images; }
 
  private:
-  void upload(const data::Dataset& dataset);
   void make_room(Slot& slot, BatchLayout layout);
 
   const Streams& streams_;
+  std::unique_ptr<const ResidentImages> resident_;
   std::vector<DropoutLayer> dropout_;
   std::uint64_t seed_;
   const BoxMatcher* matcher_;
-  at::Tensor data_;  // uint8 (samples, C, H, W) on the device; undefined unless resident
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
   bool timed_ = false;

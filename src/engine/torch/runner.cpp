@@ -52,6 +52,17 @@ std::shared_ptr<Graph> runner_graph(const network::Network& network, const Tenso
   return graph;
 }
 
+bool drives_accelerator(const RunnerOptions& options) {
+  return options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator;
+}
+
+/// What makes graphs of calls; empty where there are none, or where each layer is timed.
+std::function<std::unique_ptr<StepGraph>()> graph_maker(const RunnerOptions& options) {
+  if (!drives_accelerator(options) || options.times_layers) return {};
+  if (options.device.kind == DeviceKind::kCuda) return [] { return cuda_parts().make_step_graph(); };
+  return make_repeated_step;
+}
+
 template <class Body>
 auto with_runner_errors(const RunnerOptions& options, const Body& body) {
   try {
@@ -81,15 +92,22 @@ TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state
   const PinnedTo computing(options_.cpus);
   use_threads(options_.threads, {});
   if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision, /*search=*/false);
-  const WorkingIn compute(streams_.compute());
-  const bool shared = sharing != nullptr && !streams_.asynchronous();
-  graph_ = shared ? sharing->graph_ : runner_graph(network, state, options);
+  const WorkingIn working(streams_.compute());
+  graph_ = sharing != nullptr ? sharing->graph_ : runner_graph(network, state, options);
   if (!options.later_stage) {
     const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, network.input_shape().front());
     scale_ = along_channels(pixels.scale, graph_->device());
     shift_ = along_channels(pixels.shift, graph_->device());
   }
   for (int i = 0; i < options.in_flight; ++i) calls_.emplace_back(streams_);
+  graphs_ = std::make_unique<CallGraphs>(
+      streams_,
+      [this](const at::Tensor& images) {
+        std::vector<at::Tensor> inputs(1);
+        inputs.front() = input_of(images);
+        return compute(std::move(inputs));
+      },
+      graph_maker(options));
 }
 
 /// The device may be at work on memory that is about to go.
@@ -122,12 +140,14 @@ void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::i
         [&](const auto& values) { std::memcpy(call.host.mutable_data_ptr(), values.data(), values.size_bytes()); },
         images);
     send_images(call);
-    const bool pictures = call.device.dim() == 4;  // vectors have no channels to normalise: they are taken as they are
-    std::vector<at::Tensor> inputs(1);
-    inputs.front() =
-        pictures ? normalized_images(call.device, scale_, shift_, graph_->format()) : call.device.to(at::kFloat);
-    compute(call, std::move(inputs));
+    send_back(call, graphs_->run(call.device));
   });
+}
+
+/// Vectors have no channels to normalise: they are taken as they are.
+at::Tensor TorchRunner::input_of(const at::Tensor& images) const {
+  if (images.dim() == 4) return normalized_images(images, scale_, shift_, graph_->format());
+  return images.to(at::kFloat);
 }
 
 void TorchRunner::start_stage(const std::vector<HostTensor>& received) {
@@ -139,7 +159,7 @@ void TorchRunner::start_stage(const std::vector<HostTensor>& received) {
       const auto layer = static_cast<std::size_t>(wanted[i]);
       inputs.push_back(received_value(received.at(i), graph_->network().layers()[layer].shape));
     }
-    compute(call, std::move(inputs));
+    send_back(call, compute(std::move(inputs)));
   });
 }
 
@@ -194,16 +214,22 @@ void TorchRunner::send_images(Call& call) {
   call.copied.hold_back(streams_.compute());
 }
 
-void TorchRunner::compute(Call& call, std::vector<at::Tensor> inputs) {
+std::vector<at::Tensor> TorchRunner::compute(std::vector<at::Tensor> inputs) {
   const PhaseMark mark(Phase::kForward);
   std::optional<LayerClock> clock;
   if (options_.times_layers) clock.emplace(graph_->network(), streams_);
-  call.outputs =
+  std::vector<at::Tensor> outputs =
       graph_->forward_outputs(std::move(inputs), /*training=*/false, {}, nullptr, clock ? clock->watch() : StepWatch());
   if (clock) layer_times_ = clock->times();
-  if (streams_.asynchronous()) {
+  return outputs;
+}
+
+/// Starts the copy to host memory, where the device has other, or may compute the next call over them.
+void TorchRunner::send_back(Call& call, std::vector<at::Tensor> outputs) {
+  call.outputs = std::move(outputs);
+  if (drives_accelerator(options_)) {
     for (at::Tensor& output : call.outputs) {
-      const auto pinned = at::TensorOptions().dtype(at::kFloat).pinned_memory(true);
+      const auto pinned = at::TensorOptions().dtype(at::kFloat).pinned_memory(streams_.asynchronous());
       at::Tensor host = at::empty(output.sizes(), pinned);
       host.copy_(output, /*non_blocking=*/true);
       output = host;

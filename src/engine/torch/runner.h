@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/runner.h"
+#include "engine/torch/call_graphs.h"
 #include "engine/torch/graph.h"
 #include "engine/torch/streams.h"
 
@@ -24,7 +25,7 @@ std::string runner_refusal(const RunnerOptions& options);
 
 class TorchRunner : public Runner {
  public:
-  /// `sharing`: a runner of the same network and state, whose weights this one takes where it can; null = none.
+  /// `sharing`: a runner of the same network and state, whose weights this one takes; null = none.
   TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options,
               const TorchRunner* sharing = nullptr);
   ~TorchRunner() override;
@@ -34,6 +35,7 @@ class TorchRunner : public Runner {
   void start_stage(const std::vector<HostTensor>& received) override;
   TensorMap wait() override;
   std::map<std::string, int> executed() const override;
+  std::string note() const override { return graphs_->note(); }
   std::vector<LayerTime> layer_times() const override { return layer_times_; }
 
  private:
@@ -53,16 +55,20 @@ class TorchRunner : public Runner {
   at::Tensor received_value(const HostTensor& value, const network::Shape& of_sample) const;
   void make_room(Call& call, const std::vector<std::int64_t>& shape, at::ScalarType type);
   void send_images(Call& call);
+  /// The graph's input for images (N, C, H, W), or for vectors.
+  at::Tensor input_of(const at::Tensor& images) const;
   /// `inputs`: of the graph.
-  void compute(Call& call, std::vector<at::Tensor> inputs);
+  std::vector<at::Tensor> compute(std::vector<at::Tensor> inputs);
+  void send_back(Call& call, std::vector<at::Tensor> outputs);
 
   const RunnerOptions options_;
   Streams streams_;
-  std::shared_ptr<Graph> graph_;  // of several runners on the CPU: nobody writes to it any more
+  std::shared_ptr<Graph> graph_;  // of several runners on one device: nobody writes to it any more
   at::Tensor scale_, shift_;      // of the normalisation (1, C, 1, 1)
   std::vector<Call> calls_;
   std::size_t next_ = 0;
   std::deque<Call*> under_way_;
+  std::unique_ptr<CallGraphs> graphs_;
   std::vector<LayerTime> layer_times_;  // of the last call, where they are taken
 };
 

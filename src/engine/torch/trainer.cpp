@@ -101,7 +101,12 @@ void TorchTrainer::drive_device() {
   }
   host_gradients_ = std::make_unique<HostGradients>(streams_, trained_, host_memory_format(graph_.network(), options_));
   if (options_.stage.is_part()) return;  // others wait for what each of its passes comes to
-  feed_ = std::make_unique<Feed>(streams_, options_.resident, dropout_, options_.seed, matcher_.get());
+  std::unique_ptr<const ResidentImages> resident;
+  if (options_.resident) {
+    resident = std::make_unique<const ResidentImages>(streams_, *options_.resident, options_.resident_threads);
+  }
+  feed_ = std::make_unique<Feed>(streams_, std::move(resident), dropout_, options_.seed, matcher_.get());
+  evaluation_sums_ = std::make_unique<EvaluationSums>(*criterion_, graph_.device());
   StepWork work;
   work.forward = [this](const BatchTensors& batch) { return forward(batch, /*training=*/true); };
   work.backward = [this](const at::Tensor& loss, const at::Tensor& weight) {
@@ -321,9 +326,20 @@ Sums TorchTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>*
   const c10::NoGradGuard no_grad;
   return with_trainer_errors(graph_.network(), options_, batch.count, [&] {
     const Pass pass = evaluated(batch);
+    if (evaluation_sums_) {
+      evaluation_sums_->add(pass.found, pass.count, predicted != nullptr);
+      return Sums();
+    }
     if (predicted != nullptr && pass.found.found.defined()) append_classes(pass.found.found, *predicted);
     return criterion_->read(pass.found, pass.count);
   });
+}
+
+Sums TorchTrainer::end_evaluation(std::vector<std::int32_t>* predicted) {
+  if (!evaluation_sums_) return {};
+  const PhaseMark mark(Phase::kEvaluate);
+  const WorkingIn compute(streams_.compute());
+  return with_trainer_errors(graph_.network(), options_, 0, [&] { return evaluation_sums_->take(predicted); });
 }
 
 Sums TorchTrainer::evaluate_outputs(const data::Batch& batch, std::vector<HostTensor>& outputs) {

@@ -11,6 +11,7 @@
 #include "engine/torch/convert.h"
 #include "engine/torch/criterion.h"
 #include "engine/torch/device_exchange.h"
+#include "engine/torch/evaluation_sums.h"
 #include "engine/torch/feed.h"
 #include "engine/torch/graph.h"
 #include "engine/torch/host_gradients.h"
@@ -42,6 +43,7 @@ class TorchTrainer : public Trainer,
   Sums add_gradients(const data::Batch& batch, double weight) override;
   void apply(double learning_rate) override;
   Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override;
+  Sums end_evaluation(std::vector<std::int32_t>* predicted) override;
   TensorMap state() const override;
   void load_state(const TensorMap& state) override;
   TensorMap optimizer_state() const override;
@@ -145,6 +147,7 @@ class TorchTrainer : public Trainer,
   std::vector<char> fetched_;                 // those that the host has been given the final values of
   std::vector<std::size_t> ready_;            // of these the ones on their way, in their order
   std::unique_ptr<WholeSteps> whole_steps_;
+  std::unique_ptr<EvaluationSums> evaluation_sums_;
 
   StepWatch step_watch_;  // empty, but while layers are timed
 };

@@ -81,6 +81,7 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
     record.notes.insert(record.notes.end(), notes->begin(), notes->end());
   }
   if (!setup.reasons.front().empty()) record.notes.push_back(record.engine + " computed: " + setup.reasons.front());
+  record.notes.insert(record.notes.end(), setup.call_notes.begin(), setup.call_notes.end());
   for (std::string& note : stage_notes(setup)) record.notes.push_back(std::move(note));
   for (measure::ReplicaRecord& replica : record.placement.replicas) {
     for (std::size_t s = 0; s < setup.stages.size(); ++s) {

@@ -67,7 +67,8 @@ struct DataFlags : SourceFlags {
   Option<std::optional<int>> loader_threads{
       *this,
       {"--loader-threads", "N",
-       "Threads that prepare batches (default: 1; native without --augment: 0, the training thread does)"},
+       "Threads that prepare the batches of each replica together (default: on a CPU 1; beside a GPU half of the cores "
+       "that no CPU replica uses, 16 at most; native without --augment: 0, the training thread does)"},
       {},
       {.range = from_to(0, 1024)}};
 

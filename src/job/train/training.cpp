@@ -298,9 +298,11 @@ run::RankOptions rank_options(const TrainFlags& flags) {
 std::string setup_text(const task::TrainSetup& setup) {
   const auto& image = setup.image;
   const std::string reason = setup.engine_reason.empty() ? "" : " (" + setup.engine_reason + ")";
-  return fmt::format("{}, {} classes, {}x{}x{}: {} images to train on, {} to validate, {} to test; engine {}{}",
+  const std::string loaders =
+      setup.loader_threads > 1 ? "; batches by " + std::to_string(setup.loader_threads) + " threads" : "";
+  return fmt::format("{}, {} classes, {}x{}x{}: {} images to train on, {} to validate, {} to test; engine {}{}{}",
                      setup.network.model(), setup.classes.size(), image.channels, image.height, image.width,
-                     setup.train_images, setup.val_images, setup.test_images, setup.engine, reason);
+                     setup.train_images, setup.val_images, setup.test_images, setup.engine, reason, loaders);
 }
 
 TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {

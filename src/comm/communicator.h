@@ -47,6 +47,10 @@ class Communicator {
   /// collective of this group; one that is left out calls nothing until it is a member again.
   virtual void set_members(std::span<const int> ranks) = 0;
 
+  /// Throws Error, as all_reduce would, where the group was aborted: for who waits for something else that a member who
+  /// was lost will not bring. Any thread may ask.
+  virtual void require_whole() {}
+
   /// The calling thread is the one that this rank computes on. Where it is bound to one CPU, ranks of a host that wait
   /// for another one, which has lost its CPU to another program, exchange CPUs with it (base/directed_yield.h).
   virtual void compute_here() {}

@@ -32,6 +32,8 @@ class HierarchicalCommunicator : public Communicator {
     local_->receive(bytes, local_rank(from, "receive from"));
   }
   void set_members(std::span<const int> ranks) override;
+  // Who leads a host aborts its ranks' group when another host is lost.
+  void require_whole() override { local_->require_whole(); }
   void compute_here() override { local_->compute_here(); }
 
  private:

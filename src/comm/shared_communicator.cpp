@@ -73,6 +73,7 @@ class SharedCommunicator : public Communicator {
   void send(std::span<const std::byte> bytes, int to) override;
   void receive(std::span<std::byte> bytes, int from) override;
   void set_members(std::span<const int> ranks) override;
+  void require_whole() override { memory_.throw_if_aborted(); }
   void compute_here() override { memory_.thread(rank_).begin(); }
 
  private:

@@ -47,6 +47,21 @@ class StepsAhead {
   virtual StepReport settle_steps() = 0;
 };
 
+/// A batch that several replicas compute.
+struct SharedBatch {
+  std::int64_t samples = 0;
+  std::int64_t counted = 0;  // what its losses' mean is over: samples, or a detector's matched anchors
+};
+
+/// Whole steps of replicas whose devices exchange what they compute (TrainerOptions::device_sums). The report is of the
+/// whole batch, and the same for all replicas; as with StepsAhead, it can be of earlier steps.
+class StepsOnDevices {
+ public:
+  virtual ~StepsOnDevices() = default;
+  /// `share`: this replica's samples of `batch`, which may be none.
+  virtual StepReport step_on_devices(const data::Batch& share, const SharedBatch& batch, double learning_rate) = 0;
+};
+
 /// Trained parameters, their gradients and the optimiser's values lie in TrainerOptions::shared, once for all replicas.
 /// Loading them is replica 0's matter: the others load the rest of a state alone.
 class SharesArrays {
@@ -159,6 +174,7 @@ class TrainsStage {
 struct Offers {
   ExchangesGradients* exchange = nullptr;
   StepsAhead* ahead = nullptr;
+  StepsOnDevices* on_devices = nullptr;
   SharesArrays* sharing = nullptr;
   StepsTogether* together = nullptr;
   KeepsAverage* average = nullptr;

@@ -11,6 +11,7 @@
 #include "base/device.h"
 #include "base/precision.h"
 #include "data/dataset.h"
+#include "engine/device_sums.h"
 #include "network/criterion.h"
 
 namespace evener::engine {
@@ -90,6 +91,9 @@ struct TrainerOptions {
   /// it equally often, in the same order and with equal sizes, also one whose batch is empty. Empty = batch-norm takes
   /// the statistics of this replica's samples alone.
   std::function<void(std::span<double>)> sum_over_replicas;
+  /// Of replicas whose devices add up gradients, losses and batch-norm statistics themselves; null = they go through
+  /// the host, or there are no others. A trainer that can do it offers StepsOnDevices.
+  std::shared_ptr<DeviceSums> device_sums = nullptr;
   SharedArrays shared;
   StageOfNetwork stage;
   /// Data that the device keeps whole, or that the engine takes from memory itself, so that batches need only say which

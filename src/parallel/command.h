@@ -12,6 +12,7 @@ struct Command {
     kStartPart,      // serve the images of one part of the data, for evaluation
     kDivide,         // nothing but what `divides` says
     kTrain,          // one step on the next batch, with `learning_rate`
+    kSettle,         // wait for the results of steps that are not known yet
     kEvaluate,       // the next batch
     kSumEvaluation,  // exchange what was found since kStartPart
     kShareState,     // rank 0's parameters and buffers to all; with `with_optimizer` its optimiser's state too

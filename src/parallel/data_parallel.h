@@ -25,7 +25,7 @@ class DataParallel {
   const StepResult& step(double learning_rate);
   /// Waits for the results of steps that are not known yet: what step() would have said of them.
   const StepResult& settle() {
-    replica_.settle();
+    command(Command::Kind::kSettle);
     return replica_.last_step();
   }
 

@@ -7,6 +7,13 @@
 
 namespace evener::parallel {
 
+namespace {
+
+/// Devices that differ by less than this in a first measurement are of one kind.
+constexpr double kAlike = 0.9;
+
+}  // namespace
+
 Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t least) {
   std::vector<double> weights;
   bool all_given = true;
@@ -19,6 +26,12 @@ Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t 
   weights.assign(weights.size(), 0);
   weights.at(static_cast<std::size_t>(replica.rank())) = replica.probe();
   replica.control().all_reduce(weights);
+  if (replica.exchanges_on_devices()) {
+    // Their steps are never measured one by one, so shares stay as they are here.
+    const auto [least_speed, most] = std::ranges::minmax(weights);
+    if (least_speed > kAlike * most) weights.assign(weights.size(), 1);
+    return Shares::fixed(std::move(weights), least);
+  }
   return Shares::measured(std::move(weights), least);
 }
 

@@ -10,7 +10,8 @@
 namespace evener::parallel {
 
 /// The shares that `plan` gives to its replicas. Where it leaves one open, all replicas train for a moment, exchange
-/// the speeds that they reached, and begin with shares in proportion to these. No replica gets fewer than `least`
+/// the speeds that they reached, and begin with shares in proportion to these, which they keep where their devices
+/// exchange gradients themselves. No replica gets fewer than `least`
 /// samples of a batch, except none at all. Every rank calls it with its own replica.
 Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t least);
 

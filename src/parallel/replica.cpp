@@ -61,6 +61,10 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   if (stages() > 1) {
     options_.trainer.optimizer.sum_over_stages = [this](double value) { return sum_over_stages(value); };
   }
+  if (options_.devices_exchange) {
+    device_sums_ = std::make_shared<GroupDeviceSums>(*channels_.control);
+    options_.trainer.device_sums = device_sums_;
+  }
   engine::SharedArrays& shared = options_.trainer.shared;
   shared.bytes = channels_.memory;
   shared.replica = replica();
@@ -125,6 +129,7 @@ double Replica::probe() {
   const std::int64_t share = options_.batch / options_.accumulate / ranks();  // of a micro-batch
   const std::int64_t most = std::clamp(share, least, all_samples);
   probing_ = true;
+  if (device_sums_) device_sums_->be_silent(true);
   channels_.control->barrier();
   double speed = 0;
   const Stopwatch all;
@@ -137,6 +142,7 @@ double Replica::probe() {
     if (runs > 0) count = std::min(4 * count, std::max(count + 1, most));  // the first run makes what later ones reuse
   }
   channels_.control->barrier();
+  if (device_sums_) device_sums_->be_silent(false);
   probing_ = false;
   return speed * options_.speed_factor;
 }
@@ -195,6 +201,9 @@ void Replica::obey(const Command& command) {
       break;
     case Command::Kind::kTrain:
       train(command);
+      break;
+    case Command::Kind::kSettle:
+      protocol_->settle(step_);
       break;
     case Command::Kind::kEvaluate:
       evaluate();
@@ -268,10 +277,6 @@ void Replica::train(const Command& command) {
   step_.images = share.whole;
   protocol_->step(share, command.learning_rate, step_);
   trained_ += share.batch->count;
-}
-
-void Replica::settle() {
-  step_.take(trainer_->settle());
 }
 
 void Replica::report() {

@@ -15,6 +15,7 @@
 #include "parallel/channels.h"
 #include "parallel/command.h"
 #include "parallel/confusion.h"
+#include "parallel/device_sums.h"
 #include "parallel/output_judge.h"
 #include "parallel/pace.h"
 #include "parallel/pipeline.h"
@@ -27,6 +28,7 @@ struct ReplicaOptions {
   double speed_factor = 1;         // emulated, "@0.25"
   bool local_batch_norm = false;   // statistics of the replica's own samples instead of the whole batch's
   bool always_exchange = false;    // gradients, also in a group of one
+  bool devices_exchange = false;   // gradients, losses and statistics, without their hosts (parallel/device_sums.h)
   comm::Wire wire = comm::Wire::kFloat32;
   std::int64_t batch = 1;  // of all replicas together
   int accumulate = 1;      // micro-batches that a whole batch is computed in, one after the other
@@ -65,9 +67,6 @@ class Replica {
   /// The sizes of the micro-batches that a training batch of `samples` is computed in.
   std::vector<std::int64_t> micro_batches_of(std::int64_t samples) const;
 
-  /// Waits for the steps whose results are not known yet, and has them as its last step. Nothing is ever left to wait
-  /// for where replicas exchange gradients.
-  void settle();
   /// After kReport: of each rank, with the notes of this one.
   const std::vector<engine::DeviceReport>& reports() const { return reports_; }
 
@@ -87,6 +86,7 @@ class Replica {
   int ranks() const { return channels_.control->size(); }
   int stages() const { return options_.trainer.stage.count; }
   int replicas() const { return ranks() / stages(); }
+  bool exchanges_on_devices() const { return device_sums_ != nullptr; }
 
  private:
   /// This replica's number.
@@ -127,8 +127,9 @@ class Replica {
   bool all_shared_ = false;              // no parameter or buffer is this replica's own
   std::vector<std::string> statistics_;  // names of the running statistics, where each replica has its own
   std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
-  data::Loader* serving_ = nullptr;  // the one that divided batches are for
-  std::deque<StepShare> divided_;    // of batches divided and not yet taken, still without their samples
+  data::Loader* serving_ = nullptr;               // the one that divided batches are for
+  std::deque<StepShare> divided_;                 // of batches divided and not yet taken, still without their samples
+  std::shared_ptr<GroupDeviceSums> device_sums_;  // of replicas whose devices exchange; the trainer has it too
   std::unique_ptr<engine::Trainer> trainer_;
   engine::Offers offers_;                   // of the trainer
   std::unique_ptr<Pipeline> pipeline_;      // of a replica with several stages

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "base/phase.h"
 #include "base/plural.h"
 #include "base/simd_level.h"
+#include "comm/device_communicator.h"
 #include "data/smaller_size.h"
 #include "network/batch_norm.h"
 #include "network/init.h"
@@ -250,6 +252,12 @@ void TrainJob::State::prepare() {
     const std::string why = engine->trainer_refusal(network_of(rank), replica_options(rank).trainer);
     if (!why.empty()) throw UsageError(why);
   }
+  if (could_exchange_on_devices(options.plan)) {
+    setup.notes.push_back(exchanges_on_devices(options.plan)
+                              ? "the GPUs exchange gradients by NCCL " + comm::device_group_version()
+                              : "the GPUs exchange gradients through host memory, which is slower: " +
+                                    comm::why_no_device_groups());
+  }
   init_s = preparing.seconds();
   setup.load_s = load_s;
   observer.on_setup(setup, options);
@@ -362,6 +370,7 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
   }
   replica.local_batch_norm = options.local_batch_norm;
   replica.always_exchange = options.always_exchange;
+  replica.devices_exchange = exchanges_on_devices(plan);
   replica.wire = options.wire;
   replica.batch = options.batch;
   replica.accumulate = options.accumulate;
@@ -383,6 +392,23 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
     fill_stage(options, plan, setup.network, division, rank % static_cast<int>(division.stages.size()), replica);
   }
   return replica;
+}
+
+/// Whether gradients are exchanged, and every replica is a GPU of its own.
+bool TrainJob::State::could_exchange_on_devices(const placement::Plan& plan) const {
+  const bool exchanges = plan.replicas.size() > 1 || options.always_exchange;
+  if (!exchanges || options.host_exchange || options.wire != comm::Wire::kFloat32) return false;
+  if (std::string_view(engine->name()) != "torch") return false;
+  return std::ranges::all_of(plan.replicas, [](const placement::PlanReplica& replica) {
+    const placement::PlanStage& first = replica.stages.front();
+    return replica.stages.size() == 1 && first.device.kind == DeviceKind::kCuda && first.factor == 1;
+  });
+}
+
+bool TrainJob::State::exchanges_on_devices(const placement::Plan& plan) const {
+  if (!could_exchange_on_devices(plan)) return false;
+  module_status("torch_cuda");  // it brings NCCL along, which is found by its name then
+  return comm::why_no_device_groups().empty();
 }
 
 std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {

@@ -27,6 +27,8 @@ struct TrainJob::State {
   const network::Network& network_of(const Division& division, int rank) const;
   /// See TrainJob::shared_bytes.
   std::size_t shared_bytes(const placement::Plan& plan) const;
+  bool could_exchange_on_devices(const placement::Plan& plan) const;
+  bool exchanges_on_devices(const placement::Plan& plan) const;
   /// Gives the trainer of a rank the state with which all ranks begin.
   void give_first_state(engine::Trainer& trainer, const parallel::Seat& seat);
   /// See limits.h.

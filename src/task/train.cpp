@@ -384,7 +384,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
       return {};
     }
     job.init_s += starting.seconds();
-    const bool may_leave = seat.hosts == 1 && seat.stages == 1;
+    const bool may_leave = seat.hosts == 1 && seat.stages == 1 && !replica.exchanges_on_devices();
     parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
     TrainResult result = TrainRun(job, replicas, replica.trainer()).execute();
     if (result.status == TrainStatus::kDone && job.options.epochs > 0) {

@@ -80,6 +80,7 @@ struct TrainOptions {
   bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
   bool frozen_batch_norm = false;          // statistics of `weights`, which stay; of a detector those of its backbone
   bool always_exchange = false;            // gradients, also with one replica
+  bool host_exchange = false;              // through host memory, also where GPUs could do it themselves
   comm::Wire wire = comm::Wire::kFloat32;  // in which they travel
   data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are
   std::filesystem::path out;               // where checkpoints go; must exist. Empty: nothing is going to be run

@@ -57,6 +57,7 @@ void add_placement(const task::TrainOptions& options, json& told) {
   told["data_on_device"] = options.data_on_device;
   told["local_batch_norm"] = options.local_batch_norm;
   told["always_exchange"] = options.always_exchange;
+  told["host_exchange"] = options.host_exchange;
   told["half_wire"] = options.wire == comm::Wire::kBFloat16;
   told["precision"] = precision_name(options.trainer.precision);
   told["layout"] = static_cast<int>(options.trainer.torch.layout);

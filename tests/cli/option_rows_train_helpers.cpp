@@ -89,6 +89,7 @@ std::vector<OptionRow> placement() {
           {both, {"--batch-norm", "local"}, "/local_batch_norm", true},
           {both, {"--batch-norm", "frozen"}, "/error", "~goes with --weights FILE"},
           {both, {"--exchange", "always"}, "/always_exchange", true},
+          {both, {"--exchange", "host"}, "/host_exchange", true},
           {both, {"--exchange-precision", "bf16"}, "/half_wire", true},
           {"train", {"--restarts", "3"}, "/restarts", 3},
           {"train", {"--elastic", "true"}, "/elastic", true, kTwo},

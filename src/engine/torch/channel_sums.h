@@ -12,10 +12,14 @@
 
 namespace evener::engine::torch_engine {
 
+class DeviceExchange;
+
 /// One replica's way to the others.
 struct Replicas {
   std::function<void(std::span<double>)> sum;  // TrainerOptions::sum_over_replicas
   bool absent = false;  // this replica has no samples: it computes on a placeholder, which adds nothing to any sum
+  DeviceExchange* on_device = nullptr;  // takes the place of `sum`, where devices exchange their values themselves
+  std::int64_t samples = 0;             // then: of the whole batch; 0 = not known
 };
 
 /// Two sums for each channel.

@@ -24,7 +24,7 @@ Streams::Streams(c10::Device device) : device_(device) {
   copy_ = guard.getStreamFromGlobalPool(device);
 }
 
-Moment::Moment(const Streams& streams, bool timed) {
+Moment::Moment(const Streams& streams, bool timed) : streams_(&streams) {
   if (!streams.asynchronous()) return;
   event_.emplace(streams.device().type(), timed ? c10::EventFlag::BACKEND_DEFAULT : c10::EventFlag::PYTORCH_DEFAULT);
 }
@@ -43,7 +43,9 @@ bool Moment::passed() const {
 
 void Moment::wait() const {
   for (const auto begin = Clock::now(); !passed();) {
-    if (Clock::now() - begin > kSpin) std::this_thread::sleep_for(kNap);
+    if (Clock::now() - begin <= kSpin) continue;
+    streams_->look_around();
+    std::this_thread::sleep_for(kNap);
   }
 }
 

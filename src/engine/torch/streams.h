@@ -7,7 +7,9 @@
 #include <c10/core/Stream.h>
 #include <c10/core/StreamGuard.h>
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 namespace evener::engine::torch_engine {
 
@@ -21,9 +23,16 @@ class Streams {
   const std::optional<c10::Stream>& compute() const { return compute_; }
   const std::optional<c10::Stream>& copy() const { return copy_; }
 
+  /// `look` is called now and then by who waits for the device, and may throw.
+  void look_around_by(std::function<void()> look) { look_ = std::move(look); }
+  void look_around() const {
+    if (look_) look_();
+  }
+
  private:
   c10::Device device_;
   std::optional<c10::Stream> compute_, copy_;
+  std::function<void()> look_;
 };
 
 /// While it lives, this thread's work goes to `stream`, where there is one.
@@ -45,12 +54,13 @@ class Moment {
   /// `stream` goes on when this point is passed.
   void hold_back(const std::optional<c10::Stream>& stream) const;
   bool passed() const;
-  /// Blocks this thread, which sleeps if that takes long: the CPUs are others'.
+  /// Blocks this thread, which sleeps if that takes long: the CPUs are others'. Throws what the streams' look does.
   void wait() const;
   /// Both passed, timed, and of an asynchronous device.
   double seconds_since(const Moment& earlier) const;
 
  private:
+  const Streams* streams_;
   std::optional<c10::Event> event_;
 };
 

@@ -33,14 +33,14 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
       host_bytes_before_(host_memory_bytes()),
       streams_(torch_device(options.device)),
       ahead_(options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator),
-      waits_(streams_.asynchronous() && is_synchronised(network, options)
+      waits_(streams_.asynchronous() && is_synchronised(network, options) && options.device_sums == nullptr
                  ? std::make_unique<const WaitingTrainer>(options.device)
                  : nullptr),
       graph_([&] {
         const WorkingIn compute(streams_.compute());
         return Graph(network, graph_options(network, options));
       }()),
-      replicas_{options.sum_over_replicas},
+      replicas_{.sum = options.sum_over_replicas},
       synchronised_(is_synchronised(network, options)),
       criterion_(options.stage.is_last() ? std::make_unique<TorchCriterion>(options.criterion, network) : nullptr),
       pixel_scale_(options.stage.is_first()
@@ -67,6 +67,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
   if (!options_.shared.bytes.empty()) share_parameters();
   optimizer_ = std::make_unique<Optimizer>(trained_names_, trained_, rates, options_.optimizer, shared_.get());
   if (options_.precision == Precision::kFp16) scaler_ = std::make_unique<LossScaler>(graph_.device());
+  if (options_.device_sums != nullptr) exchange_by_devices();
   watch_gradients();
   if (ahead_) drive_device();
 }
@@ -87,6 +88,12 @@ void TorchTrainer::share_parameters() {
   for (std::size_t i = 0; i < trained_.size(); ++i) trained_[i].set_data(values[i]);
 }
 
+void TorchTrainer::exchange_by_devices() {
+  streams_.look_around_by([this] { options_.device_sums->require_whole(); });
+  exchange_ = std::make_unique<DeviceExchange>(streams_, *options_.device_sums, trained_);
+  replicas_.on_device = exchange_.get();
+}
+
 void TorchTrainer::drive_device() {
   if (options_.stage.is_first()) {
     scale_ = along_channels(pixel_scale_.scale, graph_.device());
@@ -100,6 +107,7 @@ void TorchTrainer::drive_device() {
   work.backward = [this](const at::Tensor& loss, const at::Tensor& weight) {
     clear_gradients();
     backward(loss, weight);
+    if (exchange_) exchange_->finish_gradients();
   };
   work.update = [this](const at::Tensor& rate, const at::Tensor& stopped) { update_unseen(rate, stopped); };
   for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
@@ -107,7 +115,7 @@ void TorchTrainer::drive_device() {
   }
   const bool cuda = options_.device.kind == DeviceKind::kCuda;
   whole_steps_ =
-      std::make_unique<WholeSteps>(streams_, *feed_, *criterion_, std::move(work),
+      std::make_unique<WholeSteps>(streams_, *feed_, *criterion_, exchange_.get(), std::move(work),
                                    step_graph_refusal({options_.step_graph, cuda || options_.torch.like_accelerator}),
                                    [cuda] { return cuda ? cuda_parts().make_step_graph() : make_repeated_step(); });
 }
@@ -178,8 +186,10 @@ void TorchTrainer::add_nothing() {
 }
 
 /// Takes part in the sums of a batch that has no samples for this replica. A pass over one blank image meets the
-/// batch-norm layers in the order of the other replicas, also where autograd chooses between branches.
-void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
+/// batch-norm layers in the order of the other replicas, also where autograd chooses between branches. `work` is given
+/// that image as a batch.
+template <class Work>
+auto TorchTrainer::with_blank_image(std::uint64_t epoch, const Work& work) {
   const auto& input = graph_.network().input_shape();
   const data::ImageShape shape{input.at(0), input.at(1), input.at(2)};
   const std::vector<std::uint8_t> image(shape.bytes(), 0);
@@ -188,7 +198,11 @@ void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
   const std::vector<std::vector<data::LabelledBox>> no_boxes(1);
   data::Targets targets = data::ClassTargets{label};
   if (matcher_) targets = data::BoxTargets{no_boxes};
-  train_on({1, shape, image, targets, sample, epoch}, 0);
+  return work(data::Batch{1, shape, image, targets, sample, epoch});
+}
+
+void TorchTrainer::train_on_nothing(std::uint64_t epoch) {
+  with_blank_image(epoch, [this](const data::Batch& blank) { return train_on(blank, 0); });
 }
 
 Sums TorchTrainer::train_on(const data::Batch& batch, double weight) {
@@ -219,6 +233,11 @@ Sums TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
   backward(found.loss, tensors.numbers[1]);
   feed_->release(slot);
   tell_ready();
+  if (exchange_) {  // reading the sums would wait for lost replicas for ever
+    Moment done(streams_);
+    done.record(streams_.compute());
+    done.wait();
+  }
   return read(found, slot.count, batch);
 }
 
@@ -226,6 +245,7 @@ Offers TorchTrainer::offers() {
   Offers offers;
   offers.exchange = this;
   if (whole_steps_) offers.ahead = this;
+  if (exchange_ && whole_steps_) offers.on_devices = this;
   if (shared_) offers.sharing = this;
   if (options_.optimizer.average_decay != 0) offers.average = this;
   offers.device = this;
@@ -242,6 +262,19 @@ StepReport TorchTrainer::step_ahead(const data::Batch& batch, double weight, dou
                              [&] { return whole_steps_->run(batch, weight, learning_rate); });
 }
 
+StepReport TorchTrainer::step_on_devices(const data::Batch& share, const SharedBatch& batch, double learning_rate) {
+  const WorkingIn compute(streams_.compute());
+  replicas_.absent = share.count == 0;
+  replicas_.samples = batch.samples;
+  const double weight = replicas_.absent ? 0 : 1 / static_cast<double>(std::max<std::int64_t>(1, batch.counted));
+  const auto run = [&](const data::Batch& part) {
+    return with_trainer_errors(graph_.network(), options_, part.count, [&] {
+      return whole_steps_->run(part, weight, learning_rate, WholeSteps::Shared{batch.counted, replicas_.absent});
+    });
+  };
+  return replicas_.absent ? with_blank_image(share.epoch, run) : run(share);
+}
+
 StepReport TorchTrainer::settle_steps() {
   if (!whole_steps_) return {};
   return with_trainer_errors(graph_.network(), options_, 0, [&] { return whole_steps_->settle(); });
@@ -256,7 +289,7 @@ DeviceReport TorchTrainer::report() const {
   if (!whole_steps_) return report;
   report.step_phases_s = whole_steps_->phases_s();
   const std::string refusal =
-      step_graph_refusal({options_.step_graph, true, gradient_ready_ != nullptr, synchronised_});
+      step_graph_refusal({options_.step_graph, true, gradient_ready_ != nullptr, synchronised_ && !exchange_});
   const std::string note = whole_steps_->note();
   if (!note.empty()) {
     report.notes.push_back(note);

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/torch/convert.h"
 #include "engine/torch/criterion.h"
+#include "engine/torch/device_exchange.h"
 #include "engine/torch/feed.h"
 #include "engine/torch/graph.h"
 #include "engine/torch/host_gradients.h"
@@ -26,6 +27,7 @@ namespace evener::engine::torch_engine {
 class TorchTrainer : public Trainer,
                      public ExchangesGradients,
                      public StepsAhead,
+                     public StepsOnDevices,
                      public SharesArrays,
                      public KeepsAverage,
                      public ReportsDevice,
@@ -53,6 +55,7 @@ class TorchTrainer : public Trainer,
   TensorMap gradients() const override;
   StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
   StepReport settle_steps() override;
+  StepReport step_on_devices(const data::Batch& share, const SharedBatch& batch, double learning_rate) override;
   void apply_part(double learning_rate, std::span<const int> members) override;
   void swap_average() override;
   DeviceReport report() const override;
@@ -69,6 +72,7 @@ class TorchTrainer : public Trainer,
 
  private:
   void share_parameters();
+  void exchange_by_devices();
   void drive_device();
   /// A forward pass with what it came to, and of how many things the sums are.
   struct Pass {
@@ -95,6 +99,8 @@ class TorchTrainer : public Trainer,
   Sums train_on(const data::Batch& batch, double weight);
   Sums train_device_on(const data::Batch& batch, double weight);
   void add_nothing();
+  template <class Work>
+  auto with_blank_image(std::uint64_t epoch, const Work& work);
   void train_on_nothing(std::uint64_t epoch);
   void watch_gradients();
   void gradient_computed(std::size_t index);
@@ -133,9 +139,10 @@ class TorchTrainer : public Trainer,
   at::Tensor scale_, shift_;   // of the normalisation (1, C, 1, 1)
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<HostGradients> host_gradients_;
-  bool final_ = true;               // gradients that are computed now
-  std::vector<char> fetched_;       // those that the host has been given the final values of
-  std::vector<std::size_t> ready_;  // of these the ones on their way, in their order
+  std::unique_ptr<DeviceExchange> exchange_;  // with the devices of other replicas
+  bool final_ = true;                         // gradients that are computed now
+  std::vector<char> fetched_;                 // those that the host has been given the final values of
+  std::vector<std::size_t> ready_;            // of these the ones on their way, in their order
   std::unique_ptr<WholeSteps> whole_steps_;
 
   StepWatch step_watch_;  // empty, but while layers are timed

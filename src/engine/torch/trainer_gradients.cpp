@@ -17,7 +17,7 @@ namespace evener::engine::torch_engine {
 void TorchTrainer::watch_gradients() {
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     auto accumulator = torch::autograd::impl::grad_accumulator(trained_[i]);
-    if (synchronised_) accumulator->add_pre_hook(make_absence_hook(replicas_.absent, trained_[i]));
+    if (synchronised_ || exchange_) accumulator->add_pre_hook(make_absence_hook(replicas_.absent, trained_[i]));
     accumulator->add_post_hook(make_gradient_hook([this, i] { gradient_computed(i); }));
     accumulators_.push_back(std::move(accumulator));
   }
@@ -26,6 +26,10 @@ void TorchTrainer::watch_gradients() {
 /// On the thread that autograd uses for the device.
 void TorchTrainer::gradient_computed(std::size_t index) {
   if (!own_cpus_.empty()) keep_on(own_cpus_);
+  if (exchange_) {
+    if (final_) exchange_->gradient_ready(index);
+    return;
+  }
   if (shared_) put_into_shared(index);
   if (!gradient_ready_) return;
   if (!ahead_) {
@@ -68,6 +72,7 @@ void TorchTrainer::clear_gradients() {
   handed_out_.assign(trained_.size(), 0);
   fetched_.assign(trained_.size(), 0);
   culprit_.reset();
+  if (exchange_) exchange_->begin_gradients();
 }
 
 std::span<float> TorchTrainer::gradient(std::size_t index) {
@@ -125,6 +130,7 @@ void TorchTrainer::apply(double learning_rate) {
     for (std::size_t i = 0; i < trained_.size() && ahead_; ++i) {
       if (handed_out_[i] != 0) host_gradients_->give_back(i, trained_[i].mutable_grad());
     }
+    if (exchange_) exchange_->finish_gradients();
     const auto number = at::TensorOptions().dtype(at::kFloat).device(graph_.device());
     update_unseen(at::full({}, learning_rate, number), at::zeros({}, number));
   });

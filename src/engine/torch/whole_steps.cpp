@@ -31,11 +31,12 @@ WholeSteps::Timing::Timing(const Streams& streams) {
   for (int i = 0; i < 4; ++i) moments.emplace_back(streams, /*timed=*/true);
 }
 
-WholeSteps::WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion& criterion, StepWork work,
-                       std::string graph_refusal, std::function<std::unique_ptr<StepGraph>()> make_graph)
+WholeSteps::WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion& criterion, DeviceExchange* exchange,
+                       StepWork work, std::string graph_refusal, std::function<std::unique_ptr<StepGraph>()> make_graph)
     : streams_(streams),
       feed_(feed),
       criterion_(criterion),
+      exchange_(exchange),
       work_(std::move(work)),
       graph_refusal_(std::move(graph_refusal)),
       make_graph_(std::move(make_graph)),
@@ -45,36 +46,40 @@ WholeSteps::WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion&
   for (std::size_t i = 0; i <= kUnderWay; ++i) ring_.emplace_back(streams, results_.numel());
 }
 
-StepReport WholeSteps::run(const data::Batch& batch, double weight, double learning_rate) {
+StepReport WholeSteps::run(const data::Batch& batch, double weight, double learning_rate,
+                           const std::optional<Shared>& shared) {
   try {
-    start(batch, weight, learning_rate);
+    start(batch, weight, learning_rate, shared);
   } catch (const c10::OutOfMemoryError&) {
-    // A graph keeps the memory of a whole step, so that there may be none for a batch of another size beside it.
-    if (!graph_ || updating_) throw;
+    // A graph keeps the memory of a whole step, so that there may be none for a batch of another size beside it. What
+    // other replicas have had their part of can't be done once more.
+    if (!graph_ || updating_ || exchange_ != nullptr) throw;
     StepReport report = report_until(0);
     drop_graph();
     graph_refusal_ = "the memory of their graph was needed for a batch of another size";
     if (!report.finite) return report;
-    start(batch, weight, learning_rate);
+    start(batch, weight, learning_rate, shared);
     return report;
   }
   return report_until(kUnderWay);
 }
 
-void WholeSteps::start(const data::Batch& batch, double weight, double learning_rate) {
+void WholeSteps::start(const data::Batch& batch, double weight, double learning_rate,
+                       const std::optional<Shared>& shared) {
   feed_.time_copies(!graph_ && steps_ < kMostTimed);
   Feed::Slot& slot = feed_.put(batch, /*training=*/true, learning_rate, weight);
-  const bool used_to_it = eager_steps(slot.layout) >= kWarmUpSteps + kTimedSteps;
+  const bool absent = shared && shared->absent;
+  const bool used_to_it = !absent && eager_steps(slot.layout) >= kWarmUpSteps + kTimedSteps;
   // The graph is that of the largest batches: those before an epoch's end may have been the first.
   const bool pays = !graph_ || slot.layout.bytes() > graph_layout_.bytes();
   if (graph_refusal_.empty() && used_to_it && pays) capture(slot);
-  if (graph_ && slot.layout == graph_layout_) {
+  if (graph_ && slot.layout == graph_layout_ && !absent) {
     replay(slot);
   } else {
-    run_eagerly(slot);
+    run_eagerly(slot, absent);
   }
   ++steps_;
-  send_results(batch, slot.count);
+  send_results(batch, shared ? shared->counted : slot.count);
 }
 
 int& WholeSteps::eager_steps(const BatchLayout& layout) {
@@ -89,7 +94,19 @@ void WholeSteps::restart() {
   stopped_.zero_();
 }
 
-void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
+/// The criterion's sums over the samples of all replicas, and how many of these have a loss that is not finite
+/// (names + 1) float64.
+at::Tensor WholeSteps::sums_of(const CriterionResult& found, bool absent) {
+  std::vector<at::Tensor> numbers;
+  for (const at::Tensor& sum : found.sums) numbers.push_back(sum.to(at::kDouble));
+  numbers.push_back(found.loss.detach().isfinite().logical_not().to(at::kDouble));
+  at::Tensor sums = at::stack(numbers);
+  if (absent) sums.zero_();
+  if (exchange_ != nullptr) exchange_->add_up(sums);
+  return sums;
+}
+
+void WholeSteps::do_step(const BatchTensors& batch, Timing* timing, bool absent) {
   const auto passing = [&](std::size_t border) {
     if (timing != nullptr) timing->moments[border].record(streams_.compute());
   };
@@ -109,32 +126,31 @@ void WholeSteps::do_step(const BatchTensors& batch, Timing* timing) {
   {
     const PhaseMark mark(Phase::kUpdate);
     updating_ = true;
-    const at::Tensor loss = found.loss.detach();
-    stopped_.copy_(at::maximum(stopped_, loss.isfinite().logical_not().to(at::kFloat)));
+    const std::int64_t names = results_.numel() - 1;
+    at::Tensor sums = sums_of(found, absent);
+    stopped_.copy_(at::maximum(stopped_, sums[names].clamp_max(1)));
     work_.update(batch.numbers[0], stopped_);
-    std::vector<at::Tensor> numbers;
-    for (const at::Tensor& sum : found.sums) numbers.push_back(sum.to(at::kDouble));
     at::Tensor stopped = stopped_.to(at::kDouble);
-    if (found.of_images.defined()) stopped = stopped * (1 + culprit_of(found.of_images));
-    numbers.push_back(stopped);
-    results_.copy_(at::stack(numbers));
+    if (found.of_images.defined() && !absent) stopped = stopped * (1 + culprit_of(found.of_images));
+    sums[names].copy_(stopped);
+    results_.copy_(sums);
     updating_ = false;
   }
   passing(3);
 }
 
-void WholeSteps::run_eagerly(Feed::Slot& slot) {
-  const int before = eager_steps(slot.layout)++;
+void WholeSteps::run_eagerly(Feed::Slot& slot, bool absent) {
+  const int before = absent ? 0 : eager_steps(slot.layout)++;
   const bool timed = streams_.asynchronous() && !graph_ && steps_ < kMostTimed && before >= kWarmUpSteps &&
                      before < kWarmUpSteps + kTimedSteps;
   if (timed) {
     timing_ = std::make_unique<Timing>(streams_);
     timing_->slot = &slot;
   }
-  if (graph_ && before == 0) {
+  if (graph_ && before == 0 && !absent && exchange_ == nullptr) {
     try_eagerly(slot);
   } else {
-    do_step(slot.batch, timed ? timing_.get() : nullptr);
+    do_step(slot.batch, timed ? timing_.get() : nullptr, absent);
   }
   feed_.release(slot);
   if (timed) take_times();

@@ -8,12 +8,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/torch/criterion.h"
+#include "engine/torch/device_exchange.h"
 #include "engine/torch/feed.h"
 #include "engine/torch/step_graph.h"
 #include "engine/torch/streams.h"
@@ -33,12 +35,21 @@ struct StepWork {
 
 class WholeSteps {
  public:
+  /// `exchange`: by which losses are added up over replicas; null = there are none, or they do it otherwise.
   /// `graph_refusal`: why steps are not captured; "" = `make_graph` is asked for a graph once it pays.
-  WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion& criterion, StepWork work,
-             std::string graph_refusal, std::function<std::unique_ptr<StepGraph>()> make_graph);
+  WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion& criterion, DeviceExchange* exchange,
+             StepWork work, std::string graph_refusal, std::function<std::unique_ptr<StepGraph>()> make_graph);
 
-  /// Gives a step to the compute stream, which is the current one. Reports the steps before the last two.
-  StepReport run(const data::Batch& batch, double weight, double learning_rate);
+  /// A batch that several replicas compute.
+  struct Shared {
+    std::int64_t counted = 0;  // what the sums of all of it are over
+    bool absent = false;       // this replica has none of it: its samples are a placeholder
+  };
+
+  /// Gives a step to the compute stream, which is the current one. Reports the steps before the last two. `shared`:
+  /// where `batch` is but this replica's part.
+  StepReport run(const data::Batch& batch, double weight, double learning_rate,
+                 const std::optional<Shared>& shared = std::nullopt);
   /// Waits for the steps that were not reported.
   StepReport settle() { return report_until(0); }
   /// The weights are others from here on: a loss that was not finite counts no more.
@@ -51,6 +62,8 @@ class WholeSteps {
   std::string note() const;
 
  private:
+  at::Tensor sums_of(const CriterionResult& found, bool absent);
+
   /// Results on their way to the host.
   struct Result {
     Result(const Streams& streams, std::int64_t numbers);
@@ -67,9 +80,9 @@ class WholeSteps {
     const Feed::Slot* slot = nullptr;
   };
 
-  void do_step(const BatchTensors& batch, Timing* timing);
-  void start(const data::Batch& batch, double weight, double learning_rate);
-  void run_eagerly(Feed::Slot& slot);
+  void do_step(const BatchTensors& batch, Timing* timing, bool absent = false);
+  void start(const data::Batch& batch, double weight, double learning_rate, const std::optional<Shared>& shared);
+  void run_eagerly(Feed::Slot& slot, bool absent);
   void try_eagerly(Feed::Slot& slot);
   void drop_graph();
   int& eager_steps(const BatchLayout& layout);
@@ -82,6 +95,7 @@ class WholeSteps {
   const Streams& streams_;
   Feed& feed_;
   const TorchCriterion& criterion_;
+  DeviceExchange* const exchange_;
   StepWork work_;
   std::string graph_refusal_;
   std::function<std::unique_ptr<StepGraph>()> make_graph_;

@@ -71,7 +71,8 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   options.data_on_device = *data_on == "device";
   options.local_batch_norm = *batch_norm == "local";
   options.frozen_batch_norm = *batch_norm == "frozen";
-  options.always_exchange = *exchange == "always";
+  options.host_exchange = *exchange == "host";
+  options.always_exchange = *exchange == "always" || options.host_exchange;
   options.wire = *exchange_precision == "bf16" ? comm::Wire::kBFloat16 : comm::Wire::kFloat32;
   auto& trainer = options.trainer;
   trainer.device = plan.replicas.front().stages.front().device;

@@ -106,9 +106,12 @@ struct PlacementFlags : OptionGroup {
       "synchronised",
       {.one_of = {"synchronised", "local", "frozen"}, .stays = {"batch norm"}}};
   Option<std::string> exchange{*this,
-                               {"--exchange", "NAME", "Exchange gradients: auto (with several replicas), or always"},
+                               {"--exchange", "NAME",
+                                "Exchange gradients: auto (with several replicas), always, or host (always, and those "
+                                "of GPUs through the memory "
+                                "of their hosts instead of NCCL)"},
                                "auto",
-                               {.one_of = {"auto", "always"}}};
+                               {.one_of = {"auto", "always", "host"}}};
   Option<std::string> exchange_precision{
       *this,
       {"--exchange-precision", "NAME", "How gradients travel: fp32, or bf16 (half the bytes)"},

@@ -11,6 +11,7 @@ class StepsAlone : public StepProtocol {
  public:
   explicit StepsAlone(StepContext context) : context_(std::move(context)) {}
   void step(const StepShare& share, double learning_rate, StepResult& result) override;
+  void settle(StepResult& result) override { result.take(context_.trainer.settle()); }
 
  private:
   const StepContext context_;

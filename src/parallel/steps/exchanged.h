@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "parallel/buckets.h"
+#include "parallel/exchange.h"
 #include "parallel/steps/gradients.h"
 
 namespace evener::parallel {

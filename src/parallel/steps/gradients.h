@@ -14,6 +14,7 @@ class GradientSteps : public StepProtocol {
  public:
   explicit GradientSteps(StepContext context);
   void step(const StepShare& share, double learning_rate, StepResult& result) final;
+  void settle(StepResult& result) final { result.take(context_.trainer.settle()); }
 
  protected:
   const StepContext& context() const { return context_; }

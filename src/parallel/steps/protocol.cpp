@@ -9,6 +9,7 @@
 #include "parallel/steps/alone.h"
 #include "parallel/steps/exchanged.h"
 #include "parallel/steps/gradients.h"
+#include "parallel/steps/on_devices.h"
 #include "parallel/steps/pipelined.h"
 #include "parallel/steps/shared.h"
 #include "parallel/steps/together.h"
@@ -22,8 +23,8 @@ void StepResult::take(engine::StepReport report) {
   culprit = report.culprit;
 }
 
-double gradient_weight(const StepContext& context, const StepShare& share) {
-  if (context.offers.detector == nullptr) return 1.0 / static_cast<double>(share.whole);
+std::int64_t loss_count(const StepContext& context, const StepShare& share) {
+  if (context.offers.detector == nullptr) return share.whole;
   auto matches = static_cast<double>(context.offers.detector->matches(*share.batch));
   if (context.channels.control->size() > 1) {
     context.pace.catch_up();
@@ -32,7 +33,11 @@ double gradient_weight(const StepContext& context, const StepShare& share) {
     context.channels.sums->all_reduce(std::span(&matches, 1));
     context.pace.exclude(waiting.seconds());
   }
-  return 1 / std::max(1.0, matches);
+  return static_cast<std::int64_t>(matches);
+}
+
+double gradient_weight(const StepContext& context, const StepShare& share) {
+  return 1 / static_cast<double>(std::max<std::int64_t>(1, loss_count(context, share)));
 }
 
 std::unique_ptr<StepProtocol> choose_protocol(StepContext context) {
@@ -41,11 +46,12 @@ std::unique_ptr<StepProtocol> choose_protocol(StepContext context) {
     return std::make_unique<PipelinedSteps>(std::move(context), pipeline);
   }
   const bool lone = context.channels.control->size() == 1;
-  const bool exchanges = context.always_exchange || (!lone && !context.offers.shares_arrays());
+  const bool on_devices = context.offers.on_devices != nullptr;
+  const bool exchanges = !on_devices && (context.always_exchange || (!lone && !context.offers.shares_arrays()));
   // Only a step that nobody looks into is left to the trainer as a whole.
-  if (lone && !exchanges && context.accumulate == 1 && !context.emulates_speed) {
-    return std::make_unique<StepsAlone>(std::move(context));
-  }
+  const bool whole = context.accumulate == 1 && !context.emulates_speed;
+  if (on_devices && whole) return std::make_unique<DeviceSteps>(std::move(context));
+  if (lone && !exchanges && whole) return std::make_unique<StepsAlone>(std::move(context));
   if (context.offers.together != nullptr) return std::make_unique<JointSteps>(std::move(context));
   if (context.offers.sharing != nullptr) return std::make_unique<SharedArraySteps>(std::move(context));
   if (exchanges) return std::make_unique<ExchangedGradientSteps>(std::move(context));

@@ -59,8 +59,10 @@ struct StepContext {
   bool emulates_speed = false;   // the pace is that of a slower device
 };
 
-/// Of each sample's gradient: 1 over the samples of the whole batch, or over the matched anchors of a detector, which
-/// members of the group add up here.
+/// What the mean of a batch's losses is over: its samples, or the matched anchors of a detector, which members of the
+/// group add up here.
+std::int64_t loss_count(const StepContext& context, const StepShare& share);
+/// Of each sample's gradient: 1 over that.
 double gradient_weight(const StepContext& context, const StepShare& share);
 
 class StepProtocol {
@@ -68,6 +70,8 @@ class StepProtocol {
   virtual ~StepProtocol() = default;
   /// One step. Every member of the group calls it with its share of the same batch.
   virtual void step(const StepShare& share, double learning_rate, StepResult& result) = 0;
+  /// Waits for the results of steps that are not known yet. Every member of the group calls it.
+  virtual void settle(StepResult& result) = 0;
 };
 
 /// The way that the context allows and asks for. Throws Error where the replicas would have to exchange gradients and

@@ -11,6 +11,7 @@ class JointSteps : public StepProtocol {
  public:
   explicit JointSteps(StepContext context) : context_(std::move(context)) {}
   void step(const StepShare& share, double learning_rate, StepResult& result) override;
+  void settle(StepResult& result) override { result.take(context_.trainer.settle()); }
 
  private:
   void exchange_seconds(StepResult& result) const;

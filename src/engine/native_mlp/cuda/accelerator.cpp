@@ -10,10 +10,28 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// One GPU's calls, with errors by their names.
+/// One GPU's calls, with errors by their names, and its primary context.
 class Gpu {
  public:
   Gpu(const CudaCalls& calls, int index) : calls_(calls), name_("cuda:" + std::to_string(index)) {}
+
+  /// No thread may be left with a context that may be gone.
+  ~Gpu() {
+    if (context_ == nullptr) return;
+    calls_.set_context(nullptr);
+    calls_.release_context(device_);
+  }
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  void retain_context(CUdevice device) {
+    check(calls_.retain_context(&context_, device), "cuDevicePrimaryCtxRetain");
+    device_ = device;
+  }
+  /// The calling thread may not be the one that opened the device, and calls need a current context.
+  void make_current() const { check(calls_.set_context(context_), "cuCtxSetCurrent"); }
+  /// For destructors.
+  void try_to_make_current() const { calls_.set_context(context_); }
 
   const CudaCalls& operator*() const { return calls_; }
   const CudaCalls* operator->() const { return &calls_; }
@@ -31,6 +49,8 @@ class Gpu {
  private:
   const CudaCalls& calls_;
   std::string name_;
+  CUcontext context_ = nullptr;
+  CUdevice device_ = 0;  // of the context
 };
 
 class CudaMoment : public Moment {
@@ -39,14 +59,21 @@ class CudaMoment : public Moment {
     gpu_.check(gpu_->event_create(&event_, CU_EVENT_DEFAULT), "cuEventCreate");
     gpu_.check(gpu_->event_record(event_, stream), "cuEventRecord");
   }
-  ~CudaMoment() override { gpu_->event_destroy(event_); }
+  ~CudaMoment() override {
+    gpu_.try_to_make_current();
+    gpu_->event_destroy(event_);
+  }
   CudaMoment(const CudaMoment&) = delete;
   CudaMoment& operator=(const CudaMoment&) = delete;
 
-  void wait() override { gpu_.check(gpu_->event_synchronize(event_), "cuEventSynchronize"); }
+  void wait() override {
+    gpu_.make_current();
+    gpu_.check(gpu_->event_synchronize(event_), "cuEventSynchronize");
+  }
   double seconds_since(const Moment& earlier) const override {
     constexpr double kMillisecond = 1e-3;
     float time_ms = 0;
+    gpu_.make_current();
     gpu_.check(gpu_->event_time(&time_ms, dynamic_cast<const CudaMoment&>(earlier).event_, event_),
                "cuEventElapsedTime");
     return kMillisecond * static_cast<double>(time_ms);
@@ -62,7 +89,10 @@ class CudaMemory : public DeviceMemory {
   CudaMemory(const Gpu& gpu, std::size_t bytes) : gpu_(gpu) {
     gpu_.check(gpu_->allocate(&address_, bytes), ("cuMemAlloc of " + bytes_text(bytes)).c_str());
   }
-  ~CudaMemory() override { gpu_->free(address_); }
+  ~CudaMemory() override {
+    gpu_.try_to_make_current();
+    gpu_->free(address_);
+  }
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
 
@@ -78,7 +108,10 @@ class PinnedMemory : public HostMemory {
   PinnedMemory(const Gpu& gpu, std::size_t bytes) : gpu_(gpu) {
     gpu_.check(gpu_->allocate_host(&data_, bytes), ("cuMemAllocHost of " + bytes_text(bytes)).c_str());
   }
-  ~PinnedMemory() override { gpu_->free_host(data_); }
+  ~PinnedMemory() override {
+    gpu_.try_to_make_current();
+    gpu_->free_host(data_);
+  }
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
@@ -106,7 +139,10 @@ class CudaRecording : public Recording {
   CudaRecording(const CudaRecording&) = delete;
   CudaRecording& operator=(const CudaRecording&) = delete;
 
-  void replay() override { gpu_.check(gpu_->graph_launch(graph_, stream_), "cuGraphLaunch"); }
+  void replay() override {
+    gpu_.make_current();
+    gpu_.check(gpu_->graph_launch(graph_, stream_), "cuGraphLaunch");
+  }
 
  private:
   const Gpu& gpu_;
@@ -128,18 +164,16 @@ class CudaAccelerator : public Accelerator {
     gpu_.check(gpu_->device_memory(&bytes, device_), "cuDeviceTotalMem");
     facts_.name = name.data();
     facts_.memory_bytes = bytes;
-    CUcontext context = nullptr;
-    gpu_.check(gpu_->retain_context(&context, device_), "cuDevicePrimaryCtxRetain");
-    context_ = context;
-    make_current();
+    facts_.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    gpu_.retain_context(device_);
+    gpu_.make_current();
     gpu_.check(gpu_->stream_create(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   }
 
   ~CudaAccelerator() override {
-    gpu_->set_context(context_);
+    gpu_.try_to_make_current();
     if (module_ != nullptr) gpu_->module_unload(module_);
-    gpu_->stream_destroy(stream_);
-    gpu_->release_context(device_);
+    if (stream_ != nullptr) gpu_->stream_destroy(stream_);
   }
   CudaAccelerator(const CudaAccelerator&) = delete;
   CudaAccelerator& operator=(const CudaAccelerator&) = delete;
@@ -147,24 +181,25 @@ class CudaAccelerator : public Accelerator {
   const DeviceFacts& facts() const override { return facts_; }
 
   std::unique_ptr<DeviceMemory> allocate(std::size_t bytes) override {
-    make_current();
+    gpu_.make_current();
     return std::make_unique<CudaMemory>(gpu_, bytes);
   }
 
   std::unique_ptr<HostMemory> allocate_host(std::size_t bytes) override {
-    make_current();
+    gpu_.make_current();
     return std::make_unique<PinnedMemory>(gpu_, bytes);
   }
 
   void build(const std::string& source, const std::vector<std::pair<std::string, int>>& macros) override {
-    make_current();
+    gpu_.make_current();
     const int capability = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    const std::string code = compile_cuda(nvrtc_, source, macros, capability);
-    gpu_.check(gpu_->module_load(&module_, code.c_str()), "cuModuleLoadData");
+    const CudaCode& code = compile_cuda(nvrtc_, source, macros, capability);
+    gpu_.check(gpu_->module_load(&module_, code.image.c_str()), "cuModuleLoadData");
   }
 
   std::unique_ptr<Kernel> kernel(const char* name) override {
+    gpu_.make_current();
     auto kernel = std::make_unique<CudaKernel>();
     gpu_.check(gpu_->module_function(&kernel->function, module_, name), "cuModuleGetFunction");
     return kernel;
@@ -183,6 +218,7 @@ class CudaAccelerator : public Accelerator {
                    arguments[i]);
       }
     }
+    gpu_.make_current();
     const auto count = [](std::size_t value) { return static_cast<unsigned>(value); };
     gpu_.check(gpu_->launch(dynamic_cast<CudaKernel&>(kernel).function, count(grid.groups[0]), count(grid.groups[1]), 1,
                             count(grid.items[0]), count(grid.items[1]), 1, 0, stream_, values.data(), nullptr),
@@ -190,23 +226,27 @@ class CudaAccelerator : public Accelerator {
   }
 
   void copy_in(DeviceMemory& to, std::size_t offset, const void* from, std::size_t bytes) override {
-    make_current();
+    gpu_.make_current();
     gpu_.check(gpu_->copy_in(address_of(to) + offset, from, bytes, stream_), "cuMemcpyHtoDAsync");
   }
 
   void copy_out(void* to, const DeviceMemory& from, std::size_t offset, std::size_t bytes) override {
-    make_current();
+    gpu_.make_current();
     gpu_.check(gpu_->copy_out(to, address_of(from) + offset, bytes, stream_), "cuMemcpyDtoHAsync");
   }
 
-  std::unique_ptr<Moment> mark() override { return std::make_unique<CudaMoment>(gpu_, stream_); }
+  std::unique_ptr<Moment> mark() override {
+    gpu_.make_current();
+    return std::make_unique<CudaMoment>(gpu_, stream_);
+  }
 
   void finish() override {
-    make_current();
+    gpu_.make_current();
     gpu_.check(gpu_->stream_synchronize(stream_), "cuStreamSynchronize");
   }
 
   std::unique_ptr<Recording> record(const std::function<void()>& work) override {
+    gpu_.make_current();
     gpu_.check(gpu_->begin_capture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
     CUgraph graph = nullptr;
     try {
@@ -223,20 +263,16 @@ class CudaAccelerator : public Accelerator {
  private:
   static constexpr std::size_t kMostArguments = 32;
 
-  /// The calling thread may not be the one that opened the device.
-  void make_current() const { gpu_.check(gpu_->set_context(context_), "cuCtxSetCurrent"); }
-
   int attribute(CUdevice_attribute what) const {
     int value = 0;
     gpu_.check(gpu_->device_attribute(&value, what, device_), "cuDeviceGetAttribute");
     return value;
   }
 
-  const Gpu gpu_;
+  Gpu gpu_;
   const NvrtcCalls& nvrtc_;
   DeviceFacts facts_;
   CUdevice device_ = 0;
-  CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
   CUmodule module_ = nullptr;
 };

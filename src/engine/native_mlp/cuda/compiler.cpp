@@ -1,5 +1,9 @@
 #include "engine/native_mlp/cuda/compiler.h"
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+
 #include "base/error.h"
 #include "engine/native_mlp/cuda/prelude.h"
 
@@ -15,19 +19,13 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  std::string compile(const std::vector<std::string>& options) {
+  void compile(const std::vector<std::string>& options) {
     std::vector<const char*> texts;
     for (const std::string& option : options) texts.push_back(option.c_str());
     if (nvrtc_.compile(handle_, static_cast<int>(texts.size()), texts.data()) != 0) {
       constexpr std::size_t kLongest = 1000;
       throw Error("NVRTC can't compile the kernels; it says: " + text(nvrtc_.log_size, nvrtc_.log).substr(0, kLongest));
     }
-    return text(nvrtc_.code_size, nvrtc_.code);
-  }
-
- private:
-  void require(int code, const char* call) const {
-    if (code != 0) throw Error(std::string(call) + " failed: " + nvrtc_.error_text(code));
   }
 
   template <class Size, class Read>
@@ -39,18 +37,56 @@ class Program {
     return result;
   }
 
+ private:
+  void require(int code, const char* call) const {
+    if (code != 0) throw Error(std::string(call) + " failed: " + nvrtc_.error_text(code));
+  }
+
   const NvrtcCalls& nvrtc_;
   NvrtcCalls::Program handle_ = nullptr;
 };
 
-}  // namespace
+/// In ascending order.
+std::vector<int> known_capabilities(const NvrtcCalls& nvrtc) {
+  int count = 0;
+  if (nvrtc.capability_count(&count) != 0 || count <= 0) return {};
+  std::vector<int> known(static_cast<std::size_t>(count));
+  if (nvrtc.capabilities(known.data()) != 0) return {};
+  std::ranges::sort(known);
+  return known;
+}
 
-std::string compile_cuda(const NvrtcCalls& nvrtc, const std::string& source,
-                         const std::vector<std::pair<std::string, int>>& macros, int capability) {
+CudaCode compile_anew(const NvrtcCalls& nvrtc, const std::string& source,
+                      const std::vector<std::pair<std::string, int>>& macros, int capability) {
+  const std::vector<int> known = known_capabilities(nvrtc);
+  const auto next = std::ranges::upper_bound(known, capability);
+  const int nearest = next != known.begin() ? *std::prev(next) : capability;  // or NVRTC says what it misses
+  CudaCode code;
+  code.is_ptx = nearest != capability || known.empty();
   std::vector<std::string> options;
   for (const auto& [name, value] : macros) options.push_back("-D" + name + "=" + std::to_string(value));
-  options.push_back("--gpu-architecture=compute_" + std::to_string(capability));
-  return Program(nvrtc, cuda_prelude() + source).compile(options);
+  options.push_back((code.is_ptx ? "--gpu-architecture=compute_" : "--gpu-architecture=sm_") + std::to_string(nearest));
+  if (!code.is_ptx) options.push_back("--ptxas-options=-v");
+  Program program(nvrtc, cuda_prelude() + source);
+  program.compile(options);
+  code.image = code.is_ptx ? program.text(nvrtc.ptx_size, nvrtc.ptx) : program.text(nvrtc.cubin_size, nvrtc.cubin);
+  code.log = program.text(nvrtc.log_size, nvrtc.log);
+  return code;
+}
+
+}  // namespace
+
+const CudaCode& compile_cuda(const NvrtcCalls& nvrtc, const std::string& source,
+                             const std::vector<std::pair<std::string, int>>& macros, int capability) {
+  static std::mutex mutex;
+  static std::map<std::string, CudaCode> compiled;
+  std::string key = std::to_string(capability);
+  for (const auto& [name, value] : macros) key += ' ' + name + '=' + std::to_string(value);
+  key += '\n' + source;
+  const std::lock_guard lock(mutex);
+  const auto found = compiled.find(key);
+  if (found != compiled.end()) return found->second;
+  return compiled.emplace(key, compile_anew(nvrtc, source, macros, capability)).first->second;
 }
 
 }  // namespace evener::engine::native_mlp

@@ -80,8 +80,12 @@ std::string find_all(void* handle, NvrtcCalls& calls) {
   library.find(calls.create, "nvrtcCreateProgram");
   library.find(calls.destroy, "nvrtcDestroyProgram");
   library.find(calls.compile, "nvrtcCompileProgram");
-  library.find(calls.code_size, "nvrtcGetPTXSize");
-  library.find(calls.code, "nvrtcGetPTX");
+  library.find(calls.ptx_size, "nvrtcGetPTXSize");
+  library.find(calls.ptx, "nvrtcGetPTX");
+  library.find(calls.cubin_size, "nvrtcGetCUBINSize");
+  library.find(calls.cubin, "nvrtcGetCUBIN");
+  library.find(calls.capability_count, "nvrtcGetNumSupportedArchs");
+  library.find(calls.capabilities, "nvrtcGetSupportedArchs");
   library.find(calls.log_size, "nvrtcGetProgramLogSize");
   library.find(calls.log, "nvrtcGetProgramLog");
   library.find(calls.error_text, "nvrtcGetErrorString");

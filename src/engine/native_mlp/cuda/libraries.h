@@ -53,8 +53,12 @@ struct NvrtcCalls {
                 const char* const* names);
   int (*destroy)(Program*);
   int (*compile)(Program, int options, const char* const* texts);
-  int (*code_size)(Program, std::size_t*);
-  int (*code)(Program, char*);
+  int (*ptx_size)(Program, std::size_t*);
+  int (*ptx)(Program, char*);
+  int (*cubin_size)(Program, std::size_t*);
+  int (*cubin)(Program, char*);
+  int (*capability_count)(int*);
+  int (*capabilities)(int*);
   int (*log_size)(Program, std::size_t*);
   int (*log)(Program, char*);
   const char* (*error_text)(int);

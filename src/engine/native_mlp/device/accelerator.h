@@ -63,7 +63,8 @@ struct DeviceFacts {
   std::uint64_t memory_bytes = 0;
   /// It computes as CPUs do: few items at once, each on wide vectors.
   bool is_cpu = false;
-  int vector_floats = 1;  // of a register, where it is one
+  int vector_floats = 1;    // of a register, where it is one
+  int multiprocessors = 1;  // which take groups at once
 };
 
 class Accelerator {

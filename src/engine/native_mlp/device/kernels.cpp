@@ -90,16 +90,19 @@ KERNEL GROUP_OF(SINGLE_ITEMS, 1) gather(GLOBAL const Byte* images, int first_byt
       images[first_byte + (PLACE)image * values + value] * scale[channel] + shift[channel];
 }
 
-/* y = function(x W + bias) */
+/* y = function(x W + bias); or, where a part has fewer inputs than there are, x W over each part of them: `parts` is
+   (parts, samples, outputs), for which add_parts does the rest. Groups of a part lie side by side along the first axis. */
 KERNEL GROUP_OF(ITEMS_X, ITEMS_Y) forward(GLOBAL const float* x, GLOBAL const float* values, int weights_at,
                                           int bias_at, int function, int samples, int inputs, int outputs,
-                                          GLOBAL float* y) {
+                                          int part_inputs, GLOBAL float* parts, GLOBAL float* y) {
   LOCAL_ARRAY(left, LEFT_VALUES);
   LOCAL_ARRAY(right, DEPTH * RIGHT_STRIDE);
-  const int row = GROUP_Y * ROWS, column = GROUP_X * COLUMNS;
+  const int across = (outputs + COLUMNS - 1) / COLUMNS, part = GROUP_X / across, first = part * part_inputs;
+  const int row = GROUP_Y * ROWS, column = GROUP_X % across * COLUMNS;
+  const int end = part_inputs < inputs - first ? first + part_inputs : inputs;
   Vector sums[TILE_ROWS];
   for (int r = 0; r < TILE_ROWS; ++r) sums[r] = ZERO_VECTOR;
-  for (int k = 0; k < inputs; k += DEPTH) {
+  for (int k = first; k < end; k += DEPTH) {
     fetch_tile(left, LEFT_STRIDE, 1, ROWS, DEPTH, x, row, samples, k, inputs);
     fetch_tile(right, RIGHT_STRIDE, 1, DEPTH, COLUMNS, values + weights_at, k, inputs, column, outputs);
     BARRIER();
@@ -114,10 +117,24 @@ KERNEL GROUP_OF(ITEMS_X, ITEMS_Y) forward(GLOBAL const float* x, GLOBAL const fl
     for (int i = 0; i < VECTOR; ++i) {
       const int output = column + ITEM_X * VECTOR + i;
       if (sample >= samples || output >= outputs) continue;
+      if (part_inputs < inputs) {
+        parts[((PLACE)part * samples + sample) * outputs + output] = lanes[i];
+        continue;
+      }
       const float bias = bias_at >= 0 ? values[bias_at + output] : 0.0f;
       y[(PLACE)sample * outputs + output] = value_of(function, lanes[i] + bias);
     }
   }
+}
+
+/* y = function(sum of the parts + bias), the parts in their order. */
+KERNEL GROUP_OF(SINGLE_ITEMS, 1) add_parts(GLOBAL const float* parts, int part_count, GLOBAL const float* values,
+                                           int bias_at, int function, int samples, int outputs, GLOBAL float* y) {
+  const int place = GROUP_X * SINGLE_ITEMS + ITEM_X, count = samples * outputs;
+  if (place >= count) return;
+  float sum = 0.0f;
+  for (int part = 0; part < part_count; ++part) sum += parts[(PLACE)part * count + place];
+  y[place] = value_of(function, sum + (bias_at >= 0 ? values[bias_at + place % outputs] : 0.0f));
 }
 
 /* dx = (dy W^T) * function'(y), y being what the layer below gave. */

@@ -55,6 +55,12 @@ const std::string& device_kernels();
 /// A CPU has few items with wide registers and no use for neighbours that fetch together; a GPU the opposite, and for
 /// small batches as many groups as can be had.
 TileShape tile_shape_for(const DeviceFacts& device);
+/// A product of few tiles leaves most of a device without work: its summed dimension is divided then. How much of that
+/// a part has, a multiple of the tiles' depth; `summed` or more: it stays whole.
+std::int64_t part_length_for(const TileShape& tile, const DeviceFacts& device, std::int64_t rows, std::int64_t columns,
+                             std::int64_t summed);
+/// float32 values that all parts of any such product have at most.
+std::size_t most_part_values(const TileShape& tile, const DeviceFacts& device);
 /// Throws Error with what the compiler says.
 void build_device_kernels(Accelerator& accelerator, const TileShape& tile);
 /// Groups, of which each has `in_one`, for so many.

@@ -29,9 +29,9 @@ class DeviceMatrixProduct : public MatrixProduct {
     });
     times.product_s = seconds_of(Phase::kForward, [&] {
       const auto size = static_cast<std::int32_t>(size_);
-      const Argument arguments[] = {
-          a_.get(), b_.get(), 0,    /*bias_at=*/-1, static_cast<std::int32_t>(Function::kIdentity),
-          size,     size,     size, c_.get()};
+      const auto identity = static_cast<std::int32_t>(Function::kIdentity);
+      const Argument arguments[] = {a_.get(), b_.get(), 0,    /*bias_at=*/-1,     identity, size,
+                                    size,     size,     size, /*parts=*/c_.get(), c_.get()};
       accelerator_->launch(*kernel_, tiles_of(tile_, size_, size_), arguments);
     });
     times.d2h_s = seconds_of(Phase::kD2H, [&] { accelerator_->copy_out(c.data(), *c_, 0, bytes_); });

@@ -37,13 +37,10 @@ DeviceMlp::DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers,
       x_(layers.size() + 1),
       slopes_(layers.size()) {
   build_device_kernels(accelerator_, tile_);
-  kernels_ = {accelerator_.kernel("gather"),
-              accelerator_.kernel("forward"),
-              accelerator_.kernel("input_gradient"),
-              accelerator_.kernel("weight_gradient"),
-              accelerator_.kernel("update"),
-              accelerator_.kernel("follow"),
-              accelerator_.kernel("loss")};
+  kernels_ = {accelerator_.kernel("gather"),          accelerator_.kernel("forward"),
+              accelerator_.kernel("add_parts"),       accelerator_.kernel("input_gradient"),
+              accelerator_.kernel("weight_gradient"), accelerator_.kernel("update"),
+              accelerator_.kernel("follow"),          accelerator_.kernel("loss")};
   const std::size_t count = parameters_.size();
   values_ = allocate(count);
   gradients_ = allocate(count);
@@ -53,6 +50,7 @@ DeviceMlp::DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers,
   stopped_ = allocate(1);
   scale_ = allocate(pixel_scale.scale.size());
   shift_ = allocate(pixel_scale.shift.size());
+  parts_ = allocate(most_part_values(tile_, accelerator_.facts()));
   const std::vector<float> zeros(count);
   for (DeviceMemory* array : {values_.get(), gradients_.get(), momentum_.get(), average_.get()}) {
     if (array != nullptr) upload(*array, zeros);
@@ -132,6 +130,23 @@ std::size_t DeviceMlp::lowest_trained_layer() const {
   return layers_.size();
 }
 
+void DeviceMlp::forward_layer(std::size_t l, std::int64_t samples) {
+  const Dense& layer = layers_[l];
+  const std::int32_t bias_at = layer.bias ? place_of(layer.bias_parameter) : -1;
+  const auto function = static_cast<std::int32_t>(layer.function);
+  const std::int64_t part_inputs = part_length_for(tile_, accelerator_.facts(), samples, layer.outputs, layer.inputs);
+  const std::size_t parts = groups_for(layer.inputs, part_inputs);
+  Grid grid = tiles(samples, layer.outputs);
+  grid.groups[0] *= parts;
+  launch(accelerator_, *kernels_.forward, grid, x_[l].get(), values_.get(), place_of(layer.weight_parameter), bias_at,
+         function, number(samples), number(layer.inputs), number(layer.outputs), number(part_inputs), parts_.get(),
+         x_[l + 1].get());
+  if (parts == 1) return;
+  launch(accelerator_, *kernels_.add_parts, items_for(samples * layer.outputs), parts_.get(),
+         static_cast<std::int32_t>(parts), values_.get(), bias_at, function, number(samples), number(layer.outputs),
+         x_[l + 1].get());
+}
+
 void DeviceMlp::forward(const DeviceBatch& batch, int purpose) {
   const std::int32_t samples = number(batch.count), values = number(layers_.front().inputs);
   const bool resident = batch.images != nullptr;
@@ -139,13 +154,7 @@ void DeviceMlp::forward(const DeviceBatch& batch, int purpose) {
   const Grid pixels{{static_cast<std::size_t>(samples), groups_for(values, kItems)}, {kItems, 1}};
   launch(accelerator_, *kernels_.gather, pixels, resident ? batch.images : batch.block, first_byte,
          std::int32_t{resident}, batch.block, scale_.get(), shift_.get(), number(plane_), values, x_[0].get());
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    const Dense& layer = layers_[l];
-    launch(accelerator_, *kernels_.forward, tiles(samples, layer.outputs), x_[l].get(), values_.get(),
-           place_of(layer.weight_parameter), layer.bias ? place_of(layer.bias_parameter) : -1,
-           static_cast<std::int32_t>(layer.function), samples, number(layer.inputs), number(layer.outputs),
-           x_[l + 1].get());
-  }
+  for (std::size_t l = 0; l < layers_.size(); ++l) forward_layer(l, batch.count);
   launch(accelerator_, *kernels_.loss, items_for(1), x_.back().get(), batch.block, samples,
          number(layers_.back().outputs), std::int32_t{loss_.squared}, std::int32_t{batch.mixed},
          purpose == kLossOnly ? 0.0F : loss_.smoothing, std::int32_t{purpose}, slopes_.back().get(), predicted_.get(),

@@ -59,11 +59,12 @@ class DeviceMlp {
 
  private:
   struct Launchable {
-    std::unique_ptr<Kernel> gather, forward, input_gradient, weight_gradient, update, follow, loss;
+    std::unique_ptr<Kernel> gather, forward, add_parts, input_gradient, weight_gradient, update, follow, loss;
   };
   std::unique_ptr<DeviceMemory> allocate(std::size_t values);
   std::int64_t activations(std::int64_t samples) const;
   Grid tiles(std::int64_t rows, std::int64_t columns) const;
+  void forward_layer(std::size_t layer, std::int64_t samples);
   std::int32_t place_of(std::size_t parameter) const;
   std::int32_t trained_place_of(std::size_t parameter, bool exists) const;
   std::size_t lowest_trained_layer() const;
@@ -77,7 +78,7 @@ class DeviceMlp {
   const std::int64_t plane_;
   const TileShape tile_;
   Launchable kernels_;
-  std::unique_ptr<DeviceMemory> values_, momentum_, average_, gradients_, results_, stopped_, scale_, shift_;
+  std::unique_ptr<DeviceMemory> values_, momentum_, average_, gradients_, results_, stopped_, scale_, shift_, parts_;
   // For so many samples: what goes into each layer and what comes out of the last; derivatives by what goes into each
   // layer's function.
   std::int64_t capacity_ = 0;

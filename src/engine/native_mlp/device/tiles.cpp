@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/native_mlp/device/kernels.h"
 
 namespace evener::engine::native_mlp {
@@ -25,6 +27,23 @@ std::size_t groups_for(std::int64_t count, std::int64_t in_one) {
 Grid tiles_of(const TileShape& tile, std::int64_t rows, std::int64_t columns) {
   return {{groups_for(columns, tile.tile_columns()), groups_for(rows, tile.tile_rows())},
           {static_cast<std::size_t>(tile.items_x), static_cast<std::size_t>(tile.items_y)}};
+}
+
+std::int64_t part_length_for(const TileShape& tile, const DeviceFacts& device, std::int64_t rows, std::int64_t columns,
+                             std::int64_t summed) {
+  constexpr std::int64_t kLeastPieces = 4;  // below, adding parts up costs more than it saves
+  const auto count = [](std::int64_t value, std::int64_t in_one) { return (value + in_one - 1) / in_one; };
+  const std::int64_t tiles = count(rows, tile.tile_rows()) * count(columns, tile.tile_columns());
+  const std::int64_t pieces = count(summed, tile.depth);
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, std::min<std::int64_t>(device.multiprocessors / tiles, pieces / kLeastPieces));
+  return count(pieces, parts) * tile.depth;
+}
+
+std::size_t most_part_values(const TileShape& tile, const DeviceFacts& device) {
+  // Parts are as many as there are multiprocessors for at most, each of a tile.
+  return static_cast<std::size_t>(std::max(1, device.multiprocessors)) * static_cast<std::size_t>(tile.tile_rows()) *
+         static_cast<std::size_t>(tile.tile_columns());
 }
 
 }  // namespace evener::engine::native_mlp

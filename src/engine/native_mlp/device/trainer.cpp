@@ -61,7 +61,10 @@ DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptio
       mlp_(*accelerator_, layers_, device_parameters_, options_, pixel_scale_of(network, options)),
       feed_(*accelerator_, options.resident.get()),
       steps_(*accelerator_, feed_, mlp_, has_average(), options.step_graph),
-      staged_(device_parameters_.size()) {
+      staging_(accelerator_->allocate_host(device_parameters_.size() * sizeof(float))),
+      result_(accelerator_->allocate_host(sizeof(DeviceResult))),
+      staged_(reinterpret_cast<float*>(staging_->data()), device_parameters_.size()) {
+  std::fill_n(staged_.data(), staged_.size(), 0.0F);  // what isn't trained stays so
   arrays_.gradients = Array(parameters_.size());
 }
 
@@ -83,11 +86,17 @@ DeviceBatch DeviceTrainer::put(const data::Batch& batch, double weight) {
   return feed_.put(batch, header);
 }
 
+/// Starts the copy of the result of a forward pass.
+void DeviceTrainer::fetch_result() {
+  accelerator_->copy_out(result_->data(), mlp_.results(), DeviceMlp::kOtherResult * sizeof(DeviceResult),
+                         sizeof(DeviceResult));
+  result_landed_ = accelerator_->mark();
+}
+
 Sums DeviceTrainer::result_of(std::int64_t count) {
   const PhaseMark mark(Phase::kD2H);
-  DeviceResult result;
-  accelerator_->copy_out(&result, mlp_.results(), DeviceMlp::kOtherResult * sizeof result, sizeof result);
-  accelerator_->finish();
+  result_landed_->wait();
+  const auto& result = *reinterpret_cast<const DeviceResult*>(result_->data());
   return classification_sums(result.loss, static_cast<std::int64_t>(result.correct), count);
 }
 
@@ -103,6 +112,7 @@ Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
   {
     const PhaseMark mark(Phase::kForward);
     mlp_.forward(given, kLossAndSlopes);
+    fetch_result();
   }
   std::vector<std::unique_ptr<Moment>> fetched(layers_.size());
   {
@@ -112,7 +122,6 @@ Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
       fetched[layer] = accelerator_->mark();
     });
   }
-  const Sums result = result_of(batch.count);
   for (std::size_t l = layers_.size(); l-- > 0;) {
     fetched[l]->wait();
     for (const std::size_t entry : trained_.entries) {
@@ -120,7 +129,7 @@ Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
     }
     report_layer(l);
   }
-  return result;
+  return result_of(batch.count);
 }
 
 /// Starts the copies of a layer's gradients.
@@ -200,6 +209,7 @@ Sums DeviceTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>
   if (std::int32_t* found = room_for(batch.count, predicted)) {
     accelerator_->copy_out(found, mlp_.predicted(), 0, static_cast<std::size_t>(batch.count) * sizeof *found);
   }
+  fetch_result();
   return result_of(batch.count);
 }
 

@@ -41,6 +41,7 @@ class DeviceTrainer : public MlpTrainer, public ReportsDevice {
 
  private:
   DeviceBatch put(const data::Batch& batch, double weight);
+  void fetch_result();
   Sums result_of(std::int64_t count);
   void fetch_gradients(std::size_t layer);
   void send_gradients();
@@ -53,7 +54,10 @@ class DeviceTrainer : public MlpTrainer, public ReportsDevice {
   DeviceMlp mlp_;
   DeviceFeed feed_;
   DeviceSteps steps_;
-  Array staged_;  // gradients in the device's layout
+  // Gradients in the device's layout, and a result: in memory that copies go on to while the host does something else.
+  const std::unique_ptr<HostMemory> staging_, result_;
+  const Array staged_;
+  std::unique_ptr<Moment> result_landed_;
 };
 
 }  // namespace evener::engine::native_mlp

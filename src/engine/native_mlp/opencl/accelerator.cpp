@@ -98,6 +98,7 @@ class OpenClAccelerator : public Accelerator {
     facts_.memory_bytes = number_of<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE);
     facts_.is_cpu = (number_of<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
     facts_.vector_floats = static_cast<int>(number_of<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
+    facts_.multiprocessors = static_cast<int>(number_of<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS));
     largest_bytes_ = number_of<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     cl_int code = CL_SUCCESS;
     context_.reset(clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code));

@@ -7,18 +7,10 @@
 
 #include "comm/communication_thread.h"
 #include "comm/communicator.h"
+#include "engine/gradient_buckets.h"
 #include "engine/offers.h"
 
 namespace evener::parallel {
-
-/// Gradients of one bucket: [first, last] of the trained parameters, in the engine's order.
-struct Bucket {
-  std::size_t first = 0, last = 0;
-};
-
-/// Buckets from the last parameter to the first, as their gradients become ready: 1 MiB first, so that the exchange
-/// begins early, 25 MiB then (the sizes of PyTorch's DistributedDataParallel). `sizes`: values of each parameter.
-std::vector<Bucket> make_buckets(const std::vector<std::size_t>& sizes);
 
 /// The exchange of one replica's gradients. begin() before the backward pass, ready() for each gradient as it becomes
 /// ready, on the same thread, finish() after it, when those that nobody told of are ready too: then every replica has
@@ -35,16 +27,13 @@ class Exchange {
   void finish();
 
  private:
-  std::vector<std::span<float>> gradients_of(const Bucket& bucket) const;
-  void launch(const Bucket& bucket);
+  std::vector<std::span<float>> gradients_of(const engine::Bucket& bucket) const;
+  void launch(const engine::Bucket& bucket);
 
   engine::ExchangesGradients& gradients_;
   comm::Communicator& communicator_;
   const comm::Wire wire_;
-  const std::vector<Bucket> buckets_;
-  std::vector<std::size_t> bucket_of_;  // of each parameter
-  std::vector<std::size_t> missing_;    // gradients of each bucket that aren't ready
-  std::size_t launched_ = 0;            // buckets; every replica launches them in the same order
+  engine::BucketProgress progress_;
   std::vector<comm::Pending> pending_;
   comm::CommunicationThread thread_;  // last: its tasks use the rest
 };

@@ -1,8 +1,8 @@
-#include "parallel/buckets.h"
+#include "engine/gradient_buckets.h"
 
 #include <gmock/gmock.h>
 
-namespace evener::parallel {
+namespace evener::engine {
 namespace {
 
 constexpr std::size_t kMiB = (std::size_t{1} << 20) / sizeof(float);  // values
@@ -30,5 +30,22 @@ TEST(Buckets, AParameterLargerThanABucketHasOneOfItsOwn) {
   EXPECT_THAT(ranges({40 * kMiB, 100, 40 * kMiB}), ElementsAre(Pair(2, 2), Pair(1, 1), Pair(0, 0)));
 }
 
+TEST(Buckets, AreTakenInTheirOrderWhenTheyAreComplete) {
+  BucketProgress progress({kMiB, kMiB, kMiB});  // one, and the other two
+  for (int pass = 0; pass < 2; ++pass) {
+    progress.begin();
+    progress.ready(0);
+    progress.ready(1);
+    EXPECT_EQ(progress.take_complete(), nullptr);  // the first one is missing
+    progress.ready(2);
+    EXPECT_EQ(progress.take_complete(), &progress.buckets()[0]);
+    EXPECT_EQ(progress.take_complete(), &progress.buckets()[1]);
+    EXPECT_EQ(progress.take_complete(), nullptr);
+    EXPECT_EQ(progress.take_next(), nullptr);
+  }
+  progress.begin();
+  EXPECT_EQ(progress.take_next(), &progress.buckets()[0]);
+}
+
 }  // namespace
-}  // namespace evener::parallel
+}  // namespace evener::engine

@@ -162,6 +162,8 @@ class TrainsStage {
   virtual std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients,
                                                   double weight) = 0;
   virtual void weights_stage(int micro_batch) = 0;
+  /// Waits until the device is through with what the calls above gave it, where they may return before that.
+  virtual void wait_for_stage() {}
   /// Forward in evaluation mode. `predicted`: as Trainer::evaluate, of the last stage.
   virtual Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                                 std::vector<std::int32_t>* predicted) = 0;

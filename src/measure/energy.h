@@ -40,6 +40,7 @@ struct DeviceEnergy {
   std::string note = {};                  // what a reader has to know
   std::string reason = {};                // why `joules` is absent
   std::string host = {};                  // whose it is, where there are several
+  std::string uuid = {};                  // of a card that tells it
 };
 
 /// The power that the added devices drew before the run.

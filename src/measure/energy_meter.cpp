@@ -310,6 +310,7 @@ DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const Idle
   const Channel& channel = *meter.channel;
   DeviceEnergy device{.name = channel.name, .sensor = meter.sensor, .covers = channel.covers, .added = meter.added};
   device.note = channel.note;
+  device.uuid = channel.uuid;
   device.reason = absence(meter, window_s);
   if (!device.reason.empty()) return device;
   device.kind = channel.kind;

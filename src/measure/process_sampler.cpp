@@ -82,6 +82,7 @@ void add_state(std::vector<DeviceSums>& devices, const DeviceState& state) {
   if (found == devices.end()) {
     found = devices.insert(devices.end(), DeviceSums());
     found->use.name = state.name;
+    found->use.uuid = state.uuid;
   }
   const auto add = [](RunningSpread& sum, const auto& value) {
     if (value) sum.add(static_cast<double>(*value));

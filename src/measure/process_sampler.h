@@ -39,6 +39,7 @@ struct DeviceUse {
   std::optional<Spread> utilisation_percent, memory_bytes, clock_mhz, temperature_c;
   std::int64_t samples = 0, throttled_samples = 0;
   std::string throttle_reasons;  // all that were seen
+  std::string uuid = {};         // of a card that tells it
 };
 
 struct SamplerSummary {

@@ -38,14 +38,24 @@ int card_of(int index) {
   return index;
 }
 
-/// The sensors' cards in the record's: "gpu 0" is the first one of the machine.
+/// Whether any of the sensors' devices is the card of this UUID. Where none is, numbers have to do: the card tells no
+/// UUID, or the run computes on a part of it (MIG), which has its own.
+template <typename Devices>
+bool is_among(const Devices& devices, const std::string& uuid) {
+  return !uuid.empty() && std::ranges::any_of(devices, [&](const auto& device) { return device.uuid == uuid; });
+}
+
+/// The sensors' cards in the record's: by their UUID, or "gpu 0" is the first one of the machine.
 void take_gpus(Record& record, const SamplerSummary& summary) {
   record.missing.erase("gpus");
   if (record.gpus.empty()) record.missing["gpus"] = "no GPU was used";
   for (GpuUse& gpu : record.gpus) {
     const std::string name = fmt::format("gpu {}", card_of(gpu.index));
+    const auto is_it = [&](const auto& device, bool by_uuid) {
+      return by_uuid ? device.uuid == gpu.uuid : device.name == name;
+    };
     for (const DeviceUse& device : summary.devices) {
-      if (device.name != name) continue;
+      if (!is_it(device, is_among(summary.devices, gpu.uuid))) continue;
       if (device.utilisation_percent) gpu.utilisation_percent_mean = device.utilisation_percent->mean;
       gpu.throttled_share =
           device.samples > 0
@@ -56,7 +66,7 @@ void take_gpus(Record& record, const SamplerSummary& summary) {
       gpu.clock_mhz = device.clock_mhz;
     }
     for (const DeviceEnergy& device : record.energy.devices) {
-      if (device.name == name) gpu.joules = device.joules;
+      if (is_it(device, is_among(record.energy.devices, gpu.uuid))) gpu.joules = device.joules;
     }
     const char* const why = "no sensor of this GPU could be read; evener doctor says why";
     if (!gpu.joules) record.missing["gpus.joules"] = why;
@@ -82,27 +92,47 @@ void take_hosts(Record& record) {
   add_hosts(record.energy, hosts, energies);
 }
 
-/// Which devices the run left idle: cards that its placement doesn't name, where it names the machine's own.
-void mark_used(Record& record) {
-  Energy& energy = record.energy;
-  std::set<std::string> used;
+/// Whether the run computed on what a sensor calls "gpu 0", or by its UUID.
+bool computed_on(const Record& record, const DeviceEnergy& card) {
   for (const ReplicaRecord& replica : record.placement.replicas) {
+    if (!card.host.empty() && !replica.host.empty() && card.host != replica.host) continue;
     for (const StageRecord& stage : replica.stages) {
       const std::size_t colon = stage.device.find(':');
       if (colon == std::string::npos) continue;
-      used.insert(fmt::format("gpu {}", card_of(std::atoi(stage.device.c_str() + colon + 1))));
+      const int number = card_of(std::atoi(stage.device.c_str() + colon + 1));
+      const bool by_uuid = is_among(record.energy.devices, stage.uuid);
+      if (by_uuid ? card.uuid == stage.uuid : card.name == fmt::format("gpu {}", number)) return true;
     }
   }
+  return false;
+}
+
+/// What a program does while a GPU computes is one thing, and what the GPU computes another: phases are the program's.
+bool computes_ahead(const Record& record) {
+  return std::ranges::any_of(record.placement.replicas, [](const ReplicaRecord& replica) {
+    return std::ranges::any_of(replica.stages,
+                               [](const StageRecord& stage) { return !stage.device.starts_with("cpu"); });
+  });
+}
+
+/// Which devices the run left idle: cards that its placement doesn't name, where it names the machine's own.
+void mark_used(Record& record) {
+  Energy& energy = record.energy;
   std::optional<double> joules;
   for (DeviceEnergy& device : energy.devices) {
     const bool numbered = device.covers == Covers::kGpu && device.name.starts_with("gpu ");
     if (device.name.starts_with("idle gpu")) device.used = false;
-    if (numbered && device.kind != EnergyClass::kEstimated) device.used = used.contains(device.name);
+    if (numbered && device.kind != EnergyClass::kEstimated) device.used = computed_on(record, device);
     if (device.added && device.used) joules = joules.value_or(0) + device.joules.value_or(0);
   }
   if (energy.joules) energy.used_joules = joules;
   if (energy.joules && !joules) energy.used_reason = "no sensor sees the devices that the run computed on";
   set_products(energy);
+  if (energy.joules && computes_ahead(record)) {
+    energy.phases.clear();
+    energy.phases_reason =
+        "a GPU computes behind the program that drives it, whose phases don't say what the joules went into";
+  }
 }
 
 std::string cell(const std::optional<double>& value) {

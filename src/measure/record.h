@@ -35,6 +35,7 @@ struct StageRecord {
   // Of one stage of several: what it was predicted to take of memory, and what its process came to take at most.
   std::optional<std::int64_t> predicted_memory_bytes = {}, memory_bytes = {};
   std::optional<double> busy_share = {};  // of the time in which a divided network answered
+  std::string uuid = {};                  // of a GPU, where its driver told it
 };
 struct ReplicaRecord {
   std::vector<StageRecord> stages;
@@ -198,6 +199,7 @@ struct GpuUse {
   std::optional<double> throttled_share = {};   // of the samples, in 0..1
   std::string throttle_reasons = {};            // "power cap, heat"
   std::optional<Spread> temperature_c = {}, clock_mhz = {};
+  std::string uuid = {};  // where its driver told it
 };
 
 /// One stretch of work on a run. A run that was resumed, or started again after it lost a replica, has several.

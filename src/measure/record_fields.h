@@ -53,6 +53,7 @@ void describe(Fields& fields, Of<StageRecord> auto& stage) {
   fields.value("predicted_memory_bytes", stage.predicted_memory_bytes);
   fields.value("memory_bytes", stage.memory_bytes);
   fields.share("busy_share", stage.busy_share);
+  fields.text("uuid", stage.uuid);
 }
 
 template <typename Fields>
@@ -260,6 +261,7 @@ void describe(Fields& fields, Of<GpuUse> auto& gpu) {
   fields.text("throttle_reasons", gpu.throttle_reasons);
   fields.value("temperature_c", gpu.temperature_c);
   fields.value("clock_mhz", gpu.clock_mhz);
+  fields.text("uuid", gpu.uuid);
 }
 
 template <typename Fields>
@@ -279,6 +281,7 @@ void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
   fields.text("note", device.note);
   fields.text("reason", device.reason);
   fields.text("host", device.host);
+  fields.text("uuid", device.uuid);
 }
 
 template <typename Fields>

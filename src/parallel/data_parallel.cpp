@@ -109,6 +109,16 @@ const StepResult& DataParallel::step(double learning_rate) {
   return replica_.last_step();
 }
 
+/// Replicas that have anything to wait for are alone, or wait for each other's devices.
+const StepResult& DataParallel::settle() {
+  const Stopwatch waiting;
+  command(Command::Kind::kSettle);
+  if (replica_.last_step().steps > 0) {
+    for (double& busy_s : busy_s_) busy_s += waiting.seconds();
+  }
+  return replica_.last_step();
+}
+
 /// A replica leaves when the batches that were divided before are done, and comes back at once, with rank 0's state.
 void DataParallel::set_members() {
   const std::vector<bool>& wanted = membership_.active();

@@ -24,10 +24,7 @@ class DataParallel {
   /// The next step of the epoch.
   const StepResult& step(double learning_rate);
   /// Waits for the results of steps that are not known yet: what step() would have said of them.
-  const StepResult& settle() {
-    command(Command::Kind::kSettle);
-    return replica_.last_step();
-  }
+  const StepResult& settle();
 
   /// Evaluates one part (an index of ReplicaOptions::evaluation_parts) of `samples` samples; nothing when `stop` said
   /// so.

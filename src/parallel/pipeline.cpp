@@ -129,6 +129,7 @@ engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, d
   } else {
     trainer_.weights_stage(task.micro_batch);
   }
+  trainer_.wait_for_stage();  // or the task would seem to take as long as handing it over
   pace_.catch_up();
   const double to_s = now_s();
   send(forward ? values_out_.get() : backward ? gradients_out_.get() : nullptr, std::move(sent));

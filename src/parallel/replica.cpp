@@ -132,19 +132,33 @@ double Replica::probe() {
   if (device_sums_) device_sums_->be_silent(true);
   channels_.control->barrier();
   double speed = 0;
-  const Stopwatch all;
-  for (std::int64_t count = least, runs = 0; runs < 2 || (count <= most && all.seconds() < kEnough_s); ++runs) {
-    serve_first(count);
-    const data::Batch* batch = train_loader_->next();
-    const Stopwatch clock;
-    trainer_->forward_backward(*batch, 1.0 / static_cast<double>(count));
-    speed = static_cast<double>(count) / clock.seconds();
-    if (runs > 0) count = std::min(4 * count, std::max(count + 1, most));  // the first run makes what later ones reuse
+  if (options_.trainer.device.kind != DeviceKind::kCpu) {
+    // The first call of a size may look for the best way to compute it, which takes seconds, and a few images say
+    // nothing of a device that computes thousands at once.
+    speed_with(most);
+    speed = speed_with(most);
+  } else {
+    const Stopwatch all;
+    speed_with(least);  // makes what later ones reuse
+    std::int64_t count = least;
+    do {
+      speed = speed_with(count);
+      count = std::min(4 * count, std::max(count + 1, most));
+    } while (count <= most && all.seconds() < kEnough_s);
   }
   channels_.control->barrier();
   if (device_sums_) device_sums_->be_silent(false);
   probing_ = false;
   return speed * options_.speed_factor;
+}
+
+/// Samples per second of a call with the first `count` training samples.
+double Replica::speed_with(std::int64_t count) {
+  serve_first(count);
+  const data::Batch* batch = train_loader_->next();
+  const Stopwatch clock;
+  trainer_->forward_backward(*batch, 1.0 / static_cast<double>(count));
+  return static_cast<double>(count) / clock.seconds();
 }
 
 /// The first training samples as one batch.

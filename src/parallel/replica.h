@@ -98,6 +98,7 @@ class Replica {
   void load_given();
   std::size_t most_counts() const;
   void serve_first(std::int64_t count);
+  double speed_with(std::int64_t count);
   void start(data::Loader& loader, std::vector<std::uint32_t> order, std::uint64_t epoch);
   StepShare next_share();
   void obey(const Command& command);

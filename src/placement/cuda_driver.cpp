@@ -19,6 +19,20 @@ constexpr int kLeastCapability = 75;  // 7.5
 constexpr int kSuccess = 0;
 constexpr int kComputeMajor = 75, kComputeMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_...
 
+using Uuid = std::array<unsigned char, 16>;  // laid out as CUuuid
+
+/// As NVML and nvidia-smi write it: "GPU-" and 32 hexadecimal digits in groups.
+std::string uuid_text(const Uuid& uuid) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < uuid.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kDigits[uuid[i] / 16];
+    text += kDigits[uuid[i] % 16];
+  }
+  return text;
+}
+
 class LibCuda : public CudaDriver {
  public:
   explicit LibCuda(void* library) : library_(library) {
@@ -30,6 +44,7 @@ class LibCuda : public CudaDriver {
     find(name_, "cuDeviceGetName");
     find(memory_, "cuDeviceTotalMem_v2");
     find(attribute_, "cuDeviceGetAttribute");
+    uuid_ = reinterpret_cast<decltype(uuid_)>(dlsym(library, "cuDeviceGetUuid_v2"));
   }
 
   bool complete() const { return complete_; }
@@ -59,6 +74,8 @@ class LibCuda : public CudaDriver {
     if (memory_(&bytes, device) == kSuccess) result.memory_bytes = bytes;
     attribute_(&result.compute_major, kComputeMajor, device);
     attribute_(&result.compute_minor, kComputeMinor, device);
+    Uuid uuid{};
+    if (uuid_ != nullptr && uuid_(&uuid, device) == kSuccess) result.uuid = uuid_text(uuid);
     return result;
   }
 
@@ -79,6 +96,7 @@ class LibCuda : public CudaDriver {
   int (*name_)(char*, int, int) = nullptr;
   int (*memory_)(std::size_t*, int) = nullptr;
   int (*attribute_)(int*, int, int) = nullptr;
+  int (*uuid_)(Uuid*, int) = nullptr;  // of CUDA 11.4 and newer
 };
 
 // "580.65.06" out of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul ..."; "" if there is none.
@@ -178,7 +196,8 @@ AcceleratorList find_cuda_gpus(CudaDriver* driver, const fs::path& root) {
                               gpu.memory_bytes,
                               gpu.compute_major,
                               gpu.compute_minor,
-                              problem_of(gpu, cuda_version)});
+                              problem_of(gpu, cuda_version),
+                              gpu.uuid});
     }
   }
   if (list.devices.empty()) explain_absence(list, driver != nullptr, init_error, root);

@@ -23,6 +23,7 @@ class CudaDriver {
     std::string name;
     unsigned long long memory_bytes = 0;
     int compute_major = 0, compute_minor = 0;
+    std::string uuid = {};  // "GPU-8e1f..."
   };
   virtual Properties properties(int index) = 0;
 };

@@ -23,7 +23,7 @@ namespace placement {
 
 static constexpr auto message_members(const Accelerator*) {
   return std::tuple(&Accelerator::device, &Accelerator::name, &Accelerator::memory_bytes, &Accelerator::compute_major,
-                    &Accelerator::compute_minor, &Accelerator::problem);
+                    &Accelerator::compute_minor, &Accelerator::problem, &Accelerator::uuid);
 }
 
 static constexpr auto message_members(const AcceleratorList*) {

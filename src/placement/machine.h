@@ -18,6 +18,7 @@ struct Accelerator {
   unsigned long long memory_bytes = 0;       // 0 = not known
   int compute_major = 0, compute_minor = 0;  // CUDA compute capability; 0.0 = not known
   std::string problem;                       // why it can't be used although it is there ("" = it can)
+  std::string uuid = {};                     // "GPU-8e1f...", as the driver's tools name it; "" = not known
 };
 
 /// The devices of one kind, in the order of their numbers.

@@ -118,6 +118,7 @@ class PlanBuilder {
     const Accelerator& device = list.devices[static_cast<std::size_t>(planned.device.index)];
     if (!device.problem.empty()) refuse(stage, name + " (" + device.name + ") can't be used: " + device.problem);
     planned.device_name = device.name;
+    planned.uuid = device.uuid;
     return planned;
   }
 
@@ -314,6 +315,7 @@ Plan on_hosts(Plan plan, int hosts) {
     for (PlanReplica replica : of_one) {
       replica.rank += host * static_cast<int>(of_one.size());
       if (replica.share) *replica.share /= hosts;
+      if (host > 0) std::ranges::for_each(replica.stages, [](PlanStage& stage) { stage.uuid.clear(); });
       plan.replicas.push_back(std::move(replica));
     }
   }

@@ -37,6 +37,7 @@ struct PlanStage {
   int threads = 1;          // that compute; a GPU has one that drives it
   std::vector<int> cpus;    // logical CPUs the threads are pinned to; empty = not pinned
   double factor = 1;        // < 1: emulates a device of that fraction of its speed
+  std::string uuid = {};    // of a GPU that has one
 };
 
 struct PlanReplica {

@@ -12,6 +12,7 @@ measure::PlacementRecord placement_record(const placement::Plan& plan) {
     for (const auto& stage : replica.stages) {
       measure::StageRecord stage_record;
       stage_record.device = device_text(stage.device);
+      stage_record.uuid = stage.uuid;
       if (stage.device.kind == DeviceKind::kCpu) stage_record.threads = stage.threads;
       stage_record.cpus = stage.cpus;
       if (stage.factor < 1) stage_record.emulated_speed = stage.factor;

@@ -34,7 +34,7 @@ std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::
 }
 
 bool can_train(engine::Engine& engine, const network::Network& network, const engine::TrainerOptions& options,
-               const TensorMap& state, std::int64_t images) {
+               const TensorMap& state, std::int64_t images, std::int64_t all) {
   const auto& input = network.input_shape();
   const data::ImageShape shape{input.at(0), input.at(1), input.at(2)};
   const auto count = static_cast<std::size_t>(images);
@@ -48,6 +48,11 @@ bool can_train(engine::Engine& engine, const network::Network& network, const en
     for (int step = 0; step < kSteps; ++step) trainer->step(batch, 1.0 / static_cast<double>(images), 0);
     trainer->settle();
     trainer->evaluate(batch);
+    // A single image takes little, and batch-norm may know no variance of one.
+    if (const std::int64_t rest = all % images; rest > 1) {
+      trainer->step(data::part_of(batch, 0, rest), 1.0 / static_cast<double>(rest), 0);
+      trainer->settle();
+    }
     return true;
   } catch (const engine::OutOfMemory&) {
     return false;

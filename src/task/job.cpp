@@ -307,7 +307,7 @@ void TrainJob::State::open_engine(const std::string& before) {
     const auto native = usable ? engine::open_engine("native") : nullptr;
     choice = choose_engine(question, native.get(), simd_level());
   }
-  engine = engine::open_engine(choice.name);
+  engine = options.open_engine ? options.open_engine(choice.name) : engine::open_engine(choice.name);
   setup.engine = choice.name;
   setup.engine_reason = choice.reason;
   // A step of the native engine is shorter than waking another thread and taking a batch from it, unless the images

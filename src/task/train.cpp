@@ -16,6 +16,7 @@
 #include "task/evaluation.h"
 #include "task/job.h"
 #include "task/kept_weights.h"
+#include "task/step_times.h"
 #include "task/time_limit.h"
 #include "task/train_text.h"
 
@@ -138,39 +139,36 @@ class TrainRun {
       const Stopwatch clock;
       epoch.learning_rate = rate(step);
       const parallel::StepResult& result = replicas_.step(epoch.learning_rate);
-      if (!take(result, epoch.epoch)) return false;
-      // The device may report the result of a step while later ones are under way; at the end of an epoch all results
-      // are waited for.
-      if (step + 1 == setup_.steps_per_epoch && !settle(epoch.epoch)) return false;
-      told.step_seconds = clock.seconds();
-      if (steps_done_++ == 0) result_.first_step_s = job_.clock.seconds();
+      const std::int64_t images = result.images;
+      step_times_.give(images);
+      if (!take(result, clock.seconds(), epoch.epoch)) return false;
       progress_.step = step + 1;
-      progress_.partial_seconds += told.step_seconds;
-      result_.train_s += told.step_seconds;
-      time_limit_.stepped_in(told.step_seconds);
-      if (progress_.epoch != std::max(setup_.resumed_epoch, head_epochs())) {
-        result_.later_epochs.add(result.images, told.step_seconds);
-      } else if (steps_done_ > kWarmUpSteps) {
-        result_.first_epoch.add(result.images, told.step_seconds);
-      }
+      // The device may report the result of a step while later ones are under way; at the end of an epoch, and for a
+      // checkpoint, all results are waited for.
+      const bool saves = kept_.is_due();
+      if ((saves || progress_.step == setup_.steps_per_epoch) && !settle(epoch.epoch)) return false;
+      told.step_seconds = clock.seconds();
       told.step = step + 1;
-      told.images += result.images;
+      told.images += images;
       told.epoch_seconds += told.step_seconds;
       tell_means(progress_.partial, told);
       observer_.on_step(told);
       for (const auto& note : replicas_.take_notes()) tell(note);
-      if (kept_.is_due() && !(settle(epoch.epoch) && save())) return false;
+      if (saves && !save()) return false;
     }
     if (first == setup_.steps_per_epoch) epoch.learning_rate = rate(first - 1);
     replicas_.share_state();
     return true;
   }
 
-  /// Adds the sums of the steps whose results have become known. False: one of them had a loss that is not finite,
-  /// which ends the training.
-  bool take(const parallel::StepResult& result, int epoch) {
+  /// Adds the sums of the steps whose results have become known, after so many seconds of stepping or waiting. False:
+  /// one of them had a loss that is not finite, which ends the training.
+  bool take(const parallel::StepResult& result, double seconds, int epoch) {
     progress_.partial += result.sums;
+    progress_.partial_seconds += seconds;
+    result_.train_s += seconds;
     known_steps_ += result.steps;
+    for (const StepTimes::Step& step : step_times_.pass(seconds, result.steps)) count(step);
     if (result.applied) return true;
     const std::int64_t step = known_steps_ + 1;
     const std::string image =
@@ -180,7 +178,22 @@ class TrainRun {
   }
 
   /// Waits for the results of steps that are not known yet.
-  bool settle(int epoch) { return take(replicas_.settle(), epoch); }
+  bool settle(int epoch) {
+    const Stopwatch clock;
+    const parallel::StepResult& result = replicas_.settle();
+    return take(result, clock.seconds(), epoch);
+  }
+
+  /// Counts a step of the epoch under way that is known to be done.
+  void count(const StepTimes::Step& step) {
+    if (steps_done_++ == 0) result_.first_step_s = job_.clock.seconds();
+    time_limit_.stepped_in(step.seconds);
+    if (progress_.epoch != std::max(setup_.resumed_epoch, head_epochs())) {
+      result_.later_epochs.add(step.images, step.seconds);
+    } else if (steps_done_ > kWarmUpSteps) {
+      result_.first_epoch.add(step.images, step.seconds);
+    }
+  }
 
   /// Puts a note into the record, and shows it to the user.
   void tell(const std::string& note) {
@@ -352,8 +365,9 @@ class TrainRun {
   engine::Trainer& trainer_;  // this rank's own
   KeptWeights kept_;
   TimeLimit time_limit_;
+  StepTimes step_times_;
   TrainResult result_;
-  std::int64_t steps_done_ = 0;
+  std::int64_t steps_done_ = 0;   // of this run, whose results are known
   std::int64_t known_steps_ = 0;  // steps of this epoch whose results were added up
 };
 

@@ -18,6 +18,7 @@
 #include "task/run_apart.h"
 #include "task/stage_memory.h"
 #include "task/stages.h"
+#include "task/step_times.h"
 #include "task/training_memory.h"
 
 namespace evener::task {
@@ -83,15 +84,28 @@ class Trial {
         std::max<std::int64_t>(1, static_cast<std::int64_t>(job_.setup.train_images) / images);
     TrialSteps steps;
     steps.images = images;
+    StepTimes times;
+    const auto add = [&](double seconds, const parallel::StepResult& result) {
+      // Also a step whose loss is not finite was computed.
+      const std::int64_t known = result.applied ? result.steps : 1;
+      for (const StepTimes::Step& each : times.pass(seconds, known)) steps.seconds.push_back(each.seconds);
+    };
     for (std::int64_t step = 0;; ++step) {
       leave_if_stopped();
       if (step % per_epoch == 0) replicas.start_epoch(++epoch_, per_epoch * images, 0);
+      if (step == kWarmUpTrialSteps) replicas.settle();
       const Stopwatch clock;
-      replicas.step(/*learning_rate=*/0);
-      if (step >= kWarmUpTrialSteps) steps.seconds.push_back(clock.seconds());
+      const parallel::StepResult& result = replicas.step(/*learning_rate=*/0);
+      if (step >= kWarmUpTrialSteps) {
+        times.give(images);
+        add(clock.seconds(), result);
+      }
       if (steps.seconds.size() >= kMostSteps) break;
       if (step + 1 >= kWarmUpTrialSteps + fewest && now_s() > end_s) break;
     }
+    const Stopwatch waiting;
+    const parallel::StepResult& rest = replicas.settle();
+    add(waiting.seconds(), rest);
     return steps;
   }
 
@@ -214,7 +228,7 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     const parallel::ReplicaOptions options = job_.replica_options(plan, {}, seat.rank);
     return pack_message(largest_that_fits(most, [&](std::int64_t at_once) {
       leave_if_stopped();
-      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once);
+      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once, images);
     }));
   };
   return std::min(images, run_apart<std::int64_t>(plan, body) * parts);

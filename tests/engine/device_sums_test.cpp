@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/module.h"
 #include "engine/device_helpers.h"
 #include "engine/replicas_helpers.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 using test::kColour;
 using test::kManySteps;
+using test::make_trainer;
 using test::OwnedBatch;
 
 class SumsOfThreads : public DeviceSums {
@@ -123,9 +125,9 @@ class DeviceSumsTest : public testing::Test {
       all.sums += report.sums;
       all.steps += report.steps;
     }
-    result.reports = {all};
-    result.states = {trainer->state()};
-    result.optimizer_states = {trainer->optimizer_state()};
+    result.reports.push_back(all);
+    result.states.push_back(trainer->state());
+    result.optimizer_states.push_back(trainer->optimizer_state());
     return result;
   }
 
@@ -192,7 +194,7 @@ TEST_F(DeviceSumsTest, AreScaledInFloat16) {
 TEST_F(DeviceSumsTest, AllStopWhereTheLossOfOneIsNotFinite) {
   network::Network network = test::small_mlp(kColour, 5);
   options_.mean.assign(3, 0.0F);
-  options_.standard_deviation.assign(3, 1e-38F);  // a white pixel is beyond float32, a black one is 0
+  options_.standard_deviation.assign(3, 1e-39F);  // a white pixel is beyond float32, a black one is 0
   OwnedBatch batch = test::random_batch(8, kColour, 5);
   std::ranges::fill(batch.images, 0);
   std::fill(batch.images.end() - 10, batch.images.end(), 255);
@@ -202,7 +204,7 @@ TEST_F(DeviceSumsTest, AllStopWhereTheLossOfOneIsNotFinite) {
     EXPECT_FALSE(report.finite);
     EXPECT_EQ(report.steps, 0);
   }
-  const auto untouched = test::make_trainer(network, options_);
+  const auto untouched = make_trainer(network, options_);
   EXPECT_EQ(test::relative_distance(shared.states[0], untouched->state()), 0);
 }
 

@@ -207,7 +207,9 @@ TEST(IgnoredOptions, OfEnginesNetworksAndDevices) {
   gpu.options.plan.replicas.front().stages.front().device.kind = DeviceKind::kCuda;
   EXPECT_THAT(gpu.told({{"--step-graph", {"off"}}}), IsEmpty());
   gpu.setup.engine = "native";
-  EXPECT_THAT(gpu.told({{"--step-graph", {"off"}}}), ElementsAre(HasSubstr("makes no CUDA graphs")));
+  EXPECT_THAT(gpu.told({{"--step-graph", {"off"}}}), IsEmpty());
+  gpu.options.plan.replicas.front().stages.front().device.kind = DeviceKind::kOpencl;
+  EXPECT_THAT(gpu.told({{"--step-graph", {"off"}}}), ElementsAre(HasSubstr("only steps on CUDA's GPUs")));
   EXPECT_THAT(plain.told({{"--plan-seconds", {"3"}}}), ElementsAre(HasSubstr("it is for --on auto")));
   EXPECT_THAT(plain.told({{"--plan-seconds", {"3"}}, {"--on", {"auto"}}}), IsEmpty());
 }

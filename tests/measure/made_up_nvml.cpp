@@ -72,6 +72,12 @@ Result nvmlDeviceGetName(Device /*device*/, char* name, unsigned int size) {
   std::snprintf(name, size, "Made-up GPU");
   return nvml::kSuccess;
 }
+Result nvmlDeviceGetUUID(Device device, char* uuid, unsigned int size) {
+  unsigned long long number = 0;
+  if (!read_value(card_of(device) + "uuid", number)) return nvml::kNotSupported;
+  std::snprintf(uuid, size, "GPU-%08llx-0000-0000-0000-000000000000", number);
+  return nvml::kSuccess;
+}
 Result nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* millijoules) {
   return give(device, "total_energy_mj", millijoules);
 }

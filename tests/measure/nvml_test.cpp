@@ -107,6 +107,7 @@ TEST_F(Nvml, CardsThatTellNothingAreLeftOutAndTheOthersKeepTheirNumbers) {
   put("gpu2/power_mw", 45'500);
   put("gpu2/mig", 0);
   put("gpu2/utilisation", 37);
+  put("gpu2/uuid", 0xabc);
   put("gpu1/temperature", 61);
   const auto nvml = this->sensor();
   std::vector<std::string> names;
@@ -117,6 +118,8 @@ TEST_F(Nvml, CardsThatTellNothingAreLeftOutAndTheOthersKeepTheirNumbers) {
   EXPECT_DOUBLE_EQ(nvml->channels()[0].most_watts, 3000);
   EXPECT_THAT(nvml->channels()[0].note, Not(HasSubstr("average")));
   EXPECT_THAT(nvml->channels()[1].note, Not(HasSubstr("MIG")));
+  EXPECT_EQ(nvml->channels()[0].uuid, "") << "it tells none";
+  EXPECT_EQ(nvml->channels()[1].uuid, "GPU-00000abc-0000-0000-0000-000000000000");
   const auto readings = nvml->read(0);
   EXPECT_EQ(readings.at(0).count, 77'000U);
   EXPECT_EQ(readings[0].watts, std::nullopt);
@@ -126,6 +129,7 @@ TEST_F(Nvml, CardsThatTellNothingAreLeftOutAndTheOthersKeepTheirNumbers) {
   ASSERT_EQ(states.size(), 2U);
   EXPECT_EQ(states[1].name, "gpu 2");
   EXPECT_EQ(states[1].utilisation_percent, 37);
+  EXPECT_EQ(states[1].uuid, nvml->channels()[1].uuid);
   EXPECT_EQ(states[0].utilisation_percent, std::nullopt);
   EXPECT_EQ(states[0].temperature_c, 61);
   EXPECT_EQ(states[0].throttled, std::nullopt) << "not known, which isn't no";

@@ -67,6 +67,55 @@ Record sampled(const std::string& device = "cuda:1", int index = 1) {
   return record;
 }
 
+TEST(RecordSamples, ACardIsKnownByItsUuidWhateverItsNumber) {
+  // What CUDA calls cuda:1 is the third card by the PCI bus; the others belong to someone else.
+  Record record;
+  record.gpus.resize(1);
+  record.gpus[0].index = 1;
+  record.gpus[0].uuid = "GPU-c";
+  record.placement.replicas.resize(1);
+  record.placement.replicas[0].stages.resize(1);
+  record.placement.replicas[0].stages[0].device = "cuda:1";
+  record.placement.replicas[0].stages[0].uuid = "GPU-c";
+  SamplerSummary summary;
+  summary.energy.joules = 1240;
+  summary.energy.seconds = 4;
+  summary.energy.devices = {energy_of_device("package-0", 1000, Covers::kPackage),
+                            energy_of_device("gpu 0", 10, Covers::kGpu), energy_of_device("gpu 1", 200, Covers::kGpu),
+                            energy_of_device("gpu 2", 30, Covers::kGpu)};
+  summary.devices = {use_of("gpu 0", 10, 1), use_of("gpu 1", 20, 2), use_of("gpu 2", 30, 4)};
+  const char* const uuids[] = {"GPU-a", "GPU-b", "GPU-c"};
+  for (std::size_t n = 0; n < 3; ++n) summary.devices[n].uuid = summary.energy.devices[n + 1].uuid = uuids[n];
+  Record by_uuid = record;
+  take_samples(by_uuid, summary);
+  EXPECT_EQ(by_uuid.gpus[0].joules, 30);
+  EXPECT_EQ(by_uuid.gpus[0].utilisation_percent_mean, 30);
+  EXPECT_EQ(by_uuid.energy.used_joules, 1030);
+  EXPECT_FALSE(by_uuid.energy.devices[2].used);
+  EXPECT_TRUE(by_uuid.energy.devices[3].used);
+  // A part of a card (MIG) has a UUID that no card has.
+  record.gpus[0].uuid = record.placement.replicas[0].stages[0].uuid = "GPU-part";
+  take_samples(record, summary);
+  EXPECT_EQ(record.gpus[0].joules, 200);
+  EXPECT_EQ(record.energy.used_joules, 1200);
+}
+
+TEST(RecordSamples, JoulesOfAGpuAreNoPhasesOfTheProgram) {
+  for (const char* device : {"cuda:0", "opencl:0", "cpu"}) {
+    Record record;
+    record.placement.replicas.resize(1);
+    record.placement.replicas[0].stages.resize(2);
+    record.placement.replicas[0].stages[0].device = "cpu";
+    record.placement.replicas[0].stages[1].device = device;
+    SamplerSummary summary;
+    summary.energy.joules = 100;
+    summary.energy.phases = {{.phase = "d2h", .joules = 100}};
+    take_samples(record, summary);
+    EXPECT_EQ(record.energy.phases.size(), std::string(device) == "cpu" ? 1U : 0U) << device;
+    EXPECT_EQ(record.energy.phases_reason.empty(), std::string(device) == "cpu") << device;
+  }
+}
+
 TEST(RecordSamples, ACardHasTheFiguresOfItsNumber) {
   const Record record = sampled();
   const GpuUse& gpu = record.gpus[0];

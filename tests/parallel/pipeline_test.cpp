@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <map>
 #include <numeric>
+#include <thread>
+#include <utility>
 
+#include "base/clock.h"
 #include "parallel/launcher.h"
 
 namespace evener::parallel {
@@ -140,6 +144,81 @@ INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineOf,
                          testing::Combine(testing::Values(1, 2), testing::Values(2, 3, 4),
                                           testing::Values(PipelineSchedule::k1F1B, PipelineSchedule::kGPipe,
                                                           PipelineSchedule::kZeroBubble)));
+
+/// Its calls return at once: a made-up device, which then takes a known time for each pass.
+class LateStage : public AddingStage {
+ public:
+  using AddingStage::AddingStage;
+
+  Passed forward_stage(int micro_batch, const data::Batch& part, std::vector<StageValues> received) override {
+    left_.push_back(PassKind::kForward);
+    return AddingStage::forward_stage(micro_batch, part, std::move(received));
+  }
+  std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients, double weight) override {
+    left_.push_back(PassKind::kBackward);
+    return AddingStage::backward_stage(micro_batch, std::move(gradients), weight);
+  }
+  void weights_stage(int micro_batch) override {
+    left_.push_back(PassKind::kWeights);
+    AddingStage::weights_stage(micro_batch);
+  }
+  void wait_for_stage() override {
+    for (const PassKind kind : std::exchange(left_, {})) {
+      const Stopwatch clock;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      worked_s_[kind] += clock.seconds();
+    }
+  }
+
+  std::size_t passes_left() const { return left_.size(); }
+  /// By its own clock, since the last call.
+  std::map<PassKind, double> take_worked_s() { return std::exchange(worked_s_, {}); }
+
+ private:
+  std::vector<PassKind> left_;  // that the device was given and nobody waited for
+  std::map<PassKind, double> worked_s_;
+};
+
+TEST(PipelineTimes, AreTheDevicesWhereCallsReturnBeforeIt) {
+  const auto body = [](const Seat& seat) {
+    Channels channels = seat.channels();
+    const engine::StageOfNetwork place{seat.rank, 2, true};
+    LateStage trainer(place);
+    Pace pace(1);
+    StageOptions options;
+    options.micro_batches = 3;
+    options.share = 6;
+    options.schedule = PipelineSchedule::kZeroBubble;
+    if (!place.is_first()) options.received = {1, 1};
+    if (!place.is_last()) options.sent = {1, 1};
+    Pipeline pipeline(trainer, place, options, channels, pace);
+    const std::vector<std::uint32_t> samples(6, 0);
+    const std::vector<std::int32_t> labels(6, 0);
+    data::Batch share;
+    share.count = 6;
+    share.samples = samples;
+    share.targets = data::ClassTargets{labels};
+    for (int step = 0; step < 2; ++step) {
+      trainer.take_worked_s();  // the first step is left out
+      pipeline.train(share, 1, [] {});
+      EXPECT_EQ(trainer.passes_left(), 0U);
+      pipeline.end_step();
+    }
+    const auto worked_s = trainer.take_worked_s();
+    EXPECT_EQ(worked_s.size(), 3U);
+    const StageWork& work = pipeline.work();
+    for (const auto& [kind, seconds] : worked_s) {
+      EXPECT_GE(kind == PassKind::kForward    ? work.forward_s
+                : kind == PassKind::kBackward ? work.backward_s
+                                              : work.weights_s,
+                seconds)
+          << static_cast<int>(kind);
+    }
+    channels.control->barrier();
+    return std::string("done");
+  };
+  EXPECT_THAT(run_ranks(threads_of(1, 2), body, LaunchOptions{}), testing::Each("done"));
+}
 
 TEST(PipelineFigures, AreThoseOfTheSimulationWhereTasksTakeTheirMeans) {
   StageWork work;

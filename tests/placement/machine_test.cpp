@@ -32,13 +32,14 @@ TEST(Cuda, ListsGpusWithWhatStandsAgainstThem) {
       root / "proc/driver/nvidia/version",
       "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:17:43 UTC 2025\nGCC version: gcc 12\n");
   FakeDriver driver;
-  driver.gpus = {{"NVIDIA H200", 150'000'000'000, 9, 0}, {"Tesla P100", 16'000'000'000, 6, 0}};
+  driver.gpus = {{"NVIDIA H200", 150'000'000'000, 9, 0, "GPU-8e1f"}, {"Tesla P100", 16'000'000'000, 6, 0}};
   const AcceleratorList list = find_cuda_gpus(&driver, root.path());
   EXPECT_EQ(list.driver, "CUDA 13.0 (driver 580.65.06)");
   ASSERT_EQ(list.devices.size(), 2U);
   EXPECT_EQ(list.devices[0].name, "NVIDIA H200");
   EXPECT_EQ(device_text(list.devices[1].device), "cuda:1");
   EXPECT_EQ(list.devices[0].problem, "");
+  EXPECT_EQ(list.devices[0].uuid, "GPU-8e1f");
   EXPECT_THAT(list.devices[1].problem, HasSubstr("compute capability is 6.0"));
   EXPECT_EQ(list.reason, "");
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "base/error.h"
@@ -89,9 +91,40 @@ class FullEngine : public engine::Engine {
 TEST(CanTrain, SaysNoOnlyWhereMemoryIsShort) {
   FullEngine engine;
   const auto network = network::build("mlp:4-3-2", {.input = network::Shape{1, 2, 2}});
-  EXPECT_TRUE(can_train(engine, network, {}, {}, 40));
-  EXPECT_FALSE(can_train(engine, network, {}, {}, 41));
-  EXPECT_THROW(can_train(engine, network, {}, {}, 7), Error);
+  EXPECT_TRUE(can_train(engine, network, {}, {}, 40, 40));
+  EXPECT_FALSE(can_train(engine, network, {}, {}, 41, 41));
+  EXPECT_THROW(can_train(engine, network, {}, {}, 7, 7), Error);
+}
+
+/// Has memory for 40 images, and keeps what batches of a size take once there were eight of them.
+class KeepingTrainer : public FullTrainer {
+ public:
+  engine::Sums add_gradients(const data::Batch& batch, double weight) override {
+    if (batch.count != kept_ && batch.count + kept_ > 40) throw engine::OutOfMemory("full");
+    if (batch.count == 1) throw Error("there is no variance of one");
+    if (++steps_of_[batch.count] == 8) kept_ = batch.count;
+    return FullTrainer::add_gradients(batch, weight);
+  }
+
+ private:
+  std::map<std::int64_t, int> steps_of_;
+  std::int64_t kept_ = 0;
+};
+
+class KeepingEngine : public FullEngine {
+ public:
+  std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
+    return std::make_unique<KeepingTrainer>();
+  }
+};
+
+TEST(CanTrain, TriesTheLastBatchOfAnEpochBesideWhatWholeOnesKeep) {
+  KeepingEngine engine;
+  const auto network = network::build("mlp:4-3-2", {.input = network::Shape{1, 2, 2}});
+  EXPECT_TRUE(can_train(engine, network, {}, {}, 25, 50)) << "there is none";
+  EXPECT_TRUE(can_train(engine, network, {}, {}, 25, 60));
+  EXPECT_FALSE(can_train(engine, network, {}, {}, 25, 70));
+  EXPECT_TRUE(can_train(engine, network, {}, {}, 25, 26)) << "one image is no matter of memory";
 }
 
 placement::Plan plan_on(DeviceKind kind) {

@@ -66,6 +66,7 @@ class TorchTrainer : public Trainer,
   Passed forward_stage(int micro_batch, const data::Batch& part, std::vector<StageValues> received) override;
   std::vector<StageValues> backward_stage(int micro_batch, std::vector<StageValues> gradients, double weight) override;
   void weights_stage(int micro_batch) override;
+  void wait_for_stage() override;
   Passed evaluate_stage(const data::Batch& part, std::vector<StageValues> received,
                         std::vector<std::int32_t>* predicted) override;
   std::int64_t peak_bytes() const override;

@@ -155,6 +155,13 @@ void TorchTrainer::weights_stage(int micro_batch) {
   });
 }
 
+void TorchTrainer::wait_for_stage() {
+  if (!streams_.asynchronous()) return;
+  Moment now(streams_);
+  now.record(streams_.compute());
+  now.wait();
+}
+
 TorchTrainer::StagePass& TorchTrainer::under_way(int micro_batch, const char* what) {
   const auto found = under_way_.find(micro_batch);
   if (found != under_way_.end()) return found->second;

@@ -51,8 +51,8 @@ StepReport WholeSteps::run(const data::Batch& batch, double weight, double learn
   try {
     start(batch, weight, learning_rate, shared);
   } catch (const c10::OutOfMemoryError&) {
-    // A graph keeps the memory of a whole step, so that there may be none for a batch of another size beside it. What
-    // other replicas have had their part of can't be done once more.
+    // A graph keeps the memory of a whole step, so that there may be none for a batch of another size beside it. Where
+    // replicas exchange, some of the step's sums are under way, and it can't be begun anew.
     if (!graph_ || updating_ || exchange_ != nullptr) throw;
     StepReport report = report_until(0);
     drop_graph();
@@ -147,7 +147,7 @@ void WholeSteps::run_eagerly(Feed::Slot& slot, bool absent) {
     timing_ = std::make_unique<Timing>(streams_);
     timing_->slot = &slot;
   }
-  if (graph_ && before == 0 && !absent && exchange_ == nullptr) {
+  if (graph_ && before == 0 && exchange_ == nullptr) {
     try_eagerly(slot);
   } else {
     do_step(slot.batch, timed ? timing_.get() : nullptr, absent);

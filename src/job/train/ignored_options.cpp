@@ -9,9 +9,10 @@
 namespace evener::job {
 namespace {
 
-bool uses_gpu(const placement::Plan& plan) {
-  return std::ranges::any_of(plan.replicas, [](const placement::PlanReplica& replica) {
-    return replica.stages.front().device.kind != DeviceKind::kCpu;
+template <class IsOne>
+bool uses(const placement::Plan& plan, IsOne is_one) {
+  return std::ranges::any_of(plan.replicas, [&](const placement::PlanReplica& replica) {
+    return is_one(replica.stages.front().device.kind);
   });
 }
 
@@ -66,10 +67,10 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
     found.ignore({&placement.layout}, "the native engine has one memory layout");
     found.ignore({&placement.convolution}, "the native engine computes no convolutions");
   }
-  if (!uses_gpu(options.plan)) {
+  if (!uses(options.plan, [](DeviceKind kind) { return kind != DeviceKind::kCpu; })) {
     found.ignore({&placement.step_graph}, "there is no GPU in the placement");
-  } else if (native) {
-    found.ignore({&placement.step_graph}, "the native engine makes no CUDA graphs");
+  } else if (!uses(options.plan, [](DeviceKind kind) { return kind == DeviceKind::kCuda; })) {
+    found.ignore({&placement.step_graph}, "only steps on CUDA's GPUs are replayed");
   }
   const bool divided = placement::stage_count(options.plan) > 1;
   if (!divided) {

@@ -231,6 +231,7 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const task::Tr
       record.gpus.emplace_back();
       record.gpus.back().index = stage.device.index;
       record.gpus.back().name = stage.device_name;
+      record.gpus.back().uuid = stage.uuid;
     }
   }
   record.engine = setup.engine;

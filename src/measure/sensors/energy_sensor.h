@@ -24,6 +24,7 @@ struct Channel {
   double step_s = 0;            // how often it changes
   double most_watts = 1000;     // that what it covers could draw: longer without a look than range / that is too long
   std::string note = {};        // what a reader has to know: "average over 1 s"
+  std::string uuid = {};        // of a card that tells it
 };
 
 /// What a channel says now: a counter, or watts, or why neither.
@@ -48,6 +49,7 @@ struct DeviceState {
   std::optional<double> clock_mhz = {}, temperature_c = {};
   std::optional<bool> throttled = {};
   std::string throttle_reasons = {};  // "power cap, heat"
+  std::string uuid = {};              // of a card that tells it
 };
 
 class EnergySensor {

@@ -47,6 +47,7 @@ struct NvmlSensor::Library {
     find(call.device_count, "nvmlDeviceGetCount_v2", true);
     find(call.handle_by_index, "nvmlDeviceGetHandleByIndex_v2", true);
     find(call.name, "nvmlDeviceGetName", false);
+    find(call.uuid, "nvmlDeviceGetUUID", false);
     find(call.total_energy, "nvmlDeviceGetTotalEnergyConsumption", false);
     find(call.power, "nvmlDeviceGetPowerUsage", false);
     find(call.utilisation, "nvmlDeviceGetUtilizationRates", false);
@@ -117,12 +118,15 @@ void NvmlSensor::add_card(unsigned int index) {
   if (!card.counts && !library_->ask<unsigned int>(call.power, card.device)) return;
   std::array<char, 96> name{};
   if (call.name != nullptr) call.name(card.device, name.data(), name.size() - 1);
+  std::array<char, 96> uuid{};
+  if (call.uuid != nullptr) call.uuid(card.device, uuid.data(), uuid.size() - 1);
   Channel channel{.name = fmt::format("gpu {}", index),
                   .covers = Covers::kGpu,
                   .joules_per_count = card.counts ? kJoulesPerMilli : 0,
                   .step_s = kEnergyUpdate_s,
                   .most_watts = kMostCardWatts,
-                  .note = name.data()};
+                  .note = name.data(),
+                  .uuid = uuid.data()};
   if (!card.counts) channel.note += "; power, which the driver may average over a second, summed over time";
   unsigned int mig = 0, pending = 0;
   if (call.mig_mode != nullptr && call.mig_mode(card.device, &mig, &pending) == nvml::kSuccess && mig != 0) {
@@ -159,7 +163,7 @@ std::vector<DeviceState> NvmlSensor::states() {
   const nvml::Functions& call = library_->call;
   for (std::size_t n = 0; n < cards_.size(); ++n) {
     const nvml::Device device = cards_[n].device;
-    DeviceState& state = all.emplace_back(DeviceState{.name = channels_[n].name});
+    DeviceState& state = all.emplace_back(DeviceState{.name = channels_[n].name, .uuid = channels_[n].uuid});
     if (const auto rates = library_->ask<nvml::Utilisation>(call.utilisation, device)) {
       state.utilisation_percent = rates->gpu;
     }

@@ -28,6 +28,7 @@ struct Functions {
   Result (*device_count)(unsigned int*) = nullptr;
   Result (*handle_by_index)(unsigned int, Device*) = nullptr;
   Result (*name)(Device, char*, unsigned int) = nullptr;
+  Result (*uuid)(Device, char*, unsigned int) = nullptr;          // "GPU-" and 32 hexadecimal digits in groups
   Result (*total_energy)(Device, unsigned long long*) = nullptr;  // mJ since the driver was loaded; Volta and newer
   Result (*power)(Device, unsigned int*) = nullptr;               // mW
   Result (*utilisation)(Device, Utilisation*) = nullptr;

@@ -1,0 +1,119 @@
+// Times on a device that is driven ahead: they are of what became known, not of handing steps over.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/statistics.h"
+#include "base/test_folder.h"
+#include "task/late_device_helpers.h"
+#include "task/step_times.h"
+#include "task/train_helpers.h"
+#include "task/trial.h"
+
+namespace evener::task {
+namespace {
+
+using testing::ElementsAre;
+using testing::Field;
+using testing::IsEmpty;
+
+/// Sleeping for a step takes thousands of times as long as handing one over, whatever the machine: a figure that is
+/// wrong here is so by far more than this.
+constexpr double kFar = 10;
+
+auto step_of(std::int64_t images, double seconds) {
+  return testing::AllOf(Field(&StepTimes::Step::images, images),
+                        Field(&StepTimes::Step::seconds, testing::DoubleNear(seconds, 1e-12)));
+}
+
+TEST(StepTimes, AreOfEachCallWhereResultsComeAtOnce) {
+  StepTimes times;
+  times.give(16);
+  EXPECT_THAT(times.pass(0.5, 1), ElementsAre(step_of(16, 0.5)));
+  times.give(8);
+  EXPECT_THAT(times.pass(0.25, 1), ElementsAre(step_of(8, 0.25)));
+}
+
+TEST(StepTimes, HaveWhatPassedUntilStepsBecameKnown) {
+  StepTimes times;
+  times.give(32);
+  EXPECT_THAT(times.pass(0.125, 0), IsEmpty());
+  times.give(32);
+  EXPECT_THAT(times.pass(0.125, 0), IsEmpty());
+  times.give(8);
+  EXPECT_THAT(times.pass(2, 1), ElementsAre(step_of(32, 2.25)));
+  EXPECT_THAT(times.pass(5, 2), ElementsAre(step_of(32, 4), step_of(8, 1)));
+  times.give(4);
+  EXPECT_THAT(times.pass(1, 1), ElementsAre(step_of(4, 1))) << "nothing is left of earlier steps";
+}
+
+class LateTimes : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.model = "mlp:784-10";
+    options_.engine = "torch";
+    options_.open_engine = [this](const std::string&) { return test::make_late_engine(device_); };
+    options_.data.location = "synth:digits:64";
+    options_.data.split = {75, 25};
+    options_.batch = 20;  // about 48 training images: three steps an epoch
+    options_.epochs = 6;
+    options_.plan = test::cpu_replicas(1);
+    options_.out = folder_.path();
+  }
+
+  test::LateDevice device_;
+  test::TestFolder folder_;
+  TrainOptions options_;
+};
+
+/// Remembers when it first heard of the job, whose clock was running by then.
+class Ready : public TrainObserver {
+ public:
+  void on_loading(LoadingStep, std::size_t, std::size_t) override { heard(); }
+  void on_setup(const TrainSetup& setup, const TrainOptions&) override {
+    steps_per_epoch = setup.steps_per_epoch;
+    heard();
+  }
+  void on_step(const StepProgress& step) override { stepped_s += step.step_seconds; }
+  std::int64_t steps_per_epoch = 0;
+  double at_s = 0, stepped_s = 0;
+
+ private:
+  void heard() {
+    if (at_s == 0) at_s = now_s();
+  }
+};
+
+TEST_F(LateTimes, OfATrainingAreTheDevices) {
+  Ready ready;
+  const TrainResult result = test::train(options_, ready);
+  ASSERT_EQ(ready.steps_per_epoch, 3);
+  const std::vector<double> rates = result.later_epochs.rates();
+  EXPECT_EQ(rates.size(), 15U);
+  EXPECT_LT(median(rates).value_or(0), kFar * 20 / device_.step_s);
+  EXPECT_TRUE(result.first_epoch.rates().empty()) << "its three steps are warm-up";
+  EXPECT_GE(result.first_step_s, device_.first_done_s - ready.at_s);
+  EXPECT_GE(result.replicas.at(0).busy_s, device_.waited_s);
+  EXPECT_GE(result.train_s, device_.waited_s);
+  EXPECT_GE(ready.stepped_s, device_.waited_s);
+}
+
+TEST_F(LateTimes, OfATrialAreTheDevices) {
+  device_.behind = 8;
+  TrialResult result;
+  options_.choose_plan = [&](const Trials& trials) {
+    result = trials.run(options_.plan, /*seconds=*/0.1);
+    return std::nullopt;
+  };
+  TrainObserver observer;
+  const TrainJob job(options_, observer);
+  ASSERT_FALSE(result.sizes.empty());
+  for (const TrialSteps& size : result.sizes) {
+    EXPECT_GT(median(size.seconds).value_or(0), device_.step_s / kFar) << size.images << " images";
+  }
+}
+
+}  // namespace
+}  // namespace evener::task

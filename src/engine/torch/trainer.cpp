@@ -33,7 +33,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
       host_bytes_before_(host_memory_bytes()),
       streams_(torch_device(options.device)),
       ahead_(options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator),
-      waits_(streams_.asynchronous() && is_synchronised(network, options)
+      waits_(streams_.asynchronous() && is_synchronised(network, options) && options.device_sums == nullptr
                  ? std::make_unique<const WaitingTrainer>(options.device)
                  : nullptr),
       graph_([&] {

@@ -11,9 +11,8 @@ namespace {
 
 template <class IsOne>
 bool uses(const placement::Plan& plan, IsOne is_one) {
-  return std::ranges::any_of(plan.replicas, [&](const placement::PlanReplica& replica) {
-    return is_one(replica.stages.front().device.kind);
-  });
+  return std::ranges::any_of(
+      plan.replicas, [&](const placement::PlanReplica& replica) { return is_one(replica.stages.front().device.kind); });
 }
 
 bool has_batch_norm(const network::Network& network) {

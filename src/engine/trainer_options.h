@@ -103,6 +103,8 @@ struct TrainerOptions {
   /// Whether an engine that drives an accelerator may replay the work of an earlier step as one (a CUDA graph) instead
   /// of starting every kernel anew.
   bool step_graph = true;
+  /// Whether the same steps on the same device have to give the same bits, also where quicker ways would not.
+  bool deterministic = false;
   TorchOptions torch;
   NativeOptions native;
 };

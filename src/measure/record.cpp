@@ -111,7 +111,7 @@ bool computed_on(const Record& record, const DeviceEnergy& card) {
 bool computes_ahead(const Record& record) {
   return std::ranges::any_of(record.placement.replicas, [](const ReplicaRecord& replica) {
     return std::ranges::any_of(replica.stages,
-                               [](const StageRecord& stage) { return !stage.device.starts_with("cpu"); });
+                               [](const StageRecord& stage) { return stage.device.find(':') != std::string::npos; });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,8 @@ struct InferOptions {
   bool suits_few = false;  // calls of fewer samples than a batch cost less: runners of smaller batches are made
   std::vector<std::string> cut = {};    // layers that the second and later stages begin with; empty = chosen
   std::int64_t stage_memory_bytes = 0;  // that each device is taken to have; 0 = as much as is needed
+  /// Opens the engine of a name. Empty: engine::open_engine.
+  std::function<std::unique_ptr<engine::Engine>(const std::string& name)> open_engine = {};
 };
 
 /// What a stage of a network that is divided was given.
@@ -136,6 +139,9 @@ class InferJob {
 
   void choose_engines();
   void choose_batch(const data::Samples& samples);
+  /// Asks for every GPU of the plan before anything computes: a library may open its part for GPUs then, and finds none
+  /// where it has computed on a CPU before it did. Throws UsageError.
+  void require_devices(const data::Samples& samples) const;
   void make_lanes(const data::Samples& samples);
   /// Of whole batches and smaller ones, on a replica.
   void make_lanes_of(const placement::PlanReplica& replica, engine::Engine& engine, const data::Samples& samples);

@@ -39,6 +39,7 @@ InferJob::InferJob(const InferenceModel& model, const data::Samples& samples, In
   require_possible_stages(model_, options_);
   choose_engines();
   choose_batch(samples);
+  require_devices(samples);
   make_lanes(samples);
   setup_.init_s = clock.seconds();
 }
@@ -57,7 +58,20 @@ void InferJob::choose_engines() {
     }
     setup_.engines.push_back(name);
     setup_.reasons.push_back(reason);
-    if (!engines_.contains(name)) engines_.emplace(name, engine::open_engine(name));
+    if (!engines_.contains(name)) {
+      engines_.emplace(name, options_.open_engine ? options_.open_engine(name) : engine::open_engine(name));
+    }
+  }
+}
+
+void InferJob::require_devices(const data::Samples& samples) const {
+  for (std::size_t r = 0; r < options_.plan.replicas.size(); ++r) {
+    for (const auto& stage : options_.plan.replicas[r].stages) {
+      if (stage.device.kind == DeviceKind::kCpu) continue;
+      const std::string why =
+          model_.refusal(*engines_.at(setup_.engines[r]), runner_options(stage, samples, setup_.batch));
+      if (!why.empty()) throw UsageError(why);
+    }
   }
 }
 

@@ -64,6 +64,7 @@ void add_placement(const task::TrainOptions& options, json& told) {
   told["convolution"] = static_cast<int>(options.trainer.torch.convolution);
   told["naive"] = options.trainer.native.kernels == engine::KernelChoice::kNaive;
   told["step_graph"] = options.trainer.step_graph;
+  told["deterministic"] = options.trainer.deterministic;
 }
 
 json handed_to_training(const job::TrainFlags& flags, const placement::Plan& plan) {

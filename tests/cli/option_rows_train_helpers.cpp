@@ -75,6 +75,7 @@ std::vector<OptionRow> placement() {
           {both, {"--convolution", "winograd"}, "/convolution", 2},
           {both, {"--data-on", "device"}, "/data_on_device", true},
           {both, {"--step-graph", "off"}, "/step_graph", false},
+          {both, {"--deterministic", "true"}, "/deterministic", true},
           {"train", {"--replicas", "threads"}, "/plan/processes", 1, kTwo},
           {"train", {"--oversubscribe", "true"}, "/plan/replicas", 300, {"--on", "300xcpu/t1"}},
           {"train", {"--shares", "3:1"}, "/plan/shares", {0.75, 0.25}, kTwo},

@@ -238,7 +238,7 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
   EXPECT_THAT(keys, testing::ElementsAre(
                         "accumulate", "assume-power", "augment", "backbone-rate", "batch", "batch-norm", "box-loss",
                         "channels", "class", "clip-norm", "convolution", "crop", "cut", "data", "data-on", "decode",
-                        "ema", "engine", "epochs", "exchange", "exchange-precision", "freeze", "head-first", "kernels",
+                        "deterministic", "ema", "engine", "epochs", "exchange", "exchange-precision", "freeze", "head-first", "kernels",
                         "label-smoothing", "layout", "loader-threads", "loss", "lr", "mean", "memory", "micro-batches",
                         "minutes", "model", "momentum", "nesterov", "normalize", "on", "optimizer", "oversubscribe",
                         "patience", "pipeline-schedule", "precision", "quantize", "replicas", "resume", "schedule",

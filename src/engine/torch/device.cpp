@@ -4,6 +4,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/module.h"
@@ -42,11 +43,25 @@ std::string device_refusal(Device device) {
          "' can't be used: " + status.reason + "; run './evener --with-cuda setup', which fetches CUDA's libraries";
 }
 
-void set_up_cuda(Precision precision, bool search) {
+void set_up_cuda(Precision precision, bool search, bool deterministic) {
   auto& context = at::globalContext();
+  context.setDeterministicCuDNN(deterministic);
+  // Of an operator that has no such way LibTorch warns by its name.
+  context.setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
+  context.setDeterministicFillUninitializedMemory(false);
+  // cuBLAS reads it when it is first used: several workspaces of one size, of which each stream has its own.
+  if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   context.setAllowTF32CuBLAS(precision == Precision::kTf32);
   context.setAllowTF32CuDNN(precision == Precision::kTf32);
   context.setBenchmarkCuDNN(search);
+}
+
+void require_cuda(Device device) {
+  if (device.kind != DeviceKind::kCuda || at::hasCUDA()) return;
+  throw Error(
+      "LibTorch finds no GPU for " + device_text(device) +
+      ": either its driver shows this process none (see evener doctor), or LibTorch computed on the CPU in this "
+      "process before its CUDA libraries were opened: begin with the GPU, or in a process of its own");
 }
 
 CudaParts& cuda_parts() {
@@ -59,6 +74,12 @@ std::optional<std::uint64_t> peak_memory_bytes(at::Device device) {
   const auto stats = at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
   const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   return static_cast<std::uint64_t>(stats.reserved_bytes[all].peak);
+}
+
+void begin_peak_of_memory(at::Device device) {
+  if (device.is_cpu()) return;
+  release_memory(device);
+  at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
 }
 
 void release_memory(at::Device device) {

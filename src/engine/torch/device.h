@@ -24,14 +24,20 @@ std::string device_refusal(Device device);
 
 /// For the whole process: makes products of float32 use TF32 where `precision` says so, and lets cuDNN try all of its
 /// algorithms at the first call of a shape, if `search`. A search takes up to a second for each convolution and thread:
-/// a training makes up for it, which calls one shape thousands of times; an answer doesn't.
-void set_up_cuda(Precision precision, bool search);
+/// a training makes up for it, which calls one shape thousands of times; an answer doesn't. `deterministic`: the same
+/// calls give the same bits.
+void set_up_cuda(Precision precision, bool search, bool deterministic = false);
+
+/// Throws Error where LibTorch finds no GPU in this process. Asks the driver: children can't use it afterwards.
+void require_cuda(Device device);
 
 /// The module torch_cuda. Throws Error where it can't be used.
 CudaParts& cuda_parts();
 
 /// The most memory of `device` that this process held; absent for CPUs.
 std::optional<std::uint64_t> peak_memory_bytes(at::Device device);
+/// From now on peak_memory_bytes() is that of what comes: what this process kept of earlier work goes back.
+void begin_peak_of_memory(at::Device device);
 /// Gives memory that no tensor uses back to the device.
 void release_memory(at::Device device);
 

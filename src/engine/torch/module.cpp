@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/module_entry.h"
+#include "base/nvidia_driver.h"
 #include "engine/torch/device.h"
 #include "engine/torch/errors.h"
 #include "engine/torch/formats.h"
@@ -31,7 +32,13 @@ auto made(const char* what, Device device, const Make& make) {
 
 class TorchEngine : public Engine {
  public:
-  TorchEngine() { use_host_memory(); }
+  /// LibTorch finds no CUDA in a process in which it computed on the CPU before its CUDA libraries were opened. Where
+  /// there may be a GPU, they are opened before anything computes; a process that can't use them has its refusal when a
+  /// GPU is asked for.
+  TorchEngine() {
+    use_host_memory();
+    if (shows_nvidia_driver()) device_refusal({DeviceKind::kCuda, 0});
+  }
 
   const char* name() const override { return "torch"; }
 
@@ -49,7 +56,10 @@ class TorchEngine : public Engine {
 
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
     if (const std::string refusal = device_refusal(options.device); !refusal.empty()) throw Error(refusal);
-    return made("trainer", options.device, [&] { return std::make_unique<TorchTrainer>(network, options); });
+    return made("trainer", options.device, [&] {
+      require_cuda(options.device);
+      return std::make_unique<TorchTrainer>(network, options);
+    });
   }
 
   std::string runner_refusal(const network::Network& /*network*/, const RunnerOptions& options) const override {
@@ -59,7 +69,10 @@ class TorchEngine : public Engine {
   std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
                                       const RunnerOptions& options) override {
     if (const std::string refusal = torch_engine::runner_refusal(options); !refusal.empty()) throw Error(refusal);
-    return made("runner", options.device, [&] { return std::make_unique<TorchRunner>(network, state, options); });
+    return made("runner", options.device, [&] {
+      require_cuda(options.device);
+      return std::make_unique<TorchRunner>(network, state, options);
+    });
   }
 
   std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
@@ -68,6 +81,7 @@ class TorchEngine : public Engine {
     RunnerOptions each = options;
     each.threads = std::max(1, options.threads / std::max(1, count));
     return made("runner", options.device, [&] {
+      require_cuda(options.device);
       std::vector<std::unique_ptr<Runner>> runners;
       const TorchRunner* first = nullptr;
       for (int i = 0; i < count; ++i) {

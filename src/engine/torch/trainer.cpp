@@ -51,7 +51,10 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
   if (const auto* boxes = network::boxes_term(options.criterion)) matcher_ = make_matcher(network, *boxes);
   use_threads(options_.threads, options_.cpus);
   if (streams_.asynchronous()) own_cpus_ = cpus_of_this_thread();
-  if (options_.device.kind == DeviceKind::kCuda) set_up_cuda(options_.precision, /*search=*/true);
+  if (options_.device.kind == DeviceKind::kCuda) {
+    set_up_cuda(options_.precision, /*search=*/!options_.deterministic, options_.deterministic);
+  }
+  begin_peak_of_memory(graph_.device());
   // The nodes that gradients are accumulated by work in the stream in which they were made.
   const WorkingIn compute(streams_.compute());
   const auto& parameters = network.parameters();

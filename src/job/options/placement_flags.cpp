@@ -81,6 +81,7 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   trainer.torch.convolution = convolution_of(*convolution);
   trainer.native.kernels = *kernels == "naive" ? engine::KernelChoice::kNaive : engine::KernelChoice::kSimd;
   trainer.step_graph = *step_graph == "auto";
+  trainer.deterministic = *deterministic;
 }
 
 void PlacementFlags::check_together() const {

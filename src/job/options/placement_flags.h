@@ -65,6 +65,10 @@ struct PlacementFlags : OptionGroup {
       {"--step-graph", "NAME", "Whether a GPU replays whole steps as a CUDA graph: auto (where it can), or off"},
       "auto",
       {.one_of = {"auto", "off"}}};
+  Option<bool> deterministic{
+      *this,
+      {"--deterministic", "",
+       "The same run on the same GPUs gives the same bits, at the price of slower steps; on CPUs it does anyway"}};
   Option<std::string> replicas{*this,
                                {"--replicas", "NAME", "Several replicas as processes or as threads, or auto"},
                                "auto",

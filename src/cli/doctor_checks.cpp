@@ -7,10 +7,10 @@
 #include <filesystem>
 
 #include "base/module.h"
-#include "comm/device_communicator.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
+#include "comm/device_communicator.h"
 #include "measure/energy_meter.h"
 #include "measure/peaks.h"
 #include "measure/sensors/open_sensors.h"

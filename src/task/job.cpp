@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"
-#include "base/heap.h"
 #include "base/module.h"
 #include "base/phase.h"
 #include "base/plural.h"
@@ -18,7 +16,6 @@
 #include "network/init.h"
 #include "network/zoo.h"
 #include "task/backbone.h"
-#include "task/detect/training_judge.h"
 #include "task/engine_choice.h"
 #include "task/evaluation.h"
 #include "task/facts.h"
@@ -288,11 +285,6 @@ void TrainJob::State::divide_layers() {
   for (std::string& note : stage_notes(options, setup)) setup.notes.push_back(std::move(note));
 }
 
-const network::Network& TrainJob::State::network_of(const Division& division, int rank) const {
-  if (division.stages.empty()) return setup.network;
-  return division.stages[static_cast<std::size_t>(rank) % division.stages.size()].network;
-}
-
 void TrainJob::State::tell_memory() const {
   if (options.epochs == 0 || uses_accelerator(options.plan)) return;
   const MemoryEstimate estimate = estimated_memory(setup.network, training_work(options, options.plan, setup));
@@ -316,10 +308,6 @@ void TrainJob::State::open_engine(const std::string& before) {
   const bool alone = choice.name == "native" && !options.augment.any();
   if (alone && !options.loader_threads) options.loader_threads = 0;
   setup.engine_reads_data = alone && *options.loader_threads == 0;
-}
-
-int TrainJob::State::loader_threads(const placement::Plan& plan, int rank) const {
-  return options.loader_threads.value_or(usual_loader_threads(plan, rank));
 }
 
 void TrainJob::State::require_possible_training() const {
@@ -356,83 +344,6 @@ void TrainJob::State::resume(Checkpoint checkpoint) {
   setup.begins_with_head = !progress.epochs.empty() && progress.epochs.front().head_only;
   setup.resumed_epoch = progress.epoch;
   setup.resumed_step = progress.step;
-}
-
-parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan& plan, const Division& division,
-                                                          int rank) const {
-  parallel::ReplicaOptions replica;
-  replica.trainer = options.trainer;
-  replica.trainer.accumulate = options.accumulate;
-  replica.trainer.shared.batch = options.batch;
-  replica.trainer.mean = setup.normalization.mean;
-  replica.trainer.standard_deviation = setup.normalization.standard_deviation;
-  if (!plan.replicas.empty()) {
-    const placement::PlanStage& stage = placement::stage_of(plan, rank);
-    replica.trainer.device = stage.device;
-    replica.trainer.threads = stage.threads;
-    replica.trainer.cpus = stage.cpus;
-    replica.speed_factor = stage.factor;
-  }
-  replica.local_batch_norm = options.local_batch_norm;
-  replica.always_exchange = options.always_exchange;
-  replica.devices_exchange = exchanges_on_devices(plan);
-  replica.wire = options.wire;
-  replica.batch = options.batch;
-  replica.accumulate = options.accumulate;
-  replica.loader = {options.batch, loader_threads(plan, rank)};
-  replica.loader.augmentation = {options.augment, options.trainer.seed, data.split.train};
-  replica.train_samples = data.split.train;
-  replica.evaluation_parts = {data.split.val, data.split.test};
-  if (setup.network.anchors().empty()) {
-    replica.confusion_classes = confusion_classes(setup.classes.size());
-  } else {
-    replica.judge = make_detection_judge(setup.network, setup.classes.size());
-  }
-  const bool on_cpu = replica.trainer.device.kind == DeviceKind::kCpu;
-  if (on_cpu ? setup.engine_reads_data : options.data_on_device) {
-    replica.trainer.resident = data.dataset;
-    replica.trainer.resident_threads = std::max(1, replica.loader.threads);
-    replica.loader.pixels = false;
-  }
-  if (!division.stages.empty()) {
-    fill_stage(options, plan, setup.network, division, rank % static_cast<int>(division.stages.size()), replica);
-  }
-  return replica;
-}
-
-/// Whether gradients are exchanged, and every replica is a GPU of its own.
-bool TrainJob::State::could_exchange_on_devices(const placement::Plan& plan) const {
-  const bool exchanges = plan.replicas.size() > 1 || options.always_exchange;
-  if (!exchanges || options.host_exchange || options.wire != comm::Wire::kFloat32) return false;
-  if (std::string_view(engine->name()) != "torch") return false;
-  return std::ranges::all_of(plan.replicas, [](const placement::PlanReplica& replica) {
-    const placement::PlanStage& first = replica.stages.front();
-    return replica.stages.size() == 1 && first.device.kind == DeviceKind::kCuda && first.factor == 1;
-  });
-}
-
-bool TrainJob::State::exchanges_on_devices(const placement::Plan& plan) const {
-  if (!could_exchange_on_devices(plan)) return false;
-  module_status("torch_cuda");  // it brings NCCL along, which is found by its name then
-  return comm::why_no_device_groups().empty();
-}
-
-std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
-  const auto replicas = static_cast<int>(plan.replicas.size());
-  // An exchange takes place as such where the user asked for it.
-  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;
-  const bool divided = placement::stage_count(plan) > 1;
-  if (replicas < 2 || asked || divided || uses_accelerator(plan)) return 0;
-  return engine->shared_bytes(setup.network, replica_options(plan, {}, 0).trainer, replicas);
-}
-
-void TrainJob::State::give_first_state(engine::Trainer& trainer, const parallel::Seat& seat) {
-  trainer.load_state(state);
-  if (!optimizer_state.empty()) trainer.load_optimizer_state(optimizer_state);
-  if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too
-  state.clear();
-  optimizer_state.clear();
-  give_back_freed_memory();  // what comes now has other sizes, and would lie beside what these leave
 }
 
 }  // namespace evener::task

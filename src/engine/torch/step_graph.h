@@ -29,6 +29,8 @@ class CudaParts {
   virtual ~CudaParts() = default;
   /// What LibTorch calls the devices that are cuda:0 and so on in options.
   virtual c10::DeviceType device_type() const = 0;
+  /// Whether LibTorch finds one. Asks the driver.
+  virtual bool finds_devices() const = 0;
   virtual std::unique_ptr<StepGraph> make_step_graph() = 0;
 };
 

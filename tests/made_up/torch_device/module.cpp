@@ -48,6 +48,7 @@ class LateStepGraph final : public StepGraph {
 class LateParts final : public CudaParts {
  public:
   c10::DeviceType device_type() const override { return kType; }
+  bool finds_devices() const override { return cards() > 0 && !is_spoilt_by_fork(); }
   std::unique_ptr<StepGraph> make_step_graph() override { return std::make_unique<LateStepGraph>(); }
 };
 

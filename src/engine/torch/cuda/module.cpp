@@ -1,4 +1,5 @@
 // The torch engine's part that needs CUDA's own interfaces: capturing a step.
+#include <ATen/Context.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -58,6 +59,7 @@ class CudaStepGraph : public StepGraph {
 class Parts : public CudaParts {
  public:
   c10::DeviceType device_type() const override { return c10::kCUDA; }
+  bool finds_devices() const override { return at::hasCUDA(); }
   std::unique_ptr<StepGraph> make_step_graph() override { return std::make_unique<CudaStepGraph>(); }
 };
 

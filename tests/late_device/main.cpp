@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   // Before parameters of tests are named, and anything is opened.
   const std::filesystem::path modules = evener::library_folder() / "made_up" / "modules";
   setenv("EVENER_MODULE_DIR", modules.c_str(), /*overwrite=*/0);
-  setenv("MADE_UP_MEMORY_BYTES", "67108864", /*overwrite=*/0);  // tests fill it
+  setenv("MADE_UP_MEMORY_BYTES", "268435456", /*overwrite=*/0);  // tests fill it
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -102,6 +102,17 @@ TEST_P(ResidentImagesTest, AreChangedPixelByPixelAsOnTheHost) {
   }
 }
 
+TEST_P(ResidentImagesTest, AreMixedOnlyWhereABatchNamesPartners) {
+  const OwnedBatch batch = random_batch(kImages, test::kColour, 2);
+  const auto trainer = make_trainer(one_layer(test::kColour), keeping(std::make_shared<BatchData>(batch)));
+  const std::vector<std::int32_t> first = {0}, second = {1};
+  const std::vector<float> weight = {0.75F};
+  data::Batch named = batch.view(3, 4);
+  const auto image = std::exchange(named.images, {});
+  named.targets = data::MixedClassTargets{first, second, weight};
+  EXPECT_EQ(seen_by(*trainer, named), std::vector<std::uint8_t>(image.begin(), image.end()));
+}
+
 // With as many steps as it takes until they are replayed, and a short batch in each epoch, which is not.
 TEST_P(ResidentImagesTest, TrainAsChangedImagesOfTheHostDo) {
   const auto data = std::make_shared<BatchData>(random_batch(kImages, test::kColour, 5));

@@ -128,7 +128,7 @@ TEST_P(CallGraphsTest, LayersAreTimedOneByOne) {
   EXPECT_FALSE(timed->layer_times().empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(, CallGraphsTest, test::kDevices, test::device_test_name);
+INSTANTIATE_TEST_SUITE_P(, CallGraphsTest, testing::ValuesIn(test::test_devices()), test::device_test_name);
 
 }  // namespace
 }  // namespace evener

@@ -174,7 +174,7 @@ TEST_P(ResidentImagesTest, AreReadByAsManyThreadsAsAsked) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ResidentImagesTest, test::kDevices, test::device_test_name);
+INSTANTIATE_TEST_SUITE_P(, ResidentImagesTest, testing::ValuesIn(test::test_devices()), test::device_test_name);
 
 }  // namespace
 }  // namespace evener

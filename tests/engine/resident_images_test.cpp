@@ -25,11 +25,11 @@ using test::OwnedBatch;
 using test::random_batch;
 using test::relative_distance;
 
-constexpr std::uint32_t kImages = 20;
+constexpr std::uint32_t kKeptImages = 20;
 constexpr std::uint64_t kSeed = 3;
 
 std::vector<std::uint32_t> all_images() {
-  std::vector<std::uint32_t> samples(kImages);
+  std::vector<std::uint32_t> samples(kKeptImages);
   std::iota(samples.begin(), samples.end(), 0U);
   return samples;
 }
@@ -61,7 +61,7 @@ network::Network one_layer(data::ImageShape shape) {
 
 /// The image that a trainer of one_layer() computes with: the gradient of a weight is that of its output's bias times
 /// the pixel.
-std::vector<std::uint8_t> seen_by(engine::Trainer& trainer, const data::Batch& one_image) {
+std::vector<std::uint8_t> pixels_seen_by(engine::Trainer& trainer, const data::Batch& one_image) {
   trainer.forward_backward(one_image, 1);
   const TensorMap gradients = trainer.offers().exchange->gradients();
   const HostTensor& weights = gradients.at("0.weight");
@@ -77,7 +77,7 @@ std::vector<std::uint8_t> seen_by(engine::Trainer& trainer, const data::Batch& o
 
 TEST_P(ResidentImagesTest, AreChangedPixelByPixelAsOnTheHost) {
   for (const data::ImageShape& shape : {test::kColour, data::ImageShape{1, 9, 17}}) {
-    const auto data = std::make_shared<BatchData>(random_batch(kImages, shape, 2));
+    const auto data = std::make_shared<BatchData>(random_batch(kKeptImages, shape, 2));
     const auto trainer = make_trainer(one_layer(shape), keeping(data));
     for (const char* changes :
          {"", "flip", "crop:3", "flip,crop:8", "colour:0.9", "flip,crop:2,colour:0.3,mixup:0.4"}) {
@@ -93,7 +93,7 @@ TEST_P(ResidentImagesTest, AreChangedPixelByPixelAsOnTheHost) {
           ASSERT_TRUE(named->images.empty());
           for (std::int64_t i = 0; i < expected->count; ++i) {
             const auto image = part_of(*expected, i, i + 1).images;
-            const std::vector<std::uint8_t> found = seen_by(*trainer, part_of(*named, i, i + 1));
+            const std::vector<std::uint8_t> found = pixels_seen_by(*trainer, part_of(*named, i, i + 1));
             ASSERT_EQ(found, std::vector<std::uint8_t>(image.begin(), image.end()));
           }
         }
@@ -102,9 +102,20 @@ TEST_P(ResidentImagesTest, AreChangedPixelByPixelAsOnTheHost) {
   }
 }
 
+TEST_P(ResidentImagesTest, AreMixedOnlyWhereABatchNamesPartners) {
+  const OwnedBatch batch = random_batch(kKeptImages, test::kColour, 2);
+  const auto trainer = make_trainer(one_layer(test::kColour), keeping(std::make_shared<BatchData>(batch)));
+  const std::vector<std::int32_t> first = {0}, second = {1};
+  const std::vector<float> weight = {0.75F};
+  data::Batch named = batch.view(3, 4);
+  const auto image = std::exchange(named.images, {});
+  named.targets = data::MixedClassTargets{first, second, weight};
+  EXPECT_EQ(pixels_seen_by(*trainer, named), std::vector<std::uint8_t>(image.begin(), image.end()));
+}
+
 // With as many steps as it takes until they are replayed, and a short batch in each epoch, which is not.
 TEST_P(ResidentImagesTest, TrainAsChangedImagesOfTheHostDo) {
-  const auto data = std::make_shared<BatchData>(random_batch(kImages, test::kColour, 5));
+  const auto data = std::make_shared<BatchData>(random_batch(kKeptImages, test::kColour, 5));
   for (const char* changes : {"flip,crop:2", "flip,crop:2,colour:0.3,mixup:0.4"}) {
     SCOPED_TRACE(changes);
     const network::Network network = test::small_resnet(test::kColour, 5);
@@ -150,16 +161,16 @@ class MetData : public BatchData {
 };
 
 TEST_P(ResidentImagesTest, AreReadByAsManyThreadsAsAsked) {
-  const OwnedBatch batch = random_batch(kImages, test::kColour, 2);
+  const OwnedBatch batch = random_batch(kKeptImages, test::kColour, 2);
   const auto data = std::make_shared<MetData>(batch, 3);
   TrainerOptions options = keeping(data);
   options.resident_threads = 3;
   const auto trainer = make_trainer(one_layer(test::kColour), options);
   EXPECT_FALSE(data->has_failed());
-  for (std::int64_t i = 0; i < kImages; ++i) {
+  for (std::int64_t i = 0; i < kKeptImages; ++i) {
     data::Batch named = batch.view(i, i + 1);
     const auto image = std::exchange(named.images, {});
-    EXPECT_EQ(seen_by(*trainer, named), std::vector<std::uint8_t>(image.begin(), image.end()));
+    EXPECT_EQ(pixels_seen_by(*trainer, named), std::vector<std::uint8_t>(image.begin(), image.end()));
   }
 }
 

@@ -90,8 +90,8 @@ at::Tensor ResidentImages::of(const BatchTensors& batch) const {
   at::Tensor images =
       batch.moves.defined() ? moved(batch.samples, batch.moves) : images_.index_select(0, batch.samples);
   if (batch.colours.defined()) images = recoloured(images, batch.colours);
-  if (!batch.label_weights.defined()) return images;
-  const std::int64_t count = batch.label_weights.size(0);
+  const std::int64_t count = batch.label_weights.defined() ? batch.label_weights.size(0) : images.size(0);
+  if (count == images.size(0)) return images;  // nothing is mixed into them
   const at::Tensor weights = of_images(batch.label_weights);
   const at::Tensor own = images.narrow(0, 0, count) * weights, others = images.narrow(0, count, count) * (1 - weights);
   return (own + others).add_(0.5).to(at::kByte);

@@ -37,7 +37,7 @@ enum class HeadFirst { kNever, kNew, kAlways };
 struct TrainOptions {
   std::string model;
   data::DataOptions data;
-  std::string engine = "auto";     // a name, or "auto": task/engine_choice.h
+  std::string engine = "auto";  // a name, or "auto": task/engine_choice.h
   /// Opens the engine of that name. Empty: engine::open_engine.
   std::function<std::unique_ptr<engine::Engine>(const std::string& name)> open_engine = {};
   engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`; the criterion is

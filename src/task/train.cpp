@@ -181,7 +181,8 @@ class TrainRun {
   bool settle(int epoch) {
     const Stopwatch clock;
     const parallel::StepResult& result = replicas_.settle();
-    return take(result, clock.seconds(), epoch);
+    const bool waited = result.steps > 0 || !result.applied;  // otherwise nothing was under way
+    return take(result, waited ? clock.seconds() : 0, epoch);
   }
 
   /// Counts a step of the epoch under way that is known to be done.

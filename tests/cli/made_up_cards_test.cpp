@@ -109,7 +109,7 @@ TEST_F(MadeUpCards, UnequalSharesAndStagesLearnIt) {
 TEST_F(MadeUpCards, OptionsOfTrainingsMeanTheSame) {
   const std::string mlp = "mlp:480-32-9";
   for (const Words& more : {Words{"--accumulate", "2"}, Words{"--ema", "0.9"}, Words{"--clip-norm", "0.01"},
-                            Words{"--mixup", "0.4"}, Words{"--optimizer", "adamw", "--momentum", "0"}}) {
+                            Words{"--augment", "flip,mixup:0.4"}, Words{"--optimizer", "adamw", "--momentum", "0"}}) {
     SCOPED_TRACE(testing::PrintToString(more));
     const Words options = digits(joined({"--lr", "0.001"}, more));
     const TensorMap expected = test::last_weights(trained(mlp, "cpu/t1", options));

@@ -1,6 +1,7 @@
 #include "made_up/card.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <limits>
@@ -82,6 +83,20 @@ TEST(MadeUpCard, MemoryIsFullOfNanAndEnds) {
   EXPECT_THROW(allocate(0, state.total), OutOfMemory);
   release(block);
   EXPECT_LT(memory_of(0).used, state.used);
+}
+
+// Real drivers end their work before the libraries go that it needs.
+TEST(MadeUpCardDeathTest, WorkThatNobodyWaitedForIsNotDoneAtTheEnd) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // a child that may use the card
+  EXPECT_EXIT(
+      {
+        setenv("MADE_UP_LATENESS_US", "1000", 1);
+        static Stream* stream = new Stream(0);
+        stream->queue([] { usleep(200'000); });
+        stream->queue([] { abort(); });
+        exit(3);
+      },
+      testing::ExitedWithCode(3), "");
 }
 
 TEST(MadeUpCardDeathTest, TheHostCanNotTouchIt) {

@@ -48,6 +48,9 @@ void count_wait(const void* what) {
   last_asked = what;
 }
 
+/// The process ends: what work needs is about to go.
+bool leaving = false;
+
 /// A point that work passes, once.
 struct Point {
   bool passed = false;
@@ -98,10 +101,11 @@ struct StreamState : std::enable_shared_from_this<StreamState> {
     in_work = true;
     std::unique_lock lock(everything());
     while (true) {
-      changed.wait(lock, [&] { return ends || !items.empty(); });
-      if (items.empty()) return;
+      changed.wait(lock, [&] { return ends || leaving || !items.empty(); });
+      if (items.empty() || leaving) return;
       const auto due = items.front().queued + lateness();
-      changed.wait_until(lock, due, [&] { return wanted || ends; });
+      changed.wait_until(lock, due, [&] { return wanted || ends || leaving; });
+      if (leaving) return;
       Item item = std::move(items.front());
       items.pop_front();
       busy = true;
@@ -116,7 +120,7 @@ struct StreamState : std::enable_shared_from_this<StreamState> {
         item.passes->changed.notify_all();
       } else {
         if (const auto other = item.waits_for->stream.lock(); other && wanted) other->want();
-        while (!item.waits_for->passed) {
+        while (!item.waits_for->passed && !leaving) {
           item.waits_for->changed.wait_for(lock, std::chrono::milliseconds(1));
           if (const auto other = item.waits_for->stream.lock(); other && wanted) other->want();
         }
@@ -166,8 +170,28 @@ struct Recording::State {
   std::vector<std::unique_ptr<Stream>> others;  // of the lanes after the first
 };
 
+namespace {
+
+/// Called before what was opened before the first stream goes. Work under way comes to its end, unless it waits for
+/// others; what is queued stays undone, and is never taken down.
+void leave() {
+  constexpr auto kLongest = std::chrono::seconds(2);
+  std::unique_lock lock(everything());
+  leaving = true;
+  const auto end = Clock::now() + kLongest;
+  for (StreamState* stream : living()) {
+    stream->changed.notify_all();
+    stream->changed.wait_until(lock, end, [&] { return !stream->busy; });
+    new std::deque<StreamState::Item>(std::move(stream->items));
+  }
+}
+
+}  // namespace
+
 Stream::Stream(int card) : state_(std::make_shared<StreamState>(card)) {
   require_usable();
+  static const int registered = std::atexit(leave);
+  if (registered != 0) throw Refused("no more functions can be called at the end of the process");
   const std::lock_guard lock(everything());
   state_->start();
 }

@@ -179,10 +179,11 @@ void leave() {
   std::unique_lock lock(everything());
   leaving = true;
   const auto end = Clock::now() + kLongest;
+  static auto* undone = new std::vector<std::deque<StreamState::Item>>;
   for (StreamState* stream : living()) {
     stream->changed.notify_all();
     stream->changed.wait_until(lock, end, [&] { return !stream->busy; });
-    new std::deque<StreamState::Item>(std::move(stream->items));
+    undone->push_back(std::move(stream->items));
   }
 }
 

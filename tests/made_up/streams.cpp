@@ -96,16 +96,22 @@ struct StreamState : std::enable_shared_from_this<StreamState> {
     changed.notify_all();
   }
 
+  /// For ever: a thread that ended would have to be joined.
+  [[noreturn]] void stay(std::unique_lock<std::mutex>& lock) {
+    while (true) changed.wait(lock);
+  }
+
   /// On the stream's thread.
   void run() {
     in_work = true;
     std::unique_lock lock(everything());
     while (true) {
       changed.wait(lock, [&] { return ends || leaving || !items.empty(); });
-      if (items.empty() || leaving) return;
+      if (leaving) stay(lock);
+      if (items.empty()) return;
       const auto due = items.front().queued + lateness();
       changed.wait_until(lock, due, [&] { return wanted || ends || leaving; });
-      if (leaving) return;
+      if (leaving) stay(lock);
       Item item = std::move(items.front());
       items.pop_front();
       busy = true;
@@ -204,6 +210,12 @@ Stream::~Stream() {
     state_->ends = true;
     state_->changed.notify_all();
     living().erase(state_.get());
+    if (leaving) {  // its thread stays in it
+      static auto* left = new std::vector<std::shared_ptr<StreamState>>;
+      left->push_back(state_);
+      state_->thread.detach();
+      return;
+    }
   }
   state_->thread.join();
 }

@@ -29,6 +29,11 @@ class GpuCheck(unittest.TestCase):
         cls.work = tempfile.TemporaryDirectory(prefix="gpu-check-test-")
         cls.folder = pathlib.Path(cls.work.name)
         cls.packed = cls.folder / "packed"
+        # The native engine computes on them. LibTorch's trainings begin, by --dry-run, on the module for real GPUs.
+        cls.cards = cls.folder / "cards"
+        cls.cards.mkdir()
+        for name in ("cuda", "libmade_up_card.so"):
+            (cls.cards / name).symlink_to(MADE_UP / name)
         subprocess.run([ROOT / "tools" / "gpu-check", "pack", cls.packed], check=True, stdout=subprocess.DEVNULL)
 
     @classmethod
@@ -36,7 +41,7 @@ class GpuCheck(unittest.TestCase):
         cls.work.cleanup()
 
     def command(self, out, *words):
-        return [self.packed / "tools" / "gpu-check", "run", *words, "--made-up", MADE_UP, "--small", "--rounds", "1", "--out", out]
+        return [self.packed / "tools" / "gpu-check", "run", *words, "--made-up", self.cards, "--small", "--rounds", "1", "--out", out]
 
     def run_to_the_end(self, name, *words):
         out = self.folder / name

@@ -14,6 +14,12 @@ constexpr double kAlike = 0.9;
 
 }  // namespace
 
+std::vector<double> steady_weights(std::vector<double> speeds) {
+  const auto [least, most] = std::ranges::minmax(speeds);
+  if (least > kAlike * most) speeds.assign(speeds.size(), 1);
+  return speeds;
+}
+
 Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t least) {
   std::vector<double> weights;
   bool all_given = true;
@@ -26,12 +32,8 @@ Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t 
   weights.assign(weights.size(), 0);
   weights.at(static_cast<std::size_t>(replica.rank())) = replica.probe();
   replica.control().all_reduce(weights);
-  if (replica.exchanges_on_devices()) {
-    // Their steps are never measured one by one, so shares stay as they are here.
-    const auto [least_speed, most] = std::ranges::minmax(weights);
-    if (least_speed > kAlike * most) weights.assign(weights.size(), 1);
-    return Shares::fixed(std::move(weights), least);
-  }
+  // Steps of devices that exchange are never measured one by one, so shares stay as they are here.
+  if (replica.exchanges_on_devices()) return Shares::fixed(steady_weights(std::move(weights)), least);
   return Shares::measured(std::move(weights), least);
 }
 

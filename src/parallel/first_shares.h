@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "parallel/replica.h"
 #include "parallel/shares.h"
 #include "placement/plan.h"
 
 namespace evener::parallel {
+
+/// Weights for shares that stay, from speeds that were measured once: equal ones where the speeds differ by less than a
+/// tenth, as those of devices of one kind do.
+std::vector<double> steady_weights(std::vector<double> speeds);
 
 /// The shares that `plan` gives to its replicas. Where it leaves one open, all replicas train for a moment, exchange
 /// the speeds that they reached, and begin with shares in proportion to these, which they keep where their devices

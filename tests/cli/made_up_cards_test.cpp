@@ -121,6 +121,18 @@ TEST_F(MadeUpCards, OptionsOfTrainingsMeanTheSame) {
   }
 }
 
+// The mean of a batch's losses is over the matched anchors of all cards, of which each knows its own.
+TEST_F(MadeUpCards, DetectorsLearnIt) {
+  const Words shapes = {"--data", "synth:shapes:14", "--size", "64x64",  "--split", "80/20/0", "--batch", "4", "--lr",
+                        "1e-8",   "--epochs",        "2",      "--seed", "3",       "--quiet"};
+  const auto loss_of = [&](const std::string& on, const Words& more) {
+    const fs::path run = trained("ssdlite_mobilenet_v2", on, joined(shapes, more));
+    return test::record_in(run)["epochs"][1]["train_loss"].get<double>();
+  };
+  const double expected = loss_of("cpu/t1", {});
+  EXPECT_NEAR(loss_of("cuda:0+cuda:1", {"--shares", "3:1"}), expected, 1e-4 * expected);
+}
+
 TEST_F(MadeUpCards, TellWhoExchangedAndHow) {
   const std::string mlp = "mlp:480-32-9";
   const Words long_enough = digits({"--epochs", "6", "--batch", "9"});

@@ -9,10 +9,17 @@
 #include <set>
 #include <span>
 
+#include "parallel/first_shares.h"
 #include "parallel/micro_batches.h"
 
 namespace evener::parallel {
 namespace {
+
+TEST(FirstShares, OfDevicesOfOneKindAreEqual) {
+  using testing::ElementsAre;
+  EXPECT_THAT(steady_weights({95, 100, 91}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(steady_weights({100, 89}), ElementsAre(100, 89));
+}
 
 using testing::ElementsAre;
 using Counts = std::vector<std::int64_t>;

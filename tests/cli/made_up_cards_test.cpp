@@ -146,7 +146,7 @@ TEST_F(MadeUpCards, TellWhoExchangedAndHow) {
 }
 
 TEST_F(MadeUpCards, AResumedRunEndsAsAnUndisturbedOne) {
-  const Words options = digits({"--lr", "0.001"});
+  const Words options = digits({"--lr", "0.001", "--shares", "1:1"});  // measured shares needn't be those of the first part
   const auto whole = trained("resnet20", "cuda:0+cuda:1", options);
   const auto half = trained("resnet20", "cuda:0+cuda:1", joined(options, {"--epochs", "2"}));
   const ProgramResult result =

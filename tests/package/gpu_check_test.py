@@ -29,7 +29,7 @@ class GpuCheck(unittest.TestCase):
         cls.work = tempfile.TemporaryDirectory(prefix="gpu-check-test-")
         cls.folder = pathlib.Path(cls.work.name)
         cls.packed = cls.folder / "packed"
-        # The native engine computes on them. LibTorch's trainings begin, by --dry-run, on the module for real GPUs.
+        # The native engine computes on these. LibTorch's trainings only begin, by --dry-run, on the late device.
         cls.cards = cls.folder / "cards"
         cls.cards.mkdir()
         for name in ("cuda", "libmade_up_card.so"):
@@ -41,7 +41,8 @@ class GpuCheck(unittest.TestCase):
         cls.work.cleanup()
 
     def command(self, out, *words):
-        return [self.packed / "tools" / "gpu-check", "run", *words, "--made-up", self.cards, "--small", "--rounds", "1", "--out", out]
+        cards = MADE_UP if "--dry-run" in words else self.cards
+        return [self.packed / "tools" / "gpu-check", "run", *words, "--made-up", cards, "--small", "--rounds", "1", "--out", out]
 
     def run_to_the_end(self, name, *words):
         out = self.folder / name

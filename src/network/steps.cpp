@@ -1,6 +1,7 @@
 #include "network/steps.h"
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
 
 namespace evener::network {
@@ -35,26 +36,39 @@ bool is_relu(const Layers& layers, int index) {
 class StepCompiler {
  public:
   StepCompiler(const Network& network, Join join)
-      : layers_(network.layers()), readers_(readers_of(network)), taken_(layers_.size(), false), join_(join) {}
+      : layers_(network.layers()), readers_(readers_of(network)), places_(layers_.size()), join_(join) {
+    std::iota(places_.begin(), places_.end(), 0);
+  }
 
   std::vector<Step> plan() {
-    for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
-      if (!taken_[static_cast<std::size_t>(i)]) steps_.push_back(step_from(i));
-    }
-    // A joined step is computed where its last layer stands: the other term of its sum is there by then.
-    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.output < b.output; });
+    // Replicas exchange sums of their batch normalisations, one after the other: what is joined by some of them mustn't
+    // change whose turn it is.
+    if (join_ == Join::kNothing) take_steps(Join::kBatchNorm);
+    take_steps(join_);
+    std::stable_sort(steps_.begin(), steps_.end(), [&](const Step& a, const Step& b) {
+      return places_[static_cast<std::size_t>(a.layer)] < places_[static_cast<std::size_t>(b.layer)];
+    });
     plan_memory();
     return std::move(steps_);
   }
 
  private:
-  Step step_from(int index) {
+  void take_steps(Join join) {
+    steps_.clear();
+    taken_.assign(layers_.size(), false);
+    for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
+      if (!taken_[static_cast<std::size_t>(i)]) steps_.push_back(step_from(i, join));
+    }
+  }
+
+  Step step_from(int index, Join join) {
     Step step{index, index, layers_[static_cast<std::size_t>(index)].inputs, -1, false, {}};
-    const bool convolution = join_ == Join::kConvolutionToo && is<Conv2d>(layers_, index);
-    if (!convolution && (join_ == Join::kNothing || !is<BatchNorm>(layers_, index))) return step;
+    const bool convolution = join == Join::kConvolutionToo && is<Conv2d>(layers_, index);
+    if (!convolution && (join == Join::kNothing || !is<BatchNorm>(layers_, index))) return step;
     if (const int sum = only_reader(step.output); is<Add>(layers_, sum) && fits(step.output, sum)) {
       const auto& terms = layers_[static_cast<std::size_t>(sum)].inputs;
       step.inputs.push_back(terms[0] == index ? terms[1] : terms[0]);
+      places_[static_cast<std::size_t>(index)] = sum;
       take(step, sum);
     }
     if (const int activation = only_reader(step.output);
@@ -116,7 +130,8 @@ class StepCompiler {
 
   const Layers& layers_;
   const std::vector<std::vector<int>> readers_;
-  std::vector<bool> taken_;
+  std::vector<bool> taken_;  // layers that are joined with one before them
+  std::vector<int> places_;  // before which layer each is computed; a sum's other term is there by then
   const Join join_;
   std::vector<Step> steps_;
 };

@@ -22,7 +22,7 @@ struct Step {
 /// of two and ReLU or ReLU6; or in inference also convolutions, with such a sum and any activation.
 enum class Join { kNothing, kBatchNorm, kConvolutionToo };
 
-/// In the order in which they are computed.
+/// In the order in which they are computed, in which batch normalisations follow each other alike whatever is joined.
 std::vector<Step> plan_steps(const Network& network, Join join);
 
 }  // namespace evener::network

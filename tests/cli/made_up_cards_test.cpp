@@ -86,7 +86,8 @@ TEST_F(MadeUpCards, EveryPlacementLearnsWhatOneCpuLearns) {
       {"mlp:480-32-9",
        1e-5,
        {"cuda:0", "cuda:all", "cuda:0+cuda:1", "cuda:0+cpu/t1", "cpu/t1+cuda:0", "cuda:0+cuda:1+cpu/t1"}},
-      {"resnet20", 0.03, {"cuda:0", "cuda:0+cuda:1", "cuda:all", "cuda:0+cpu/t1"}}};
+      {"resnet20", 0.03, {"cuda:0", "cuda:0+cuda:1", "cuda:all", "cuda:0+cpu/t1"}},
+      {"resnet18", 0.03, {"cuda:0+cpu/t1", "cpu/t1..cuda:0+cuda:1..cpu/t1"}}};
   for (const Case& each : cases) {
     const TensorMap expected = sums_of_gradients(trained(each.model, "cpu/t1", digits()));
     for (const std::string& on : each.placements) {
@@ -146,7 +147,8 @@ TEST_F(MadeUpCards, TellWhoExchangedAndHow) {
 }
 
 TEST_F(MadeUpCards, AResumedRunEndsAsAnUndisturbedOne) {
-  const Words options = digits({"--lr", "0.001", "--shares", "1:1"});  // measured shares needn't be those of the first part
+  const Words options =
+      digits({"--lr", "0.001", "--shares", "1:1"});  // measured shares needn't be those of the first part
   const auto whole = trained("resnet20", "cuda:0+cuda:1", options);
   const auto half = trained("resnet20", "cuda:0+cuda:1", joined(options, {"--epochs", "2"}));
   const ProgramResult result =

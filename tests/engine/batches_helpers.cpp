@@ -64,6 +64,21 @@ network::Network small_resnet(data::ImageShape shape, int classes) {
   return network;
 }
 
+network::Network small_downsampling_resnet(data::ImageShape shape, int classes) {
+  network::Network network("small_downsampling_resnet", {shape.channels, shape.height, shape.width});
+  const int input = network.add("conv1", Conv2d{8, 3, 1, 1});
+  network.add("conv2", Conv2d{8, 3, 2, 1});
+  const int branch = network.add("bn2", BatchNorm{});
+  network.add("downsample.0", Conv2d{8, 1, 2, 0}, {input});
+  const int shortcut = network.add("downsample.1", BatchNorm{});
+  network.add("add", Add{}, {branch, shortcut});
+  network.add("relu2", Activation{});
+  network.add("avgpool", network::GlobalAveragePool{});
+  network.add("flatten", Flatten{});
+  network.add("fc", Linear{classes, true});
+  return network;
+}
+
 network::Network small_mobilenet(data::ImageShape shape, int classes) {
   const Activation relu6{network::ActivationKind::kRelu6};
   network::Network network("small_mobilenet", {shape.channels, shape.height, shape.width});

@@ -52,6 +52,9 @@ class BatchData : public data::ClassDataset {
 network::Network small_mlp(data::ImageShape shape, int classes);
 /// Two convolutions with batch-norm, a sum past the second, pooling: every kind of layer of a ResNet.
 network::Network small_resnet(data::ImageShape shape, int classes);
+/// A block whose sum has a batch-norm on either side, as where a ResNet halves its images: both could be joined with
+/// it.
+network::Network small_downsampling_resnet(data::ImageShape shape, int classes);
 /// Depthwise convolutions at both strides, ReLU6, a sum without an activation: what MobileNetV2 adds to those.
 network::Network small_mobilenet(data::ImageShape shape, int classes);
 

@@ -1,24 +1,47 @@
 #include "task/step_times.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 namespace evener::task {
 
 std::vector<StepTimes::Step> StepTimes::pass(double seconds, std::int64_t steps) {
   open_s_ += seconds;
-  const auto count = std::min(steps, static_cast<std::int64_t>(given_.size()));
-  if (count == 0) return {};
-  const auto end = given_.begin() + count;
-  const double image_s =
-      open_s_ / static_cast<double>(std::max<std::int64_t>(1, std::accumulate(given_.begin(), end, std::int64_t{0})));
-  std::vector<Step> known;
-  for (auto images = given_.begin(); images != end; ++images) {
-    known.push_back({*images, image_s * static_cast<double>(*images)});
-  }
+  const auto end = given_.begin() + std::min(steps, static_cast<std::int64_t>(given_.size()));
+  std::vector<Step> known(given_.begin(), end);
   given_.erase(given_.begin(), end);
-  open_s_ = 0;
+  if (known.empty()) return {};
+  if (std::exchange(has_settled_, false) && !given_.empty()) {
+    filling_ = std::move(known);
+    filling_s_ = std::exchange(open_s_, 0);
+    return {};
+  }
+  share_time(known);
   return known;
+}
+
+std::vector<StepTimes::Step> StepTimes::settle(double seconds, std::int64_t steps) {
+  given_.insert(given_.begin(), filling_.begin(), filling_.end());
+  steps += static_cast<std::int64_t>(filling_.size());
+  open_s_ += std::exchange(filling_s_, 0);
+  filling_.clear();
+  has_settled_ = false;
+  std::vector<Step> known = pass(seconds, steps);
+  given_.clear();
+  open_s_ = 0;
+  has_settled_ = true;
+  return known;
+}
+
+/// In proportion to their images.
+void StepTimes::share_time(std::vector<Step>& steps) {
+  std::int64_t images = 0;
+  for (const Step& step : steps) images += step.images;
+  const double image_s = std::exchange(open_s_, 0) / static_cast<double>(std::max<std::int64_t>(1, images));
+  for (Step& step : steps) {
+    step.seconds = image_s * static_cast<double>(step.images);
+    step.number = steps.front().number;
+  }
 }
 
 }  // namespace evener::task

@@ -8,23 +8,33 @@
 namespace evener::task {
 
 /// The seconds of stepping and waiting until a step's results became known are that step's: the calls that only hand
-/// steps over return at once, and say nothing of what the steps take.
+/// steps over return at once, and say nothing of what the steps take. Two stretches are longer or shorter than that:
+/// the first results come when several steps were handed over, and for the last ones nothing is handed over any more.
+/// What the one has too much is what the other lacks, so these steps share the time of both.
 class StepTimes {
  public:
   struct Step {
     std::int64_t images = 0;
     double seconds = 0;
+    std::int64_t number = 0;  // from 0 on; of steps that share their time, that of the first
   };
 
   /// A step of so many images was given to the device.
-  void give(std::int64_t images) { given_.push_back(images); }
+  void give(std::int64_t images) { given_.push_back({images, 0, next_++}); }
   /// For so many seconds the training stepped or waited, after which the results of `steps` more steps were known.
-  /// These steps, the oldest first: they share the time since others became known in proportion to their images.
+  /// Those of these whose time is known, the oldest first.
   std::vector<Step> pass(double seconds, std::int64_t steps);
+  /// As pass(), after which nothing is under way.
+  std::vector<Step> settle(double seconds, std::int64_t steps);
 
  private:
-  std::deque<std::int64_t> given_;  // images of the steps that are not known yet
-  double open_s_ = 0;               // since the last ones became known
+  void share_time(std::vector<Step>& steps);
+
+  std::deque<Step> given_;             // that are not known yet
+  std::vector<Step> filling_;          // the first that became known while others were under way
+  double filling_s_ = 0, open_s_ = 0;  // until these were known; since the last ones became known
+  std::int64_t next_ = 0;
+  bool has_settled_ = true;
 };
 
 }  // namespace evener::task

@@ -10,9 +10,9 @@ TimeLimit::TimeLimit(double end_by_s, const TrainSetup& setup, std::int64_t batc
       test_images_(static_cast<double>(setup.test_images)),
       batch_(static_cast<double>(batch)) {}
 
-void TimeLimit::stepped_in(double seconds) {
+void TimeLimit::stepped_in(double seconds, std::int64_t steps) {
   train_s_ += seconds;
-  ++steps_;
+  steps_ += steps;
 }
 
 /// What validating once more, and testing, take: as the last time; before there was one, by the steps, of which the

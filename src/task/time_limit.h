@@ -13,7 +13,8 @@ class TimeLimit {
   /// `end_by_s`: in now_s(); 0 = there is no limit. `batch`: images of a step.
   TimeLimit(double end_by_s, const TrainSetup& setup, std::int64_t batch);
 
-  void stepped_in(double seconds);
+  /// For so many seconds the training stepped or waited, after which the results of `steps` more steps were known.
+  void stepped_in(double seconds, std::int64_t steps);
   void judged_in(double seconds) { validate_s_ = seconds; }
 
   /// Whether no more than validating and testing fits into the time that is left.

@@ -141,7 +141,8 @@ class TrainRun {
       const parallel::StepResult& result = replicas_.step(epoch.learning_rate);
       const std::int64_t images = result.images;
       step_times_.give(images);
-      if (!take(result, clock.seconds(), epoch.epoch)) return false;
+      const double step_s = clock.seconds();
+      if (!take(result, step_s, step_times_.pass(step_s, result.steps), epoch.epoch)) return false;
       progress_.step = step + 1;
       // The device may report the result of a step while later ones are under way; at the end of an epoch, and for a
       // checkpoint, all results are waited for.
@@ -163,12 +164,14 @@ class TrainRun {
 
   /// Adds the sums of the steps whose results have become known, after so many seconds of stepping or waiting. False:
   /// one of them had a loss that is not finite, which ends the training.
-  bool take(const parallel::StepResult& result, double seconds, int epoch) {
+  bool take(const parallel::StepResult& result, double seconds, const std::vector<StepTimes::Step>& times, int epoch) {
     progress_.partial += result.sums;
     progress_.partial_seconds += seconds;
     result_.train_s += seconds;
     known_steps_ += result.steps;
-    for (const StepTimes::Step& step : step_times_.pass(seconds, result.steps)) count(step);
+    time_limit_.stepped_in(seconds, result.steps);
+    if (result.steps > 0 && result_.first_step_s == 0) result_.first_step_s = job_.clock.seconds();
+    for (const StepTimes::Step& step : times) count(step);
     if (result.applied) return true;
     const std::int64_t step = known_steps_ + 1;
     const std::string image =
@@ -182,16 +185,15 @@ class TrainRun {
     const Stopwatch clock;
     const parallel::StepResult& result = replicas_.settle();
     const bool waited = result.steps > 0 || !result.applied;  // otherwise nothing was under way
-    return take(result, waited ? clock.seconds() : 0, epoch);
+    const double wait_s = waited ? clock.seconds() : 0;
+    return take(result, wait_s, step_times_.settle(wait_s, result.steps), epoch);
   }
 
   /// Counts a step of the epoch under way that is known to be done.
   void count(const StepTimes::Step& step) {
-    if (steps_done_++ == 0) result_.first_step_s = job_.clock.seconds();
-    time_limit_.stepped_in(step.seconds);
     if (progress_.epoch != std::max(setup_.resumed_epoch, head_epochs())) {
       result_.later_epochs.add(step.images, step.seconds);
-    } else if (steps_done_ > kWarmUpSteps) {
+    } else if (step.number >= kWarmUpSteps) {
       result_.first_epoch.add(step.images, step.seconds);
     }
   }
@@ -368,7 +370,6 @@ class TrainRun {
   TimeLimit time_limit_;
   StepTimes step_times_;
   TrainResult result_;
-  std::int64_t steps_done_ = 0;   // of this run, whose results are known
   std::int64_t known_steps_ = 0;  // steps of this epoch whose results were added up
 };
 

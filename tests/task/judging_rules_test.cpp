@@ -86,17 +86,17 @@ TEST(TimeLimitRules, JudgingTakesWhatItsImagesTake) {
   judged.judged_in(700);
   EXPECT_TRUE(judged.is_over()) << "1050 s";
   TimeLimit stepped = limit();
-  stepped.stepped_in(150);  // of 10 images; 150 images at a third: 750 s
+  stepped.stepped_in(150, 1);  // of 10 images; 150 images at a third: 750 s
   EXPECT_FALSE(stepped.is_over());
-  stepped.stepped_in(300);  // 225 s a step: 1125 s
+  stepped.stepped_in(300, 1);  // 225 s a step: 1125 s
   EXPECT_TRUE(stepped.is_over());
-  stepped.stepped_in(30);  // 160 s a step: 800 s
+  stepped.stepped_in(30, 1);  // 160 s a step: 800 s
   EXPECT_FALSE(stepped.is_over());
   setup.val_images = 0;
   TimeLimit without = limit();
-  without.stepped_in(500);  // 50 images at a third: 833 s
+  without.stepped_in(500, 1);  // 50 images at a third: 833 s
   EXPECT_FALSE(without.is_over());
-  without.stepped_in(900);  // 700 s a step: 1167 s
+  without.stepped_in(900, 1);  // 700 s a step: 1167 s
   EXPECT_TRUE(without.is_over());
 }
 

@@ -36,17 +36,42 @@ TEST(StepTimes, AreOfEachCallWhereResultsComeAtOnce) {
   EXPECT_THAT(times.pass(0.25, 1), ElementsAre(step_of(8, 0.25)));
 }
 
+// A device that takes 2 s a step, while handing one over takes no time, and one that is done with a step as soon as the
+// next is handed over, which takes 2 s: each step took 2 s, though the first results come after 2 or 6, the last after
+// 4 or none.
 TEST(StepTimes, HaveWhatPassedUntilStepsBecameKnown) {
+  for (const double handing_s : {0.0, 2.0}) {
+    SCOPED_TRACE(handing_s);
+    StepTimes times;
+    for (int run = 0; run < 2; ++run) {  // nothing is left of earlier steps
+      for (int step = 0; step < 2; ++step) {
+        times.give(32);
+        EXPECT_THAT(times.pass(handing_s, 0), IsEmpty());
+      }
+      times.give(32);
+      EXPECT_THAT(times.pass(2, 1), IsEmpty()) << "what came of handing over two more isn't known yet";
+      times.give(32);
+      EXPECT_THAT(times.pass(2, 1), ElementsAre(step_of(32, 2)));
+      EXPECT_THAT(times.settle(4 - 2 * handing_s, 2), ElementsAre(step_of(32, 2), step_of(32, 2), step_of(32, 2)));
+    }
+  }
+}
+
+TEST(StepTimes, OfSeveralStepsAreSharedByTheirImages) {
   StepTimes times;
   times.give(32);
-  EXPECT_THAT(times.pass(0.125, 0), IsEmpty());
-  times.give(32);
-  EXPECT_THAT(times.pass(0.125, 0), IsEmpty());
   times.give(8);
-  EXPECT_THAT(times.pass(2, 1), ElementsAre(step_of(32, 2.25)));
-  EXPECT_THAT(times.pass(5, 2), ElementsAre(step_of(32, 4), step_of(8, 1)));
-  times.give(4);
-  EXPECT_THAT(times.pass(1, 1), ElementsAre(step_of(4, 1))) << "nothing is left of earlier steps";
+  EXPECT_THAT(times.pass(1, 0), IsEmpty());
+  EXPECT_THAT(times.settle(4, 2), ElementsAre(step_of(32, 4), step_of(8, 1)));
+}
+
+TEST(StepTimes, ThatAreSharedWithAWarmUpStepAreOfItsNumber) {
+  StepTimes times;
+  for (int step = 0; step < 3; ++step) times.give(1);
+  times.pass(1, 1);
+  EXPECT_THAT(times.settle(1, 2), testing::Each(Field(&StepTimes::Step::number, 0)));
+  times.give(1);
+  EXPECT_THAT(times.pass(1, 1), ElementsAre(Field(&StepTimes::Step::number, 3)));
 }
 
 class LateTimes : public testing::Test {

@@ -28,9 +28,9 @@ Progress after_an_epoch(double seconds) {
 TEST(TimeLimit, JudgingHasToFitInAsWell) {
   TimeLimit limit = limit_in(1000);
   EXPECT_FALSE(limit.is_over()) << "nothing is known of how long it takes";
-  limit.stepped_in(100);  // for 10 images; the forward pass of 200 takes a third of twenty such steps
+  limit.stepped_in(100, 1);  // for 10 images; the forward pass of 200 takes a third of twenty such steps
   EXPECT_FALSE(limit.is_over());
-  limit.stepped_in(300);  // 200 s a step
+  limit.stepped_in(300, 1);  // 200 s a step
   EXPECT_TRUE(limit.is_over());
   limit.judged_in(400);  // and as long for the images to test on
   EXPECT_FALSE(limit.is_over());
@@ -61,7 +61,7 @@ TEST(TimeLimit, AnEpochThatWasEndedEarlyIsTheLast) {
   Progress progress = after_an_epoch(1);
   progress.epochs.front().share = 0.5;
   EXPECT_FALSE(limit.leaves_none_for_more(progress, 5)) << "that was in an earlier run";
-  limit.stepped_in(0.1);
+  limit.stepped_in(0.1, 1);
   EXPECT_TRUE(limit.leaves_none_for_more(progress, 5));
 }
 

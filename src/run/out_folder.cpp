@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -22,7 +23,10 @@ fs::path default_out(const std::string& name) {
   std::string stamp = utc_now_text();  // 2026-11-21T10:15:00Z
   std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
   stamp[8] = '-';
-  return fs::path("runs") / (folder + "-" + stamp);
+  const fs::path first = fs::path("runs") / (folder + "-" + stamp);
+  fs::path path = first;
+  for (int number = 2; fs::exists(path); ++number) path = first.string() + "-" + std::to_string(number);
+  return path;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 namespace evener::run {
 
 /// "runs/NAME-TIME" for the name of a model or the like, a name that sorts by time: where a run goes without --out.
+/// Where another run of the same second is there, "runs/NAME-TIME-2" and so on.
 std::filesystem::path default_out(const std::string& name);
 
 /// The samples of a run, and where they are written until it has begun: it may replace another.

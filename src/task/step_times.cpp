@@ -11,25 +11,17 @@ std::vector<StepTimes::Step> StepTimes::pass(double seconds, std::int64_t steps)
   std::vector<Step> known(given_.begin(), end);
   given_.erase(given_.begin(), end);
   if (known.empty()) return {};
-  if (std::exchange(has_settled_, false) && !given_.empty()) {
+  if (given_.empty()) {
+    known.insert(known.begin(), filling_.begin(), filling_.end());
+    open_s_ += std::exchange(filling_s_, 0);
+    filling_.clear();
+    is_idle_ = true;
+  } else if (std::exchange(is_idle_, false)) {
     filling_ = std::move(known);
     filling_s_ = std::exchange(open_s_, 0);
     return {};
   }
   share_time(known);
-  return known;
-}
-
-std::vector<StepTimes::Step> StepTimes::settle(double seconds, std::int64_t steps) {
-  given_.insert(given_.begin(), filling_.begin(), filling_.end());
-  steps += static_cast<std::int64_t>(filling_.size());
-  open_s_ += std::exchange(filling_s_, 0);
-  filling_.clear();
-  has_settled_ = false;
-  std::vector<Step> known = pass(seconds, steps);
-  given_.clear();
-  open_s_ = 0;
-  has_settled_ = true;
   return known;
 }
 

@@ -24,8 +24,6 @@ class StepTimes {
   /// For so many seconds the training stepped or waited, after which the results of `steps` more steps were known.
   /// Those of these whose time is known, the oldest first.
   std::vector<Step> pass(double seconds, std::int64_t steps);
-  /// As pass(), after which nothing is under way.
-  std::vector<Step> settle(double seconds, std::int64_t steps);
 
  private:
   void share_time(std::vector<Step>& steps);
@@ -34,7 +32,7 @@ class StepTimes {
   std::vector<Step> filling_;          // the first that became known while others were under way
   double filling_s_ = 0, open_s_ = 0;  // until these were known; since the last ones became known
   std::int64_t next_ = 0;
-  bool has_settled_ = true;
+  bool is_idle_ = true;  // nothing was under way before the steps in given_
 };
 
 }  // namespace evener::task

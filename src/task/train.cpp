@@ -141,8 +141,7 @@ class TrainRun {
       const parallel::StepResult& result = replicas_.step(epoch.learning_rate);
       const std::int64_t images = result.images;
       step_times_.give(images);
-      const double step_s = clock.seconds();
-      if (!take(result, step_s, step_times_.pass(step_s, result.steps), epoch.epoch)) return false;
+      if (!take(result, clock.seconds(), epoch.epoch)) return false;
       progress_.step = step + 1;
       // The device may report the result of a step while later ones are under way; at the end of an epoch, and for a
       // checkpoint, all results are waited for.
@@ -164,14 +163,14 @@ class TrainRun {
 
   /// Adds the sums of the steps whose results have become known, after so many seconds of stepping or waiting. False:
   /// one of them had a loss that is not finite, which ends the training.
-  bool take(const parallel::StepResult& result, double seconds, const std::vector<StepTimes::Step>& times, int epoch) {
+  bool take(const parallel::StepResult& result, double seconds, int epoch) {
     progress_.partial += result.sums;
     progress_.partial_seconds += seconds;
     result_.train_s += seconds;
     known_steps_ += result.steps;
     time_limit_.stepped_in(seconds, result.steps);
     if (result.steps > 0 && result_.first_step_s == 0) result_.first_step_s = job_.clock.seconds();
-    for (const StepTimes::Step& step : times) count(step);
+    for (const StepTimes::Step& step : step_times_.pass(seconds, result.steps)) count(step);
     if (result.applied) return true;
     const std::int64_t step = known_steps_ + 1;
     const std::string image =
@@ -185,8 +184,7 @@ class TrainRun {
     const Stopwatch clock;
     const parallel::StepResult& result = replicas_.settle();
     const bool waited = result.steps > 0 || !result.applied;  // otherwise nothing was under way
-    const double wait_s = waited ? clock.seconds() : 0;
-    return take(result, wait_s, step_times_.settle(wait_s, result.steps), epoch);
+    return take(result, waited ? clock.seconds() : 0, epoch);
   }
 
   /// Counts a step of the epoch under way that is known to be done.

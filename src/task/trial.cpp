@@ -86,11 +86,11 @@ class Trial {
     TrialSteps steps;
     steps.images = images;
     StepTimes times;
-    const auto add = [&](const std::vector<StepTimes::Step>& known) {
-      for (const StepTimes::Step& each : known) steps.seconds.push_back(each.seconds);
+    const auto add = [&](double seconds, const parallel::StepResult& result) {
+      // Also a step whose loss is not finite was computed.
+      const std::int64_t known = result.applied ? result.steps : 1;
+      for (const StepTimes::Step& each : times.pass(seconds, known)) steps.seconds.push_back(each.seconds);
     };
-    // Also a step whose loss is not finite was computed.
-    const auto known_by = [](const parallel::StepResult& result) { return result.applied ? result.steps : 1; };
     for (std::int64_t step = 0;; ++step) {
       leave_if_stopped();
       if (step % per_epoch == 0) replicas.start_epoch(++epoch_, per_epoch * images, 0);
@@ -99,14 +99,14 @@ class Trial {
       const parallel::StepResult& result = replicas.step(/*learning_rate=*/0);
       if (step >= kWarmUpTrialSteps) {
         times.give(images);
-        add(times.pass(clock.seconds(), known_by(result)));
+        add(clock.seconds(), result);
       }
       if (steps.seconds.size() >= kMostSteps) break;
       if (step + 1 >= kWarmUpTrialSteps + fewest && now_s() > end_s) break;
     }
     const Stopwatch waiting;
     const parallel::StepResult& rest = replicas.settle();
-    add(times.settle(waiting.seconds(), known_by(rest)));
+    add(waiting.seconds(), rest);
     return steps;
   }
 

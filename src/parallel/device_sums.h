@@ -1,7 +1,6 @@
 // Sums over the devices of a group's ranks, for their trainers.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "comm/communicator.h"

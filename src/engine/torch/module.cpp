@@ -99,7 +99,10 @@ class TorchEngine : public Engine {
 
   std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options) override {
     if (const std::string refusal = torch_engine::matrix_refusal(options); !refusal.empty()) throw Error(refusal);
-    return torch_engine::make_matrix_product(options);
+    return made("product of matrices", options.device, [&] {
+      require_cuda(options.device);
+      return torch_engine::make_matrix_product(options);
+    });
   }
 };
 

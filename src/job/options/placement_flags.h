@@ -112,8 +112,7 @@ struct PlacementFlags : OptionGroup {
   Option<std::string> exchange{*this,
                                {"--exchange", "NAME",
                                 "Exchange gradients: auto (with several replicas), always, or host (always, and those "
-                                "of GPUs through the memory "
-                                "of their hosts instead of NCCL)"},
+                                "of GPUs through the memory of their hosts instead of NCCL)"},
                                "auto",
                                {.one_of = {"auto", "always", "host"}}};
   Option<std::string> exchange_precision{

@@ -66,8 +66,9 @@ void leave_steps_out(measure::Record& record, bool sessions_before) {
 
 MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     : options_(std::move(options)), observer_(observer), phases_(options_.trace.empty() ? 0 : kTraceMarks) {
-  if (!options_.out.empty()) {
+  if (!options_.out.empty() || !options_.default_name.empty()) {
     out_.emplace(OutFolderOptions{.path = options_.out,
+                                  .name = options_.default_name,
                                   .resume = options_.resume,
                                   .overwrite = options_.overwrite,
                                   .can_resume = options_.can_resume,

@@ -31,7 +31,8 @@ struct RunOptions {
   std::string kind;                        // of the record: "train"
   std::string version;                     // of the program
   std::vector<std::string> command = {};   // argv, as the user gave it
-  std::filesystem::path out = {};          // empty: no folder, no samples, and the record is not written
+  std::filesystem::path out = {};          // empty: a new folder; see OutFolderOptions
+  std::string default_name = {};           // of that; empty: no folder, no samples, and the record is not written
   bool resume = false, overwrite = false;  // see OutFolderOptions, as the next two
   bool can_resume = false;
   std::vector<std::filesystem::path> reads = {};

@@ -15,20 +15,6 @@ namespace evener::run {
 
 namespace fs = std::filesystem;
 
-fs::path default_out(const std::string& name) {
-  std::string folder = name;
-  for (char& c : folder) {
-    if (c == ':' || c == '/') c = '-';
-  }
-  std::string stamp = utc_now_text();  // 2026-11-21T10:15:00Z
-  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
-  stamp[8] = '-';
-  const fs::path first = fs::path("runs") / (folder + "-" + stamp);
-  fs::path path = first;
-  for (int number = 2; fs::exists(path); ++number) path = first.string() + "-" + std::to_string(number);
-  return path;
-}
-
 namespace {
 
 /// Whether a run of `train`, `infer`, `detect` or `quantize` writes a file of this name: later commands take weights
@@ -69,11 +55,34 @@ FolderLock locked(const fs::path& folder) {
   return lock;
 }
 
+/// Makes the folder of a run that was given none. Another run that begins at this moment can't have made the same. If
+/// there can be none, whoever wants to write into it will find out why.
+fs::path new_folder(const std::string& name) {
+  std::string stem = name;
+  for (char& c : stem) {
+    if (c == ':' || c == '/') c = '-';
+  }
+  std::string stamp = utc_now_text();  // 2026-11-21T10:15:00Z
+  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  stamp[8] = '-';
+  const fs::path runs = "runs";
+  stem += "-" + stamp;
+  fs::path path = runs / stem;
+  std::error_code error;
+  fs::create_directories(runs, error);
+  for (int number = 2; !fs::create_directory(path, error) && !error; ++number) {
+    path = runs / (stem + "-" + std::to_string(number));
+  }
+  return path;
+}
+
 }  // namespace
 
-OutFolder::OutFolder(const OutFolderOptions& options) : path_(options.path), existed_(fs::exists(path_)) {
+OutFolder::OutFolder(const OutFolderOptions& options)
+    : path_(options.path.empty() ? new_folder(options.name) : options.path),
+      existed_(!options.path.empty() && fs::exists(path_)) {
   // A folder that is there is locked first: what it holds may change as long as another run writes to it.
-  if (existed_ && fs::is_directory(path_)) lock_ = locked(path_);
+  if (fs::is_directory(path_)) lock_ = locked(path_);
   const bool holds_run = task::has_checkpoint(path_) || fs::exists(path_ / "record.json");
   replaces_ = holds_run && !options.resume;
   if (const fs::path read = removed_with_run(path_, options.reads); replaces_ && !read.empty()) {

@@ -12,16 +12,15 @@
 
 namespace evener::run {
 
-/// "runs/NAME-TIME" for the name of a model or the like, a name that sorts by time: where a run goes without --out.
-/// Where another run of the same second is there, "runs/NAME-TIME-2" and so on.
-std::filesystem::path default_out(const std::string& name);
-
 /// The samples of a run, and where they are written until it has begun: it may replace another.
 inline constexpr const char* kSamples = "samples.csv";
 inline constexpr const char* kNewSamples = "samples.csv.new";
 
 struct OutFolderOptions {
-  std::filesystem::path path;
+  /// Empty: a new folder, "runs/NAME-TIME" for the `name` of a model or the like, which sorts by time, or where runs
+  /// begin in the same second "runs/NAME-TIME-2" and so on.
+  std::filesystem::path path = {};
+  std::string name = {};
   bool resume = false, overwrite = false;         // what becomes of a run that is in the folder
   bool can_resume = false;                        // the command has --resume
   std::vector<std::filesystem::path> reads = {};  // files that the run starts from; empty names are none

@@ -285,15 +285,15 @@ void complete(QuantizeFlags& flags) {
 
 run::RunOptions run_options(const QuantizeFlags& flags, const placement::Plan& plan,
                             const task::InferenceModel& model) {
-  return {
-      .kind = "quantize",
-      .version = program_version(),
-      .command = command_line(),
-      .out = flags.output.out->empty() ? run::default_out(model.name() + "-quantized") : fs::path(*flags.output.out),
-      .overwrite = *flags.output.overwrite,
-      .reads = {model.weights()},
-      .energy = flags.energy.options(plan),
-      .json = *flags.output.json};
+  return {.kind = "quantize",
+          .version = program_version(),
+          .command = command_line(),
+          .out = *flags.output.out,
+          .default_name = model.name() + "-quantized",
+          .overwrite = *flags.output.overwrite,
+          .reads = {model.weights()},
+          .energy = flags.energy.options(plan),
+          .json = *flags.output.json};
 }
 
 QuantizedRun quantize(QuantizeFlags& flags, Observer& observer, const StopFlag* stop) {

@@ -54,6 +54,24 @@ TEST_F(LateFaults, GradientsInFloat16AreTheHostsBeforeTheirMemoryGoes) {
   EXPECT_LT(relative_distance(there->state(), here->state()), 1e-2);  // bfloat16 there, float16 here
 }
 
+TEST_F(LateFaults, WhatCantBeginOnACardSaysSoInOneLine) {
+  const auto torch = engine::open_engine("torch");
+  TrainerOptions options = on_gpu();
+  options.device.index = 7;
+  const auto message = [](const auto& begin) -> std::string {
+    try {
+      begin();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message([&] { torch->make_matrix_product({.device = options.device}); }),
+            "no product of matrices can be made on cuda:7: there is no card 7: there are 1");
+  EXPECT_EQ(message([&] { torch->make_trainer(test::small_mlp(kColour, 5), options); }),
+            "no trainer can be made on cuda:7: there is no card 7: there are 1");
+}
+
 TEST_F(LateFaults, AveragesAreSwappedBehindStepsThatAreUnderWay) {
   TrainerOptions options;
   options.optimizer.average_decay = 0.9;

@@ -27,6 +27,9 @@ class ProgramOnMadeUpCards : public testing::Test {
     ProgramOptions options;
     environment.emplace("MADE_UP_CARDS", "2");
     environment.emplace("LD_LIBRARY_PATH", EVENER_MADE_UP_CUDA);
+    // LeakSanitizer's own tracer has crashed at the end of such a program, at times whose cause isn't known. Tests of
+    // the cards themselves do look for leaks.
+    environment.emplace("LSAN_OPTIONS", "detect_leaks=0");
     options.environment = std::move(environment);
     return run_program(words, options);
   }
